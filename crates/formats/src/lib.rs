@@ -1,0 +1,58 @@
+//! Codecs for profiler and trace formats.
+//!
+//! Each format is a folder: `record.rs` mirrors its specification field by field, `read.rs` and
+//! `write.rs` move between bytes and records, `lower.rs` and `raise.rs` between records and
+//! [`traceloom_model`]. [`FORMATS`] lists them all; detection, help, laws, fuzzing and benches walk that
+//! list.
+//!
+//! Deliberately absent: files, sockets, clocks, threads. A [`Reader`] is a function of the bytes it is
+//! shown; a [`Source`] hands lowering the parts of an input; an [`Output`] takes what a target writes.
+//!
+//! ```
+//! use traceloom_formats::{Records, by_name, read_slice};
+//! use traceloom_model::Limits;
+//!
+//! let dictionary = by_name("cdt-dictionary").unwrap();
+//! let bytes = [2, 0, b'o', 0, b'k', 0];
+//! let mut words = Records::default();
+//! read_slice(dictionary.reader(&Limits::default()).as_mut(), &bytes, &mut words);
+//! assert_eq!(words.kinds(), ["word", "word"]);
+//! assert_eq!(words.written(), bytes);
+//! ```
+
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)]
+#![cfg_attr(
+    test,
+    expect(clippy::unwrap_used, reason = "a test fails by panicking")
+)]
+
+mod error;
+mod format;
+mod note;
+mod output;
+mod probe;
+mod record;
+mod registry;
+mod source;
+pub mod wire;
+
+pub use error::{Error, ErrorKind};
+pub use format::{
+    Format, Lower, LowerOptions, Member, Members, OpenReader, Raise, RaiseOptions, Sample, Set,
+};
+pub use note::{damage, info, warn};
+pub use output::{Output, Target};
+pub use probe::{Confidence, Probe};
+pub use record::{
+    Chunk, Field, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,
+};
+pub use registry::{FORMATS, by_name};
+pub use source::{Part, Pull, SlicePull, SliceSource, Source, drive};

@@ -1,0 +1,12 @@
+//! The list of formats.
+
+use crate::Format;
+
+/// Every format, siblings together, in the order tables show them.
+pub const FORMATS: &[&Format] = &[];
+
+/// Finds a format by its name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().copied().find(|format| format.name == name)
+}

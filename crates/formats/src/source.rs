@@ -1,0 +1,130 @@
+//! The parts of an input as lowering sees them: named, formatted, readable from any offset.
+
+use crate::{Chunk, Error, Format, Reader, RecordSink, Step};
+
+/// One part of an input.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Path inside the input, with `/`, without compression suffixes.
+    pub name: String,
+    /// What it was recognised as.
+    pub format: Option<&'static Format>,
+    /// Length of its decoded bytes, where that is known without reading them.
+    pub size: Option<u64>,
+}
+
+/// Bytes in windows that the caller widens.
+pub trait Pull {
+    /// Drops the first `consumed` bytes of the last window and returns the next one, which holds at
+    /// least `need` bytes unless it is the last.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Io`] when the bytes cannot be had.
+    fn pull(&mut self, consumed: usize, need: usize) -> Result<Chunk<'_>, Error>;
+}
+
+/// The parts that belong together: one file, or the streams of one process.
+pub trait Source {
+    /// Returns the parts, in the order of their names.
+    fn parts(&self) -> &[Part];
+
+    /// Opens part `part` at `offset` of its decoded bytes.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Io`] when it cannot be opened, [`crate::ErrorKind::Usage`] when there is no
+    /// such part.
+    fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error>;
+}
+
+/// Runs a reader over everything a pull gives.
+///
+/// Returns false when the sink broke.
+///
+/// # Errors
+/// What the pull fails with.
+pub fn drive(
+    pull: &mut dyn Pull,
+    reader: &mut dyn Reader,
+    out: &mut dyn RecordSink,
+) -> Result<bool, Error> {
+    let (mut consumed, mut need) = (0, 1);
+    loop {
+        let chunk = pull.pull(consumed, need)?;
+        let eof = chunk.eof;
+        match reader.read(chunk, out) {
+            Step::Stop => return Ok(false),
+            Step::More { .. } if eof => return Ok(true),
+            Step::More {
+                consumed: taken,
+                need: wanted,
+            } => {
+                consumed = taken;
+                need = wanted;
+            }
+        }
+    }
+}
+
+/// A pull over bytes in memory: one window with everything.
+#[derive(Debug)]
+pub struct SlicePull<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> SlicePull<'a> {
+    /// Reads `bytes` from `offset` on.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], offset: u64) -> Self {
+        let at = usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .min(bytes.len());
+        Self { bytes, at }
+    }
+}
+
+impl Pull for SlicePull<'_> {
+    fn pull(&mut self, consumed: usize, _need: usize) -> Result<Chunk<'_>, Error> {
+        self.at = self.at.saturating_add(consumed).min(self.bytes.len());
+        let bytes = self.bytes.get(self.at..).unwrap_or(&[]);
+        Ok(Chunk {
+            bytes,
+            offset: self.at as u64,
+            eof: true,
+        })
+    }
+}
+
+/// A source over bytes in memory.
+#[derive(Debug, Default)]
+pub struct SliceSource<'a> {
+    parts: Vec<Part>,
+    bytes: Vec<&'a [u8]>,
+}
+
+impl<'a> SliceSource<'a> {
+    /// Adds a part.
+    #[must_use]
+    pub fn with(mut self, name: &str, format: &'static Format, bytes: &'a [u8]) -> Self {
+        let size = Some(bytes.len() as u64);
+        self.parts.push(Part {
+            name: name.to_owned(),
+            format: Some(format),
+            size,
+        });
+        self.bytes.push(bytes);
+        self
+    }
+}
+
+impl Source for SliceSource<'_> {
+    fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
+        let bytes = self.bytes.get(part);
+        let bytes = bytes.ok_or_else(|| Error::usage(format!("there is no part {part}")))?;
+        Ok(Box::new(SlicePull::new(bytes, offset)))
+    }
+}

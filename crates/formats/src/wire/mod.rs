@@ -1,0 +1,9 @@
+//! Reading and writing of the integers and strings that several formats share.
+
+mod cursor;
+mod put;
+mod utf16;
+
+pub use cursor::Cursor;
+pub use put::{put_leb128, put_u32_varint, put_zigzag32};
+pub use utf16::{Utf16, utf16_to_wtf8};

@@ -1,0 +1,68 @@
+//! What every format means: one model for exact call traces, sampled profiles and what goes with them.
+//!
+//! A reader of some format *lowers* its records to the batches of this crate and pushes them into a
+//! [`Sink`]; a writer *raises* them again. Nothing here opens a file, knows a format or draws a picture.
+//!
+//! Deliberately absent: derived values. Self time, suspended time and percentiles are functions in
+//! `traceloom-analysis`; the model stores only what a producer said.
+//!
+//! ```
+//! use traceloom_model::{Function, Recording, Sink, SpanBatch, SpanRow, SpanStatus, Tables, Track};
+//!
+//! let mut tables = Tables::new();
+//! let name = tables.string("void com.acme.Shop.buy()");
+//! let buy = tables.function(Function::named(name));
+//! let main = tables.string("main");
+//! let track = tables.track(Track::thread(main));
+//!
+//! let mut spans = SpanBatch::default();
+//! let id = tables.reserve_span();
+//! spans.push(&SpanRow::call(id, track, buy, 1_000, 5_000));
+//!
+//! let mut recording = Recording::default();
+//! recording.define(tables.take_definitions());
+//! recording.spans(spans);
+//! assert_eq!(recording.spans.end, [5_000]);
+//! assert_eq!(recording.spans.status, [SpanStatus::Complete]);
+//! ```
+
+mod attribute;
+mod capability;
+mod code;
+mod event;
+mod id;
+mod limits;
+mod note;
+mod object;
+mod profile;
+mod recording;
+mod resource;
+mod sink;
+mod span;
+mod step;
+mod tables;
+mod text;
+mod time;
+mod unit;
+
+pub use attribute::{Attribute, AttributeKey, Attributes, ElementType, Value};
+pub use capability::{Capabilities, Feature};
+pub use code::{Class, Frame, FrameKind, Function, Mapping, Stack};
+pub use event::{CounterBatch, EventBatch, EventRow, EventType, Link, LinkBatch, Series};
+pub use id::{
+    AttrKeyId, ClassId, EventTypeId, ExceptionId, FrameId, FunctionId, MappingId, ObjectId,
+    ProfileId, ResourceId, SeriesId, SpanId, StackId, StringId, TrackId, ValueTypeId,
+};
+pub use limits::{Limit, Limits, UnknownLimit};
+pub use note::{Level, Note, Notes, PartId};
+pub use object::{EdgeBatch, ObjectBatch, ObjectRow, RootBatch};
+pub use profile::{Merge, Profile, SampleBatch, SampleRow, Scope, ValueType};
+pub use recording::Recording;
+pub use resource::{Resource, Track, TrackKind};
+pub use sink::{Flow, Order, Sink, Wants};
+pub use span::{Exception, Origin, SpanBatch, SpanContext, SpanRow, SpanStatus};
+pub use step::StepBatch;
+pub use tables::{BATCH_ROWS, Definitions, Tables};
+pub use text::Text;
+pub use time::{Clock, TickRate, Timestamp};
+pub use unit::Unit;

@@ -1,0 +1,188 @@
+//! Sampled profiles and aggregated statistics.
+
+use crate::{
+    Attribute, Attributes, ProfileId, SpanId, StackId, StringId, Timestamp, TrackId, Unit,
+    ValueTypeId,
+};
+
+/// How values of one column combine when samples are merged.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, PartialOrd, Ord)]
+pub enum Merge {
+    /// They add up.
+    #[default]
+    Sum,
+    /// The smallest stays.
+    Min,
+    /// The largest stays.
+    Max,
+}
+
+/// What a value covers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, PartialOrd, Ord)]
+pub enum Scope {
+    /// The innermost frame of its stack.
+    #[default]
+    Own,
+    /// The innermost frame and everything it called: aggregated trees and per-method statistics.
+    Inclusive,
+}
+
+/// A value column: of a profile's samples, or of a span's counters.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ValueType {
+    /// Name, such as `cpu` or `alloc_space`.
+    pub name: StringId,
+    /// Unit.
+    pub unit: Unit,
+    /// How values combine.
+    pub merge: Merge,
+    /// What a value covers.
+    pub scope: Scope,
+}
+
+impl ValueType {
+    /// A column whose values add up and belong to the innermost frame.
+    #[must_use]
+    pub const fn sum(name: StringId, unit: Unit) -> Self {
+        Self {
+            name,
+            unit,
+            merge: Merge::Sum,
+            scope: Scope::Own,
+        }
+    }
+}
+
+/// A set of samples with one vector of value columns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    /// The columns, in the order of every sample's values.
+    pub value_types: Vec<ValueTypeId>,
+    /// The column to show when nobody asks for one.
+    pub default: Option<ValueTypeId>,
+    /// What one sample stands for: column and amount.
+    pub period: Option<(ValueTypeId, i64)>,
+    /// When collection began.
+    pub time: Option<Timestamp>,
+    /// How long it took, in nanoseconds.
+    pub duration: Option<i64>,
+    /// Free text of the producer.
+    pub comments: Vec<StringId>,
+    /// Frames to drop when reporting, a regular expression (pprof).
+    pub drop_frames: Option<StringId>,
+    /// Frames to keep although `drop_frames` matches.
+    pub keep_frames: Option<StringId>,
+    /// Link to documentation of the profile.
+    pub doc_url: Option<StringId>,
+    /// Settings of the profiler.
+    pub settings: Vec<Attribute>,
+}
+
+/// One sample, as a row that a lowering fills and a writer reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampleRow<'a> {
+    /// Where; none for samples without frames.
+    pub stack: Option<StackId>,
+    /// One value for each column of the profile.
+    pub values: &'a [i64],
+    /// When, where the producer says.
+    pub time: Option<Timestamp>,
+    /// On which thread.
+    pub track: Option<TrackId>,
+    /// During which span.
+    pub span: Option<SpanId>,
+    /// Named values.
+    pub labels: &'a [Attribute],
+}
+
+/// Samples of one profile, in columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampleBatch {
+    /// The profile all rows belong to.
+    pub profile: ProfileId,
+    /// Stacks.
+    pub stack: Vec<Option<StackId>>,
+    /// Times.
+    pub time: Vec<Option<Timestamp>>,
+    /// Threads.
+    pub track: Vec<Option<TrackId>>,
+    /// Spans.
+    pub span: Vec<Option<SpanId>>,
+    /// Labels.
+    pub labels: Attributes,
+    width: usize,
+    values: Vec<i64>,
+}
+
+impl SampleBatch {
+    /// An empty batch for a profile of `width` value columns.
+    #[must_use]
+    pub fn new(profile: ProfileId, width: usize) -> Self {
+        Self {
+            profile,
+            stack: Vec::new(),
+            time: Vec::new(),
+            track: Vec::new(),
+            span: Vec::new(),
+            labels: Attributes::default(),
+            width,
+            values: Vec::new(),
+        }
+    }
+
+    /// Adds a sample; missing values count as 0, surplus ones are left out.
+    pub fn push(&mut self, row: &SampleRow<'_>) {
+        self.stack.push(row.stack);
+        self.time.push(row.time);
+        self.track.push(row.track);
+        self.span.push(row.span);
+        self.labels.push_row(row.labels.iter().cloned());
+        let end = self.values.len() + self.width;
+        self.values.extend(row.values.iter().take(self.width));
+        self.values.resize(end, 0);
+    }
+
+    /// Returns the number of samples.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.stack.len()
+    }
+
+    /// Tells whether there is no sample.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.stack.is_empty()
+    }
+
+    /// Returns the number of value columns.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Returns the values of sample `row`, empty for a row that does not exist.
+    #[must_use]
+    pub fn values(&self, row: usize) -> &[i64] {
+        self.values
+            .get(row * self.width..(row + 1) * self.width)
+            .unwrap_or(&[])
+    }
+
+    /// Returns the sample at `row`.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Option<SampleRow<'_>> {
+        Some(SampleRow {
+            stack: *self.stack.get(row)?,
+            values: self.values(row),
+            time: *self.time.get(row)?,
+            track: *self.track.get(row)?,
+            span: *self.span.get(row)?,
+            labels: self.labels.row(row),
+        })
+    }
+
+    /// Iterates over the samples in their order.
+    pub fn iter(&self) -> impl Iterator<Item = SampleRow<'_>> {
+        (0..self.len()).filter_map(|row| self.row(row))
+    }
+}

@@ -1,0 +1,202 @@
+//! A recording in memory: every table and batch, for views that need all of it.
+
+use crate::{
+    AttrKeyId, AttributeKey, Class, ClassId, Clock, CounterBatch, Definitions, EdgeBatch,
+    EventBatch, EventType, EventTypeId, Exception, ExceptionId, Flow, Frame, FrameId, Function,
+    FunctionId, Link, LinkBatch, Mapping, MappingId, Note, Notes, ObjectBatch, ObjectRow, Order,
+    Profile, ProfileId, Resource, ResourceId, RootBatch, SampleBatch, Series, SeriesId, Sink,
+    SpanBatch, Stack, StackId, StringId, Text, Track, TrackId, ValueType, ValueTypeId,
+};
+
+/// A sink that keeps everything.
+///
+/// A table row that was never defined reads as `None`; views print `#id` for it.
+#[derive(Debug, Default)]
+#[expect(missing_docs, reason = "each field is what its type says")]
+pub struct Recording {
+    pub order: Order,
+    pub clock: Clock,
+    pub strings: Vec<Option<Text>>,
+    pub resources: Vec<Option<Resource>>,
+    pub tracks: Vec<Option<Track>>,
+    pub classes: Vec<Option<Class>>,
+    pub functions: Vec<Option<Function>>,
+    pub mappings: Vec<Option<Mapping>>,
+    pub frames: Vec<Option<Frame>>,
+    pub stacks: Vec<Option<Stack>>,
+    pub value_types: Vec<Option<ValueType>>,
+    pub profiles: Vec<Option<Profile>>,
+    pub event_types: Vec<Option<EventType>>,
+    pub series: Vec<Option<Series>>,
+    pub exceptions: Vec<Option<Exception>>,
+    pub attribute_keys: Vec<Option<AttributeKey>>,
+    pub spans: SpanBatch,
+    pub samples: Vec<SampleBatch>,
+    pub events: EventBatch,
+    pub counters: CounterBatch,
+    pub links: Vec<Link>,
+    pub objects: Vec<ObjectRow>,
+    pub edges: EdgeBatch,
+    pub roots: RootBatch,
+    pub notes: Notes,
+}
+
+fn place<T>(table: &mut Vec<Option<T>>, index: usize, row: T) {
+    if table.len() <= index {
+        table.resize_with(index + 1, || None);
+    }
+    if let Some(slot) = table.get_mut(index) {
+        *slot = Some(row);
+    }
+}
+
+macro_rules! lookups {
+    ($($name:ident $table:ident $id:ident $row:ident)*) => {$(
+        /// Returns the row of this id, none when it was never defined.
+        #[must_use]
+        pub fn $name(&self, id: $id) -> Option<&$row> {
+            self.$table.get(id.index())?.as_ref()
+        }
+    )*};
+}
+
+impl Recording {
+    lookups! {
+        string strings StringId Text
+        resource resources ResourceId Resource
+        track tracks TrackId Track
+        class classes ClassId Class
+        function functions FunctionId Function
+        mapping mappings MappingId Mapping
+        frame frames FrameId Frame
+        stack stacks StackId Stack
+        value_type value_types ValueTypeId ValueType
+        profile profiles ProfileId Profile
+        event_type event_types EventTypeId EventType
+        series_row series SeriesId Series
+        exception exceptions ExceptionId Exception
+        attribute_key attribute_keys AttrKeyId AttributeKey
+    }
+
+    /// Returns a string for people: lossy, and `#id` when it was never defined.
+    #[must_use]
+    pub fn text(&self, id: StringId) -> std::borrow::Cow<'_, str> {
+        match self.string(id) {
+            Some(text) => text.to_lossy(),
+            None => format!("#{}", id.raw()).into(),
+        }
+    }
+
+    /// Returns a function's name for people, `#id` when it was never defined.
+    #[must_use]
+    pub fn function_name(&self, id: FunctionId) -> std::borrow::Cow<'_, str> {
+        match self.function(id) {
+            Some(function) => self.text(function.name),
+            None => format!("#{}", id.raw()).into(),
+        }
+    }
+}
+
+impl Sink for Recording {
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.order = order;
+        self.clock = clock;
+    }
+
+    fn define(&mut self, new: Definitions) -> Flow {
+        new.strings
+            .into_iter()
+            .for_each(|(id, row)| place(&mut self.strings, id.index(), row));
+        new.resources
+            .into_iter()
+            .for_each(|(id, row)| place(&mut self.resources, id.index(), row));
+        new.tracks
+            .into_iter()
+            .for_each(|(id, row)| place(&mut self.tracks, id.index(), row));
+        new.classes
+            .into_iter()
+            .for_each(|(id, row)| place(&mut self.classes, id.index(), row));
+        new.functions
+            .into_iter()
+            .for_each(|(id, row)| place(&mut self.functions, id.index(), row));
+        new.mappings
+            .into_iter()
+            .for_each(|(id, row)| place(&mut self.mappings, id.index(), row));
+        new.frames
+            .into_iter()
+            .for_each(|(id, row)| place(&mut self.frames, id.index(), row));
+        new.stacks
+            .into_iter()
+            .for_each(|(id, row)| place(&mut self.stacks, id.index(), row));
+        for (id, row) in new.value_types {
+            place(&mut self.value_types, id.index(), row);
+        }
+        new.profiles
+            .into_iter()
+            .for_each(|(id, row)| place(&mut self.profiles, id.index(), row));
+        for (id, row) in new.event_types {
+            place(&mut self.event_types, id.index(), row);
+        }
+        new.series
+            .into_iter()
+            .for_each(|(id, row)| place(&mut self.series, id.index(), row));
+        for (id, row) in new.exceptions {
+            place(&mut self.exceptions, id.index(), row);
+        }
+        for (id, row) in new.attribute_keys {
+            place(&mut self.attribute_keys, id.index(), row);
+        }
+        Flow::Continue(())
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        self.spans.append(batch);
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        self.samples.push(batch);
+        Flow::Continue(())
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        self.events.append(batch);
+        Flow::Continue(())
+    }
+
+    fn counters(&mut self, batch: CounterBatch) -> Flow {
+        self.counters.series.extend(batch.series);
+        self.counters.time.extend(batch.time);
+        self.counters.value.extend(batch.value);
+        Flow::Continue(())
+    }
+
+    fn links(&mut self, batch: LinkBatch) -> Flow {
+        self.links.extend(batch.links);
+        Flow::Continue(())
+    }
+
+    fn objects(&mut self, batch: ObjectBatch) -> Flow {
+        self.objects.extend(batch.rows);
+        Flow::Continue(())
+    }
+
+    fn edges(&mut self, batch: EdgeBatch) -> Flow {
+        self.edges.dump.extend(batch.dump);
+        self.edges.from.extend(batch.from);
+        self.edges.to.extend(batch.to);
+        Flow::Continue(())
+    }
+
+    fn roots(&mut self, batch: RootBatch) -> Flow {
+        self.roots.dump.extend(batch.dump);
+        self.roots.object.extend(batch.object);
+        self.roots.kind.extend(batch.kind);
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.notes.push_placed(note);
+        Flow::Continue(())
+    }
+}

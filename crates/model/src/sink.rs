@@ -1,0 +1,106 @@
+//! The sink: where lowered data goes, batch by batch.
+
+use std::ops::ControlFlow;
+
+use crate::{
+    Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, LinkBatch, Note, ObjectBatch,
+    RootBatch, SampleBatch, SpanBatch, StepBatch,
+};
+
+/// Go on, or stop reading: a sink that has seen enough breaks.
+pub type Flow = ControlFlow<()>;
+
+/// The order in which a reader pushes the spans of one track.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Order {
+    /// By end, children before their parent, properly nested.
+    #[default]
+    Nested,
+    /// By end as the producer finished them; siblings may overlap.
+    Finish,
+    /// Any.
+    None,
+}
+
+/// How much of nested spans a sink needs. A reader may push more than it is asked for, never less.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Wants {
+    /// Calls without the spans inside them.
+    Calls,
+    /// Enter and exit steps, and calls where [`StepBatch::calls`] refers to them.
+    ///
+    /// A reader that has no cheap steps pushes spans instead; a sink that wants steps takes both.
+    Steps {
+        /// The calls themselves are needed, to decide which of them count.
+        calls: bool,
+    },
+    /// Every span.
+    #[default]
+    Spans,
+}
+
+/// Takes what a reader lowers.
+///
+/// Laws for readers: an id may be used before [`Sink::define`] brings its definition, but the definition
+/// comes before the end; batches hold at most [`crate::BATCH_ROWS`] rows; after a sink breaks, nothing
+/// more is pushed. A sink ignores what it has no use for: each method has a body that does.
+pub trait Sink {
+    /// Tells how much of nested spans this sink needs.
+    fn wants(&self) -> Wants {
+        Wants::Spans
+    }
+
+    /// Says in which order spans come and what time zero is. Called once, before any batch.
+    fn begin(&mut self, _order: Order, _clock: Clock) {}
+
+    /// Takes definitions of table rows.
+    fn define(&mut self, definitions: Definitions) -> Flow;
+
+    /// Takes spans.
+    fn spans(&mut self, _batch: SpanBatch) -> Flow {
+        Flow::Continue(())
+    }
+
+    /// Takes enter and exit steps.
+    fn steps(&mut self, _batch: StepBatch) -> Flow {
+        Flow::Continue(())
+    }
+
+    /// Takes samples.
+    fn samples(&mut self, _batch: SampleBatch) -> Flow {
+        Flow::Continue(())
+    }
+
+    /// Takes events.
+    fn events(&mut self, _batch: EventBatch) -> Flow {
+        Flow::Continue(())
+    }
+
+    /// Takes counter points.
+    fn counters(&mut self, _batch: CounterBatch) -> Flow {
+        Flow::Continue(())
+    }
+
+    /// Takes links.
+    fn links(&mut self, _batch: LinkBatch) -> Flow {
+        Flow::Continue(())
+    }
+
+    /// Takes heap objects.
+    fn objects(&mut self, _batch: ObjectBatch) -> Flow {
+        Flow::Continue(())
+    }
+
+    /// Takes references between heap objects.
+    fn edges(&mut self, _batch: EdgeBatch) -> Flow {
+        Flow::Continue(())
+    }
+
+    /// Takes heap roots.
+    fn roots(&mut self, _batch: RootBatch) -> Flow {
+        Flow::Continue(())
+    }
+
+    /// Takes a note; breaking stops at it (`--strict`).
+    fn note(&mut self, note: Note) -> Flow;
+}

@@ -1,0 +1,267 @@
+//! Spans: something ran on a track from a start to an end.
+
+use crate::{
+    Attribute, Attributes, ExceptionId, FunctionId, PartId, SpanId, StackId, StringId, Timestamp,
+    TrackId, ValueTypeId,
+};
+
+/// How a span ended, and whether all of it was recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum SpanStatus {
+    /// Start and end were recorded.
+    #[default]
+    Complete,
+    /// The end was recorded, the start was not.
+    PartialStart,
+    /// The start was recorded, the end was not: it ran past the data.
+    PartialEnd,
+    /// Complete, and the producer marks it as failed.
+    Error,
+}
+
+/// Identity of a span across processes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SpanContext {
+    /// Trace id, 128 bits.
+    pub trace: u128,
+    /// Span id.
+    pub span: u64,
+    /// Parent span id, 0 for none.
+    pub parent: u64,
+}
+
+/// Where a span's bytes begin.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Origin {
+    /// The part of the input.
+    pub part: PartId,
+    /// Offset in the decoded bytes of the part.
+    pub offset: u64,
+    /// Ordinal of the record in the unit at `offset`.
+    pub index: u32,
+}
+
+/// An exception, shared by reference.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exception {
+    /// Class name.
+    pub class: Option<StringId>,
+    /// Message.
+    pub message: Option<StringId>,
+    /// Where it was thrown.
+    pub stack: Option<StackId>,
+    /// The exception it wraps.
+    pub cause: Option<ExceptionId>,
+}
+
+/// One span, as a row that a lowering fills and a writer reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpanRow<'a> {
+    /// Its id, reserved at its start.
+    pub id: SpanId,
+    /// The enclosing span.
+    pub parent: Option<SpanId>,
+    /// Spans that enclose it on its track.
+    pub depth: u32,
+    /// The line it ran on.
+    pub track: TrackId,
+    /// What ran.
+    pub function: Option<FunctionId>,
+    /// The producer's word for its kind, such as a trace type.
+    pub kind: Option<StringId>,
+    /// First nanosecond.
+    pub start: Timestamp,
+    /// Nanosecond after the last; not before `start`.
+    pub end: Timestamp,
+    /// How it ended.
+    pub status: SpanStatus,
+    /// It is a call: a span without parent, or one its format marks as an entry.
+    pub entry: bool,
+    /// Numbers the producer counted for it.
+    pub counters: &'a [(ValueTypeId, i64)],
+    /// Named values.
+    pub attributes: &'a [Attribute],
+    /// The exception it ended with.
+    pub exception: Option<ExceptionId>,
+    /// Identity across processes.
+    pub context: Option<SpanContext>,
+    /// Where its bytes are.
+    pub origin: Option<Origin>,
+}
+
+impl SpanRow<'_> {
+    /// A complete call without parent.
+    #[must_use]
+    pub const fn call(
+        id: SpanId,
+        track: TrackId,
+        function: FunctionId,
+        start: Timestamp,
+        end: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            parent: None,
+            depth: 0,
+            track,
+            function: Some(function),
+            kind: None,
+            start,
+            end,
+            status: SpanStatus::Complete,
+            entry: true,
+            counters: &[],
+            attributes: &[],
+            exception: None,
+            context: None,
+            origin: None,
+        }
+    }
+
+    /// Returns the duration in nanoseconds.
+    #[must_use]
+    pub const fn duration(&self) -> u64 {
+        if self.end > self.start {
+            self.end.abs_diff(self.start)
+        } else {
+            0
+        }
+    }
+}
+
+/// Spans in columns, one entry a span in each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpanBatch {
+    /// Ids, reserved at the starts.
+    pub id: Vec<SpanId>,
+    /// Enclosing spans.
+    pub parent: Vec<Option<SpanId>>,
+    /// Nesting depths on the track, 0 for a call.
+    pub depth: Vec<u32>,
+    /// Tracks.
+    pub track: Vec<TrackId>,
+    /// Functions.
+    pub function: Vec<Option<FunctionId>>,
+    /// Kinds.
+    pub kind: Vec<Option<StringId>>,
+    /// Starts, in nanoseconds.
+    pub start: Vec<Timestamp>,
+    /// Ends, in nanoseconds.
+    pub end: Vec<Timestamp>,
+    /// Outcomes.
+    pub status: Vec<SpanStatus>,
+    /// Entry marks.
+    pub entry: Vec<bool>,
+    /// Exceptions.
+    pub exception: Vec<Option<ExceptionId>>,
+    /// Identities across processes.
+    pub context: Vec<Option<SpanContext>>,
+    /// Places of the bytes.
+    pub origin: Vec<Option<Origin>>,
+    /// Attributes.
+    pub attributes: Attributes,
+    counter_ends: Vec<u32>,
+    counters: Vec<(ValueTypeId, i64)>,
+}
+
+impl SpanBatch {
+    /// Adds a span.
+    pub fn push(&mut self, row: &SpanRow<'_>) {
+        self.id.push(row.id);
+        self.parent.push(row.parent);
+        self.depth.push(row.depth);
+        self.track.push(row.track);
+        self.function.push(row.function);
+        self.kind.push(row.kind);
+        self.start.push(row.start);
+        self.end.push(row.end);
+        self.status.push(row.status);
+        self.entry.push(row.entry);
+        self.exception.push(row.exception);
+        self.context.push(row.context);
+        self.origin.push(row.origin);
+        self.attributes.push_row(row.attributes.iter().cloned());
+        self.counters.extend_from_slice(row.counters);
+        self.counter_ends
+            .push(u32::try_from(self.counters.len()).unwrap_or(u32::MAX));
+    }
+
+    /// Returns the number of spans.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.id.len()
+    }
+
+    /// Tells whether there is no span.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.id.is_empty()
+    }
+
+    /// Returns the span at `row`.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Option<SpanRow<'_>> {
+        Some(SpanRow {
+            id: *self.id.get(row)?,
+            parent: *self.parent.get(row)?,
+            depth: *self.depth.get(row)?,
+            track: *self.track.get(row)?,
+            function: *self.function.get(row)?,
+            kind: *self.kind.get(row)?,
+            start: *self.start.get(row)?,
+            end: *self.end.get(row)?,
+            status: *self.status.get(row)?,
+            entry: *self.entry.get(row)?,
+            counters: self.counters(row),
+            attributes: self.attributes.row(row),
+            exception: *self.exception.get(row)?,
+            context: *self.context.get(row)?,
+            origin: *self.origin.get(row)?,
+        })
+    }
+
+    /// Returns the counters of the span at `row`, empty for a row that does not exist.
+    #[must_use]
+    pub fn counters(&self, row: usize) -> &[(ValueTypeId, i64)] {
+        let Some(&end) = self.counter_ends.get(row) else {
+            return &[];
+        };
+        let start = row
+            .checked_sub(1)
+            .and_then(|previous| self.counter_ends.get(previous));
+        self.counters
+            .get(start.copied().unwrap_or(0) as usize..end as usize)
+            .unwrap_or(&[])
+    }
+
+    /// Iterates over the spans in their order.
+    pub fn iter(&self) -> impl Iterator<Item = SpanRow<'_>> {
+        (0..self.len()).filter_map(|row| self.row(row))
+    }
+
+    /// Appends the spans of `other`.
+    pub fn append(&mut self, other: Self) {
+        let base = u32::try_from(self.counters.len()).unwrap_or(u32::MAX);
+        self.id.extend(other.id);
+        self.parent.extend(other.parent);
+        self.depth.extend(other.depth);
+        self.track.extend(other.track);
+        self.function.extend(other.function);
+        self.kind.extend(other.kind);
+        self.start.extend(other.start);
+        self.end.extend(other.end);
+        self.status.extend(other.status);
+        self.entry.extend(other.entry);
+        self.exception.extend(other.exception);
+        self.context.extend(other.context);
+        self.origin.extend(other.origin);
+        self.attributes.append(other.attributes);
+        self.counter_ends.extend(
+            other
+                .counter_ends
+                .iter()
+                .map(|end| end.saturating_add(base)),
+        );
+        self.counters.extend(other.counters);
+    }
+}

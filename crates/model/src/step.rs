@@ -1,0 +1,68 @@
+//! Enter and exit steps: nested spans without building spans.
+
+use crate::{FunctionId, Timestamp, TrackId};
+
+/// A run of enters and exits, for sinks that fold nested spans as they pass.
+///
+/// Sixteen bytes a step against about a hundred a span: a call tree over a trace of two gigabytes is
+/// bound by these. Steps of one track are in time order and properly nested; `tracks` says where the
+/// track changes. The objection is a second path to the same totals; the test that `top` from steps
+/// equals `top` from spans for every file answers it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepBatch {
+    /// Times, in nanoseconds.
+    pub time: Vec<Timestamp>,
+    /// The function entered, or none for an exit.
+    pub function: Vec<Option<FunctionId>>,
+    /// Step numbers from which on a track holds, ascending; the first is 0.
+    pub tracks: Vec<(u32, TrackId)>,
+    /// Step numbers of exits that end a call, with the row of the call in the span batch that comes
+    /// right after this batch.
+    pub calls: Vec<(u32, u32)>,
+}
+
+impl StepBatch {
+    /// Says that the steps from here on belong to `track`.
+    pub fn track(&mut self, track: TrackId) {
+        if self.tracks.last().is_some_and(|&(_, last)| last == track) {
+            return;
+        }
+        self.tracks
+            .push((u32::try_from(self.time.len()).unwrap_or(u32::MAX), track));
+    }
+
+    /// Adds an enter.
+    pub fn enter(&mut self, time: Timestamp, function: FunctionId) {
+        self.time.push(time);
+        self.function.push(Some(function));
+    }
+
+    /// Adds an exit.
+    pub fn exit(&mut self, time: Timestamp) {
+        self.time.push(time);
+        self.function.push(None);
+    }
+
+    /// Returns the number of steps.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Tells whether there is no step.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+
+    /// Iterates over the runs of one track each: the track and the range of its steps.
+    pub fn runs(&self) -> impl Iterator<Item = (TrackId, std::ops::Range<usize>)> {
+        self.tracks.iter().enumerate().map(|(at, &(start, track))| {
+            let end = self
+                .tracks
+                .get(at + 1)
+                .map_or(self.len(), |&(next, _)| next as usize);
+            (track, start as usize..end)
+        })
+    }
+}

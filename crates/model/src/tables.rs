@@ -1,0 +1,277 @@
+//! Interning: rows in, dense ids out, and what is new since the last batch.
+
+use std::hash::Hash;
+
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+
+use crate::{
+    AttrKeyId, AttributeKey, Class, ClassId, EventType, EventTypeId, Exception, ExceptionId, Frame,
+    FrameId, Function, FunctionId, Mapping, MappingId, Profile, ProfileId, Resource, ResourceId,
+    Series, SeriesId, SpanId, Stack, StackId, StringId, Text, Track, TrackId, ValueType,
+    ValueTypeId,
+};
+
+/// Most rows a batch may hold.
+pub const BATCH_ROWS: usize = 65_536;
+
+/// Table rows that a sink has not seen, each with its id.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "each field is the table its type names")]
+pub struct Definitions {
+    pub strings: Vec<(StringId, Text)>,
+    pub resources: Vec<(ResourceId, Resource)>,
+    pub tracks: Vec<(TrackId, Track)>,
+    pub classes: Vec<(ClassId, Class)>,
+    pub functions: Vec<(FunctionId, Function)>,
+    pub mappings: Vec<(MappingId, Mapping)>,
+    pub frames: Vec<(FrameId, Frame)>,
+    pub stacks: Vec<(StackId, Stack)>,
+    pub value_types: Vec<(ValueTypeId, ValueType)>,
+    pub profiles: Vec<(ProfileId, Profile)>,
+    pub event_types: Vec<(EventTypeId, EventType)>,
+    pub series: Vec<(SeriesId, Series)>,
+    pub exceptions: Vec<(ExceptionId, Exception)>,
+    pub attribute_keys: Vec<(AttrKeyId, AttributeKey)>,
+}
+
+impl Definitions {
+    /// Tells whether nothing is defined.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+type Interned<T> = IndexSet<T, RandomState>;
+
+/// The tables of one reader.
+///
+/// Rows that are equal share an id. Rows with identity of their own (resources, profiles, event types,
+/// exceptions) get a new id each time. A row may be redefined later, for instance when a thread's name
+/// turns up after its first span: the id stays and the sink is told again.
+#[derive(Debug, Default)]
+pub struct Tables {
+    strings: Interned<Box<[u8]>>,
+    tracks: Interned<Track>,
+    classes: Interned<Class>,
+    functions: Interned<Function>,
+    mappings: Interned<Mapping>,
+    frames: Interned<Frame>,
+    stacks: Interned<Stack>,
+    value_types: Interned<ValueType>,
+    series: Interned<Series>,
+    attribute_keys: Interned<AttributeKey>,
+    resources: u32,
+    profiles: u32,
+    event_types: u32,
+    exceptions: u32,
+    own_tracks: u32,
+    spans: u64,
+    new: Definitions,
+}
+
+fn row_number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+fn intern<T: Clone + Eq + Hash, I: Copy>(
+    table: &mut Interned<T>,
+    new: &mut Vec<(I, T)>,
+    id: fn(u32) -> I,
+    row: T,
+) -> I {
+    if let Some(index) = table.get_index_of(&row) {
+        return id(row_number(index));
+    }
+    let (index, _) = table.insert_full(row.clone());
+    let id = id(row_number(index));
+    new.push((id, row));
+    id
+}
+
+fn count(counter: &mut u32) -> u32 {
+    let number = *counter;
+    *counter = counter.saturating_add(1);
+    number
+}
+
+impl Tables {
+    /// Empty tables.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Interns a string.
+    pub fn string(&mut self, text: &str) -> StringId {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Interns a string that may not be UTF-8.
+    pub fn bytes(&mut self, text: &[u8]) -> StringId {
+        if let Some(index) = self.strings.get_index_of(text) {
+            return StringId::new(row_number(index));
+        }
+        let (index, _) = self.strings.insert_full(text.into());
+        let id = StringId::new(row_number(index));
+        self.new.strings.push((id, Text::from_bytes(text.to_vec())));
+        id
+    }
+
+    /// Returns the bytes of a string interned here.
+    #[must_use]
+    pub fn string_bytes(&self, id: StringId) -> &[u8] {
+        self.strings
+            .get_index(id.index())
+            .map_or(&[], |bytes| bytes)
+    }
+
+    /// Interns a track: equal tracks are one.
+    ///
+    /// A table uses either this or [`Tables::new_track`], because both number tracks from 0.
+    pub fn track(&mut self, track: Track) -> TrackId {
+        debug_assert_eq!(
+            self.own_tracks, 0,
+            "tracks are interned or numbered, not both"
+        );
+        intern(&mut self.tracks, &mut self.new.tracks, TrackId::new, track)
+    }
+
+    /// Adds a track with an identity of its own; [`Tables::redefine_track`] may name it later.
+    pub fn new_track(&mut self, track: Track) -> TrackId {
+        debug_assert!(
+            self.tracks.is_empty(),
+            "tracks are interned or numbered, not both"
+        );
+        let id = TrackId::new(count(&mut self.own_tracks));
+        self.new.tracks.push((id, track));
+        id
+    }
+
+    /// Gives a track a new row under its old id.
+    pub fn redefine_track(&mut self, id: TrackId, track: Track) {
+        self.new.tracks.push((id, track));
+    }
+
+    /// Adds a resource.
+    pub fn resource(&mut self, resource: Resource) -> ResourceId {
+        let id = ResourceId::new(count(&mut self.resources));
+        self.new.resources.push((id, resource));
+        id
+    }
+
+    /// Interns a class.
+    pub fn class(&mut self, class: Class) -> ClassId {
+        intern(
+            &mut self.classes,
+            &mut self.new.classes,
+            ClassId::new,
+            class,
+        )
+    }
+
+    /// Interns a function.
+    pub fn function(&mut self, function: Function) -> FunctionId {
+        intern(
+            &mut self.functions,
+            &mut self.new.functions,
+            FunctionId::new,
+            function,
+        )
+    }
+
+    /// Interns a mapping.
+    pub fn mapping(&mut self, mapping: Mapping) -> MappingId {
+        intern(
+            &mut self.mappings,
+            &mut self.new.mappings,
+            MappingId::new,
+            mapping,
+        )
+    }
+
+    /// Interns a frame.
+    pub fn frame(&mut self, frame: Frame) -> FrameId {
+        intern(&mut self.frames, &mut self.new.frames, FrameId::new, frame)
+    }
+
+    /// Interns a stack.
+    pub fn stack(&mut self, stack: Stack) -> StackId {
+        intern(&mut self.stacks, &mut self.new.stacks, StackId::new, stack)
+    }
+
+    /// Interns a value type.
+    pub fn value_type(&mut self, value_type: ValueType) -> ValueTypeId {
+        intern(
+            &mut self.value_types,
+            &mut self.new.value_types,
+            ValueTypeId::new,
+            value_type,
+        )
+    }
+
+    /// Interns a counter series.
+    pub fn series(&mut self, series: Series) -> SeriesId {
+        intern(
+            &mut self.series,
+            &mut self.new.series,
+            SeriesId::new,
+            series,
+        )
+    }
+
+    /// Interns an attribute key.
+    pub fn attribute_key(&mut self, key: AttributeKey) -> AttrKeyId {
+        intern(
+            &mut self.attribute_keys,
+            &mut self.new.attribute_keys,
+            AttrKeyId::new,
+            key,
+        )
+    }
+
+    /// Interns an attribute key of which only the name is known.
+    pub fn attribute_named(&mut self, name: &str) -> AttrKeyId {
+        let name = self.string(name);
+        self.attribute_key(AttributeKey::named(name))
+    }
+
+    /// Adds a profile.
+    pub fn profile(&mut self, profile: Profile) -> ProfileId {
+        let id = ProfileId::new(count(&mut self.profiles));
+        self.new.profiles.push((id, profile));
+        id
+    }
+
+    /// Gives a profile a new row under its old id.
+    pub fn redefine_profile(&mut self, id: ProfileId, profile: Profile) {
+        self.new.profiles.push((id, profile));
+    }
+
+    /// Adds an event type.
+    pub fn event_type(&mut self, event_type: EventType) -> EventTypeId {
+        let id = EventTypeId::new(count(&mut self.event_types));
+        self.new.event_types.push((id, event_type));
+        id
+    }
+
+    /// Adds an exception.
+    pub fn exception(&mut self, exception: Exception) -> ExceptionId {
+        let id = ExceptionId::new(count(&mut self.exceptions));
+        self.new.exceptions.push((id, exception));
+        id
+    }
+
+    /// Reserves the id of a span that starts.
+    pub fn reserve_span(&mut self) -> SpanId {
+        let id = SpanId(self.spans);
+        self.spans += 1;
+        id
+    }
+
+    /// Returns what was defined since the last call, for [`crate::Sink::define`].
+    pub fn take_definitions(&mut self) -> Definitions {
+        std::mem::take(&mut self.new)
+    }
+}
