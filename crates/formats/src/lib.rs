@@ -40,6 +40,7 @@ mod note;
 mod output;
 mod probe;
 mod record;
+mod refused;
 mod registry;
 mod source;
 pub mod wire;
@@ -54,5 +55,6 @@ pub use probe::{Confidence, Probe};
 pub use record::{
     Chunk, Field, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,
 };
+pub use refused::refused;
 pub use registry::{FORMATS, by_name};
 pub use source::{Part, Pull, SlicePull, SliceSource, Source, drive};
