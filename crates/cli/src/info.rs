@@ -104,7 +104,7 @@ fn shell_word(path: &str) -> String {
 /// What was learnt of one part.
 #[derive(Default)]
 pub(crate) struct Facts {
-    pub(crate) records: BTreeMap<&'static str, u64>,
+    pub(crate) records: BTreeMap<String, u64>,
     pub(crate) decoded: u64,
     pub(crate) time: Option<(i64, i64)>,
     pub(crate) values: Vec<Value>,
@@ -131,7 +131,10 @@ impl Value {
 
 impl RecordSink for Facts {
     fn record(&mut self, record: &dyn Record) -> Flow {
-        *self.records.entry(record.kind()).or_default() += 1;
+        match self.records.get_mut(record.kind()) {
+            Some(count) => *count += 1,
+            None => drop(self.records.insert(record.kind().to_owned(), 1)),
+        }
         self.decoded = self.decoded.max(record.offset() + record.len());
         if let Some((start, end)) = record.time() {
             let (first, last) = self.time.unwrap_or((start, end));
