@@ -34,6 +34,7 @@
     expect(clippy::unwrap_used, reason = "a test fails by panicking")
 )]
 
+pub mod cdt;
 mod error;
 mod format;
 mod note;

@@ -1,9 +1,23 @@
 //! The list of formats.
 
-use crate::Format;
+use crate::{Format, cdt};
 
 /// Every format, siblings together, in the order tables show them.
-pub const FORMATS: &[&Format] = &[];
+pub const FORMATS: &[&Format] = &[
+    &cdt::CALLS,
+    &cdt::TRACE,
+    &cdt::DICTIONARY,
+    &cdt::PARAMS,
+    &cdt::SUSPEND,
+    &cdt::SQL,
+    &cdt::XML,
+    &cdt::STRINGS,
+    &cdt::GC,
+    &cdt::BLST,
+    &cdt::TCP,
+    &cdt::DUMP,
+    &cdt::STREAMS,
+];
 
 /// Finds a format by its name.
 #[must_use]
