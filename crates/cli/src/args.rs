@@ -41,6 +41,12 @@ pub(crate) enum Command {
     Dump(crate::dump::Options),
     /// Print every note; exit 1 when something is doubtful or damaged.
     Check(crate::check::Options),
+    /// List the calls: when, how long, what.
+    Calls(crate::calls::Options),
+    /// Print functions by their own time or value.
+    Top(crate::top::Options),
+    /// Print the call tree.
+    Tree(crate::tree::Options),
     /// List the formats and what can be done with each.
     Formats(crate::formats::Options),
     /// Print a completion script for a shell.

@@ -20,10 +20,12 @@ use crate::table::Table;
 
 /// List the calls: when, how long, what.
 #[derive(Args)]
-#[command(after_help = "The first column is the id that `traceloom call` takes.\n\nExamples:\n  \
+#[command(
+    after_help = "The first column is the id that `traceloom call` takes.\n\nExamples:\n  \
     traceloom calls dump/ --sort -duration -n 20\n  \
     traceloom calls dump/ --errors --filter '+POST $web.url=/orders'\n  \
-    traceloom calls dump/ --columns start,duration,memory_used,title --csv")]
+    traceloom calls dump/ --columns start,duration,memory_used,title --csv"
+)]
 pub(crate) struct Options {
     /// Files, folders, archives, or `-`.
     #[arg(value_name = "PATH", required = true)]
@@ -60,7 +62,11 @@ impl Options {
             (column, name.starts_with('-'))
         });
         let limit = (self.rows > 0).then_some(self.rows);
-        Ok(CallQuery { selection: self.calls.selection()?, sort, limit })
+        Ok(CallQuery {
+            selection: self.calls.selection()?,
+            sort,
+            limit,
+        })
     }
 
     fn columns(&self, calls: &Calls) -> Vec<Column> {
@@ -71,7 +77,10 @@ impl Options {
         if self.columns.is_empty() {
             return Column::DEFAULT.to_vec();
         }
-        let parsed = self.columns.iter().map(|name| name.trim().parse::<Column>());
+        let parsed = self
+            .columns
+            .iter()
+            .map(|name| name.trim().parse::<Column>());
         parsed.map(|Ok(column)| column).collect()
     }
 }
@@ -86,7 +95,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
                 let mut table = CallTable::new(options.query()?);
-                let lowering = LowerOptions { limits: options.common.limits()?, ..LowerOptions::default() };
+                let lowering = LowerOptions {
+                    limits: options.common.limits()?,
+                    ..LowerOptions::default()
+                };
                 notes.push(lower(&document, &lowering, &options.common, &mut table)?);
                 lists.push((document, table.finish()));
             }
@@ -102,7 +114,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// The id of a call: part, offset and index of its bytes, or its number where a format has no origins.
 pub(crate) fn id(document: &Document<'_>, call: &Call) -> String {
     match call.origin {
-        Some(Origin { part, offset, index }) => {
+        Some(Origin {
+            part,
+            offset,
+            index,
+        }) => {
             let part = document.input_part(part).unwrap_or_default();
             format!("{part}.{offset}.{index}")
         }
@@ -120,14 +136,21 @@ fn print(
     let selected: u64 = lists.iter().map(|(_, calls)| calls.selected).sum();
     let read: u64 = lists.iter().map(|(_, calls)| calls.read).sum();
     if read == 0 && lists.iter().any(|(_, calls)| calls.samples > 0) {
-        eprintln!("traceloom: {}: a sampled profile has no calls; `traceloom top` shows it", input.path());
+        eprintln!(
+            "traceloom: {}: a sampled profile has no calls; `traceloom top` shows it",
+            input.path()
+        );
         return Ok(());
     }
     if options.json {
         for (document, calls) in lists {
             let columns = options.columns(calls);
             for call in &calls.rows {
-                writeln!(out, "{}", as_json(&id(document, call), calls, call, &columns))?;
+                writeln!(
+                    out,
+                    "{}",
+                    as_json(&id(document, call), calls, call, &columns)
+                )?;
             }
         }
         return Ok(());
@@ -146,7 +169,9 @@ fn print(
     let mut table = Table::new(&head);
     for (document, calls) in lists {
         for call in &calls.rows {
-            let cells = columns.iter().map(|column| text(calls, call, column, exact, options.csv, style));
+            let cells = columns
+                .iter()
+                .map(|column| text(calls, call, column, exact, options.csv, style));
             table.row(std::iter::once(id(document, call)).chain(cells));
         }
     }
@@ -161,17 +186,35 @@ fn print(
     } else {
         format!("{} of {} calls", count(selected), count(read))
     };
-    let cut = if (shown as u64) < selected { format!(", {} shown", count(shown as u64)) } else { String::new() };
+    let cut = if (shown as u64) < selected {
+        format!(", {} shown", count(shown as u64))
+    } else {
+        String::new()
+    };
     writeln!(out, "{}", style.dim(format!("{summary}{cut}")))?;
     Ok(())
 }
 
-fn text(calls: &Calls, call: &Call, column: &Column, exact: bool, machine: bool, style: &Style) -> String {
+fn text(
+    calls: &Calls,
+    call: &Call,
+    column: &Column,
+    exact: bool,
+    machine: bool,
+    style: &Style,
+) -> String {
     match calls.cell(call, column) {
         // A call without title is known by its method.
         Cell::None if *column == Column::Title => {
-            let name = call.function.map(|id| calls.tables.function_name(id)).unwrap_or_default();
-            if exact { name.into_owned() } else { names::shorten(&name).into_owned() }
+            let name = call
+                .function
+                .map(|id| calls.tables.function_name(id))
+                .unwrap_or_default();
+            if exact {
+                name.into_owned()
+            } else {
+                names::shorten(&name).into_owned()
+            }
         }
         Cell::None => String::new(),
         Cell::Time(ns) if machine => ns.to_string(),
@@ -198,7 +241,10 @@ fn as_json(id: &str, calls: &Calls, call: &Call, columns: &[Column]) -> Value {
     for column in columns {
         let value = match calls.cell(call, column) {
             Cell::None => Value::Null,
-            Cell::Time(number) | Cell::Nanoseconds(number) | Cell::Bytes(number) | Cell::Number(number) => {
+            Cell::Time(number)
+            | Cell::Nanoseconds(number)
+            | Cell::Bytes(number)
+            | Cell::Number(number) => {
                 json!(number)
             }
             Cell::Bool(yes) => json!(yes),

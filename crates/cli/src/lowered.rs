@@ -16,7 +16,11 @@ use crate::args::Common;
 /// # Errors
 /// When there is none: the reason is what a person needs to know then.
 pub(crate) fn documents(input: &Input) -> anyhow::Result<Vec<Document<'_>>> {
-    let lowers = |document: &Document<'_>| document.format().is_some_and(|format| format.lower.is_some());
+    let lowers = |document: &Document<'_>| {
+        document
+            .format()
+            .is_some_and(|format| format.lower.is_some())
+    };
     let documents: Vec<_> = input.documents().filter(lowers).collect();
     if !documents.is_empty() {
         return Ok(documents);
@@ -39,7 +43,12 @@ pub(crate) fn lower(
     common: &Common,
     sink: &mut dyn Sink,
 ) -> anyhow::Result<Notes> {
-    let mut watched = Watched { to: sink, notes: Notes::default(), strict: common.strict, stopped: None };
+    let mut watched = Watched {
+        to: sink,
+        notes: Notes::default(),
+        strict: common.strict,
+        stopped: None,
+    };
     if let Some(lower) = document.format().and_then(|format| format.lower) {
         lower(document, options, &mut watched)?;
     }
@@ -53,11 +62,16 @@ pub(crate) fn lower(
 pub(crate) fn mention(path: &str, notes: &[Notes]) {
     let sum = |wanted| -> u64 {
         let counts = notes.iter().flat_map(Notes::counts);
-        counts.filter(|&(level, ..)| level == wanted).map(|(.., count)| count).sum()
+        counts
+            .filter(|&(level, ..)| level == wanted)
+            .map(|(.., count)| count)
+            .sum()
     };
     let (warn, damage) = (sum(Level::Warn), sum(Level::Damage));
     if warn + damage > 0 {
-        eprintln!("traceloom: {path}: {damage} damage and {warn} warn notes; `traceloom check` lists them");
+        eprintln!(
+            "traceloom: {path}: {damage} damage and {warn} warn notes; `traceloom check` lists them"
+        );
     }
 }
 

@@ -1,15 +1,22 @@
 //! `traceloom`: one binary for every format. A subcommand is a file; this one only chooses.
 
 mod args;
+mod calls;
 mod check;
 mod completions;
 mod dump;
 mod fields;
 mod formats;
 mod info;
+mod lowered;
 mod man;
 mod open;
+mod select;
 mod style;
+mod table;
+mod top;
+mod tree;
+mod trees;
 
 use std::process::ExitCode;
 
@@ -52,6 +59,9 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Info(options)) => info::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),
         Some(Command::Check(options)) => check::run(&options),
+        Some(Command::Calls(options)) => calls::run(&options),
+        Some(Command::Top(options)) => top::run(&options),
+        Some(Command::Tree(options)) => tree::run(&options),
         Some(Command::Formats(options)) => formats::run(&options),
         Some(Command::Completions(options)) => completions::run(&options),
         Some(Command::Man(options)) => man::run(&options),

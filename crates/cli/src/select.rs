@@ -27,9 +27,15 @@ impl CallFlags {
     pub(crate) fn selection(&self) -> anyhow::Result<Selection> {
         let filter = match &self.filter {
             None => Filter::default(),
-            Some(text) => text.parse().map_err(|error| Usage(format!("--filter: {error}")))?,
+            Some(text) => text
+                .parse()
+                .map_err(|error| Usage(format!("--filter: {error}")))?,
         };
-        Ok(Selection { filter, min_duration: self.min_duration.unwrap_or(0), errors: self.errors })
+        Ok(Selection {
+            filter,
+            min_duration: self.min_duration.unwrap_or(0),
+            errors: self.errors,
+        })
     }
 }
 
@@ -74,16 +80,25 @@ pub(crate) fn duration(text: &str) -> Result<u64, String> {
         ("h", 3_600_000_000_000),
     ];
     let help = || format!("`{text}` is no duration; write a number and ns, us, ms, s, min or h");
-    let split = text.find(|c: char| c != '.' && !c.is_ascii_digit()).ok_or_else(help)?;
+    let split = text
+        .find(|c: char| c != '.' && !c.is_ascii_digit())
+        .ok_or_else(help)?;
     let (number, unit) = text.split_at(split);
-    let &(_, ns) = UNITS.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(help)?;
+    let &(_, ns) = UNITS
+        .iter()
+        .find(|(name, _)| *name == unit.trim())
+        .ok_or_else(help)?;
     let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || decimals.len() > 9 {
         return Err(help());
     }
     let whole: u64 = whole.parse().map_err(|_| help())?;
     let scale = 10_u64.pow(u32::try_from(decimals.len()).unwrap_or(0));
-    let part = if decimals.is_empty() { 0 } else { decimals.parse::<u64>().map_err(|_| help())? };
+    let part = if decimals.is_empty() {
+        0
+    } else {
+        decimals.parse::<u64>().map_err(|_| help())?
+    };
     let part = u128::from(part) * u128::from(ns) / u128::from(scale);
     let sum = u128::from(whole) * u128::from(ns) + part;
     u64::try_from(sum).map_err(|_| help())

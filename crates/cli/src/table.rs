@@ -12,7 +12,10 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(head: &[&str]) -> Self {
-        Self { head: head.iter().map(|&name| name.to_owned()).collect(), rows: Vec::new() }
+        Self {
+            head: head.iter().map(|&name| name.to_owned()).collect(),
+            rows: Vec::new(),
+        }
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -24,13 +27,20 @@ impl Table {
         let widths: Vec<usize> = (0..columns)
             .map(|column| {
                 let cells = self.rows.iter().filter_map(|row| row.get(column));
-                cells.chain(self.head.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+                cells
+                    .chain(self.head.get(column))
+                    .map(|cell| cell.chars().count())
+                    .max()
+                    .unwrap_or(0)
             })
             .collect();
         let numeric: Vec<bool> = (0..columns)
             .map(|column| {
                 let mut cells = self.rows.iter().filter_map(|row| row.get(column));
-                cells.all(|cell| cell.is_empty() || cell.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']))
+                cells.all(|cell| {
+                    cell.is_empty()
+                        || cell.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+                })
             })
             .collect();
         let line = |cells: &[String]| {
@@ -82,6 +92,9 @@ mod tests {
         table.row(["1,2".to_owned(), "say \"hi\"".to_owned()]);
         let mut out = Vec::new();
         table.csv(&mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "a,b\r\n\"1,2\",\"say \"\"hi\"\"\"\r\n");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "a,b\r\n\"1,2\",\"say \"\"hi\"\"\"\r\n"
+        );
     }
 }

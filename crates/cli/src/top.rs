@@ -13,11 +13,13 @@ use crate::trees::{TreeFlags, amount, read, share, unit_word};
 
 /// Print functions by their own time or value.
 #[derive(Args)]
-#[command(after_help = "Self is the function alone, total includes what it called; 100 % is all root calls.\n\n\
+#[command(
+    after_help = "Self is the function alone, total includes what it called; 100 % is all root calls.\n\n\
     Examples:\n  \
     traceloom top dump/\n  \
     traceloom top dump/ --filter '+GET -health' --min-duration 500ms\n  \
-    traceloom top cpu.pprof --value cpu --focus '^com.acme'")]
+    traceloom top cpu.pprof --value cpu --focus '^com.acme'"
+)]
 pub(crate) struct Options {
     #[command(flatten)]
     tree: TreeFlags,
@@ -54,7 +56,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = io::stdout().lock();
     for tree in &read(&options.tree)? {
         let mut rows = top(tree);
-        rows.retain(|row| tree.percent(row.total).is_none_or(|share| share >= options.min_percent));
+        rows.retain(|row| {
+            tree.percent(row.total)
+                .is_none_or(|share| share >= options.min_percent)
+        });
         match options.sort {
             Sort::Own => {}
             Sort::Total => rows.sort_by_key(|row| std::cmp::Reverse(row.total)),
@@ -73,7 +78,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             table(tree, &rows, options.wide).print(&style, &mut out)?;
             if all > rows.len() {
                 let more = count((all - rows.len()) as u64);
-                writeln!(out, "{}", style.dim(format!("{more} more functions; -n 0 prints all")))?;
+                writeln!(
+                    out,
+                    "{}",
+                    style.dim(format!("{more} more functions; -n 0 prints all"))
+                )?;
             }
         }
     }
@@ -85,7 +94,11 @@ pub(crate) fn heading(tree: &CallTree) -> String {
         TreeSource::Spans => "of calls",
         TreeSource::Samples => "of samples",
     };
-    format!("{} {what}, total {}", tree.measure.name, amount(&tree.measure.unit, tree.total))
+    format!(
+        "{} {what}, total {}",
+        tree.measure.name,
+        amount(&tree.measure.unit, tree.total)
+    )
 }
 
 fn count_word(tree: &CallTree) -> &'static str {
@@ -96,26 +109,53 @@ fn count_word(tree: &CallTree) -> &'static str {
 }
 
 fn table(tree: &CallTree, rows: &[TopRow], wide: bool) -> Table {
-    let mut table = Table::new(&["self", "self%", "total", "total%", count_word(tree), "function"]);
+    let mut table = Table::new(&[
+        "self",
+        "self%",
+        "total",
+        "total%",
+        count_word(tree),
+        "function",
+    ]);
     for row in rows {
         let name = &tree.symbol(row.symbol).name;
         let unit = &tree.measure.unit;
-        let shown = |value| if wide { value_text(tree, value) } else { amount(unit, value) };
-        let partial = if row.partial > 0 { format!(" ({} partial)", count(row.partial)) } else { String::new() };
+        let shown = |value| {
+            if wide {
+                value_text(tree, value)
+            } else {
+                amount(unit, value)
+            }
+        };
+        let partial = if row.partial > 0 {
+            format!(" ({} partial)", count(row.partial))
+        } else {
+            String::new()
+        };
         table.row([
             shown(row.own),
             share(tree, row.own),
             shown(row.total),
             share(tree, row.total),
-            if wide { row.count.to_string() } else { count(row.count) },
-            if wide { format!("{name}{partial}") } else { format!("{}{partial}", names::shorten(name)) },
+            if wide {
+                row.count.to_string()
+            } else {
+                count(row.count)
+            },
+            if wide {
+                format!("{name}{partial}")
+            } else {
+                format!("{}{partial}", names::shorten(name))
+            },
         ]);
     }
     table
 }
 
 fn value_text(tree: &CallTree, value: i64) -> String {
-    format!("{value} {}", unit_word(&tree.measure.unit)).trim().to_owned()
+    format!("{value} {}", unit_word(&tree.measure.unit))
+        .trim()
+        .to_owned()
 }
 
 fn as_json(tree: &CallTree, rows: &[TopRow]) -> serde_json::Value {

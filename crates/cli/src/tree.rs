@@ -38,7 +38,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
     for tree in read(&options.tree)? {
-        let tree = if options.bottom_up { bottom_up(&tree) } else { tree };
+        let tree = if options.bottom_up {
+            bottom_up(&tree)
+        } else {
+            tree
+        };
         let rows = visible(&tree, options.min_percent);
         if options.json {
             writeln!(out, "{}", as_json(&tree, &rows))?;
@@ -58,15 +62,38 @@ fn print(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let unit = &tree.measure.unit;
-    let columns = |total: &str, share: &str, own: &str, calls: &str| format!("{total:>14} {share:>8} {own:>14} {calls:>10}");
-    writeln!(out, "{}", style.dim(format!("{}  function", columns("total", "", "self", "count"))))?;
+    let columns = |total: &str, share: &str, own: &str, calls: &str| {
+        format!("{total:>14} {share:>8} {own:>14} {calls:>10}")
+    };
+    writeln!(
+        out,
+        "{}",
+        style.dim(format!(
+            "{}  function",
+            columns("total", "", "self", "count")
+        ))
+    )?;
     for row in rows {
-        let Some(node) = tree.nodes.get(row.node as usize) else { continue };
+        let Some(node) = tree.nodes.get(row.node as usize) else {
+            continue;
+        };
         let name = &tree.symbol(node.symbol).name;
-        let name = if options.wide { name.as_str().into() } else { names::shorten(name) };
+        let name = if options.wide {
+            name.as_str().into()
+        } else {
+            names::shorten(name)
+        };
         let indent = "  ".repeat(node.depth.min(100) as usize);
-        let deeper = if node.depth > 100 { format!("[{}] ", node.depth) } else { String::new() };
-        let partial = if node.partial > 0 { format!(" ({} partial)", count(node.partial)) } else { String::new() };
+        let deeper = if node.depth > 100 {
+            format!("[{}] ", node.depth)
+        } else {
+            String::new()
+        };
+        let partial = if node.partial > 0 {
+            format!(" ({} partial)", count(node.partial))
+        } else {
+            String::new()
+        };
         let numbers = columns(
             &amount(unit, node.total),
             &share(tree, node.total),
@@ -75,7 +102,11 @@ fn print(
         );
         writeln!(out, "{numbers}  {indent}{deeper}{name}{partial}")?;
         if row.omitted > 0 {
-            let text = format!("{} smaller, {}", count(row.omitted.into()), amount(unit, row.omitted_total));
+            let text = format!(
+                "{} smaller, {}",
+                count(row.omitted.into()),
+                amount(unit, row.omitted_total)
+            );
             let blank = columns("", "", "", "");
             writeln!(out, "{}", style.dim(format!("{blank}  {indent}  … {text}")))?;
         }

@@ -45,7 +45,10 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
                     value: flags.value.clone(),
                     calls: (!selection.is_empty()).then(|| selection.clone()),
                 });
-                let options = LowerOptions { limits: flags.common.limits()?, ..LowerOptions::default() };
+                let options = LowerOptions {
+                    limits: flags.common.limits()?,
+                    ..LowerOptions::default()
+                };
                 notes.push(piped(&mut builder, |sink| {
                     lower(&document, &options, &flags.common, sink)
                 })?);
@@ -59,7 +62,9 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
     let trees: Vec<_> = all.iter().map(|tree| tree.select(&filter)).collect();
     if trees.is_empty() {
         anyhow::bail!(match &flags.value {
-            Some(value) => format!("no spans and no samples with a value `{value}`; `traceloom info` lists the values"),
+            Some(value) => format!(
+                "no spans and no samples with a value `{value}`; `traceloom info` lists the values"
+            ),
             None => "no spans and no samples here".to_owned(),
         });
     }
@@ -92,5 +97,6 @@ pub(crate) fn unit_word(unit: &MeasureUnit) -> &str {
 
 /// A share of the whole, with two digits.
 pub(crate) fn share(tree: &CallTree, value: i64) -> String {
-    tree.percent(value).map_or_else(|| "-".to_owned(), |percent| format!("{percent:.2}%"))
+    tree.percent(value)
+        .map_or_else(|| "-".to_owned(), |percent| format!("{percent:.2}%"))
 }

@@ -146,7 +146,11 @@ mod tests {
 
         fn note(&mut self, note: Note) -> Flow {
             self.0.push(note);
-            if self.0.total() == 3 { Flow::Break(()) } else { Flow::Continue(()) }
+            if self.0.total() == 3 {
+                Flow::Break(())
+            } else {
+                Flow::Continue(())
+            }
         }
     }
 
@@ -155,7 +159,9 @@ mod tests {
         let mut sink = Three::default();
         let sent = piped(&mut sink, |to| {
             let note = |offset| Note::new(Level::Info, "n", offset, "");
-            (0..1_000_000).take_while(|&offset| to.note(note(offset)).is_continue()).count()
+            (0..1_000_000)
+                .take_while(|&offset| to.note(note(offset)).is_continue())
+                .count()
         });
         assert_eq!(sink.0.total(), 3);
         assert!(sent < 1_000, "{sent} notes went out after the third");
