@@ -214,7 +214,11 @@ fn compare_calls(rows: &Rows, expected: &Value) -> usize {
             }
         }
         // The producer keeps values in a set: only their membership is fixed.
-        assert_eq!(param_set(&got["params"]), param_set(&want["params"]));
+        let pairs = got["params"].as_array().expect("params").iter();
+        let pairs: Value = pairs
+            .map(|param| json!([param[0][1], param[1][1]]))
+            .collect();
+        assert_eq!(param_set(&pairs), param_set(&want["params"]));
     }
     calls.len()
 }
