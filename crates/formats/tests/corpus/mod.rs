@@ -5,7 +5,7 @@
     reason = "the library reads no files or settings, its tests do"
 )]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Reads a file of the corpus; `None` where there is no corpus.
 ///
@@ -27,21 +27,41 @@ pub fn file(path: &str) -> Option<Vec<u8>> {
 #[allow(dead_code, reason = "not every test needs every way in")]
 pub fn files(folder: &str) -> Option<Vec<String>> {
     let root = root()?;
+    Some(below(&root, folder))
+}
+
+/// Reads every file below a folder of the project, with its name in it, sorted.
+///
+/// # Panics
+/// When a folder or file cannot be read.
+#[allow(dead_code, reason = "not every test needs every way in")]
+pub fn files_below(root: &Path) -> Vec<(String, Vec<u8>)> {
+    let read = |name: String| {
+        let bytes = std::fs::read(root.join(&name)).expect("a file of the project");
+        (name, bytes)
+    };
+    below(root, "").into_iter().map(read).collect()
+}
+
+fn below(root: &Path, folder: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root.join(folder)];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a folder of the corpus") {
-            let path = entry.expect("an entry of the corpus").path();
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry.expect("an entry of a folder").path();
             if path.is_dir() {
                 folders.push(path);
             } else {
-                let name = path.strip_prefix(&root).expect("below the root");
+                let name = path.strip_prefix(root).expect("below the root");
                 found.push(name.to_string_lossy().replace('\\', "/"));
             }
         }
     }
     found.sort();
-    Some(found)
+    found
 }
 
 fn root() -> Option<PathBuf> {
