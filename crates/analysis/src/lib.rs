@@ -50,6 +50,7 @@
 pub mod calls;
 mod calltree;
 pub mod filter;
+pub mod loss;
 pub mod names;
 mod pauses;
 mod top;

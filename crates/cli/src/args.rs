@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Top(crate::top::Options),
     /// Print the call tree.
     Tree(crate::tree::Options),
+    /// Write the data in another format, and say what that format cannot hold.
+    Convert(crate::convert::Options),
     /// List the formats and what can be done with each.
     Formats(crate::formats::Options),
     /// Print a completion script for a shell.

@@ -4,6 +4,7 @@ mod args;
 mod calls;
 mod check;
 mod completions;
+mod convert;
 mod dump;
 mod fields;
 mod formats;
@@ -62,6 +63,7 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Calls(options)) => calls::run(&options),
         Some(Command::Top(options)) => top::run(&options),
         Some(Command::Tree(options)) => tree::run(&options),
+        Some(Command::Convert(options)) => convert::run(&options),
         Some(Command::Formats(options)) => formats::run(&options),
         Some(Command::Completions(options)) => completions::run(&options),
         Some(Command::Man(options)) => man::run(&options),

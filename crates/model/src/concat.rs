@@ -13,8 +13,8 @@ use crate::{
 /// Nothing is merged: two processes that run the same function keep a row each, because a row may be
 /// redefined later and because a target decides itself what equals what. Spans, objects and parts move
 /// along.
-pub struct Concat<'s> {
-    to: &'s mut dyn Sink,
+pub struct Concat<'s, S: Sink + ?Sized> {
+    to: &'s mut S,
     base: Bases,
     next: Bases,
     begun: bool,
@@ -52,10 +52,10 @@ macro_rules! shifts {
     )*};
 }
 
-impl<'s> Concat<'s> {
+impl<'s, S: Sink + ?Sized> Concat<'s, S> {
     /// Passes recordings on to `to`.
     #[must_use]
-    pub fn new(to: &'s mut dyn Sink) -> Self {
+    pub fn new(to: &'s mut S) -> Self {
         Self {
             to,
             base: Bases::default(),
@@ -290,7 +290,7 @@ impl<'s> Concat<'s> {
     }
 }
 
-impl Sink for Concat<'_> {
+impl<S: Sink + ?Sized> Sink for Concat<'_, S> {
     fn wants(&self) -> Wants {
         self.to.wants()
     }
