@@ -505,3 +505,22 @@ fn every_stream_is_recognised() {
     let gc = corpus::file("cdt/test-service/gc.bin").expect("the corpus is there");
     assert_claimed("gc.bin", &gc, "cdt-gc", Confidence::Likely);
 }
+
+#[test]
+fn samples_read_without_notes() {
+    for format in FORMATS
+        .iter()
+        .filter(|format| format.name.starts_with("cdt-"))
+    {
+        let Some(sample) = format.sample.filter(|_| format.reader.is_some()) else {
+            continue;
+        };
+        for seed in 0..4 {
+            let mut bytes = Vec::new();
+            sample(seed, 100_000, &mut |piece| bytes.extend_from_slice(piece));
+            assert!(bytes.len() >= 90_000, "{format:?}");
+            let rows = Rows::of(format, &bytes);
+            assert_eq!(rows.notes, [], "{format:?} {seed}");
+        }
+    }
+}

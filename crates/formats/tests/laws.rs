@@ -7,7 +7,7 @@
 
 mod corpus;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -49,12 +49,30 @@ impl Random {
     }
 }
 
+/// A digest that costs less than reading: equal runs give equal digests, different ones hardly ever.
+struct Digest(u64);
+
+impl Hasher for Digest {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            let mixed = self.0.rotate_left(5) ^ u64::from_le_bytes(word);
+            self.0 = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// Checks records against the input as they come, and folds all they show into a digest.
 struct Check<'a> {
     input: &'a [u8],
     at: usize,
     fault: Option<String>,
-    digest: DefaultHasher,
+    digest: Digest,
     boundaries: Vec<usize>,
     written: Vec<u8>,
 }
@@ -65,7 +83,7 @@ impl<'a> Check<'a> {
             input,
             at: 0,
             fault: None,
-            digest: DefaultHasher::new(),
+            digest: Digest(0),
             boundaries: Vec::new(),
             written: Vec::new(),
         }
@@ -88,7 +106,7 @@ impl<'a> Check<'a> {
     }
 }
 
-fn digest(field: &Field<'_>, into: &mut DefaultHasher) {
+fn digest(field: &Field<'_>, into: &mut Digest) {
     std::mem::discriminant(field).hash(into);
     match field {
         Field::Null => {}
@@ -253,10 +271,11 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
         flipped[at] ^= bit;
         let law = |result| law(&format!("flipped {bit:#04x} at {at}"), result);
         match whole(format, &flipped) {
-            Ok((digest, _)) => {
+            Ok((digest, _)) if small || random.below(4) == 0 => {
                 let middle = random.below(input.len());
                 law(cut(format, &flipped, &[middle, at, at + 1], digest));
             }
+            Ok(_) => {}
             Err(fault) => law(Err(fault)),
         }
         if small {
@@ -287,7 +306,7 @@ fn places(input: &[u8], boundaries: &[usize], random: &mut Random) -> Vec<usize>
         return (0..=input.len()).collect();
     }
     // What an input costs grows with its square; the budget keeps a run in seconds.
-    let most = (PLACES * (64 << 10) / input.len()).clamp(60, PLACES);
+    let most = (PLACES * (64 << 10) / input.len()).clamp(50, PLACES);
     let mut places: Vec<usize> = (0..most).map(|_| random.below(input.len())).collect();
     for _ in 0..most {
         let at = boundaries[random.below(boundaries.len())];
@@ -328,7 +347,7 @@ fn unpacked(bytes: Vec<u8>) -> Vec<u8> {
 fn samples_obey() {
     for format in FORMATS {
         if let (Some(sample), Some(_)) = (format.sample, format.reader) {
-            for (seed, size) in [(1, 1000), (2, 3000), (3, 200_000)] {
+            for (seed, size) in [(1, 1000), (2, 3000), (3, 20_000)] {
                 let mut bytes = Vec::new();
                 sample(seed, size, &mut |piece| bytes.extend_from_slice(piece));
                 laws(format, &format!("sample {seed}"), &bytes);

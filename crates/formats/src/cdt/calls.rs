@@ -111,6 +111,12 @@ pub struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
+    /// Takes `count` parameters as they are written: id, number of values, values.
+    #[must_use]
+    pub const fn new(count: u32, bytes: &'a [u8]) -> Self {
+        Self { count, bytes }
+    }
+
     /// Returns the number of parameters.
     #[must_use]
     pub const fn len(&self) -> usize {

@@ -9,6 +9,7 @@ pub(crate) mod lines;
 pub mod params;
 pub mod phrase;
 mod probe;
+pub mod sample;
 mod set;
 mod strings;
 pub mod suspend;
@@ -49,6 +50,7 @@ pub const CALLS: Format = Format {
     extensions: &["calls"],
     probe: probe::calls,
     reader: Some(|limits| Box::new(Stream::new(calls::Calls::new(limits)))),
+    sample: Some(sample::calls),
     ..NONE
 };
 
@@ -59,6 +61,7 @@ pub const TRACE: Format = Format {
     extensions: &["trace"],
     probe: probe::trace,
     reader: Some(|limits| Box::new(Stream::new(trace::Trace::new(limits)))),
+    sample: Some(sample::trace),
     ..NONE
 };
 
@@ -72,6 +75,7 @@ pub const DICTIONARY: Format = Format {
         let words = dictionary::Words::new(limits);
         Box::new(Stream::new(Phrased::new(words, limits)))
     }),
+    sample: Some(sample::dictionary),
     ..NONE
 };
 
@@ -85,6 +89,7 @@ pub const PARAMS: Format = Format {
         let rows = params::ParamRows::new(limits);
         Box::new(Stream::new(Phrased::new(rows, limits)))
     }),
+    sample: Some(sample::params),
     ..NONE
 };
 
@@ -98,6 +103,7 @@ pub const SUSPEND: Format = Format {
         let pauses = suspend::Pauses::new(limits);
         Box::new(Stream::new(Phrased::new(pauses, limits)))
     }),
+    sample: Some(sample::suspend),
     ..NONE
 };
 
@@ -108,6 +114,7 @@ pub const SQL: Format = Format {
     extensions: &["sql"],
     probe: probe::sql,
     reader: Some(read_strings),
+    sample: Some(sample::sql),
     ..NONE
 };
 
@@ -118,6 +125,7 @@ pub const XML: Format = Format {
     extensions: &["xml"],
     probe: probe::xml,
     reader: Some(read_strings),
+    sample: Some(sample::xml),
     ..NONE
 };
 
@@ -138,6 +146,7 @@ pub const GC: Format = Format {
     extensions: &["gc"],
     probe: probe::gc,
     reader: Some(|limits| Box::new(Stream::new(lines::Lines::new(limits)))),
+    sample: Some(sample::gc),
     ..NONE
 };
 
@@ -148,6 +157,7 @@ pub const BLST: Format = Format {
     extensions: &["blst"],
     probe: probe::blst,
     reader: Some(|limits| Box::new(Stream::new(blst::FileList::new(limits)))),
+    sample: Some(sample::blst),
     ..NONE
 };
 
@@ -159,6 +169,7 @@ pub const TCP: Format = Format {
     probe: probe::tcp,
     reader: Some(|limits| Box::new(Stream::new(tcp::Conversation::new(limits)))),
     members: Some(tcp::members),
+    sample: Some(sample::tcp),
     ..NONE
 };
 

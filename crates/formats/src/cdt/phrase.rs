@@ -204,6 +204,38 @@ pub(super) fn score(
     Some(score)
 }
 
+/// Packs records into phrases, cutting only between records (§2.1).
+#[derive(Clone, Debug, Default)]
+pub struct Phrases {
+    pending: Vec<u8>,
+}
+
+impl Phrases {
+    /// A phrase goes out once it holds so many bytes.
+    const FULL: usize = 10_040;
+
+    /// Adds a record; appends the phrases that are full to `out`.
+    ///
+    /// A record above the longest phrase makes a phrase of its own.
+    pub fn record(&mut self, record: &[u8], out: &mut Vec<u8>) {
+        if self.pending.len() + record.len() > LONGEST as usize {
+            self.flush(out);
+        }
+        self.pending.extend_from_slice(record);
+        if self.pending.len() >= Self::FULL {
+            self.flush(out);
+        }
+    }
+
+    /// Appends what is pending as a phrase, if anything is.
+    pub fn flush(&mut self, out: &mut Vec<u8>) {
+        if let Ok(length @ 1..) = u32::try_from(self.pending.len()) {
+            out.extend(length.to_be_bytes());
+            out.append(&mut self.pending);
+        }
+    }
+}
+
 /// The head of a phrase: four bytes.
 struct Phrase {
     offset: u64,
