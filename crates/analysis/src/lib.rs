@@ -47,15 +47,18 @@
     )
 )]
 
+mod amount;
 pub mod calls;
 mod calltree;
 pub mod filter;
+pub mod flame;
 pub mod loss;
 pub mod names;
 mod pauses;
 mod top;
 mod tree;
 
+pub use amount::{amount, grouped};
 pub use calltree::{
     CallTree, FrameFilter, Measure, MeasureUnit, Node, Predicate, Symbol, SymbolId, TreeBuilder,
     TreeOptions, TreeSource, Trees, symbol_of_function,

@@ -12,6 +12,7 @@ mod symbol;
 
 pub use build::{TreeBuilder, TreeOptions, Trees};
 pub use select::{FrameFilter, Predicate};
+pub(crate) use symbol::is_synthetic;
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
 
 use arena::{Arena, ROOT};

@@ -128,6 +128,11 @@ fn symbol_of_frame(tables: &Recording, id: FrameId) -> Symbol {
     }
 }
 
+/// Tells whether a symbol stands for no function of the program.
+pub(crate) fn is_synthetic(symbol: &Symbol) -> bool {
+    matches!(symbol.name.as_str(), "(unknown)" | "(no stack)")
+}
+
 /// Interns symbols by name and signature.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Symbols {

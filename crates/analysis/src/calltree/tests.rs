@@ -82,7 +82,7 @@ impl Nested {
         all
     }
 
-    fn by_steps(mut self, options: TreeOptions) -> CallTree {
+    fn tree_of_steps(mut self, options: TreeOptions) -> CallTree {
         let mut builder = TreeBuilder::new(options);
         let _ = builder.define(self.tables.take_definitions());
         let _ = builder.steps(self.steps);
@@ -90,7 +90,7 @@ impl Nested {
         builder.finish().spans.unwrap()
     }
 
-    fn by_spans(mut self, options: TreeOptions, order: Order, rotate: usize) -> CallTree {
+    fn tree_of_spans(mut self, options: TreeOptions, order: Order, rotate: usize) -> CallTree {
         // Selecting needs names at once; a tree can wait for them.
         let late = options.calls.is_none();
         let mut builder = TreeBuilder::new(options);
@@ -187,38 +187,38 @@ fn check_shape(tree: &CallTree) {
 proptest! {
     #[test]
     fn steps_and_spans_in_any_order_give_one_tree(moves in moves()) {
-        let steps = Nested::of(&moves).by_steps(TreeOptions::default());
+        let steps = Nested::of(&moves).tree_of_steps(TreeOptions::default());
         check_shape(&steps);
-        let nested = Nested::of(&moves).by_spans(TreeOptions::default(), Order::Nested, 0);
+        let nested = Nested::of(&moves).tree_of_spans(TreeOptions::default(), Order::Nested, 0);
         prop_assert_eq!(paths(&steps), paths(&nested));
         for rotate in [1, 3] {
-            let any = Nested::of(&moves).by_spans(TreeOptions::default(), Order::None, rotate);
+            let any = Nested::of(&moves).tree_of_spans(TreeOptions::default(), Order::None, rotate);
             prop_assert_eq!(paths(&steps), paths(&any));
         }
         let lanes = TreeOptions { lanes: true, ..TreeOptions::default() };
-        let across = Nested::of(&moves).by_spans(lanes, Order::Finish, 0);
+        let across = Nested::of(&moves).tree_of_spans(lanes, Order::Finish, 0);
         prop_assert_eq!(paths(&steps), paths(&across));
     }
 
     #[test]
     fn selected_calls_come_whole(moves in moves(), least in 0..200_u64) {
-        let steps = Nested::of(&moves).by_steps(selection("'call 1'", least));
+        let steps = Nested::of(&moves).tree_of_steps(selection("'call 1'", least));
         check_shape(&steps);
-        let spans = Nested::of(&moves).by_spans(selection("'call 1'", least), Order::Nested, 0);
+        let spans = Nested::of(&moves).tree_of_spans(selection("'call 1'", least), Order::Nested, 0);
         prop_assert_eq!(paths(&steps), paths(&spans));
-        let mixed = Nested::of(&moves).by_spans(selection("'call 1'", least), Order::None, 1);
+        let mixed = Nested::of(&moves).tree_of_spans(selection("'call 1'", least), Order::None, 1);
         prop_assert_eq!(paths(&steps), paths(&mixed));
         // What two filters select apart adds up to what they select together.
-        let other = Nested::of(&moves).by_steps(selection("-'call 1'", 0));
-        let mut both = Nested::of(&moves).by_steps(selection("'call 1'", 0));
+        let other = Nested::of(&moves).tree_of_steps(selection("-'call 1'", 0));
+        let mut both = Nested::of(&moves).tree_of_steps(selection("'call 1'", 0));
         both.merge(&other);
-        let all = Nested::of(&moves).by_steps(TreeOptions::default());
+        let all = Nested::of(&moves).tree_of_steps(TreeOptions::default());
         prop_assert_eq!(paths(&both), paths(&all));
     }
 
     #[test]
     fn top_down_and_bottom_up_agree(moves in moves()) {
-        let tree = Nested::of(&moves).by_steps(TreeOptions::default());
+        let tree = Nested::of(&moves).tree_of_steps(TreeOptions::default());
         let table = rows(&tree);
         prop_assert_eq!(table.iter().map(|row| row.1).sum::<i64>(), tree.total);
         let upside = bottom_up(&tree);
@@ -249,7 +249,7 @@ proptest! {
 
     #[test]
     fn frame_filters_keep_sums(moves in moves()) {
-        let tree = Nested::of(&moves).by_steps(TreeOptions::default());
+        let tree = Nested::of(&moves).tree_of_steps(TreeOptions::default());
         let with = |wanted: &'static str| -> Predicate<'static> {
             Box::new(move |symbol: &Symbol| symbol.name.contains(wanted))
         };
@@ -291,7 +291,7 @@ fn recursion_counts_its_outermost_call() {
     ];
     let mut padded = moves.to_vec();
     padded.extend([(false, 0, 0); 7]);
-    let tree = Nested::of(&padded).by_steps(TreeOptions::default());
+    let tree = Nested::of(&padded).tree_of_steps(TreeOptions::default());
     assert_eq!(
         rows(&tree),
         [
