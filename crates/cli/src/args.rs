@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Top(crate::top::Options),
     /// Print the call tree.
     Tree(crate::tree::Options),
+    /// Draw a flame graph as SVG or HTML.
+    Flame(crate::flame::Options),
     /// Write the data in another format, and say what that format cannot hold.
     Convert(crate::convert::Options),
     /// List the formats and what can be done with each.

@@ -7,6 +7,7 @@ mod completions;
 mod convert;
 mod dump;
 mod fields;
+mod flame;
 mod formats;
 mod info;
 mod lowered;
@@ -64,6 +65,7 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Top(options)) => top::run(&options),
         Some(Command::Tree(options)) => tree::run(&options),
         Some(Command::Convert(options)) => convert::run(&options),
+        Some(Command::Flame(options)) => flame::run(&options),
         Some(Command::Formats(options)) => formats::run(&options),
         Some(Command::Completions(options)) => completions::run(&options),
         Some(Command::Man(options)) => man::run(&options),
