@@ -554,11 +554,17 @@ impl Record for CallRecord<'_> {
                 (u64::from(id), values.collect())
             })
             .collect();
-        let params: Vec<(Field<'_>, Field<'_>)> = values
+        let params: Vec<[(Field<'_>, Field<'_>); 2]> = values
             .iter()
-            .map(|(id, values)| (Field::Id("dictionary", *id), Field::List(values)))
+            .map(|(id, values)| {
+                [
+                    (Field::Str("id"), Field::Id("dictionary", *id)),
+                    (Field::Str("values"), Field::List(values)),
+                ]
+            })
             .collect();
-        show("params", Field::Map(&params));
+        let params: Vec<Field<'_>> = params.iter().map(|param| Field::Map(param)).collect();
+        show("params", Field::List(&params));
     }
 
     fn write(&self, out: &mut Vec<u8>) {

@@ -135,7 +135,7 @@ impl Record for WordRecord<'_> {
     }
 
     fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
-        show("id", Field::U64(u64::from(self.word.id)));
+        show("id", Field::Id("dictionary", u64::from(self.word.id)));
         show("word", Field::Utf16(self.word.text.0));
     }
 
