@@ -102,7 +102,11 @@ impl Runs {
     /// Forgets the runs before the last call of this that end before `needed`.
     pub fn settle(&mut self, needed: u64) {
         let settle = |runs: &mut VecDeque<Running>, settled: &mut usize| {
-            let over = runs.iter().take(*settled).take_while(|run| run.end < needed).count();
+            let over = runs
+                .iter()
+                .take(*settled)
+                .take_while(|run| run.end < needed)
+                .count();
             runs.drain(..over);
             *settled = runs.len();
         };

@@ -93,7 +93,9 @@ impl Counters {
         let had_epoch = self.epoch.replace(epoch).is_some();
         if self.any_event || had_epoch {
             self.pending = Some(Pending { offset, had_epoch });
-            self.streams.values_mut().for_each(|stream| stream.after_epoch = false);
+            self.streams
+                .values_mut()
+                .for_each(|stream| stream.after_epoch = false);
         }
         Flow::Continue(())
     }
@@ -148,7 +150,11 @@ impl Counters {
         if self.pending.is_none() {
             return Flow::Continue(());
         }
-        let mut fresh = self.streams.values().filter(|stream| stream.after_epoch).peekable();
+        let mut fresh = self
+            .streams
+            .values()
+            .filter(|stream| stream.after_epoch)
+            .peekable();
         let begins = self.streams.values().any(|stream| !stream.after_epoch)
             && fresh.peek().is_some()
             && fresh.all(|stream| stream.first == 0);
@@ -165,7 +171,8 @@ impl Counters {
                 offset,
                 had_epoch: true,
             }) => {
-                let text = "another epoch while the counters go on: the last one dates the whole run";
+                let text =
+                    "another epoch while the counters go on: the last one dates the whole run";
                 out.note(warn("second_epoch", offset, text))
             }
             _ => Flow::Continue(()),
@@ -176,7 +183,10 @@ impl Counters {
         let Some(Pending { offset, .. }) = self.pending.take() else {
             return Flow::Continue(());
         };
-        let (fresh, over) = self.streams.drain().partition(|(_, stream)| stream.after_epoch);
+        let (fresh, over) = self
+            .streams
+            .drain()
+            .partition(|(_, stream)| stream.after_epoch);
         self.streams = fresh;
         self.run_notes(over, out)?;
         let text = "a new epoch and counters that begin again: a concatenated or restarted trace";
@@ -191,30 +201,43 @@ impl Counters {
         let over = std::mem::take(&mut self.streams);
         self.run_notes(over, out)?;
         if self.untracked > 0 {
-            let text = "more streams than the limit `table`: counters of the others are not checked";
+            let text =
+                "more streams than the limit `table`: counters of the others are not checked";
             out.note(damage("limit_table", 0, text).counting(self.untracked))?;
         }
         Flow::Continue(())
     }
 
-    fn run_notes<V: Visit>(&mut self, streams: HashMap<u32, Stream, RandomState>, out: &mut V) -> Flow {
+    fn run_notes<V: Visit>(
+        &mut self,
+        streams: HashMap<u32, Stream, RandomState>,
+        out: &mut V,
+    ) -> Flow {
         let used_next = self.streams.values().any(|stream| stream.expected != 1);
         let used = std::mem::replace(&mut self.used, used_next);
         let mut streams: Vec<(u32, Stream)> = streams.into_iter().collect();
         streams.sort_unstable_by_key(|&(id, _)| id);
-        let repeated = streams.iter().find(|(_, stream)| stream.duplicates.count > 0);
+        let repeated = streams
+            .iter()
+            .find(|(_, stream)| stream.duplicates.count > 0);
         if let (false, Some((_, stream))) = (used, repeated) {
             let text = "every stream counter is 0: counters are not used, loss cannot be seen";
             return out.note(info("counters_unused", stream.first_offset, text));
         }
         for (id, mut stream) in streams {
             stream.close_holes(id, true, out)?;
-            let Tally { count, first_offset } = stream.duplicates;
+            let Tally {
+                count,
+                first_offset,
+            } = stream.duplicates;
             if count > 0 {
                 let text = format!("stream {id}: {count} packets are there twice, once is kept");
                 out.note(warn("duplicate_packets", first_offset, text).counting(count))?;
             }
-            let Tally { count, first_offset } = stream.late;
+            let Tally {
+                count,
+                first_offset,
+            } = stream.late;
             if count > 0 {
                 let text = format!("stream {id}: {count} packets came late");
                 out.note(info("late_packets", first_offset, text).counting(count))?;
@@ -301,8 +324,15 @@ impl Stream {
         let after = hole.length - before - 1;
         let start = counter.wrapping_add(1);
         let parts = [
-            Hole { length: before, ..hole },
-            Hole { start, length: after, ..hole },
+            Hole {
+                length: before,
+                ..hole
+            },
+            Hole {
+                start,
+                length: after,
+                ..hole
+            },
         ];
         let parts = parts.into_iter().filter(|part| part.length > 0);
         self.holes.splice(at..at, parts);
@@ -319,14 +349,24 @@ impl Stream {
         let closed = self.holes.iter().position(open).unwrap_or(self.holes.len());
         for hole in self.holes.drain(..closed) {
             let count = u64::from(hole.length);
-            let note: Note = if hole.leading {
+            let note: Note = if hole.leading && hole.length >= BACK {
+                let text = format!(
+                    "stream {id} begins at counter {}: the recording joined late",
+                    self.first
+                );
+                out.note(info("late_start", hole.offset, text))?;
+                continue;
+            } else if hole.leading {
                 let text = format!(
                     "stream {id} begins at counter {}: {count} packets are lost, or the recording joined late",
                     self.first
                 );
                 warn("late_start", hole.offset, text)
             } else {
-                let text = format!("stream {id}: {count} packets are lost before counter {}", hole.start.wrapping_add(hole.length));
+                let text = format!(
+                    "stream {id}: {count} packets are lost before counter {}",
+                    hole.start.wrapping_add(hole.length)
+                );
                 damage("lost_packets", hole.offset, text)
             };
             out.note(note.counting(count))?;

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink, SpanBatch, SpanRow, SpanStatus, Tables, TrackId,
-    Wants,
+    Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink, SpanBatch,
+    SpanRow, SpanStatus, Tables, TrackId, Wants,
 };
 
 use super::names::Names;
@@ -27,7 +27,11 @@ pub(super) const MOST_BYTES: usize = 1 << 30;
 const BATCH: usize = 4096;
 
 /// Lowers every part of `source`, one after the other.
-pub fn lower(source: &dyn Source, options: &LowerOptions, sink: &mut dyn Sink) -> Result<(), Error> {
+pub fn lower(
+    source: &dyn Source,
+    options: &LowerOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
     let mut surveys = Vec::new();
     for part in 0..source.parts().len() {
         let mut pass = Pass {
@@ -38,7 +42,10 @@ pub fn lower(source: &dyn Source, options: &LowerOptions, sink: &mut dyn Sink) -
         surveys.push(pass.visitor.finish());
     }
     let mut names = Names::new(&options.limits);
-    let dated = surveys.iter().flat_map(|(runs, _)| runs).any(|run| run.epoch.is_some());
+    let dated = surveys
+        .iter()
+        .flat_map(|(runs, _)| runs)
+        .any(|run| run.epoch.is_some());
     let clock = if dated {
         Clock::Unix
     } else {
@@ -127,7 +134,10 @@ struct Lowering<'s> {
 impl Lowering<'_> {
     fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
         self.enter_run(event.offset)?;
-        let (block, inside) = (self.events >> self.shift, self.events & ((1 << self.shift) - 1));
+        let (block, inside) = (
+            self.events >> self.shift,
+            self.events & ((1 << self.shift) - 1),
+        );
         self.events += 1;
         let Some(run) = &mut self.run else {
             return Flow::Continue(());
@@ -141,7 +151,9 @@ impl Lowering<'_> {
         }
         run.event(event, &mut self.out);
         // The limits are looked at rarely: they bound memory, not the exact number.
-        if self.events & 0xff == 0 && (run.waiting() > self.most || run.waiting_bytes() > MOST_BYTES) {
+        if self.events & 0xff == 0
+            && (run.waiting() > self.most || run.waiting_bytes() > MOST_BYTES)
+        {
             let over = u32::try_from(block.saturating_sub(1)).unwrap_or(u32::MAX);
             run.relieve(over, self.most, &mut self.out)?;
         }
@@ -150,7 +162,11 @@ impl Lowering<'_> {
 
     /// Goes to the run that the packet at `offset` belongs to.
     fn enter_run(&mut self, offset: u64) -> Flow {
-        while self.waiting.front().is_some_and(|run| self.run.is_none() || run.offset <= offset) {
+        while self
+            .waiting
+            .front()
+            .is_some_and(|run| self.run.is_none() || run.offset <= offset)
+        {
             if let Some(mut run) = self.run.take() {
                 run.finish(&mut self.out)?;
             }
@@ -214,7 +230,10 @@ impl Out<'_> {
             let text = "no epoch: times count from an unknown point";
             self.note(info("no_epoch", run.offset, text))?;
         }
-        let attributes = run.options.iter().map(|(name, value)| self.names.option(name, value));
+        let attributes = run
+            .options
+            .iter()
+            .map(|(name, value)| self.names.option(name, value));
         let attributes = attributes.collect();
         let instance = (number > 0).then(|| self.tables().string(&format!("run {}", number + 1)));
         ControlFlow::Continue(self.tables().resource(Resource {
@@ -227,7 +246,9 @@ impl Out<'_> {
     /// Tells whether spans of the call that begins at `offset` are asked for.
     pub fn takes(&self, root_offset: u64, is_root: bool) -> bool {
         (is_root || self.sink.wants() != Wants::Calls)
-            && self.only.is_none_or(|only| only.part == self.part && only.offset == root_offset)
+            && self
+                .only
+                .is_none_or(|only| only.part == self.part && only.offset == root_offset)
     }
 
     pub fn span(&mut self, span: &Placed<'_>, epoch: Option<u64>) -> Flow {

@@ -26,7 +26,9 @@ use traceloom_model::{Capabilities, Feature};
 use crate::{Confidence, Format, Probe};
 
 pub use read::Decoder;
-pub use record::{Attribute, Attributes, Event, Layout, Metadata, Packet, Seen, Value, Visit, texts};
+pub use record::{
+    Attribute, Attributes, Event, Layout, Metadata, Packet, Seen, Value, Visit, texts,
+};
 
 /// The row of the registry.
 pub const HEPH: Format = Format {
@@ -80,9 +82,11 @@ fn packets_at(mut bytes: &[u8]) -> usize {
             return count;
         };
         let fits = if bytes.starts_with(&record::EVENT) {
-            [Layout::Substream, Layout::NoSubstream].into_iter().any(|layout| {
-                parse::event(packet, 0, layout, usize::MAX).is_some_and(|event| event.complete)
-            })
+            [Layout::Substream, Layout::NoSubstream]
+                .into_iter()
+                .any(|layout| {
+                    parse::event(packet, 0, layout, usize::MAX).is_some_and(|event| event.complete)
+                })
         } else {
             bytes.starts_with(&record::METADATA) && parse::metadata(packet, 0).is_some()
         };

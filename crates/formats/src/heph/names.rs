@@ -1,7 +1,8 @@
 //! Descriptions, attribute names and texts, each interned once.
 
 use traceloom_model::{
-    AttrKeyId, Attribute, ElementType, Function, FunctionId, Limit, Limits, Note, StringId, Tables, Value,
+    AttrKeyId, Attribute, ElementType, Function, FunctionId, Limit, Limits, Note, StringId, Tables,
+    Value,
 };
 
 use super::lower::Map;
@@ -102,7 +103,8 @@ impl Names {
     }
 
     fn value(&mut self, value: record::Value<'_>) -> Value {
-        let list = |kind, values: &mut dyn Iterator<Item = Value>| Value::List(kind, values.collect());
+        let list =
+            |kind, values: &mut dyn Iterator<Item = Value>| Value::List(kind, values.collect());
         match value {
             record::Value::U64(value) => Value::U64(value),
             record::Value::I64(value) => Value::I64(value),

@@ -72,7 +72,9 @@ impl Rows {
     }
 
     fn bytes_of(&self, row: &Row) -> &[u8] {
-        self.bytes.get(row.body..row.body + row.len()).unwrap_or(&[])
+        self.bytes
+            .get(row.body..row.body + row.len())
+            .unwrap_or(&[])
     }
 
     fn take(&mut self, row: &Row, from: &Self) {
@@ -104,8 +106,12 @@ impl Rows {
 
     pub fn body(&self, row: &Row) -> Body<'_> {
         let bytes = self.bytes_of(row);
-        let (description, rest) = bytes.split_at_checked(usize::from(row.description)).unwrap_or_default();
-        let (attributes, undecoded) = rest.split_at_checked(row.attributes as usize).unwrap_or_default();
+        let (description, rest) = bytes
+            .split_at_checked(usize::from(row.description))
+            .unwrap_or_default();
+        let (attributes, undecoded) = rest
+            .split_at_checked(row.attributes as usize)
+            .unwrap_or_default();
         Body {
             description,
             attributes: Attributes { bytes: attributes },

@@ -8,8 +8,8 @@
 use std::collections::HashSet;
 
 use traceloom_model::{
-    AttrKeyId, Attribute, Clock, Definitions, ElementType, Flow, FunctionId, Note, Order, Sink, SpanBatch, SpanRow,
-    StringId, Text, Timestamp, Track, TrackId, TrackKind, Value,
+    AttrKeyId, Attribute, Clock, Definitions, ElementType, Flow, FunctionId, Note, Order, Sink,
+    SpanBatch, SpanRow, StringId, Text, Timestamp, Track, TrackId, TrackKind, Value,
 };
 
 use super::lower::Map;
@@ -24,7 +24,10 @@ const BUFFER: usize = 64 << 10;
 const MOST: usize = 65_535;
 
 /// Opens a target.
-pub(super) fn open<'o>(options: &RaiseOptions, output: &'o mut dyn Output) -> Result<Box<dyn Target + 'o>, Error> {
+pub(super) fn open<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
     if let Some(variant) = &options.variant {
         return Err(Error::usage(format!("heph has no variant `{variant}`")));
     }
@@ -118,7 +121,10 @@ impl Writer<'_> {
 
     fn text(&self, id: Option<StringId>, raw: u32) -> Vec<u8> {
         let text = id.and_then(|id| self.strings.get(&id));
-        text.map_or_else(|| format!("#{raw}").into_bytes(), |text| text.as_bytes().to_vec())
+        text.map_or_else(
+            || format!("#{raw}").into_bytes(),
+            |text| text.as_bytes().to_vec(),
+        )
     }
 
     /// Returns stream and substream of a track.
@@ -139,7 +145,10 @@ impl Writer<'_> {
             next = next.filter(|&parent| parent < id && self.tracks.contains_key(&parent));
         }
         while let Some(id) = chain.pop() {
-            let (kind, wanted) = self.tracks.get(&id).map_or_else(Default::default, |track| (track.kind, track.id));
+            let (kind, wanted) = self
+                .tracks
+                .get(&id)
+                .map_or_else(Default::default, |track| (track.kind, track.id));
             let place = match (address, kind) {
                 (Some(parent), TrackKind::Lane) => parent,
                 (Some((stream, _)), _) => (stream, self.free(stream, wanted)),
@@ -210,7 +219,9 @@ impl Writer<'_> {
         match (kind, numbers) {
             (ElementType::I64, Some(raw)) => put(name, record::Value::I64s(&raw), out),
             (ElementType::F64, Some(raw)) => put(name, record::Value::F64s(&raw), out),
-            (ElementType::U64 | ElementType::Bool, Some(raw)) => put(name, record::Value::U64s(&raw), out),
+            (ElementType::U64 | ElementType::Bool, Some(raw)) => {
+                put(name, record::Value::U64s(&raw), out)
+            }
             _ => {
                 let mut bytes = Vec::new();
                 for value in values {
@@ -232,7 +243,9 @@ impl Writer<'_> {
             Value::I64(value) => value.to_string().into_bytes(),
             Value::F64(value) => value.to_string().into_bytes(),
             Value::Bool(value) => value.to_string().into_bytes(),
-            Value::List(..) | Value::Map(_) | Value::Exception(_) => format!("{value:?}").into_bytes(),
+            Value::List(..) | Value::Map(_) | Value::Exception(_) => {
+                format!("{value:?}").into_bytes()
+            }
         }
     }
 }
@@ -276,7 +289,8 @@ impl Sink for Writer<'_> {
     fn define(&mut self, definitions: Definitions) -> Flow {
         self.strings.extend(definitions.strings);
         let functions = definitions.functions.into_iter();
-        self.functions.extend(functions.map(|(id, function)| (id, function.name)));
+        self.functions
+            .extend(functions.map(|(id, function)| (id, function.name)));
         let keys = definitions.attribute_keys.into_iter();
         self.keys.extend(keys.map(|(id, key)| (id, key.name)));
         self.tracks.extend(definitions.tracks);

@@ -166,7 +166,12 @@ impl Decoder {
         }
     }
 
-    fn accept_event<V: Visit>(&mut self, event: &Event<'_>, as_packet: &Packet<'_>, out: &mut V) -> Flow {
+    fn accept_event<V: Visit>(
+        &mut self,
+        event: &Event<'_>,
+        as_packet: &Packet<'_>,
+        out: &mut V,
+    ) -> Flow {
         if self.layout.is_none() && event.complete {
             self.layout = Some(event.layout);
             if event.layout == Layout::NoSubstream {
@@ -194,11 +199,17 @@ impl Decoder {
         let described = event.description.len();
         if described < usize::from(event.description_length) {
             let stated = event.description_length;
-            let text = format!("description cut: it states {stated} bytes, the packet ends after {described}");
+            let text = format!(
+                "description cut: it states {stated} bytes, the packet ends after {described}"
+            );
             out.note(warn("description_cut", offset, text))?;
-        } else if event.attributes.count() >= self.limits.size(Limit::Values) && !undecoded.is_empty() {
+        } else if event.attributes.count() >= self.limits.size(Limit::Values)
+            && !undecoded.is_empty()
+        {
             let length = undecoded.len() as u64;
-            let text = format!("more attributes than the limit `values`: {length} bytes are left undecoded");
+            let text = format!(
+                "more attributes than the limit `values`: {length} bytes are left undecoded"
+            );
             out.note(damage("limit_values", offset, text).counting(length))?;
         } else if !undecoded.is_empty() {
             let length = undecoded.len() as u64;
@@ -206,7 +217,11 @@ impl Decoder {
             out.note(warn("attributes_incomplete", offset, text).counting(length))?;
         }
         if !event.valid_text {
-            out.note(warn("invalid_text", offset, "text that is not UTF-8 is kept as bytes"))?;
+            out.note(warn(
+                "invalid_text",
+                offset,
+                "text that is not UTF-8 is kept as bytes",
+            ))?;
         }
         if end < start {
             let text = format!("the event ends at {end}, before its start at {start}: duration 0");
@@ -259,7 +274,10 @@ impl Decoder {
                 Next::Wait(need)
             }
             Scanned::Over { emitted } => {
-                if out.note(scan_note(&scan, window.offset + emitted as u64)).is_break() {
+                if out
+                    .note(scan_note(&scan, window.offset + emitted as u64))
+                    .is_break()
+                {
                     return Next::Stop;
                 }
                 Next::Took(emitted)
@@ -283,7 +301,11 @@ const LIMIT: &str = "a packet larger than the limit `record`";
 
 fn scan_note(scan: &Scan, end: u64) -> Note {
     let (bytes, why) = (end - scan.start, scan.why);
-    let kind = if why == LIMIT { "limit_record" } else { "skipped_bytes" };
+    let kind = if why == LIMIT {
+        "limit_record"
+    } else {
+        "skipped_bytes"
+    };
     damage(kind, scan.start, format!("{bytes} bytes skipped: {why}")).counting(bytes)
 }
 
@@ -301,7 +323,8 @@ fn may_hold_packet(packet: &[u8]) -> bool {
     find_magic(packet, 4).is_some()
         || (1..4).any(|length| {
             let end = packet.len().checked_sub(length);
-            end.and_then(|at| packet.get(at..)).is_some_and(is_cut_magic)
+            end.and_then(|at| packet.get(at..))
+                .is_some_and(is_cut_magic)
         })
 }
 

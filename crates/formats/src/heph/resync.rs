@@ -99,7 +99,9 @@ impl Scan {
                 None => Scanned::Over { emitted },
                 Some(need) => Scanned::Wait {
                     emitted,
-                    need: need.saturating_sub(emitted).max(bytes.len().saturating_mul(2).min(1 << 20)),
+                    need: need
+                        .saturating_sub(emitted)
+                        .max(bytes.len().saturating_mul(2).min(1 << 20)),
                 },
             },
         }
@@ -108,7 +110,13 @@ impl Scan {
 
 /// Emits the damage before `end` of the window in pieces counted from `start`; only whole pieces when
 /// `whole` is asked for. Returns how many bytes went out, none when the visitor broke.
-fn emit<V: Visit>(start: u64, window: Chunk<'_>, end: usize, whole: bool, out: &mut V) -> Option<usize> {
+fn emit<V: Visit>(
+    start: u64,
+    window: Chunk<'_>,
+    end: usize,
+    whole: bool,
+    out: &mut V,
+) -> Option<usize> {
     let mut emitted = 0;
     while emitted < end {
         let into = (window.offset + emitted as u64 - start) % PIECE;
@@ -119,7 +127,10 @@ fn emit<V: Visit>(start: u64, window: Chunk<'_>, end: usize, whole: bool, out: &
         }
         let piece = window.bytes.get(emitted..stop)?;
         let opaque = Opaque::damage(window.offset + emitted as u64, piece);
-        if out.packet(&Packet::Opaque(opaque), Seen::default()).is_break() {
+        if out
+            .packet(&Packet::Opaque(opaque), Seen::default())
+            .is_break()
+        {
             return None;
         }
         emitted = stop;
@@ -145,11 +156,21 @@ pub(super) fn inside(decoder: &Decoder, limits: &Limits, window: Chunk<'_>, size
 
 /// Tells whether a packet begins at `at`: its size is in range, all of it parses, and either its text is
 /// UTF-8, which no packet's first bytes are, or a packet or the end follows.
-fn verify(decoder: &Decoder, limits: &Limits, window: Chunk<'_>, at: usize, large: bool) -> Verdict {
+fn verify(
+    decoder: &Decoder,
+    limits: &Limits,
+    window: Chunk<'_>,
+    at: usize,
+    large: bool,
+) -> Verdict {
     let none = Verdict::No { size: 0 };
     let bytes = window.bytes.get(at..).unwrap_or(&[]);
     let Some(&[a, b, c, d, size @ ..]) = bytes.first_chunk::<8>() else {
-        return if window.eof { none } else { Verdict::Wait(at + 8) };
+        return if window.eof {
+            none
+        } else {
+            Verdict::Wait(at + 8)
+        };
     };
     let size = u64::from(u32::from_be_bytes(size));
     if size < 10 || size > limits.of(Limit::Record) {
@@ -160,14 +181,19 @@ fn verify(decoder: &Decoder, limits: &Limits, window: Chunk<'_>, at: usize, larg
         return none;
     }
     let Some((packet, after)) = bytes.split_at_checked(size) else {
-        return if window.eof { none } else { Verdict::Wait(at.saturating_add(size)) };
+        return if window.eof {
+            none
+        } else {
+            Verdict::Wait(at.saturating_add(size))
+        };
     };
     let fits = if [a, b, c, d] == EVENT {
         let event = decoder.event(packet, 0).filter(|event| event.complete);
         event.map(|event| event.valid_text)
     } else {
         let metadata = parse::metadata(packet, 0);
-        metadata.map(|metadata| !metadata.name.is_empty() && std::str::from_utf8(metadata.name).is_ok())
+        metadata
+            .map(|metadata| !metadata.name.is_empty() && std::str::from_utf8(metadata.name).is_ok())
     };
     match (fits, followed(after, window.eof)) {
         (None, _) | (Some(false), Some(false)) => Verdict::No { size },

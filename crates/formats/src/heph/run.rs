@@ -118,7 +118,8 @@ impl RunState {
             }
         }
         self.waiting += 1;
-        self.waiting_bytes += event.description.len() + event.attributes.bytes.len() + event.undecoded.len();
+        self.waiting_bytes +=
+            event.description.len() + event.attributes.bytes.len() + event.undecoded.len();
         if self.recover && class == Class::Plain {
             if let Some(stream) = self.streams.get_mut(at) {
                 stream.held.push(event);
@@ -149,7 +150,11 @@ impl RunState {
         let at = self.streams.len();
         self.stream_of.insert(id, at);
         // Coordinator and thread-safe actors of any worker share stream 0 (SPEC.md §3).
-        let kind = if id == 0 { TrackKind::Stream } else { TrackKind::Thread };
+        let kind = if id == 0 {
+            TrackKind::Stream
+        } else {
+            TrackKind::Thread
+        };
         let track = out.tables().new_track(Track {
             kind,
             resource: self.resource,
@@ -196,7 +201,11 @@ impl RunState {
                 continue;
             };
             let (thread, within) = horizons.get(line.stream).copied().unwrap_or_default();
-            let horizon = if line.within.is_none() { thread } else { within };
+            let horizon = if line.within.is_none() {
+                thread
+            } else {
+                within
+            };
             let tracks = Tracks {
                 stream: stream.track,
                 resource: self.resource,
@@ -235,7 +244,11 @@ impl RunState {
             earliest = earliest.min(self.run.horizon.after(stream, Class::Running, block));
         }
         for at in 0..self.streams.len() {
-            let Some(stream) = self.streams.get_mut(at).filter(|stream| stream.held.len() > 0) else {
+            let Some(stream) = self
+                .streams
+                .get_mut(at)
+                .filter(|stream| stream.held.len() > 0)
+            else {
                 continue;
             };
             let id = stream.id;
@@ -262,8 +275,19 @@ impl RunState {
                 stream.held = held;
             }
         }
-        let needed = |stream: &Stream| stream.held.iter().map(|row| row.end).min().unwrap_or(u64::MAX);
-        let by_zero = self.stream_of.get(&0).and_then(|&at| self.streams.get(at)).map_or(u64::MAX, needed);
+        let needed = |stream: &Stream| {
+            stream
+                .held
+                .iter()
+                .map(|row| row.end)
+                .min()
+                .unwrap_or(u64::MAX)
+        };
+        let by_zero = self
+            .stream_of
+            .get(&0)
+            .and_then(|&at| self.streams.get(at))
+            .map_or(u64::MAX, needed);
         for stream in &mut self.streams {
             let own = needed(stream);
             stream.runs.settle(own.min(by_zero));
@@ -292,10 +316,19 @@ impl RunState {
         streams
             .map(|stream| {
                 let mut after = |class| horizon.after(stream.id, class, block);
-                let held = stream.held.iter().map(|row| row.start).min().unwrap_or(u64::MAX);
+                let held = stream
+                    .held
+                    .iter()
+                    .map(|row| row.start)
+                    .min()
+                    .unwrap_or(u64::MAX);
                 let plain = after(Class::Plain).min(held);
                 let thread = after(Class::Runtime).min(after(Class::Running)).min(plain);
-                let within = if self.recover { plain } else { after(Class::Substream) };
+                let within = if self.recover {
+                    plain
+                } else {
+                    after(Class::Substream)
+                };
                 (thread, within)
             })
             .collect()
@@ -313,7 +346,8 @@ impl RunState {
                     Some(within) => format!("stream {stream}, substream {within}"),
                     None => format!("stream {stream}"),
                 };
-                let text = format!("{place}: {overlaps} spans overlap another partly and lie on lanes");
+                let text =
+                    format!("{place}: {overlaps} spans overlap another partly and lie on lanes");
                 out.note(info("partial_overlap", self.run.offset, text).counting(overlaps))?;
             }
         }
@@ -358,7 +392,10 @@ impl Line {
         let id = |place: usize| SpanId(first.0 + place as u64);
         let rows = &self.nest.rows;
         for at in finish {
-            let Some((place, row)) = places.get(at).and_then(|place| Some((place, rows.row(place.row)?))) else {
+            let Some((place, row)) = places
+                .get(at)
+                .and_then(|place| Some((place, rows.row(place.row)?)))
+            else {
                 continue;
             };
             let root = places.get(place.root).and_then(|root| rows.row(root.row));

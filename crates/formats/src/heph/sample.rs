@@ -81,7 +81,10 @@ impl Maker {
         }
         let end = self.step();
         self.put("id", Value::U64(actor));
-        let name = NAMES.get(usize::try_from(actor % 4).unwrap_or(0)).copied().unwrap_or("");
+        let name = NAMES
+            .get(usize::try_from(actor % 4).unwrap_or(0))
+            .copied()
+            .unwrap_or("");
         self.put("name", Value::Text(name.as_bytes()));
         let description = if is_shared {
             "Running thread-safe process"
@@ -130,7 +133,10 @@ impl Maker {
     }
 
     fn event(&mut self, stream: u64, start: u64, end: u64, description: &str) {
-        let Some(counter) = usize::try_from(stream).ok().and_then(|at| self.counters.get_mut(at)) else {
+        let Some(counter) = usize::try_from(stream)
+            .ok()
+            .and_then(|at| self.counters.get_mut(at))
+        else {
             return;
         };
         let number = *counter;

@@ -134,7 +134,8 @@ impl Horizon {
     /// Returns the streams that run actors.
     pub fn running(&self) -> impl Iterator<Item = u32> {
         let keys = self.lines.keys();
-        keys.filter(|(_, class)| *class == Class::Running).map(|&(stream, _)| stream)
+        keys.filter(|(_, class)| *class == Class::Running)
+            .map(|&(stream, _)| stream)
     }
 }
 
@@ -199,7 +200,10 @@ impl Survey {
         let class = Class::of(event);
         segment.has_substreams |= class == Class::Substream;
         segment.has_running |= class == Class::Running;
-        if segment.horizon.add((event.stream, class), block, event.start) {
+        if segment
+            .horizon
+            .add((event.stream, class), block, event.start)
+        {
             self.rows += 1;
             if self.rows > MOST_ROWS && self.shift < 40 {
                 self.shift += 1;
