@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use serde_json::{Value as Json, json};
-use traceloom_formats::heph::{Decoder, HEPH, Packet, Seen, Value, Visit, texts};
-use traceloom_formats::{Chunk, LowerOptions, Records, SliceSource, read_chunked, read_slice};
+use traceloom_formats::heph::{Decoder, Event, HEPH, Metadata, Seen, Value, Visit, texts};
+use traceloom_formats::{Chunk, LowerOptions, Opaque, Record as _, Records, SliceSource, read_chunked, read_slice};
 use traceloom_model::{Flow, Level, Limits, Note, Recording, TrackKind};
 
 fn unpacked(path: &str) -> Option<Vec<u8>> {
@@ -42,33 +42,31 @@ struct Packets {
 }
 
 impl Visit for Packets {
-    fn packet(&mut self, packet: &Packet<'_>, _seen: Seen) -> Flow {
-        let size = packet.record().len();
-        match packet {
-            Packet::Metadata(metadata) => {
-                let name = String::from_utf8_lossy(metadata.name);
-                self.rows.push(json!({"k": "meta", "off": metadata.offset, "size": size, "name": name, "value": metadata.epoch()}));
-            }
-            Packet::Event(event) => {
-                self.events += 1;
-                let attrs: Vec<Json> = event
-                    .attributes
-                    .map(|a| {
-                        json!([
-                            String::from_utf8_lossy(a.name),
-                            a.value.type_byte(),
-                            value(a.value)
-                        ])
-                    })
-                    .collect();
-                self.rows.push(json!({
-                    "k": "event", "off": event.offset, "size": size, "stream": event.stream,
-                    "counter": event.counter, "substream": event.substream, "start": event.start,
-                    "end": event.end, "desc": String::from_utf8_lossy(event.description), "attrs": attrs,
-                }));
-            }
-            Packet::Opaque(_) => {}
-        }
+    fn metadata(&mut self, metadata: &Metadata<'_>) -> Flow {
+        let name = String::from_utf8_lossy(metadata.name);
+        self.rows.push(json!({
+            "k": "meta", "off": metadata.offset, "size": metadata.len(),
+            "name": name, "value": metadata.epoch(),
+        }));
+        Flow::Continue(())
+    }
+
+    fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {
+        self.events += 1;
+        let text = String::from_utf8_lossy;
+        let attrs = event.attributes;
+        let attrs: Vec<Json> = attrs
+            .map(|a| json!([text(a.name), a.value.type_byte(), value(a.value)]))
+            .collect();
+        self.rows.push(json!({
+            "k": "event", "off": event.offset, "size": event.len(), "stream": event.stream,
+            "counter": event.counter, "substream": event.substream, "start": event.start,
+            "end": event.end, "desc": text(event.description), "attrs": attrs,
+        }));
+        Flow::Continue(())
+    }
+
+    fn opaque(&mut self, _opaque: &Opaque<'_>) -> Flow {
         Flow::Continue(())
     }
 

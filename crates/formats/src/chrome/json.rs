@@ -3,19 +3,47 @@
 /// Largest integer that every JSON reader holds exactly.
 const EXACT: u64 = (1 << 53) - 1;
 
+/// Two digits for each number below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    let mut tens = b'0';
+    while tens <= b'9' {
+        let mut ones = b'0';
+        while ones <= b'9' {
+            pairs[number] = [tens, ones];
+            number += 1;
+            ones += 1;
+        }
+        tens += 1;
+    }
+    pairs
+};
+
 /// Appends the decimal digits of `value`.
 pub(super) fn digits(mut value: u64, out: &mut Vec<u8>) {
     let mut buffer = [0_u8; 20];
-    let mut length = 0;
-    for slot in buffer.iter_mut().rev() {
-        *slot = b'0' + u8::try_from(value % 10).unwrap_or(0);
-        value /= 10;
-        length += 1;
-        if value == 0 {
-            break;
+    let mut at = buffer.len();
+    while value >= 10 {
+        at -= 2;
+        put_pair(value % 100, buffer.get_mut(at..));
+        value /= 100;
+    }
+    if value > 0 || at == buffer.len() {
+        at -= 1;
+        if let Some(slot) = buffer.get_mut(at) {
+            *slot = b'0' + u8::try_from(value).unwrap_or(0);
         }
     }
-    out.extend_from_slice(buffer.get(buffer.len() - length..).unwrap_or(&[]));
+    out.extend_from_slice(buffer.get(at..).unwrap_or(&[]));
+}
+
+#[inline]
+fn put_pair(number: u64, slot: Option<&mut [u8]>) {
+    let pair = usize::try_from(number).ok().and_then(|number| PAIRS.get(number));
+    if let (Some(pair), Some(slot)) = (pair, slot.and_then(|slot| slot.first_chunk_mut::<2>())) {
+        *slot = *pair;
+    }
 }
 
 /// Appends nanoseconds as microseconds, exactly.
@@ -23,14 +51,14 @@ pub(super) fn microseconds(ns: i128, out: &mut Vec<u8>) {
     if ns < 0 {
         out.push(b'-');
     }
-    let ns = ns.unsigned_abs();
-    digits(u64::try_from(ns / 1000).unwrap_or(u64::MAX), out);
-    let rest = u64::try_from(ns % 1000).unwrap_or(0);
+    // No difference of two 64-bit times needs more than 64 bits.
+    let ns = u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX);
+    digits(ns / 1000, out);
+    let rest = ns % 1000;
     if rest > 0 {
-        out.push(b'.');
-        for divisor in [100, 10, 1] {
-            out.push(b'0' + u8::try_from(rest / divisor % 10).unwrap_or(0));
-        }
+        let mut decimals = [b'.', b'0' + u8::try_from(rest / 100).unwrap_or(0), 0, 0];
+        put_pair(rest % 100, decimals.get_mut(2..));
+        out.extend_from_slice(&decimals);
     }
 }
 

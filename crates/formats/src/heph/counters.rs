@@ -13,11 +13,15 @@ use crate::{damage, info, warn};
 const WINDOW: u32 = 1024;
 /// A forward step of at least this much is a step back.
 const BACK: u32 = 1 << 31;
+const CLEAN: usize = 64;
 
 /// The counters of one run at a time.
 #[derive(Debug)]
 pub(super) struct Counters {
     streams: HashMap<u32, Stream, RandomState>,
+    /// The next counter of low streams that have nothing open, kept apart because it is all most events
+    /// need; [`Counters::join`] puts it back.
+    clean: [Option<u32>; CLEAN],
     most_streams: usize,
     untracked: u64,
     /// An event of the run has a counter other than 0.
@@ -75,6 +79,7 @@ impl Counters {
     pub fn new(limits: &Limits) -> Self {
         Self {
             streams: HashMap::default(),
+            clean: [None; CLEAN],
             most_streams: limits.size(Limit::Table),
             untracked: 0,
             used: false,
@@ -89,6 +94,7 @@ impl Counters {
         if self.epoch == Some(epoch) {
             return Flow::Continue(());
         }
+        self.join_all();
         self.settle(out)?;
         let had_epoch = self.epoch.replace(epoch).is_some();
         if self.any_event || had_epoch {
@@ -103,8 +109,21 @@ impl Counters {
     /// Takes note of an event.
     #[inline]
     pub fn event<V: Visit>(&mut self, event: &Event<'_>, out: &mut V) -> Counted {
+        if let Some(Some(next)) = self.clean.get_mut(event.stream as usize)
+            && *next == event.counter
+        {
+            *next = next.wrapping_add(1);
+            self.used |= event.counter != 0;
+            return Counted::Continue(Seen::default());
+        }
+        self.slow(event, out)
+    }
+
+    #[inline(never)]
+    fn slow<V: Visit>(&mut self, event: &Event<'_>, out: &mut V) -> Counted {
         self.any_event = true;
         self.used |= event.counter != 0;
+        self.join(event.stream);
         if self.pending.is_some() {
             self.look_for_restart(event, out)?;
         }
@@ -121,14 +140,29 @@ impl Counters {
                 return Counted::Continue(Seen::default());
             }
         };
-        if event.counter == stream.expected && stream.suspect.is_none() {
-            stream.expected = stream.expected.wrapping_add(1);
-            if !stream.holes.is_empty() {
-                stream.close_holes(event.stream, false, out)?;
-            }
-            return Counted::Continue(Seen::default());
+        let seen = stream.step(event, out)?;
+        if !pending
+            && stream.holes.is_empty()
+            && stream.suspect.is_none()
+            && let Some(clean) = self.clean.get_mut(event.stream as usize)
+        {
+            *clean = Some(stream.expected);
         }
-        stream.step(event, out)
+        Counted::Continue(seen)
+    }
+
+    /// Brings the counter kept apart back to its stream.
+    fn join(&mut self, id: u32) {
+        let clean = self.clean.get_mut(id as usize).and_then(Option::take);
+        if let (Some(expected), Some(stream)) = (clean, self.streams.get_mut(&id)) {
+            stream.expected = expected;
+        }
+    }
+
+    fn join_all(&mut self) {
+        for id in (0..).take(CLEAN) {
+            self.join(id);
+        }
     }
 
     /// A new epoch begins a run when a stream known before it counts from 0 again.
@@ -197,6 +231,7 @@ impl Counters {
 
     /// Says what is left to say at the end of the input.
     pub fn finish<V: Visit>(&mut self, out: &mut V) -> Flow {
+        self.join_all();
         self.settle(out)?;
         let over = std::mem::take(&mut self.streams);
         self.run_notes(over, out)?;
@@ -269,7 +304,6 @@ impl Stream {
         stream
     }
 
-    #[cold]
     fn step<V: Visit>(&mut self, event: &Event<'_>, out: &mut V) -> Counted {
         let Event {
             counter,

@@ -16,15 +16,16 @@ use traceloom_model::{
 
 use super::names::Names;
 use super::read::Decoder;
-use super::record::{Event, Packet, Seen, Visit};
+use super::record::{Event, Metadata, Seen, Visit};
 use super::run::{Effort, RunState};
 use super::survey::{Run, Survey};
-use crate::{Chunk, Error, LowerOptions, Reader, RecordSink, Source, Step, drive, info, warn};
+use crate::{
+    Chunk, Error, LowerOptions, Opaque, Reader, RecordSink, Source, Step, drive, info, warn};
 
 /// Bytes of waiting events.
 pub(super) const MOST_BYTES: usize = 1 << 30;
 /// Spans pushed at a time: few enough to stay in the cache.
-const BATCH: usize = 4096;
+const BATCH: usize = 1024;
 
 /// Lowers every part of `source`, one after the other.
 pub fn lower(
@@ -35,7 +36,7 @@ pub fn lower(
     let mut surveys = Vec::new();
     for part in 0..source.parts().len() {
         let mut pass = Pass {
-            decoder: Decoder::new(&options.limits),
+            decoder: Decoder::skimming(&options.limits),
             visitor: Survey::new(),
         };
         drive(source.open(part, 0)?.as_mut(), &mut pass, &mut Nowhere)?;
@@ -95,8 +96,16 @@ impl<V: Visit> Reader for Pass<V> {
 }
 
 impl<V: Visit> Visit for &mut V {
-    fn packet(&mut self, packet: &Packet<'_>, seen: Seen) -> Flow {
-        (**self).packet(packet, seen)
+    fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
+        (**self).event(event, seen)
+    }
+
+    fn metadata(&mut self, metadata: &Metadata<'_>) -> Flow {
+        (**self).metadata(metadata)
+    }
+
+    fn opaque(&mut self, opaque: &Opaque<'_>) -> Flow {
+        (**self).opaque(opaque)
     }
 
     fn note(&mut self, note: Note) -> Flow {
@@ -132,7 +141,7 @@ struct Lowering<'s> {
 }
 
 impl Lowering<'_> {
-    fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
+    fn take(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
         self.enter_run(event.offset)?;
         let (block, inside) = (
             self.events >> self.shift,
@@ -189,11 +198,16 @@ impl Lowering<'_> {
 }
 
 impl Visit for Lowering<'_> {
-    fn packet(&mut self, packet: &Packet<'_>, seen: Seen) -> Flow {
-        match packet {
-            Packet::Event(event) => self.event(event, seen),
-            _ => Flow::Continue(()),
-        }
+    fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
+        self.take(event, seen)
+    }
+
+    fn metadata(&mut self, _metadata: &Metadata<'_>) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn opaque(&mut self, _opaque: &Opaque<'_>) -> Flow {
+        Flow::Continue(())
     }
 
     fn note(&mut self, note: Note) -> Flow {

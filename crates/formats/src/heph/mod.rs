@@ -26,9 +26,7 @@ use traceloom_model::{Capabilities, Feature};
 use crate::{Confidence, Format, Probe};
 
 pub use read::Decoder;
-pub use record::{
-    Attribute, Attributes, Event, Layout, Metadata, Packet, Seen, Value, Visit, texts,
-};
+pub use record::{Attribute, Attributes, Event, Layout, Metadata, Seen, Value, Visit, texts};
 
 /// The row of the registry.
 pub const HEPH: Format = Format {

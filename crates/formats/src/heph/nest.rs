@@ -83,6 +83,12 @@ impl Rows {
         self.rows.push(Row { body, ..*row });
     }
 
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.bytes.clear();
+        self.front = 0;
+    }
+
     /// Moves the first row to `to`.
     pub fn move_first(&mut self, to: &mut Self) {
         if let Some(row) = self.rows.get(self.front) {
@@ -93,7 +99,9 @@ impl Rows {
 
     /// Gives back the room of the rows that were moved.
     pub fn compact(&mut self) {
-        if self.front * 2 >= self.rows.len() {
+        if self.front == self.rows.len() {
+            self.clear();
+        } else if self.front * 2 >= self.rows.len() {
             let mut left = Self::default();
             self.iter().for_each(|row| left.take(row, self));
             *self = left;
@@ -155,21 +163,19 @@ impl Nest {
     /// [`Nest::drop_placed`] forgets them.
     pub fn place(&mut self, horizon: u64, all: bool) -> Vec<usize> {
         let rows = &self.rows.rows;
-        let mut order: Vec<usize> = (0..rows.len()).collect();
         // Later written is the outer one of equals, because writers write at the end.
-        order.sort_by_key(|&at| {
-            let row = rows.get(at);
-            (row.map(|row| (row.start, Reverse(row.end))), Reverse(at))
-        });
-        order.truncate(closed(rows, &order, horizon, all));
+        let keys = rows.iter().enumerate();
+        let mut order: Vec<_> = keys.map(|(at, row)| (row.start, Reverse(row.end), Reverse(at))).collect();
+        order.sort();
+        order.truncate(closed(&order, horizon, all));
         self.places.clear();
-        self.overlaps += stack(rows, &order, &mut self.places);
-        let mut finish: Vec<usize> = (0..order.len()).collect();
-        finish.sort_by_key(|&at| {
-            let row = order.get(at).and_then(|&row| Some((row, rows.get(row)?)));
-            row.map(|(at, row)| (row.end, Reverse(row.start), at))
-        });
-        finish
+        self.overlaps += stack(&order, &mut self.places);
+        let keys = order.iter().enumerate();
+        let mut finish: Vec<_> = keys
+            .map(|(place, &(start, Reverse(end), Reverse(at)))| (end, Reverse(start), at, place))
+            .collect();
+        finish.sort();
+        finish.into_iter().map(|(.., place)| place).collect()
     }
 
     /// Returns what the last [`Nest::place`] placed, by start.
@@ -179,6 +185,12 @@ impl Nest {
 
     /// Forgets what the last [`Nest::place`] placed.
     pub fn drop_placed(&mut self) {
+        self.retry = (self.rows.rows.len() - self.places.len()) * 2;
+        if self.retry == 0 {
+            self.places.clear();
+            self.rows.clear();
+            return;
+        }
         let mut is_placed = vec![false; self.rows.rows.len()];
         for place in self.places.drain(..) {
             if let Some(slot) = is_placed.get_mut(place.row) {
@@ -192,23 +204,25 @@ impl Nest {
             }
         }
         self.rows = left;
-        self.retry = self.rows.len() * 2;
     }
 }
 
+/// Start, end and position of a row, in the order of nesting.
+type Key = (u64, Reverse<u64>, Reverse<usize>);
+
 /// Returns how many rows of `order` lie in clusters of overlapping intervals that end before `horizon`.
-fn closed(rows: &[Row], order: &[usize], horizon: u64, all: bool) -> usize {
+fn closed(order: &[Key], horizon: u64, all: bool) -> usize {
     if all {
         return order.len();
     }
     let mut done = 0;
-    let mut end = 0;
-    for (count, row) in order.iter().filter_map(|&at| rows.get(at)).enumerate() {
-        if count > done && row.start >= end {
+    let mut cluster = 0;
+    for (count, &(start, Reverse(end), _)) in order.iter().enumerate() {
+        if start >= cluster {
             done = count;
         }
-        end = end.max(row.end);
-        if end >= horizon {
+        cluster = cluster.max(end);
+        if cluster >= horizon {
             return done;
         }
     }
@@ -222,20 +236,16 @@ struct Open {
 }
 
 /// Places the rows of `order`; returns how many overlap the innermost open one.
-fn stack(rows: &[Row], order: &[usize], places: &mut Vec<Place>) -> u64 {
+fn stack(order: &[Key], places: &mut Vec<Place>) -> u64 {
     let mut open: Vec<Open> = Vec::new();
     let mut lanes: Vec<u64> = Vec::new();
     let mut overlaps = 0;
-    for (place, (at, row)) in order
-        .iter()
-        .filter_map(|&at| Some((at, rows.get(at)?)))
-        .enumerate()
-    {
-        while open.last().is_some_and(|top| top.end <= row.start) {
+    for (place, &(start, Reverse(row_end), Reverse(at))) in order.iter().enumerate() {
+        while open.last().is_some_and(|top| top.end <= start) {
             open.pop();
         }
         let top = open.last().copied();
-        let parent = top.filter(|top| row.end <= top.end).map(|top| top.place);
+        let parent = top.filter(|top| row_end <= top.end).map(|top| top.place);
         overlaps += u64::from(parent.is_none() && top.is_some());
         let inside = parent.and_then(|parent| places.get(parent)).copied();
         let lane = match inside {
@@ -244,13 +254,13 @@ fn stack(rows: &[Row], order: &[usize], places: &mut Vec<Place>) -> u64 {
                 lanes.clear();
                 0
             }
-            None => free_lane(&lanes, row.start),
+            None => free_lane(&lanes, start),
         };
         if lanes.len() <= lane {
             lanes.resize(lane + 1, 0);
         }
         if let Some(end) = lanes.get_mut(lane) {
-            *end = row.end.max(*end);
+            *end = row_end.max(*end);
         }
         places.push(Place {
             row: at,
@@ -260,7 +270,7 @@ fn stack(rows: &[Row], order: &[usize], places: &mut Vec<Place>) -> u64 {
             lane,
         });
         open.push(Open {
-            end: row.end,
+            end: row_end,
             place,
         });
     }

@@ -152,7 +152,25 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Nearly every text is a few ASCII bytes, for which the general check costs more than this one.
 #[inline]
 fn is_text(bytes: &[u8]) -> bool {
-    bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
+    is_short_ascii(bytes) || std::str::from_utf8(bytes).is_ok()
+}
+
+/// Tells whether all bytes are ASCII, with as few loads as there can be: the last one may overlap.
+#[inline]
+fn is_short_ascii(bytes: &[u8]) -> bool {
+    let mut all = 0_u64;
+    if let Some(last) = bytes.last_chunk::<8>() {
+        let (eights, _) = bytes.as_chunks::<8>();
+        for eight in eights {
+            all |= u64::from_ne_bytes(*eight);
+        }
+        all |= u64::from_ne_bytes(*last);
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        all |= u64::from(u32::from_ne_bytes(*first) | u32::from_ne_bytes(*last));
+    } else {
+        all = bytes.iter().fold(0, |all, &byte| all | u64::from(byte));
+    }
+    all & 0x8080_8080_8080_8080 == 0
 }
 
 #[inline]

@@ -4,7 +4,7 @@ use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::counters::Counters;
 use super::parse::{self, find_magic, is_cut_magic, is_magic};
-use super::record::{EVENT, Event, Layout, METADATA, Packet, Seen, Visit};
+use super::record::{EVENT, Event, Layout, METADATA, Metadata, Seen, Visit};
 use super::resync::{Inner, Scan, Scanned};
 use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
 
@@ -17,6 +17,8 @@ use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
 pub struct Decoder {
     limits: Limits,
     layout: Option<Layout>,
+    /// Attributes of packets in order are not looked at.
+    skim: bool,
     scan: Option<Scan>,
     counters: Counters,
 }
@@ -34,8 +36,17 @@ impl Decoder {
         Self {
             limits: *limits,
             layout: None,
+            skim: false,
             scan: None,
             counters: Counters::new(limits),
+        }
+    }
+
+    /// A decoder that finds the same packets and leaves out the attributes of those in order.
+    pub(super) fn skimming(limits: &Limits) -> Self {
+        Self {
+            skim: true,
+            ..Self::new(limits)
         }
     }
 
@@ -102,29 +113,61 @@ impl Decoder {
                 Next::Wait(size)
             };
         };
-        let parsed = if is_event {
-            self.event(packet, offset).map(Packet::Event)
-        } else {
-            parse::metadata(packet, offset).map(Packet::Metadata)
-        };
-        let Some(parsed) = parsed else {
-            return self.lose(offset, 4, "a packet whose fields do not fit");
-        };
-        if followed(after, eof) != Some(true) {
-            let complete = !matches!(parsed, Packet::Event(event) if !event.complete);
-            if complete && !may_hold_packet(packet) {
-                return self.accept(&parsed, size, out);
+        let next = followed(after, eof);
+        if !is_event {
+            let Some(metadata) = parse::metadata(packet, offset) else {
+                return self.lose(offset, 4, MISFIT);
+            };
+            if next != Some(true)
+                && let Some(other) = self.doubt(window, size, next, true)
+            {
+                return other;
             }
-            if followed(after, eof).is_none() {
-                return Next::Wait(size + 4);
-            }
-            match self.inner(window, size) {
-                Inner::Found(at) => return self.lose(offset, at, "a torn packet"),
-                Inner::Wait(need) => return Next::Wait(need.max(bytes.len() * 2)),
-                Inner::Nothing => {}
-            }
+            return took(size, self.accept_metadata(&metadata, out));
         }
-        self.accept(&parsed, size, out)
+        if let (true, Some(layout), Some(true)) = (self.skim, self.layout, next)
+            && let Some(event) = parse::event(packet, offset, layout, 0)
+        {
+            let (complete, undecoded) = (true, &[][..]);
+            let event = Event {
+                complete,
+                undecoded,
+                ..event
+            };
+            return took(size, self.accept_event(&event, out));
+        }
+        let Some(event) = self.event(packet, offset) else {
+            return self.lose(offset, 4, MISFIT);
+        };
+        if next != Some(true)
+            && let Some(other) = self.doubt(window, size, next, event.complete)
+        {
+            return other;
+        }
+        took(size, self.accept_event(&event, out))
+    }
+
+    /// Decides about a packet that no packet is known to follow; none when it is to be taken.
+    #[cold]
+    fn doubt(
+        &mut self,
+        window: Chunk<'_>,
+        size: usize,
+        followed: Option<bool>,
+        complete: bool,
+    ) -> Option<Next> {
+        let packet = window.bytes.get(..size).unwrap_or(window.bytes);
+        if complete && !may_hold_packet(packet) {
+            return None;
+        }
+        if followed.is_none() {
+            return Some(Next::Wait(size + 4));
+        }
+        match self.inner(window, size) {
+            Inner::Found(at) => Some(self.lose(window.offset, at, "a torn packet")),
+            Inner::Wait(need) => Some(Next::Wait(need.max(window.bytes.len() * 2))),
+            Inner::Nothing => None,
+        }
     }
 
     /// Reads an event in the layout in force, or in the one that fits while none is (SPEC.md §6.6).
@@ -141,37 +184,16 @@ impl Decoder {
         old.filter(|event| event.complete).or(current)
     }
 
-    fn accept<V: Visit>(&mut self, packet: &Packet<'_>, size: usize, out: &mut V) -> Next {
-        let flow = match packet {
-            Packet::Event(event) => self.accept_event(event, packet, out),
-            Packet::Metadata(metadata) => {
-                let flow = match metadata.epoch() {
-                    Some(epoch) => self.counters.epoch(epoch, metadata.offset, out),
-                    None => Flow::Continue(()),
-                };
-                if flow.is_break() || out.packet(packet, Seen::default()).is_break() {
-                    return Next::Stop;
-                }
-                match metadata_note(metadata) {
-                    Some(note) => out.note(note),
-                    None => Flow::Continue(()),
-                }
-            }
-            Packet::Opaque(_) => out.packet(packet, Seen::default()),
-        };
-        if flow.is_break() {
-            Next::Stop
-        } else {
-            Next::Took(size)
+    fn accept_metadata<V: Visit>(&mut self, metadata: &Metadata<'_>, out: &mut V) -> Flow {
+        if let Some(epoch) = metadata.epoch() {
+            self.counters.epoch(epoch, metadata.offset, out)?;
         }
+        out.metadata(metadata)?;
+        metadata_note(metadata).map_or(Flow::Continue(()), |note| out.note(note))
     }
 
-    fn accept_event<V: Visit>(
-        &mut self,
-        event: &Event<'_>,
-        as_packet: &Packet<'_>,
-        out: &mut V,
-    ) -> Flow {
+    #[inline]
+    fn accept_event<V: Visit>(&mut self, event: &Event<'_>, out: &mut V) -> Flow {
         if self.layout.is_none() && event.complete {
             self.layout = Some(event.layout);
             if event.layout == Layout::NoSubstream {
@@ -180,7 +202,7 @@ impl Decoder {
             }
         }
         let seen = self.counters.event(event, out)?;
-        out.packet(as_packet, seen)?;
+        out.event(event, seen)?;
         if event.complete && event.valid_text && event.start <= event.end {
             return Flow::Continue(());
         }
@@ -251,8 +273,7 @@ impl Decoder {
         } else {
             format!("last packet cut: {have} of {size} bytes are there")
         };
-        let packet = Packet::Opaque(Opaque::damage(offset, bytes));
-        if out.packet(&packet, Seen::default()).is_break()
+        if out.opaque(&Opaque::damage(offset, bytes)).is_break()
             || out
                 .note(info("packet_cut", offset, text).counting(have as u64))
                 .is_break()
@@ -297,6 +318,15 @@ impl Decoder {
     }
 }
 
+fn took(size: usize, flow: Flow) -> Next {
+    if flow.is_break() {
+        Next::Stop
+    } else {
+        Next::Took(size)
+    }
+}
+
+const MISFIT: &str = "a packet whose fields do not fit";
 const LIMIT: &str = "a packet larger than the limit `record`";
 
 fn scan_note(scan: &Scan, end: u64) -> Note {
@@ -328,7 +358,7 @@ fn may_hold_packet(packet: &[u8]) -> bool {
         })
 }
 
-fn metadata_note(metadata: &super::Metadata<'_>) -> Option<Note> {
+fn metadata_note(metadata: &Metadata<'_>) -> Option<Note> {
     if metadata.is_epoch() {
         let length = metadata.value.len();
         (length != 8).then(|| {
@@ -347,8 +377,16 @@ fn metadata_note(metadata: &super::Metadata<'_>) -> Option<Note> {
 struct Records<'o>(&'o mut dyn RecordSink);
 
 impl Visit for Records<'_> {
-    fn packet(&mut self, packet: &Packet<'_>, _seen: Seen) -> Flow {
-        self.0.record(packet.record())
+    fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {
+        self.0.record(event)
+    }
+
+    fn metadata(&mut self, metadata: &Metadata<'_>) -> Flow {
+        self.0.record(metadata)
+    }
+
+    fn opaque(&mut self, opaque: &Opaque<'_>) -> Flow {
+        self.0.record(opaque)
     }
 
     fn note(&mut self, note: Note) -> Flow {

@@ -163,29 +163,6 @@ pub fn texts(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A packet, or bytes between packets.
-#[derive(Clone, Copy, Debug)]
-pub enum Packet<'a> {
-    /// A metadata packet.
-    Metadata(Metadata<'a>),
-    /// An event packet.
-    Event(Event<'a>),
-    /// Bytes that are no packet.
-    Opaque(Opaque<'a>),
-}
-
-impl<'a> Packet<'a> {
-    /// Returns the packet as a record.
-    #[must_use]
-    pub fn record(&self) -> &(dyn Record + 'a) {
-        match self {
-            Self::Metadata(metadata) => metadata,
-            Self::Event(event) => event,
-            Self::Opaque(opaque) => opaque,
-        }
-    }
-}
-
 /// What the counter of an event says about it (SPEC.md §6.9).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
@@ -195,8 +172,14 @@ pub struct Seen {
 
 /// Takes packets and notes as they are read.
 pub trait Visit {
-    /// Takes a packet.
-    fn packet(&mut self, packet: &Packet<'_>, seen: Seen) -> Flow;
+    /// Takes an event.
+    fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow;
+
+    /// Takes a metadata packet.
+    fn metadata(&mut self, metadata: &Metadata<'_>) -> Flow;
+
+    /// Takes bytes that are no packet.
+    fn opaque(&mut self, opaque: &Opaque<'_>) -> Flow;
 
     /// Takes a note.
     fn note(&mut self, note: traceloom_model::Note) -> Flow;

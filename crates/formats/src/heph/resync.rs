@@ -4,7 +4,7 @@ use traceloom_model::{Limit, Limits};
 
 use super::parse::{self, find_magic};
 use super::read::{Decoder, followed};
-use super::record::{EVENT, Packet, Seen, Visit};
+use super::record::{EVENT, Visit};
 use crate::{Chunk, Opaque};
 
 /// Damage is shown in pieces of this many bytes, so that a file of noise needs no window of its size.
@@ -127,10 +127,7 @@ fn emit<V: Visit>(
         }
         let piece = window.bytes.get(emitted..stop)?;
         let opaque = Opaque::damage(window.offset + emitted as u64, piece);
-        if out
-            .packet(&Packet::Opaque(opaque), Seen::default())
-            .is_break()
-        {
+        if out.opaque(&opaque).is_break() {
             return None;
         }
         emitted = stop;

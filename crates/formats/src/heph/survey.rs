@@ -12,7 +12,8 @@ use foldhash::fast::RandomState;
 use traceloom_model::Flow;
 
 use super::actors;
-use super::record::{Event, Metadata, Packet, Seen, Visit};
+use super::record::{Event, Metadata, Seen, Visit};
+use crate::Opaque;
 
 const FIRST_BLOCK: u32 = 12;
 const MOST_ROWS: usize = 1 << 20;
@@ -190,7 +191,7 @@ impl Survey {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>) {
+    fn look_at(&mut self, event: &Event<'_>) {
         let block = u32::try_from(self.events >> self.shift).unwrap_or(u32::MAX);
         self.events += 1;
         let Some(segment) = self.segments.last_mut() else {
@@ -214,26 +215,29 @@ impl Survey {
 }
 
 impl Visit for Survey {
-    fn packet(&mut self, packet: &Packet<'_>, _seen: Seen) -> Flow {
-        match packet {
-            Packet::Event(event) => self.event(event),
-            Packet::Metadata(metadata) => {
-                if !metadata.is_epoch() {
-                    self.option(metadata);
-                    return Flow::Continue(());
-                }
-                let epoch = metadata.epoch();
-                let known = self.segments.last().and_then(|segment| segment.epoch);
-                if epoch.is_some() && epoch != known {
-                    self.segments.push(Run {
-                        offset: metadata.offset,
-                        epoch,
-                        ..Run::default()
-                    });
-                }
-            }
-            Packet::Opaque(_) => {}
+    fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {
+        self.look_at(event);
+        Flow::Continue(())
+    }
+
+    fn metadata(&mut self, metadata: &Metadata<'_>) -> Flow {
+        if !metadata.is_epoch() {
+            self.option(metadata);
+            return Flow::Continue(());
         }
+        let epoch = metadata.epoch();
+        let known = self.segments.last().and_then(|segment| segment.epoch);
+        if epoch.is_some() && epoch != known {
+            self.segments.push(Run {
+                offset: metadata.offset,
+                epoch,
+                ..Run::default()
+            });
+        }
+        Flow::Continue(())
+    }
+
+    fn opaque(&mut self, _opaque: &Opaque<'_>) -> Flow {
         Flow::Continue(())
     }
 
