@@ -35,8 +35,10 @@
 )]
 
 pub mod cdt;
+pub mod chrome;
 mod error;
 mod format;
+pub mod heph;
 mod note;
 mod output;
 mod probe;
