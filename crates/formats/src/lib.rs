@@ -38,6 +38,7 @@ mod error;
 mod format;
 mod note;
 mod output;
+pub mod pprof;
 mod probe;
 mod record;
 mod registry;

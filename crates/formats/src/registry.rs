@@ -1,9 +1,11 @@
 //! The list of formats.
 
-use crate::Format;
+use crate::{Format, pprof};
 
 /// Every format, siblings together, in the order tables show them.
-pub const FORMATS: &[&Format] = &[];
+pub const FORMATS: &[&Format] = &[
+    &pprof::PPROF,
+];
 
 /// Finds a format by its name.
 #[must_use]
