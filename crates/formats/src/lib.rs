@@ -34,6 +34,7 @@
     expect(clippy::unwrap_used, reason = "a test fails by panicking")
 )]
 
+mod calls;
 mod error;
 mod format;
 mod note;

@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "a test")]
 
 mod corpus;
+mod raised;
 mod top;
 
 use std::io::Read as _;
@@ -160,6 +161,26 @@ fn records_tile_the_corpus() {
         let mut reader = format.reader(&Limits::default());
         read_chunked(reader.as_mut(), &bytes, cuts, &mut chunked);
         assert!(whole == chunked, "{name}: chunks change the records");
+    }
+}
+
+#[test]
+fn written_profiles_read_back_equal() {
+    let format = by_name("pprof").unwrap();
+    for name in FILES {
+        let Some((bytes, expected)) = file(name) else {
+            return;
+        };
+        let first = lowered(format, &bytes);
+        let written = raised::raise(format, &first);
+        let second = lowered(format, &written);
+        assert_eq!(second.notes.worst(), first.notes.worst(), "{name}");
+        let (before, after) = (raised::words(&first), raised::words(&second));
+        for (before, after) in before.iter().zip(&after) {
+            assert_eq!(after, before, "{name}");
+        }
+        assert_eq!(after.len(), before.len(), "{name}");
+        compare(name, &second, &expected);
     }
 }
 

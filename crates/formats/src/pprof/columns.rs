@@ -100,6 +100,19 @@ impl Strings {
         self.bytes.get(start..end)
     }
 
+    /// Returns how many entries are not valid UTF-8.
+    ///
+    /// All bytes are looked at in one go: entries are valid when the whole is and none begins inside a
+    /// character.
+    pub(super) fn invalid(&self) -> u64 {
+        let begins = |&end: &usize| self.bytes.get(end).is_none_or(|&byte| byte & 0xc0 != 0x80);
+        if std::str::from_utf8(&self.bytes).is_ok() && self.ends.iter().all(begins) {
+            return 0;
+        }
+        let entries = (0_i64..).map_while(|index| self.get(index));
+        entries.map(|text| u64::from(std::str::from_utf8(text).is_err())).sum()
+    }
+
     /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -118,6 +131,8 @@ impl Strings {
 #[expect(missing_docs, reason = "the fields of the message `Profile`")]
 pub struct Tables {
     pub sample_type: Vec<ValueType>,
+    /// Stretches of the part that hold the samples.
+    pub sample: Vec<Range<u64>>,
     pub mapping: Vec<Mapping>,
     pub location: Vec<Location>,
     /// The lines of all locations.
@@ -222,7 +237,7 @@ impl Samples {
             match field {
                 0x0a => {
                     let (run, next) = delimited(body, at)?;
-                    packed(run, |id| self.location_id.push(id))?;
+                    packed(run, &mut self.location_id, |id| id)?;
                     at = next;
                 }
                 0x08 => {
@@ -232,7 +247,7 @@ impl Samples {
                 }
                 0x12 => {
                     let (run, next) = delimited(body, at)?;
-                    packed(run, |value| self.value.push(value.cast_signed()))?;
+                    packed(run, &mut self.value, u64::cast_signed)?;
                     at = next;
                 }
                 0x10 => {

@@ -1,8 +1,9 @@
 //! The two passes over a profile: its tables, then its samples in blocks.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use traceloom_model::{BATCH_ROWS, Flow, Level, Limit, Limits, Note};
+use traceloom_model::{Flow, Level, Limit, Limits, Note};
 
 use super::columns::{Samples, Tables};
 use super::proto::packed;
@@ -13,8 +14,11 @@ use crate::{Error, Pull};
 
 const SAMPLE: u32 = 2;
 
-/// Location ids, values and labels that a block of samples may hold before it is handed over.
-const BLOCK_VALUES: usize = 1 << 22;
+/// Samples of a block: enough to share the cost of a batch, few enough to stay in the cache.
+const BLOCK_SAMPLES: usize = 4096;
+
+/// Location ids, values and labels that a block may hold before it is handed over.
+const BLOCK_VALUES: usize = 1 << 20;
 
 /// Notes that many records share: the first place and how many there were.
 ///
@@ -32,10 +36,21 @@ impl Tally {
         offset: u64,
         text: impl FnOnce() -> String,
     ) {
+        self.add_many(level, kind, offset, 1, text);
+    }
+
+    pub(super) fn add_many(
+        &mut self,
+        level: Level,
+        kind: &'static str,
+        offset: u64,
+        count: u64,
+        text: impl FnOnce() -> String,
+    ) {
         self.notes
             .entry(kind)
-            .and_modify(|note| note.count += 1)
-            .or_insert_with(|| Note::new(level, kind, offset, text()));
+            .and_modify(|note| note.count += count)
+            .or_insert_with(|| Note::new(level, kind, offset, text()).counting(count));
     }
 
     pub(super) fn into_notes(self) -> impl Iterator<Item = Note> {
@@ -56,12 +71,16 @@ pub fn tables(
 ) -> Result<Option<Tables>, Error> {
     let mut tables = Tables::default();
     let mut tally = Tally::default();
-    let whole = each(pull, limits, &mut |piece| match piece {
+    let whole = each(pull, limits, u64::MAX, |piece| match piece {
         Piece::Damage { note: None, .. } => Flow::Continue(()),
         Piece::Damage {
             note: Some(text), ..
-        } => note(text),
-        Piece::Field(field) if field.number == SAMPLE => Flow::Continue(()),
+        } => note(*text),
+        Piece::Field(field) if field.number == SAMPLE => {
+            let end = field.offset + field.bytes.len() as u64;
+            extend(&mut tables.sample, field.offset..end);
+            Flow::Continue(())
+        }
         Piece::Field(field) => {
             let clean = take(&mut tables, &field, limits, &mut tally);
             if clean == Some(false) {
@@ -73,6 +92,11 @@ pub fn tables(
     if !whole {
         return Ok(None);
     }
+    let invalid = tables.strings.invalid();
+    if invalid > 0 {
+        let text = "strings are not valid UTF-8, their bytes are kept";
+        tally.add_many(Level::Warn, "invalid_text", 0, invalid, || text.to_owned());
+    }
     for text in tally.into_notes() {
         if note(text).is_break() {
             return Ok(None);
@@ -81,22 +105,35 @@ pub fn tables(
     Ok(Some(tables))
 }
 
-/// Reads the samples, in blocks of at most 65,536.
+/// Adds a sample to the stretches of the input that hold samples.
+///
+/// Writers put all samples in a row. Where one does not, the last stretch takes in what lies between.
+fn extend(stretches: &mut Vec<Range<u64>>, sample: Range<u64>) {
+    const MOST: usize = 256;
+    let many = stretches.len() >= MOST;
+    match stretches.last_mut() {
+        Some(last) if last.end == sample.start || many => last.end = sample.end,
+        _ => stretches.push(sample),
+    }
+}
+
+/// Reads the samples that begin before `until`, in blocks of at most 4,096.
 ///
 /// Returns false when `see` or the taker of notes broke. Damage outside of samples has been noted by
-/// [`tables`].
+/// [`tables`], which also says in [`Tables::sample`] where to open the pull and how far to read.
 ///
 /// # Errors
 /// What the pull fails with.
 pub fn samples(
     pull: &mut dyn Pull,
+    until: u64,
     limits: &Limits,
     note: &mut dyn FnMut(Note) -> Flow,
     see: &mut dyn FnMut(&Samples) -> Flow,
 ) -> Result<bool, Error> {
     let mut block = Samples::default();
     let values = limits.size(Limit::Values);
-    let whole = each(pull, limits, &mut |piece| {
+    let whole = each(pull, limits, until, |piece| {
         let Piece::Field(field) = piece else {
             return Flow::Continue(());
         };
@@ -113,7 +150,7 @@ pub fn samples(
             inspect(&field, limits, note)?;
         }
         let filled = block.location_id.len() + block.value.len() + block.label.len();
-        if block.len() >= BATCH_ROWS || filled >= BLOCK_VALUES {
+        if block.len() >= BLOCK_SAMPLES || filled >= BLOCK_VALUES {
             see(&block)?;
             block.clear();
         }
@@ -170,8 +207,7 @@ fn take(
             Some(stepped)
         }
         (13, Value::Len(run)) => {
-            let comments = &mut tables.comment;
-            packed(run, |index| comments.push(index.cast_signed())).map(|()| false)
+            packed(run, &mut tables.comment, u64::cast_signed).map(|()| false)
         }
         (number, Value::Varint(raw)) => Some(scalar(tables, number, raw, field.offset, tally)),
         (number, _) => Some(other(number, field.offset, tally)),
@@ -188,11 +224,6 @@ fn string(tables: &mut Tables, offset: u64, text: &[u8], limits: &Limits, tally:
             )
         });
         return tables.strings.push(&[]);
-    }
-    if std::str::from_utf8(text).is_err() {
-        tally.add(Level::Warn, "invalid_text", offset, || {
-            "a string is not valid UTF-8, its bytes are kept".to_owned()
-        });
     }
     if tables.strings.is_empty() && !text.is_empty() {
         tally.add(Level::Warn, "first_string", offset, || {

@@ -52,21 +52,22 @@ fn profile(
     if sink.define(lowering.model.take_definitions()).is_break() {
         return Ok(false);
     }
-    let mut pull = source.open(part, 0)?;
-    let mut notes = Vec::new();
-    let whole = {
-        let sink = std::cell::RefCell::new(&mut *sink);
-        samples(
+    let cell = std::cell::RefCell::new(&mut *sink);
+    for stretch in &columns.sample {
+        let mut pull = source.open(part, stretch.start)?;
+        let whole = samples(
             pull.as_mut(),
+            stretch.end,
             limits,
-            &mut |note| sink.borrow_mut().note(place(note)),
-            &mut |block| lowering.block(block, &mut **sink.borrow_mut()),
-        )?
-    };
-    if whole {
-        notes.extend(lowering.tally.into_notes());
+            &mut |note| cell.borrow_mut().note(place(note)),
+            &mut |block| lowering.block(block, &mut **cell.borrow_mut()),
+        )?;
+        if !whole {
+            return Ok(false);
+        }
     }
-    Ok(whole && notes.into_iter().all(|note| sink.note(place(note)).is_continue()))
+    let mut notes = lowering.tally.into_notes();
+    Ok(notes.all(|note| sink.note(place(note)).is_continue()))
 }
 
 struct Lowering<'a> {

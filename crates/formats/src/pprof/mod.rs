@@ -12,17 +12,21 @@ mod labels;
 mod lower;
 mod probe;
 mod proto;
+mod put_labels;
+mod raise;
 mod read;
 mod record;
 pub(crate) mod sample;
 mod schema;
 mod split;
+mod symbols;
 mod tokens;
 mod unit;
 mod write;
 
 pub use columns::{Function, Label, Line, Location, Mapping, Sample, Samples, Strings, Tables, ValueType};
 pub use lower::lower;
+pub use raise::raise;
 pub use read::Reader;
 pub use record::Record;
 
@@ -40,7 +44,7 @@ pub static PPROF: Format = Format {
     members: None,
     set: None,
     lower: Some(lower),
-    raise: None,
+    raise: Some(raise),
     holds: Capabilities::of(&[
         Feature::Samples,
         Feature::ManyValues,

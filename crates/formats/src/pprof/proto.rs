@@ -59,6 +59,15 @@ const fn gather(word: u64) -> u64 {
     (word & 0x0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)
 }
 
+/// Joins the seven-bit groups of up to four bytes.
+#[inline]
+const fn gather_short(word: u64) -> u64 {
+    (word & 0x7f)
+        | ((word >> 1) & 0x3f80)
+        | ((word >> 2) & 0x1f_c000)
+        | ((word >> 3) & 0xfe0_0000)
+}
+
 /// Reads a varint at `at` and returns it with the position after it; none when the bytes end or the
 /// value has more than 64 bits.
 #[inline]
@@ -104,37 +113,52 @@ pub(super) fn padded(varint: &[u8]) -> bool {
     varint.len() > 1 && varint.last() == Some(&0)
 }
 
-/// Reads varints back to back until the bytes end; none when the last one is cut or one is too long.
+/// Appends varints that lie back to back; none when the last one is cut or one is too long.
 ///
 /// One load serves all varints that end within it: the position of the next one then depends on a
-/// shift, not on a load and a branch per byte.
+/// shift, not on a load and a branch per byte. Bytes without a continuation bit are counted first, as
+/// each ends a value: writing to places that exist costs less than pushing.
 #[inline]
-pub(super) fn packed(bytes: &[u8], mut push: impl FnMut(u64)) -> Option<()> {
+pub(super) fn packed<T: Copy + Default>(
+    bytes: &[u8],
+    out: &mut Vec<T>,
+    value: impl Fn(u64) -> T,
+) -> Option<()> {
+    let count = bytes.iter().filter(|&&byte| byte < 0x80).count();
+    let from = out.len();
+    out.resize(from + count, T::default());
+    let mut slots = out.get_mut(from..)?.iter_mut();
     let mut rest = bytes;
     while let Some(word) = rest.first_chunk::<8>() {
-        let word = u64::from_le_bytes(*word);
+        let mut word = u64::from_le_bytes(*word);
         let mut stops = !word & STOPS;
         if stops == 0 {
-            let (value, len) = varint_bytewise(rest)?;
-            push(value);
+            let (long, len) = varint_bytewise(rest)?;
+            *slots.next()? = value(long);
             rest = rest.get(len..)?;
             continue;
         }
         let mut used = 0;
         while stops != 0 {
-            let end = stops.trailing_zeros() + 1;
-            let bits = end - used;
-            push(gather((word >> used) & (u64::MAX >> (64 - bits))));
-            used = end;
-            stops &= stops - 1;
+            let bits = stops.trailing_zeros() + 1;
+            let groups = word & (u64::MAX >> (64 - bits));
+            *slots.next()? = value(if bits <= 32 {
+                gather_short(groups)
+            } else {
+                gather(groups)
+            });
+            used += bits;
+            // Shifting by 64 is a shift by 0 to the processor, so it is done in two.
+            stops = (stops >> (bits - 1)) >> 1;
+            word = (word >> (bits - 1)) >> 1;
         }
         rest = rest.get((used / 8) as usize..)?;
     }
     let mut at = 0;
     while at < rest.len() {
-        let value;
-        (value, at) = varint(rest, at)?;
-        push(value);
+        let last;
+        (last, at) = varint(rest, at)?;
+        *slots.next()? = value(last);
     }
     Some(())
 }
@@ -183,10 +207,10 @@ mod tests {
             assert_eq!(read, value);
         }
         let mut read = Vec::new();
-        packed(&bytes, |value| read.push(value)).unwrap();
+        packed(&bytes, &mut read, |value| value).unwrap();
         assert_eq!(read, values);
         bytes.push(0x80);
-        assert_eq!(packed(&bytes, |_| {}), None);
+        assert_eq!(packed(&bytes, &mut read, |value| value), None);
     }
 
     #[test]
@@ -196,6 +220,6 @@ mod tests {
         assert_eq!(varint(&bytes, 0), None);
         bytes[9] = 0x01;
         assert_eq!(varint(&bytes, 0), Some((u64::MAX, 10)));
-        assert_eq!(packed(&[0xff; 16], |_| {}), None);
+        assert_eq!(packed(&[0xff; 16], &mut Vec::new(), |value| value), None);
     }
 }

@@ -115,14 +115,14 @@ impl Native for Reader {
 fn damaged(
     offset: u64,
     bytes: &[u8],
-    note: Option<traceloom_model::Note>,
+    note: Option<Box<traceloom_model::Note>>,
     out: &mut dyn RecordSink,
 ) -> traceloom_model::Flow {
     if !bytes.is_empty() {
         out.record(&Opaque::damage(offset, bytes))?;
     }
     match note {
-        Some(note) => out.note(note),
+        Some(note) => out.note(*note),
         None => traceloom_model::Flow::Continue(()),
     }
 }

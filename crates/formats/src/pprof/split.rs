@@ -32,7 +32,7 @@ pub(super) enum Piece<'a> {
     Damage {
         offset: u64,
         bytes: &'a [u8],
-        note: Option<Note>,
+        note: Option<Box<Note>>,
     },
 }
 
@@ -88,7 +88,39 @@ impl Splitter {
     }
 
     /// Looks at the first bytes of a window that lies at `offset`.
+    #[inline]
     pub(super) fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Next<'a> {
+        match self.short(window, offset) {
+            Some(field) => Next::Piece(Piece::Field(field)),
+            None => self.any(window, offset, eof),
+        }
+    }
+
+    /// Splits off a field with a tag of one byte and a length of one or two: nearly every field is.
+    #[inline]
+    fn short<'a>(&self, window: &'a [u8], offset: u64) -> Option<Field<'a>> {
+        let &[tag, low, high, _] = window.first_chunk::<4>()?;
+        if tag & 0x87 != 2 || tag < 8 || self.lost.is_some() {
+            return None;
+        }
+        let (len, at) = match (low, high) {
+            (0..0x80, _) => (usize::from(low), 2),
+            (_, 0..0x80) => (usize::from(low & 0x7f) | usize::from(high) << 7, 3),
+            _ => return None,
+        };
+        let bytes = window.get(..at + len)?;
+        if bytes.len() > self.limit {
+            return None;
+        }
+        Some(Field {
+            offset,
+            bytes,
+            number: u32::from(tag >> 3),
+            value: Value::Len(bytes.get(at..)?),
+        })
+    }
+
+    fn any<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Next<'a> {
         if self.lost.is_some() {
             return self.scan(window, offset, eof, 0);
         }
@@ -110,7 +142,7 @@ impl Splitter {
                     return Next::Piece(Piece::Damage {
                         offset,
                         bytes: window,
-                        note: Some(note),
+                        note: Some(Box::new(note)),
                     });
                 }
                 ("truncated", text)
@@ -144,7 +176,8 @@ impl Splitter {
             lost.bytes += cut as u64;
             if over {
                 let text = std::mem::take(&mut lost.text);
-                note = Some(damage(lost.kind, lost.offset, text).counting(lost.bytes));
+                let text = damage(lost.kind, lost.offset, text).counting(lost.bytes);
+                note = Some(Box::new(text));
                 self.lost = None;
             }
         }
@@ -281,7 +314,7 @@ pub(super) fn fits(body: &[u8], schema: &'static [Spec]) -> bool {
     true
 }
 
-/// Shows every piece of a part to `see`, until it breaks.
+/// Shows every piece of a part that begins before `until` to `see`, until it breaks.
 ///
 /// Returns false when it broke.
 ///
@@ -290,7 +323,8 @@ pub(super) fn fits(body: &[u8], schema: &'static [Spec]) -> bool {
 pub(super) fn each(
     pull: &mut dyn Pull,
     limits: &Limits,
-    see: &mut dyn FnMut(Piece<'_>) -> Flow,
+    until: u64,
+    mut see: impl FnMut(Piece<'_>) -> Flow,
 ) -> Result<bool, Error> {
     let mut splitter = Splitter::new(limits);
     let (mut consumed, mut need) = (0, 1);
@@ -299,7 +333,11 @@ pub(super) fn each(
         let mut at = 0;
         need = loop {
             let window = chunk.bytes.get(at..).unwrap_or(&[]);
-            match splitter.next(window, chunk.offset + at as u64, chunk.eof) {
+            let offset = chunk.offset + at as u64;
+            if offset >= until {
+                return Ok(true);
+            }
+            match splitter.next(window, offset, chunk.eof) {
                 Next::Piece(piece) => {
                     at += match &piece {
                         Piece::Field(field) => field.bytes.len(),

@@ -151,7 +151,7 @@ impl Tokens {
             let text = format!("more than {} values in one record", self.limit);
             return Err(Error::limit(offset, text));
         }
-        packed(body, |number| self.numbers.push(number))
+        packed(body, &mut self.numbers, |number| number)
             .ok_or_else(|| Error::invalid(offset, "packed list ends inside a varint"))?;
         let mut start = 0;
         for (at, &byte) in body.iter().enumerate() {

@@ -34,6 +34,7 @@ pub struct Top {
     pub rows: Vec<Row>,
 }
 
+#[allow(dead_code, reason = "not every test sorts")]
 impl Top {
     /// The rows by self value, as the report sorts them.
     pub fn by_flat(&self) -> Vec<&Row> {
