@@ -34,6 +34,7 @@
     expect(clippy::unwrap_used, reason = "a test fails by panicking")
 )]
 
+mod calls;
 pub mod cdt;
 pub mod chrome;
 mod error;
@@ -41,6 +42,7 @@ mod format;
 pub mod heph;
 mod note;
 mod output;
+pub mod pprof;
 mod probe;
 mod record;
 mod refused;

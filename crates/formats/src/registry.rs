@@ -1,6 +1,6 @@
 //! The list of formats.
 
-use crate::{Format, cdt, chrome, heph};
+use crate::{Format, cdt, chrome, heph, pprof};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[
@@ -19,6 +19,7 @@ pub const FORMATS: &[&Format] = &[
     &cdt::STREAMS,
     &heph::HEPH,
     &chrome::CHROME,
+    &pprof::PPROF,
 ];
 
 /// Finds a format by its name.

@@ -40,7 +40,9 @@ pub(super) fn digits(mut value: u64, out: &mut Vec<u8>) {
 
 #[inline]
 fn put_pair(number: u64, slot: Option<&mut [u8]>) {
-    let pair = usize::try_from(number).ok().and_then(|number| PAIRS.get(number));
+    let pair = usize::try_from(number)
+        .ok()
+        .and_then(|number| PAIRS.get(number));
     if let (Some(pair), Some(slot)) = (pair, slot.and_then(|slot| slot.first_chunk_mut::<2>())) {
         *slot = *pair;
     }
