@@ -37,6 +37,7 @@
 pub mod cdt;
 mod error;
 mod format;
+pub mod jfr;
 mod note;
 mod output;
 mod probe;
