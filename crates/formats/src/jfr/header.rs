@@ -100,6 +100,10 @@ impl Header {
         ChunkClock {
             start_ns: self.start_time_ns,
             start_ticks: self.start_ticks,
+            per_second: match self.ticks_per_second {
+                0 => 1_000_000_000,
+                rate => rate,
+            },
             rate: TickRate::per_second(self.ticks_per_second).or(fallback),
         }
     }
@@ -110,20 +114,37 @@ impl Header {
 pub(super) struct ChunkClock {
     start_ns: i64,
     start_ticks: i64,
+    per_second: u64,
     rate: Option<TickRate>,
 }
 
 impl ChunkClock {
     /// Returns the length of `ticks`, in nanoseconds.
+    #[inline]
     pub(super) fn length(&self, ticks: i64) -> i64 {
-        self.rate
-            .map_or(ticks, |rate| rate.to_ns(i128::from(ticks)))
+        const SECOND: u64 = 1_000_000_000;
+        // The same as below without 128-bit division, which would be most of a sample's cost.
+        if let Ok(ticks) = u64::try_from(ticks)
+            && self.per_second > 0
+            && self.per_second <= u64::MAX / SECOND
+        {
+            let seconds = ticks / self.per_second;
+            let rest = (ticks % self.per_second) * SECOND / self.per_second;
+            let ns = seconds.checked_mul(SECOND).and_then(|ns| ns.checked_add(rest));
+            return ns.and_then(|ns| i64::try_from(ns).ok()).unwrap_or(i64::MAX);
+        }
+        self.rate.map_or(ticks, |rate| rate.to_ns(i128::from(ticks)))
     }
 
     /// Returns the time at which the clock showed `ticks`, in nanoseconds since the Unix epoch.
     pub(super) fn time(&self, ticks: i64) -> i64 {
-        let since = i128::from(ticks) - i128::from(self.start_ticks);
-        let since = self.rate.map_or(0, |rate| rate.to_ns(since));
+        let since = match ticks.checked_sub(self.start_ticks) {
+            Some(since) => self.length(since),
+            None => {
+                let since = i128::from(ticks) - i128::from(self.start_ticks);
+                self.rate.map_or(0, |rate| rate.to_ns(since))
+            }
+        };
         self.start_ns.saturating_add(since)
     }
 }
@@ -149,4 +170,26 @@ pub(super) fn begins_chunk(bytes: &[u8]) -> bool {
 /// Tells whether `bytes`, the last of the input, could be the cut beginning of a chunk.
 pub(super) fn is_cut_magic(bytes: &[u8]) -> bool {
     bytes.len() < 8 && b"FLR\0\0".iter().zip(bytes).all(|(a, b)| a == b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_divide_agree() {
+        for per_second in [1, 3, 1_000_000_000, 1_800_000_000, u64::MAX / 1_000_000_000] {
+            let rate = TickRate::per_second(per_second);
+            let clock = ChunkClock {
+                start_ns: 0,
+                start_ticks: 0,
+                per_second,
+                rate,
+            };
+            for ticks in [0, 1, 2, 7, 1_799_999_999, 53_239_880_994, i64::MAX, -1, -7] {
+                let exact = rate.unwrap().to_ns(i128::from(ticks));
+                assert_eq!(clock.length(ticks), exact, "{ticks} at {per_second}");
+            }
+        }
+    }
 }

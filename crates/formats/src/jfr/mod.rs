@@ -10,6 +10,7 @@
 
 mod frame;
 mod header;
+mod lower;
 mod metadata;
 mod pool;
 mod read;
@@ -31,7 +32,7 @@ pub const FORMAT: Format = Format {
     reader: Some(|limits| Box::new(read::JfrReader::new(limits))),
     members: None,
     set: None,
-    lower: None,
+    lower: Some(lower::lower),
     raise: None,
     holds: Capabilities::NONE,
     sample: None,

@@ -15,7 +15,7 @@ pub(super) const METADATA: u64 = 0;
 pub(super) const CHECKPOINT: u64 = 1;
 
 /// Bytes that recovery may look at, for each byte of the chunk.
-const PATIENCE: usize = 32;
+pub(super) const PATIENCE: usize = 32;
 
 /// The first two fields of every event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -177,6 +177,10 @@ impl<'a, 's> Walk<'a, 's> {
             work: PATIENCE * chunk.len(),
             limits: *limits,
         }
+    }
+
+    pub(super) fn compressed(&self) -> bool {
+        self.compressed
     }
 
     pub(super) fn rules(&self) -> Rules<'s> {
