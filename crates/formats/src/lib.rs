@@ -40,6 +40,7 @@ pub mod chrome;
 mod error;
 mod format;
 pub mod heph;
+pub mod jfr;
 mod note;
 mod output;
 pub mod pprof;

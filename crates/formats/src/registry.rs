@@ -1,6 +1,6 @@
 //! The list of formats.
 
-use crate::{Format, cdt, chrome, heph, pprof};
+use crate::{Format, cdt, chrome, heph, jfr, pprof};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[
@@ -20,6 +20,7 @@ pub const FORMATS: &[&Format] = &[
     &heph::HEPH,
     &chrome::CHROME,
     &pprof::PPROF,
+    &jfr::FORMAT,
 ];
 
 /// Finds a format by its name.
