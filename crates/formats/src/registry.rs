@@ -1,9 +1,15 @@
 //! The list of formats.
 
-use crate::Format;
+use crate::{Format, zorka};
 
 /// Every format, siblings together, in the order tables show them.
-pub const FORMATS: &[&Format] = &[];
+pub const FORMATS: &[&Format] = &[
+    &zorka::S0,
+    &zorka::S0B,
+    &zorka::B1,
+    &zorka::B2,
+    &zorka::C,
+];
 
 /// Finds a format by its name.
 #[must_use]

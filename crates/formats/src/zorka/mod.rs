@@ -13,7 +13,8 @@ mod show;
 mod stream;
 mod write;
 
-pub use read::TwoItems;
+pub use cbor::{Bounds, Cbor, Value};
+pub use read::{Context, TwoItems, item};
 pub use record::{
     AttributeForm, Attributes, Begin, End, EndForm, Exception, ExceptionFields, Item, Method,
     Order, Record, Start, StartForm, Symbol, Values,
@@ -56,7 +57,6 @@ macro_rules! readers {
 
 readers! {
     open_typed Type
-    open_spans Span
     open_any Guess
 }
 

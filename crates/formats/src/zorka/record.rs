@@ -181,16 +181,19 @@ impl<'a> Values<'a> {
         (0..self.count).map_while(move |_| cbor.value().ok())
     }
 
-    /// Opens an array that is one of the values; nothing when it is something else.
+    /// Opens an array, or a map as keys and values in turn; nothing when it is something else.
     #[must_use]
     pub fn elements(raw: &'a [u8], bounds: Bounds) -> Vec<Value<'a>> {
         let mut cbor = Cbor::new(raw, 0, bounds);
         let mut all = Vec::new();
         let Ok(head) = cbor.head() else { return all };
-        if head.major != 4 {
+        if !matches!(head.major, 4 | 5) {
             return all;
         }
-        let mut left = if head.info == 31 { u64::MAX } else { head.value };
+        let mut left = match head.info {
+            31 => u64::MAX,
+            _ => head.value << (head.major & 1),
+        };
         while left > 0 && !(head.info == 31 && cbor.next_is(0xff) == Some(true)) {
             let Ok(value) = cbor.value() else { break };
             all.push(value);

@@ -11,7 +11,7 @@ use crate::Field;
 type Show<'s> = &'s mut dyn FnMut(&str, Field<'_>);
 
 impl crate::Record for Record<'_> {
-    fn kind(&self) -> &'static str {
+    fn kind(&self) -> &str {
         match self.item {
             Item::Start(_) => "start",
             Item::Prolog(_) => "prolog",
