@@ -9,6 +9,9 @@ pub const FORMATS: &[&Format] = &[
     &zorka::B1,
     &zorka::B2,
     &zorka::C,
+    &zorka::AGD,
+    &zorka::STORE,
+    &zorka::REQUESTS,
 ];
 
 /// Finds a format by its name.

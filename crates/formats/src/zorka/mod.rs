@@ -5,12 +5,20 @@
 
 pub mod cbor;
 mod diagnostic;
+mod lower;
+mod meaning;
 mod parts;
 mod probe;
 mod read;
 mod record;
 mod show;
+mod requests;
+mod session;
+mod source;
+mod stats;
+mod store;
 mod stream;
+mod tree;
 mod write;
 
 pub use cbor::{Bounds, Cbor, Value};
@@ -85,7 +93,7 @@ pub const S0: Format = Format {
     reader: Some(open_typed),
     members: None,
     set: None,
-    lower: None,
+    lower: Some(source::lower),
     raise: None,
     holds: Capabilities::NONE,
     sample: None,
@@ -125,3 +133,65 @@ pub const C: Format = Format {
     set: Some(parts::set),
     ..S0
 };
+
+/// Symbols and methods: what an agent sends before the traces that need them.
+pub const AGD: Format = Format {
+    name: "zorka-agd",
+    title: "Zorka agent data: symbols and methods",
+    extensions: &["agd.bin", "symbols.json"],
+    probe: probe_agd,
+    reader: Some(|limits| Box::new(requests::Definitions::new(limits))),
+    ..S0
+};
+
+/// A store of zorka-tdb.
+pub const STORE: Format = Format {
+    name: "zorka-store",
+    title: "Zorka trace store (traces.dat)",
+    extensions: &["dat"],
+    probe: probe_store,
+    reader: Some(|limits| Box::new(store::StoreReader::new(limits))),
+    ..S0
+};
+
+/// Posts of agents as JSON lines.
+pub const REQUESTS: Format = Format {
+    name: "zorka-requests",
+    title: "ZICO request dump (JSON lines)",
+    extensions: &["jsonl", "txt", "dump"],
+    probe: probe_requests,
+    reader: Some(|limits| Box::new(requests::Lines::new(limits))),
+    ..S0
+};
+
+fn probe_agd(part: &Probe<'_>) -> Option<Confidence> {
+    if parts::PartName::of(part.name).json {
+        let table = requests::symbols(part.head).is_some();
+        return (table || !part.whole && part.head.starts_with(b"{\"")).then_some(Confidence::Likely);
+    }
+    let found = probe::kind(part).filter(|found| found.0 == Kind::Definitions);
+    found.map(|found| found.1)
+}
+
+fn probe_store(part: &Probe<'_>) -> Option<Confidence> {
+    part.head
+        .starts_with(b"ZTS0")
+        .then_some(Confidence::Certain)
+}
+
+fn probe_requests(part: &Probe<'_>) -> Option<Confidence> {
+    if !part.head.starts_with(b"{") {
+        return None;
+    }
+    let line = part.head.split(|&byte| byte == b'\n').next()?;
+    let ours = |uri: &str| uri.contains("/agent/");
+    match requests::Request::parse(0, line) {
+        Ok(request) => ours(&request.uri).then_some(Confidence::Certain),
+        // The first line may be longer than the head.
+        Err(_) => {
+            let head = String::from_utf8_lossy(line);
+            let named = head.contains("\"X-Zorka-") || head.contains("\"X-ZICO-");
+            (named && !part.whole && line.len() == part.head.len()).then_some(Confidence::Likely)
+        }
+    }
+}
