@@ -50,6 +50,7 @@ mod refused;
 mod registry;
 mod source;
 pub mod wire;
+pub mod zorka;
 
 pub use error::{Error, ErrorKind};
 pub use format::{

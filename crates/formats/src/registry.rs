@@ -1,6 +1,6 @@
 //! The list of formats.
 
-use crate::{Format, cdt, chrome, heph, jfr, pprof};
+use crate::{Format, cdt, chrome, heph, jfr, pprof, zorka};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[
@@ -21,6 +21,14 @@ pub const FORMATS: &[&Format] = &[
     &chrome::CHROME,
     &pprof::PPROF,
     &jfr::FORMAT,
+    &zorka::S0,
+    &zorka::S0B,
+    &zorka::B1,
+    &zorka::B2,
+    &zorka::C,
+    &zorka::AGD,
+    &zorka::STORE,
+    &zorka::REQUESTS,
 ];
 
 /// Finds a format by its name.
