@@ -37,6 +37,7 @@
 pub mod cdt;
 mod error;
 mod format;
+mod native;
 mod note;
 mod output;
 mod probe;
@@ -44,12 +45,14 @@ mod record;
 mod refused;
 mod registry;
 mod source;
+pub mod tptp;
 pub mod wire;
 
 pub use error::{Error, ErrorKind};
 pub use format::{
     Format, Lower, LowerOptions, Member, Members, OpenReader, Raise, RaiseOptions, Sample, Set,
 };
+pub use native::{Change, NATIVE, NativeConvert, native_conversion};
 pub use note::{damage, info, warn};
 pub use output::{Output, Target};
 pub use probe::{Confidence, Probe};

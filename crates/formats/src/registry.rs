@@ -1,6 +1,6 @@
 //! The list of formats.
 
-use crate::{Format, cdt};
+use crate::{Format, cdt, tptp};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[
@@ -17,6 +17,8 @@ pub const FORMATS: &[&Format] = &[
     &cdt::TCP,
     &cdt::DUMP,
     &cdt::STREAMS,
+    &tptp::BINARY,
+    &tptp::XML,
 ];
 
 /// Finds a format by its name.
