@@ -487,7 +487,7 @@ impl Visit for ToBinary<'_> {
     }
 
     fn note(&mut self, note: Note) -> Flow {
-        // An attribute that no table has is read over, and there is nowhere to put it.
+        // An attribute that no table has, or whose value fits no field, has nowhere to go.
         if note.kind == "unknown_attribute" {
             self.common
                 .lost("attribute", "value", note.count, note.offset);

@@ -177,6 +177,19 @@ impl<'a> Message<'a> {
         self.values.get(at).copied()
     }
 
+    /// Tells whether every string can be decoded.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        let valid = |raw| self.texts.decode(raw).is_ok();
+        let fields = self.values.iter().all(|slot| match slot {
+            Slot::Text(raw) => valid(raw),
+            Slot::Number(_) => true,
+        });
+        let mut frames = true;
+        self.frames.each(&mut |method, _| frames &= valid(method));
+        fields && frames
+    }
+
     /// Shows its fields for `dump`.
     pub(super) fn show(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
         for (field, slot) in self.fields().iter().zip(self.values) {

@@ -15,6 +15,8 @@ pub struct Decoded<'a> {
     pub used: usize,
     /// The stack.
     pub frames: Frames<'a>,
+    /// Every string is ASCII.
+    pub ascii: bool,
 }
 
 /// Slots for the values of any message.
@@ -75,12 +77,13 @@ fn try_layout<'a>(
     } else {
         read_fields::<false>
     };
-    let (used, frames) = read(fields, counted, payload, slots)?;
+    let (used, frames, ascii) = read(fields, counted, payload, slots)?;
     Some(Decoded {
         layout,
         fields: fields.len(),
         used,
         frames,
+        ascii,
     })
 }
 
@@ -90,10 +93,11 @@ fn read_fields<'a, const BIG: bool>(
     counted: bool,
     payload: &'a [u8],
     slots: &mut Slots<'a>,
-) -> Option<(usize, Frames<'a>)> {
+) -> Option<(usize, Frames<'a>, bool)> {
     let mut rest = payload;
     let mut frames = Frames::None;
     let mut depth = 0;
+    let mut ascii = true;
     for (field, slot) in fields.iter().zip(slots.iter_mut()) {
         *slot = match field.kind {
             Kind::Long | Kind::Ticks => {
@@ -109,6 +113,7 @@ fn read_fields<'a, const BIG: bool>(
                 let end = terminator(rest)?;
                 let text = rest.get(..end)?;
                 rest = rest.get(end + 1..)?;
+                ascii &= text.is_ascii();
                 Slot::Text(text)
             }
             Kind::Int | Kind::Signed => {
@@ -128,12 +133,13 @@ fn read_fields<'a, const BIG: bool>(
             }
             Kind::Methods => {
                 (frames, rest) = read_stack::<BIG>(rest, depth, counted)?;
+                ascii &= matches!(frames, Frames::Wire { methods, .. } if methods.is_ascii());
                 Slot::Number(0)
             }
             Kind::Lines => Slot::Number(0),
         };
     }
-    Some((payload.len() - rest.len(), frames))
+    Some((payload.len() - rest.len(), frames, ascii))
 }
 
 /// Null strings are by far the most common.

@@ -398,6 +398,10 @@ impl Binary {
             ticks_per_second: self.ticks_per_second.unwrap_or(0),
             shape: self.shape,
         };
+        if !decoded.ascii && !data.message.is_valid() {
+            self.tally
+                .count(Level::Warn, "invalid_text", schema.id, offset);
+        }
         took(out.item(Item::Data(&data)), bytes)
     }
 
@@ -834,6 +838,7 @@ fn wording(kind: &'static str, id: u16) -> String {
         "unknown_message" => format!("messages with id {id}, which no table has"),
         "wide_layout" => format!("{name} in its wider layout"),
         "counted_stack" => format!("stacks of {name} whose arrays carry counts of their own"),
+        "invalid_text" => format!("strings of {name} that are none of their charset's"),
         "broken_stack" => format!("stacks of {name} that cannot be read: their bytes are kept"),
         _ => format!("{name} with bytes behind its last field"),
     }

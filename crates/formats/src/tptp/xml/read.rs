@@ -378,6 +378,10 @@ impl Xml {
         self.elements = true;
         let inner = window.raw(at + inner.start, at + inner.end);
         let message = self.message(schema, window, at, tag, inner, scratch);
+        if !(raw.is_ascii() && memchr::memchr(b'&', raw).is_none()) && !message.is_valid() {
+            self.tally
+                .count(Level::Warn, "invalid_text", schema.id, offset);
+        }
         let element = Element {
             offset,
             raw,
@@ -686,6 +690,7 @@ fn wording(kind: &'static str, id: u16) -> String {
         "unknown_element" => "elements that no table has".to_owned(),
         "unknown_attribute" => format!("attributes of {name} that no table has"),
         "bad_attribute" => format!("attributes of {name} that cannot be told apart"),
+        "invalid_text" => format!("strings of {name} that are no text"),
         "bad_number" => format!("attributes of {name} whose value is no number"),
         "stray_end_tag" => "end tags without a start".to_owned(),
         _ => "text between the elements".to_owned(),

@@ -172,7 +172,9 @@ fn well_formed(tag: &quick_xml::events::BytesStart<'_>, outermost: bool) -> bool
     named
         && !(outermost && known)
         && tag.attributes().all(|attribute| {
-            attribute.is_ok_and(|a| !a.value.contains('<') && quick_xml::escape::unescape(&a.value).is_ok())
+            attribute.is_ok_and(|a| {
+                !a.value.contains('<') && quick_xml::escape::unescape(&a.value).is_ok()
+            })
         })
 }
 
