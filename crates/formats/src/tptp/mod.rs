@@ -10,8 +10,11 @@
 pub mod binary;
 mod charset;
 mod convert;
+pub mod filter;
 mod markup;
 mod message;
+pub mod negotiate;
+pub mod option;
 mod seconds;
 mod table;
 mod visit;
