@@ -41,6 +41,7 @@ mod error;
 mod format;
 pub mod heph;
 pub mod jfr;
+mod native;
 mod note;
 mod output;
 pub mod pprof;
@@ -49,6 +50,7 @@ mod record;
 mod refused;
 mod registry;
 mod source;
+pub mod tptp;
 pub mod wire;
 pub mod zorka;
 
@@ -56,6 +58,7 @@ pub use error::{Error, ErrorKind};
 pub use format::{
     Format, Lower, LowerOptions, Member, Members, OpenReader, Raise, RaiseOptions, Sample, Set,
 };
+pub use native::{Change, NATIVE, NativeConvert, native_conversion};
 pub use note::{damage, info, warn};
 pub use output::{Output, Target};
 pub use probe::{Confidence, Probe};

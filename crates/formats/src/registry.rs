@@ -1,6 +1,6 @@
 //! The list of formats.
 
-use crate::{Format, cdt, chrome, heph, jfr, pprof, zorka};
+use crate::{Format, cdt, chrome, heph, jfr, pprof, tptp, zorka};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[
@@ -29,6 +29,8 @@ pub const FORMATS: &[&Format] = &[
     &zorka::AGD,
     &zorka::STORE,
     &zorka::REQUESTS,
+    &tptp::BINARY,
+    &tptp::XML,
 ];
 
 /// Finds a format by its name.
