@@ -8,7 +8,6 @@
 mod corpus;
 
 use std::hash::{Hash, Hasher};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -74,7 +73,6 @@ struct Check<'a> {
     at: usize,
     fault: Option<String>,
     digest: Digest,
-    digest: DefaultHasher,
     boundaries: Vec<usize>,
     written: Vec<u8>,
 }
@@ -86,7 +84,6 @@ impl<'a> Check<'a> {
             at: 0,
             fault: None,
             digest: Digest(0),
-            digest: DefaultHasher::new(),
             boundaries: Vec::new(),
             written: Vec::new(),
         }
@@ -110,7 +107,6 @@ impl<'a> Check<'a> {
 }
 
 fn digest(field: &Field<'_>, into: &mut Digest) {
-fn digest(field: &Field<'_>, into: &mut DefaultHasher) {
     std::mem::discriminant(field).hash(into);
     match field {
         Field::Null => {}
@@ -280,7 +276,6 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
                 law(cut(format, &flipped, &[middle, at, at + 1], digest));
             }
             Ok(_) => {}
-            Ok((digest, _)) => {
             Err(fault) => law(Err(fault)),
         }
         if small {
@@ -312,7 +307,6 @@ fn places(input: &[u8], boundaries: &[usize], random: &mut Random) -> Vec<usize>
     }
     // What an input costs grows with its square; the budget keeps a run in seconds.
     let most = (PLACES * (64 << 10) / input.len()).clamp(50, PLACES);
-    let most = (PLACES * (64 << 10) / input.len()).clamp(60, PLACES);
     let mut places: Vec<usize> = (0..most).map(|_| random.below(input.len())).collect();
     for _ in 0..most {
         let at = boundaries[random.below(boundaries.len())];
@@ -354,7 +348,6 @@ fn samples_obey() {
     for format in FORMATS {
         if let (Some(sample), Some(_)) = (format.sample, format.reader) {
             for (seed, size) in [(1, 1000), (2, 3000), (3, 20_000)] {
-            for (seed, size) in [(1, 1000), (2, 3000), (3, 200_000)] {
                 let mut bytes = Vec::new();
                 sample(seed, size, &mut |piece| bytes.extend_from_slice(piece));
                 laws(format, &format!("sample {seed}"), &bytes);

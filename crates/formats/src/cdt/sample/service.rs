@@ -323,7 +323,7 @@ impl Service {
             .min_by_key(|(_, thread)| thread.time);
         let Some((at, _)) = due else { return Ok(()) };
         self.request(at, true, emit)?;
-        self.pauses(emit)
+        self.pauses(false, emit)
     }
 
     /// Emits what the threads have buffered; one call is left running, as at the death of a process.
@@ -337,17 +337,14 @@ impl Service {
         for at in 0..self.threads.len() {
             self.flush(at, emit)?;
         }
-        Ok(())
+        self.pauses(true, emit)
     }
 
-    fn pauses(&mut self, emit: &mut Emit<'_>) -> Result<(), Error> {
-        let now = self
-            .threads
-            .iter()
-            .map(|thread| thread.time)
-            .min()
-            .unwrap_or(0);
-        while self.pauses_until + 25_000 < now {
+    /// Records the pauses up to the time that every thread has passed, or any of them at the end.
+    fn pauses(&mut self, ended: bool, emit: &mut Emit<'_>) -> Result<(), Error> {
+        let times = self.threads.iter().map(|thread| thread.time);
+        let now = if ended { times.max() } else { times.min() };
+        while self.pauses_until + 25_000 < now.unwrap_or(0) {
             let delay = self.random.skewed(700) + 5;
             let delta = delay + self.random.skewed(20_000);
             self.pauses_until += i64::from(delta);
