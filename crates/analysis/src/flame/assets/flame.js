@@ -362,7 +362,7 @@
 
   let calls = 0;
   for (let node = 0; node < count; node++) calls += data.count[node];
-  by("about").textContent = `${data.value} ${amount(data.total)} · ${grouped(calls)} ${data.source} · ${grouped(data.names.length)} functions`;
+  by("about").textContent = `${data.value} ${amount(data.total)} · ${grouped(calls)} ${data.source} · ${grouped(data.names.length)} functions${data.cut ? " · smallest frames left out" : ""}`;
   const state = new URLSearchParams(location.hash.slice(1));
   theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   if (state.get("t")) upwards = !upwards;
