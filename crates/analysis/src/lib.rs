@@ -55,6 +55,8 @@ pub mod flame;
 pub mod loss;
 pub mod names;
 mod pauses;
+mod reorder;
+pub mod shape;
 mod top;
 mod tree;
 
@@ -64,5 +66,6 @@ pub use calltree::{
     TreeOptions, TreeSource, Trees, symbol_of_function,
 };
 pub use pauses::Pauses;
+pub use reorder::{BeginEnd, Reorder};
 pub use top::{TopRow, top};
 pub use tree::{Visible, bottom_up, visible};

@@ -50,23 +50,23 @@ fn hash(text: &str) -> u32 {
 }
 
 /// What is one patch: `com.acme`, `org.hibernate`, a crate, a Go module, a library.
-fn layer(symbol: &Symbol) -> &str {
+fn layer(symbol: &Symbol) -> Option<&str> {
     let name = symbol.name.as_str();
     if let Some(package) = package(name).or(symbol.package.as_deref()) {
         let mut dots = package.match_indices(['.', '/']);
         let second = dots.nth(1).map_or(package.len(), |(at, _)| at);
-        return package.get(..second).unwrap_or(package);
+        return package.get(..second);
     }
     if let Some((krate, _)) = name.trim_start_matches(['<', '&']).split_once("::") {
-        return krate;
+        return Some(krate);
     }
     if let Some((module, _)) = name.rsplit_once('/') {
-        return module;
+        return Some(module);
     }
     match (&symbol.library, name.split_once('.')) {
-        (Some(library), _) => library,
-        (None, Some((module, _))) => module,
-        (None, None) => symbol.file.as_deref().unwrap_or(name),
+        (Some(library), _) => Some(library),
+        (None, Some((module, _))) => Some(module),
+        (None, None) => symbol.file.as_deref(),
     }
 }
 
@@ -82,7 +82,8 @@ pub(super) fn colour(symbol: &Symbol) -> u32 {
     } else if PLATFORM.iter().any(|start| name.starts_with(start)) {
         0
     } else {
-        MEANT + hash(layer(symbol)) % (N_HUES - MEANT)
+        // A bare word is a C function: nothing says where it belongs.
+        layer(symbol).map_or(1, |layer| MEANT + hash(layer) % (N_HUES - MEANT))
     };
     let owner = name
         .rsplit_once(['.', ':'])

@@ -12,13 +12,17 @@ const PAGE: &str = include_str!("assets/flame.html");
 const STYLE: &str = include_str!("assets/flame.css");
 const SCRIPT: &str = include_str!("assets/flame.js");
 
-/// Nodes narrower than this share of the whole stay out of the page: one in ten million.
-const LEAST: f64 = 1e-7;
+/// Nodes that a page holds; of larger trees it leaves out what no screen could show.
+const MOST: usize = 1_000_000;
+
+/// What is left out of those: nodes narrower than this share of the whole.
+const LEAST: f64 = 1e-6;
 
 /// Writes the page of `tree`.
 ///
-/// The page holds every function, and every node that a screen could ever show: its size is about
-/// twelve bytes a node and the names.
+/// The page holds every function and node, so that its table says what [`crate::top`] says: about 16
+/// bytes a node and the names. Of trees of more than a million nodes the smallest stay out, and the page
+/// says so.
 #[must_use]
 pub fn html(tree: &CallTree, picture: &Picture<'_>) -> String {
     let data = data(tree, picture);
@@ -44,13 +48,15 @@ pub fn html(tree: &CallTree, picture: &Picture<'_>) -> String {
 
 /// The tree as JSON: columns, because a page of 100,000 objects parses ten times slower.
 fn data(tree: &CallTree, picture: &Picture<'_>) -> String {
-    let places = Layout::of(tree, LEAST).places;
-    let nodes = || {
-        places
+    let places = (tree.nodes.len() > MOST).then(|| Layout::of(tree, LEAST).places);
+    let wide = places.as_ref().map(|places| {
+        let wide = places
             .iter()
-            .filter_map(|place| tree.nodes.get(place.node as usize))
-    };
-    let mut out = String::with_capacity(places.len() * 16 + tree.symbols.len() * 64);
+            .filter_map(|place| tree.nodes.get(place.node as usize));
+        wide.copied().collect::<Vec<_>>()
+    });
+    let nodes = wide.as_deref().unwrap_or(&tree.nodes);
+    let mut out = String::with_capacity(nodes.len() * 16 + tree.symbols.len() * 64);
     out.push_str("{\"title\":");
     string(&mut out, picture.title);
     out.push_str(",\"value\":");
@@ -72,8 +78,10 @@ fn data(tree: &CallTree, picture: &Picture<'_>) -> String {
     let shares = tree.measure.merge == Merge::Sum;
     let _ = write!(
         out,
-        ",\"source\":\"{source}\",\"shares\":{shares},\"upwards\":{},\"total\":{},\"names\":[",
-        picture.upwards, tree.total
+        ",\"source\":\"{source}\",\"shares\":{shares},\"upwards\":{},\"cut\":{},\"total\":{},\"names\":[",
+        picture.upwards,
+        wide.is_some(),
+        tree.total
     );
     list(&mut out, tree.symbols.iter(), |out, symbol| {
         string(out, &symbol.name);
@@ -117,23 +125,23 @@ fn data(tree: &CallTree, picture: &Picture<'_>) -> String {
         });
     }
     out.push_str("],\"symbol\":[");
-    list(&mut out, nodes(), |out, node| {
+    list(&mut out, nodes.iter(), |out, node| {
         let _ = write!(out, "{}", node.symbol.index());
     });
     out.push_str("],\"depth\":[");
-    list(&mut out, nodes(), |out, node| {
+    list(&mut out, nodes.iter(), |out, node| {
         let _ = write!(out, "{}", node.depth);
     });
     out.push_str("],\"sum\":[");
-    list(&mut out, nodes(), |out, node| {
+    list(&mut out, nodes.iter(), |out, node| {
         let _ = write!(out, "{}", node.total);
     });
     out.push_str("],\"own\":[");
-    list(&mut out, nodes(), |out, node| {
+    list(&mut out, nodes.iter(), |out, node| {
         let _ = write!(out, "{}", node.own);
     });
     out.push_str("],\"count\":[");
-    list(&mut out, nodes(), |out, node| {
+    list(&mut out, nodes.iter(), |out, node| {
         let _ = write!(out, "{}", node.count);
     });
     out.push_str("]}");

@@ -139,8 +139,8 @@ fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, c
         out,
         "<text id=\"title\" x=\"{MARGIN}\" y=\"24\">{}</text>\n\
          <text id=\"about\" x=\"{MARGIN}\" y=\"44\">{} {} · {} {counted} · {} functions{cut}</text>\n\
-         <text id=\"reset\" class=\"button\" x=\"1010\" y=\"24\" visibility=\"hidden\">reset zoom</text>\n\
-         <text id=\"search\" class=\"button\" x=\"1130\" y=\"24\">search</text>\n\
+         <text id=\"reset\" class=\"button\" x=\"1090\" y=\"24\" visibility=\"hidden\">reset zoom</text>\n\
+         <text id=\"search\" class=\"button\" x=\"1190\" y=\"24\">search</text>\n\
          <text id=\"matched\" x=\"1190\" y=\"44\"></text>\n\
          <text id=\"details\" x=\"{MARGIN}\" y=\"{}\"></text>",
         escaped(picture.title),

@@ -163,13 +163,14 @@
     path.textContent = "";
     const callers = [];
     for (let up = node; up >= 0; up = parent[up]) callers.push(up);
-    const shown = callers.length > 30 ? [...callers.slice(0, 15), ...callers.slice(-15)] : callers;
-    for (const caller of shown.reverse()) {
+    // The nearest callers matter; the picture above shows the others.
+    if (callers.length > 8) path.append("… ");
+    for (const caller of callers.slice(0, 8).reverse()) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = label(symbol[caller]);
       button.onclick = () => zoom(caller);
-      path.append(path.firstChild ? " › " : "", button);
+      path.append(path.lastChild instanceof Element ? " › " : "", button);
     }
     reveal(node < 0 ? 0 : depth[node] + 1);
     tell(node);
@@ -361,7 +362,7 @@
 
   let calls = 0;
   for (let node = 0; node < count; node++) calls += data.count[node];
-  by("about").textContent = `${data.value} ${amount(data.total)} · ${grouped(calls)} ${data.source} · ${grouped(data.names.length)} functions`;
+  by("about").textContent = `${data.value} ${amount(data.total)} · ${grouped(calls)} ${data.source} · ${grouped(data.names.length)} functions${data.cut ? " · smallest frames left out" : ""}`;
   const state = new URLSearchParams(location.hash.slice(1));
   theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   if (state.get("t")) upwards = !upwards;

@@ -1,24 +1,21 @@
 "use strict";
 (() => {
-  const PITCH = 6.63, LEFT = 10, WIDTH = 1180;
-  let frames = [], root, zoomed = null, words = "";
+  const PITCH = 6.63, LEFT = 10, DRAWN = 1180;
+  let frames = [], root, zoomed = null, words = "", wide = DRAWN;
   const by = (id) => document.getElementById(id);
 
   function load() {
     root = document.documentElement;
-    // The picture fills the window; coordinates stay those of the view box.
-    root.setAttribute("width", "100%");
-    root.removeAttribute("height");
     const short = root.dataset.short === "1";
     frames = Array.from(by("frames").children, (group, index) => {
       const title = group.firstChild.textContent;
       const rect = group.querySelector("rect");
-      const colon = title.lastIndexOf(": ");
-      const name = title.slice(0, colon);
+      const name = title.slice(0, title.lastIndexOf(": "));
       return {
         group, rect, text: group.querySelector("text"), index, title, name,
         label: short && index > 0 ? shorten(name) : name,
-        x: +rect.getAttribute("x"), y: +rect.getAttribute("y"), width: +rect.getAttribute("width"),
+        // Shares of the whole; y stays in pixels.
+        x: (rect.getAttribute("x") - LEFT) / DRAWN, width: rect.getAttribute("width") / DRAWN, y: +rect.getAttribute("y"),
       };
     });
     const of = (target) => {
@@ -38,8 +35,22 @@
       else if (event.key === "Escape") { if (words) find(""); else zoom(null); }
     });
     const state = new URLSearchParams(location.hash.slice(1));
+    addEventListener("resize", fit);
+    fit();
     if (state.has("s")) find(state.get("s"));
     if (state.has("z")) zoom(frames[+state.get("z")] || null);
+  }
+
+  /* A standalone picture fills the width of its window; inside a page it keeps its own. */
+  function fit() {
+    if (window.top !== window || root.parentElement) return;
+    wide = Math.max(document.documentElement.clientWidth || innerWidth, 340) - 2 * LEFT;
+    root.setAttribute("width", wide + 2 * LEFT);
+    root.setAttribute("viewBox", `0 0 ${wide + 2 * LEFT} ${root.getAttribute("height")}`);
+    by("search").setAttribute("x", wide + LEFT);
+    by("reset").setAttribute("x", wide - 90);
+    by("matched").setAttribute("x", wide + LEFT);
+    draw();
   }
 
   /* The same shortening as in the tables: initials of a Java package, class, method. */
@@ -53,11 +64,11 @@
 
   function place(frame, x, width, away) {
     const group = frame.group;
-    const seen = x + width > LEFT && x < LEFT + WIDTH && width >= 0.05;
+    const seen = x + width > LEFT && x < LEFT + wide && width >= 0.05;
     group.style.display = seen ? "" : "none";
     if (!seen) return;
     group.classList.toggle("away", away);
-    const left = Math.max(x, LEFT), right = Math.min(x + width, LEFT + WIDTH);
+    const left = Math.max(x, LEFT), right = Math.min(x + width, LEFT + wide);
     frame.rect.setAttribute("x", left);
     frame.rect.setAttribute("width", Math.max(right - left, 0.05));
     const room = Math.floor((right - left - 6) / PITCH);
@@ -72,13 +83,17 @@
     frame.text.textContent = label.length <= room ? label : label.slice(0, room - 1) + "…";
   }
 
+  function draw() {
+    const from = zoomed ? zoomed.x : 0, scale = wide / (zoomed ? zoomed.width : 1);
+    const below = zoomed && zoomed.y > frames[0].y;
+    const above = (other) => zoomed && (below ? other.y < zoomed.y : other.y > zoomed.y);
+    for (const other of frames) place(other, LEFT + (other.x - from) * scale, other.width * scale, !!above(other));
+  }
+
   function zoom(frame) {
     zoomed = frame && frame.index > 0 ? frame : null;
     by("reset").setAttribute("visibility", zoomed ? "visible" : "hidden");
-    const from = zoomed ? zoomed.x : LEFT, width = zoomed ? zoomed.width : WIDTH;
-    const scale = WIDTH / width;
-    const above = (other) => zoomed && (zoomed.y > frames[0].y ? other.y < zoomed.y : other.y > zoomed.y);
-    for (const other of frames) place(other, LEFT + (other.x - from) * scale, other.width * scale, !!above(other));
+    draw();
     remember();
   }
 
@@ -104,7 +119,7 @@
     found.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
     let sum = 0, end = 0;
     for (const [a, b] of found) if (b > end) { sum += b - Math.max(a, end); end = b; }
-    by("matched").textContent = test ? `matched ${(sum * 100 / WIDTH).toFixed(2)} % · ${found.length} frames` : "";
+    by("matched").textContent = test ? `matched ${(sum * 100).toFixed(2)} % · ${found.length} frames` : "";
     by("search").textContent = test ? "search again" : "search";
     remember();
   }
