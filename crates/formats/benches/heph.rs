@@ -67,7 +67,9 @@ fn cpu_time() -> Duration {
     let nanoseconds = schedstat.and_then(|text| text.split(' ').next()?.parse().ok());
     match nanoseconds {
         Some(nanoseconds) => Duration::from_nanos(nanoseconds),
-        None => std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap(),
+        None => std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap(),
     }
 }
 
@@ -114,7 +116,8 @@ impl Visit for Sum {
                 Value::F64(value) => self.number(value.to_bits()),
                 Value::Text(text) => self.text(text.len()),
                 Value::U64s(raw) | Value::I64s(raw) | Value::F64s(raw) => {
-                    raw.iter().for_each(|raw| self.number(u64::from_be_bytes(*raw)));
+                    raw.iter()
+                        .for_each(|raw| self.number(u64::from_be_bytes(*raw)));
                 }
                 Value::Texts(_, bytes) => texts(bytes).for_each(|text| self.text(text.len())),
             }

@@ -13,7 +13,9 @@ use std::io::Read as _;
 
 use serde_json::{Value as Json, json};
 use traceloom_formats::heph::{Decoder, Event, HEPH, Metadata, Seen, Value, Visit, texts};
-use traceloom_formats::{Chunk, LowerOptions, Opaque, Record as _, Records, SliceSource, read_chunked, read_slice};
+use traceloom_formats::{
+    Chunk, LowerOptions, Opaque, Record as _, Records, SliceSource, read_chunked, read_slice,
+};
 use traceloom_model::{Flow, Level, Limits, Note, Recording, TrackKind};
 
 fn unpacked(path: &str) -> Option<Vec<u8>> {

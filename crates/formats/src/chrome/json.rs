@@ -4,6 +4,7 @@
 const EXACT: u64 = (1 << 53) - 1;
 
 /// Two digits for each number below 100.
+#[expect(clippy::indexing_slicing, reason = "out of range would not compile")]
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[b'0'; 2]; 100];
     let mut number = 0;
@@ -40,7 +41,9 @@ pub(super) fn digits(mut value: u64, out: &mut Vec<u8>) {
 
 #[inline]
 fn put_pair(number: u64, slot: Option<&mut [u8]>) {
-    let pair = usize::try_from(number).ok().and_then(|number| PAIRS.get(number));
+    let pair = usize::try_from(number)
+        .ok()
+        .and_then(|number| PAIRS.get(number));
     if let (Some(pair), Some(slot)) = (pair, slot.and_then(|slot| slot.first_chunk_mut::<2>())) {
         *slot = *pair;
     }

@@ -20,7 +20,8 @@ use super::record::{Event, Metadata, Seen, Visit};
 use super::run::{Effort, RunState};
 use super::survey::{Run, Survey};
 use crate::{
-    Chunk, Error, LowerOptions, Opaque, Reader, RecordSink, Source, Step, drive, info, warn};
+    Chunk, Error, LowerOptions, Opaque, Reader, RecordSink, Source, Step, drive, info, warn,
+};
 
 /// Bytes of waiting events.
 pub(super) const MOST_BYTES: usize = 1 << 30;

@@ -165,7 +165,9 @@ impl Nest {
         let rows = &self.rows.rows;
         // Later written is the outer one of equals, because writers write at the end.
         let keys = rows.iter().enumerate();
-        let mut order: Vec<_> = keys.map(|(at, row)| (row.start, Reverse(row.end), Reverse(at))).collect();
+        let mut order: Vec<_> = keys
+            .map(|(at, row)| (row.start, Reverse(row.end), Reverse(at)))
+            .collect();
         order.sort();
         order.truncate(closed(&order, horizon, all));
         self.places.clear();
