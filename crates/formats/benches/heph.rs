@@ -6,6 +6,7 @@
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
+    clippy::disallowed_methods,
     reason = "the walk is the yardstick: it trusts its input on purpose"
 )]
 
@@ -22,6 +23,9 @@ const ROUNDS: usize = 5;
 fn main() {
     let mut trace = Vec::new();
     (HEPH.sample.unwrap())(1, BYTES, &mut |piece| trace.extend_from_slice(piece));
+    if std::env::args().any(|argument| argument == "decode") {
+        return only_decode(&trace);
+    }
     let mut sum = Sum::default();
     decode(&trace, &mut sum);
     let events = sum.events;
@@ -50,6 +54,15 @@ fn main() {
 fn report(what: &str, events: u64, time: Duration) {
     let rate = f64::from(u32::try_from(events).unwrap()) / time.as_secs_f64() / 1e6;
     println!("{what:40} {rate:8.2} M events/s {time:>12?}");
+}
+
+/// Rounds in which only decoding runs, for a profiler: `cargo bench … -- decode`.
+fn only_decode(trace: &[u8]) {
+    for _ in 0..ROUNDS * 20 {
+        let mut sum = Sum::default();
+        decode(black_box(trace), &mut sum);
+        black_box(sum);
+    }
 }
 
 fn best(mut work: impl FnMut()) -> Duration {

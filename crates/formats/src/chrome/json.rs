@@ -4,6 +4,7 @@
 const EXACT: u64 = (1 << 53) - 1;
 
 /// Two digits for each number below 100.
+#[expect(clippy::indexing_slicing, reason = "out of range would not compile")]
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[b'0'; 2]; 100];
     let mut number = 0;

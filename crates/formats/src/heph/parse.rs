@@ -63,22 +63,9 @@ pub fn event(packet: &[u8], offset: u64, layout: Layout, most: usize) -> Option<
         Some((description, rest)) => (description, rest, true),
         None => (body, &[][..], false),
     };
-    let mut valid_text = is_text(description);
-    let mut left = rest;
-    let mut taken = 0;
-    while taken < most
-        && let Some((found, after)) = attribute(left)
-    {
-        valid_text &= is_text(found.name)
-            && match found.value {
-                Value::Text(text) => is_text(text),
-                Value::Texts(_, bytes) => super::record::texts(bytes).all(is_text),
-                _ => true,
-            };
-        left = after;
-        taken += 1;
-    }
-    let decoded = rest.get(..rest.len() - left.len()).unwrap_or(&[]);
+    let (length_decoded, valid_attributes) = check_attributes(rest, most);
+    let (decoded, left) = rest.split_at_checked(length_decoded).unwrap_or_default();
+    let valid_text = is_text(description) && valid_attributes;
     Some(Event {
         offset,
         layout,
@@ -96,8 +83,67 @@ pub fn event(packet: &[u8], offset: u64, layout: Layout, most: usize) -> Option<
     })
 }
 
-/// Reads the first attribute of `bytes`; none when its type is unknown or it does not fit.
+/// Returns how many bytes of `bytes` are whole attributes of known types, at most `most` of them, and
+/// whether their text is UTF-8.
+///
+/// The same walk as [`attribute`] without its values: every packet takes it, most visitors not the other.
 #[inline]
+fn check_attributes(bytes: &[u8], most: usize) -> (usize, bool) {
+    let (mut at, mut valid) = (0, true);
+    for _ in 0..most {
+        let Some(end) = check_attribute(bytes, at, &mut valid) else {
+            break;
+        };
+        at = end;
+    }
+    (at, valid)
+}
+
+#[inline(always)]
+fn check_attribute(bytes: &[u8], at: usize, valid: &mut bool) -> Option<usize> {
+    let name = at + 2;
+    let value = name + usize::from(be16(bytes, at)?) + 1;
+    let &type_byte = bytes.get(value - 1)?;
+    let end = match type_byte {
+        0x01..=0x03 => value + 8,
+        0x04 => {
+            let text = value + 2;
+            let end = text + usize::from(be16(bytes, value)?);
+            let ok = is_text(bytes.get(text..end)?);
+            *valid &= ok;
+            end
+        }
+        _ => check_list(bytes, type_byte, value, valid)?,
+    };
+    if end > bytes.len() {
+        return None;
+    }
+    *valid &= is_text(bytes.get(name..value - 1)?);
+    Some(end)
+}
+
+#[inline(never)]
+fn check_list(bytes: &[u8], type_byte: u8, at: usize, valid: &mut bool) -> Option<usize> {
+    let count = usize::from(be16(bytes, at)?);
+    let mut end = at + 2;
+    match type_byte {
+        0x81..=0x83 => Some(end + count * 8),
+        0x84 => {
+            let mut all = true;
+            for _ in 0..count {
+                let text = end + 2;
+                end = text + usize::from(be16(bytes, end)?);
+                all &= is_text(bytes.get(text..end)?);
+            }
+            *valid &= all;
+            Some(end)
+        }
+        _ => None,
+    }
+}
+
+/// Reads the first attribute of `bytes`; none when its type is unknown or it does not fit.
+#[inline(always)]
 pub fn attribute(bytes: &[u8]) -> Option<(Attribute<'_>, &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<2>()?;
     let (name, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
@@ -116,31 +162,32 @@ pub fn attribute(bytes: &[u8]) -> Option<(Attribute<'_>, &[u8])> {
             let (text, rest) = text(rest)?;
             (Value::Text(text), rest)
         }
-        0x81..=0x83 => {
-            let (&count, rest) = rest.split_first_chunk::<2>()?;
-            let length = usize::from(u16::from_be_bytes(count)) * 8;
-            let (list, rest) = rest.split_at_checked(length)?;
-            let (list, _) = list.as_chunks::<8>();
-            let value = match type_byte {
-                0x81 => Value::U64s(list),
-                0x82 => Value::I64s(list),
-                _ => Value::F64s(list),
-            };
-            (value, rest)
-        }
-        0x84 => {
-            let (&count, list) = rest.split_first_chunk::<2>()?;
-            let count = u16::from_be_bytes(count);
-            let mut left = list;
-            for _ in 0..count {
-                (_, left) = text(left)?;
-            }
-            let length = list.len() - left.len();
-            (Value::Texts(count, list.get(..length)?), left)
-        }
-        _ => return None,
+        _ => list(type_byte, rest)?,
     };
     Some((Attribute { name, value }, rest))
+}
+
+#[inline(never)]
+fn list(type_byte: u8, bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
+    let (&count, rest) = bytes.split_first_chunk::<2>()?;
+    let count = u16::from_be_bytes(count);
+    if type_byte == 0x84 {
+        let mut left = rest;
+        for _ in 0..count {
+            (_, left) = text(left)?;
+        }
+        let length = rest.len() - left.len();
+        return Some((Value::Texts(count, rest.get(..length)?), left));
+    }
+    let build = match type_byte {
+        0x81 => Value::U64s,
+        0x82 => Value::I64s,
+        0x83 => Value::F64s,
+        _ => return None,
+    };
+    let (list, rest) = rest.split_at_checked(usize::from(count) * 8)?;
+    let (list, _) = list.as_chunks::<8>();
+    Some((build(list), rest))
 }
 
 #[inline]

@@ -46,6 +46,9 @@ impl Class {
     }
 }
 
+/// Name and value of an option.
+pub(super) type RunOption = (Box<[u8]>, Box<[u8]>);
+
 /// What the first pass learned of one run.
 #[derive(Debug, Default)]
 pub(super) struct Run {
@@ -57,7 +60,7 @@ pub(super) struct Run {
     /// Some counter is not 0.
     pub uses_counters: bool,
     /// Options other than `epoch`, at most [`MOST_OPTIONS`].
-    pub options: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub options: Vec<RunOption>,
     pub horizon: Horizon,
 }
 
