@@ -69,7 +69,9 @@ fn columns(bytes: &[u8]) -> usize {
 }
 
 fn main() {
-    let file = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    let file = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with("--"));
     let bytes = match file {
         Some(path) => std::fs::read(path).expect("a readable file"),
         None => {
@@ -80,7 +82,10 @@ fn main() {
         }
     };
     let format = by_name("pprof").expect("a format");
-    let samples = schema::Profile::decode(bytes.as_slice()).expect("a profile").sample.len();
+    let samples = schema::Profile::decode(bytes.as_slice())
+        .expect("a profile")
+        .sample
+        .len();
     assert_eq!(columns(&bytes), samples);
     println!("{} bytes, {samples} samples", bytes.len());
     let prost = cpu::best(ROUNDS, || {
@@ -95,18 +100,31 @@ fn main() {
         );
     };
     report("prost decode", prost);
-    report("columns (every field)", cpu::best(ROUNDS, || {
-        black_box(columns(&bytes));
-    }));
-    report("records (dump)", cpu::best(ROUNDS, || {
-        let mut count = Count::default();
-        read_slice(format.reader(&Limits::default()).as_mut(), &bytes, &mut count);
-        black_box(count.0);
-    }));
-    report("lowered (model)", cpu::best(ROUNDS, || {
-        let source = SliceSource::default().with("profile", format, &bytes);
-        let mut count = Count::default();
-        pprof::lower(&source, &LowerOptions::default(), &mut count).expect("bytes in memory");
-        black_box(count.0);
-    }));
+    report(
+        "columns (every field)",
+        cpu::best(ROUNDS, || {
+            black_box(columns(&bytes));
+        }),
+    );
+    report(
+        "records (dump)",
+        cpu::best(ROUNDS, || {
+            let mut count = Count::default();
+            read_slice(
+                format.reader(&Limits::default()).as_mut(),
+                &bytes,
+                &mut count,
+            );
+            black_box(count.0);
+        }),
+    );
+    report(
+        "lowered (model)",
+        cpu::best(ROUNDS, || {
+            let source = SliceSource::default().with("profile", format, &bytes);
+            let mut count = Count::default();
+            pprof::lower(&source, &LowerOptions::default(), &mut count).expect("bytes in memory");
+            black_box(count.0);
+        }),
+    );
 }

@@ -6,9 +6,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use traceloom_model::{
-    FunctionId, Order, SpanBatch, SpanId, StepBatch, Timestamp, TrackId,
-};
+use traceloom_model::{FunctionId, Order, SpanBatch, SpanId, StepBatch, Timestamp, TrackId};
 
 const NONE: u32 = u32::MAX;
 
@@ -127,7 +125,10 @@ impl Calls {
         let node = pending.node.unwrap_or_else(|| self.new_node());
         let duration = span.end.saturating_sub(span.start);
         let inside = pending.covered.within(span.start, span.end);
-        let own = duration.saturating_sub(inside).saturating_sub(pending.inside).max(0);
+        let own = duration
+            .saturating_sub(inside)
+            .saturating_sub(pending.inside)
+            .max(0);
         if let Some(node) = self.node_mut(node) {
             node.function = span.function;
             node.count = 1;
@@ -202,7 +203,12 @@ impl Calls {
         let mut roots: Vec<u32> = Vec::new();
         let mut tracks: Vec<_> = self.roots.iter().collect();
         tracks.sort();
-        roots.extend(tracks.iter().filter(|&&(&track, _)| take(track)).map(|&(_, &root)| root));
+        roots.extend(
+            tracks
+                .iter()
+                .filter(|&&(&track, _)| take(track))
+                .map(|&(_, &root)| root),
+        );
         let mut orphans: Vec<_> = self.pending.iter().collect();
         orphans.sort_by_key(|&(&id, _)| id);
         roots.extend(orphans.iter().filter_map(|(_, pending)| pending.node));
@@ -213,7 +219,11 @@ impl Calls {
             }
         }
         let mut path = Vec::new();
-        let mut walk: Vec<(u32, usize)> = self.take_children(all).into_iter().map(|node| (node, 0)).collect();
+        let mut walk: Vec<(u32, usize)> = self
+            .take_children(all)
+            .into_iter()
+            .map(|node| (node, 0))
+            .collect();
         walk.reverse();
         while let Some((node, depth)) = walk.pop() {
             let Some(&row) = self.nodes.get(node as usize) else {
@@ -289,9 +299,9 @@ impl Calls {
                 }
                 None => {
                     self.children.insert((above, row.function), node);
-                    let next = self.node_mut(above).map(|above| {
-                        std::mem::replace(&mut above.first_child, node)
-                    });
+                    let next = self
+                        .node_mut(above)
+                        .map(|above| std::mem::replace(&mut above.first_child, node));
                     if let Some(row) = self.node_mut(node) {
                         row.next_sibling = next.unwrap_or(NONE);
                     }
@@ -303,7 +313,9 @@ impl Calls {
     /// Unhangs the children of a node, in the order they were hung.
     fn take_children(&mut self, node: u32) -> Vec<u32> {
         let mut children = Vec::new();
-        let first = self.node_mut(node).map(|row| std::mem::replace(&mut row.first_child, NONE));
+        let first = self
+            .node_mut(node)
+            .map(|row| std::mem::replace(&mut row.first_child, NONE));
         let mut next = first.unwrap_or(NONE);
         while let Some(&row) = self.nodes.get(next as usize) {
             children.push(next);
@@ -358,16 +370,23 @@ mod tests {
             spans.push(&row);
         }
         for (time, function) in [
-            (0, Some(a)), (1, Some(b)), (2, Some(c)), (3, None), (5, None), (6, Some(b)),
-            (8, None), (10, None), (20, Some(a)), (21, None),
+            (0, Some(a)),
+            (1, Some(b)),
+            (2, Some(c)),
+            (3, None),
+            (5, None),
+            (6, Some(b)),
+            (8, None),
+            (10, None),
+            (20, Some(a)),
+            (21, None),
         ] {
             match function {
                 Some(function) => steps.enter(time, function),
                 None => steps.exit(time),
             }
         }
-        let expected: [Row; 3] =
-            [(vec![1], 2, 5), (vec![1, 2], 2, 5), (vec![1, 2, 3], 1, 1)];
+        let expected: [Row; 3] = [(vec![1], 2, 5), (vec![1, 2], 2, 5), (vec![1, 2, 3], 1, 1)];
         let mut by_spans = Calls::default();
         by_spans.spans(&spans);
         assert_eq!(rows(by_spans), expected);

@@ -36,7 +36,9 @@
 
 mod calls;
 mod error;
+pub mod folded;
 mod format;
+mod lines;
 mod note;
 mod output;
 pub mod pprof;

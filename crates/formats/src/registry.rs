@@ -1,11 +1,9 @@
 //! The list of formats.
 
-use crate::{Format, pprof};
+use crate::{Format, folded, pprof};
 
 /// Every format, siblings together, in the order tables show them.
-pub const FORMATS: &[&Format] = &[
-    &pprof::PPROF,
-];
+pub const FORMATS: &[&Format] = &[&pprof::PPROF, &folded::FOLDED];
 
 /// Finds a format by its name.
 #[must_use]

@@ -21,7 +21,7 @@ use raised::raise;
 use top::{lowered, top};
 use traceloom_formats::by_name;
 use traceloom_model::{
-    FunctionId, Function, Recording, Sink, SpanBatch, SpanRow, Tables, Track, Unit,
+    Function, FunctionId, Recording, Sink, SpanBatch, SpanRow, Tables, Track, Unit,
 };
 
 /// Builds or finds the tool.
@@ -40,7 +40,10 @@ fn tool() -> Option<PathBuf> {
         .current_dir(root.join("src/cmd/pprof"))
         .env("GOTOOLCHAIN", "local")
         .env("CGO_ENABLED", "0")
-        .env("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache"))
+        .env(
+            "GOCACHE",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache"),
+        )
         .status()
         .ok()?;
     build.success().then_some(tool)
@@ -49,7 +52,13 @@ fn tool() -> Option<PathBuf> {
 /// What the tool says about one column: the total, and name, self and total of each row.
 fn report(tool: &Path, file: &Path, column: &str, unit: &str) -> (i64, Vec<(String, i64, i64)>) {
     let output = Command::new(tool)
-        .args(["-top", "-symbolize=none", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0"])
+        .args([
+            "-top",
+            "-symbolize=none",
+            "-nodecount=1000000",
+            "-nodefraction=0",
+            "-edgefraction=0",
+        ])
         .arg(format!("-sample_index={column}"))
         .arg(format!("-unit={unit}"))
         .arg(file)
@@ -62,7 +71,9 @@ fn report(tool: &Path, file: &Path, column: &str, unit: &str) -> (i64, Vec<(Stri
     let mut total = None;
     let number = |text: &str| -> i64 {
         let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        digits.parse().unwrap_or_else(|_| panic!("{text} is no number"))
+        digits
+            .parse()
+            .unwrap_or_else(|_| panic!("{text} is no number"))
     };
     for line in text.lines() {
         if let Some((_, rest)) = line.split_once("% of ")
@@ -74,7 +85,9 @@ fn report(tool: &Path, file: &Path, column: &str, unit: &str) -> (i64, Vec<(Stri
         let fields: Vec<&str> = words.by_ref().take(5).collect();
         if let [flat, flat_part, sum, cum, cum_part] = fields[..]
             && flat != "flat"
-            && [flat_part, sum, cum_part].iter().all(|part| part.ends_with('%'))
+            && [flat_part, sum, cum_part]
+                .iter()
+                .all(|part| part.ends_with('%'))
         {
             let name = words.collect::<Vec<_>>().join(" ");
             let name = name.strip_suffix(" (inline)").unwrap_or(&name);
@@ -108,7 +121,13 @@ fn agree(tool: &Path, what: &str, recording: &Recording) {
         let mut ours: Vec<(String, i64, i64)> = ours
             .rows
             .into_iter()
-            .map(|row| (row.name.split_whitespace().collect::<Vec<_>>().join(" "), row.flat, row.cum))
+            .map(|row| {
+                (
+                    row.name.split_whitespace().collect::<Vec<_>>().join(" "),
+                    row.flat,
+                    row.cum,
+                )
+            })
             .collect();
         ours.sort();
         assert_eq!(rows.len(), ours.len(), "{what}: {name}");

@@ -46,9 +46,10 @@ impl<'a> Code<'a> {
         model: &mut Tables,
         tally: &mut Tally,
     ) -> Self {
-        let mappings = columns.mapping.iter().map(|mapping| {
-            model_mapping(mapping, strings, model, tally)
-        });
+        let mappings = columns
+            .mapping
+            .iter()
+            .map(|mapping| model_mapping(mapping, strings, model, tally));
         let mappings = mappings.collect();
         let ids = Self {
             columns,
@@ -60,7 +61,13 @@ impl<'a> Code<'a> {
             frames: Vec::new(),
             locations: vec![None; columns.location.len()],
             stacks: HashMap::default(),
-            most_lines: columns.location.iter().map(|row| row.line.len()).max().unwrap_or(0).max(1),
+            most_lines: columns
+                .location
+                .iter()
+                .map(|row| row.line.len())
+                .max()
+                .unwrap_or(0)
+                .max(1),
             depth: limits.size(Limit::Depth),
             room: limits.size(Limit::Table),
         };
@@ -159,7 +166,10 @@ impl<'a> Code<'a> {
         let kept = fits.count();
         if kept < location_ids.len() {
             tally.add(Level::Damage, "limit_depth", offset, || {
-                format!("a stack has more than {} frames, the outermost are cut off", self.depth)
+                format!(
+                    "a stack has more than {} frames, the outermost are cut off",
+                    self.depth
+                )
             });
         }
         let cut = kept < location_ids.len();
@@ -200,7 +210,10 @@ impl<'a> Code<'a> {
             None => {
                 if location.mapping_id != 0 {
                     tally.add(Level::Damage, "mapping_id", 0, || {
-                        format!("mapping {} is referred to and does not exist", location.mapping_id)
+                        format!(
+                            "mapping {} is referred to and does not exist",
+                            location.mapping_id
+                        )
                     });
                 }
                 None
@@ -264,9 +277,7 @@ impl<'a> Code<'a> {
         let first_line = line_number(function.start_line, tally);
         let known = name.or(system_name).is_some() || file.is_some() || first_line != 0;
         let id = known.then(|| {
-            let shown = name
-                .or(system_name)
-                .unwrap_or_else(|| model.string(""));
+            let shown = name.or(system_name).unwrap_or_else(|| model.string(""));
             model.function(Function {
                 system_name: system_name.filter(|&system_name| system_name != shown),
                 file,

@@ -110,7 +110,9 @@ impl Strings {
             return 0;
         }
         let entries = (0_i64..).map_while(|index| self.get(index));
-        entries.map(|text| u64::from(std::str::from_utf8(text).is_err())).sum()
+        entries
+            .map(|text| u64::from(std::str::from_utf8(text).is_err()))
+            .sum()
     }
 
     /// Returns the number of entries.

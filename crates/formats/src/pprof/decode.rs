@@ -206,9 +206,7 @@ fn take(
             tables.period_type = Some(value_type);
             Some(stepped)
         }
-        (13, Value::Len(run)) => {
-            packed(run, &mut tables.comment, u64::cast_signed).map(|()| false)
-        }
+        (13, Value::Len(run)) => packed(run, &mut tables.comment, u64::cast_signed).map(|()| false),
         (number, Value::Varint(raw)) => Some(scalar(tables, number, raw, field.offset, tally)),
         (number, _) => Some(other(number, field.offset, tally)),
     }
@@ -270,11 +268,7 @@ fn other(number: u32, offset: u64, tally: &mut Tally) -> bool {
 
 /// Says what is wrong with a field that was left out or not used in full.
 #[cold]
-fn inspect(
-    field: &Field<'_>,
-    limits: &Limits,
-    note: &mut dyn FnMut(Note) -> Flow,
-) -> Flow {
+fn inspect(field: &Field<'_>, limits: &Limits, note: &mut dyn FnMut(Note) -> Flow) -> Flow {
     let mut tokens = Tokens::new(limits.size(Limit::Values));
     if let Err(error) = tokens.parse(field.bytes, field.offset) {
         return note(malformed(field, &error));

@@ -24,7 +24,9 @@ mod tokens;
 mod unit;
 mod write;
 
-pub use columns::{Function, Label, Line, Location, Mapping, Sample, Samples, Strings, Tables, ValueType};
+pub use columns::{
+    Function, Label, Line, Location, Mapping, Sample, Samples, Strings, Tables, ValueType,
+};
 pub use lower::lower;
 pub use raise::raise;
 pub use read::Reader;

@@ -62,10 +62,7 @@ const fn gather(word: u64) -> u64 {
 /// Joins the seven-bit groups of up to four bytes.
 #[inline]
 const fn gather_short(word: u64) -> u64 {
-    (word & 0x7f)
-        | ((word >> 1) & 0x3f80)
-        | ((word >> 2) & 0x1f_c000)
-        | ((word >> 3) & 0xfe0_0000)
+    (word & 0x7f) | ((word >> 1) & 0x3f80) | ((word >> 2) & 0x1f_c000) | ((word >> 3) & 0xfe0_0000)
 }
 
 /// Reads a varint at `at` and returns it with the position after it; none when the bytes end or the
@@ -87,7 +84,10 @@ fn varint_long(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
         let stops = !word & STOPS;
         if stops != 0 {
             let bits = stops.trailing_zeros() + 1;
-            return Some((gather(word & (u64::MAX >> (64 - bits))), at + (bits / 8) as usize));
+            return Some((
+                gather(word & (u64::MAX >> (64 - bits))),
+                at + (bits / 8) as usize,
+            ));
         }
     }
     let (value, len) = varint_bytewise(rest)?;
@@ -194,7 +194,11 @@ mod tests {
     fn varints_of_every_length() {
         let mut values = vec![0, 1, u64::MAX, i64::MIN.cast_unsigned()];
         for bits in 0..64 {
-            values.extend([1_u64 << bits, (1_u64 << bits) - 1, 0x5555_5555_5555_5555 >> bits]);
+            values.extend([
+                1_u64 << bits,
+                (1_u64 << bits) - 1,
+                0x5555_5555_5555_5555 >> bits,
+            ]);
         }
         let mut bytes = Vec::new();
         let mut at = 0;

@@ -51,13 +51,7 @@ impl Symbols {
         fields
     }
 
-    fn put_label(
-        &mut self,
-        fields: &mut Vec<u8>,
-        name: &[u8],
-        value: &Value,
-        unit: Unit,
-    ) {
+    fn put_label(&mut self, fields: &mut Vec<u8>, name: &[u8], value: &Value, unit: Unit) {
         let mut body = Vec::new();
         let key = self.string(name);
         put_number(&mut body, 1, key);
@@ -88,7 +82,6 @@ impl Symbols {
         }
     }
 
-
     /// A value that is no integer, as text: labels hold strings and integers alone.
     fn value_text(&self, value: &Value) -> Vec<u8> {
         match value {
@@ -110,13 +103,17 @@ impl Symbols {
             Value::Bool(flag) => out.extend(flag.to_string().bytes()),
             Value::Text(id) => out.extend(self.text(*id)),
             Value::Bytes(bytes) => {
-                bytes.iter().for_each(|byte| out.extend(format!("{byte:02x}").bytes()));
+                bytes
+                    .iter()
+                    .for_each(|byte| out.extend(format!("{byte:02x}").bytes()));
             }
             Value::Exception(id) => out.extend(format!("exception #{}", id.raw()).bytes()),
             // Values nest as deep as their source let them.
             Value::List(..) | Value::Map(_) if depth > 64 => out.extend("…".bytes()),
             Value::List(ElementType::Text, values) if depth == 0 && values.len() == 1 => {
-                values.iter().for_each(|value| self.put_text(out, value, depth + 1));
+                values
+                    .iter()
+                    .for_each(|value| self.put_text(out, value, depth + 1));
             }
             Value::List(_, values) => {
                 out.push(b'[');

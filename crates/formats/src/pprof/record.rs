@@ -50,9 +50,8 @@ impl Record<'_> {
     ) {
         for spec in schema {
             let of_spec = || {
-                Siblings(tokens).filter(|(token, _)| {
-                    token.field.is_some_and(|field| std::ptr::eq(field, spec))
-                })
+                Siblings(tokens)
+                    .filter(|(token, _)| token.field.is_some_and(|field| std::ptr::eq(field, spec)))
             };
             if let Kind::Message(inner) = &spec.kind {
                 let rows: Vec<Vec<(String, Field<'_>)>> = of_spec()
@@ -152,7 +151,10 @@ impl Native for Record<'_> {
         match (&spec.kind, token.value) {
             (Kind::Message(schema), _) => self.message(schema, content, show),
             (Kind::Text, Value::Bytes(from, to)) => {
-                show("value", Field::Text(self.bytes.get(from..to).unwrap_or(&[])));
+                show(
+                    "value",
+                    Field::Text(self.bytes.get(from..to).unwrap_or(&[])),
+                );
             }
             (kind, Value::Varint(raw)) => show("value", self.scalar(kind, raw)),
             (kind, Value::Packed(from, to)) => {

@@ -49,7 +49,14 @@ pub(super) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
         done += put(2, &body);
     }
     body.clear();
-    for (number, value) in [(1, 1), (2, 0x40_0000), (3, 0x90_0000), (5, 5), (6, 6), (7, 1)] {
+    for (number, value) in [
+        (1, 1),
+        (2, 0x40_0000),
+        (3, 0x90_0000),
+        (5, 5),
+        (6, 6),
+        (7, 1),
+    ] {
         put_number(&mut body, number, value);
     }
     put(3, &body);
@@ -77,8 +84,17 @@ pub(super) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
         put(5, &body);
     }
     let fixed = [
-        "", "samples", "count", "cpu", "nanoseconds", "/srv/shop", "0a1b2c", "/src/shop/cart.go",
-        "/src/shop/order.go", "/src/shop/main.go", "thread id",
+        "",
+        "samples",
+        "count",
+        "cpu",
+        "nanoseconds",
+        "/srv/shop",
+        "0a1b2c",
+        "/src/shop/cart.go",
+        "/src/shop/order.go",
+        "/src/shop/main.go",
+        "thread id",
     ];
     fixed.iter().for_each(|text| {
         put(6, text.as_bytes());
@@ -89,7 +105,10 @@ pub(super) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
             WORDS.get(index).copied().unwrap_or("main")
         };
         let (package, name) = (word(&mut dice), word(&mut dice));
-        put(6, format!("shop.example/{package}.(*Handler).{name}{id}").as_bytes());
+        put(
+            6,
+            format!("shop.example/{package}.(*Handler).{name}{id}").as_bytes(),
+        );
     }
     body.clear();
     put_number(&mut body, 1, 3);

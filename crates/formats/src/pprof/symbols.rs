@@ -106,7 +106,9 @@ impl Symbols {
             address = at;
             group.push(row.frame);
             // A stack is younger than its caller; one that is not would go round for ever.
-            caller = row.parent.filter(|&parent| parent != stack && group.len() < GROUP);
+            caller = row
+                .parent
+                .filter(|&parent| parent != stack && group.len() < GROUP);
             if !frame.is_some_and(|frame| frame.inlined) {
                 break;
             }
@@ -190,7 +192,10 @@ impl Symbols {
         if self.functions.len() <= number {
             self.functions.resize(number + 1, false);
         }
-        let written = self.functions.get_mut(number).map(|seen| std::mem::replace(seen, true));
+        let written = self
+            .functions
+            .get_mut(number)
+            .map(|seen| std::mem::replace(seen, true));
         let number = number as u64 + 1;
         if written == Some(false) {
             let row = id.and_then(|id| self.tables.function(id)).cloned();
@@ -285,9 +290,9 @@ impl Symbols {
                     return false;
                 };
                 let function = frame.function.map(|id| self.tables.function(id));
-                if function.is_some_and(|row| {
-                    row.is_none_or(|row| self.tables.string(row.name).is_none())
-                }) {
+                if function
+                    .is_some_and(|row| row.is_none_or(|row| self.tables.string(row.name).is_none()))
+                {
                     return false;
                 }
                 next = row.parent;

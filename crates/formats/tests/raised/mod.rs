@@ -2,7 +2,7 @@
 //! tables are numbered differently.
 
 use traceloom_formats::{Format, RaiseOptions};
-use traceloom_model::{Definitions, Recording, Sink, SpanBatch, Text, Unit, Value};
+use traceloom_model::{Definitions, Recording, SpanBatch, Text, Unit, Value};
 
 /// Writes a recording as one file of `format`.
 ///
@@ -48,7 +48,11 @@ fn definitions(recording: &Recording) -> Definitions {
 /// What a recording says about its profiles and samples, line by line.
 #[allow(dead_code, reason = "not every test needs every way in")]
 pub fn words(recording: &Recording) -> Vec<String> {
-    let text = |id| recording.string(id).map_or_else(|| "?".into(), |text: &Text| format!("{text:?}"));
+    let text = |id| {
+        recording
+            .string(id)
+            .map_or_else(|| "?".into(), |text: &Text| format!("{text:?}"))
+    };
     let unit = |unit| match unit {
         Unit::Other(id) => text(id),
         known => format!("{known:?}"),
@@ -74,14 +78,31 @@ pub fn words(recording: &Recording) -> Vec<String> {
     }
     let mapping = |id| {
         let row: &traceloom_model::Mapping = recording.mapping(id).expect("a mapping");
-        format!("{:x}-{:x}+{:x} {:?} {:?}", row.start, row.limit, row.offset, row.file.map(text), row.build_id.map(text))
+        format!(
+            "{:x}-{:x}+{:x} {:?} {:?}",
+            row.start,
+            row.limit,
+            row.offset,
+            row.file.map(text),
+            row.build_id.map(text)
+        )
     };
-    lines.extend(recording.mappings.iter().flatten().map(|row| {
-        format!("{:x} {:?}", row.start, row.file.map(text))
-    }));
+    lines.extend(
+        recording
+            .mappings
+            .iter()
+            .flatten()
+            .map(|row| format!("{:x} {:?}", row.start, row.file.map(text))),
+    );
     let function = |id| {
         let row: &traceloom_model::Function = recording.function(id).expect("a function");
-        format!("{} {:?} {:?}:{}", text(row.name), row.system_name.map(text), row.file.map(text), row.line)
+        format!(
+            "{} {:?} {:?}:{}",
+            text(row.name),
+            row.system_name.map(text),
+            row.file.map(text),
+            row.line
+        )
     };
     for sample in recording.samples.iter().flat_map(|batch| batch.iter()) {
         let mut line = format!("{:?} {:?}", sample.values, sample.time);
@@ -89,8 +110,13 @@ pub fn words(recording: &Recording) -> Vec<String> {
             let row = recording.frame(frame).expect("a frame");
             line += &format!(
                 "\n  {:?} :{}:{} @{:?} {:?} {} {:?}",
-                row.function.map(function), row.line, row.column, row.address,
-                row.mapping.map(mapping), row.inlined, row.kind
+                row.function.map(function),
+                row.line,
+                row.column,
+                row.address,
+                row.mapping.map(mapping),
+                row.inlined,
+                row.kind
             );
         }
         for label in sample.labels {
@@ -102,7 +128,12 @@ pub fn words(recording: &Recording) -> Vec<String> {
             line += &format!("\n  {} = {value} {}", text(key.name), unit(key.unit));
         }
         if let Some(track) = sample.track.and_then(|id| recording.track(id)) {
-            line += &format!("\n  on {:?} {:?} {:?}", track.name.map(text), track.id, track.os_id);
+            line += &format!(
+                "\n  on {:?} {:?} {:?}",
+                track.name.map(text),
+                track.id,
+                track.os_id
+            );
         }
         lines.push(line);
     }

@@ -120,7 +120,9 @@ pub fn top(recording: &Recording, column: usize) -> Top {
             row.1 += if seen.insert(name) { value } else { 0 };
         }
     }
-    let rows = rows.into_iter().map(|(name, (flat, cum))| Row { name, flat, cum });
+    let rows = rows
+        .into_iter()
+        .map(|(name, (flat, cum))| Row { name, flat, cum });
     Top {
         total,
         rows: rows.collect(),
