@@ -1,6 +1,6 @@
 //! The list of formats.
 
-use crate::{Format, cdt, chrome, heph, jfr, pprof, tptp, zorka};
+use crate::{Format, cdt, chrome, folded, heph, jfr, pprof, tptp, zorka};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[
@@ -32,6 +32,7 @@ pub const FORMATS: &[&Format] = &[
     &tptp::BINARY,
     &tptp::XML,
 ];
+pub const FORMATS: &[&Format] = &[&pprof::PPROF, &folded::FOLDED];
 
 /// Finds a format by its name.
 #[must_use]

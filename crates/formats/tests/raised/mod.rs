@@ -2,7 +2,7 @@
 //! tables are numbered differently.
 
 use traceloom_formats::{Format, RaiseOptions};
-use traceloom_model::{Definitions, Recording, Sink, SpanBatch, Text, Unit, Value};
+use traceloom_model::{Definitions, Recording, SpanBatch, Text, Unit, Value};
 
 /// Writes a recording as one file of `format`.
 ///

@@ -1,0 +1,303 @@
+//! Folded stacks to the model: one profile with one column, `samples`.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Attribute, BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, Limit, Limits, Order, PartId,
+    Profile, ProfileId, Resource, ResourceId, SampleBatch, SampleRow, Sink, Stack, StackId, Tables,
+    Track, TrackId, Unit, Value, ValueType,
+};
+
+use super::frame::{Owner, owner, parts};
+use super::read::{no_count, split_count};
+use crate::lines::{Line, each};
+use crate::{Error, LowerOptions, Source, damage, warn};
+
+/// Lowers every part of a source, each a profile of its own.
+///
+/// # Errors
+/// What the source fails with.
+pub fn lower(
+    source: &dyn Source,
+    options: &LowerOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    sink.begin(Order::Nested, Clock::Unix);
+    let mut stacks = Stacks::new(&options.limits);
+    let name = stacks.model.string("samples");
+    let column = stacks.model.value_type(ValueType::sum(name, Unit::Count));
+    for part in 0..source.parts().len() {
+        let profile = stacks.model.profile(Profile {
+            value_types: vec![column],
+            ..Profile::default()
+        });
+        let mut batch = SampleBatch::new(profile, 1);
+        let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        let place = |note| traceloom_model::Note { part: id, ..note };
+        let mut pull = source.open(part, 0)?;
+        let whole = each(pull.as_mut(), &options.limits, &mut |line| {
+            let line = match line {
+                Ok(line) => line,
+                Err(note) => return sink.note(place(note)),
+            };
+            match stacks.line(&line, &mut batch) {
+                Ok(()) => {}
+                Err(note) => sink.note(place(note))?,
+            }
+            if batch.len() >= BATCH_ROWS {
+                flush(&mut stacks.model, &mut batch, profile, sink)?;
+            }
+            Flow::Continue(())
+        })?;
+        if !whole || flush(&mut stacks.model, &mut batch, profile, sink).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn flush(
+    model: &mut Tables,
+    batch: &mut SampleBatch,
+    profile: ProfileId,
+    sink: &mut dyn Sink,
+) -> Flow {
+    let full = std::mem::replace(batch, SampleBatch::new(profile, 1));
+    sink.define(model.take_definitions())?;
+    if full.is_empty() {
+        return Flow::Continue(());
+    }
+    sink.samples(full)
+}
+
+/// The stacks met so far.
+///
+/// Tools write lines in the order of their text, so most of a line is the beginning of the one before:
+/// its stacks are taken from there and only the rest is looked up.
+struct Stacks {
+    model: Tables,
+    frames: HashMap<Box<[u8]>, FrameId, RandomState>,
+    stacks: HashMap<(Option<StackId>, FrameId), StackId, RandomState>,
+    owners: HashMap<(OwnerId, Box<[u8]>), OwnerId, RandomState>,
+    /// The stack of the line before, and what holds after each of its frames.
+    before: Vec<u8>,
+    ends: Vec<Place>,
+    owner: OwnerId,
+    depth: usize,
+    room: usize,
+}
+
+/// What holds after a frame.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Where the frame ends in the line.
+    end: usize,
+    stack: Option<StackId>,
+    owner: OwnerId,
+}
+
+/// The process and thread that leading frames name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct OwnerId {
+    process: Option<ResourceId>,
+    track: Option<TrackId>,
+}
+
+impl Stacks {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            model: Tables::new(),
+            frames: HashMap::default(),
+            stacks: HashMap::default(),
+            owners: HashMap::default(),
+            before: Vec::new(),
+            ends: Vec::new(),
+            owner: OwnerId::default(),
+            depth: limits.size(Limit::Depth),
+            room: limits.size(Limit::Table),
+        }
+    }
+
+    fn line(
+        &mut self,
+        line: &Line<'_>,
+        batch: &mut SampleBatch,
+    ) -> Result<(), traceloom_model::Note> {
+        if line.text.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let Some((stack, count)) = split_count(line.text) else {
+            return if line.text.starts_with(b"#") {
+                Ok(())
+            } else {
+                Err(no_count(line))
+            };
+        };
+        let whole = count.split(|&byte| byte == b'.').next().unwrap_or(count);
+        let value = std::str::from_utf8(whole)
+            .ok()
+            .and_then(|text| text.parse::<i64>().ok());
+        let mut note = None;
+        let value = value.unwrap_or_else(|| {
+            note = Some(damage(
+                "value_out_of_range",
+                line.offset,
+                "a count has more than 64 bits",
+            ));
+            if count.starts_with(b"-") {
+                i64::MIN
+            } else {
+                i64::MAX
+            }
+        });
+        if whole.len() < count.len() && count.iter().any(|byte| (b'1'..=b'9').contains(byte)) {
+            note = Some(warn(
+                "fraction",
+                line.offset,
+                "the fraction of a count is cut off",
+            ));
+        }
+        let found = self.stack(stack);
+        if found.limited {
+            let text = "a stack has too many frames, the innermost are cut off";
+            note = Some(damage("limit_depth", line.offset, text));
+        }
+        batch.push(&SampleRow {
+            stack: found.stack,
+            values: &[value],
+            time: None,
+            track: self.owner.track,
+            span: None,
+            labels: &[],
+        });
+        note.map_or(Ok(()), Err)
+    }
+
+    fn stack(&mut self, text: &[u8]) -> Found {
+        let shared = common(&self.before, text);
+        // A frame of the line before is one of this line where both go on the same way after it.
+        let whole = |end: usize| end <= shared && matches!(text.get(end), None | Some(b';'));
+        let kept = self
+            .ends
+            .iter()
+            .take_while(|place| whole(place.end))
+            .count();
+        self.ends.truncate(kept);
+        let (mut at, mut stack) = (0, None);
+        self.owner = OwnerId::default();
+        if let Some(last) = self.ends.last() {
+            (at, stack) = (last.end + 1, last.stack);
+            self.owner = last.owner;
+        }
+        let mut limited = false;
+        // A stack that ends in `;` has a last frame without a name.
+        while at < text.len() || (at == text.len() && text.last() == Some(&b';')) {
+            let rest = text.get(at..).unwrap_or(&[]);
+            let len = memchr::memchr(b';', rest).unwrap_or(rest.len());
+            let frame = rest.get(..len).unwrap_or(rest);
+            let leading = stack.is_none() && self.ends.len() < 2;
+            if !(leading && self.owned(frame)) {
+                if self.ends.len() >= self.depth || self.stacks.len() >= self.room {
+                    limited = true;
+                    break;
+                }
+                stack = Some(self.call(stack, frame));
+            }
+            self.ends.push(Place {
+                end: at + len,
+                stack,
+                owner: self.owner,
+            });
+            at += len + 1;
+        }
+        self.before.clear();
+        self.before.extend_from_slice(text);
+        Found { stack, limited }
+    }
+
+    fn call(&mut self, caller: Option<StackId>, text: &[u8]) -> StackId {
+        let frame = match self.frames.get(text) {
+            Some(&frame) => frame,
+            None => {
+                let parts = parts(text);
+                let name = self.model.bytes(parts.name);
+                let file = parts.file.map(|file| self.model.bytes(file));
+                let function = self.model.function(Function {
+                    file,
+                    ..Function::named(name)
+                });
+                let frame = self.model.frame(Frame {
+                    function: Some(function),
+                    line: parts.line,
+                    kind: parts.kind,
+                    inlined: parts.inlined,
+                    ..Frame::default()
+                });
+                self.frames.insert(text.into(), frame);
+                frame
+            }
+        };
+        let model = &mut self.model;
+        *self.stacks.entry((caller, frame)).or_insert_with(|| {
+            model.stack(Stack {
+                parent: caller,
+                frame,
+                truncated: false,
+            })
+        })
+    }
+
+    /// Takes a leading frame that names the process or thread.
+    fn owned(&mut self, text: &[u8]) -> bool {
+        let Some(owner) = owner(text) else {
+            return false;
+        };
+        // A thread of one process is not that of another, so what was named before is part of the key.
+        let key = (self.owner, Box::from(text));
+        if let Some(&known) = self.owners.get(&key) {
+            self.owner = known;
+            return true;
+        }
+        let track = match owner {
+            Owner::Process { pid, command } => {
+                let key = self.model.attribute_named("command");
+                let command = Value::Text(self.model.bytes(command));
+                let process = self.model.resource(Resource {
+                    pid: Some(pid),
+                    attributes: vec![Attribute::new(key, command)],
+                    ..Resource::default()
+                });
+                self.owner.process = Some(process);
+                Track {
+                    resource: self.owner.process,
+                    ..Track::default()
+                }
+            }
+            Owner::Thread { name, os_id, id } => Track {
+                resource: self.owner.process,
+                name: name.map(|name| self.model.bytes(name)),
+                os_id,
+                id,
+                ..Track::default()
+            },
+        };
+        self.owner.track = Some(self.model.track(track));
+        self.owners.insert(key, self.owner);
+        true
+    }
+}
+
+struct Found {
+    stack: Option<StackId>,
+    limited: bool,
+}
+
+/// The length of what two texts begin with alike.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    const STEP: usize = 32;
+    let steps = a.chunks_exact(STEP).zip(b.chunks_exact(STEP));
+    let whole = STEP * steps.take_while(|(a, b)| a == b).count();
+    let rest = a.iter().zip(b).skip(whole);
+    whole + rest.take_while(|(a, b)| a == b).count()
+}

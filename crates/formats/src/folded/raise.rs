@@ -1,0 +1,320 @@
+//! The model to folded stacks: one line for each path, in the order of the tables.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Clock, Definitions, Flow, FrameId, Note, Order, ProfileId, Recording, SampleBatch, Sink,
+    SpanBatch, StackId, StepBatch, StringId, TrackId, TrackKind, Wants,
+};
+
+use crate::calls::Calls;
+use crate::{Error, Output, RaiseOptions, Target};
+
+/// Builds a target that writes folded stacks.
+///
+/// The variant `lines` adds ` (file:line)` to frames; any other names the value column to write, which
+/// is else the profile's default, else its last. A trace of exact calls is written with the nanoseconds
+/// that each path took by itself.
+///
+/// # Errors
+/// None; the signature is that of every raising.
+pub fn raise<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    let variant = options.variant.as_deref();
+    Ok(Box::new(Writer {
+        output,
+        tables: Recording::default(),
+        calls: Calls::default(),
+        values: HashMap::default(),
+        lines: variant == Some("lines"),
+        column: variant
+            .filter(|&variant| variant != "lines")
+            .map(str::to_owned),
+    }))
+}
+
+struct Writer<'o> {
+    output: &'o mut dyn Output,
+    /// The tables of the model; no rows but those of tables.
+    tables: Recording,
+    calls: Calls,
+    /// Sums of every column, for each profile and stack: definitions may come after the samples, so
+    /// which column is meant is known at the end.
+    values: HashMap<(ProfileId, Option<StackId>), Box<[i64]>, RandomState>,
+    lines: bool,
+    column: Option<String>,
+}
+
+/// A path by the text of its frames: stacks that differ in lines or addresses are one.
+#[derive(Default)]
+struct Paths {
+    nodes: Vec<Path>,
+    known: HashMap<(Option<u32>, Box<[u8]>), u32, RandomState>,
+    of_stack: HashMap<StackId, u32, RandomState>,
+}
+
+struct Path {
+    parent: Option<u32>,
+    text: Box<[u8]>,
+    value: Option<i64>,
+}
+
+impl Writer<'_> {
+    /// Finds the profile and column to write, and all others of the same name where one was asked for.
+    fn columns(&self) -> HashMap<ProfileId, usize, RandomState> {
+        let mut columns = HashMap::default();
+        for (index, profile) in (0..u32::MAX).zip(&self.tables.profiles) {
+            let Some(profile) = profile else { continue };
+            let named = |name: &str| {
+                profile.value_types.iter().position(|&id| {
+                    let row = self.tables.value_type(id);
+                    row.is_some_and(|row| self.tables.text(row.name) == name)
+                })
+            };
+            let at = match &self.column {
+                Some(column) => named(column),
+                None if !columns.is_empty() => None,
+                None => profile
+                    .default
+                    .and_then(|default| profile.value_types.iter().position(|&id| id == default))
+                    .or(profile.value_types.len().checked_sub(1)),
+            };
+            if let Some(at) = at {
+                columns.insert(ProfileId::new(index), at);
+            }
+        }
+        columns
+    }
+
+    fn put_samples(&mut self) -> Result<(), Error> {
+        let columns = self.columns();
+        if let (Some(column), true) = (&self.column, columns.is_empty()) {
+            return Err(Error::usage(format!("no profile has a column `{column}`")));
+        }
+        let mut sums: Vec<_> = self
+            .values
+            .iter()
+            .filter_map(|(&(profile, stack), values)| {
+                Some((stack, *values.get(*columns.get(&profile)?)?))
+            })
+            .collect();
+        sums.sort_by_key(|&(stack, _)| stack);
+        let mut paths = Paths::default();
+        let mut without_stack = None;
+        for (stack, value) in sums {
+            let slot = match stack {
+                Some(stack) => {
+                    let path = self.path(&mut paths, stack);
+                    paths
+                        .nodes
+                        .get_mut(path as usize)
+                        .map(|node| &mut node.value)
+                }
+                None => Some(&mut without_stack),
+            };
+            if let Some(slot) = slot {
+                *slot = Some(slot.unwrap_or(0).saturating_add(value));
+            }
+        }
+        if let Some(value) = without_stack {
+            self.put_line(b"", value)?;
+        }
+        let mut line = Vec::new();
+        for index in 0..paths.nodes.len() {
+            let Some(value) = paths.nodes.get(index).and_then(|node| node.value) else {
+                continue;
+            };
+            let mut texts = Vec::new();
+            let mut next = u32::try_from(index).ok();
+            while let Some(node) = next.and_then(|node| paths.nodes.get(node as usize)) {
+                texts.push(&node.text);
+                next = node.parent;
+            }
+            line.clear();
+            for text in texts.into_iter().rev() {
+                if !line.is_empty() {
+                    line.push(b';');
+                }
+                line.extend_from_slice(text);
+            }
+            self.put_line(&line, value)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the path of a stack.
+    fn path(&self, paths: &mut Paths, stack: StackId) -> u32 {
+        let mut above = None;
+        let mut missing = Vec::new();
+        let mut next = Some(stack);
+        while let Some(id) = next {
+            if let Some(&known) = paths.of_stack.get(&id) {
+                above = Some(known);
+                break;
+            }
+            missing.push(id);
+            next = self.tables.stack(id).and_then(|row| row.parent);
+        }
+        for id in missing.into_iter().rev() {
+            let text = match self.tables.stack(id) {
+                Some(row) => self.frame_text(row.frame),
+                None => format!("#{}", id.raw()).into_bytes(),
+            };
+            let nodes = &mut paths.nodes;
+            let key = (above, text.into_boxed_slice());
+            let node = *paths.known.entry(key).or_insert_with_key(|(parent, text)| {
+                nodes.push(Path {
+                    parent: *parent,
+                    text: text.clone(),
+                    value: None,
+                });
+                u32::try_from(nodes.len() - 1).unwrap_or(u32::MAX)
+            });
+            paths.of_stack.insert(id, node);
+            above = Some(node);
+        }
+        above.unwrap_or(u32::MAX)
+    }
+
+    fn frame_text(&self, id: FrameId) -> Vec<u8> {
+        let Some(frame) = self.tables.frame(id) else {
+            return format!("#{}", id.raw()).into_bytes();
+        };
+        let Some(function) = frame.function else {
+            let file = frame.mapping.and_then(|id| self.tables.mapping(id)?.file);
+            let mut text = file.map_or_else(Vec::new, |file| self.text(file));
+            if let Some(at) = text.iter().rposition(|&byte| byte == b'/') {
+                text.drain(..=at);
+            }
+            match frame.address {
+                Some(address) if !text.is_empty() => text.extend(format!("+{address:#x}").bytes()),
+                Some(address) => text.extend(format!("{address:#x}").bytes()),
+                None if text.is_empty() => text.extend(b"[unknown]"),
+                None => {}
+            }
+            return clean(text);
+        };
+        let mut text = self.function_text(Some(function));
+        let file = self.tables.function(function).and_then(|row| row.file);
+        if let (true, Some(file)) = (self.lines, file) {
+            text.extend(b" (");
+            text.extend(clean(self.text(file)));
+            if frame.line != 0 {
+                text.extend(format!(":{}", frame.line).bytes());
+            }
+            text.push(b')');
+        }
+        text
+    }
+
+    fn function_text(&self, id: Option<traceloom_model::FunctionId>) -> Vec<u8> {
+        let Some(id) = id else {
+            return b"[unknown]".to_vec();
+        };
+        clean(match self.tables.function(id) {
+            Some(row) => self.text(row.name),
+            None => format!("#{}", id.raw()).into_bytes(),
+        })
+    }
+
+    fn text(&self, id: StringId) -> Vec<u8> {
+        match self.tables.string(id) {
+            Some(text) => text.as_bytes().to_vec(),
+            None => format!("#{}", id.raw()).into_bytes(),
+        }
+    }
+
+    fn put_calls(&mut self) -> Result<(), Error> {
+        let calls = std::mem::take(&mut self.calls);
+        let take = |track: TrackId| {
+            let kind = self.tables.track(track).map(|track| track.kind);
+            !matches!(kind, Some(TrackKind::Async | TrackKind::Lane))
+        };
+        let mut lines: Vec<(Vec<u8>, i64)> = Vec::new();
+        calls.finish(&take, &mut |path, _, own| {
+            if own == 0 {
+                return;
+            }
+            let mut line = Vec::new();
+            for (depth, &function) in path.iter().enumerate() {
+                if depth > 0 {
+                    line.push(b';');
+                }
+                line.extend(self.function_text(function));
+            }
+            lines.push((line, own));
+        });
+        lines
+            .iter()
+            .try_for_each(|(line, own)| self.put_line(line, *own))
+    }
+
+    fn put_line(&mut self, stack: &[u8], value: i64) -> Result<(), Error> {
+        let mut line = stack.to_vec();
+        line.extend(format!(" {value}\n").bytes());
+        self.output.write("", &line)
+    }
+}
+
+/// What separates frames and lines becomes something that does not.
+fn clean(mut text: Vec<u8>) -> Vec<u8> {
+    for byte in &mut text {
+        match byte {
+            b';' => *byte = b':',
+            b'\n' | b'\r' => *byte = b' ',
+            _ => {}
+        }
+    }
+    text
+}
+
+impl Sink for Writer<'_> {
+    fn wants(&self) -> Wants {
+        Wants::Steps { calls: false }
+    }
+
+    fn begin(&mut self, order: Order, _clock: Clock) {
+        self.calls.begin(order);
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.tables.define(definitions)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        self.calls.spans(&batch);
+        Flow::Continue(())
+    }
+
+    fn steps(&mut self, batch: StepBatch) -> Flow {
+        self.calls.steps(&batch);
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        for sample in batch.iter() {
+            let sums = self.values.entry((batch.profile, sample.stack));
+            let sums = sums.or_insert_with(|| vec![0; sample.values.len()].into());
+            for (sum, &value) in sums.iter_mut().zip(sample.values) {
+                *sum = sum.saturating_add(value);
+            }
+        }
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+impl Target for Writer<'_> {
+    fn finish(&mut self) -> Result<(), Error> {
+        if self.values.is_empty() {
+            return self.put_calls();
+        }
+        self.put_samples()
+    }
+}

@@ -1,0 +1,217 @@
+//! Lines to records.
+
+use traceloom_model::{Flow, Limits};
+
+use crate::lines::{Line, Lines, Next, canonical};
+use crate::{
+    Chunk, Field, Opaque, Reader as Native, Record as NativeRecord, RecordSink, Step, damage,
+};
+
+/// Splits a line into the stack and the count after its last space; none without a count.
+///
+/// Counts are whole numbers. A fraction, as some scripts write them, is cut off by the caller.
+pub(super) fn split_count(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = line.trim_ascii_end();
+    let at = line.iter().rposition(|&byte| byte == b' ' || byte == b'\t');
+    let (stack, count) = match at {
+        Some(at) => (line.get(..at)?, line.get(at + 1..)?),
+        None => (&[][..], line),
+    };
+    let digits = count.strip_prefix(b"-").unwrap_or(count);
+    let mut dots = 0;
+    let number = digits.iter().all(|&byte| {
+        dots += usize::from(byte == b'.');
+        byte.is_ascii_digit() || byte == b'.'
+    });
+    (number && dots <= 1 && digits.first().is_some_and(u8::is_ascii_digit))
+        .then_some((stack, count))
+}
+
+/// One line of a folded file (SPEC.md §1).
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    offset: u64,
+    content: Content<'a>,
+    end: &'a [u8],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Content<'a> {
+    Stack {
+        stack: &'a [u8],
+        count: i64,
+    },
+    /// The count is spelled in a way that its number does not tell.
+    Spelled {
+        stack: &'a [u8],
+        count: &'a [u8],
+        line: &'a [u8],
+    },
+    Comment(&'a [u8]),
+    Blank(&'a [u8]),
+}
+
+impl<'a> Record<'a> {
+    /// Takes a line apart; none when it has no count.
+    fn new(line: &Line<'a>) -> Option<Self> {
+        let content = if line.text.trim_ascii().is_empty() {
+            Content::Blank(line.text)
+        } else if let Some((stack, count)) = split_count(line.text) {
+            let plain = stack.len() + count.len() + 1 == line.text.len()
+                && line.text.get(stack.len()) == Some(&b' ');
+            match canonical(count).filter(|_| plain) {
+                Some(count) => Content::Stack { stack, count },
+                None => Content::Spelled {
+                    stack,
+                    count,
+                    line: line.text,
+                },
+            }
+        } else if line.text.starts_with(b"#") {
+            Content::Comment(line.text)
+        } else {
+            return None;
+        };
+        Some(Self {
+            offset: line.offset,
+            content,
+            end: line.end,
+        })
+    }
+}
+
+impl NativeRecord for Record<'_> {
+    fn kind(&self) -> &'static str {
+        match self.content {
+            Content::Stack { .. } | Content::Spelled { .. } => "stack",
+            Content::Comment(_) => "comment",
+            Content::Blank(_) => "blank",
+        }
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn len(&self) -> u64 {
+        let text = match self.content {
+            Content::Stack { stack, count } => stack.len() + 1 + count.to_string().len(),
+            Content::Spelled { line, .. } => line.len(),
+            Content::Comment(text) | Content::Blank(text) => text.len(),
+        };
+        (text + self.end.len()) as u64
+    }
+
+    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
+        let frames = |stack: &[u8], show: &mut dyn FnMut(&str, Field<'_>)| {
+            let frames: Vec<Field<'_>> = match stack {
+                b"" => Vec::new(),
+                stack => stack.split(|&byte| byte == b';').map(Field::Text).collect(),
+            };
+            show("frames", Field::List(&frames));
+        };
+        match self.content {
+            Content::Stack { stack, count } => {
+                frames(stack, show);
+                show("count", Field::I64(count));
+            }
+            Content::Spelled { stack, count, .. } => {
+                frames(stack, show);
+                show("count", Field::Text(count));
+            }
+            Content::Comment(text) => show("text", Field::Text(text)),
+            Content::Blank(_) => {}
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self.content {
+            Content::Stack { stack, count } => {
+                out.extend_from_slice(stack);
+                out.push(b' ');
+                out.extend(count.to_string().bytes());
+            }
+            Content::Spelled { line, .. } => out.extend_from_slice(line),
+            Content::Comment(text) | Content::Blank(text) => out.extend_from_slice(text),
+        }
+        out.extend_from_slice(self.end);
+    }
+}
+
+/// Reads folded stacks.
+#[derive(Debug)]
+pub struct Reader {
+    lines: Lines,
+}
+
+impl Reader {
+    /// Builds a reader at the beginning of a part.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            lines: Lines::new(limits),
+        }
+    }
+}
+
+/// The note about a line without a count.
+pub(super) fn no_count(line: &Line<'_>) -> traceloom_model::Note {
+    damage("no_count", line.offset, "a line does not end in a count").counting(line.len() as u64)
+}
+
+impl Native for Reader {
+    fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+        let mut at = 0;
+        loop {
+            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let offset = chunk.offset + at as u64;
+            let flow = match self.lines.next(window, offset, chunk.eof) {
+                Next::Need(need) => return Step::More { consumed: at, need },
+                Next::End => {
+                    return Step::More {
+                        consumed: at,
+                        need: 1,
+                    };
+                }
+                Next::Line(line) => {
+                    at += line.len();
+                    take(&line, out)
+                }
+                Next::Long {
+                    offset,
+                    bytes,
+                    note,
+                } => {
+                    at += bytes.len();
+                    long(offset, bytes, note, out)
+                }
+            };
+            if flow.is_break() {
+                return Step::Stop;
+            }
+        }
+    }
+}
+
+fn take(line: &Line<'_>, out: &mut dyn RecordSink) -> Flow {
+    if let Some(record) = Record::new(line) {
+        return out.record(&record);
+    }
+    let mut bytes = line.text.to_vec();
+    bytes.extend_from_slice(line.end);
+    out.record(&Opaque::damage(line.offset, &bytes))?;
+    out.note(no_count(line))
+}
+
+fn long(
+    offset: u64,
+    bytes: &[u8],
+    note: Option<Box<traceloom_model::Note>>,
+    out: &mut dyn RecordSink,
+) -> Flow {
+    out.record(&Opaque::damage(offset, bytes))?;
+    match note {
+        Some(note) => out.note(*note),
+        None => Flow::Continue(()),
+    }
+}

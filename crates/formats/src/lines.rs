@@ -1,0 +1,244 @@
+//! Lines of text formats: found chunk by chunk, of any length.
+
+use memchr::memchr;
+use traceloom_model::{Limit, Limits, Note};
+
+use crate::damage;
+
+/// One line as it lies in the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Line<'a> {
+    pub(crate) offset: u64,
+    /// The line without its end.
+    pub(crate) text: &'a [u8],
+    /// `\n`, `\r\n` or, at the end of the input, nothing.
+    pub(crate) end: &'a [u8],
+}
+
+impl Line<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.text.len() + self.end.len()
+    }
+}
+
+/// What lies at a place of the input.
+#[derive(Debug)]
+pub(crate) enum Next<'a> {
+    Line(Line<'a>),
+    /// A piece of a line above the limit; the note comes with its last piece.
+    Long {
+        offset: u64,
+        bytes: &'a [u8],
+        note: Option<Box<Note>>,
+    },
+    /// The window must hold so many bytes.
+    Need(usize),
+    /// The window is used up.
+    End,
+}
+
+/// Bytes of a line above the limit that one piece holds at most.
+const BLOCK: usize = 64 << 10;
+
+/// Finds lines.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    limit: usize,
+    /// Offset and length so far of a line above the limit.
+    long: Option<(u64, u64)>,
+    /// Where the window began when its bytes were last searched in vain, and how many.
+    searched: (u64, usize),
+}
+
+impl Lines {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            limit: limits.size(Limit::Record),
+            long: None,
+            searched: (0, 0),
+        }
+    }
+
+    /// Looks at the first bytes of a window that lies at `offset`.
+    #[inline]
+    pub(crate) fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Next<'a> {
+        if let Some((start, length)) = self.long {
+            return self.rest_of_long(window, offset, eof, start, length);
+        }
+        if window.is_empty() {
+            return Next::End;
+        }
+        let from = match self.searched {
+            (start, searched) if start == offset => searched.min(window.len()),
+            _ => 0,
+        };
+        let found = memchr(b'\n', window.get(from..).unwrap_or(&[])).map(|at| from + at);
+        let length = found.map_or(window.len(), |at| at + 1);
+        if length > self.limit {
+            self.long = Some((offset, 0));
+            return self.rest_of_long(window, offset, eof, offset, 0);
+        }
+        if found.is_none() && !eof {
+            self.searched = (offset, window.len());
+            // Twice as much as before: a long line is copied and searched a bounded number of times.
+            let more = window.len().saturating_mul(2).max(256);
+            return Next::Need(more.min(self.limit.saturating_add(1)).max(window.len() + 1));
+        }
+        let line = window.get(..length).unwrap_or(window);
+        let text = line.strip_suffix(b"\n").unwrap_or(line);
+        let text = match text.strip_suffix(b"\r") {
+            Some(text) if found.is_some() => text,
+            _ => text,
+        };
+        Next::Line(Line {
+            offset,
+            text,
+            end: line.get(text.len()..).unwrap_or(&[]),
+        })
+    }
+
+    fn rest_of_long<'a>(
+        &mut self,
+        window: &'a [u8],
+        offset: u64,
+        eof: bool,
+        start: u64,
+        length: u64,
+    ) -> Next<'a> {
+        if window.len() < BLOCK && !eof {
+            return Next::Need(BLOCK);
+        }
+        let block = window.get(..BLOCK).unwrap_or(window);
+        let found = memchr(b'\n', block);
+        let bytes = match found {
+            Some(at) => block.get(..=at).unwrap_or(block),
+            None => block,
+        };
+        let length = length + bytes.len() as u64;
+        let over = found.is_some() || (eof && bytes.len() == window.len());
+        self.long = (!over).then_some((start, length));
+        let note = over.then(|| {
+            let text = format!("a line of {length} bytes, the limit is {}", self.limit);
+            Box::new(damage("limit_record", start, text).counting(length))
+        });
+        Next::Long {
+            offset,
+            bytes,
+            note,
+        }
+    }
+}
+
+/// Shows each line of a part, and each note about lines above the limit.
+///
+/// Returns false when `see` broke.
+///
+/// # Errors
+/// What the pull fails with.
+pub(crate) fn each(
+    pull: &mut dyn crate::Pull,
+    limits: &Limits,
+    see: &mut dyn FnMut(Result<Line<'_>, Note>) -> traceloom_model::Flow,
+) -> Result<bool, crate::Error> {
+    let mut lines = Lines::new(limits);
+    let (mut consumed, mut need) = (0, 1);
+    loop {
+        let chunk = pull.pull(consumed, need)?;
+        let mut at = 0;
+        need = loop {
+            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            match lines.next(window, chunk.offset + at as u64, chunk.eof) {
+                Next::Line(line) => {
+                    at += line.len();
+                    if see(Ok(line)).is_break() {
+                        return Ok(false);
+                    }
+                }
+                Next::Long { bytes, note, .. } => {
+                    at += bytes.len();
+                    if note.is_some_and(|note| see(Err(*note)).is_break()) {
+                        return Ok(false);
+                    }
+                }
+                Next::Need(need) => break need,
+                Next::End => break 1,
+            }
+        };
+        if chunk.eof {
+            return Ok(true);
+        }
+        consumed = at;
+    }
+}
+
+/// Reads a decimal number that is written as this crate writes it: no sign but a minus, no zero in
+/// front.
+pub(crate) fn canonical(text: &[u8]) -> Option<i64> {
+    let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    (number.to_string().as_bytes() == text).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &[u8], limits: &Limits, cut: usize) -> Vec<(u64, Vec<u8>, Vec<u8>)> {
+        let mut all = Vec::new();
+        let mut lines = Lines::new(limits);
+        let (mut start, mut end) = (0, cut.min(text.len()));
+        loop {
+            let eof = end == text.len();
+            let need = match lines.next(&text[start..end], start as u64, eof) {
+                Next::Line(line) => {
+                    start += line.len();
+                    all.push((line.offset, line.text.to_vec(), line.end.to_vec()));
+                    continue;
+                }
+                Next::Long {
+                    offset,
+                    bytes,
+                    note,
+                } => {
+                    start += bytes.len();
+                    let note = note.map_or(String::new(), |note| note.text);
+                    all.push((offset, note.into_bytes(), b"long".to_vec()));
+                    continue;
+                }
+                Next::Need(need) => need,
+                Next::End => 1,
+            };
+            if eof {
+                return all;
+            }
+            end = (start + need).max(end + cut).min(text.len());
+        }
+    }
+
+    #[test]
+    fn ends_and_cuts() {
+        let text = b"a\r\n\n\rb\nc\r";
+        let row = |offset, text: &[u8], end: &[u8]| (offset, text.to_vec(), end.to_vec());
+        let expected = [
+            row(0, b"a", b"\r\n"),
+            row(3, b"", b"\n"),
+            row(4, b"\rb", b"\n"),
+            row(7, b"c\r", b""),
+        ];
+        for cut in 1..=text.len() {
+            assert_eq!(lines(text, &Limits::default(), cut), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_above_the_limit_is_stepped_over() {
+        let mut limits = Limits::default();
+        limits.set("record", 10).unwrap();
+        let mut text = vec![b'x'; 200_000];
+        text.extend(b"\nshort\n");
+        let whole = lines(&text, &limits, text.len());
+        assert_eq!(whole.len(), 5);
+        assert_eq!(whole[3].1, b"a line of 200001 bytes, the limit is 10");
+        assert_eq!(whole[4].1, b"short");
+        assert_eq!(lines(&text, &limits, 1000), whole);
+    }
+}
