@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Check(crate::check::Options),
     /// List the calls: when, how long, what.
     Calls(crate::calls::Options),
+    /// Print one call with everything in it, in time order.
+    Call(crate::call::Options),
     /// Print functions by their own time or value.
     Top(crate::top::Options),
     /// Print the call tree.

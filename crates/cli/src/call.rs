@@ -10,7 +10,9 @@ use traceloom_analysis::calls::{title, value_text};
 use traceloom_analysis::{Pauses, names, shape};
 use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::{Document, Input};
-use traceloom_model::{AttributeKey, Attribute, Origin, PartId, Recording, SpanId, SpanRow, SpanStatus};
+use traceloom_model::{
+    Attribute, AttributeKey, Origin, PartId, Recording, SpanId, SpanRow, SpanStatus,
+};
 
 use crate::Outcome;
 use crate::args::{Common, Usage};
@@ -21,9 +23,11 @@ use crate::style::{Style, count, duration};
 
 /// Print one call with everything in it, in time order.
 #[derive(Args)]
-#[command(after_help = "The id is the first column of `traceloom calls`.\n\nExamples:\n  \
+#[command(
+    after_help = "The id is the first column of `traceloom calls`.\n\nExamples:\n  \
     traceloom call dump/ 5.4320.0\n  \
-    traceloom call dump/ 5.4320.0 --min-duration 10ms")]
+    traceloom call dump/ 5.4320.0 --min-duration 10ms"
+)]
 pub(crate) struct Options {
     /// File, folder or archive.
     #[arg(value_name = "PATH")]
@@ -45,7 +49,11 @@ pub(crate) struct Options {
 }
 
 enum Id {
-    Origin { part: usize, offset: u64, index: u32 },
+    Origin {
+        part: usize,
+        offset: u64,
+        index: u32,
+    },
     Span(SpanId),
 }
 
@@ -57,17 +65,25 @@ fn parse(id: &str) -> Option<Id> {
     let part = numbers.next()?.parse().ok()?;
     let offset = numbers.next()?.parse().ok()?;
     let index = numbers.next()?.parse().ok()?;
-    numbers.next().is_none().then_some(Id::Origin { part, offset, index })
+    numbers.next().is_none().then_some(Id::Origin {
+        part,
+        offset,
+        index,
+    })
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let wanted = parse(&options.id).ok_or_else(|| {
-        Usage(format!("`{}` is no call id; `traceloom calls {}` prints them", options.id, options.path))
+        Usage(format!(
+            "`{}` is no call id; `traceloom calls {}` prints them",
+            options.id, options.path
+        ))
     })?;
     let style = Style::new(&options.common)?;
     let input = open(&options.path, &options.common)?;
     let (recording, root) = find(&input, &wanted, options)?;
-    let root = root.with_context(|| format!("{}: there is no call {}", options.path, options.id))?;
+    let root =
+        root.with_context(|| format!("{}: there is no call {}", options.path, options.id))?;
     let tree = Tree::of(&recording, root);
     let mut out = io::BufWriter::new(io::stdout().lock());
     if options.json {
@@ -79,17 +95,34 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn find(input: &Input, wanted: &Id, options: &Options) -> anyhow::Result<(Recording, Option<SpanId>)> {
+fn find(
+    input: &Input,
+    wanted: &Id,
+    options: &Options,
+) -> anyhow::Result<(Recording, Option<SpanId>)> {
     for document in documents(input)? {
         let only = match wanted {
-            Id::Origin { part, offset, index } => {
-                let Some(part) = local(&document, *part) else { continue };
-                Some(Origin { part, offset: *offset, index: *index })
+            Id::Origin {
+                part,
+                offset,
+                index,
+            } => {
+                let Some(part) = local(&document, *part) else {
+                    continue;
+                };
+                Some(Origin {
+                    part,
+                    offset: *offset,
+                    index: *index,
+                })
             }
             Id::Span(_) => None,
         };
         let mut recording = Recording::default();
-        let lowering = LowerOptions { limits: options.common.limits()?, only };
+        let lowering = LowerOptions {
+            limits: options.common.limits()?,
+            only,
+        };
         let notes = lower(&document, &lowering, &options.common, &mut recording)?;
         let root = recording.spans.iter().find(|span| match wanted {
             Id::Span(id) => span.id == *id,
@@ -137,7 +170,12 @@ impl<'r> Tree<'r> {
         let mut pauses = Pauses::default();
         pauses.add_events(recording, &recording.events);
         pauses.settle();
-        Self { recording, children, root: at, pauses }
+        Self {
+            recording,
+            children,
+            root: at,
+            pauses,
+        }
     }
 
     /// Rows depth first with their depth, without recursion.
@@ -147,18 +185,25 @@ impl<'r> Tree<'r> {
         while let Some((row, depth)) = pending.pop() {
             rows.push((row, depth));
             let id = self.recording.spans.id.get(row);
-            let below = id.and_then(|id| self.children.get(id)).map_or(&[][..], Vec::as_slice);
+            let below = id
+                .and_then(|id| self.children.get(id))
+                .map_or(&[][..], Vec::as_slice);
             pending.extend(below.iter().rev().map(|&child| (child, depth + 1)));
         }
         rows
     }
 
     fn own(&self, row: usize) -> u64 {
-        let Some(span) = self.recording.spans.row(row) else { return 0 };
+        let Some(span) = self.recording.spans.row(row) else {
+            return 0;
+        };
         let below = self.children.get(&span.id).map_or(&[][..], Vec::as_slice);
         let mut covered = 0;
         let mut until = span.start;
-        for child in below.iter().filter_map(|&child| self.recording.spans.row(child)) {
+        for child in below
+            .iter()
+            .filter_map(|&child| self.recording.spans.row(child))
+        {
             let (start, end) = (child.start.max(until), child.end.min(span.end));
             if end > start {
                 covered += end.abs_diff(start);
@@ -169,13 +214,22 @@ impl<'r> Tree<'r> {
     }
 
     fn name(&self, span: &SpanRow<'_>, wide: bool) -> String {
-        let name = span.function.map_or("(unknown)".into(), |id| self.recording.function_name(id));
-        if wide { name.into_owned() } else { names::shorten(&name).into_owned() }
+        let name = span
+            .function
+            .map_or("(unknown)".into(), |id| self.recording.function_name(id));
+        if wide {
+            name.into_owned()
+        } else {
+            names::shorten(&name).into_owned()
+        }
     }
 
     fn key(&self, attribute: &Attribute) -> (i32, String, Option<&AttributeKey>) {
         let key = self.recording.attribute_key(attribute.key);
-        let name = key.map_or_else(|| format!("#{}", attribute.key.raw()), |key| self.recording.text(key.name).into_owned());
+        let name = key.map_or_else(
+            || format!("#{}", attribute.key.raw()),
+            |key| self.recording.text(key.name).into_owned(),
+        );
         (key.map_or(i32::MAX, |key| key.order), name, key)
     }
 
@@ -185,9 +239,15 @@ impl<'r> Tree<'r> {
     }
 
     fn print(&self, options: &Options, style: &Style, out: &mut impl Write) -> anyhow::Result<()> {
-        let Some(root) = self.recording.spans.row(self.root) else { return Ok(()) };
+        let Some(root) = self.recording.spans.row(self.root) else {
+            return Ok(());
+        };
         let heading = title(self.recording, root.attributes).map(|title| title.into_owned());
-        writeln!(out, "{}", style.bold(heading.unwrap_or_else(|| self.name(&root, options.wide))))?;
+        writeln!(
+            out,
+            "{}",
+            style.bold(heading.unwrap_or_else(|| self.name(&root, options.wide)))
+        )?;
         let row = |out: &mut dyn Write, label: &str, text: &str| {
             writeln!(out, "  {} {text}", style.dim(format!("{label:12}")))
         };
@@ -201,14 +261,28 @@ impl<'r> Tree<'r> {
         };
         row(out, "status", status)?;
         if let Some(track) = self.recording.track(root.track) {
-            let name = track.name.map(|name| self.recording.text(name).into_owned());
+            let name = track
+                .name
+                .map(|name| self.recording.text(name).into_owned());
             let id = track.id.map(|id| format!(" (id {id})")).unwrap_or_default();
-            row(out, "thread", &format!("{}{id}", name.unwrap_or_else(|| "unnamed".to_owned())))?;
+            row(
+                out,
+                "thread",
+                &format!("{}{id}", name.unwrap_or_else(|| "unnamed".to_owned())),
+            )?;
         }
         let suspended = self.pauses.suspended(root.start, root.end);
-        let pauses = self.pauses.iter().filter(|&(start, end)| start < root.end && end > root.start).count();
+        let pauses = self
+            .pauses
+            .iter()
+            .filter(|&(start, end)| start < root.end && end > root.start)
+            .count();
         if pauses > 0 {
-            row(out, "suspended", &format!("{} in {pauses} pauses", duration(suspended)))?;
+            row(
+                out,
+                "suspended",
+                &format!("{} in {pauses} pauses", duration(suspended)),
+            )?;
         }
         for &(id, value) in root.counters {
             if let Some(counter) = self.recording.value_type(id) {
@@ -224,23 +298,51 @@ impl<'r> Tree<'r> {
         let rows = self.walk();
         self.print_parameters(&rows, style, out)?;
         self.print_sql(&rows, style, out)?;
-        writeln!(out, "{}", style.dim(format!("{:>12} {:>12} {:>12}  function", "start", "duration", "self")))?;
+        writeln!(
+            out,
+            "{}",
+            style.dim(format!(
+                "{:>12} {:>12} {:>12}  function",
+                "start", "duration", "self"
+            ))
+        )?;
         let least = options.min_duration.unwrap_or(0);
         for (at, depth) in rows {
-            let Some(span) = self.recording.spans.row(at) else { continue };
+            let Some(span) = self.recording.spans.row(at) else {
+                continue;
+            };
             if span.duration() < least && depth > 0 {
                 continue;
             }
             let offset = duration(span.start.saturating_sub(root.start).unsigned_abs());
             let indent = "  ".repeat(depth.min(60));
-            let numbers = format!("{offset:>12} {:>12} {:>12}", duration(span.duration()), duration(self.own(at)));
-            let failed = if span.status == SpanStatus::Error && depth > 0 { " (failed)" } else { "" };
-            writeln!(out, "{numbers}  {indent}{}{failed}", self.name(&span, options.wide))?;
+            let numbers = format!(
+                "{offset:>12} {:>12} {:>12}",
+                duration(span.duration()),
+                duration(self.own(at))
+            );
+            let failed = if span.status == SpanStatus::Error && depth > 0 {
+                " (failed)"
+            } else {
+                ""
+            };
+            writeln!(
+                out,
+                "{numbers}  {indent}{}{failed}",
+                self.name(&span, options.wide)
+            )?;
             if depth > 0 {
                 for attribute in span.attributes {
                     let (_, name, _) = self.key(attribute);
                     let value = one_line(&value_text(self.recording, &attribute.value));
-                    writeln!(out, "{:>12} {:>12} {:>12}  {indent}  {}", "", "", "", style.dim(format!("{name}: {value}")))?;
+                    writeln!(
+                        out,
+                        "{:>12} {:>12} {:>12}  {indent}  {}",
+                        "",
+                        "",
+                        "",
+                        style.dim(format!("{name}: {value}"))
+                    )?;
                 }
             }
         }
@@ -248,31 +350,58 @@ impl<'r> Tree<'r> {
     }
 
     /// Parameters of the call itself, in display order, ties by name.
-    fn print_parameters(&self, rows: &[(usize, usize)], style: &Style, out: &mut impl Write) -> io::Result<()> {
-        let root = rows.first().and_then(|&(row, _)| self.recording.spans.row(row));
+    fn print_parameters(
+        &self,
+        rows: &[(usize, usize)],
+        style: &Style,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let root = rows
+            .first()
+            .and_then(|&(row, _)| self.recording.spans.row(row));
         let attributes = root.map_or(&[][..], |root| root.attributes);
         let mut shown: Vec<_> = attributes
             .iter()
             .filter_map(|attribute| {
                 let (order, name, key) = self.key(attribute);
-                (!self.is_sql(key)).then(|| (order, name, value_text(self.recording, &attribute.value)))
+                (!self.is_sql(key))
+                    .then(|| (order, name, value_text(self.recording, &attribute.value)))
             })
             .collect();
         shown.sort();
         shown.dedup();
         for (_, name, value) in shown {
-            writeln!(out, "  {} {}", style.dim(format!("{name:12}")), value.trim_end())?;
+            writeln!(
+                out,
+                "  {} {}",
+                style.dim(format!("{name:12}")),
+                value.trim_end()
+            )?;
         }
         Ok(())
     }
 
-    fn print_sql(&self, rows: &[(usize, usize)], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    fn print_sql(
+        &self,
+        rows: &[(usize, usize)],
+        style: &Style,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         let shapes = self.sql(rows);
         if !shapes.is_empty() {
-            writeln!(out, "{}", style.dim(format!("{:>12} {:>8}  statement", "time", "times")))?;
+            writeln!(
+                out,
+                "{}",
+                style.dim(format!("{:>12} {:>8}  statement", "time", "times"))
+            )?;
         }
         for (text, (times, time)) in shapes {
-            writeln!(out, "{:>12} {times:>8}  {}", duration(time), one_line(&text))?;
+            writeln!(
+                out,
+                "{:>12} {times:>8}  {}",
+                duration(time),
+                one_line(&text)
+            )?;
         }
         Ok(())
     }
@@ -280,7 +409,10 @@ impl<'r> Tree<'r> {
     /// Statements by shape: how often, and the time of the spans that ran them.
     fn sql(&self, rows: &[(usize, usize)]) -> Vec<(String, (u64, u64))> {
         let mut shapes: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for span in rows.iter().filter_map(|&(row, _)| self.recording.spans.row(row)) {
+        for span in rows
+            .iter()
+            .filter_map(|&(row, _)| self.recording.spans.row(row))
+        {
             for attribute in span.attributes {
                 let (_, name, key) = self.key(attribute);
                 if self.is_sql(key) && name == "sql" {
@@ -331,8 +463,12 @@ impl<'r> Tree<'r> {
                 Some((self.recording.text(name).into_owned(), json!(value)))
             })
             .collect();
-        let track = root.as_ref().and_then(|root| self.recording.track(root.track));
-        let thread = track.and_then(|track| track.name).map(|name| self.recording.text(name));
+        let track = root
+            .as_ref()
+            .and_then(|root| self.recording.track(root.track));
+        let thread = track
+            .and_then(|track| track.name)
+            .map(|name| self.recording.text(name));
         let statements: Vec<_> = self
             .sql(&rows)
             .into_iter()

@@ -1,6 +1,7 @@
 //! `traceloom`: one binary for every format. A subcommand is a file; this one only chooses.
 
 mod args;
+mod call;
 mod calls;
 mod check;
 mod completions;
@@ -61,6 +62,7 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Info(options)) => info::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),
         Some(Command::Check(options)) => check::run(&options),
+        Some(Command::Call(options)) => call::run(&options),
         Some(Command::Calls(options)) => calls::run(&options),
         Some(Command::Top(options)) => top::run(&options),
         Some(Command::Tree(options)) => tree::run(&options),

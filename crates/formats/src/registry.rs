@@ -18,9 +18,6 @@ pub const FORMATS: &[&Format] = &[
     &cdt::DUMP,
     &cdt::STREAMS,
     &heph::HEPH,
-    &chrome::CHROME,
-    &pprof::PPROF,
-    &jfr::FORMAT,
     &zorka::S0,
     &zorka::S0B,
     &zorka::B1,
@@ -31,8 +28,11 @@ pub const FORMATS: &[&Format] = &[
     &zorka::REQUESTS,
     &tptp::BINARY,
     &tptp::XML,
+    &pprof::PPROF,
+    &jfr::FORMAT,
+    &folded::FOLDED,
+    &chrome::CHROME,
 ];
-pub const FORMATS: &[&Format] = &[&pprof::PPROF, &folded::FOLDED];
 
 /// Finds a format by its name.
 #[must_use]
