@@ -6,6 +6,7 @@ pub mod blst;
 pub mod calls;
 pub mod dictionary;
 pub(crate) mod lines;
+mod lower;
 pub mod params;
 pub mod phrase;
 mod probe;
@@ -22,6 +23,7 @@ mod units;
 use traceloom_model::{Capabilities, Limits};
 
 use crate::{Format, Reader};
+pub use lower::Method;
 use phrase::Phrased;
 use units::Stream;
 
@@ -51,6 +53,7 @@ pub const CALLS: Format = Format {
     probe: probe::calls,
     reader: Some(|limits| Box::new(Stream::new(calls::Calls::new(limits)))),
     sample: Some(sample::calls),
+    lower: Some(lower::lower),
     ..NONE
 };
 
@@ -62,6 +65,7 @@ pub const TRACE: Format = Format {
     probe: probe::trace,
     reader: Some(|limits| Box::new(Stream::new(trace::Trace::new(limits)))),
     sample: Some(sample::trace),
+    lower: Some(lower::lower),
     ..NONE
 };
 
@@ -104,6 +108,7 @@ pub const SUSPEND: Format = Format {
         Box::new(Stream::new(Phrased::new(pauses, limits)))
     }),
     sample: Some(sample::suspend),
+    lower: Some(lower::lower),
     ..NONE
 };
 
@@ -178,6 +183,7 @@ pub const DUMP: Format = Format {
     name: "cdt-dump",
     title: "CDT dump directory of an agent",
     set: Some(set::dump),
+    lower: Some(lower::lower),
     ..NONE
 };
 
@@ -186,6 +192,7 @@ pub const STREAMS: Format = Format {
     name: "cdt-streams",
     title: "CDT streams as a collector receives them",
     set: Some(set::streams),
+    lower: Some(lower::lower),
     ..NONE
 };
 

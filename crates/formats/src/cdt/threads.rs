@@ -50,7 +50,21 @@ impl Threads {
     }
 
     pub(super) fn name(&self, index: u32) -> Option<Utf16<'_>> {
-        let number = *self.index.get(index as usize)?;
+        self.text(self.number(index)?)
+    }
+
+    /// Returns the number of an index's name: equal names share one, also across files.
+    pub(super) fn number(&self, index: u32) -> Option<u32> {
+        self.index.get(index as usize).copied()
+    }
+
+    /// Returns the name of a number.
+    pub(super) fn text(&self, number: u32) -> Option<Utf16<'_>> {
         self.names.get(number as usize).map(|name| Utf16(name))
+    }
+
+    /// Forgets the indices: the next file counts anew.
+    pub(super) fn restart(&mut self) {
+        self.index.clear();
     }
 }
