@@ -34,8 +34,15 @@
     expect(clippy::unwrap_used, reason = "a test fails by panicking")
 )]
 
+pub mod cpuprofile;
+pub mod datakit;
 mod error;
+pub mod flamejson;
 mod format;
+mod gather;
+pub mod gometrics;
+pub mod json;
+pub mod lineproto;
 mod note;
 mod output;
 mod probe;
@@ -43,6 +50,8 @@ mod record;
 mod refused;
 mod registry;
 mod source;
+pub mod speedscope;
+pub mod stackprof;
 pub mod wire;
 
 pub use error::{Error, ErrorKind};
