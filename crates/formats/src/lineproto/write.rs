@@ -2,7 +2,8 @@
 
 use super::base64;
 use super::point::{FieldValue, OwnedPoint};
-use super::text::{Escapes, escape};
+use super::record::{Point, Value};
+use super::text::{Escapes, escape, unescape};
 
 /// Whose line protocol is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -163,6 +164,28 @@ impl<'o> Writer<'o> {
             push_i64(time, self.out);
         }
         self.out.push(b'\n');
+    }
+
+    /// Writes a point that was read, from its meaning: escapes are resolved and made again, numbers printed.
+    ///
+    /// [`crate::Record::write`] gives the bytes as they were; this gives the canonical line of the dialect.
+    pub fn borrowed(&mut self, point: &Point<'_>) {
+        self.measurement(&unescape(point.measurement, Escapes::Measurement));
+        for (key, value) in &point.tags {
+            self.tag(&unescape(key, Escapes::Tag), &unescape(value, Escapes::Tag));
+        }
+        for field in &point.fields {
+            let key = unescape(field.key, Escapes::FieldKey);
+            match field.value {
+                Value::I64(value) => self.i64(&key, value),
+                Value::U64(value) => self.u64(&key, value),
+                Value::F64(value) => self.f64(&key, value),
+                Value::Bool(value) => self.bool(&key, value),
+                Value::Text(raw) => self.text(&key, &unescape(raw, Escapes::Text)),
+                other => self.field(&key, &other.into()),
+            }
+        }
+        self.end(point.time);
     }
 
     /// Writes a whole point; one without fields is no line and is left out.
