@@ -34,6 +34,9 @@
     expect(clippy::unwrap_used, reason = "a test fails by panicking")
 )]
 
+mod calls;
+pub mod cdt;
+pub mod chrome;
 pub mod cpuprofile;
 pub mod datakit;
 mod error;
@@ -41,10 +44,14 @@ pub mod flamejson;
 mod format;
 mod gather;
 pub mod gometrics;
+pub mod heph;
+pub mod jfr;
 pub mod json;
 pub mod lineproto;
+mod native;
 mod note;
 mod output;
+pub mod pprof;
 mod probe;
 mod record;
 mod refused;
@@ -52,12 +59,15 @@ mod registry;
 mod source;
 pub mod speedscope;
 pub mod stackprof;
+pub mod tptp;
 pub mod wire;
+pub mod zorka;
 
 pub use error::{Error, ErrorKind};
 pub use format::{
     Format, Lower, LowerOptions, Member, Members, OpenReader, Raise, RaiseOptions, Sample, Set,
 };
+pub use native::{Change, NATIVE, NativeConvert, native_conversion};
 pub use note::{damage, info, warn};
 pub use output::{Output, Target};
 pub use probe::{Confidence, Probe};

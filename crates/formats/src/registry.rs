@@ -1,9 +1,29 @@
 //! The list of formats.
 
-use crate::{Format, cpuprofile, datakit, flamejson, gometrics, lineproto, speedscope, stackprof};
+use crate::{
+    Format, cdt, chrome, cpuprofile, datakit, flamejson, gometrics, heph, jfr, lineproto, pprof,
+    speedscope, stackprof, tptp, zorka,
+};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[
+    &cdt::CALLS,
+    &cdt::TRACE,
+    &cdt::DICTIONARY,
+    &cdt::PARAMS,
+    &cdt::SUSPEND,
+    &cdt::SQL,
+    &cdt::XML,
+    &cdt::STRINGS,
+    &cdt::GC,
+    &cdt::BLST,
+    &cdt::TCP,
+    &cdt::DUMP,
+    &cdt::STREAMS,
+    &heph::HEPH,
+    &chrome::CHROME,
+    &pprof::PPROF,
+    &jfr::FORMAT,
     &datakit::FORMAT,
     &datakit::EVENT,
     &datakit::REQUEST,
@@ -14,6 +34,16 @@ pub const FORMATS: &[&Format] = &[
     &cpuprofile::FORMAT,
     &stackprof::FORMAT,
     &gometrics::FORMAT,
+    &zorka::S0,
+    &zorka::S0B,
+    &zorka::B1,
+    &zorka::B2,
+    &zorka::C,
+    &zorka::AGD,
+    &zorka::STORE,
+    &zorka::REQUESTS,
+    &tptp::BINARY,
+    &tptp::XML,
 ];
 
 /// Finds a format by its name.

@@ -3,9 +3,7 @@ use traceloom_model::{Limits, Recording};
 
 use super::point::{FieldValue, OwnedPoint};
 use super::{Dialect, FORMAT, Line, LineReader, Lines, Value, Writer};
-use crate::{
-    Chunk, LowerOptions, RaiseOptions, Records, SliceSource, read_chunked, read_slice,
-};
+use crate::{Chunk, LowerOptions, RaiseOptions, Records, SliceSource, read_chunked, read_slice};
 
 fn read(text: &[u8]) -> Records {
     let mut records = Records::default();
@@ -52,10 +50,22 @@ fn every_kind_of_value_is_read() {
     assert_eq!(value("no"), FieldValue::Bool(false));
     assert_eq!(value("s"), "x \"y\" \\ \\n".into());
     assert_eq!(value("b"), FieldValue::Bytes(b"hi".to_vec()));
-    assert_eq!(value("l"), FieldValue::List(vec![FieldValue::I64(1), FieldValue::I64(2)]));
-    assert_eq!(value("fl"), FieldValue::List(vec![FieldValue::F64(1.5), FieldValue::F64(2.0)]));
-    assert_eq!(value("sl"), FieldValue::List(vec!["a,]".into(), "b".into()]));
-    assert_eq!(value("bl"), FieldValue::List(vec![FieldValue::Bool(true), FieldValue::Bool(false)]));
+    assert_eq!(
+        value("l"),
+        FieldValue::List(vec![FieldValue::I64(1), FieldValue::I64(2)])
+    );
+    assert_eq!(
+        value("fl"),
+        FieldValue::List(vec![FieldValue::F64(1.5), FieldValue::F64(2.0)])
+    );
+    assert_eq!(
+        value("sl"),
+        FieldValue::List(vec!["a,]".into(), "b".into()])
+    );
+    assert_eq!(
+        value("bl"),
+        FieldValue::List(vec![FieldValue::Bool(true), FieldValue::Bool(false)])
+    );
     assert_eq!(value("el"), FieldValue::List(vec![]));
     assert_eq!(point.time, Some(7));
 }
@@ -73,7 +83,11 @@ fn bad_lines_are_named_and_the_good_ones_kept() {
     let records = read(text);
     let kinds = records.kinds();
     assert_eq!(kinds.iter().filter(|kind| **kind == "point").count(), 2);
-    let texts: Vec<_> = records.notes().iter().map(|note| note.text.as_str()).collect();
+    let texts: Vec<_> = records
+        .notes()
+        .iter()
+        .map(|note| note.text.as_str())
+        .collect();
     assert_eq!(
         texts,
         [
@@ -109,23 +123,45 @@ fn escapes_protect_what_ends_a_token_and_nothing_else() {
 #[test]
 fn the_series_limit_holds() {
     let long = "x".repeat(70_000);
-    assert_eq!(why_bad(&format!("m,k={long} f=1i\n")), "line 1: series and field key above 65,535 bytes");
+    assert_eq!(
+        why_bad(&format!("m,k={long} f=1i\n")),
+        "line 1: series and field key above 65,535 bytes"
+    );
 }
 
 #[test]
 fn a_line_above_the_limit_is_stepped_over_whatever_the_windows() {
     let mut limits = Limits::default();
     limits.set("record", 40).unwrap();
-    let text = format!("a b=1i\nm s=\"{}\"\nc d=2i\n# {}\n", "y".repeat(60), "z".repeat(80));
+    let text = format!(
+        "a b=1i\nm s=\"{}\"\nc d=2i\n# {}\n",
+        "y".repeat(60),
+        "z".repeat(80)
+    );
     let mut whole = Records::default();
     read_slice(&mut LineReader::new(&limits), text.as_bytes(), &mut whole);
-    let kinds: Vec<_> = whole.notes().iter().map(|note| (note.kind, note.text.as_str())).collect();
-    assert_eq!(kinds, [("limit_record", "line 2: above 40 bytes"), ("limit_record", "line 4: above 40 bytes")]);
+    let kinds: Vec<_> = whole
+        .notes()
+        .iter()
+        .map(|note| (note.kind, note.text.as_str()))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("limit_record", "line 2: above 40 bytes"),
+            ("limit_record", "line 4: above 40 bytes")
+        ]
+    );
     assert_eq!(whole.kinds(), ["point", "damage", "point", "damage"]);
     assert_eq!(whole.written(), text.as_bytes());
     for cut in 1..text.len() {
         let mut cuts = Records::default();
-        read_chunked(&mut LineReader::new(&limits), text.as_bytes(), std::iter::once(cut), &mut cuts);
+        read_chunked(
+            &mut LineReader::new(&limits),
+            text.as_bytes(),
+            std::iter::once(cut),
+            &mut cuts,
+        );
         assert_eq!(cuts, whole, "cut at {cut}");
     }
 }
@@ -140,7 +176,12 @@ fn cuts_anywhere_change_nothing() {
         for second in [cut + 1, cut + 17] {
             let mut cuts = Records::default();
             let places = [cut, second.min(text.len())];
-            read_chunked(&mut LineReader::new(&Limits::default()), &text, places.into_iter(), &mut cuts);
+            read_chunked(
+                &mut LineReader::new(&Limits::default()),
+                &text,
+                places.into_iter(),
+                &mut cuts,
+            );
             assert_eq!(cuts, whole, "cut at {cut}");
         }
     }
@@ -171,11 +212,20 @@ fn the_checker_makes_points_legal() {
         ]
     );
     assert_eq!(point.tags[0].1.len(), 1024);
-    assert!(std::str::from_utf8(&point.tags[0].1).is_ok(), "cut between characters");
+    assert!(
+        std::str::from_utf8(&point.tags[0].1).is_ok(),
+        "cut between characters"
+    );
     let mut out = Vec::new();
     Writer::new(&mut out, Dialect::Influx).point(&point);
     let again = one(std::str::from_utf8(&out).unwrap());
-    assert_eq!(again.fields[0], (b"inf".to_vec(), FieldValue::F64(18_446_744_073_709_551_615.0)));
+    assert_eq!(
+        again.fields[0],
+        (
+            b"inf".to_vec(),
+            FieldValue::F64(18_446_744_073_709_551_615.0)
+        )
+    );
     assert_eq!(again.tags, point.tags);
 }
 
@@ -190,7 +240,10 @@ fn dialects_differ_in_bytes_and_lists() {
         String::from_utf8(out).unwrap()
     };
     assert_eq!(written(Dialect::Guance), "m b=\"aGkh\"b,l=[1i,\"x\"]\n");
-    assert_eq!(written(Dialect::Influx), "m b=\"aGkh\",l=\"[1i,\\\"x\\\"]\"\n");
+    assert_eq!(
+        written(Dialect::Influx),
+        "m b=\"aGkh\",l=\"[1i,\\\"x\\\"]\"\n"
+    );
     assert_eq!(one(&written(Dialect::Guance)).fields, point.fields);
 }
 
@@ -226,8 +279,14 @@ fn point(name: &'static str) -> impl Strategy<Value = OwnedPoint> {
         let bytes = |text: String| text.into_bytes();
         let mut point = OwnedPoint {
             measurement: bytes(measurement),
-            tags: tags.into_iter().map(|(key, value)| (bytes(key), bytes(value))).collect(),
-            fields: fields.into_iter().map(|(key, value)| (bytes(key), value)).collect(),
+            tags: tags
+                .into_iter()
+                .map(|(key, value)| (bytes(key), bytes(value)))
+                .collect(),
+            fields: fields
+                .into_iter()
+                .map(|(key, value)| (bytes(key), value))
+                .collect(),
             time,
         };
         point.check();

@@ -1,0 +1,320 @@
+//! Mappings, functions, locations and stacks of a profile, in the model's tables.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Frame, FrameId, Function, FunctionId, Level, Limit, Limits, Mapping, MappingId, Stack, StackId,
+    Tables,
+};
+
+use super::columns::{Line, Location, Tables as Columns};
+use super::decode::Tally;
+use super::ids::Ids;
+use super::lower::Strings;
+
+/// Turns location ids into stacks.
+///
+/// A location becomes the frames of its lines when a sample first uses it. Stacks are found by the
+/// calling stack and the location, so that a location met again below the same caller costs one look-up,
+/// however many lines it has.
+pub(super) struct Code<'a> {
+    columns: &'a Columns,
+    function_ids: Ids,
+    location_ids: Ids,
+    mapping_ids: Ids,
+    functions: Vec<Option<Option<FunctionId>>>,
+    mappings: Vec<MappingId>,
+    /// Frames of each location, the outermost first.
+    frames: Vec<FrameId>,
+    locations: Vec<Option<Range<usize>>>,
+    stacks: HashMap<u64, StackId, RandomState>,
+    most_lines: usize,
+    depth: usize,
+    room: usize,
+}
+
+/// Stands for the row of a location that does not exist.
+const UNKNOWN: u32 = u32::MAX;
+
+impl<'a> Code<'a> {
+    pub(super) fn new(
+        columns: &'a Columns,
+        limits: &Limits,
+        strings: &mut Strings<'a>,
+        model: &mut Tables,
+        tally: &mut Tally,
+    ) -> Self {
+        let mappings = columns
+            .mapping
+            .iter()
+            .map(|mapping| model_mapping(mapping, strings, model, tally));
+        let mappings = mappings.collect();
+        let ids = Self {
+            columns,
+            function_ids: Ids::new(columns.function.iter().map(|row| row.id)),
+            location_ids: Ids::new(columns.location.iter().map(|row| row.id)),
+            mapping_ids: Ids::new(columns.mapping.iter().map(|row| row.id)),
+            functions: vec![None; columns.function.len()],
+            mappings,
+            frames: Vec::new(),
+            locations: vec![None; columns.location.len()],
+            stacks: HashMap::default(),
+            most_lines: columns
+                .location
+                .iter()
+                .map(|row| row.line.len())
+                .max()
+                .unwrap_or(0)
+                .max(1),
+            depth: limits.size(Limit::Depth),
+            room: limits.size(Limit::Table),
+        };
+        ids.check(tally);
+        ids
+    }
+
+    fn check(&self, tally: &mut Tally) {
+        for (name, ids) in [
+            ("function", &self.function_ids),
+            ("location", &self.location_ids),
+            ("mapping", &self.mapping_ids),
+        ] {
+            for _ in 0..ids.duplicates {
+                tally.add(Level::Warn, "duplicate_id", 0, || {
+                    format!("two rows of the {name} table have the same id, the later one is used")
+                });
+            }
+            if ids.row(0).is_some() {
+                tally.add(Level::Warn, "id_zero", 0, || {
+                    format!("a {name} has the id 0, which stands for none")
+                });
+            }
+        }
+        if self.columns.location.iter().any(|row| row.is_folded) {
+            tally.add(Level::Info, "is_folded", 0, || {
+                "locations are marked as folded, which the model has no place for".to_owned()
+            });
+        }
+    }
+
+    /// Returns the stack of a sample, none when it has no locations.
+    pub(super) fn stack(
+        &mut self,
+        location_ids: &[u64],
+        offset: u64,
+        strings: &mut Strings<'a>,
+        model: &mut Tables,
+        tally: &mut Tally,
+    ) -> Option<StackId> {
+        let (location_ids, mut cut) = self.within_depth(location_ids, offset, tally);
+        let mut stack: Option<StackId> = None;
+        for &id in location_ids.iter().rev() {
+            let row = self.location_ids.row(id);
+            let low = row.map_or(UNKNOWN, |row| u32::try_from(row).unwrap_or(UNKNOWN));
+            if row.is_none() {
+                tally.add(Level::Damage, "location_id", offset, || {
+                    format!("location {id} is referred to and does not exist")
+                });
+            }
+            let high = stack.map_or(0, |stack| stack.raw() + 1);
+            let key = u64::from(high) << 32 | u64::from(low);
+            if let (Some(&known), false) = (self.stacks.get(&key), cut) {
+                stack = Some(known);
+                continue;
+            }
+            if self.stacks.len() >= self.room {
+                tally.add(Level::Damage, "limit_table", offset, || {
+                    format!("more than {} different stacks", self.room)
+                });
+                return stack;
+            }
+            let range = self.frames_of(row, strings, model, tally);
+            for (nth, &frame) in self.frames.get(range).unwrap_or(&[]).iter().enumerate() {
+                stack = Some(model.stack(Stack {
+                    parent: stack,
+                    frame,
+                    truncated: cut && nth == 0,
+                }));
+            }
+            if let (Some(stack), false) = (stack, cut) {
+                self.stacks.insert(key, stack);
+            }
+            cut = false;
+        }
+        stack
+    }
+
+    /// Cuts callers off a stack that is deeper than the limit.
+    fn within_depth<'i>(
+        &self,
+        location_ids: &'i [u64],
+        offset: u64,
+        tally: &mut Tally,
+    ) -> (&'i [u64], bool) {
+        if location_ids.len().saturating_mul(self.most_lines) <= self.depth {
+            return (location_ids, false);
+        }
+        let mut frames = 0_usize;
+        let fits = location_ids.iter().take_while(|&&id| {
+            let row = self.location_ids.row(id);
+            let location = row.and_then(|row| self.columns.location.get(row));
+            frames += location.map_or(1, |location| location.line.len().max(1));
+            frames <= self.depth
+        });
+        let kept = fits.count();
+        if kept < location_ids.len() {
+            tally.add(Level::Damage, "limit_depth", offset, || {
+                format!(
+                    "a stack has more than {} frames, the outermost are cut off",
+                    self.depth
+                )
+            });
+        }
+        let cut = kept < location_ids.len();
+        (location_ids.get(..kept).unwrap_or(location_ids), cut)
+    }
+
+    fn frames_of(
+        &mut self,
+        row: Option<usize>,
+        strings: &mut Strings<'a>,
+        model: &mut Tables,
+        tally: &mut Tally,
+    ) -> Range<usize> {
+        if let Some(Some(range)) = row.and_then(|row| self.locations.get(row)) {
+            return range.clone();
+        }
+        let first = self.frames.len();
+        match row.and_then(|row| self.columns.location.get(row)) {
+            Some(location) => self.lower_location(location, strings, model, tally),
+            None => self.frames.push(model.frame(Frame::default())),
+        }
+        let range = first..self.frames.len();
+        if let Some(entry) = row.and_then(|row| self.locations.get_mut(row)) {
+            *entry = Some(range.clone());
+        }
+        range
+    }
+
+    fn lower_location(
+        &mut self,
+        location: &Location,
+        strings: &mut Strings<'a>,
+        model: &mut Tables,
+        tally: &mut Tally,
+    ) {
+        let mapping = match self.mapping_ids.row(location.mapping_id) {
+            Some(row) => self.mappings.get(row).copied(),
+            None => {
+                if location.mapping_id != 0 {
+                    tally.add(Level::Damage, "mapping_id", 0, || {
+                        format!(
+                            "mapping {} is referred to and does not exist",
+                            location.mapping_id
+                        )
+                    });
+                }
+                None
+            }
+        };
+        let address = Some(location.address).filter(|&address| address != 0);
+        let lines = self.columns.lines.get(location.line.clone()).unwrap_or(&[]);
+        if lines.is_empty() {
+            if address.is_none() {
+                tally.add(Level::Warn, "empty_location", 0, || {
+                    format!("location {} has neither address nor line", location.id)
+                });
+            }
+            self.frames.push(model.frame(Frame {
+                address,
+                mapping,
+                ..Frame::default()
+            }));
+        }
+        for (inner, line) in lines.iter().enumerate().rev() {
+            let function = self.function(line, strings, model, tally);
+            self.frames.push(model.frame(Frame {
+                function,
+                line: line_number(line.line, tally),
+                column: line_number(line.column, tally),
+                address,
+                mapping,
+                inlined: inner + 1 < lines.len(),
+                ..Frame::default()
+            }));
+        }
+    }
+
+    fn function(
+        &mut self,
+        line: &Line,
+        strings: &mut Strings<'a>,
+        model: &mut Tables,
+        tally: &mut Tally,
+    ) -> Option<FunctionId> {
+        let Some(row) = self.function_ids.row(line.function_id) else {
+            let id = line.function_id;
+            if id == 0 {
+                tally.add(Level::Warn, "no_function", 0, || {
+                    "a line has no function".to_owned()
+                });
+            } else {
+                tally.add(Level::Damage, "function_id", 0, || {
+                    format!("function {id} is referred to and does not exist")
+                });
+            }
+            return None;
+        };
+        if let Some(&Some(known)) = self.functions.get(row) {
+            return known;
+        }
+        let function = self.columns.function.get(row)?;
+        let name = strings.some(function.name, 0, model, tally);
+        let system_name = strings.some(function.system_name, 0, model, tally);
+        let file = strings.some(function.filename, 0, model, tally);
+        let first_line = line_number(function.start_line, tally);
+        let known = name.or(system_name).is_some() || file.is_some() || first_line != 0;
+        let id = known.then(|| {
+            let shown = name.or(system_name).unwrap_or_else(|| model.string(""));
+            model.function(Function {
+                system_name: system_name.filter(|&system_name| system_name != shown),
+                file,
+                line: first_line,
+                ..Function::named(shown)
+            })
+        });
+        if let Some(entry) = self.functions.get_mut(row) {
+            *entry = Some(id);
+        }
+        id
+    }
+}
+
+fn model_mapping(
+    mapping: &super::columns::Mapping,
+    strings: &mut Strings<'_>,
+    model: &mut Tables,
+    tally: &mut Tally,
+) -> MappingId {
+    let file = strings.some(mapping.filename, 0, model, tally);
+    let build_id = strings.some(mapping.build_id, 0, model, tally);
+    model.mapping(Mapping {
+        start: mapping.memory_start,
+        limit: mapping.memory_limit,
+        offset: mapping.file_offset,
+        file,
+        build_id,
+    })
+}
+
+/// Brings a line or column into the model's range: 0 for negative ones, the largest for larger ones.
+fn line_number(line: i64, tally: &mut Tally) -> u32 {
+    u32::try_from(line).unwrap_or_else(|_| {
+        tally.add(Level::Warn, "line_out_of_range", 0, || {
+            format!("line or column {line} is outside 32 bits")
+        });
+        if line < 0 { 0 } else { u32::MAX }
+    })
+}

@@ -1,0 +1,62 @@
+//! pprof profiles: the message `Profile` of `profile.proto`, decompressed (SPEC.md).
+//!
+//! The fields of the outermost message are the native records, so a reader needs memory for one sample
+//! and not for the profile. Lowering passes over the input twice, because tables may come after the
+//! samples that use them: it holds the tables and what the sink makes of the samples.
+
+mod code;
+mod columns;
+pub mod decode;
+mod ids;
+mod labels;
+mod lower;
+mod probe;
+mod proto;
+mod put_labels;
+mod raise;
+mod read;
+mod record;
+pub(crate) mod sample;
+mod schema;
+mod split;
+mod symbols;
+mod tokens;
+mod unit;
+mod write;
+
+pub use columns::{
+    Function, Label, Line, Location, Mapping, Sample, Samples, Strings, Tables, ValueType,
+};
+pub use lower::lower;
+pub use raise::raise;
+pub use read::Reader;
+pub use record::Record;
+
+use traceloom_model::{Capabilities, Feature};
+
+use crate::Format;
+
+/// pprof profiles.
+pub static PPROF: Format = Format {
+    name: "pprof",
+    title: "pprof profile (profile.proto)",
+    extensions: &["pprof", "pb"],
+    probe: probe::probe,
+    reader: Some(|limits| Box::new(Reader::new(limits))),
+    members: None,
+    set: None,
+    lower: Some(lower),
+    raise: Some(raise),
+    holds: Capabilities::of(&[
+        Feature::Samples,
+        Feature::ManyValues,
+        Feature::SampleTimes,
+        Feature::SampleTracks,
+        Feature::SampleLabels,
+        Feature::ProfileHeaders,
+        Feature::SourceLines,
+        Feature::Addresses,
+        Feature::InvalidText,
+    ]),
+    sample: Some(sample::sample),
+};

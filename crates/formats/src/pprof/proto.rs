@@ -1,0 +1,229 @@
+//! The wire format of Protocol Buffers: varints and fields, without messages.
+
+/// What follows a tag.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wire {
+    Varint,
+    Fixed64,
+    Len,
+    Fixed32,
+}
+
+impl Wire {
+    /// The name used in notes and dumps.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Varint => "varint",
+            Self::Fixed64 => "fixed64",
+            Self::Len => "len",
+            Self::Fixed32 => "fixed32",
+        }
+    }
+
+    /// The three bits a tag carries.
+    pub(super) const fn bits(self) -> u64 {
+        match self {
+            Self::Varint => 0,
+            Self::Fixed64 => 1,
+            Self::Len => 2,
+            Self::Fixed32 => 5,
+        }
+    }
+}
+
+/// Splits a tag; none for field number 0, for numbers above 29 bits and for the wire types that no
+/// message of proto3 uses.
+pub(super) fn tag(raw: u64) -> Option<(u32, Wire)> {
+    let number = u32::try_from(raw >> 3).ok()?;
+    if number == 0 || number >= 1 << 29 {
+        return None;
+    }
+    let wire = match raw & 7 {
+        0 => Wire::Varint,
+        1 => Wire::Fixed64,
+        2 => Wire::Len,
+        5 => Wire::Fixed32,
+        _ => return None,
+    };
+    Some((number, wire))
+}
+
+const STOPS: u64 = 0x8080_8080_8080_8080;
+
+/// Joins the seven-bit groups of up to eight bytes, low byte first.
+#[inline]
+const fn gather(word: u64) -> u64 {
+    let word = word & !STOPS;
+    let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
+    let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
+    (word & 0x0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)
+}
+
+/// Joins the seven-bit groups of up to four bytes.
+#[inline]
+const fn gather_short(word: u64) -> u64 {
+    (word & 0x7f) | ((word >> 1) & 0x3f80) | ((word >> 2) & 0x1f_c000) | ((word >> 3) & 0xfe0_0000)
+}
+
+/// Reads a varint at `at` and returns it with the position after it; none when the bytes end or the
+/// value has more than 64 bits.
+#[inline]
+pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let &first = bytes.get(at)?;
+    if first < 0x80 {
+        return Some((u64::from(first), at + 1));
+    }
+    varint_long(bytes, at)
+}
+
+#[inline]
+fn varint_long(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let rest = bytes.get(at..)?;
+    if let Some(word) = rest.first_chunk::<8>() {
+        let word = u64::from_le_bytes(*word);
+        let stops = !word & STOPS;
+        if stops != 0 {
+            let bits = stops.trailing_zeros() + 1;
+            return Some((
+                gather(word & (u64::MAX >> (64 - bits))),
+                at + (bits / 8) as usize,
+            ));
+        }
+    }
+    let (value, len) = varint_bytewise(rest)?;
+    Some((value, at + len))
+}
+
+fn varint_bytewise(rest: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (group, &byte) in rest.iter().take(10).enumerate() {
+        if group == 9 && byte > 1 {
+            return None;
+        }
+        value |= u64::from(byte & 0x7f) << (7 * group);
+        if byte < 0x80 {
+            return Some((value, group + 1));
+        }
+    }
+    None
+}
+
+/// Tells whether a varint of these bytes, its last one included, could be shorter.
+pub(super) fn padded(varint: &[u8]) -> bool {
+    varint.len() > 1 && varint.last() == Some(&0)
+}
+
+/// Appends varints that lie back to back; none when the last one is cut or one is too long.
+///
+/// One load serves all varints that end within it: the position of the next one then depends on a
+/// shift, not on a load and a branch per byte. Bytes without a continuation bit are counted first, as
+/// each ends a value: writing to places that exist costs less than pushing.
+#[inline]
+pub(super) fn packed<T: Copy + Default>(
+    bytes: &[u8],
+    out: &mut Vec<T>,
+    value: impl Fn(u64) -> T,
+) -> Option<()> {
+    let count = bytes.iter().filter(|&&byte| byte < 0x80).count();
+    let from = out.len();
+    out.resize(from + count, T::default());
+    let mut slots = out.get_mut(from..)?.iter_mut();
+    let mut rest = bytes;
+    while let Some(word) = rest.first_chunk::<8>() {
+        let mut word = u64::from_le_bytes(*word);
+        let mut stops = !word & STOPS;
+        if stops == 0 {
+            let (long, len) = varint_bytewise(rest)?;
+            *slots.next()? = value(long);
+            rest = rest.get(len..)?;
+            continue;
+        }
+        let mut used = 0;
+        while stops != 0 {
+            let bits = stops.trailing_zeros() + 1;
+            let groups = word & (u64::MAX >> (64 - bits));
+            *slots.next()? = value(if bits <= 32 {
+                gather_short(groups)
+            } else {
+                gather(groups)
+            });
+            used += bits;
+            // Shifting by 64 is a shift by 0 to the processor, so it is done in two.
+            stops = (stops >> (bits - 1)) >> 1;
+            word = (word >> (bits - 1)) >> 1;
+        }
+        rest = rest.get((used / 8) as usize..)?;
+    }
+    let mut at = 0;
+    while at < rest.len() {
+        let last;
+        (last, at) = varint(rest, at)?;
+        *slots.next()? = value(last);
+    }
+    Some(())
+}
+
+/// Returns the position after the value of a field; none when the bytes end before it.
+pub(super) fn skip(bytes: &[u8], at: usize, wire: Wire) -> Option<usize> {
+    let end = match wire {
+        Wire::Varint => varint(bytes, at)?.1,
+        Wire::Fixed64 => at.checked_add(8)?,
+        Wire::Fixed32 => at.checked_add(4)?,
+        Wire::Len => {
+            let (len, at) = varint(bytes, at)?;
+            at.checked_add(usize::try_from(len).ok()?)?
+        }
+    };
+    (end <= bytes.len()).then_some(end)
+}
+
+/// Reads a length and returns the bytes it covers with the position after them.
+#[inline]
+pub(super) fn delimited(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
+    let (len, at) = varint(bytes, at)?;
+    let end = at.checked_add(usize::try_from(len).ok()?)?;
+    Some((bytes.get(at..end)?, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::put_leb128;
+
+    #[test]
+    fn varints_of_every_length() {
+        let mut values = vec![0, 1, u64::MAX, i64::MIN.cast_unsigned()];
+        for bits in 0..64 {
+            values.extend([
+                1_u64 << bits,
+                (1_u64 << bits) - 1,
+                0x5555_5555_5555_5555 >> bits,
+            ]);
+        }
+        let mut bytes = Vec::new();
+        let mut at = 0;
+        for &value in &values {
+            put_leb128(&mut bytes, value);
+            let cut = bytes.len() - 1;
+            assert_eq!(varint(&bytes[..cut], at), None, "{value} cut");
+            let read;
+            (read, at) = varint(&bytes, at).unwrap();
+            assert_eq!(read, value);
+        }
+        let mut read = Vec::new();
+        packed(&bytes, &mut read, |value| value).unwrap();
+        assert_eq!(read, values);
+        bytes.push(0x80);
+        assert_eq!(packed(&bytes, &mut read, |value| value), None);
+    }
+
+    #[test]
+    fn more_than_64_bits_is_no_varint() {
+        let mut bytes = vec![0xff; 9];
+        bytes.push(0x02);
+        assert_eq!(varint(&bytes, 0), None);
+        bytes[9] = 0x01;
+        assert_eq!(varint(&bytes, 0), Some((u64::MAX, 10)));
+        assert_eq!(packed(&[0xff; 16], &mut Vec::new(), |value| value), None);
+    }
+}

@@ -1,0 +1,329 @@
+//! The model to a profile.
+//!
+//! Fields of `Profile` may come in any order, so samples are written as they pass, each right after the
+//! locations, functions and strings that it is the first to use. Only what has an id is kept. Exact
+//! calls become samples of their paths, with the columns `calls` and `wall`.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    BATCH_ROWS, Clock, Definitions, Flow, Note, Order, Profile, ProfileId, SampleBatch, SampleRow,
+    Sink, SpanBatch, StackId, StepBatch, TrackId, TrackKind, Unit, ValueTypeId, Wants,
+};
+
+use super::proto::Wire;
+use super::symbols::{DEEPEST, Symbols};
+use super::write::{put_bytes, put_number, put_packed, put_tag};
+use crate::calls::Calls;
+use crate::wire::put_leb128;
+use crate::{Error, Output, RaiseOptions, Target};
+
+/// Builds a target that writes a profile.
+///
+/// # Errors
+/// `Usage` for a variant, there are none.
+pub fn raise<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    if let Some(variant) = &options.variant {
+        return Err(Error::usage(format!("pprof has no variant `{variant}`")));
+    }
+    Ok(Box::new(Writer {
+        output,
+        symbols: Symbols::new(),
+        calls: Calls::default(),
+        kept: Vec::new(),
+        n_kept: 0,
+        columns: None,
+        late: 0,
+        error: None,
+    }))
+}
+
+/// Samples kept back until the columns are fixed, so that a profile defined late still has its own.
+const KEPT_SAMPLES: usize = 16 * BATCH_ROWS;
+
+/// Bytes collected before they are handed to the output.
+const PIECE: usize = 1 << 20;
+
+struct Writer<'o> {
+    output: &'o mut dyn Output,
+    symbols: Symbols,
+    calls: Calls,
+    kept: Vec<SampleBatch>,
+    n_kept: usize,
+    columns: Option<Columns>,
+    /// Samples whose profile came after the columns were fixed.
+    late: u64,
+    error: Option<Error>,
+}
+
+/// The value columns written, and where each profile's lie among them.
+struct Columns {
+    types: Vec<ValueTypeId>,
+    of_profile: HashMap<ProfileId, Vec<usize>, RandomState>,
+    /// Calls and wall time of spans come after the profiles' columns.
+    spans: bool,
+}
+
+impl Columns {
+    fn of<'p>(profiles: impl Iterator<Item = (ProfileId, &'p Profile)>, spans: bool) -> Self {
+        let mut columns = Self {
+            types: Vec::new(),
+            of_profile: HashMap::default(),
+            spans,
+        };
+        for (id, profile) in profiles {
+            let mut own = Vec::new();
+            for &value_type in &profile.value_types {
+                // A column that a profile has twice stays two columns.
+                let known = columns.types.iter().enumerate();
+                let known = known
+                    .filter(|&(at, &known)| known == value_type && !own.contains(&at))
+                    .map(|(at, _)| at)
+                    .next();
+                own.push(known.unwrap_or(columns.types.len()));
+                if known.is_none() {
+                    columns.types.push(value_type);
+                }
+            }
+            columns.of_profile.insert(id, own);
+        }
+        columns
+    }
+
+    fn width(&self) -> usize {
+        self.types.len() + if self.spans { 2 } else { 0 }
+    }
+}
+
+impl Writer<'_> {
+    fn profiles(&self) -> impl Iterator<Item = (ProfileId, &Profile)> {
+        let rows = self.symbols.tables.profiles.iter();
+        (0..u32::MAX)
+            .zip(rows)
+            .filter_map(|(index, row)| Some((ProfileId::new(index), row.as_ref()?)))
+    }
+
+    /// Fixes the columns: those of every profile defined so far, in the order of the profiles.
+    fn fix_columns(&mut self) {
+        let columns = Columns::of(self.profiles(), !self.calls.is_empty());
+        for &value_type in &columns.types {
+            let row = self.symbols.tables.value_type(value_type).copied();
+            let name = row.map_or_else(Vec::new, |row| self.symbols.text(row.name));
+            let unit = row.map_or(Unit::Count, |row| row.unit);
+            let body = self.symbols.value_type(&name, unit);
+            put_bytes(&mut self.symbols.bytes, 1, &body);
+        }
+        if columns.spans {
+            for (name, unit) in [("calls", Unit::Count), ("wall", Unit::Nanoseconds)] {
+                let body = self.symbols.value_type(name.as_bytes(), unit);
+                put_bytes(&mut self.symbols.bytes, 1, &body);
+            }
+        }
+        self.columns = Some(columns);
+    }
+
+    /// Writes the batches kept back; those that refer to rows not yet defined only at the end.
+    fn put_kept(&mut self, end: bool) {
+        if self.columns.is_none() {
+            self.fix_columns();
+        }
+        for batch in std::mem::take(&mut self.kept) {
+            if end || self.symbols.defined(&batch.stack) {
+                self.n_kept -= batch.len();
+                for sample in batch.iter() {
+                    self.put_sample(batch.profile, &sample);
+                    self.flush(PIECE);
+                }
+            } else {
+                self.kept.push(batch);
+            }
+        }
+    }
+
+    fn put_sample(&mut self, profile: ProfileId, sample: &SampleRow<'_>) {
+        let Some(columns) = &self.columns else { return };
+        let Some(own) = columns.of_profile.get(&profile) else {
+            self.late += 1;
+            return;
+        };
+        let mut values = vec![0; columns.width()];
+        for (&at, &value) in own.iter().zip(sample.values) {
+            if let Some(slot) = values.get_mut(at) {
+                *slot = value;
+            }
+        }
+        let labels = self.symbols.labels(sample);
+        let mut location_ids = Vec::new();
+        let mut next: Option<StackId> = sample.stack;
+        while let Some(stack) = next {
+            let (location, caller) = self.symbols.place(stack);
+            location_ids.push(location);
+            next = caller.filter(|_| location_ids.len() < DEEPEST);
+        }
+        self.put(&location_ids, &values, &labels);
+    }
+
+    fn put(&mut self, location_ids: &[u64], values: &[i64], labels: &[u8]) {
+        let mut body = Vec::new();
+        put_packed(&mut body, 1, location_ids.iter().copied());
+        put_packed(
+            &mut body,
+            2,
+            values.iter().map(|value| value.cast_unsigned()),
+        );
+        body.extend_from_slice(labels);
+        put_bytes(&mut self.symbols.bytes, 2, &body);
+    }
+
+    fn put_calls(&mut self) {
+        let calls = std::mem::take(&mut self.calls);
+        let Some(columns) = self.columns.as_ref().filter(|columns| columns.spans) else {
+            return;
+        };
+        let width = columns.width();
+        let thread: Vec<bool> = self
+            .symbols
+            .tables
+            .tracks
+            .iter()
+            .map(|track| {
+                let kind = track.as_ref().map(|track| track.kind);
+                !matches!(kind, Some(TrackKind::Async | TrackKind::Lane))
+            })
+            .collect();
+        let take = |track: TrackId| thread.get(track.index()).copied().unwrap_or(true);
+        calls.finish(&take, &mut |path, count, own| {
+            let functions = path.iter().rev();
+            let location_ids: Vec<u64> = functions
+                .map(|&function| self.symbols.call(function))
+                .collect();
+            let mut values = vec![0; width];
+            if let [.., calls, wall] = values.as_mut_slice() {
+                *calls = count;
+                *wall = own;
+            }
+            self.put(&location_ids, &values, &[]);
+            self.flush(PIECE);
+        });
+    }
+
+    /// Writes what belongs to the whole profile; where there are several, what the first one says.
+    fn put_header(&mut self) {
+        self.symbols.mappings();
+        let profiles: Vec<Profile> = self.profiles().map(|(_, row)| row.clone()).collect();
+        let comments = profiles.iter().flat_map(|profile| &profile.comments);
+        for &comment in comments {
+            let text = self.symbols.text(comment);
+            let index = self.symbols.entry(&text);
+            put_tag(&mut self.symbols.bytes, 13, Wire::Varint);
+            put_leb128(&mut self.symbols.bytes, index);
+        }
+        let Some(first) = profiles.first() else {
+            return;
+        };
+        let default = first
+            .default
+            .and_then(|id| self.symbols.tables.value_type(id))
+            .map(|row| row.name);
+        for (number, id) in [
+            (7, first.drop_frames),
+            (8, first.keep_frames),
+            (14, default),
+            (15, first.doc_url),
+        ] {
+            let index = self.symbols.named(id);
+            put_number(&mut self.symbols.bytes, number, index);
+        }
+        let bytes = &mut self.symbols.bytes;
+        put_number(bytes, 9, first.time.unwrap_or(0).cast_unsigned());
+        put_number(bytes, 10, first.duration.unwrap_or(0).cast_unsigned());
+        if let Some((id, amount)) = first.period
+            && let Some(row) = self.symbols.tables.value_type(id).copied()
+        {
+            let name = self.symbols.text(row.name);
+            let body = self.symbols.value_type(&name, row.unit);
+            put_bytes(&mut self.symbols.bytes, 11, &body);
+            put_number(&mut self.symbols.bytes, 12, amount.cast_unsigned());
+        }
+    }
+
+    fn flush(&mut self, above: usize) {
+        if self.symbols.bytes.len() > above && self.error.is_none() {
+            self.error = self.output.write("", &self.symbols.bytes).err();
+        }
+        if self.symbols.bytes.len() > above {
+            self.symbols.bytes.clear();
+        }
+    }
+
+    fn flow(&self) -> Flow {
+        match self.error {
+            Some(_) => Flow::Break(()),
+            None => Flow::Continue(()),
+        }
+    }
+}
+
+impl Sink for Writer<'_> {
+    fn wants(&self) -> Wants {
+        Wants::Steps { calls: false }
+    }
+
+    fn begin(&mut self, order: Order, _clock: Clock) {
+        self.calls.begin(order);
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.symbols.tables.define(definitions)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        self.calls.spans(&batch);
+        self.flow()
+    }
+
+    fn steps(&mut self, batch: StepBatch) -> Flow {
+        self.calls.steps(&batch);
+        self.flow()
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        self.n_kept += batch.len();
+        self.kept.push(batch);
+        if self.columns.is_some() || self.n_kept >= KEPT_SAMPLES {
+            self.put_kept(false);
+        }
+        self.flow()
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+impl Target for Writer<'_> {
+    fn finish(&mut self) -> Result<(), Error> {
+        let late_calls = self.columns.as_ref().is_some_and(|columns| !columns.spans);
+        self.put_kept(true);
+        if late_calls && !self.calls.is_empty() {
+            self.late += 1;
+        }
+        self.put_calls();
+        self.put_header();
+        self.flush(0);
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        if self.late > 0 {
+            return Err(Error::usage(format!(
+                "{} samples are left out: their columns came up after {KEPT_SAMPLES} samples of others",
+                self.late
+            )));
+        }
+        Ok(())
+    }
+}

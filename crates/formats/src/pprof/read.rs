@@ -1,0 +1,128 @@
+//! Bytes to native records.
+
+use traceloom_model::{Limit, Limits};
+
+use super::proto::Wire;
+use super::record::Record;
+use super::schema::{Field as Spec, Kind, PROFILE, find};
+use super::split::{Field, Next, Piece, Splitter};
+use super::tokens::Tokens;
+use crate::{Chunk, Opaque, Reader as Native, RecordSink, Step, damage, warn};
+
+/// Reads the fields of a `Profile`.
+#[derive(Debug)]
+pub struct Reader {
+    splitter: Splitter,
+    tokens: Tokens,
+    strings: u64,
+}
+
+impl Reader {
+    /// Builds a reader at the beginning of a part.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            splitter: Splitter::new(limits),
+            tokens: Tokens::new(limits.size(Limit::Values)),
+            strings: 0,
+        }
+    }
+
+    fn field(&mut self, field: &Field<'_>, out: &mut dyn RecordSink) -> traceloom_model::Flow {
+        if let Err(error) = self.tokens.parse(field.bytes, field.offset) {
+            out.record(&Opaque::damage(field.offset, field.bytes))?;
+            return out.note(malformed(field, &error));
+        }
+        if let Some((spec, offset)) = self.tokens.wrong_wire {
+            out.note(wrong_wire(spec, offset))?;
+        }
+        let spec = self.tokens.tokens.first().and_then(|token| token.field);
+        let kind = spec.map_or("unknown", |spec| spec.name);
+        let index = (kind == "string").then_some(self.strings);
+        self.strings += u64::from(index.is_some());
+        out.record(&Record {
+            kind,
+            offset: field.offset,
+            bytes: field.bytes,
+            tokens: &self.tokens.tokens,
+            numbers: &self.tokens.numbers,
+            padded: self.tokens.padded,
+            index,
+        })
+    }
+}
+
+/// The note about a field whose inside cannot be read.
+pub(super) fn malformed(field: &Field<'_>, error: &crate::Error) -> traceloom_model::Note {
+    let name = find(&PROFILE, field.number).map_or("field", |spec| spec.name);
+    let kind = match error.kind() {
+        crate::ErrorKind::Limit => "limit_values",
+        _ => "malformed",
+    };
+    let text = format!("{name} at {:#x} is left out: {error}", field.offset);
+    damage(kind, field.offset, text)
+}
+
+/// The note about a field of the wrong wire type.
+pub(super) fn wrong_wire(spec: &Spec, offset: u64) -> traceloom_model::Note {
+    let expected = match spec.kind {
+        Kind::Text | Kind::Message(_) => Wire::Len.name(),
+        _ => Wire::Varint.name(),
+    };
+    let text = format!(
+        "`{}` should be of wire type {expected}, its value is not used",
+        spec.name
+    );
+    warn("wrong_wire_type", offset, text)
+}
+
+impl Native for Reader {
+    fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+        let mut at = 0;
+        loop {
+            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let next = self
+                .splitter
+                .next(window, chunk.offset + at as u64, chunk.eof);
+            let flow = match next {
+                Next::Need(need) => return Step::More { consumed: at, need },
+                Next::End => {
+                    return Step::More {
+                        consumed: at,
+                        need: 1,
+                    };
+                }
+                Next::Piece(Piece::Field(field)) => {
+                    at += field.bytes.len();
+                    self.field(&field, out)
+                }
+                Next::Piece(Piece::Damage {
+                    offset,
+                    bytes,
+                    note,
+                }) => {
+                    at += bytes.len();
+                    damaged(offset, bytes, note, out)
+                }
+            };
+            if flow.is_break() {
+                return Step::Stop;
+            }
+        }
+    }
+}
+
+fn damaged(
+    offset: u64,
+    bytes: &[u8],
+    note: Option<Box<traceloom_model::Note>>,
+    out: &mut dyn RecordSink,
+) -> traceloom_model::Flow {
+    if !bytes.is_empty() {
+        out.record(&Opaque::damage(offset, bytes))?;
+    }
+    match note {
+        Some(note) => out.note(*note),
+        None => traceloom_model::Flow::Continue(()),
+    }
+}

@@ -1,0 +1,204 @@
+//! Native records: the fields of the message `Profile`, one after the other.
+
+use super::schema::{Field as Spec, Kind};
+use super::tokens::{Token, Value};
+use super::write::put_record;
+use crate::{Field, Record as Native};
+
+/// One field of `Profile`: a sample, a location, an entry of the string table (SPEC.md §1).
+#[derive(Debug)]
+pub struct Record<'a> {
+    pub(super) kind: &'static str,
+    pub(super) offset: u64,
+    pub(super) bytes: &'a [u8],
+    pub(super) tokens: &'a [Token],
+    pub(super) numbers: &'a [u64],
+    /// The source wrote some varint longer than needed.
+    pub(super) padded: bool,
+    /// Position in the string table, for its entries.
+    pub(super) index: Option<u64>,
+}
+
+impl Record<'_> {
+    fn scalar<'f>(&'f self, kind: &Kind, raw: u64) -> Field<'f> {
+        match kind {
+            Kind::Signed => Field::I64(raw.cast_signed()),
+            Kind::Flag if raw < 2 => Field::Bool(raw == 1),
+            // A negative string index has no string: shown as what it is.
+            Kind::Id("string") if raw.cast_signed() < 0 => Field::I64(raw.cast_signed()),
+            Kind::Id(table) => Field::Id(table, raw),
+            _ => Field::U64(raw),
+        }
+    }
+
+    fn raw(&self, value: Value) -> Field<'_> {
+        match value {
+            Value::Varint(raw) => Field::U64(raw),
+            Value::Fixed64(raw) => Field::U64(u64::from_le_bytes(raw)),
+            Value::Fixed32(raw) => Field::U64(u64::from(u32::from_le_bytes(raw))),
+            Value::Bytes(from, to) => Field::Bytes(self.bytes.get(from..to).unwrap_or(&[])),
+            Value::Packed(..) | Value::Message(_) => Field::Null,
+        }
+    }
+
+    /// Shows the fields of a message in the schema's order; absent ones have the value 0.
+    fn message(
+        &self,
+        schema: &'static [Spec],
+        tokens: &[Token],
+        show: &mut dyn FnMut(&str, Field<'_>),
+    ) {
+        for spec in schema {
+            let of_spec = || {
+                Siblings(tokens)
+                    .filter(|(token, _)| token.field.is_some_and(|field| std::ptr::eq(field, spec)))
+            };
+            if let Kind::Message(inner) = &spec.kind {
+                let rows: Vec<Vec<(String, Field<'_>)>> = of_spec()
+                    .map(|(_, content)| self.pairs(inner, content))
+                    .collect();
+                let maps: Vec<Vec<(Field<'_>, Field<'_>)>> = rows
+                    .iter()
+                    .map(|row| {
+                        row.iter()
+                            .map(|(name, value)| (Field::Str(name), value.clone()))
+                            .collect()
+                    })
+                    .collect();
+                let list: Vec<Field<'_>> = maps.iter().map(|map| Field::Map(map)).collect();
+                show(spec.name, Field::List(&list));
+            } else if spec.repeated {
+                let mut list = Vec::new();
+                for (token, _) in of_spec() {
+                    match token.value {
+                        Value::Varint(raw) => list.push(self.scalar(&spec.kind, raw)),
+                        Value::Packed(from, to) => {
+                            let run = self.numbers.get(from..to).unwrap_or(&[]);
+                            list.extend(run.iter().map(|&raw| self.scalar(&spec.kind, raw)));
+                        }
+                        _ => {}
+                    }
+                }
+                show(spec.name, Field::List(&list));
+            } else {
+                let last = of_spec().last().map(|(token, _)| token.value);
+                let raw = match last {
+                    Some(Value::Varint(raw)) => raw,
+                    _ => 0,
+                };
+                show(spec.name, self.scalar(&spec.kind, raw));
+            }
+        }
+        let unknown: Vec<[(Field<'_>, Field<'_>); 2]> = Siblings(tokens)
+            .filter(|(token, _)| token.field.is_none())
+            .map(|(token, _)| {
+                [
+                    (Field::Str("field"), Field::U64(u64::from(token.number))),
+                    (Field::Str("value"), self.raw(token.value)),
+                ]
+            })
+            .collect();
+        if !unknown.is_empty() {
+            let list: Vec<Field<'_>> = unknown.iter().map(|pair| Field::Map(pair)).collect();
+            show("unknown", Field::List(&list));
+        }
+    }
+
+    /// The fields of a message that holds no lists: a label or a line.
+    fn pairs(&self, schema: &'static [Spec], tokens: &[Token]) -> Vec<(String, Field<'_>)> {
+        let mut pairs = Vec::new();
+        for spec in schema {
+            let last = Siblings(tokens)
+                .filter(|(token, _)| token.field.is_some_and(|field| std::ptr::eq(field, spec)))
+                .last();
+            let raw = match last.map(|(token, _)| token.value) {
+                Some(Value::Varint(raw)) => raw,
+                _ => 0,
+            };
+            pairs.push((spec.name.to_owned(), self.scalar(&spec.kind, raw)));
+        }
+        for (token, _) in Siblings(tokens).filter(|(token, _)| token.field.is_none()) {
+            pairs.push((format!("unknown_{}", token.number), self.raw(token.value)));
+        }
+        pairs
+    }
+}
+
+impl Native for Record<'_> {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
+        let Some((token, content)) = self.tokens.split_first() else {
+            return;
+        };
+        let Some(spec) = token.field else {
+            show("field", Field::U64(u64::from(token.number)));
+            return show("value", self.raw(token.value));
+        };
+        if let Some(index) = self.index {
+            show("index", Field::U64(index));
+        }
+        match (&spec.kind, token.value) {
+            (Kind::Message(schema), _) => self.message(schema, content, show),
+            (Kind::Text, Value::Bytes(from, to)) => {
+                show(
+                    "value",
+                    Field::Text(self.bytes.get(from..to).unwrap_or(&[])),
+                );
+            }
+            (kind, Value::Varint(raw)) => show("value", self.scalar(kind, raw)),
+            (kind, Value::Packed(from, to)) => {
+                let run = self.numbers.get(from..to).unwrap_or(&[]);
+                let list: Vec<_> = run.iter().map(|&raw| self.scalar(kind, raw)).collect();
+                show("value", Field::List(&list));
+            }
+            (_, value) => show("value", self.raw(value)),
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        if self.padded {
+            out.extend_from_slice(self.bytes);
+        } else {
+            put_record(out, self);
+        }
+    }
+
+    fn time(&self) -> Option<(i64, i64)> {
+        let token = self.tokens.first()?;
+        match token.value {
+            Value::Varint(raw) if self.kind == "time_nanos" => {
+                Some((raw.cast_signed(), raw.cast_signed()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Iterates over tokens of one message, each with the tokens inside it.
+struct Siblings<'t>(&'t [Token]);
+
+impl<'t> Iterator for Siblings<'t> {
+    type Item = (&'t Token, &'t [Token]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (token, tail) = self.0.split_first()?;
+        let count = match token.value {
+            Value::Message(count) => count,
+            _ => 0,
+        };
+        let (inner, after) = tail.split_at_checked(count).unwrap_or((tail, &[]));
+        self.0 = after;
+        Some((token, inner))
+    }
+}

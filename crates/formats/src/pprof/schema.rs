@@ -1,0 +1,141 @@
+//! The messages of `profile.proto`: names, numbers and types, as one table that the reader, the writer
+//! and the dump share (SPEC.md §1).
+
+use super::proto::Wire;
+
+/// The type of a field.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// `uint64`.
+    Unsigned,
+    /// `int64`.
+    Signed,
+    /// `bool`.
+    Flag,
+    /// `string`.
+    Text,
+    /// An id of the named table: `uint64`, or `int64` for strings.
+    Id(&'static str),
+    /// A message.
+    Message(&'static [Field]),
+}
+
+/// A field of a message.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) number: u32,
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) repeated: bool,
+}
+
+impl Field {
+    const fn one(number: u32, name: &'static str, kind: Kind) -> Self {
+        Self {
+            number,
+            name,
+            kind,
+            repeated: false,
+        }
+    }
+
+    const fn many(number: u32, name: &'static str, kind: Kind) -> Self {
+        Self {
+            number,
+            name,
+            kind,
+            repeated: true,
+        }
+    }
+
+    /// Tells whether a value of this wire type can be one of this field, packed lists included.
+    pub(super) const fn takes(&self, wire: Wire) -> bool {
+        match (&self.kind, wire) {
+            (Kind::Text | Kind::Message(_), Wire::Len) => true,
+            (Kind::Text | Kind::Message(_), _) => false,
+            (_, Wire::Varint) => true,
+            (_, Wire::Len) => self.repeated,
+            _ => false,
+        }
+    }
+}
+
+/// Finds a field by its number.
+pub(super) fn find(message: &'static [Field], number: u32) -> Option<&'static Field> {
+    // Every message of the schema numbers its fields from 1 without gaps.
+    let field = message.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
+    debug_assert_eq!(field.number, number);
+    Some(field)
+}
+
+const STRING: Kind = Kind::Id("string");
+
+static VALUE_TYPE: [Field; 2] = [Field::one(1, "type", STRING), Field::one(2, "unit", STRING)];
+
+static LABEL: [Field; 4] = [
+    Field::one(1, "key", STRING),
+    Field::one(2, "str", STRING),
+    Field::one(3, "num", Kind::Signed),
+    Field::one(4, "num_unit", STRING),
+];
+
+static SAMPLE: [Field; 3] = [
+    Field::many(1, "location_id", Kind::Id("location")),
+    Field::many(2, "value", Kind::Signed),
+    Field::many(3, "label", Kind::Message(&LABEL)),
+];
+
+static MAPPING: [Field; 10] = [
+    Field::one(1, "id", Kind::Unsigned),
+    Field::one(2, "memory_start", Kind::Unsigned),
+    Field::one(3, "memory_limit", Kind::Unsigned),
+    Field::one(4, "file_offset", Kind::Unsigned),
+    Field::one(5, "filename", STRING),
+    Field::one(6, "build_id", STRING),
+    Field::one(7, "has_functions", Kind::Flag),
+    Field::one(8, "has_filenames", Kind::Flag),
+    Field::one(9, "has_line_numbers", Kind::Flag),
+    Field::one(10, "has_inline_frames", Kind::Flag),
+];
+
+static LINE: [Field; 3] = [
+    Field::one(1, "function_id", Kind::Id("function")),
+    Field::one(2, "line", Kind::Signed),
+    Field::one(3, "column", Kind::Signed),
+];
+
+static LOCATION: [Field; 5] = [
+    Field::one(1, "id", Kind::Unsigned),
+    Field::one(2, "mapping_id", Kind::Id("mapping")),
+    Field::one(3, "address", Kind::Unsigned),
+    Field::many(4, "line", Kind::Message(&LINE)),
+    Field::one(5, "is_folded", Kind::Flag),
+];
+
+static FUNCTION: [Field; 5] = [
+    Field::one(1, "id", Kind::Unsigned),
+    Field::one(2, "name", STRING),
+    Field::one(3, "system_name", STRING),
+    Field::one(4, "filename", STRING),
+    Field::one(5, "start_line", Kind::Signed),
+];
+
+/// The message `Profile`; the names are those of the records, which are the field names but for the
+/// string table, whose entries are records of their own.
+pub(super) static PROFILE: [Field; 15] = [
+    Field::many(1, "sample_type", Kind::Message(&VALUE_TYPE)),
+    Field::many(2, "sample", Kind::Message(&SAMPLE)),
+    Field::many(3, "mapping", Kind::Message(&MAPPING)),
+    Field::many(4, "location", Kind::Message(&LOCATION)),
+    Field::many(5, "function", Kind::Message(&FUNCTION)),
+    Field::many(6, "string", Kind::Text),
+    Field::one(7, "drop_frames", STRING),
+    Field::one(8, "keep_frames", STRING),
+    Field::one(9, "time_nanos", Kind::Signed),
+    Field::one(10, "duration_nanos", Kind::Signed),
+    Field::one(11, "period_type", Kind::Message(&VALUE_TYPE)),
+    Field::one(12, "period", Kind::Signed),
+    Field::many(13, "comment", STRING),
+    Field::one(14, "default_sample_type", STRING),
+    Field::one(15, "doc_url", STRING),
+];

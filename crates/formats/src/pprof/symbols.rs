@@ -1,0 +1,311 @@
+//! The dictionary of a profile that is being written: strings, functions, locations, mappings.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Frame, FrameId, FrameKind, FunctionId, MappingId, Recording, StackId, StringId, Unit,
+};
+
+use super::unit;
+use super::write::{put_bytes, put_number};
+
+/// Writes rows when they are first used and remembers their ids.
+#[derive(Default)]
+pub(super) struct Symbols {
+    /// The tables of the model as far as they are defined; no rows but those of tables.
+    pub(super) tables: Recording,
+    /// What is written and not yet handed to the output.
+    pub(super) bytes: Vec<u8>,
+    strings: HashMap<Box<[u8]>, u64, RandomState>,
+    /// Location of each group of frames, by the frames, the innermost first.
+    locations: HashMap<Box<[FrameId]>, u64, RandomState>,
+    call_locations: HashMap<u64, u64, RandomState>,
+    n_locations: u64,
+    /// For each stack: its innermost location, and the stack that called it.
+    places: Vec<Option<(u64, Option<StackId>)>>,
+    functions: Vec<bool>,
+    mapped: Vec<Known>,
+}
+
+/// What is known of the symbols of a mapping.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    functions: bool,
+    files: bool,
+    lines: bool,
+    inlines: bool,
+}
+
+/// Frames that share a location at most.
+const GROUP: usize = 1 << 20;
+
+/// Frames of a stack at most: parents that go round in a circle end here.
+pub(super) const DEEPEST: usize = 64 << 20;
+
+impl Symbols {
+    pub(super) fn new() -> Self {
+        let mut symbols = Self::default();
+        // Index 0 stands for "nothing" everywhere, so it must be the empty string.
+        put_bytes(&mut symbols.bytes, 6, b"");
+        symbols
+    }
+
+    /// Returns the index of a string; an empty one is nothing.
+    pub(super) fn string(&mut self, text: &[u8]) -> u64 {
+        if text.is_empty() {
+            return 0;
+        }
+        self.entry(text)
+    }
+
+    pub(super) fn entry(&mut self, text: &[u8]) -> u64 {
+        if let Some(&index) = self.strings.get(text) {
+            return index;
+        }
+        let index = self.strings.len() as u64 + 1;
+        self.strings.insert(text.into(), index);
+        put_bytes(&mut self.bytes, 6, text);
+        index
+    }
+
+    pub(super) fn named(&mut self, id: Option<StringId>) -> u64 {
+        let text = id.map_or_else(Vec::new, |id| self.text(id));
+        self.string(&text)
+    }
+
+    pub(super) fn value_type(&mut self, name: &[u8], unit: Unit) -> Vec<u8> {
+        let name = self.string(name);
+        let unit = match unit::spell(unit) {
+            Ok(spelling) => self.string(spelling.as_bytes()),
+            Err(text) => self.named(Some(text)),
+        };
+        let mut body = Vec::new();
+        put_number(&mut body, 1, name);
+        put_number(&mut body, 2, unit);
+        body
+    }
+
+    /// Returns the innermost location of a stack and the stack that called it.
+    ///
+    /// Inlined frames share a location with the frame that holds them, as long as they agree on where
+    /// that is.
+    pub(super) fn place(&mut self, stack: StackId) -> (u64, Option<StackId>) {
+        if let Some(&Some(known)) = self.places.get(stack.index()) {
+            return known;
+        }
+        let mut group = Vec::new();
+        let mut caller = Some(stack);
+        let mut address = None;
+        while let Some(row) = caller.and_then(|id| self.tables.stack(id)) {
+            let frame = self.tables.frame(row.frame);
+            let at = frame.map(|frame| (frame.address, frame.mapping));
+            if !group.is_empty() && at != address {
+                break;
+            }
+            address = at;
+            group.push(row.frame);
+            // A stack is younger than its caller; one that is not would go round for ever.
+            caller = row
+                .parent
+                .filter(|&parent| parent != stack && group.len() < GROUP);
+            if !frame.is_some_and(|frame| frame.inlined) {
+                break;
+            }
+        }
+        if group.is_empty() {
+            // A stack that nobody defined.
+            caller = None;
+        }
+        let location = self.location(group.into_boxed_slice());
+        let place = (location, caller);
+        if self.places.len() <= stack.index() {
+            self.places.resize(stack.index() + 1, None);
+        }
+        if let Some(slot) = self.places.get_mut(stack.index()) {
+            *slot = Some(place);
+        }
+        place
+    }
+
+    fn location(&mut self, frames: Box<[FrameId]>) -> u64 {
+        if let Some(&id) = self.locations.get(&frames) {
+            return id;
+        }
+        let id = self.next_location();
+        let mut body = Vec::new();
+        put_number(&mut body, 1, id);
+        let mut lines = Vec::new();
+        let n_frames = frames.len();
+        for (inner, &frame) in frames.iter().enumerate() {
+            let Some(frame) = self.tables.frame(frame).cloned() else {
+                continue;
+            };
+            if inner == 0 {
+                let mapping = frame.mapping.map_or(0, |mapping| mapping.raw() + 1);
+                put_number(&mut body, 2, u64::from(mapping));
+                // Runtimes without addresses put a position in the byte code in their place.
+                let native = !matches!(
+                    frame.kind,
+                    FrameKind::Interpreted
+                        | FrameKind::Jit
+                        | FrameKind::JitTier1
+                        | FrameKind::Inlined
+                );
+                put_number(&mut body, 3, frame.address.filter(|_| native).unwrap_or(0));
+            }
+            if frame.function.is_none() && frame.line == 0 && n_frames == 1 {
+                continue;
+            }
+            let function = self.function(frame.function);
+            let mut line = Vec::new();
+            put_number(&mut line, 1, function);
+            put_number(&mut line, 2, u64::from(frame.line));
+            put_number(&mut line, 3, u64::from(frame.column));
+            put_bytes(&mut lines, 4, &line);
+            self.note_symbols(&frame, n_frames > 1);
+        }
+        body.extend_from_slice(&lines);
+        put_bytes(&mut self.bytes, 4, &body);
+        self.locations.insert(frames, id);
+        id
+    }
+
+    fn note_symbols(&mut self, frame: &Frame, inlines: bool) {
+        let Some(mapping) = frame.mapping else { return };
+        if self.mapped.len() <= mapping.index() {
+            self.mapped.resize(mapping.index() + 1, Known::default());
+        }
+        let function = frame.function.and_then(|id| self.tables.function(id));
+        if let Some(known) = self.mapped.get_mut(mapping.index()) {
+            known.functions |= function.is_some();
+            known.files |= function.is_some_and(|function| function.file.is_some());
+            known.lines |= frame.line != 0;
+            known.inlines |= inlines;
+        }
+    }
+
+    /// Returns the id of a function, written when it is first used; readers refuse a line without one,
+    /// so that none is a function without a name.
+    fn function(&mut self, id: Option<FunctionId>) -> u64 {
+        let number = id.map_or(0, |id| id.index() + 1);
+        if self.functions.len() <= number {
+            self.functions.resize(number + 1, false);
+        }
+        let written = self
+            .functions
+            .get_mut(number)
+            .map(|seen| std::mem::replace(seen, true));
+        let number = number as u64 + 1;
+        if written == Some(false) {
+            let row = id.and_then(|id| self.tables.function(id)).cloned();
+            let mut body = Vec::new();
+            put_number(&mut body, 1, number);
+            match (row, id) {
+                (Some(row), _) => {
+                    let name = self.named(Some(row.name));
+                    let system_name = match row.system_name {
+                        Some(system_name) => self.named(Some(system_name)),
+                        None => name,
+                    };
+                    let file = self.named(row.file);
+                    put_number(&mut body, 2, name);
+                    put_number(&mut body, 3, system_name);
+                    put_number(&mut body, 4, file);
+                    put_number(&mut body, 5, u64::from(row.line));
+                }
+                (None, Some(id)) => {
+                    let name = self.string(format!("#{}", id.raw()).as_bytes());
+                    put_number(&mut body, 2, name);
+                    put_number(&mut body, 3, name);
+                }
+                (None, None) => {}
+            }
+            put_bytes(&mut self.bytes, 5, &body);
+        }
+        number
+    }
+
+    /// Returns the location of a function of which nothing else is known.
+    pub(super) fn call(&mut self, function: Option<FunctionId>) -> u64 {
+        let function = self.function(function);
+        if let Some(&id) = self.call_locations.get(&function) {
+            return id;
+        }
+        let id = self.next_location();
+        self.call_locations.insert(function, id);
+        let mut line = Vec::new();
+        put_number(&mut line, 1, function);
+        let mut body = Vec::new();
+        put_number(&mut body, 1, id);
+        put_bytes(&mut body, 4, &line);
+        put_bytes(&mut self.bytes, 4, &body);
+        id
+    }
+
+    fn next_location(&mut self) -> u64 {
+        self.n_locations += 1;
+        self.n_locations
+    }
+
+    /// Writes the mappings; what is known of their symbols is known at the end.
+    pub(super) fn mappings(&mut self) {
+        for index in (0..u32::MAX).take(self.tables.mappings.len()) {
+            let id = MappingId::new(index);
+            let Some(mapping) = self.tables.mapping(id).cloned() else {
+                continue;
+            };
+            let known = self.mapped.get(id.index()).copied().unwrap_or_default();
+            let mut body = Vec::new();
+            put_number(&mut body, 1, u64::from(id.raw()) + 1);
+            put_number(&mut body, 2, mapping.start);
+            put_number(&mut body, 3, mapping.limit);
+            put_number(&mut body, 4, mapping.offset);
+            let file = self.named(mapping.file);
+            put_number(&mut body, 5, file);
+            let build_id = self.named(mapping.build_id);
+            put_number(&mut body, 6, build_id);
+            put_number(&mut body, 7, u64::from(known.functions));
+            put_number(&mut body, 8, u64::from(known.files));
+            put_number(&mut body, 9, u64::from(known.lines));
+            put_number(&mut body, 10, u64::from(known.inlines));
+            put_bytes(&mut self.bytes, 3, &body);
+        }
+    }
+
+    /// Tells whether these stacks can be written: every row they lead to is defined.
+    pub(super) fn defined(&self, stacks: &[Option<StackId>]) -> bool {
+        stacks.iter().flatten().all(|&stack| {
+            let mut next = Some(stack);
+            let mut steps = 0_usize;
+            while let Some(id) = next {
+                if matches!(self.places.get(id.index()), Some(Some(_))) {
+                    return true;
+                }
+                steps += 1;
+                let Some(row) = self.tables.stack(id).filter(|_| steps <= DEEPEST) else {
+                    return false;
+                };
+                let Some(frame) = self.tables.frame(row.frame) else {
+                    return false;
+                };
+                let function = frame.function.map(|id| self.tables.function(id));
+                if function
+                    .is_some_and(|row| row.is_none_or(|row| self.tables.string(row.name).is_none()))
+                {
+                    return false;
+                }
+                next = row.parent;
+            }
+            true
+        })
+    }
+
+    /// Returns the bytes of a string of the model, `#id` when it was never defined.
+    pub(super) fn text(&self, id: StringId) -> Vec<u8> {
+        match self.tables.string(id) {
+            Some(text) => text.as_bytes().to_vec(),
+            None => format!("#{}", id.raw()).into_bytes(),
+        }
+    }
+}

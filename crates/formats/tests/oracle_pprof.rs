@@ -1,0 +1,199 @@
+//! Profiles that we write, as `go tool pprof` reads them.
+//!
+//! The tool is `TRACELOOM_PPROF` (a built `cmd/pprof`), or is built from the Go that `TRACELOOM_GO` or
+//! the path leads to. Without either the test says so and passes.
+#![allow(
+    missing_docs,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test that runs a tool on files"
+)]
+
+mod corpus;
+mod raised;
+mod top;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use raised::raise;
+use top::{lowered, top};
+use traceloom_formats::by_name;
+use traceloom_model::{
+    Function, FunctionId, Recording, Sink, SpanBatch, SpanRow, Tables, Track, Unit,
+};
+
+/// Builds or finds the tool.
+fn tool() -> Option<PathBuf> {
+    if let Some(tool) = std::env::var_os("TRACELOOM_PPROF") {
+        return Some(tool.into());
+    }
+    let go = std::env::var_os("TRACELOOM_GO").unwrap_or_else(|| "go".into());
+    let root = Command::new(&go).args(["env", "GOROOT"]).output().ok()?;
+    let root = PathBuf::from(String::from_utf8(root.stdout).ok()?.trim());
+    let tool = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-pprof");
+    let build = Command::new(&go)
+        .args(["build", "-mod=vendor", "-o"])
+        .arg(&tool)
+        .arg(".")
+        .current_dir(root.join("src/cmd/pprof"))
+        .env("GOTOOLCHAIN", "local")
+        .env("CGO_ENABLED", "0")
+        .env(
+            "GOCACHE",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache"),
+        )
+        .status()
+        .ok()?;
+    build.success().then_some(tool)
+}
+
+/// What the tool says about one column: the total, and name, self and total of each row.
+fn report(tool: &Path, file: &Path, column: &str, unit: &str) -> (i64, Vec<(String, i64, i64)>) {
+    let output = Command::new(tool)
+        .args([
+            "-top",
+            "-symbolize=none",
+            "-nodecount=1000000",
+            "-nodefraction=0",
+            "-edgefraction=0",
+        ])
+        .arg(format!("-sample_index={column}"))
+        .arg(format!("-unit={unit}"))
+        .arg(file)
+        .output()
+        .expect("the tool runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", file.display());
+    let mut rows = Vec::new();
+    let mut total = None;
+    let number = |text: &str| -> i64 {
+        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        digits
+            .parse()
+            .unwrap_or_else(|_| panic!("{text} is no number"))
+    };
+    for line in text.lines() {
+        if let Some((_, rest)) = line.split_once("% of ")
+            && line.starts_with("Showing nodes")
+        {
+            total = rest.split_whitespace().next().map(number);
+        }
+        let mut words = line.split_whitespace();
+        let fields: Vec<&str> = words.by_ref().take(5).collect();
+        if let [flat, flat_part, sum, cum, cum_part] = fields[..]
+            && flat != "flat"
+            && [flat_part, sum, cum_part]
+                .iter()
+                .all(|part| part.ends_with('%'))
+        {
+            let name = words.collect::<Vec<_>>().join(" ");
+            let name = name.strip_suffix(" (inline)").unwrap_or(&name);
+            let name = name.strip_suffix(" (partial-inline)").unwrap_or(name);
+            rows.push((name.to_owned(), number(flat), number(cum)));
+        }
+    }
+    rows.sort();
+    (total.unwrap_or(0), rows)
+}
+
+fn agree(tool: &Path, what: &str, recording: &Recording) {
+    let format = by_name("pprof").unwrap();
+    let bytes = raise(format, recording);
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{what}.pprof"));
+    std::fs::write(&file, &bytes).unwrap();
+    let written = lowered(format, &bytes);
+    let profile = written.profiles[0].as_ref().unwrap();
+    for (column, &id) in profile.value_types.iter().enumerate() {
+        let value_type = written.value_type(id).unwrap();
+        let unit = match value_type.unit {
+            Unit::Nanoseconds => "ns",
+            Unit::Bytes => "B",
+            _ => "",
+        };
+        let name = written.text(value_type.name);
+        let (total, rows) = report(tool, &file, &name, unit);
+        let ours = top(&written, column);
+        // The tool takes the absolute values of the samples for its total.
+        assert_eq!(total, ours.total, "{what}: {name}");
+        let mut ours: Vec<(String, i64, i64)> = ours
+            .rows
+            .into_iter()
+            .map(|row| {
+                (
+                    row.name.split_whitespace().collect::<Vec<_>>().join(" "),
+                    row.flat,
+                    row.cum,
+                )
+            })
+            .collect();
+        ours.sort();
+        assert_eq!(rows.len(), ours.len(), "{what}: {name}");
+        for (theirs, ours) in rows.iter().zip(&ours) {
+            assert_eq!(theirs, ours, "{what}: {name}");
+        }
+    }
+}
+
+#[test]
+fn our_profiles_are_read_as_they_are_meant() {
+    let Some(tool) = tool() else {
+        println!("no Go found, skipped");
+        return;
+    };
+    let mut bytes = Vec::new();
+    let pprof = by_name("pprof").unwrap();
+    pprof.sample.unwrap()(3, 60_000, &mut |piece| bytes.extend_from_slice(piece));
+    agree(&tool, "sample", &lowered(pprof, &bytes));
+    agree(&tool, "calls", &exact_calls());
+    for name in [
+        "dk_ddtrace_python.pprof",
+        "dk_go_cpu.pprof",
+        "dk_go_delta-block.pprof",
+        "dk_go_delta-heap.pprof",
+        "dk_go_goroutines.pprof",
+        "gpprof_large.cpu",
+        "parca_fgprof.pb.gz",
+        "parca_labels.pb.gz",
+        "rs_pprof-rs_profile.pb",
+    ] {
+        let Some(mut bytes) = corpus::file(&format!("datakit/{name}")) else {
+            return;
+        };
+        if bytes.starts_with(&[0x1f, 0x8b]) {
+            let mut plain = Vec::new();
+            let mut gzip = flate2::read::GzDecoder::new(bytes.as_slice());
+            gzip.read_to_end(&mut plain).unwrap();
+            bytes = plain;
+        }
+        agree(&tool, name, &lowered(pprof, &bytes));
+    }
+}
+
+/// A trace of exact calls: buy calls price twice and itself once.
+fn exact_calls() -> Recording {
+    let mut tables = Tables::new();
+    let track = tables.track(Track::default());
+    let functions = ["shop.buy", "shop.price"].map(|name| {
+        let name = tables.string(name);
+        tables.function(Function::named(name))
+    });
+    let [buy, price]: [FunctionId; 2] = functions;
+    let ids: Vec<_> = (0..4).map(|_| tables.reserve_span()).collect();
+    let mut spans = SpanBatch::default();
+    for (id, parent, function, start, end) in [
+        (ids[2], Some(ids[1]), price, 200, 300),
+        (ids[1], Some(ids[0]), buy, 150, 400),
+        (ids[3], Some(ids[0]), price, 500, 700),
+        (ids[0], None, buy, 100, 1_100),
+    ] {
+        let row = SpanRow::call(id, track, function, start, end);
+        spans.push(&SpanRow { parent, ..row });
+    }
+    let mut recording = Recording::default();
+    let _ = recording.define(tables.take_definitions());
+    let _ = recording.spans(spans);
+    recording
+}
