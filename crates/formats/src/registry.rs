@@ -1,6 +1,6 @@
 //! The list of formats.
 
-use crate::{Format, cdt, chrome, folded, heph, jfr, pprof, tptp, zorka};
+use crate::{Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, heph, jfr, lineproto, pprof, speedscope, stackprof, tptp, zorka};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[
@@ -28,10 +28,20 @@ pub const FORMATS: &[&Format] = &[
     &zorka::REQUESTS,
     &tptp::BINARY,
     &tptp::XML,
+    &datakit::FORMAT,
+    &datakit::EVENT,
+    &datakit::REQUEST,
+    &datakit::INGEST,
+    &lineproto::FORMAT,
+    &flamejson::FORMAT,
+    &gometrics::FORMAT,
     &pprof::PPROF,
     &jfr::FORMAT,
     &folded::FOLDED,
     &chrome::CHROME,
+    &speedscope::FORMAT,
+    &cpuprofile::FORMAT,
+    &stackprof::FORMAT,
 ];
 
 /// Finds a format by its name.
