@@ -73,7 +73,11 @@ fn main() {
     let mut events = 0;
     let decoded = best(|| {
         let mut count = Count::default();
-        read_slice(format.reader(&Limits::default()).as_mut(), &bytes, &mut count);
+        read_slice(
+            format.reader(&Limits::default()).as_mut(),
+            &bytes,
+            &mut count,
+        );
         events = count.0;
     });
     let mut theirs = 0;
@@ -81,14 +85,21 @@ fn main() {
     let samples = best(|| lower(&bytes, &mut Samples));
     let all = best(|| lower(&bytes, &mut Everything));
     let size = bytes.len() as f64;
-    println!("{} bytes, {events} records, {theirs} events for jfrs", bytes.len());
+    println!(
+        "{} bytes, {events} records, {theirs} events for jfrs",
+        bytes.len()
+    );
     for (what, seconds) in [
         ("every record decoded and checked", decoded),
         ("jfrs, every event", jfrs),
         ("lowered to samples and other events", samples),
         ("lowered, sampled events twice", all),
     ] {
-        println!("{what:40} {:8.2} ms {:8.0} MB/s", seconds * 1e3, size / seconds / 1e6);
+        println!(
+            "{what:40} {:8.2} ms {:8.0} MB/s",
+            seconds * 1e3,
+            size / seconds / 1e6
+        );
     }
     println!("{:.1} times faster than jfrs", jfrs / decoded);
 }
@@ -112,7 +123,10 @@ fn count_with_jfrs(bytes: &[u8]) -> u64 {
 }
 
 fn input() -> Vec<u8> {
-    if let Some(path) = std::env::args().skip(1).find(|argument| !argument.starts_with('-')) {
+    if let Some(path) = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'))
+    {
         return std::fs::read(path).unwrap();
     }
     let corpus = std::env::var("TRACELOOM_CORPUS")
@@ -120,7 +134,9 @@ fn input() -> Vec<u8> {
     let mut bytes = Vec::new();
     match std::fs::read(format!("{corpus}/datakit/jfrp_async-profiler.jfr.gz")) {
         Ok(packed) => {
-            flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
+            flate2::read::GzDecoder::new(&packed[..])
+                .read_to_end(&mut bytes)
+                .unwrap();
         }
         Err(_) => {
             let sample = by_name("jfr").unwrap().sample.unwrap();
@@ -142,6 +158,9 @@ fn best(mut work: impl FnMut()) -> f64 {
 /// Processor time of this thread, from the kernel.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = stat.split(' ').next().and_then(|word| word.parse::<f64>().ok());
+    let nanoseconds = stat
+        .split(' ')
+        .next()
+        .and_then(|word| word.parse::<f64>().ok());
     nanoseconds.unwrap_or(0.0) / 1e9
 }

@@ -56,7 +56,11 @@ impl RecordSink for Facts {
 fn facts(bytes: &[u8]) -> Facts {
     let mut facts = Facts::default();
     let format = by_name("jfr").unwrap();
-    read_slice(format.reader(&Limits::default()).as_mut(), bytes, &mut facts);
+    read_slice(
+        format.reader(&Limits::default()).as_mut(),
+        bytes,
+        &mut facts,
+    );
     facts
 }
 
@@ -66,7 +70,9 @@ fn recording(name: &str) -> Option<Vec<u8>> {
         return Some(bytes);
     }
     let mut plain = Vec::new();
-    flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut plain).unwrap();
+    flate2::read::GzDecoder::new(&bytes[..])
+        .read_to_end(&mut plain)
+        .unwrap();
     Some(plain)
 }
 
@@ -117,8 +123,15 @@ fn version_0_9_is_named() {
     let [note] = &facts.notes[..] else {
         panic!("{:?}", facts.notes)
     };
-    assert_eq!((note.kind, note.level), ("unsupported_version", Level::Damage));
-    assert!(note.text.contains("unsupported version 0.9"), "{}", note.text);
+    assert_eq!(
+        (note.kind, note.level),
+        ("unsupported_version", Level::Damage)
+    );
+    assert!(
+        note.text.contains("unsupported version 0.9"),
+        "{}",
+        note.text
+    );
 }
 
 fn lowered(bytes: &[u8]) -> Recording {
@@ -138,7 +151,9 @@ fn total(recording: &Recording, column: &str) -> i64 {
         for (at, &id) in profile.value_types.iter().enumerate() {
             let value_type = recording.value_type(id).unwrap();
             if recording.text(value_type.name) == column {
-                sum += (0..batch.len()).map(|row| batch.values(row)[at]).sum::<i64>();
+                sum += (0..batch.len())
+                    .map(|row| batch.values(row)[at])
+                    .sum::<i64>();
             }
         }
     }
@@ -152,46 +167,68 @@ fn totals_are_those_of_other_tools() {
         let recording = lowered(&bytes);
         for &(column, value, slack) in expected {
             let ours = total(&recording, column);
-            assert!((ours - value).abs() <= slack, "{name}: {column} is {ours}, not {value}");
+            assert!(
+                (ours - value).abs() <= slack,
+                "{name}: {column} is {ours}, not {value}"
+            );
         }
         let events = recording.events.len() as u64;
         let theirs = expected_events(name);
         assert_eq!(Some(events), theirs, "{name}: every event is a typed event");
-        assert_eq!(recording.notes.worst().filter(|&worst| worst > Level::Info), None, "{name}");
+        assert_eq!(
+            recording.notes.worst().filter(|&worst| worst > Level::Info),
+            None,
+            "{name}"
+        );
     };
-    check("jfrp_async-profiler.jfr.gz", &[
-        ("cpu_samples", 110, 0),
-        ("cpu", 1_100_000_000, 0),
-        ("wall_samples", 199_551, 0),
-        ("wall", 199_551 * 200_000_000, 0),
-        ("alloc_objects", 17, 0),
-        ("alloc", 21_388_112, 0),
-    ]);
-    check("jfrp_dd-trace-java.jfr.gz", &[
-        ("cpu_samples", 113, 0),
-        ("alloc_objects", 3_817 + 1, 1),
-        ("alloc", 1_267_833_688, 100_000),
-        ("lock_count", 122, 0),
-        // Each wait is rounded down to a nanosecond, the converter's total once.
-        ("lock", 53_239_880_994, 122),
-    ]);
-    check("jfrp_object-allocation-sample.jfr.gz", &[
-        ("lock_count", 799, 0),
-        ("lock", 362_425_381_709, 799),
-    ]);
-    check("jfrp_nativemem.jfr.gz", &[("nativemem_objects", 57, 0), ("nativemem", 34_861, 0)]);
-    check("jfrp_dump2.jfr.gz", &[("live_objects", 4, 0), ("alloc", 2_097_148, 0)]);
+    check(
+        "jfrp_async-profiler.jfr.gz",
+        &[
+            ("cpu_samples", 110, 0),
+            ("cpu", 1_100_000_000, 0),
+            ("wall_samples", 199_551, 0),
+            ("wall", 199_551 * 200_000_000, 0),
+            ("alloc_objects", 17, 0),
+            ("alloc", 21_388_112, 0),
+        ],
+    );
+    check(
+        "jfrp_dd-trace-java.jfr.gz",
+        &[
+            ("cpu_samples", 113, 0),
+            ("alloc_objects", 3_817 + 1, 1),
+            ("alloc", 1_267_833_688, 100_000),
+            ("lock_count", 122, 0),
+            // Each wait is rounded down to a nanosecond, the converter's total once.
+            ("lock", 53_239_880_994, 122),
+        ],
+    );
+    check(
+        "jfrp_object-allocation-sample.jfr.gz",
+        &[("lock_count", 799, 0), ("lock", 362_425_381_709, 799)],
+    );
+    check(
+        "jfrp_nativemem.jfr.gz",
+        &[("nativemem_objects", 57, 0), ("nativemem", 34_861, 0)],
+    );
+    check(
+        "jfrp_dump2.jfr.gz",
+        &[("live_objects", 4, 0), ("alloc", 2_097_148, 0)],
+    );
     check("jfrp_example.jfr.gz", &[("alloc_objects", 290, 0)]);
-    check("dk_ddtrace_main.jfr", &[
-        ("cpu", 26_640_000_000, 0),
-        ("alloc", 230_031_992, 900),
-        ("alloc_objects", 5_387_136, 900),
-        ("live", 37_852_168, 150),
-        ("live_objects", 765_973, 150),
-        ("exception_samples", 1_157, 0),
-        ("lock", 11_085_858, 0),
-        ("lock_count", 1, 0),
-    ]);
+    check(
+        "dk_ddtrace_main.jfr",
+        &[
+            ("cpu", 26_640_000_000, 0),
+            ("alloc", 230_031_992, 900),
+            ("alloc_objects", 5_387_136, 900),
+            ("live", 37_852_168, 150),
+            ("live_objects", 765_973, 150),
+            ("exception_samples", 1_157, 0),
+            ("lock", 11_085_858, 0),
+            ("lock_count", 1, 0),
+        ],
+    );
 }
 
 /// Returns how many events a recording has, besides metadata and checkpoints.

@@ -130,10 +130,13 @@ impl ChunkClock {
         {
             let seconds = ticks / self.per_second;
             let rest = (ticks % self.per_second) * SECOND / self.per_second;
-            let ns = seconds.checked_mul(SECOND).and_then(|ns| ns.checked_add(rest));
+            let ns = seconds
+                .checked_mul(SECOND)
+                .and_then(|ns| ns.checked_add(rest));
             return ns.and_then(|ns| i64::try_from(ns).ok()).unwrap_or(i64::MAX);
         }
-        self.rate.map_or(ticks, |rate| rate.to_ns(i128::from(ticks)))
+        self.rate
+            .map_or(ticks, |rate| rate.to_ns(i128::from(ticks)))
     }
 
     /// Returns the time at which the clock showed `ticks`, in nanoseconds since the Unix epoch.

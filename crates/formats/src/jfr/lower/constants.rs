@@ -12,11 +12,11 @@ use traceloom_model::{
     Stack, StackId, StringId, Tables, Track, TrackId, Value,
 };
 
+use super::super::header::ChunkClock;
 use super::super::pool::Pools;
 use super::super::scan::{Scan, Str};
 use super::super::schema::{Field, Kind, Meaning, Schema};
 use super::super::value::{Cell, Rules, unsigned};
-use super::super::header::ChunkClock;
 
 /// Structures and references inside one another in a generic value, at most.
 const NESTED: u32 = 8;
@@ -133,7 +133,12 @@ impl<'c> Constants<'c> {
 
     /// Returns what a constant is called: the text of symbols and of types with one string, the name of
     /// classes, methods, threads, packages, modules, loaders and groups.
-    pub(super) fn text(&mut self, type_index: usize, key: u64, tables: &mut Tables) -> Option<StringId> {
+    pub(super) fn text(
+        &mut self,
+        type_index: usize,
+        key: u64,
+        tables: &mut Tables,
+    ) -> Option<StringId> {
         if let Some(&known) = self.texts.get(&(type_index, key)) {
             return known;
         }
@@ -186,7 +191,12 @@ impl<'c> Constants<'c> {
     }
 
     /// Returns the text of a value that is a string or a symbol.
-    fn cell_text(&mut self, field: &Field, cell: Cell<'c>, tables: &mut Tables) -> Option<StringId> {
+    fn cell_text(
+        &mut self,
+        field: &Field,
+        cell: Cell<'c>,
+        tables: &mut Tables,
+    ) -> Option<StringId> {
         match (cell, field.kind) {
             (Cell::Str(string), _) => self.string(string, tables),
             // Names of names: symbols. What leads on further is no name.
@@ -287,7 +297,9 @@ impl<'c> Constants<'c> {
                 function.library = owner;
             } else if let Some(owner) = owner {
                 let owner = String::from_utf8_lossy(tables.string_bytes(owner)).into_owned();
-                function.package = owner.rsplit_once('.').map(|(package, _)| tables.string(package));
+                function.package = owner
+                    .rsplit_once('.')
+                    .map(|(package, _)| tables.string(package));
                 function.signature = self.field_text(&constant, "descriptor", tables);
             }
             if let Some((_, Cell::Int(bits))) = constant.get("modifiers") {
@@ -300,7 +312,12 @@ impl<'c> Constants<'c> {
     }
 
     /// Returns a stack, innermost frame last pushed.
-    pub(super) fn stack(&mut self, type_index: usize, key: u64, tables: &mut Tables) -> Option<StackId> {
+    pub(super) fn stack(
+        &mut self,
+        type_index: usize,
+        key: u64,
+        tables: &mut Tables,
+    ) -> Option<StackId> {
         if let Some(&known) = self.stacks.get(&key) {
             return known;
         }
@@ -378,7 +395,9 @@ impl<'c> Constants<'c> {
         // In the JDK's recordings Native is a Java method without byte code: it has a class, not a library.
         let outside = match frame.kind {
             FrameKind::Cpp | FrameKind::Kernel => true,
-            FrameKind::Native => method.is_some_and(|(index, key)| self.is_symbol(index, key, tables)),
+            FrameKind::Native => {
+                method.is_some_and(|(index, key)| self.is_symbol(index, key, tables))
+            }
             _ => false,
         };
         frame.inlined = frame.kind == FrameKind::Inlined;
@@ -406,7 +425,12 @@ impl<'c> Constants<'c> {
     }
 
     /// Returns the track of a thread.
-    pub(super) fn thread(&mut self, type_index: usize, key: u64, into: &mut Into<'_>) -> Option<TrackId> {
+    pub(super) fn thread(
+        &mut self,
+        type_index: usize,
+        key: u64,
+        into: &mut Into<'_>,
+    ) -> Option<TrackId> {
         if let Some(&known) = self.threads.get(&key) {
             return known;
         }
@@ -531,7 +555,11 @@ impl<'c> Constants<'c> {
             return Value::Text(text);
         }
         if self.pools.find(index, key).is_none() {
-            return if key == 0 { Value::Null } else { Value::U64(key) };
+            return if key == 0 {
+                Value::Null
+            } else {
+                Value::U64(key)
+            };
         }
         if depth >= NESTED || *left == 0 {
             return Value::U64(key);
@@ -565,9 +593,9 @@ impl<'c> Constants<'c> {
     fn integer(&self, field: &Field, value: i64) -> Value {
         match field.meaning {
             Meaning::TicksTime => Value::I64(self.clock.time(value)),
-            Meaning::TicksSpan | Meaning::Span(_) | Meaning::Time(_) => {
-                self.nanoseconds(field.meaning, value).map_or(Value::Null, Value::I64)
-            }
+            Meaning::TicksSpan | Meaning::Span(_) | Meaning::Time(_) => self
+                .nanoseconds(field.meaning, value)
+                .map_or(Value::Null, Value::I64),
             _ if field.is_unsigned() => Value::U64(unsigned(field.kind, value)),
             _ => Value::I64(value),
         }
@@ -618,7 +646,8 @@ impl Schema {
 impl Schema {
     /// Tells whether a type is nothing but one string, such as a symbol.
     fn is_text(&self, index: usize) -> bool {
-        let only_text = matches!(self.fields(index), [only] if only.kind == Kind::Str && !only.array);
+        let only_text =
+            matches!(self.fields(index), [only] if only.kind == Kind::Str && !only.array);
         only_text || self.string == Some(index)
     }
 }

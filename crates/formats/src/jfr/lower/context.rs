@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use traceloom_model::{Attribute, AttributeKey, Resource, StringId, Tables, Value};
 
-use super::constants::Constants;
 use super::super::schema::Field;
 use super::super::value::Cell;
+use super::constants::Constants;
 
 /// Nanoseconds between two samples where nobody says (shared specification, §3.11).
 pub(super) const INTERVAL: i64 = 10_000_000;
@@ -94,7 +94,9 @@ impl Context {
                 };
                 let schema = constants.rules.schema;
                 let id = number("id").map(i64::cast_unsigned);
-                let of = id.and_then(|id| schema.index(id)).and_then(|index| schema.get(index));
+                let of = id
+                    .and_then(|id| schema.index(id))
+                    .and_then(|index| schema.get(index));
                 self.settings.push(Setting {
                     of: of.map_or_else(String::new, |of| of.name.clone()),
                     name: String::from_utf8_lossy(tables.string_bytes(name)).into_owned(),

@@ -4,18 +4,19 @@ mod constants;
 mod context;
 mod plan;
 mod profiles;
+mod sampling;
 
 use std::ops::ControlFlow;
 
 use traceloom_model::{
     Attribute, BATCH_ROWS, Clock, CounterBatch, EventBatch, EventRow, Flow, Limit, Limits, Note,
-    ObjectId, Order, ResourceId, SampleRow, Series, Sink, StackId, Tables, TrackId, Value,
+    ObjectId, Order, ResourceId, Series, Sink, StackId, Tables, TrackId, Value,
 };
 
 use self::constants::{Constants, Into, Threads};
 use self::context::Context;
 use self::plan::{Counter, EventTypes, Plan, Role};
-use self::profiles::{Profiles, Rule, Subject, setting};
+use self::profiles::Profiles;
 use super::frame::{End, Frames, Pieces, unsupported, unsupported_version};
 use super::header::Header;
 use super::pool::{Checkpoint, Pools};
@@ -140,18 +141,27 @@ impl<'s> Lowering<'s> {
     fn finish(&mut self) -> Flow {
         let left = self.profiles.finish(self.duration, &mut self.tables);
         self.flush()?;
-        left.into_iter().try_for_each(|batch| self.sink.samples(batch))
+        left.into_iter()
+            .try_for_each(|batch| self.sink.samples(batch))
     }
 
     /// Collects the constants of every checkpoint of the chunk, wherever it stands.
-    fn pools(&self, chunk: &[u8], header: &Header, outline: &Outline, types: Types<'_>) -> Gathered {
+    fn pools(
+        &self,
+        chunk: &[u8],
+        header: &Header,
+        outline: &Outline,
+        types: Types<'_>,
+    ) -> Gathered {
         let mut walk = Walk::new(chunk, header, types.known, types.schema, &self.limits);
         let mut gathered = Gathered::default();
         let most = self.limits.of(Limit::Table);
         let rules = walk.rules();
         let mut add = |walk: &Walk<'_, '_>, head: &Head, checkpoint: &Checkpoint| {
             let body = walk.body(head);
-            gathered.full |= !gathered.pools.add(&rules, body, head.body, checkpoint, most);
+            gathered.full |= !gathered
+                .pools
+                .add(&rules, body, head.body, checkpoint, most);
         };
         if outline.reached == chunk.len() {
             for &at in &outline.checkpoints {
@@ -180,30 +190,26 @@ impl<'s> Lowering<'s> {
         walk: &Walk<'c, 'c>,
         chunk: &'c [u8],
         outline: &Outline,
-        plans: &mut Plans,
         constants: &mut Constants<'c>,
     ) {
         self.context.next_chunk();
         let schema = constants.rules.schema;
-        let mut at = super::header::HEADER;
         let mut cells = Vec::new();
-        while at < outline.reached
-            && let Some(head) = head(chunk, at, walk.compressed())
-        {
-            at = head.end;
+        for &at in &outline.early {
+            let Some(head) = head(chunk, at, walk.compressed()) else {
+                continue;
+            };
             let Some(index) = schema.index(head.type_id) else {
                 continue;
             };
             let Some(found) = schema.get(index) else {
                 continue;
             };
-            if !plans.get(schema, index, &mut self.tables, &mut self.event_types).read_early {
-                continue;
-            }
             let mut scan = walk.body(&head);
             if constants.rules.cells(&mut scan, index, &mut cells).is_ok() {
                 let tables = &mut self.tables;
-                self.context.take(&found.name, &found.fields, &cells, constants, tables);
+                self.context
+                    .take(&found.name, &found.fields, &cells, constants, tables);
             }
         }
         self.context.settle(&mut self.tables);
@@ -235,7 +241,9 @@ impl<'s> Lowering<'s> {
         for ((role, field), &cell) in plan.roles.iter().zip(fields).zip(cells) {
             match (*role, cell) {
                 (Role::Start, Cell::Int(ticks)) => {
-                    row.time = constants.nanoseconds(start_meaning(field), ticks).unwrap_or(0);
+                    row.time = constants
+                        .nanoseconds(start_meaning(field), ticks)
+                        .unwrap_or(0);
                 }
                 (Role::Duration(meaning), Cell::Int(length)) => {
                     row.length = constants.nanoseconds(meaning, length).map(|ns| ns.max(0));
@@ -288,7 +296,10 @@ impl<'s> Lowering<'s> {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "counters of the model are floats")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counters of the model are floats"
+    )]
     fn count(&mut self, plan: &Plan, counter: Counter, row: &Row, value: &Value) {
         let number = match *value {
             Value::I64(number) => number as f64,
@@ -310,165 +321,23 @@ impl<'s> Lowering<'s> {
         self.counters.push(series, row.time, number);
     }
 
-    /// Makes a sample of an event.
-    fn sample<'c>(
-        &mut self,
-        rule: Rule,
-        native: bool,
-        fields: &[Field],
-        cells: &[Cell<'c>],
-        constants: &mut Constants<'c>,
-        row: &mut Row,
-    ) -> Flow {
-        let of = |name: &str| fields.iter().position(|field| field.name == name);
-        let cell = |name: &str| cells.get(of(name)?).copied();
-        let integer = |name: &str| match cell(name) {
-            Some(Cell::Int(value)) => Some(value),
-            _ => None,
-        };
-        let (subject, values) = match rule {
-            Rule::Execution => {
-                let (subject, interval) = self.execution(native, fields, cells, constants);
-                (subject, [1, interval])
-            }
-            Rule::Weighted(subject) => {
-                let weight = integer("weight").unwrap_or(1);
-                let interval = match subject {
-                    Subject::Wall => self.context.wall,
-                    _ => self.context.cpu,
-                };
-                (subject, [weight, weight.saturating_mul(interval)])
-            }
-            Rule::WallRun => {
-                let samples = integer("samples").unwrap_or(1);
-                let amount = samples.saturating_mul(self.context.wall);
-                (Subject::Wall, [samples, amount])
-            }
-            Rule::CpuTime => {
-                let period = integer("samplingPeriod").zip(of("samplingPeriod")).and_then(|(value, at)| {
-                    constants.nanoseconds(fields.get(at)?.meaning, value)
-                });
-                (Subject::Cpu, [1, period.unwrap_or(self.context.cpu)])
-            }
-            Rule::Amount(subject, "duration") => (subject, [1, row.length.unwrap_or(0)]),
-            Rule::Amount(Subject::Exceptions, _) => (Subject::Exceptions, [1, 1]),
-            Rule::Amount(subject, name) => (subject, [1, integer(name).unwrap_or(0).max(0)]),
-            Rule::Scaled(subject) => {
-                let weight = match cell("weight") {
-                    Some(Cell::Float(weight)) => f64::from(weight),
-                    Some(Cell::Double(weight)) => weight,
-                    Some(Cell::Int(weight)) => f64::from(i32::try_from(weight).unwrap_or(i32::MAX)),
-                    _ => 1.0,
-                };
-                (subject, scaled(integer("size").unwrap_or(0), weight))
-            }
-        };
-        self.link(row);
-        let sample = SampleRow {
-            stack: row.stack,
-            values: &values,
-            time: Some(row.time),
-            track: row.track,
-            span: None,
-            labels: &row.labels,
-        };
-        if let Some(full) = self.profiles.push(subject, &sample, &mut self.tables) {
-            self.define()?;
-            self.sink.samples(full)?;
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// Tells CPU from wall clock samples (shared specification, §10).
-    fn execution<'c>(
-        &mut self,
-        native: bool,
-        fields: &[Field],
-        cells: &[Cell<'c>],
-        constants: &mut Constants<'c>,
-    ) -> (Subject, i64) {
-        let state = fields.iter().zip(cells).find(|(field, _)| field.name == "state");
-        let state = state.map(|(field, &cell)| constants.value(field, cell, &mut self.tables));
-        let state = match state {
-            Some(Value::Text(text)) => self.tables.string_bytes(text),
-            _ => &[],
-        };
-        let on_cpu = match state {
-            b"STATE_DEFAULT" => true,
-            b"STATE_SLEEPING" => false,
-            _ => !self.context.has_wall,
-        };
-        match (on_cpu, self.context.counted) {
-            (true, Some(name)) => (Subject::Counted(name), self.context.cpu),
-            (true, None) if native => (Subject::Cpu, self.context.native),
-            (true, None) => (Subject::Cpu, self.context.cpu),
-            (false, _) => (Subject::Wall, self.context.wall),
-        }
-    }
-
-    /// Adds the endpoint of a sample's span to its labels.
-    fn link(&mut self, row: &mut Row) {
-        if self.context.endpoints.is_empty() {
-            return;
-        }
-        let root = self.tables.attribute_named("local root span id");
-        let root = row.labels.iter().find(|label| label.key == root).map(|label| &label.value);
-        let root = match root {
-            Some(&Value::U64(root)) => root,
-            Some(&Value::I64(root)) => root.cast_unsigned(),
-            _ => return,
-        };
-        if let Some(&endpoint) = self.context.endpoints.get(&root) {
-            let key = self.tables.attribute_named("trace endpoint");
-            row.labels.push(Attribute::new(key, Value::Text(endpoint)));
-        }
-    }
-
-    /// Gives profiles the settings of the events they are made of.
-    fn settings(&mut self) {
-        let settings = std::mem::take(&mut self.context.settings);
-        let subjects = self.profiles.subjects();
-        for found in &settings {
-            let of = found.of.as_str();
-            let name = match Rule::of(of) {
-                Some(_) => format!("{of}#{}", found.name),
-                None => found.name.clone(),
-            };
-            // Settings of the profiler itself hang on the recording or on no known type.
-            let common = of.is_empty() || of.ends_with("ActiveRecording");
-            for &subject in &subjects {
-                let meant = match Rule::of(of) {
-                    Some(Rule::Execution) => {
-                        matches!(subject, Subject::Cpu | Subject::Wall | Subject::Counted(_))
-                    }
-                    Some(Rule::Weighted(of) | Rule::Scaled(of) | Rule::Amount(of, _)) => of == subject,
-                    Some(Rule::CpuTime) => subject == Subject::Cpu,
-                    Some(Rule::WallRun) => subject == Subject::Wall,
-                    None => common,
-                };
-                if meant {
-                    let value = Value::Text(found.value);
-                    self.profiles.set(subject, &setting(&name, value, &mut self.tables));
-                }
-            }
-        }
-        self.profiles.period(Subject::Cpu, self.context.cpu);
-        self.profiles.period(Subject::Wall, self.context.wall);
-    }
-
     fn chunk_events<'c>(
         &mut self,
         bytes: &'c [u8],
         offset: u64,
         header: &'c Header,
         end: End,
-        outline: &Outline,
         types: Types<'c>,
     ) -> Flow {
         let limits = self.limits;
         let schema = types.schema;
+        let early = |id| {
+            let found = schema.index(id).and_then(|index| schema.get(index));
+            found.is_some_and(|found| Context::reads(&found.name))
+        };
+        let outline = Outline::of(bytes, header.compressed(), &early);
         let mut walk = Walk::new(bytes, header, types.known, schema, &limits);
-        let gathered = self.pools(bytes, header, outline, types);
+        let gathered = self.pools(bytes, header, &outline, types);
         if gathered.full {
             let text = "the constant pools have more entries than the limit `table` allows";
             self.sink.note(damage("limit_table", offset, text))?;
@@ -478,7 +347,7 @@ impl<'s> Lowering<'s> {
         let clock = header.clock();
         let mut constants = Constants::new(rules, clock, bytes, compressed, gathered.pools);
         let mut plans = Plans::default();
-        self.look_ahead(&walk, bytes, outline, &mut plans, &mut constants);
+        self.look_ahead(&walk, bytes, &outline, &mut constants);
         let place = Place {
             chunk: bytes,
             offset,
@@ -509,8 +378,7 @@ impl<'s> Lowering<'s> {
             let rule = plan.rule;
             let event_type = plan.event_type;
             if let Some(rule) = rule {
-                let native = schema.last_word(type_index) == "NativeMethodSample";
-                self.sample(rule, native, fields, &cells, &mut constants, &mut row)?;
+                self.sample(rule, plan, fields, &cells, &mut constants, &mut row)?;
             }
             if self.sampled_events || rule.is_none_or(|rule| !rule.is_whole()) {
                 self.events.push(&EventRow {
@@ -531,7 +399,8 @@ impl<'s> Lowering<'s> {
         if constants.dangling > 0 {
             let count = constants.dangling;
             let text = format!("{count} constants that are referred to are in no pool");
-            self.sink.note(info("dangling_reference", offset, text).counting(count))?;
+            self.sink
+                .note(info("dangling_reference", offset, text).counting(count))?;
         }
         self.settings();
         self.flush()
@@ -544,19 +413,15 @@ impl Pieces for Lowering<'_> {
         self.duration = self.duration.saturating_add(header.duration_ns.max(0));
         let mut known = self.schema.take();
         let limits = self.limits;
-        let outline = settle_schema(&mut known, bytes, offset, header, &limits, &mut |note| {
+        settle_schema(&mut known, bytes, offset, header, &limits, &mut |note| {
             self.sink.note(note)
-        });
-        let outline = match outline {
-            ControlFlow::Continue(outline) => outline,
-            ControlFlow::Break(()) => return ControlFlow::Break(()),
-        };
+        })?;
         let nothing = Schema::default();
         let types = Types {
             known: known.as_ref(),
             schema: known.as_ref().unwrap_or(&nothing),
         };
-        let flow = self.chunk_events(bytes, offset, header, end, &outline, types);
+        let flow = self.chunk_events(bytes, offset, header, end, types);
         self.schema = known;
         flow
     }
@@ -602,7 +467,10 @@ impl Plans {
         if self.by_type.len() <= index {
             self.by_type.resize_with(index + 1, || None);
         }
-        #[expect(clippy::indexing_slicing, reason = "the table was made long enough above")]
+        #[expect(
+            clippy::indexing_slicing,
+            reason = "the table was made long enough above"
+        )]
         self.by_type[index].get_or_insert_with(|| Plan::new(schema, index, tables, event_types))
     }
 }
@@ -617,15 +485,4 @@ fn start_meaning(field: &Field) -> super::schema::Meaning {
 /// Tells whether a label is worth keeping: null, 0 and empty texts stand for none.
 fn says_something(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::U64(0) | Value::I64(0))
-}
-
-/// Returns how many things a weighted sample stands for and their bytes, to the nearest whole.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "weights are floats; float to integer saturates"
-)]
-fn scaled(size: i64, weight: f64) -> [i64; 2] {
-    let weight = if weight.is_finite() { weight.max(0.0) } else { 1.0 };
-    [weight.round() as i64, (size as f64 * weight).round() as i64]
 }

@@ -1,7 +1,5 @@
 //! Which events are samples, of what, and how much each one stands for (SPEC.md §10).
 
-use std::collections::HashMap;
-
 use traceloom_model::{
     Attribute, AttributeKey, Profile, ProfileId, SampleBatch, SampleRow, StringId, Tables,
     Timestamp, Unit, Value, ValueType,
@@ -37,7 +35,10 @@ impl Subject {
             Self::NativeMemory => ("nativemem_objects", "nativemem", Unit::Bytes),
             Self::Exceptions => ("exception_samples", "exceptions", Unit::Count),
         };
-        [(tables.string(count), Unit::Count), (tables.string(amount), unit)]
+        [
+            (tables.string(count), Unit::Count),
+            (tables.string(amount), unit),
+        ]
     }
 }
 
@@ -115,7 +116,6 @@ struct Slot {
 #[derive(Default)]
 pub(super) struct Profiles {
     slots: Vec<(Subject, Slot)>,
-    seen: HashMap<Subject, usize>,
     /// When the first chunk began.
     pub(super) time: Option<Timestamp>,
 }
@@ -128,10 +128,8 @@ impl Profiles {
         row: &SampleRow<'_>,
         tables: &mut Tables,
     ) -> Option<SampleBatch> {
-        let at = match self.seen.get(&subject) {
-            Some(&at) => at,
-            None => self.add(subject, tables),
-        };
+        let known = self.slots.iter().position(|(known, _)| *known == subject);
+        let at = known.unwrap_or_else(|| self.add(subject, tables));
         let (_, slot) = self.slots.get_mut(at)?;
         slot.batch.push(row);
         (slot.batch.len() >= traceloom_model::BATCH_ROWS)
@@ -151,13 +149,17 @@ impl Profiles {
         let id = tables.profile(row.clone());
         let batch = SampleBatch::new(id, 2);
         self.slots.push((subject, Slot { id, row, batch }));
-        self.seen.insert(subject, self.slots.len() - 1);
         self.slots.len() - 1
+    }
+
+    fn slot(&mut self, subject: Subject) -> Option<&mut Slot> {
+        let found = self.slots.iter_mut().find(|(known, _)| *known == subject);
+        found.map(|(_, slot)| slot)
     }
 
     /// Tells the profile what one of its samples stands for.
     pub(super) fn period(&mut self, subject: Subject, period: i64) {
-        let Some((_, slot)) = self.seen.get(&subject).and_then(|&at| self.slots.get_mut(at)) else {
+        let Some(slot) = self.slot(subject) else {
             return;
         };
         if slot.row.period.is_none()
@@ -169,7 +171,7 @@ impl Profiles {
 
     /// Gives the profile a setting of its producer, once.
     pub(super) fn set(&mut self, subject: Subject, setting: &Attribute) {
-        if let Some((_, slot)) = self.seen.get(&subject).and_then(|&at| self.slots.get_mut(at))
+        if let Some(slot) = self.slot(subject)
             && !slot.row.settings.contains(setting)
         {
             slot.row.settings.push(setting.clone());
