@@ -9,14 +9,14 @@ mod sampling;
 use std::ops::ControlFlow;
 
 use traceloom_model::{
-    Attribute, BATCH_ROWS, Clock, CounterBatch, EventBatch, EventRow, Flow, Limit, Limits, Note,
-    ObjectId, Order, ResourceId, Series, Sink, StackId, Tables, TrackId, Value,
+    Attribute, Clock, CounterBatch, EventBatch, EventRow, Flow, Limit, Limits, Note, ObjectId,
+    Order, ResourceId, Series, Sink, StackId, Tables, TrackId, Value,
 };
 
 use self::constants::{Constants, Into, Threads};
 use self::context::Context;
 use self::plan::{Counter, EventTypes, Plan, Role};
-use self::profiles::Profiles;
+use self::profiles::{Profiles, ROWS};
 use super::frame::{End, Frames, Pieces, unsupported, unsupported_version};
 use super::header::Header;
 use super::pool::{Checkpoint, Pools};
@@ -392,7 +392,7 @@ impl<'s> Lowering<'s> {
                     attributes: &row.attributes,
                 });
             }
-            if self.events.len() >= BATCH_ROWS || self.counters.time.len() >= BATCH_ROWS - 64 {
+            if self.events.len() >= ROWS || self.counters.time.len() >= ROWS {
                 self.flush()?;
             }
         }
