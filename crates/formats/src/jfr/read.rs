@@ -10,7 +10,7 @@ use super::record::{
     CheckpointRecord, ChunkRecord, EventRecord, MetadataRecord, Place, UnknownRecord,
 };
 use super::schema::Schema;
-use super::walk::{Outline, Stretch, Walk, find_schema};
+use super::walk::{Stretch, Walk, find_schema};
 use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info, warn};
 
 /// Reads recordings: chunk by chunk, each as a whole, because its types stand at its end.
@@ -72,6 +72,21 @@ impl Pieces for ToRecords<'_> {
             limits: self.limits,
         };
         while let Some(stretch) = walk.next() {
+            if let Stretch::Event {
+                head,
+                type_index,
+                used,
+            } = stretch
+                && used == head.end
+            {
+                self.out.record(&EventRecord {
+                    place: &place,
+                    head,
+                    type_index,
+                    used,
+                })?;
+                continue;
+            }
             if let Some(note) = note_of(&stretch, &place, end) {
                 self.out.note(note)?;
             }
@@ -84,7 +99,7 @@ impl Pieces for ToRecords<'_> {
                     type_index,
                     used,
                 } => self.out.record(&EventRecord {
-                    place,
+                    place: &place,
                     head,
                     type_index,
                     used,
@@ -120,8 +135,7 @@ pub(super) fn settle_schema(
     header: &Header,
     limits: &Limits,
     note: &mut dyn FnMut(Note) -> Flow,
-) -> ControlFlow<(), Outline> {
-    let outline = Outline::of(bytes, header.compressed());
+) -> Flow {
     if header.ticks_per_second == 0 {
         note(warn(
             "clock_rate",
@@ -129,7 +143,7 @@ pub(super) fn settle_schema(
             "the clock has no rate; ticks are taken as nanoseconds",
         ))?;
     }
-    match find_schema(bytes, header, &outline, limits) {
+    match find_schema(bytes, header, limits) {
         Some(found) => *schema = Some(found),
         None if bytes.len() == HEADER => {}
         None if schema.is_some() => note(warn(
@@ -143,7 +157,7 @@ pub(super) fn settle_schema(
             "the chunk's metadata is lost; its events cannot be decoded",
         ))?,
     }
-    ControlFlow::Continue(outline)
+    ControlFlow::Continue(())
 }
 
 /// Returns the note a stretch deserves.

@@ -99,7 +99,7 @@ impl<'a> Place<'a> {
 
 /// An event of a type that the metadata describes.
 pub(super) struct EventRecord<'a> {
-    pub(super) place: Place<'a>,
+    pub(super) place: &'a Place<'a>,
     pub(super) head: Head,
     pub(super) type_index: usize,
     pub(super) used: usize,

@@ -196,6 +196,37 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Steps over `count` base-128 integers, several at a time.
+    #[inline]
+    pub(super) fn skip_varints(&mut self, count: u32) -> Result<(), Bad> {
+        let mut left = count;
+        while left > 0 {
+            let Some(&eight) = self.rest().first_chunk::<8>() else {
+                self.varint()?;
+                left -= 1;
+                continue;
+            };
+            // Every stop bit is the end of an integer that begins in this word; what begins after the
+            // last one is looked at from its own first byte, because a ninth byte has no stop bit.
+            let mut stops = !u64::from_le_bytes(eight) & 0x8080_8080_8080_8080;
+            let found = stops.count_ones();
+            if found == 0 {
+                self.take(9)?;
+                left -= 1;
+            } else if found <= left {
+                self.at += 8 - (stops.leading_zeros() as usize >> 3);
+                left -= found;
+            } else {
+                for _ in 1..left {
+                    stops &= stops - 1;
+                }
+                self.at += (stops.trailing_zeros() as usize >> 3) + 1;
+                left = 0;
+            }
+        }
+        Ok(())
+    }
+
     #[cold]
     fn varint_at_end(&mut self, rest: &[u8]) -> Result<(u64, usize), Bad> {
         let mut value = 0;
@@ -284,6 +315,7 @@ pub(super) fn put_integer(out: &mut Vec<u8>, compressed: bool, value: u64, width
 }
 
 /// Returns the fewest bytes a compressed integer takes.
+#[cfg(test)]
 pub(super) fn compressed_width(value: u64) -> usize {
     let bits = 64 - value.leading_zeros() as usize;
     bits.div_ceil(7).clamp(1, 9)
@@ -331,6 +363,46 @@ mod tests {
         put_integer(&mut bytes, false, 0x1234, 2);
         assert_eq!(bytes, [0x12, 0x34]);
         assert_eq!(Scan::new(&bytes, false).integer(2), Ok((0x1234, 2)));
+    }
+
+    #[test]
+    fn many_integers_are_stepped_over_as_each_one_is() {
+        let values = [
+            1,
+            300,
+            u64::MAX,
+            0,
+            1 << 56,
+            127,
+            1 << 55,
+            5,
+            u64::MAX,
+            1 << 20,
+            2,
+            3,
+            4,
+            5,
+        ];
+        let mut bytes = Vec::new();
+        for (at, &value) in values.iter().enumerate() {
+            put_integer(
+                &mut bytes,
+                true,
+                value,
+                (compressed_width(value) + at % 2).min(9),
+            );
+        }
+        for count in 0..=values.len() {
+            let mut each = Scan::new(&bytes, true);
+            for _ in 0..count {
+                each.integer(8).unwrap();
+            }
+            let mut many = Scan::new(&bytes, true);
+            many.skip_varints(u32::try_from(count).unwrap()).unwrap();
+            assert_eq!(many.at(), each.at(), "{count}");
+        }
+        let mut beyond = Scan::new(&bytes, true);
+        assert_eq!(beyond.skip_varints(15), Err(Bad::Short));
     }
 
     #[test]

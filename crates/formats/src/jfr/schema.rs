@@ -68,6 +68,39 @@ pub(super) struct Type {
     pub(super) fields: Vec<Field>,
     /// Instances have no bytes: structures of nothing.
     pub(super) empty: bool,
+    /// The fields again, as they are stepped over when integers are compressed.
+    pub(super) runs: Vec<Run>,
+}
+
+/// Fields in a row that are stepped over alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Run {
+    /// So many compressed integers.
+    Varints(u32),
+    /// So many bytes.
+    Bytes(usize),
+    /// The field at this index.
+    Other(usize),
+}
+
+fn runs(fields: &[Field]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (at, field) in fields.iter().enumerate() {
+        let run = match field.kind {
+            _ if field.array => Run::Other(at),
+            Kind::Short | Kind::Char | Kind::Int | Kind::Long | Kind::Ref(_) => Run::Varints(1),
+            Kind::Bool | Kind::Byte => Run::Bytes(1),
+            Kind::Float => Run::Bytes(4),
+            Kind::Double => Run::Bytes(8),
+            Kind::Str | Kind::Struct(_) | Kind::Unknown => Run::Other(at),
+        };
+        match (runs.last_mut(), run) {
+            (Some(Run::Varints(count)), Run::Varints(more)) => *count += more,
+            (Some(Run::Bytes(count)), Run::Bytes(more)) => *count += more,
+            _ => runs.push(run),
+        }
+    }
+    runs
 }
 
 /// The types of a chunk by id.
@@ -260,15 +293,17 @@ impl RawType {
     }
 
     fn build(&self, schema: &Schema, names: &HashMap<u64, &str>) -> Type {
+        let fields: Vec<Field> = self
+            .fields
+            .iter()
+            .map(|field| field.build(schema, names))
+            .collect();
         Type {
             id: self.id,
             name: self.name.clone(),
             label: label(&self.label, names),
-            fields: self
-                .fields
-                .iter()
-                .map(|field| field.build(schema, names))
-                .collect(),
+            runs: runs(&fields),
+            fields,
             empty: false,
         }
     }

@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 
 use super::scan::{Bad, Scan, Str, put_integer};
-use super::schema::{Field, Kind, Meaning, Schema};
+use super::schema::{Field, Kind, Meaning, Run, Schema};
 use crate::Field as Shown;
 
 /// Structures and arrays inside one another, at most.
@@ -104,7 +104,35 @@ pub(super) struct Rules<'s> {
 }
 
 impl Rules<'_> {
-    /// Steps over the fields of type `index`.
+    /// Steps over the fields of type `index`, keeping nothing.
+    #[inline]
+    pub(super) fn skip(&self, scan: &mut Scan<'_>, index: usize) -> Result<(), Bad> {
+        let Some(found) = self.schema.get(index) else {
+            return Err(Bad::Undefined);
+        };
+        if !scan.compressed {
+            return self.pass(scan, index, &mut Skip);
+        }
+        for &run in &found.runs {
+            match run {
+                Run::Varints(count) => scan.skip_varints(count)?,
+                Run::Bytes(count) => scan.take(count).map(drop)?,
+                Run::Other(at) => {
+                    let Some(field) = found.fields.get(at) else {
+                        return Err(Bad::Undefined);
+                    };
+                    if field.array {
+                        self.pass_array(scan, field.kind, &mut Skip, 0)?;
+                    } else {
+                        self.pass_one(scan, field.kind, &mut Skip, 0)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes the fields of type `index` on.
     #[inline]
     pub(super) fn pass<E: Emit>(
         &self,

@@ -64,13 +64,16 @@ pub(super) struct Outline {
     pub(super) metadata: Vec<usize>,
     /// Checkpoints.
     pub(super) checkpoints: Vec<usize>,
+    /// Events of the types asked for.
+    pub(super) early: Vec<usize>,
     /// Where sizes stop making sense; the chunk's end when all is well.
     pub(super) reached: usize,
 }
 
 impl Outline {
-    /// Walks over `chunk` by sizes alone.
-    pub(super) fn of(chunk: &[u8], compressed: bool) -> Self {
+    /// Walks over `chunk` by sizes alone; notes the places of metadata, checkpoints and of the types
+    /// that `early` says yes to.
+    pub(super) fn of(chunk: &[u8], compressed: bool, early: &dyn Fn(u64) -> bool) -> Self {
         let mut outline = Self {
             reached: HEADER,
             ..Self::default()
@@ -79,6 +82,7 @@ impl Outline {
             match head.type_id {
                 METADATA => outline.metadata.push(head.at),
                 CHECKPOINT => outline.checkpoints.push(head.at),
+                id if early(id) => outline.early.push(head.at),
                 _ => {}
             }
             outline.reached = head.end;
@@ -87,25 +91,28 @@ impl Outline {
     }
 }
 
-/// Finds the types of a chunk: in the last metadata event that can be read.
-pub(super) fn find_schema(
-    chunk: &[u8],
-    header: &Header,
-    outline: &Outline,
-    limits: &Limits,
-) -> Option<Schema> {
+/// Finds the types of a chunk: in the metadata event its header names, which is the last one; in the last
+/// one that can be read when the chunk was not finished or that event cannot.
+pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Option<Schema> {
     let compressed = header.compressed();
-    let mut places = outline.metadata.clone();
-    places.extend(usize::try_from(header.metadata_offset).ok());
-    places.sort_unstable();
-    places.dedup();
     let read = |at: usize| {
         let head = head(chunk, at, compressed).filter(|head| head.type_id == METADATA)?;
         let mut scan = Scan::new(chunk.get(..head.end)?, compressed);
         scan.seek(head.body);
         let metadata = Metadata::read(&mut scan, limits, &mut Skip);
-        (metadata.ok().filter(|_| scan.left() == 0), scan.at() - at).into()
+        Some((metadata.ok().filter(|_| scan.left() == 0), scan.at() - at))
     };
+    let named = usize::try_from(header.metadata_offset).ok();
+    if header.finished()
+        && let Some((Some(metadata), _)) = named.and_then(read)
+    {
+        return Some(Schema::build(&metadata));
+    }
+    let outline = Outline::of(chunk, compressed, &|_| false);
+    let mut places = outline.metadata;
+    places.extend(named);
+    places.sort_unstable();
+    places.dedup();
     for &at in places.iter().rev() {
         if let Some((Some(metadata), _)) = read(at) {
             return Some(Schema::build(&metadata));
@@ -129,7 +136,7 @@ pub(super) fn find_schema(
 #[derive(Debug)]
 pub(super) enum Stretch {
     Metadata(Head),
-    Checkpoint(Head, Checkpoint),
+    Checkpoint(Head, Box<Checkpoint>),
     /// An event of a known type; its fields end at `used`.
     Event {
         head: Head,
@@ -243,7 +250,7 @@ impl<'a, 's> Walk<'a, 's> {
             },
         };
         let decoded = match type_index {
-            Some(index) => self.rules.pass(&mut scan, index, &mut Skip),
+            Some(index) => self.rules.skip(&mut scan, index),
             None => self.decode_special(&head, &mut scan),
         };
         let used = head.body + scan.at();
@@ -263,7 +270,7 @@ impl<'a, 's> Walk<'a, 's> {
             (_, None) if head.type_id == CHECKPOINT && self.is_border(head.end) => {
                 let mut scan = self.body(&head);
                 match Checkpoint::read(&self.rules, &mut scan, &mut self.work) {
-                    Ok(checkpoint) => Stretch::Checkpoint(head, checkpoint),
+                    Ok(checkpoint) => Stretch::Checkpoint(head, Box::new(checkpoint)),
                     Err(bad) => Stretch::Bad(head, bad),
                 }
             }
@@ -294,7 +301,7 @@ impl<'a, 's> Walk<'a, 's> {
                 METADATA => Metadata::read(&mut scan, &self.limits, &mut Skip).is_ok(),
                 CHECKPOINT => self.is_checkpoint(&mut scan),
                 id => match self.schema.and_then(|schema| schema.index(id)) {
-                    Some(index) => self.rules.pass(&mut scan, index, &mut Skip).is_ok(),
+                    Some(index) => self.rules.skip(&mut scan, index).is_ok(),
                     None => false,
                 },
             };

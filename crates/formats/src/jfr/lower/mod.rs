@@ -4,18 +4,19 @@ mod constants;
 mod context;
 mod plan;
 mod profiles;
+mod sampling;
 
 use std::ops::ControlFlow;
 
 use traceloom_model::{
-    Attribute, BATCH_ROWS, Clock, CounterBatch, EventBatch, EventRow, Flow, Limit, Limits, Note,
-    ObjectId, Order, ResourceId, SampleRow, Series, Sink, StackId, Tables, TrackId, Value,
+    Attribute, Clock, CounterBatch, EventBatch, EventRow, Flow, Limit, Limits, Note, ObjectId,
+    Order, ResourceId, Series, Sink, StackId, Tables, TrackId, Value,
 };
 
 use self::constants::{Constants, Into, Threads};
 use self::context::Context;
 use self::plan::{Counter, EventTypes, Plan, Role};
-use self::profiles::{Profiles, Rule, Subject, setting};
+use self::profiles::{Profiles, ROWS};
 use super::frame::{End, Frames, Pieces, unsupported, unsupported_version};
 use super::header::Header;
 use super::pool::{Checkpoint, Pools};
@@ -189,17 +190,15 @@ impl<'s> Lowering<'s> {
         walk: &Walk<'c, 'c>,
         chunk: &'c [u8],
         outline: &Outline,
-        plans: &mut Plans,
         constants: &mut Constants<'c>,
     ) {
         self.context.next_chunk();
         let schema = constants.rules.schema;
-        let mut at = super::header::HEADER;
         let mut cells = Vec::new();
-        while at < outline.reached
-            && let Some(head) = head(chunk, at, walk.compressed())
-        {
-            at = head.end;
+        for &at in &outline.early {
+            let Some(head) = head(chunk, at, walk.compressed()) else {
+                continue;
+            };
             let Some(index) = schema.index(head.type_id) else {
                 continue;
             };
@@ -490,13 +489,17 @@ impl<'s> Lowering<'s> {
         offset: u64,
         header: &'c Header,
         end: End,
-        outline: &Outline,
         types: Types<'c>,
     ) -> Flow {
         let limits = self.limits;
         let schema = types.schema;
+        let early = |id| {
+            let found = schema.index(id).and_then(|index| schema.get(index));
+            found.is_some_and(|found| Context::reads(&found.name))
+        };
+        let outline = Outline::of(bytes, header.compressed(), &early);
         let mut walk = Walk::new(bytes, header, types.known, schema, &limits);
-        let gathered = self.pools(bytes, header, outline, types);
+        let gathered = self.pools(bytes, header, &outline, types);
         if gathered.full {
             let text = "the constant pools have more entries than the limit `table` allows";
             self.sink.note(damage("limit_table", offset, text))?;
@@ -506,7 +509,7 @@ impl<'s> Lowering<'s> {
         let clock = header.clock();
         let mut constants = Constants::new(rules, clock, bytes, compressed, gathered.pools);
         let mut plans = Plans::default();
-        self.look_ahead(&walk, bytes, outline, &mut plans, &mut constants);
+        self.look_ahead(&walk, bytes, &outline, &mut constants);
         let place = Place {
             chunk: bytes,
             offset,
@@ -537,8 +540,7 @@ impl<'s> Lowering<'s> {
             let rule = plan.rule;
             let event_type = plan.event_type;
             if let Some(rule) = rule {
-                let native = schema.last_word(type_index) == "NativeMethodSample";
-                self.sample(rule, native, fields, &cells, &mut constants, &mut row)?;
+                self.sample(rule, plan, fields, &cells, &mut constants, &mut row)?;
             }
             if self.sampled_events || rule.is_none_or(|rule| !rule.is_whole()) {
                 self.events.push(&EventRow {
@@ -552,7 +554,7 @@ impl<'s> Lowering<'s> {
                     attributes: &row.attributes,
                 });
             }
-            if self.events.len() >= BATCH_ROWS || self.counters.time.len() >= BATCH_ROWS - 64 {
+            if self.events.len() >= ROWS || self.counters.time.len() >= ROWS {
                 self.flush()?;
             }
         }
@@ -573,19 +575,15 @@ impl Pieces for Lowering<'_> {
         self.duration = self.duration.saturating_add(header.duration_ns.max(0));
         let mut known = self.schema.take();
         let limits = self.limits;
-        let outline = settle_schema(&mut known, bytes, offset, header, &limits, &mut |note| {
+        settle_schema(&mut known, bytes, offset, header, &limits, &mut |note| {
             self.sink.note(note)
-        });
-        let outline = match outline {
-            ControlFlow::Continue(outline) => outline,
-            ControlFlow::Break(()) => return ControlFlow::Break(()),
-        };
+        })?;
         let nothing = Schema::default();
         let types = Types {
             known: known.as_ref(),
             schema: known.as_ref().unwrap_or(&nothing),
         };
-        let flow = self.chunk_events(bytes, offset, header, end, &outline, types);
+        let flow = self.chunk_events(bytes, offset, header, end, types);
         self.schema = known;
         flow
     }

@@ -3,7 +3,6 @@
 use traceloom_model::{AttrKeyId, AttributeKey, EventTypeId, SeriesId, Tables, Unit};
 
 use super::super::schema::{Kind, Meaning, Schema};
-use super::context::Context;
 use super::profiles::Rule;
 
 /// What a field of an event is for.
@@ -39,7 +38,10 @@ pub(super) struct Plan {
     pub(super) rule: Option<Rule>,
     /// Names and units of counters that each thread has.
     pub(super) series: Vec<(traceloom_model::StringId, Unit)>,
-    pub(super) read_early: bool,
+    /// Samples of threads in native code.
+    pub(super) native: bool,
+    /// Index of the field with the thread's state.
+    pub(super) state: Option<usize>,
 }
 
 /// Event types by name and fields, over all chunks.
@@ -171,7 +173,11 @@ impl Plan {
             roles,
             rule,
             series,
-            read_early: Context::reads(name),
+            native: plain == "jdk.NativeMethodSample",
+            state: schema
+                .fields(index)
+                .iter()
+                .position(|field| field.name == "state"),
         }
     }
 }
