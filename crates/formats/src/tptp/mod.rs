@@ -21,6 +21,8 @@ mod raise;
 mod sample;
 mod seconds;
 mod table;
+#[cfg(test)]
+mod tests;
 mod visit;
 pub mod xml;
 

@@ -77,7 +77,7 @@ impl Lowering<'_> {
             }
             let value = match (*slot, field.kind) {
                 (Slot::Number(0), _) => continue,
-                (Slot::Text(raw), _) if raw.is_empty() => continue,
+                (Slot::Text([]), _) => continue,
                 (Slot::Number(number), Kind::Signed) => Value::I64(signed(number)),
                 (Slot::Number(ticks), Kind::Ticks)
                     if matches!(field.attribute, "time" | "basetime") =>

@@ -18,13 +18,16 @@ const FIELDS: [(&str, &str); 5] = [
     ("calls", "numCalls"),
 ];
 
+/// Thread, parent node and function of a node.
+type Place = (Option<TrackId>, Option<usize>, Option<FunctionId>);
+
 /// Call trees under construction, one for each thread that has samples.
 #[derive(Default)]
 pub(super) struct Trees {
     columns: HashMap<ProfileId, [Option<(usize, Merge)>; 5]>,
     roots: Vec<(Option<TrackId>, Vec<usize>)>,
     nodes: Vec<Node>,
-    children: HashMap<(Option<TrackId>, Option<usize>, Option<FunctionId>), usize>,
+    children: HashMap<Place, usize>,
 }
 
 #[derive(Default)]
