@@ -10,13 +10,19 @@
 pub mod binary;
 mod charset;
 mod convert;
+mod emit;
 pub mod filter;
+mod lower;
 mod markup;
 mod message;
 pub mod negotiate;
 pub mod option;
+mod raise;
+mod sample;
 mod seconds;
 mod table;
+#[cfg(test)]
+mod tests;
 mod visit;
 pub mod xml;
 
@@ -27,7 +33,25 @@ pub use table::{FieldDef, Kind, Layout, MESSAGES, Schema, by_element, by_id};
 pub use visit::{Item, Visit};
 
 use crate::{Confidence, Format, Probe, Reader};
-use traceloom_model::{Capabilities, Limits};
+use traceloom_model::{Capabilities, Feature, Limits};
+
+/// What both forms can hold; value columns and counters are TPTP's own alone.
+const HOLDS: Capabilities = Capabilities::of(&[
+    Feature::Spans,
+    Feature::PartialSpans,
+    Feature::SubMillisecond,
+    Feature::SubMicrosecond,
+    Feature::Tracks,
+    Feature::Resources,
+    Feature::FunctionDetails,
+    Feature::SourceLines,
+    Feature::Samples,
+    Feature::SampleTracks,
+    Feature::Events,
+    Feature::EventDurations,
+    Feature::EventAttributes,
+    Feature::HeapObjects,
+]);
 
 /// The binary form.
 pub const BINARY: Format = Format {
@@ -38,10 +62,10 @@ pub const BINARY: Format = Format {
     reader: Some(open_binary),
     members: None,
     set: None,
-    lower: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: None,
+    lower: Some(lower::lower),
+    raise: Some(raise::binary),
+    holds: HOLDS,
+    sample: Some(sample::binary),
 };
 
 /// The XML form.
@@ -53,10 +77,10 @@ pub const XML: Format = Format {
     reader: Some(open_xml),
     members: None,
     set: None,
-    lower: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: None,
+    lower: Some(lower::lower),
+    raise: Some(raise::xml),
+    holds: HOLDS,
+    sample: Some(sample::xml),
 };
 
 fn open_binary(limits: &Limits) -> Box<dyn Reader> {

@@ -16,6 +16,10 @@ use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info};
 /// Longest piece of text handed out at once.
 const PIECE: usize = 64 << 10;
 
+/// Unknown elements without an end that are searched for it: the first to the limit, the others one
+/// piece, those after them not at all, so that no input takes more than linear time.
+const UNCLOSED: u32 = 64;
+
 /// The root element of a document.
 const ROOT: &[u8] = b"TRACE";
 
@@ -30,6 +34,7 @@ pub struct Xml {
     done: bool,
     ends: Ends,
     subtree: Subtree,
+    unclosed: u32,
     tally: Tally,
 }
 
@@ -95,6 +100,7 @@ impl Xml {
             done: false,
             ends: Ends::default(),
             subtree: Subtree::default(),
+            unclosed: 0,
             tally: Tally::default(),
         }
     }
@@ -294,9 +300,10 @@ impl Xml {
     ) -> Next {
         let rest = window.text.get(at..).unwrap_or_default();
         let (mark, length) = match self.ends.scan(rest, window.offset(at)) {
+            Scan::Whole(_, length) if length > self.most => return Next::Broken,
             Scan::Whole(mark, length) => (mark, length),
             Scan::Broken => return Next::Broken,
-            Scan::Partial if window.eof => return Next::Cut,
+            Scan::Partial if rest.len() <= self.most && window.eof => return Next::Cut,
             Scan::Partial if rest.len() > self.most => return Next::Broken,
             Scan::Partial => return Next::Need(rest.len() + 1),
         };
@@ -378,7 +385,8 @@ impl Xml {
         self.elements = true;
         let inner = window.raw(at + inner.start, at + inner.end);
         let message = self.message(schema, window, at, tag, inner, scratch);
-        if !(raw.is_ascii() && memchr::memchr(b'&', raw).is_none()) && !message.is_valid() {
+        let doubtful = !raw.is_ascii() || memchr::memchr(b'&', raw).is_some();
+        if doubtful && !message.is_valid() {
             self.tally
                 .count(Level::Warn, "invalid_text", schema.id, offset);
         }
@@ -401,7 +409,14 @@ impl Xml {
         known: bool,
         out: &mut V,
     ) -> Result<(usize, usize), Next> {
-        let rest = window.text.get(at..).unwrap_or_default();
+        let most = match self.unclosed {
+            0 => self.most,
+            _ if known => self.most,
+            1..UNCLOSED => PIECE,
+            _ => 0,
+        };
+        let all = window.text.get(at..).unwrap_or_default();
+        let rest = all.get(..most).unwrap_or(all);
         let offset = window.offset(at);
         let mut state = if self.subtree.element == offset && self.subtree.depth > 0 {
             self.subtree
@@ -438,6 +453,9 @@ impl Xml {
                 Mark::End => name == ROOT,
                 _ => false,
             };
+            if foreign && !known {
+                return Err(self.unclosed(window, at, start, out));
+            }
             if foreign {
                 self.subtree = Subtree::default();
                 let text = "an element is not closed before the next one";
@@ -460,12 +478,16 @@ impl Xml {
                 return Ok((state.at, here));
             }
         }
-        if window.eof {
+        let too_long = all.len() > most;
+        if !known && (window.eof || too_long) {
+            return Err(self.unclosed(window, at, start, out));
+        }
+        if window.eof && !too_long {
             return Err(Next::Cut);
         }
-        if rest.len() > self.most {
+        if too_long {
             self.subtree = Subtree::default();
-            let text = format!("an element of more than {} bytes", self.most);
+            let text = format!("an element of more than {most} bytes");
             let flow = out.note(damage("limit_record", offset, text));
             return Err(if flow.is_break() {
                 Next::Stop
@@ -475,6 +497,29 @@ impl Xml {
         }
         self.subtree = state;
         Err(Next::Need(rest.len() + 1))
+    }
+
+    /// An element that no table has and that never ends: its start tag is damage, what follows is read.
+    fn unclosed<V: Visit>(
+        &mut self,
+        window: &Window<'_, '_>,
+        at: usize,
+        start: usize,
+        out: &mut V,
+    ) -> Next {
+        self.subtree = Subtree::default();
+        self.unclosed += 1;
+        let offset = window.offset(at);
+        let opaque = Opaque::damage(offset, window.raw(at, at + start));
+        if out.item(Item::Opaque(&opaque)).is_break() {
+            return Next::Stop;
+        }
+        let note = damage(
+            "unclosed_element",
+            offset,
+            "an unknown element is not closed",
+        );
+        took(out.note(note.counting(start as u64)), start)
     }
 
     fn message<'a, 's>(
