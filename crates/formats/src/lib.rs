@@ -38,6 +38,7 @@ mod calls;
 mod error;
 pub mod folded;
 mod format;
+pub mod gperf;
 mod lines;
 mod note;
 mod output;

@@ -1,9 +1,9 @@
 //! The list of formats.
 
-use crate::{Format, folded, pprof};
+use crate::{Format, folded, gperf, pprof};
 
 /// Every format, siblings together, in the order tables show them.
-pub const FORMATS: &[&Format] = &[&pprof::PPROF, &folded::FOLDED];
+pub const FORMATS: &[&Format] = &[&pprof::PPROF, &folded::FOLDED, &gperf::CPU, &gperf::HEAP];
 
 /// Finds a format by its name.
 #[must_use]
