@@ -47,6 +47,7 @@ mod gather;
 pub mod gometrics;
 pub mod heph;
 pub mod jfr;
+pub mod gperf;
 mod lines;
 pub mod json;
 pub mod lineproto;

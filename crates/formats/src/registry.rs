@@ -1,6 +1,6 @@
 //! The list of formats.
 
-use crate::{Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, heph, jfr, lineproto, pprof, speedscope, stackprof, tptp, zorka};
+use crate::{Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr, lineproto, pprof, speedscope, stackprof, tptp, zorka};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[
@@ -36,6 +36,8 @@ pub const FORMATS: &[&Format] = &[
     &flamejson::FORMAT,
     &gometrics::FORMAT,
     &pprof::PPROF,
+    &gperf::CPU,
+    &gperf::HEAP,
     &jfr::FORMAT,
     &folded::FOLDED,
     &chrome::CHROME,
