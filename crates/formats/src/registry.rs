@@ -1,6 +1,9 @@
 //! The list of formats.
 
-use crate::{Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr, lineproto, pprof, speedscope, stackprof, tptp, zorka};
+use crate::{
+    Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr,
+    lineproto, pprof, speedscope, stackprof, tptp, zorka,
+};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[

@@ -8,6 +8,7 @@
 //! Deliberately absent: a writer. What lowering makes of a recording is written as other formats;
 //! native records give the recording's own bytes back.
 
+mod build;
 mod frame;
 mod header;
 mod lower;
@@ -15,10 +16,16 @@ mod metadata;
 mod pool;
 mod read;
 mod record;
+mod sample;
 mod scan;
 mod schema;
+mod split;
+#[cfg(test)]
+mod tests;
 mod value;
 mod walk;
+
+pub use split::{Piece, split};
 
 use crate::{Confidence, Format, Probe};
 use traceloom_model::Capabilities;
@@ -35,7 +42,7 @@ pub const FORMAT: Format = Format {
     lower: Some(lower::lower),
     raise: None,
     holds: Capabilities::NONE,
-    sample: None,
+    sample: Some(sample::sample),
 };
 
 fn probe(probe: &Probe<'_>) -> Option<Confidence> {

@@ -315,7 +315,6 @@ pub(super) fn put_integer(out: &mut Vec<u8>, compressed: bool, value: u64, width
 }
 
 /// Returns the fewest bytes a compressed integer takes.
-#[cfg(test)]
 pub(super) fn compressed_width(value: u64) -> usize {
     let bits = 64 - value.leading_zeros() as usize;
     bits.div_ceil(7).clamp(1, 9)

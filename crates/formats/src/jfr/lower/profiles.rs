@@ -165,11 +165,6 @@ impl Profiles {
 
     /// Tells the profile what one of its samples stands for.
     pub(super) fn period(&mut self, subject: Subject, period: i64) {
-        let Some((_, slot)) = self
-            .seen
-            .get(&subject)
-            .and_then(|&at| self.slots.get_mut(at))
-        else {
         let Some(slot) = self.slot(subject) else {
             return;
         };
@@ -182,10 +177,6 @@ impl Profiles {
 
     /// Gives the profile a setting of its producer, once.
     pub(super) fn set(&mut self, subject: Subject, setting: &Attribute) {
-        if let Some((_, slot)) = self
-            .seen
-            .get(&subject)
-            .and_then(|&at| self.slots.get_mut(at))
         if let Some(slot) = self.slot(subject)
             && !slot.row.settings.contains(setting)
         {
