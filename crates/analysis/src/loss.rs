@@ -376,6 +376,10 @@ impl<S: Sink + ?Sized> Sink for Loss<'_, S> {
     fn events(&mut self, batch: EventBatch) -> Flow {
         for row in batch.iter() {
             let name = |loss: &Self| loss.name_in(&loss.events, row.event_type.index());
+            let pause = row.track.is_none() && row.end.is_some();
+            if pause && self.holds.holds(Feature::Pauses) && name(self) == "pause" {
+                continue;
+            }
             if !self.holds.holds(Feature::Events) {
                 self.lose(Feature::Events, name, 1);
                 continue;

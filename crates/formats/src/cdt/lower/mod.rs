@@ -21,6 +21,7 @@ use traceloom_model::{
     Wants,
 };
 
+pub(super) use calls::COUNTERS;
 pub use method::Method;
 
 use super::phrase::{Phrased, Rows};
