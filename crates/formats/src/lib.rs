@@ -42,6 +42,7 @@ pub mod gperf;
 mod lines;
 mod note;
 mod output;
+pub mod perfscript;
 pub mod pprof;
 mod probe;
 mod record;
