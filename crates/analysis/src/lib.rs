@@ -1,1 +1,71 @@
-//! tbd
+//! Views over the model: what ran, for how long, called by whom.
+//!
+//! A reader lowers its data into one of the sinks here ([`TreeBuilder`], [`CallTable`]…); what comes out
+//! is a plain value that a command prints or a renderer draws. [`CallTree`] is the middle of it: `top`,
+//! `tree` and the flame graph are passes over one tree, so their totals cannot differ.
+//!
+//! Deliberately absent: files, clocks, threads, terminals. Rows come out, strings for people are made by
+//! the program that prints them.
+//!
+//! ```
+//! use traceloom_analysis::{TreeBuilder, TreeOptions, top};
+//! use traceloom_model::{Function, Sink, StepBatch, Tables, Track};
+//!
+//! let mut tables = Tables::new();
+//! let buy = tables.string("com.acme.Shop.buy");
+//! let buy = tables.function(Function::named(buy));
+//! let main = tables.string("main");
+//! let mut steps = StepBatch::default();
+//! steps.track(tables.track(Track::thread(main)));
+//! steps.enter(100, buy);
+//! steps.exit(350);
+//!
+//! let mut builder = TreeBuilder::new(TreeOptions::default());
+//! let _ = builder.define(tables.take_definitions());
+//! let _ = builder.steps(steps);
+//! let tree = builder.finish().spans.unwrap();
+//! let rows = top(&tree);
+//! assert_eq!(tree.symbol(rows[0].symbol).name, "com.acme.Shop.buy");
+//! assert_eq!((rows[0].own, rows[0].total, rows[0].count), (250, 250, 1));
+//! ```
+
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)]
+#![cfg_attr(
+    test,
+    expect(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        reason = "a test fails by panicking"
+    )
+)]
+
+mod amount;
+pub mod calls;
+mod calltree;
+pub mod filter;
+pub mod flame;
+pub mod loss;
+pub mod names;
+mod pauses;
+mod reorder;
+pub mod shape;
+mod top;
+mod tree;
+
+pub use amount::{amount, grouped};
+pub use calltree::{
+    CallTree, FrameFilter, Measure, MeasureUnit, Node, Predicate, Symbol, SymbolId, TreeBuilder,
+    TreeOptions, TreeSource, Trees, symbol_of_function,
+};
+pub use pauses::Pauses;
+pub use reorder::{BeginEnd, Reorder};
+pub use top::{TopRow, top};
+pub use tree::{Visible, bottom_up, visible};

@@ -1,1 +1,87 @@
-fn main() {}
+//! `traceloom`: one binary for every format. A subcommand is a file; this one only chooses.
+
+mod args;
+mod call;
+mod calls;
+mod check;
+mod completions;
+mod convert;
+mod dump;
+mod fields;
+mod flame;
+mod formats;
+mod info;
+mod lowered;
+mod man;
+mod open;
+mod select;
+mod style;
+mod table;
+mod top;
+mod tree;
+mod trees;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+/// Every input was read and nothing is wrong with it, or something is and the reason was printed.
+pub(crate) enum Outcome {
+    Done,
+    Failed,
+}
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() {
+                ExitCode::from(2)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    match run(args) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Failed) => ExitCode::from(1),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("traceloom: {error:#}");
+            ExitCode::from(if error.is::<args::Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<Outcome> {
+    match args.command {
+        None => info::first_look(&args.paths, &args.common),
+        Some(Command::Info(options)) => info::run(&options),
+        Some(Command::Dump(options)) => dump::run(&options),
+        Some(Command::Check(options)) => check::run(&options),
+        Some(Command::Call(options)) => call::run(&options),
+        Some(Command::Calls(options)) => calls::run(&options),
+        Some(Command::Top(options)) => top::run(&options),
+        Some(Command::Tree(options)) => tree::run(&options),
+        Some(Command::Convert(options)) => convert::run(&options),
+        Some(Command::Flame(options)) => flame::run(&options),
+        Some(Command::Formats(options)) => formats::run(&options),
+        Some(Command::Completions(options)) => completions::run(&options),
+        Some(Command::Man(options)) => man::run(&options),
+    }
+}
+
+/// A reader of our output that went away is no failure: `traceloom dump x | head`.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<std::io::Error>();
+        let json = cause
+            .downcast_ref::<serde_json::Error>()
+            .and_then(|e| e.io_error_kind());
+        let kind = io.map(std::io::Error::kind).or(json);
+        kind == Some(std::io::ErrorKind::BrokenPipe)
+    })
+}

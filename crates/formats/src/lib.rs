@@ -35,30 +35,49 @@
 )]
 
 mod calls;
+pub mod cdt;
+pub mod chrome;
+pub mod cpuprofile;
+pub mod datakit;
 mod error;
+pub mod flamejson;
 pub mod folded;
 mod format;
+mod gather;
+pub mod gometrics;
 pub mod gperf;
+pub mod heph;
+pub mod jfr;
+pub mod json;
+pub mod lineproto;
 mod lines;
+mod native;
 mod note;
 mod output;
 pub mod perfscript;
 pub mod pprof;
 mod probe;
 mod record;
+mod refused;
 mod registry;
 mod source;
+pub mod speedscope;
+pub mod stackprof;
+pub mod tptp;
 pub mod wire;
+pub mod zorka;
 
 pub use error::{Error, ErrorKind};
 pub use format::{
     Format, Lower, LowerOptions, Member, Members, OpenReader, Raise, RaiseOptions, Sample, Set,
 };
+pub use native::{Change, NATIVE, NativeConvert, native_conversion};
 pub use note::{damage, info, warn};
 pub use output::{Output, Target};
 pub use probe::{Confidence, Probe};
 pub use record::{
     Chunk, Field, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,
 };
+pub use refused::refused;
 pub use registry::{FORMATS, by_name};
 pub use source::{Part, Pull, SlicePull, SliceSource, Source, drive};

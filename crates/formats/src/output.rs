@@ -4,8 +4,8 @@ use traceloom_model::Sink;
 
 use crate::Error;
 
-/// Takes the bytes of one or many files.
-pub trait Output {
+/// Takes the bytes of one or many files; on another thread than the reader's when stages overlap.
+pub trait Output: Send {
     /// Appends `bytes` to the file `name`, a relative path with `/`; empty for a target of one file.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Output for std::collections::BTreeMap<String, Vec<u8>> {
 }
 
 /// A writer of the model: a sink that can be finished.
-pub trait Target: Sink {
+pub trait Target: Sink + Send {
     /// Writes what is left and says what went wrong, if anything did.
     ///
     /// # Errors

@@ -48,8 +48,9 @@ pub trait RecordSink {
 
 /// One native record: the smallest unit of its specification with an offset of its own.
 pub trait Record {
-    /// Returns its kind in `snake_case`, as `dump` prints it.
-    fn kind(&self) -> &'static str;
+    /// Returns its kind as `dump` prints it: in `snake_case`, or the recording's own name for it where a
+    /// format describes its records itself (JFR event types).
+    fn kind(&self) -> &str;
 
     /// Returns where it begins in the decoded part.
     fn offset(&self) -> u64;
@@ -127,7 +128,7 @@ impl<'a> Opaque<'a> {
 }
 
 impl Record for Opaque<'_> {
-    fn kind(&self) -> &'static str {
+    fn kind(&self) -> &str {
         self.kind
     }
 
@@ -201,7 +202,7 @@ pub fn read_chunked(
 /// A sink that keeps kinds, offsets, written bytes, shown fields and notes: for tests and examples.
 #[derive(Debug, Default, PartialEq)]
 pub struct Records {
-    rows: Vec<(&'static str, u64, u64, String)>,
+    rows: Vec<(String, u64, u64, String)>,
     written: Vec<u8>,
     notes: Vec<Note>,
 }
@@ -209,13 +210,13 @@ pub struct Records {
 impl Records {
     /// Returns the kinds in order.
     #[must_use]
-    pub fn kinds(&self) -> Vec<&'static str> {
-        self.rows.iter().map(|row| row.0).collect()
+    pub fn kinds(&self) -> Vec<&str> {
+        self.rows.iter().map(|row| row.0.as_str()).collect()
     }
 
     /// Returns kind, offset, length and fields of each record; the fields in a debugging form.
     #[must_use]
-    pub fn rows(&self) -> &[(&'static str, u64, u64, String)] {
+    pub fn rows(&self) -> &[(String, u64, u64, String)] {
         &self.rows
     }
 
@@ -239,8 +240,12 @@ impl RecordSink for Records {
         record.fields(&mut |name, value| {
             let _ = write!(fields, "{name}={value:?} ");
         });
-        self.rows
-            .push((record.kind(), record.offset(), record.len(), fields));
+        self.rows.push((
+            record.kind().to_owned(),
+            record.offset(),
+            record.len(),
+            fields,
+        ));
         record.write(&mut self.written);
         Flow::Continue(())
     }

@@ -1,14 +1,53 @@
 //! The list of formats.
 
-use crate::{Format, folded, gperf, perfscript, pprof};
+use crate::{
+    Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr,
+    lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
+};
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[
+    &cdt::CALLS,
+    &cdt::TRACE,
+    &cdt::DICTIONARY,
+    &cdt::PARAMS,
+    &cdt::SUSPEND,
+    &cdt::SQL,
+    &cdt::XML,
+    &cdt::STRINGS,
+    &cdt::GC,
+    &cdt::BLST,
+    &cdt::TCP,
+    &cdt::DUMP,
+    &cdt::STREAMS,
+    &heph::HEPH,
+    &zorka::S0,
+    &zorka::S0B,
+    &zorka::B1,
+    &zorka::B2,
+    &zorka::C,
+    &zorka::AGD,
+    &zorka::STORE,
+    &zorka::REQUESTS,
+    &tptp::BINARY,
+    &tptp::XML,
+    &datakit::FORMAT,
+    &datakit::EVENT,
+    &datakit::REQUEST,
+    &datakit::INGEST,
+    &lineproto::FORMAT,
+    &flamejson::FORMAT,
+    &gometrics::FORMAT,
     &pprof::PPROF,
-    &folded::FOLDED,
-    &perfscript::PERF_SCRIPT,
     &gperf::CPU,
     &gperf::HEAP,
+    &jfr::FORMAT,
+    &folded::FOLDED,
+    &perfscript::PERF_SCRIPT,
+    &chrome::CHROME,
+    &speedscope::FORMAT,
+    &cpuprofile::FORMAT,
+    &stackprof::FORMAT,
 ];
 
 /// Finds a format by its name.

@@ -158,6 +158,10 @@ impl Attributes {
         &self.values
     }
 
+    pub(crate) fn all_mut(&mut self) -> &mut [Attribute] {
+        &mut self.values
+    }
+
     /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {

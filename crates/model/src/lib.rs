@@ -29,6 +29,7 @@
 mod attribute;
 mod capability;
 mod code;
+mod concat;
 mod event;
 mod id;
 mod limits;
@@ -48,6 +49,7 @@ mod unit;
 pub use attribute::{Attribute, AttributeKey, Attributes, ElementType, Value};
 pub use capability::{Capabilities, Feature};
 pub use code::{Class, Frame, FrameKind, Function, Mapping, Stack};
+pub use concat::Concat;
 pub use event::{CounterBatch, EventBatch, EventRow, EventType, Link, LinkBatch, Series};
 pub use id::{
     AttrKeyId, ClassId, EventTypeId, ExceptionId, FrameId, FunctionId, MappingId, ObjectId,

@@ -50,6 +50,14 @@ pub trait Sink {
         Wants::Spans
     }
 
+    /// Tells whether events that lower to samples are wanted as events too.
+    ///
+    /// A view of samples, and a target that holds samples but no events, would be told the same thing
+    /// twice and count the second telling as lost.
+    fn wants_sampled_events(&self) -> bool {
+        true
+    }
+
     /// Says in which order spans come and what time zero is. Called once, before any batch.
     fn begin(&mut self, _order: Order, _clock: Clock) {}
 

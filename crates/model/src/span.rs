@@ -234,6 +234,10 @@ impl SpanBatch {
             .unwrap_or(&[])
     }
 
+    pub(crate) fn all_counters_mut(&mut self) -> &mut [(ValueTypeId, i64)] {
+        &mut self.counters
+    }
+
     /// Iterates over the spans in their order.
     pub fn iter(&self) -> impl Iterator<Item = SpanRow<'_>> {
         (0..self.len()).filter_map(|row| self.row(row))

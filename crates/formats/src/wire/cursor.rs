@@ -168,7 +168,39 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[inline]
     fn varint32_long(&mut self, what: &'static str) -> Result<u32, Error> {
+        if let Some((value, length)) = self.varint_in_word()
+            && length <= 5
+            && let Ok(value) = u32::try_from(value)
+        {
+            self.at += length;
+            return Ok(value);
+        }
+        self.varint32_slow(what)
+    }
+
+    /// Decodes a varint of 2 to 8 bytes from one load, without a branch a byte.
+    #[inline]
+    fn varint_in_word(&mut self) -> Option<(u64, usize)> {
+        const LAST: u64 = 0x8080_8080_8080_8080;
+        let word = u64::from_le_bytes(*self.rest().first_chunk()?);
+        let last = !word & LAST;
+        if last == 0 {
+            return None;
+        }
+        let length = last.trailing_zeros() as usize / 8 + 1;
+        let bits = word & (last ^ (last - 1)) & !LAST;
+        // Neighbouring groups of 7 bits move together: pairs, then fours, then eights.
+        let bits = bits & 0x007f_007f_007f_007f | (bits & 0x7f00_7f00_7f00_7f00) >> 1;
+        let bits = bits & 0x0000_3fff_0000_3fff | (bits & 0x3fff_0000_3fff_0000) >> 2;
+        let bits = bits & 0x0fff_ffff | (bits & 0x0fff_ffff_0000_0000) >> 4;
+        self.padded |= bits >> (7 * (length - 1)) == 0;
+        Some((bits, length))
+    }
+
+    #[cold]
+    fn varint32_slow(&mut self, what: &'static str) -> Result<u32, Error> {
         let mut value = 0_u32;
         for (group, &byte) in self.rest().iter().take(5).enumerate() {
             if group == 4 && byte > 0x0f {
@@ -203,7 +235,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[inline]
     fn leb128_long(&mut self, what: &'static str) -> Result<u64, Error> {
+        if let Some((value, length)) = self.varint_in_word() {
+            self.at += length;
+            return Ok(value);
+        }
+        self.leb128_slow(what)
+    }
+
+    #[cold]
+    fn leb128_slow(&mut self, what: &'static str) -> Result<u64, Error> {
         let mut value = 0_u64;
         for (group, &byte) in self.rest().iter().take(10).enumerate() {
             if group == 9 && byte > 1 {
@@ -270,6 +312,30 @@ mod tests {
         assert!(cursor.take_padded());
         assert_eq!(cursor.varint32("v").unwrap(), 1);
         assert!(!cursor.take_padded());
+    }
+
+    #[test]
+    fn both_ways_of_reading_agree() {
+        for value in (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, u64::MAX >> bit]) {
+            let mut bytes = Vec::new();
+            crate::wire::put_leb128(&mut bytes, value);
+            let short = Cursor::new(&bytes, 0).leb128("v");
+            let length = bytes.len();
+            bytes.extend([0xff; 8]);
+            let mut cursor = Cursor::new(&bytes, 0);
+            assert_eq!(cursor.leb128("v"), Ok(value));
+            assert_eq!((cursor.position(), cursor.take_padded()), (length, false));
+            assert_eq!(short, Ok(value));
+            let narrow = Cursor::new(&bytes, 0).varint32("v").ok();
+            assert_eq!(narrow, u32::try_from(value).ok());
+        }
+        let padded = [0xff, 0x80, 0x80, 0x00, 1, 2, 3, 4, 5];
+        let mut cursor = Cursor::new(&padded, 0);
+        assert_eq!(
+            (cursor.varint32("v"), cursor.take_padded()),
+            (Ok(0x7f), true)
+        );
+        assert_eq!(cursor.position(), 4);
     }
 
     #[test]

@@ -1,0 +1,252 @@
+//! Columns of the list of calls, and what a cell holds.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::str::FromStr;
+
+use traceloom_model::{Timestamp, Unit};
+
+use super::{Call, Calls, title, value_text};
+
+/// A column. The well-known ones have one name for all formats; any counter or attribute is a column
+/// under its own name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Column {
+    /// First nanosecond.
+    Start,
+    /// Nanosecond after the last.
+    End,
+    /// Wall time.
+    Duration,
+    /// Processor time.
+    Cpu,
+    /// Time during which the process was paused.
+    Suspended,
+    /// Time spent waiting before it began.
+    Queue,
+    /// Functions entered.
+    Calls,
+    /// Transactions.
+    Transactions,
+    /// Name of the track.
+    Thread,
+    /// What it did, in words.
+    Title,
+    /// The function.
+    Method,
+    /// It failed.
+    Error,
+    /// A counter or attribute of this name.
+    Named(String),
+}
+
+const KNOWN: [(&str, Column); 12] = [
+    ("start", Column::Start),
+    ("end", Column::End),
+    ("duration", Column::Duration),
+    ("cpu", Column::Cpu),
+    ("suspended", Column::Suspended),
+    ("queue", Column::Queue),
+    ("calls", Column::Calls),
+    ("transactions", Column::Transactions),
+    ("thread", Column::Thread),
+    ("title", Column::Title),
+    ("method", Column::Method),
+    ("error", Column::Error),
+];
+
+impl FromStr for Column {
+    type Err = Infallible;
+
+    fn from_str(name: &str) -> Result<Self, Infallible> {
+        let known = KNOWN.iter().find(|(known, _)| *known == name);
+        Ok(known.map_or_else(
+            || Self::Named(name.to_owned()),
+            |(_, column)| column.clone(),
+        ))
+    }
+}
+
+impl Column {
+    /// The columns a person sees first.
+    pub const DEFAULT: [Self; 9] = [
+        Self::Start,
+        Self::Duration,
+        Self::Cpu,
+        Self::Suspended,
+        Self::Queue,
+        Self::Calls,
+        Self::Transactions,
+        Self::Thread,
+        Self::Title,
+    ];
+
+    /// Returns the name that parses to this column.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Named(name) => name,
+            known => KNOWN
+                .iter()
+                .find(|(_, column)| column == known)
+                .map_or("", |(name, _)| name),
+        }
+    }
+
+    /// Names under which producers count this, the first one found wins.
+    pub(super) fn sources(&self) -> Vec<&str> {
+        match self {
+            Self::Cpu => vec!["cpu", "cpu_time", "time.cpu"],
+            Self::Queue => vec!["queue", "queue_wait", "queue_wait_time", "time.queue.wait"],
+            Self::Calls => vec!["calls"],
+            Self::Transactions => vec!["transactions", "j2ee.transactions"],
+            Self::Named(name) => vec![name],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What a row holds in a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell<'c> {
+    /// Nothing.
+    None,
+    /// A time in nanoseconds.
+    Time(Timestamp),
+    /// A duration in nanoseconds.
+    Nanoseconds(i64),
+    /// A size.
+    Bytes(i64),
+    /// Any other number.
+    Number(i64),
+    /// Yes or no.
+    Bool(bool),
+    /// Text; several values of one name are joined by `, `.
+    Text(Cow<'c, str>),
+}
+
+/// How a cell sorts: nothing first, numbers before text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SortKey {
+    None,
+    Number(i64),
+    Text(String),
+}
+
+impl Cell<'_> {
+    pub(super) fn sort_key(&self) -> SortKey {
+        match self {
+            Cell::None => SortKey::None,
+            Cell::Time(number)
+            | Cell::Nanoseconds(number)
+            | Cell::Bytes(number)
+            | Cell::Number(number) => SortKey::Number(*number),
+            Cell::Bool(yes) => SortKey::Number(i64::from(*yes)),
+            // Attributes of old producers are text even where they count.
+            Cell::Text(text) => match text.parse() {
+                Ok(number) => SortKey::Number(number),
+                Err(_) => SortKey::Text(text.to_string()),
+            },
+        }
+    }
+}
+
+impl Calls {
+    /// Returns what `call` holds in `column`.
+    #[must_use]
+    pub fn cell<'c>(&'c self, call: &'c Call, column: &Column) -> Cell<'c> {
+        let duration = |ns: u64| Cell::Nanoseconds(i64::try_from(ns).unwrap_or(i64::MAX));
+        match column {
+            Column::Start => Cell::Time(call.start),
+            Column::End => Cell::Time(call.end),
+            Column::Duration => duration(call.duration()),
+            Column::Suspended if self.pauses_seen => {
+                duration(self.pauses.suspended(call.start, call.end))
+            }
+            Column::Suspended => Cell::None,
+            Column::Thread => {
+                let name = self.tables.track(call.track).and_then(|track| track.name);
+                Cell::Text(match name {
+                    Some(name) => self.tables.text(name),
+                    None => self.track_number(call).into(),
+                })
+            }
+            Column::Title => title(&self.tables, &call.attributes).map_or(Cell::None, Cell::Text),
+            Column::Method => call
+                .function
+                .map_or(Cell::None, |id| Cell::Text(self.tables.function_name(id))),
+            Column::Error => Cell::Bool(call.failed()),
+            counted => counted
+                .sources()
+                .into_iter()
+                .map(|name| self.named(call, name))
+                .find(|cell| *cell != Cell::None)
+                .unwrap_or(Cell::None),
+        }
+    }
+
+    fn track_number(&self, call: &Call) -> String {
+        let track = self.tables.track(call.track);
+        let id = track.and_then(|track| track.id.or(track.os_id));
+        id.map_or_else(|| format!("#{}", call.track.raw()), |id| id.to_string())
+    }
+
+    fn named<'c>(&'c self, call: &'c Call, name: &str) -> Cell<'c> {
+        for &(id, value) in &call.counters {
+            let Some(row) = self.tables.value_type(id) else {
+                continue;
+            };
+            if self.tables.text(row.name) == name {
+                return match row.unit {
+                    Unit::Nanoseconds => Cell::Nanoseconds(value),
+                    Unit::Bytes => Cell::Bytes(value),
+                    _ => Cell::Number(value),
+                };
+            }
+        }
+        let mut text: Option<Cow<'c, str>> = None;
+        for attribute in &call.attributes {
+            let key = self.tables.attribute_key(attribute.key);
+            if key.is_none_or(|key| self.tables.text(key.name) != name) {
+                continue;
+            }
+            let value = value_text(&self.tables, &attribute.value);
+            text = Some(match text {
+                None => value,
+                Some(before) => format!("{before}, {value}").into(),
+            });
+        }
+        text.map_or(Cell::None, Cell::Text)
+    }
+
+    /// Returns the columns that some call of the list has: the well-known ones, then counters and
+    /// attributes by name.
+    #[must_use]
+    pub fn columns(&self) -> Vec<Column> {
+        let mut names = std::collections::BTreeSet::new();
+        for call in &self.rows {
+            for &(id, _) in &call.counters {
+                names.extend(self.tables.value_type(id).map(|row| row.name));
+            }
+            for attribute in &call.attributes {
+                names.extend(self.tables.attribute_key(attribute.key).map(|key| key.name));
+            }
+        }
+        let known = KNOWN.iter().map(|(_, column)| column.clone());
+        let taken: Vec<String> = known
+            .clone()
+            .flat_map(|column| {
+                let sources = column.sources().into_iter().map(str::to_owned);
+                sources.collect::<Vec<_>>()
+            })
+            .collect();
+        let mut named: Vec<String> = names
+            .into_iter()
+            .map(|name| self.tables.text(name).into_owned())
+            .filter(|name| !taken.contains(name))
+            .collect();
+        named.sort_unstable();
+        named.dedup();
+        known.chain(named.into_iter().map(Column::Named)).collect()
+    }
+}

@@ -1,0 +1,77 @@
+//! The list of calls: which ones, in which order, with which columns.
+
+mod column;
+mod selection;
+mod table;
+mod title;
+
+pub use column::{Cell, Column};
+pub use selection::{CallOfRow, Selection};
+pub use table::{Call, CallQuery, CallTable, Calls};
+pub use title::title;
+
+use std::borrow::Cow;
+
+use traceloom_model::{Recording, Value};
+
+/// Writes a value as text for people and filters; lists and maps as their elements, separated by commas.
+#[must_use]
+pub fn value_text<'v>(tables: &'v Recording, value: &'v Value) -> Cow<'v, str> {
+    match value {
+        Value::Null => "".into(),
+        Value::Text(id) => tables.text(*id),
+        Value::I64(number) => number.to_string().into(),
+        Value::U64(number) => number.to_string().into(),
+        Value::F64(number) => number.to_string().into(),
+        Value::Bool(yes) => if *yes { "true" } else { "false" }.into(),
+        Value::Bytes(bytes) => {
+            use std::fmt::Write as _;
+            bytes
+                .iter()
+                .fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+                    let _ = write!(hex, "{byte:02x}");
+                    hex
+                })
+                .into()
+        }
+        Value::Exception(id) => {
+            let exception = tables.exception(*id);
+            let class = exception.and_then(|row| row.class);
+            let message = exception.and_then(|row| row.message);
+            match (class, message) {
+                (Some(class), Some(message)) => {
+                    format!("{}: {}", tables.text(class), tables.text(message)).into()
+                }
+                (Some(only), None) | (None, Some(only)) => tables.text(only),
+                (None, None) => format!("#{}", id.raw()).into(),
+            }
+        }
+        Value::List(..) | Value::Map(_) => nested_text(tables, value).into(),
+    }
+}
+
+/// Elements of nested values in order. Nesting is followed on the heap: a value may be a million deep.
+fn nested_text(tables: &Recording, value: &Value) -> String {
+    let mut text = String::new();
+    let mut work = vec![("", value)];
+    while let Some((before, value)) = work.pop() {
+        text.push_str(before);
+        match value {
+            Value::List(_, items) => {
+                let items = items.iter().enumerate().rev();
+                work.extend(items.map(|(at, item)| (if at == 0 { "" } else { ", " }, item)));
+            }
+            Value::Map(entries) => {
+                for (at, (key, value)) in entries.iter().enumerate().rev() {
+                    work.push(("=", value));
+                    work.push((if at == 0 { "" } else { ", " }, key));
+                }
+            }
+            leaf => text.push_str(&value_text(tables, leaf)),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

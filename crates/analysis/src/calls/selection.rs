@@ -1,0 +1,81 @@
+//! Which calls count.
+
+use std::borrow::Cow;
+
+use traceloom_model::{Recording, SpanRow, SpanStatus};
+
+use super::{title, value_text};
+use crate::filter::{CallView, Filter};
+
+/// What `calls`, `top`, `tree` and `flame` select by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Words and parameters.
+    pub filter: Filter,
+    /// Least duration, in nanoseconds.
+    pub min_duration: u64,
+    /// Failed calls only.
+    pub errors: bool,
+}
+
+impl Selection {
+    /// Tells whether every call passes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.filter.is_empty() && self.min_duration == 0 && !self.errors
+    }
+
+    /// Tells whether `call` passes.
+    #[must_use]
+    pub fn accepts(&self, call: &dyn CallView) -> bool {
+        call.duration() >= self.min_duration
+            && (!self.errors || call.failed())
+            && self.filter.accepts(call)
+    }
+}
+
+/// A call as its row in a span batch.
+#[derive(Clone, Copy, Debug)]
+pub struct CallOfRow<'a> {
+    tables: &'a Recording,
+    row: &'a SpanRow<'a>,
+}
+
+impl<'a> CallOfRow<'a> {
+    /// Looks at a row; ids are resolved in `tables`.
+    #[must_use]
+    pub const fn new(tables: &'a Recording, row: &'a SpanRow<'a>) -> Self {
+        Self { tables, row }
+    }
+}
+
+impl CallView for CallOfRow<'_> {
+    fn method(&self) -> Cow<'_, str> {
+        self.row
+            .function
+            .map_or(Cow::Borrowed(""), |id| self.tables.function_name(id))
+    }
+
+    fn title(&self) -> Option<Cow<'_, str>> {
+        title(self.tables, self.row.attributes)
+    }
+
+    fn params(&self, each: &mut dyn FnMut(&str, &str) -> bool) -> bool {
+        self.row.attributes.iter().any(|attribute| {
+            let key = self.tables.attribute_key(attribute.key);
+            let name = match key {
+                Some(key) => self.tables.text(key.name),
+                None => format!("#{}", attribute.key.raw()).into(),
+            };
+            each(&name, &value_text(self.tables, &attribute.value))
+        })
+    }
+
+    fn duration(&self) -> u64 {
+        self.row.duration()
+    }
+
+    fn failed(&self) -> bool {
+        self.row.status == SpanStatus::Error || self.row.exception.is_some()
+    }
+}

@@ -1,0 +1,206 @@
+//! The sink that keeps the calls asked for.
+
+use traceloom_model::{
+    Attribute, Clock, Definitions, EventBatch, ExceptionId, Flow, FunctionId, Note, Order, Origin,
+    Recording, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, Timestamp, TrackId,
+    ValueTypeId, Wants,
+};
+
+use super::column::SortKey;
+use super::{CallOfRow, Column, Selection};
+use crate::Pauses;
+
+/// What a [`CallTable`] keeps.
+#[derive(Clone, Debug, Default)]
+pub struct CallQuery {
+    /// Which calls.
+    pub selection: Selection,
+    /// The column to sort by and whether the greatest come first; none for the order they were read in.
+    pub sort: Option<(Column, bool)>,
+    /// Most calls to keep.
+    pub limit: Option<usize>,
+}
+
+/// A call that was kept.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields of traceloom_model::SpanRow")]
+pub struct Call {
+    pub id: SpanId,
+    pub track: TrackId,
+    pub function: Option<FunctionId>,
+    pub start: Timestamp,
+    pub end: Timestamp,
+    pub status: SpanStatus,
+    pub counters: Box<[(ValueTypeId, i64)]>,
+    pub attributes: Box<[Attribute]>,
+    pub exception: Option<ExceptionId>,
+    pub context: Option<SpanContext>,
+    pub origin: Option<Origin>,
+}
+
+impl Call {
+    fn of(row: &SpanRow<'_>) -> Self {
+        Self {
+            id: row.id,
+            track: row.track,
+            function: row.function,
+            start: row.start,
+            end: row.end,
+            status: row.status,
+            counters: row.counters.into(),
+            attributes: row.attributes.into(),
+            exception: row.exception,
+            context: row.context,
+            origin: row.origin,
+        }
+    }
+
+    /// Returns the duration in nanoseconds.
+    #[must_use]
+    pub fn duration(&self) -> u64 {
+        if self.end > self.start {
+            self.end.abs_diff(self.start)
+        } else {
+            0
+        }
+    }
+
+    /// Tells whether it failed.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.status == SpanStatus::Error || self.exception.is_some()
+    }
+}
+
+/// The calls that were kept, with the tables that their ids point into.
+#[derive(Debug, Default)]
+pub struct Calls {
+    /// Definitions; spans and samples are empty.
+    pub tables: Recording,
+    /// The calls, in the order asked for.
+    pub rows: Vec<Call>,
+    /// Calls that were selected, kept or not.
+    pub selected: u64,
+    /// Calls that were read.
+    pub read: u64,
+    /// Samples that were read: a profile without calls has these instead.
+    pub samples: u64,
+    /// Pauses of the process.
+    pub pauses: Pauses,
+    pub(super) pauses_seen: bool,
+}
+
+/// Keeps calls as they pass, in memory bounded by the limit.
+///
+/// With a limit and a sort column at most twice the limit is held. Sorting by suspension holds every
+/// selected call, because a pause may be read after the call it stopped.
+#[derive(Debug, Default)]
+pub struct CallTable {
+    query: CallQuery,
+    calls: Calls,
+    pub(super) keys: Vec<(SortKey, u64, Call)>,
+}
+
+impl CallTable {
+    /// An empty table.
+    #[must_use]
+    pub fn new(query: CallQuery) -> Self {
+        Self {
+            query,
+            ..Self::default()
+        }
+    }
+
+    /// Sorts what was kept and returns it.
+    #[must_use]
+    pub fn finish(mut self) -> Calls {
+        self.calls.pauses.settle();
+        if let Some((column @ Column::Suspended, _)) = &self.query.sort {
+            for (key, _, call) in &mut self.keys {
+                *key = self.calls.cell(call, column).sort_key();
+            }
+        }
+        self.cut();
+        let rows = self.keys.drain(..).map(|(_, _, call)| call);
+        self.calls.rows = rows.collect();
+        self.calls
+    }
+
+    /// Sorts and drops what is beyond the limit.
+    fn cut(&mut self) {
+        if let Some((_, descending)) = self.query.sort {
+            self.keys.sort_unstable_by(|a, b| {
+                let order = if descending {
+                    b.0.cmp(&a.0)
+                } else {
+                    a.0.cmp(&b.0)
+                };
+                order.then(a.1.cmp(&b.1))
+            });
+        }
+        self.keys.truncate(self.query.limit.unwrap_or(usize::MAX));
+    }
+
+    fn keep(&mut self, row: &SpanRow<'_>) {
+        let number = self.calls.selected;
+        self.calls.selected += 1;
+        let limit = self.query.limit.unwrap_or(usize::MAX);
+        let Some((column, _)) = &self.query.sort else {
+            if self.keys.len() < limit {
+                self.keys.push((SortKey::None, number, Call::of(row)));
+            }
+            return;
+        };
+        let call = Call::of(row);
+        let later = *column == Column::Suspended;
+        let key = if later {
+            SortKey::None
+        } else {
+            self.calls.cell(&call, column).sort_key()
+        };
+        self.keys.push((key, number, call));
+        if !later && self.keys.len() >= limit.saturating_mul(2).max(1024) {
+            self.cut();
+        }
+    }
+}
+
+impl Sink for CallTable {
+    fn wants(&self) -> Wants {
+        Wants::Calls
+    }
+
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.calls.tables.begin(order, clock);
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.calls.tables.define(definitions)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        for row in batch.iter().filter(|row| row.entry || row.parent.is_none()) {
+            self.calls.read += 1;
+            let view = CallOfRow::new(&self.calls.tables, &row);
+            if self.query.selection.accepts(&view) {
+                self.keep(&row);
+            }
+        }
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: traceloom_model::SampleBatch) -> Flow {
+        self.calls.samples += batch.len() as u64;
+        Flow::Continue(())
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        self.calls.pauses.add_events(&self.calls.tables, &batch);
+        self.calls.pauses_seen = self.calls.pauses.iter().next().is_some();
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}

@@ -1,0 +1,174 @@
+use super::*;
+use crate::Pauses;
+use traceloom_model::{
+    Attribute, EventBatch, EventRow, EventType, Function, Sink, SpanBatch, SpanRow, SpanStatus,
+    Tables, Track, Unit, ValueType,
+};
+
+/// Sixty calls: durations 1 to 60 ms in a shuffled order, every seventh failed, titles and a counter.
+fn fill(table: &mut CallTable) {
+    let mut tables = Tables::new();
+    let name = tables.string("com.acme.Http.service");
+    let service = tables.function(Function::named(name));
+    let name = tables.string("exec-1");
+    let track = tables.track(Track::thread(name));
+    let title = tables.attribute_named("profiler.title");
+    let cpu = tables.string("cpu");
+    let cpu = tables.value_type(ValueType::sum(cpu, Unit::Nanoseconds));
+    let name = tables.string("pause");
+    let pause = tables.event_type(EventType {
+        name,
+        label: None,
+        fields: Vec::new(),
+    });
+    let mut batch = SpanBatch::default();
+    for number in 0..60_i64 {
+        let ms = number * 17 % 60 + 1;
+        let text = tables.string(&format!("GET /orders/{ms}"));
+        let attributes = [Attribute::new(title, Value::Text(text))];
+        let counters = [(cpu, ms * 10)];
+        let start = number * 100_000_000;
+        batch.push(&SpanRow {
+            counters: &counters,
+            attributes: &attributes,
+            status: if ms % 7 == 0 {
+                SpanStatus::Error
+            } else {
+                SpanStatus::Complete
+            },
+            ..SpanRow::call(
+                tables.reserve_span(),
+                track,
+                service,
+                start,
+                start + ms * 1_000_000,
+            )
+        });
+    }
+    let mut pauses = EventBatch::default();
+    pauses.push(&EventRow::of_process(pause, 200_000_000, Some(202_000_000)));
+    let _ = table.define(tables.take_definitions());
+    let _ = table.spans(batch);
+    let _ = table.events(pauses);
+}
+
+fn list(query: CallQuery) -> Calls {
+    let mut table = CallTable::new(query);
+    fill(&mut table);
+    table.finish()
+}
+
+fn milliseconds(calls: &Calls) -> Vec<u64> {
+    calls
+        .rows
+        .iter()
+        .map(|call| call.duration() / 1_000_000)
+        .collect()
+}
+
+#[test]
+fn top_n_by_duration_and_by_a_counter() {
+    for column in [Column::Duration, Column::Cpu, Column::Named("cpu".into())] {
+        let calls = list(CallQuery {
+            sort: Some((column, true)),
+            limit: Some(3),
+            ..CallQuery::default()
+        });
+        assert_eq!(milliseconds(&calls), [60, 59, 58]);
+        assert_eq!((calls.read, calls.selected), (60, 60));
+    }
+}
+
+#[test]
+fn top_n_holds_twice_the_limit_at_most() {
+    let mut table = CallTable::new(CallQuery {
+        sort: Some((Column::Duration, false)),
+        limit: Some(700),
+        ..CallQuery::default()
+    });
+    for _ in 0..100 {
+        fill(&mut table);
+        assert!(table.keys.len() < 1400);
+    }
+    let calls = table.finish();
+    assert_eq!(calls.rows.len(), 700);
+    assert_eq!(calls.rows[699].duration(), 7_000_000);
+}
+
+#[test]
+fn selection_by_duration_errors_and_words() {
+    let calls = list(CallQuery {
+        selection: Selection {
+            filter: "-'/orders/42' $profiler.title=GET".parse().unwrap(),
+            min_duration: 30_000_000,
+            errors: true,
+        },
+        sort: Some((Column::Duration, false)),
+        limit: None,
+    });
+    assert_eq!(milliseconds(&calls), [35, 49, 56]);
+    assert_eq!((calls.read, calls.selected), (60, 3));
+}
+
+#[test]
+fn cells_and_columns() {
+    let calls = list(CallQuery {
+        limit: Some(3),
+        ..CallQuery::default()
+    });
+    let call = &calls.rows[2];
+    assert_eq!(call.duration(), 35_000_000);
+    let cell = |name: &str| calls.cell(call, &name.parse().unwrap());
+    assert_eq!(cell("start"), Cell::Time(200_000_000));
+    assert_eq!(cell("cpu"), Cell::Nanoseconds(350));
+    assert_eq!(cell("suspended"), Cell::Nanoseconds(2_000_000));
+    assert_eq!(cell("thread"), Cell::Text("exec-1".into()));
+    assert_eq!(cell("title"), Cell::Text("GET /orders/35".into()));
+    assert_eq!(cell("method"), Cell::Text("com.acme.Http.service".into()));
+    assert_eq!(cell("error"), Cell::Bool(true));
+    assert_eq!(cell("queue"), Cell::None);
+    let names: Vec<_> = calls
+        .columns()
+        .iter()
+        .map(|c| c.name().to_owned())
+        .collect();
+    assert_eq!(names.last().unwrap(), "profiler.title");
+    assert_eq!(names.iter().filter(|name| *name == "cpu").count(), 1);
+}
+
+#[test]
+fn suspension_sorts_although_pauses_come_last() {
+    let calls = list(CallQuery {
+        sort: Some((Column::Suspended, true)),
+        limit: Some(1),
+        ..CallQuery::default()
+    });
+    assert_eq!(milliseconds(&calls), [35]);
+    let none = Calls::default();
+    assert_eq!(
+        none.pauses.suspended(0, 5),
+        Pauses::default().suspended(0, 5)
+    );
+}
+
+#[test]
+fn title_from_the_request() {
+    let mut tables = Tables::new();
+    let mut attributes = Vec::new();
+    for (name, value) in [
+        ("web.remote.addr", "10.1.2.3"),
+        ("web.method", "GET"),
+        ("web.url", "http://shop/orders"),
+        ("web.query", "id=5"),
+    ] {
+        let key = tables.attribute_named(name);
+        attributes.push(Attribute::new(key, Value::Text(tables.string(value))));
+    }
+    let mut recording = traceloom_model::Recording::default();
+    let _ = recording.define(tables.take_definitions());
+    assert_eq!(
+        title(&recording, &attributes).unwrap(),
+        "GET http://shop/orders?id=5, client: 10.1.2.3"
+    );
+    assert_eq!(title(&recording, &attributes[..2]), None);
+}

@@ -1,0 +1,357 @@
+//! The sink that builds trees.
+
+use traceloom_model::{
+    Clock, Definitions, Flow, FunctionId, Note, Order, Recording, SampleBatch, Sink, SpanBatch,
+    StepBatch, Timestamp, TrackId, TrackKind, Wants,
+};
+
+use super::arena::{Arena, NONE, ROOT};
+use super::samples::Columns;
+use super::spans::{Piece, Pieces};
+use super::steps::Lines;
+use super::symbol::{self, Symbols};
+use super::{CallTree, Measure, flatten};
+use crate::calls::{CallOfRow, Selection};
+use crate::filter::CallView;
+
+/// What a [`TreeBuilder`] counts.
+#[derive(Debug, Default)]
+pub struct TreeOptions {
+    /// Async tracks and lanes count too (`--async`).
+    pub lanes: bool,
+    /// The value column of samples; none for the profile's own.
+    pub value: Option<String>,
+    /// Only calls this selects, with their whole trees; a call is a span without parent.
+    pub calls: Option<Selection>,
+}
+
+/// The trees of one input. Wall time and each kind of sampled value are apart: they do not add up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trees {
+    /// Wall time, when there were spans.
+    pub spans: Option<CallTree>,
+    /// One tree for each measure that profiles brought.
+    pub samples: Vec<CallTree>,
+}
+
+impl Trees {
+    /// Adds the trees of another input.
+    pub fn merge(&mut self, other: Self) {
+        match (&mut self.spans, other.spans) {
+            (Some(own), Some(other)) => own.merge(&other),
+            (own, other) => *own = own.take().or(other),
+        }
+        for tree in other.samples {
+            let known = self
+                .samples
+                .iter_mut()
+                .find(|known| known.measure == tree.measure);
+            match known {
+                Some(known) => known.merge(&tree),
+                None => self.samples.push(tree),
+            }
+        }
+    }
+
+    /// Iterates over the trees, wall time first.
+    pub fn iter(&self) -> impl Iterator<Item = &CallTree> {
+        self.spans.iter().chain(&self.samples)
+    }
+}
+
+/// Builds trees from whatever a reader pushes: steps, spans, samples.
+///
+/// While calls are selected, the steps of a call go to a side tree of its track, and are kept or dropped
+/// when the call's row is known. Two conventions hold between readers and this sink:
+///
+/// - a span batch right after a step batch that names calls holds the rows of those calls; rows the step
+///   batch does not name are spans of their own;
+/// - a call without row (the producer wrote none) is judged by its function and duration.
+///
+/// Calls are judged when their rows come, by what is defined until then; trees resolve names at the end.
+///
+/// Memory is the size of the tree, what is open, and for readers that declare no order 56 bytes a span.
+#[derive(Debug)]
+pub struct TreeBuilder {
+    options: TreeOptions,
+    order: Order,
+    tables: Recording,
+    arena: Arena,
+    lines: Lines,
+    pieces: Pieces,
+    columns: Columns,
+    spans_seen: bool,
+    /// Steps that wait for the rows of their calls.
+    held: Option<StepBatch>,
+    /// Rows of the next span batch that the last steps stand for.
+    named: Vec<u32>,
+}
+
+impl TreeBuilder {
+    /// A builder without anything in it.
+    #[must_use]
+    pub fn new(options: TreeOptions) -> Self {
+        let columns = Columns::new(options.value.clone());
+        Self {
+            pieces: Pieces::new(options.lanes),
+            options,
+            order: Order::default(),
+            tables: Recording::default(),
+            arena: Arena::new(),
+            lines: Lines::default(),
+            columns,
+            spans_seen: false,
+            held: None,
+            named: Vec::new(),
+        }
+    }
+
+    /// Ends what is open and returns the trees.
+    #[must_use]
+    pub fn finish(mut self) -> Trees {
+        self.release_held(None);
+        self.end_steps();
+        let selecting = self.options.calls.is_some();
+        self.pieces.finish(&mut self.arena, selecting);
+        let samples = self.columns.finish(&self.tables);
+        let samples = samples
+            .into_iter()
+            .map(|(measure, arena, total)| with_symbols(&self.tables, arena, measure, Some(total)))
+            .collect();
+        let spans = self
+            .spans_seen
+            .then(|| with_symbols(&self.tables, self.arena, Measure::wall(), None));
+        Trees { spans, samples }
+    }
+
+    fn end_steps(&mut self) {
+        let Self {
+            options,
+            tables,
+            arena,
+            lines,
+            ..
+        } = self;
+        match &options.calls {
+            None => lines.finish(arena, None),
+            Some(selection) => lines.finish(
+                arena,
+                Some(&mut |_, key, start, end| {
+                    selection.accepts(&NoRow::of(tables, key, start, end))
+                }),
+            ),
+        }
+    }
+
+    /// Folds the held steps in; `rows` are the rows of their calls.
+    fn release_held(&mut self, rows: Option<&SpanBatch>) {
+        if let Some(batch) = self.held.take() {
+            self.fold(&batch, rows);
+        }
+    }
+
+    fn fold(&mut self, batch: &StepBatch, rows: Option<&SpanBatch>) {
+        let Self {
+            options,
+            tables,
+            arena,
+            lines,
+            ..
+        } = self;
+        for (track, range) in batch.runs() {
+            if !options.lanes && is_lane(tables, track) {
+                continue;
+            }
+            let (Some(times), Some(functions)) = (
+                batch.time.get(range.clone()),
+                batch.function.get(range.clone()),
+            ) else {
+                continue;
+            };
+            let steps = (range.start, times, functions);
+            let Some(selection) = &options.calls else {
+                lines.run(arena, track, steps, None);
+                continue;
+            };
+            let mut judge = |step: usize, key: u32, start: Timestamp, end: Timestamp| {
+                let row = u32::try_from(step).ok().and_then(|step| {
+                    let at = batch.calls.binary_search_by_key(&step, |&(exit, _)| exit);
+                    let (_, row) = batch.calls.get(at.ok()?)?;
+                    rows?.row(*row as usize)
+                });
+                match row {
+                    Some(row) => selection.accepts(&CallOfRow::new(tables, &row)),
+                    None => selection.accepts(&NoRow::of(tables, key, start, end)),
+                }
+            };
+            lines.run(arena, track, steps, Some(&mut judge));
+        }
+    }
+
+    fn put(&mut self, batch: &SpanBatch, skip: &[u32]) {
+        let all_at_end = match self.order {
+            Order::Nested => false,
+            Order::Finish => self.options.lanes,
+            Order::None => true,
+        };
+        for (number, row) in batch.iter().enumerate() {
+            let named = u32::try_from(number).is_ok_and(|row| skip.binary_search(&row).is_ok());
+            if named || (!self.options.lanes && is_lane(&self.tables, row.track)) {
+                continue;
+            }
+            let refused = row.parent.is_none()
+                && self.options.calls.as_ref().is_some_and(|selection| {
+                    !selection.accepts(&CallOfRow::new(&self.tables, &row))
+                });
+            let piece = Piece {
+                id: row.id,
+                parent: row.parent,
+                track: row.track,
+                function: row.function,
+                start: row.start,
+                end: row.end,
+                status: row.status,
+                refused,
+            };
+            if all_at_end {
+                self.pieces.hold(piece);
+            } else {
+                self.pieces.put(&mut self.arena, &piece);
+            }
+        }
+    }
+}
+
+fn is_lane(tables: &Recording, track: TrackId) -> bool {
+    let track = tables.track(track);
+    track.is_some_and(|track| matches!(track.kind, TrackKind::Async | TrackKind::Lane))
+}
+
+/// Turns keys into symbols; keys that turn out to be one function are joined.
+fn with_symbols(
+    tables: &Recording,
+    mut arena: Arena,
+    measure: Measure,
+    total: Option<i64>,
+) -> CallTree {
+    let mut symbols = Symbols::default();
+    let mut ids = std::collections::HashMap::<u32, u32, foldhash::fast::RandomState>::default();
+    let mut joined = Arena::new();
+    let mut work = vec![(ROOT, ROOT)];
+    let mut whole = 0_i64;
+    while let Some((from, to)) = work.pop() {
+        let mut child = arena.node(from).first_child;
+        while child != NONE {
+            let row = arena.node(child).clone();
+            let symbol = *ids
+                .entry(row.key)
+                .or_insert_with(|| symbols.intern(symbol::symbol_of_key(tables, row.key)));
+            let at = joined.child(to, symbol);
+            if from == ROOT {
+                whole = whole.saturating_add(row.total);
+            }
+            let fresh = joined.node(at).count == 0 && joined.node(at).first_child == NONE;
+            join(&mut joined, at, &row, measure.merge, fresh);
+            if let Some(partial) = arena.partial.remove(&child) {
+                *joined.partial.entry(at).or_default() += partial;
+            }
+            work.push((child, at));
+            child = row.next_sibling;
+        }
+    }
+    let total = total.unwrap_or(whole);
+    flatten::flatten(&joined, measure, symbols.into_rows(), total)
+}
+
+fn join(
+    joined: &mut Arena,
+    at: u32,
+    row: &super::arena::Growing,
+    merge: traceloom_model::Merge,
+    fresh: bool,
+) {
+    use traceloom_model::Merge;
+    let node = joined.node_mut(at);
+    let pick = |a: i64, b: i64| match merge {
+        Merge::Sum => a.saturating_add(b),
+        _ if fresh => b,
+        Merge::Min => a.min(b),
+        Merge::Max => a.max(b),
+    };
+    node.total = pick(node.total, row.total);
+    node.own = pick(node.own, row.own);
+    node.count = node.count.saturating_add(row.count);
+}
+
+/// A call of which there are steps but no row.
+struct NoRow {
+    method: String,
+    duration: u64,
+}
+
+impl NoRow {
+    fn of(tables: &Recording, key: u32, start: Timestamp, end: Timestamp) -> Self {
+        Self {
+            method: tables.function_name(FunctionId::new(key)).into_owned(),
+            duration: if end > start { end.abs_diff(start) } else { 0 },
+        }
+    }
+}
+
+impl CallView for NoRow {
+    fn method(&self) -> std::borrow::Cow<'_, str> {
+        self.method.as_str().into()
+    }
+
+    fn duration(&self) -> u64 {
+        self.duration
+    }
+}
+
+impl Sink for TreeBuilder {
+    fn wants(&self) -> Wants {
+        Wants::Steps {
+            calls: self.options.calls.is_some(),
+        }
+    }
+
+    fn begin(&mut self, order: Order, _clock: Clock) {
+        self.order = order;
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.tables.define(definitions)
+    }
+
+    fn steps(&mut self, mut batch: StepBatch) -> Flow {
+        self.release_held(None);
+        self.spans_seen = true;
+        batch.calls.sort_unstable();
+        self.named.clear();
+        self.named.extend(batch.calls.iter().map(|&(_, row)| row));
+        self.named.sort_unstable();
+        if self.options.calls.is_some() && !batch.calls.is_empty() {
+            self.held = Some(batch);
+        } else {
+            self.fold(&batch, None);
+        }
+        Flow::Continue(())
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        self.spans_seen = true;
+        self.release_held(Some(&batch));
+        let named = std::mem::take(&mut self.named);
+        self.put(&batch, &named);
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        self.columns.take(&self.tables, batch);
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}

@@ -1,0 +1,236 @@
+//! The aggregated call tree: who called whom, how often, for how long.
+
+mod arena;
+mod build;
+mod cover;
+mod flatten;
+mod samples;
+mod select;
+mod spans;
+mod steps;
+mod symbol;
+
+pub use build::{TreeBuilder, TreeOptions, Trees};
+pub use select::{FrameFilter, Predicate};
+pub(crate) use symbol::is_synthetic;
+pub use symbol::{Symbol, SymbolId, symbol_of_function};
+
+use arena::{Arena, ROOT};
+use symbol::Symbols;
+use traceloom_model::{Merge, Scope};
+
+/// What a tree's values are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// Name of the value, such as `wall`, `cpu` or `alloc_space`.
+    pub name: String,
+    /// Its unit.
+    pub unit: MeasureUnit,
+    /// Whether counts are calls or samples.
+    pub source: TreeSource,
+    /// How values combine. Minima and maxima have no percentages.
+    pub merge: Merge,
+    /// What a value covered when it was recorded.
+    pub scope: Scope,
+}
+
+/// What a tree was built from; trees of different sources are never added together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TreeSource {
+    /// Spans or steps: values are wall time, counts are calls.
+    Spans,
+    /// Samples: counts are samples whose innermost frame is the node.
+    Samples,
+}
+
+/// A unit, resolved from the reader's tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MeasureUnit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+    /// Things.
+    Count,
+    /// Characters.
+    Chars,
+    /// Hundredths.
+    Percent,
+    /// A unit only the producer knows.
+    Other(String),
+}
+
+impl Measure {
+    /// Wall time of spans.
+    #[must_use]
+    pub fn wall() -> Self {
+        Self {
+            name: "wall".to_owned(),
+            unit: MeasureUnit::Nanoseconds,
+            source: TreeSource::Spans,
+            merge: Merge::Sum,
+            scope: Scope::Own,
+        }
+    }
+
+    /// Tells whether totals follow from own values: not for spans, whose siblings may overlap, nor where
+    /// the producer recorded sums of callees.
+    fn settles(&self) -> bool {
+        let recorded_sums = self.scope == Scope::Inclusive && self.merge == Merge::Sum;
+        self.source == TreeSource::Samples && !recorded_sums
+    }
+}
+
+/// One function called along one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The function.
+    pub symbol: SymbolId,
+    /// The caller's node; none for a root.
+    pub parent: Option<u32>,
+    /// Callers above it.
+    pub depth: u32,
+    /// Number of the first node after this one's descendants.
+    pub end: u32,
+    /// Value of the function and all it called along this path.
+    pub total: i64,
+    /// Value of the function itself; for spans never negative.
+    pub own: i64,
+    /// Calls, or samples whose innermost frame this is.
+    pub count: u64,
+    /// Calls of which the start or the end was not recorded.
+    pub partial: u64,
+}
+
+/// A finished tree.
+///
+/// Nodes lie in depth-first order, callers before callees, siblings by falling total: a subtree is the
+/// range from a node to its `end`, every view is one pass over a slice, and no depth overflows a stack.
+/// Every view takes its totals from here, which is why they agree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallTree {
+    /// What the values are.
+    pub measure: Measure,
+    /// Functions; [`Node::symbol`] points here.
+    pub symbols: Vec<Symbol>,
+    /// Nodes, depth first.
+    pub nodes: Vec<Node>,
+    /// 100 %: the roots together.
+    pub total: i64,
+}
+
+impl CallTree {
+    /// A tree without nodes.
+    #[must_use]
+    pub fn empty(measure: Measure) -> Self {
+        Self {
+            measure,
+            symbols: Vec::new(),
+            nodes: Vec::new(),
+            total: 0,
+        }
+    }
+
+    /// Returns the symbol of a row that came from this tree.
+    ///
+    /// # Panics
+    /// When `id` belongs to another, larger tree.
+    #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "documented")]
+    pub fn symbol(&self, id: SymbolId) -> &Symbol {
+        &self.symbols[id.index()]
+    }
+
+    /// Returns `value` as a share of the whole, in percent; none where shares mean nothing.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a percentage for people, shown with two digits"
+    )]
+    pub fn percent(&self, value: i64) -> Option<f64> {
+        let shares = self.measure.merge == Merge::Sum && self.total != 0;
+        shares.then(|| value as f64 * 100.0 / self.total as f64)
+    }
+
+    /// Iterates over the numbers of the roots.
+    pub fn roots(&self) -> impl Iterator<Item = u32> {
+        self.siblings(0, u32::try_from(self.nodes.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Iterates over the numbers of the callees of node `of`, by falling total.
+    pub fn children(&self, of: u32) -> impl Iterator<Item = u32> {
+        let end = self.nodes.get(of as usize).map_or(0, |node| node.end);
+        self.siblings(of.saturating_add(1), end)
+    }
+
+    fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
+        let mut at = first;
+        std::iter::from_fn(move || {
+            let node = self.nodes.get(at as usize).filter(|_| at < end)?;
+            Some(std::mem::replace(&mut at, node.end))
+        })
+    }
+
+    /// Adds another tree of the same measure: the other half of a parallel read, or another file.
+    ///
+    /// Functions are the same when their name and signature are.
+    pub fn merge(&mut self, other: &Self) {
+        let mut symbols = Symbols::default();
+        let mut arena = Arena::new();
+        for tree in [&*self, other] {
+            let ids: Vec<u32> = tree
+                .symbols
+                .iter()
+                .map(|symbol| symbols.intern(symbol.clone()))
+                .collect();
+            let mut path = Vec::new();
+            for node in &tree.nodes {
+                path.truncate(node.depth as usize);
+                let parent = path.last().copied().unwrap_or(ROOT);
+                let key = ids.get(node.symbol.index()).copied().unwrap_or(0);
+                let at = arena.child(parent, key);
+                path.push(at);
+                flatten::add(&mut arena, at, node, self.measure.merge);
+            }
+        }
+        let total = if self.measure.settles() {
+            samples::settle(&mut arena, &self.measure)
+        } else {
+            self.total.saturating_add(other.total)
+        };
+        let measure = self.measure.clone();
+        *self = flatten::flatten(&arena, measure, symbols.into_rows(), total);
+    }
+}
+
+/// Takes one path of an upside-down tree: functions, value, count, partial count.
+pub(crate) type AddPath<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = SymbolId>, i64, u64, u64);
+
+/// Builds a tree with the symbols of `of` from paths, adding each value to every node on its path.
+pub(crate) fn grow(of: &CallTree, fill: impl FnOnce(AddPath<'_>)) -> CallTree {
+    let mut arena = Arena::new();
+    let merge = of.measure.merge;
+    fill(&mut |path, value, count, partial| {
+        let mut at = ROOT;
+        for symbol in path {
+            at = arena.child(at, symbol.0);
+            let row = arena.node_mut(at);
+            row.total = match merge {
+                Merge::Sum => row.total.saturating_add(value),
+                _ if row.count == 0 => value,
+                Merge::Min => row.total.min(value),
+                Merge::Max => row.total.max(value),
+            };
+            row.count = row.count.saturating_add(count);
+            if partial > 0 {
+                *arena.partial.entry(at).or_default() += partial;
+            }
+        }
+        let row = arena.node_mut(at);
+        row.own = row.own.saturating_add(value);
+    });
+    flatten::flatten(&arena, of.measure.clone(), of.symbols.clone(), of.total)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! Samples into trees: summed by stack as they pass, made a tree at the end.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{Merge, ProfileId, Recording, SampleBatch, Scope, StackId, Unit, ValueType};
+
+use super::arena::{Arena, NONE, ROOT};
+use super::symbol::{NO_STACK, key_of_frame};
+use super::{Measure, MeasureUnit, TreeSource};
+
+/// One value column of one profile, by stack.
+///
+/// A sample is two additions in a row found by its stack's number; frames are walked once a stack, not
+/// once a sample, and only when every definition has come.
+#[derive(Debug)]
+struct Column {
+    value_type: ValueType,
+    at: usize,
+    /// Row of a stack, by the stack's number; the last row stands for no stack.
+    rows: Vec<u32>,
+    values: Vec<(Option<StackId>, i64, u64)>,
+    without_stack: Option<u32>,
+}
+
+/// The columns that samples came for.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    wanted: Option<String>,
+    columns: HashMap<ProfileId, Option<Column>, RandomState>,
+    order: Vec<ProfileId>,
+    /// Batches of profiles that are not defined yet.
+    early: Vec<SampleBatch>,
+}
+
+impl Columns {
+    pub fn new(wanted: Option<String>) -> Self {
+        Self {
+            wanted,
+            ..Self::default()
+        }
+    }
+
+    pub fn take(&mut self, tables: &Recording, batch: SampleBatch) {
+        if !self.columns.contains_key(&batch.profile) {
+            if tables.profile(batch.profile).is_none() {
+                self.early.push(batch);
+                return;
+            }
+            let column = self.choose(tables, batch.profile);
+            self.order.push(batch.profile);
+            self.columns.insert(batch.profile, column);
+        }
+        if let Some(Some(column)) = self.columns.get_mut(&batch.profile) {
+            column.take(&batch);
+        }
+    }
+
+    /// Chooses the column: the one asked for, else the profile's default, else the last as pprof does.
+    fn choose(&self, tables: &Recording, profile: ProfileId) -> Option<Column> {
+        let profile = tables.profile(profile)?;
+        let named = |id| tables.value_type(id).map(|row| tables.text(row.name));
+        let at = match &self.wanted {
+            Some(wanted) => profile
+                .value_types
+                .iter()
+                .position(|&id| named(id).is_some_and(|name| name == *wanted))?,
+            None => profile
+                .default
+                .and_then(|id| profile.value_types.iter().position(|&own| own == id))
+                .or(profile.value_types.len().checked_sub(1))?,
+        };
+        Some(Column {
+            value_type: *tables.value_type(*profile.value_types.get(at)?)?,
+            at,
+            rows: Vec::new(),
+            values: Vec::new(),
+            without_stack: None,
+        })
+    }
+
+    /// Builds a tree for each measure, in the order profiles came; equal measures share one.
+    pub fn finish(&mut self, tables: &Recording) -> Vec<(Measure, Arena, i64)> {
+        for batch in std::mem::take(&mut self.early) {
+            self.take(tables, batch);
+        }
+        self.early.clear();
+        let mut trees: Vec<(Measure, Arena, i64)> = Vec::new();
+        for profile in std::mem::take(&mut self.order) {
+            let Some(Some(column)) = self.columns.remove(&profile) else {
+                continue;
+            };
+            let measure = measure(tables, &column.value_type);
+            let known = trees.iter().position(|(known, ..)| *known == measure);
+            let at = known.unwrap_or_else(|| {
+                trees.push((measure, Arena::new(), 0));
+                trees.len() - 1
+            });
+            if let Some((measure, arena, _)) = trees.get_mut(at) {
+                column.grow(tables, arena, measure.merge);
+            }
+        }
+        for (measure, arena, total) in &mut trees {
+            *total = settle(arena, measure);
+        }
+        trees
+    }
+}
+
+impl Column {
+    fn take(&mut self, batch: &SampleBatch) {
+        for (row, &stack) in batch.stack.iter().enumerate() {
+            let value = batch.values(row).get(self.at).copied().unwrap_or(0);
+            let slot = self.slot(stack);
+            let merge = self.value_type.merge;
+            if let Some((_, sum, count)) = self.values.get_mut(slot as usize) {
+                *sum = match merge {
+                    Merge::Sum => sum.saturating_add(value),
+                    _ if *count == 0 => value,
+                    Merge::Min => (*sum).min(value),
+                    Merge::Max => (*sum).max(value),
+                };
+                *count += 1;
+            }
+        }
+    }
+
+    fn slot(&mut self, stack: Option<StackId>) -> u32 {
+        let next = u32::try_from(self.values.len()).unwrap_or(NONE);
+        let slot = match stack {
+            None => self.without_stack.get_or_insert(next),
+            Some(stack) => {
+                if self.rows.len() <= stack.index() {
+                    self.rows.resize(stack.index() + 1, NONE);
+                }
+                #[expect(clippy::indexing_slicing, reason = "resized above")]
+                &mut self.rows[stack.index()]
+            }
+        };
+        if *slot == NONE || *slot == next {
+            *slot = next;
+            self.values.push((stack, 0, 0));
+        }
+        *slot
+    }
+
+    fn grow(&self, tables: &Recording, arena: &mut Arena, merge: Merge) {
+        let mut known = vec![NONE; tables.stacks.len()];
+        let mut path = Vec::new();
+        for &(stack, value, count) in &self.values {
+            let at = match stack {
+                Some(stack) => node_of(tables, arena, &mut known, &mut path, stack),
+                None => arena.child(ROOT, NO_STACK),
+            };
+            arena.combine(at, value, count, merge);
+        }
+    }
+}
+
+/// Finds the node of a stack, adding it and its callers; a circle of callers is cut where it closes.
+fn node_of(
+    tables: &Recording,
+    arena: &mut Arena,
+    known: &mut [u32],
+    path: &mut Vec<(usize, u32)>,
+    stack: StackId,
+) -> u32 {
+    path.clear();
+    let mut next = Some(stack);
+    let mut node = ROOT;
+    while let Some(stack) = next {
+        if let Some(&found) = known.get(stack.index()).filter(|&&node| node != NONE) {
+            node = found;
+            break;
+        }
+        let Some(row) = tables.stack(stack) else {
+            path.push((usize::MAX, NO_STACK));
+            break;
+        };
+        if path.len() > known.len() {
+            break;
+        }
+        path.push((stack.index(), key_of_frame(tables, row.frame)));
+        next = row.parent;
+    }
+    while let Some((stack, key)) = path.pop() {
+        node = arena.child(node, key);
+        if let Some(slot) = known.get_mut(stack) {
+            *slot = node;
+        }
+    }
+    node
+}
+
+/// Computes totals and own values from what was recorded, and returns the whole.
+pub(super) fn settle(arena: &mut Arena, measure: &Measure) -> i64 {
+    // Callees have greater numbers than their callers: nothing moves in an arena of samples.
+    let numbers = (1..u32::try_from(arena.len()).unwrap_or(NONE)).rev();
+    let join = |a: i64, b: i64, fresh: bool| match measure.merge {
+        Merge::Sum => a.saturating_add(b),
+        _ if fresh => b,
+        Merge::Min => a.min(b),
+        Merge::Max => a.max(b),
+    };
+    // What the children came to, and whether there was any.
+    let mut below = vec![(0_i64, true); arena.len()];
+    for number in numbers {
+        let (children, none) = below.get(number as usize).copied().unwrap_or((0, true));
+        let row = arena.node_mut(number);
+        let recorded = row.count > 0;
+        (row.total, row.own) = match (measure.scope, measure.merge) {
+            (Scope::Own, _) if !recorded => (children, 0),
+            (Scope::Own, _) => (join(children, row.own, none), row.own),
+            (Scope::Inclusive, _) if !recorded => (children, 0),
+            (Scope::Inclusive, Merge::Sum) => (row.own, row.own.saturating_sub(children).max(0)),
+            (Scope::Inclusive, _) => (row.own, row.own),
+        };
+        let (total, parent) = (row.total, row.parent);
+        if let Some((sum, fresh)) = below.get_mut(parent as usize) {
+            *sum = join(*sum, total, *fresh);
+            *fresh = false;
+        }
+    }
+    below.first().map_or(0, |&(total, _)| total)
+}
+
+fn measure(tables: &Recording, value_type: &ValueType) -> Measure {
+    Measure {
+        name: tables.text(value_type.name).into_owned(),
+        unit: match value_type.unit {
+            Unit::Nanoseconds => MeasureUnit::Nanoseconds,
+            Unit::Bytes => MeasureUnit::Bytes,
+            Unit::Count => MeasureUnit::Count,
+            Unit::Chars => MeasureUnit::Chars,
+            Unit::Percent => MeasureUnit::Percent,
+            Unit::Other(name) => MeasureUnit::Other(tables.text(name).into_owned()),
+        },
+        source: TreeSource::Samples,
+        merge: value_type.merge,
+        scope: value_type.scope,
+    }
+}

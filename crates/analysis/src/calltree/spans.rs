@@ -1,0 +1,161 @@
+//! Spans into the tree: children come before their parents and wait in side trees.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{FunctionId, SpanId, SpanStatus, Timestamp, TrackId};
+
+use super::arena::{Arena, ROOT};
+use super::cover::Cover;
+use super::symbol::key_of_function;
+
+/// What of a span matters to the tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub id: SpanId,
+    pub parent: Option<SpanId>,
+    pub track: TrackId,
+    pub function: Option<FunctionId>,
+    pub start: Timestamp,
+    pub end: Timestamp,
+    pub status: SpanStatus,
+    /// A root that the selection refuses.
+    pub refused: bool,
+}
+
+/// Children of a span that has not come: their side tree, and what of it they cover.
+#[derive(Debug)]
+struct Waiting {
+    side: u32,
+    cover: Cover,
+}
+
+/// Spans on their way into the tree.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    /// Spans of other tracks count as children too.
+    across: bool,
+    waiting: HashMap<(SpanId, Option<TrackId>), Waiting, RandomState>,
+    /// Spans of a reader without order, until all have come.
+    held: Vec<Piece>,
+}
+
+impl Pieces {
+    pub fn new(across: bool) -> Self {
+        Self {
+            across,
+            waiting: HashMap::default(),
+            held: Vec::new(),
+        }
+    }
+
+    /// Keeps a span for [`Pieces::finish`], which puts children before parents.
+    pub fn hold(&mut self, piece: Piece) {
+        self.held.push(piece);
+    }
+
+    /// Puts a span in, after all its children.
+    pub fn put(&mut self, arena: &mut Arena, piece: &Piece) {
+        let line = (!self.across).then_some(piece.track);
+        let waiting = self.waiting.remove(&(piece.id, line));
+        let duration = piece.end.saturating_sub(piece.start).max(0);
+        let covered = waiting
+            .as_ref()
+            .map_or(0, |waiting| waiting.cover.within(piece.start, piece.end));
+        let key = key_of_function(piece.function);
+        let side = waiting.map(|waiting| waiting.side);
+        let above = match piece.parent {
+            None if piece.refused => {
+                side.inspect(|&side| arena.discard(side));
+                return;
+            }
+            None => ROOT,
+            Some(parent) => {
+                let entry = self.waiting.entry((parent, line));
+                let waiting = entry.or_insert_with(|| Waiting {
+                    side: arena.side_tree(),
+                    cover: Cover::default(),
+                });
+                waiting.cover.add(piece.start, piece.end);
+                waiting.side
+            }
+        };
+        let at = match side {
+            Some(side) => arena.adopt(side, above, key),
+            None => arena.child(above, key),
+        };
+        let node = arena.node_mut(at);
+        node.total = node.total.saturating_add(duration);
+        node.own = node
+            .own
+            .saturating_add(duration.saturating_sub(covered).max(0));
+        node.count += 1;
+        if matches!(
+            piece.status,
+            SpanStatus::PartialStart | SpanStatus::PartialEnd
+        ) {
+            *arena.partial.entry(at).or_default() += 1;
+        }
+    }
+
+    /// Puts in what was held, then makes roots of children whose parent never came.
+    ///
+    /// With calls selected such children are dropped: nothing tells which call they belong to.
+    pub fn finish(&mut self, arena: &mut Arena, selecting: bool) {
+        let held = std::mem::take(&mut self.held);
+        for at in children_first(&held) {
+            if let Some(piece) = held.get(at) {
+                self.put(arena, piece);
+            }
+        }
+        let mut orphans: Vec<_> = self.waiting.drain().collect();
+        orphans.sort_unstable_by_key(|(key, _)| *key);
+        for (_, waiting) in orphans {
+            if !selecting {
+                arena.move_children(waiting.side, ROOT);
+            }
+            arena.discard(waiting.side);
+        }
+    }
+}
+
+/// Orders spans so that each comes after all spans that name it as parent.
+///
+/// Spans in a circle of parents have no such order; they come last, as they were.
+fn children_first(pieces: &[Piece]) -> Vec<usize> {
+    let rows: HashMap<SpanId, usize, RandomState> = pieces
+        .iter()
+        .enumerate()
+        .map(|(at, piece)| (piece.id, at))
+        .collect();
+    let parent = |at: usize| {
+        let parent = pieces.get(at)?.parent?;
+        rows.get(&parent).copied()
+    };
+    let mut open = vec![0_u32; pieces.len()];
+    for at in 0..pieces.len() {
+        if let Some(count) = parent(at).and_then(|parent| open.get_mut(parent)) {
+            *count += 1;
+        }
+    }
+    let mut order: Vec<usize> = (0..pieces.len())
+        .filter(|&at| open.get(at) == Some(&0))
+        .collect();
+    let mut done = vec![false; pieces.len()];
+    let mut next = 0;
+    while let Some(&at) = order.get(next) {
+        next += 1;
+        if let Some(done) = done.get_mut(at) {
+            *done = true;
+        }
+        let Some(parent) = parent(at) else { continue };
+        if let Some(count) = open.get_mut(parent) {
+            *count -= 1;
+            if *count == 0 {
+                order.push(parent);
+            }
+        }
+    }
+    order.extend((0..pieces.len()).filter(|&at| done.get(at) == Some(&false)));
+    order
+}

@@ -1,0 +1,174 @@
+//! Enter and exit steps into the tree: the path that a trace of gigabytes takes.
+
+use traceloom_model::{FunctionId, Timestamp, TrackId};
+
+use super::arena::{Arena, ROOT};
+use super::symbol::key_of_function;
+
+/// A function that was entered and not left.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    node: u32,
+    start: Timestamp,
+    /// Duration of the children that ended.
+    covered: i64,
+}
+
+/// What is open on one track.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// What is open, outermost first. At the bottom lies the ground that calls hang from: the tree's
+    /// root, or a side tree while calls are selected.
+    stack: Vec<Open>,
+    last: Timestamp,
+}
+
+/// The tracks that steps came for.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    lines: Vec<Option<Line>>,
+}
+
+/// Decides about a call that ended: the step number of its exit, the function, its first and last time.
+pub(super) type Verdict<'a> = &'a mut dyn FnMut(usize, u32, Timestamp, Timestamp) -> bool;
+
+impl Lines {
+    /// Takes the steps of one track; `judge` is asked at the end of each call when calls are selected.
+    pub fn run(
+        &mut self,
+        arena: &mut Arena,
+        track: TrackId,
+        (first, times, functions): (usize, &[Timestamp], &[Option<FunctionId>]),
+        judge: Option<Verdict<'_>>,
+    ) {
+        let selecting = judge.is_some();
+        let line = self.line(arena, track, selecting);
+        match judge {
+            None => line.fold(arena, times, functions),
+            Some(judge) => line.fold_calls(arena, first, times, functions, judge),
+        }
+        if let Some(&last) = times.last() {
+            line.last = last;
+        }
+    }
+
+    fn line(&mut self, arena: &mut Arena, track: TrackId, selecting: bool) -> &mut Line {
+        if self.lines.len() <= track.index() {
+            self.lines.resize_with(track.index() + 1, || None);
+        }
+        #[expect(clippy::indexing_slicing, reason = "resized above")]
+        self.lines[track.index()].get_or_insert_with(|| {
+            let base = if selecting { arena.side_tree() } else { ROOT };
+            Line {
+                stack: vec![Open {
+                    node: base,
+                    start: 0,
+                    covered: 0,
+                }],
+                last: Timestamp::MIN,
+            }
+        })
+    }
+
+    /// Ends what is open at the last time of its track, marked as partial.
+    pub fn finish(&mut self, arena: &mut Arena, mut judge: Option<Verdict<'_>>) {
+        for mut line in self.lines.drain(..).flatten() {
+            let [ground, root, ..] = *line.stack else {
+                continue;
+            };
+            let mut covered = 0;
+            while line.stack.len() > 1
+                && let Some(mut open) = line.stack.pop()
+            {
+                open.covered = open.covered.saturating_add(covered);
+                covered = leave(arena, &open, line.last);
+                *arena.partial.entry(open.node).or_default() += 1;
+            }
+            let key = arena.node(root.node).key;
+            if let Some(judge) = judge.as_mut()
+                && judge(usize::MAX, key, root.start, line.last)
+            {
+                arena.move_children(ground.node, ROOT);
+            }
+        }
+    }
+}
+
+/// Books an exit and returns the duration.
+#[inline]
+fn leave(arena: &mut Arena, open: &Open, time: Timestamp) -> i64 {
+    let duration = time.saturating_sub(open.start).max(0);
+    let node = arena.node_mut(open.node);
+    node.total = node.total.saturating_add(duration);
+    node.own = node
+        .own
+        .saturating_add(duration.saturating_sub(open.covered).max(0));
+    node.count += 1;
+    duration
+}
+
+impl Line {
+    fn fold(&mut self, arena: &mut Arena, times: &[Timestamp], functions: &[Option<FunctionId>]) {
+        let stack = &mut self.stack;
+        // The innermost open function stays in registers; the ground is always there.
+        let Some(mut top) = stack.pop() else {
+            return;
+        };
+        for (&time, &function) in times.iter().zip(functions) {
+            if function.is_some() {
+                let node = arena.child(top.node, key_of_function(function));
+                stack.push(top);
+                top = Open {
+                    node,
+                    start: time,
+                    covered: 0,
+                };
+            } else if let Some(below) = stack.pop() {
+                let duration = leave(arena, &top, time);
+                top = below;
+                top.covered = top.covered.saturating_add(duration);
+            }
+        }
+        stack.push(top);
+    }
+
+    fn fold_calls(
+        &mut self,
+        arena: &mut Arena,
+        first: usize,
+        times: &[Timestamp],
+        functions: &[Option<FunctionId>],
+        judge: Verdict<'_>,
+    ) {
+        for (at, (&time, &function)) in times.iter().zip(functions).enumerate() {
+            if function.is_some() {
+                let parent = self.stack.last().map_or(ROOT, |open| open.node);
+                let node = arena.child(parent, key_of_function(function));
+                self.stack.push(Open {
+                    node,
+                    start: time,
+                    covered: 0,
+                });
+                continue;
+            }
+            if self.stack.len() < 2 {
+                continue;
+            }
+            let (Some(open), Some(caller)) = (self.stack.pop(), self.stack.last_mut()) else {
+                continue;
+            };
+            let duration = leave(arena, &open, time);
+            caller.covered = caller.covered.saturating_add(duration);
+            if self.stack.len() > 1 {
+                continue;
+            }
+            let base = self.stack.first().map_or(ROOT, |ground| ground.node);
+            let key = arena.node(open.node).key;
+            if judge(first + at, key, open.start, time) {
+                arena.move_children(base, ROOT);
+            } else {
+                arena.clear(base);
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Symbols: functions as people read them, free of any reader's ids.
+
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use traceloom_model::{FrameId, FrameKind, FunctionId, Recording, StringId};
+
+use crate::names;
+
+/// A row of [`super::CallTree::symbols`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SymbolId(pub(super) u32);
+
+impl SymbolId {
+    /// Returns the row number, from 0.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A function, or what stands for one: an address without symbol, samples without stack.
+///
+/// Trees of different readers are merged by symbol, so two symbols are the same function when name and
+/// signature are equal; the rest is what the first reader knew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Symbol {
+    /// Full name, demangled; `module+0xaddr` for an address without symbol.
+    pub name: String,
+    /// Argument and return types, where the producer tells overloads apart.
+    pub signature: Option<String>,
+    /// Package, module or namespace, where the producer says.
+    pub package: Option<String>,
+    /// Jar, crate or binary.
+    pub library: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// First line, 0 when unknown.
+    pub line: u32,
+    /// How the frame was executed.
+    pub kind: FrameKind,
+}
+
+impl Symbol {
+    /// A symbol of which only the name is known.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Stands for frames and spans without function.
+pub(super) const NO_FUNCTION: u32 = u32::MAX - 1;
+/// Stands for samples without stack.
+pub(super) const NO_STACK: u32 = u32::MAX - 2;
+/// Set in keys that are frames; the others are functions.
+const FRAME: u32 = 1 << 31;
+
+/// The key a function has while a tree grows.
+#[inline]
+pub(super) const fn key_of_function(function: Option<FunctionId>) -> u32 {
+    match function {
+        Some(function) => function.raw() & !FRAME,
+        None => NO_FUNCTION,
+    }
+}
+
+/// The key a frame has: its function's, its own when it has no function.
+pub(super) fn key_of_frame(tables: &Recording, frame: FrameId) -> u32 {
+    match tables.frame(frame).and_then(|row| row.function) {
+        Some(function) => key_of_function(Some(function)),
+        None => (frame.raw() & !FRAME | FRAME).min(NO_STACK - 1),
+    }
+}
+
+/// Turns a key into the symbol it stands for.
+pub(super) fn symbol_of_key(tables: &Recording, key: u32) -> Symbol {
+    match key {
+        NO_FUNCTION => Symbol::named("(unknown)"),
+        NO_STACK => Symbol::named("(no stack)"),
+        key if key & FRAME != 0 => symbol_of_frame(tables, FrameId::new(key & !FRAME)),
+        key => symbol_of_function(tables, FunctionId::new(key)),
+    }
+}
+
+/// Builds the symbol of a function; `#id` when it was never defined.
+#[must_use]
+pub fn symbol_of_function(tables: &Recording, id: FunctionId) -> Symbol {
+    let Some(function) = tables.function(id) else {
+        return Symbol::named(format!("#{}", id.raw()));
+    };
+    let text = |id: Option<StringId>| id.map(|id| tables.text(id).into_owned());
+    Symbol {
+        name: names::demangle(&tables.text(function.name)).into_owned(),
+        signature: text(function.signature),
+        package: text(function.package),
+        library: text(function.library),
+        file: text(function.file),
+        line: function.line,
+        kind: FrameKind::Unknown,
+    }
+}
+
+fn symbol_of_frame(tables: &Recording, id: FrameId) -> Symbol {
+    let Some(frame) = tables.frame(id) else {
+        return Symbol::named(format!("#{}", id.raw()));
+    };
+    let mapping = frame.mapping.and_then(|id| tables.mapping(id));
+    let file = mapping.and_then(|row| row.file).map(|id| tables.text(id));
+    let (Some(address), file) = (frame.address, file) else {
+        return Symbol::named("(unknown)");
+    };
+    let name = match (&file, mapping) {
+        (Some(file), Some(mapping)) => {
+            let address = address
+                .saturating_sub(mapping.start)
+                .saturating_add(mapping.offset);
+            names::unsymbolised(file, address)
+        }
+        _ => format!("{address:#x}"),
+    };
+    Symbol {
+        library: file.map(std::borrow::Cow::into_owned),
+        kind: frame.kind,
+        ..Symbol::named(name)
+    }
+}
+
+/// Tells whether a symbol stands for no function of the program.
+pub(crate) fn is_synthetic(symbol: &Symbol) -> bool {
+    matches!(symbol.name.as_str(), "(unknown)" | "(no stack)")
+}
+
+/// Interns symbols by name and signature.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Symbols {
+    ids: HashMap<(String, Option<String>), u32, RandomState>,
+    rows: Vec<Symbol>,
+}
+
+impl Symbols {
+    pub fn intern(&mut self, symbol: Symbol) -> u32 {
+        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let key = (symbol.name.clone(), symbol.signature.clone());
+        let id = *self.ids.entry(key).or_insert(next);
+        if id == next {
+            self.rows.push(symbol);
+        }
+        id
+    }
+
+    pub fn into_rows(self) -> Vec<Symbol> {
+        self.rows
+    }
+}

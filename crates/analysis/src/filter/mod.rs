@@ -1,0 +1,160 @@
+//! The filter language: one syntax tree, one parser, one meaning for every command.
+//!
+//! ```
+//! use traceloom_analysis::filter::{CallView, Filter};
+//!
+//! struct Request;
+//! impl CallView for Request {
+//!     fn method(&self) -> std::borrow::Cow<'_, str> { "com.acme.Shop.buy".into() }
+//!     fn params(&self, each: &mut dyn FnMut(&str, &str) -> bool) -> bool { each("web.url", "/orders/7") }
+//! }
+//!
+//! let filter: Filter = "orders invoices -'Shop.sell' $web.url=/7".parse().unwrap();
+//! assert!(filter.accepts(&Request));
+//! ```
+
+mod parse;
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// What a filter can ask of a call.
+pub trait CallView {
+    /// Returns the name of the method that was called.
+    fn method(&self) -> Cow<'_, str>;
+
+    /// Returns what the call did, in words, where the producer says.
+    fn title(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    /// Hands out name and value of each parameter until `each` returns true; returns whether it did.
+    fn params(&self, _each: &mut dyn FnMut(&str, &str) -> bool) -> bool {
+        false
+    }
+
+    /// Returns how long it took, in nanoseconds.
+    fn duration(&self) -> u64 {
+        0
+    }
+
+    /// Tells whether it failed.
+    fn failed(&self) -> bool {
+        false
+    }
+}
+
+/// A filter as a syntax tree.
+///
+/// Both the words of the CDT page and, later, comparisons and TPTP filter files parse to this; a new
+/// kind of condition is a new variant and an arm in [`Filter::accepts`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// Every one of these; nothing to ask when empty.
+    All(Vec<Filter>),
+    /// At least one of these; nothing passes when empty.
+    Any(Vec<Filter>),
+    /// Not this.
+    Not(Box<Filter>),
+    /// The text occurs in the method, the title or a parameter value, in any case.
+    Text(Needle),
+    /// The text occurs in a value of the parameter of this name.
+    Param {
+        /// Name, in any case.
+        name: String,
+        /// What its value holds.
+        value: Needle,
+    },
+}
+
+/// Text to look for in any case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needle {
+    /// In lower case.
+    lower: String,
+}
+
+impl Needle {
+    /// Builds a needle.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self {
+            lower: text.to_lowercase(),
+        }
+    }
+
+    /// Returns the text in lower case.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.lower
+    }
+
+    /// Tells whether `text` holds it.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        if !self.lower.is_ascii() || !text.is_ascii() {
+            return text.to_lowercase().contains(&self.lower);
+        }
+        let needle = self.lower.as_bytes();
+        needle.is_empty()
+            || text
+                .as_bytes()
+                .windows(needle.len())
+                .any(|window| window.eq_ignore_ascii_case(needle))
+    }
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self::All(Vec::new())
+    }
+}
+
+impl Filter {
+    /// Tells whether every call passes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::All(terms) if terms.is_empty())
+    }
+
+    /// Tells whether `call` passes.
+    #[must_use]
+    pub fn accepts(&self, call: &dyn CallView) -> bool {
+        match self {
+            Self::All(terms) => terms.iter().all(|term| term.accepts(call)),
+            Self::Any(terms) => terms.iter().any(|term| term.accepts(call)),
+            Self::Not(term) => !term.accepts(call),
+            Self::Text(needle) => {
+                needle.is_in(&call.method())
+                    || call.title().is_some_and(|title| needle.is_in(&title))
+                    || call.params(&mut |_, value| needle.is_in(value))
+            }
+            Self::Param { name, value } => {
+                call.params(&mut |known, held| known.to_lowercase() == *name && value.is_in(held))
+            }
+        }
+    }
+}
+
+/// Why an expression is no filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterError {
+    /// Column of the character at fault, from 1.
+    pub column: usize,
+    /// What was expected.
+    pub message: &'static str,
+    expression: String,
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} (column {})", self.message, self.column)?;
+        writeln!(f, "  {}", self.expression)?;
+        write!(f, "  {:>width$}", "^", width = self.column)
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! Flame graphs: where each node of a tree lies, and pictures of that.
+//!
+//! ```
+//! use traceloom_analysis::{CallTree, Measure};
+//! use traceloom_analysis::flame::{self, Picture};
+//!
+//! let tree = CallTree::empty(Measure::wall());
+//! let svg = flame::svg(&tree, &Picture { title: "nothing ran", ..Picture::default() });
+//! assert!(svg.starts_with("<?xml"));
+//! ```
+
+mod colour;
+mod html;
+mod layout;
+mod svg;
+
+pub use html::html;
+pub use layout::{Layout, Place};
+pub use svg::svg;
+
+/// What a picture says besides the tree.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Picture<'p> {
+    /// Heading, such as the name of the input.
+    pub title: &'p str,
+    /// Callers below their callees, as flames; otherwise callers are on top, as icicles.
+    pub upwards: bool,
+    /// Java names with the initials of their packages.
+    pub short_names: bool,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+use super::*;
+use crate::calltree::grow;
+use crate::{CallTree, Measure, Node, Symbol, TreeBuilder, TreeOptions, top};
+use traceloom_model::{Function, Sink, StepBatch, Tables, Track};
+
+/// A service with recursion: names, and how long each level runs by itself.
+fn tree() -> CallTree {
+    let mut tables = Tables::new();
+    let mut function = |name: &str| {
+        let name = tables.string(name);
+        tables.function(Function::named(name))
+    };
+    let service = function("com.acme.shop.Http.service");
+    let walk = function("com.acme.shop.Tree.walk");
+    let query = function("org.postgresql.Driver.query(java.lang.String<T> & \"x\")");
+    let name = tables.string("main");
+    let track = tables.track(Track::thread(name));
+    let mut steps = StepBatch::default();
+    steps.track(track);
+    let mut time = 0;
+    for round in 0..50 {
+        steps.enter(time, service);
+        for level in 0..=round % 4 {
+            time += 1_000 + level;
+            steps.enter(time, walk);
+        }
+        time += 77;
+        steps.enter(time, query);
+        time += 5_000;
+        steps.exit(time);
+        for _ in 0..=round % 4 {
+            time += 300;
+            steps.exit(time);
+        }
+        time += 11;
+        steps.exit(time);
+    }
+    let mut builder = TreeBuilder::new(TreeOptions::default());
+    let _ = builder.define(tables.take_definitions());
+    let _ = builder.steps(steps);
+    builder.finish().spans.unwrap()
+}
+
+/// Self and outermost totals by function, from nodes alone.
+fn totals(tree: &CallTree, nodes: &[(usize, u32, i64, i64)]) -> Vec<(String, i64, i64)> {
+    let mut rows: Vec<(String, i64, i64)> = tree
+        .symbols
+        .iter()
+        .map(|symbol| (symbol.name.clone(), 0, 0))
+        .collect();
+    let mut path: Vec<usize> = Vec::new();
+    for &(symbol, depth, total, own) in nodes {
+        path.truncate(depth as usize);
+        rows[symbol].1 += own;
+        if !path.contains(&symbol) {
+            rows[symbol].2 += total;
+        }
+        path.push(symbol);
+    }
+    rows.sort();
+    rows
+}
+
+fn of_top(tree: &CallTree) -> Vec<(String, i64, i64)> {
+    let mut rows: Vec<_> = top(tree)
+        .iter()
+        .map(|row| (tree.symbol(row.symbol).name.clone(), row.own, row.total))
+        .collect();
+    rows.sort();
+    rows
+}
+
+fn column(page: &str, name: &str) -> Vec<i64> {
+    let start = page.find(&format!("\"{name}\":[")).unwrap();
+    let list = &page[start + name.len() + 4..];
+    let list = &list[..list.find(']').unwrap()];
+    list.split(',')
+        .map(|number| number.parse().unwrap())
+        .collect()
+}
+
+#[test]
+fn places_add_up_to_the_table() {
+    let tree = tree();
+    let layout = Layout::of(&tree, 0.0);
+    let nodes: Vec<_> = layout
+        .places
+        .iter()
+        .map(|place| &tree.nodes[place.node as usize])
+        .map(|node: &Node| (node.symbol.index(), node.depth, node.total, node.own))
+        .collect();
+    assert_eq!(totals(&tree, &nodes), of_top(&tree));
+    assert_eq!(layout.depth, 6);
+    for place in &layout.places {
+        let node = &tree.nodes[place.node as usize];
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        let exact = node.total as f64 / tree.total as f64;
+        assert!((place.width - exact).abs() < 1e-9);
+        if let Some(parent) = node.parent {
+            let above = layout.places.iter().find(|p| p.node == parent).unwrap();
+            assert!(place.x >= above.x - 1e-9);
+            assert!(place.x + place.width <= above.x + above.width + 1e-9);
+        }
+    }
+}
+
+#[test]
+fn the_page_adds_up_to_the_table() {
+    let tree = tree();
+    let page = html(
+        &tree,
+        &Picture {
+            title: "</script>",
+            ..Picture::default()
+        },
+    );
+    let columns = [
+        column(&page, "symbol"),
+        column(&page, "depth"),
+        column(&page, "sum"),
+        column(&page, "own"),
+    ];
+    let nodes: Vec<_> = (0..columns[0].len())
+        .map(|at| {
+            let symbol = usize::try_from(columns[0][at]).unwrap();
+            let depth = u32::try_from(columns[1][at]).unwrap();
+            (symbol, depth, columns[2][at], columns[3][at])
+        })
+        .collect();
+    assert_eq!(totals(&tree, &nodes), of_top(&tree));
+    assert!(page.contains(&format!("\"total\":{}", tree.total)));
+    // Neither a title nor a name can end the element it stands in.
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(page.contains("String\\u003cT> & \\\"x\\\")"));
+    assert!(
+        !page.contains("http://") && !page.contains("https://"),
+        "no network"
+    );
+    assert!(!page.contains("{{"));
+}
+
+#[test]
+fn the_picture_is_well_formed() {
+    let tree = tree();
+    for upwards in [false, true] {
+        let picture = Picture {
+            title: "a <b> & c\u{1}",
+            upwards,
+            short_names: true,
+        };
+        let svg = svg(&tree, &picture);
+        assert_eq!(svg.matches("<g>").count(), tree.nodes.len() + 1);
+        assert_eq!(svg.matches("</g>").count(), tree.nodes.len() + 2);
+        assert!(svg.contains("a &lt;b&gt; &amp; c\u{fffd}</text>"));
+        assert!(svg.contains("String&lt;T&gt; &amp; &quot;x&quot;): "));
+        assert!(svg.contains(">c.a.s.Http.service</text>"));
+        let links = svg.matches("http").count() - svg.matches("http://www.w3.org/2000/svg").count();
+        assert_eq!(links, 0, "no network");
+    }
+}
+
+#[test]
+fn callees_wider_than_their_caller_are_narrowed() {
+    let mut tree = CallTree::empty(Measure::wall());
+    tree.symbols = vec![Symbol::named("a")];
+    let base = tree_of_one();
+    let node = base.nodes[0];
+    tree.total = 100;
+    tree.nodes = vec![
+        Node {
+            total: 100,
+            own: 0,
+            end: 3,
+            ..node
+        },
+        Node {
+            total: 90,
+            parent: Some(0),
+            depth: 1,
+            end: 2,
+            ..node
+        },
+        Node {
+            total: 60,
+            parent: Some(0),
+            depth: 1,
+            end: 3,
+            ..node
+        },
+    ];
+    let widths: Vec<_> = Layout::of(&tree, 0.0)
+        .places
+        .iter()
+        .map(|p| p.width)
+        .collect();
+    assert!((widths[1] - 0.6).abs() < 1e-9 && (widths[2] - 0.4).abs() < 1e-9);
+}
+
+fn tree_of_one() -> CallTree {
+    let mut base = CallTree::empty(Measure::wall());
+    base.symbols = vec![Symbol::named("a")];
+    let full = tree();
+    let id = full.nodes[0].symbol;
+    assert_eq!(id.index(), 0);
+    grow(&base, |add| add(&mut std::iter::once(id), 1, 1, 0))
+}
+
+#[test]
+fn an_empty_tree_is_a_picture_too() {
+    let tree = CallTree::empty(Measure::wall());
+    assert!(svg(&tree, &Picture::default()).contains("wall 0 ns"));
+    assert!(html(&tree, &Picture::default()).contains("\"symbol\":[]"));
+}

@@ -1,0 +1,487 @@
+//! What a target cannot hold, counted as it passes.
+
+use std::collections::BTreeMap;
+
+use traceloom_model::{
+    AttrKeyId, Attribute, Attributes, Capabilities, Clock, CounterBatch, Definitions, EdgeBatch,
+    EventBatch, Feature, Flow, FrameKind, LinkBatch, Merge, Note, ObjectBatch, Order, RootBatch,
+    SampleBatch, Scope, Sink, SpanBatch, SpanStatus, StringId, Text, Track, TrackId, TrackKind,
+    Unit, Value, Wants,
+};
+
+/// One kind of meaning that went missing, or that was kept in another form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The feature, a word from the closed set of [`Feature::name`].
+    pub kind: &'static str,
+    /// What of it: an attribute's name, a counter's, an event type's; empty where there is one thing.
+    pub field: String,
+    /// How many of them.
+    pub count: u64,
+    /// The first one met.
+    pub example: String,
+}
+
+/// The loss of one conversion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// What the target does not have.
+    pub lost: Vec<Lost>,
+    /// What it has in coarser form: times rounded, typed values as text.
+    pub changed: Vec<Lost>,
+}
+
+/// Features whose absence coarsens a value instead of dropping it.
+const COARSENS: [Feature; 5] = [
+    Feature::SubMillisecond,
+    Feature::SubMicrosecond,
+    Feature::TypedAttributes,
+    Feature::AsyncTracks,
+    Feature::PartialSpans,
+];
+
+/// Names kept apart for one feature; more are counted together.
+const FIELDS: usize = 200;
+
+/// A sink between a source and a target.
+///
+/// It looks at every row, counts what `holds` does not list, and passes everything on. The report is
+/// what was there against what can be held; no pair of formats has a list of its own.
+pub struct Loss<'t, S: Sink + ?Sized> {
+    to: &'t mut S,
+    holds: Capabilities,
+    found: BTreeMap<(Feature, String), (u64, String)>,
+    strings: Vec<Option<Text>>,
+    keys: Vec<Option<StringId>>,
+    events: Vec<Option<StringId>>,
+    counters: Vec<Option<StringId>>,
+    lanes: Vec<bool>,
+}
+
+impl<'t, S: Sink + ?Sized> Loss<'t, S> {
+    /// Watches what goes to `to`, which can hold `holds`.
+    #[must_use]
+    pub fn new(to: &'t mut S, holds: Capabilities) -> Self {
+        Self {
+            to,
+            holds,
+            found: BTreeMap::new(),
+            strings: Vec::new(),
+            keys: Vec::new(),
+            events: Vec::new(),
+            counters: Vec::new(),
+            lanes: Vec::new(),
+        }
+    }
+
+    /// Returns what was counted, features in their order, fields by name.
+    #[must_use]
+    pub fn finish(self) -> Losses {
+        let mut losses = Losses::default();
+        for ((feature, field), (count, example)) in self.found {
+            let kind = feature.name();
+            let entry = Lost {
+                kind,
+                field,
+                count,
+                example,
+            };
+            if COARSENS.contains(&feature) {
+                losses.changed.push(entry);
+            } else {
+                losses.lost.push(entry);
+            }
+        }
+        losses
+    }
+
+    fn lose(&mut self, feature: Feature, field: impl FnOnce(&Self) -> String, count: u64) {
+        self.lose_with(feature, field, count, |_| String::new());
+    }
+
+    fn lose_with(
+        &mut self,
+        feature: Feature,
+        field: impl FnOnce(&Self) -> String,
+        count: u64,
+        example: impl FnOnce(&Self) -> String,
+    ) {
+        if count == 0 || self.holds.holds(feature) {
+            return;
+        }
+        let mut field = field(self);
+        if !self.found.contains_key(&(feature, field.clone())) {
+            let same = |(known, _): &&(Feature, String)| *known == feature;
+            if self.found.keys().filter(same).count() >= FIELDS {
+                field = "(others)".to_owned();
+            }
+        }
+        let key = (feature, field);
+        if let Some((known, _)) = self.found.get_mut(&key) {
+            *known = known.saturating_add(count);
+            return;
+        }
+        let example = example(self);
+        self.found.insert(key, (count, example));
+    }
+
+    fn text(&self, id: StringId) -> String {
+        let text = self.strings.get(id.index()).and_then(Option::as_ref);
+        text.map_or_else(|| format!("#{}", id.raw()), Text::to_string)
+    }
+
+    fn name_in(&self, table: &[Option<StringId>], row: usize) -> String {
+        let name = table.get(row).copied().flatten();
+        name.map_or_else(|| format!("#{row}"), |name| self.text(name))
+    }
+
+    fn key(&self, id: AttrKeyId) -> String {
+        self.name_in(&self.keys, id.index())
+    }
+
+    fn value(&self, value: &Value) -> String {
+        match value {
+            Value::Text(id) => self.text(*id),
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn attributes(&mut self, attributes: &Attributes, feature: Feature) {
+        for attribute in attributes.all() {
+            self.attribute(attribute, feature);
+        }
+    }
+
+    fn attribute(&mut self, attribute: &Attribute, feature: Feature) {
+        let key = |loss: &Self| loss.key(attribute.key);
+        if !self.holds.holds(feature) {
+            self.lose_with(feature, key, 1, |loss| loss.value(&attribute.value));
+            return;
+        }
+        if attribute.at.is_some() {
+            self.lose(Feature::AttributeTimes, key, 1);
+        }
+        if attribute.from.is_some() {
+            self.lose(Feature::UpwardAttributes, key, 1);
+        }
+        match &attribute.value {
+            Value::Null | Value::Text(_) => {}
+            Value::List(..) | Value::Map(_) => self.lose(Feature::NestedAttributes, key, 1),
+            _ => self.lose(Feature::TypedAttributes, key, 1),
+        }
+    }
+
+    fn times<'a>(&mut self, times: impl Iterator<Item = &'a i64>) {
+        let (mut below_ms, mut below_us) = (0, 0);
+        for time in times {
+            below_ms += u64::from(time % 1_000_000 != 0);
+            below_us += u64::from(time % 1_000 != 0);
+        }
+        self.lose(Feature::SubMillisecond, |_| String::new(), below_ms);
+        self.lose(Feature::SubMicrosecond, |_| String::new(), below_us);
+    }
+
+    fn is_lane(&self, track: TrackId) -> bool {
+        self.lanes.get(track.index()).copied().unwrap_or(false)
+    }
+
+    fn tables(&mut self, new: &Definitions) {
+        let one = |_: &Self| String::new();
+        for (_, text) in &new.strings {
+            let invalid = u64::from(text.as_str().is_none());
+            self.lose_with(Feature::InvalidText, one, invalid, |_| format!("{text:?}"));
+        }
+        for (_, row) in &new.resources {
+            self.lose(Feature::Resources, one, 1);
+            for attribute in &row.attributes {
+                self.attribute(attribute, Feature::Resources);
+            }
+        }
+        for (_, row) in &new.tracks {
+            let named = row.name.is_some() || row.id.is_some() || row.os_id.is_some();
+            let name = row.name;
+            self.lose_with(Feature::Tracks, one, u64::from(named), |loss| {
+                name.map_or_else(String::new, |name| loss.text(name))
+            });
+        }
+        for (_, row) in &new.functions {
+            let detailed =
+                row.package.is_some() || row.signature.is_some() || row.library.is_some();
+            let name = row.name;
+            let example = |loss: &Self| loss.text(name);
+            self.lose_with(Feature::FunctionDetails, one, u64::from(detailed), example);
+            let located = row.file.is_some() || row.line > 0;
+            self.lose_with(Feature::SourceLines, one, u64::from(located), example);
+        }
+        for (_, row) in &new.frames {
+            self.lose(Feature::Addresses, one, u64::from(row.address.is_some()));
+            let kind = row.inlined || row.kind != FrameKind::Unknown;
+            self.lose(Feature::FrameKinds, one, u64::from(kind));
+            self.lose(Feature::SourceLines, one, u64::from(row.line > 0));
+        }
+        for (_, row) in &new.stacks {
+            self.lose(Feature::TruncatedStacks, one, u64::from(row.truncated));
+        }
+        for (_, row) in &new.value_types {
+            let wide = row.merge != Merge::Sum || row.scope != Scope::Own;
+            let name = row.name;
+            self.lose(
+                Feature::InclusiveValues,
+                |loss| loss.text(name),
+                u64::from(wide),
+            );
+        }
+        for (_, row) in &new.profiles {
+            let headed = row.period.is_some()
+                || row.duration.is_some()
+                || row.time.is_some()
+                || !row.comments.is_empty()
+                || !row.settings.is_empty();
+            self.lose(Feature::ProfileHeaders, one, u64::from(headed));
+            let columns = row.value_types.len() as u64;
+            self.lose(Feature::ManyValues, one, columns.saturating_sub(1));
+        }
+        for (_, row) in &new.exceptions {
+            let class = row.class;
+            self.lose_with(Feature::Exceptions, one, 1, |loss| {
+                class.map_or_else(String::new, |class| loss.text(class))
+            });
+        }
+        for (_, row) in &new.attribute_keys {
+            let ruled = row.order != 0
+                || row.list
+                || row.index
+                || row.signature.is_some()
+                || row.unit != Unit::Count;
+            let name = row.name;
+            self.lose_with(Feature::AttributeKeys, one, u64::from(ruled), |loss| {
+                loss.text(name)
+            });
+        }
+    }
+
+    fn remember(&mut self, new: &Definitions) {
+        for (id, text) in &new.strings {
+            place(&mut self.strings, id.index(), text.clone());
+        }
+        for (id, row) in &new.attribute_keys {
+            place(&mut self.keys, id.index(), row.name);
+        }
+        for (id, row) in &new.event_types {
+            place(&mut self.events, id.index(), row.name);
+        }
+        for (id, row) in &new.value_types {
+            place(&mut self.counters, id.index(), row.name);
+        }
+        for (id, row) in &new.tracks {
+            if self.lanes.len() <= id.index() {
+                self.lanes.resize(id.index() + 1, false);
+            }
+            if let Some(lane) = self.lanes.get_mut(id.index()) {
+                *lane = overlaps(row);
+            }
+        }
+    }
+}
+
+fn overlaps(track: &Track) -> bool {
+    matches!(track.kind, TrackKind::Async | TrackKind::Lane)
+}
+
+fn place<T>(table: &mut Vec<Option<T>>, index: usize, row: T) {
+    if table.len() <= index {
+        table.resize_with(index + 1, || None);
+    }
+    if let Some(slot) = table.get_mut(index) {
+        *slot = Some(row);
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for Loss<'_, S> {
+    fn wants(&self) -> Wants {
+        self.to.wants()
+    }
+
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.to.begin(order, clock);
+    }
+
+    fn define(&mut self, new: Definitions) -> Flow {
+        self.remember(&new);
+        self.tables(&new);
+        self.to.define(new)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        let one = |_: &Self| String::new();
+        if self.holds.holds(Feature::Spans) {
+            self.times(batch.start.iter().chain(&batch.end));
+            for row in batch.iter() {
+                self.lose(
+                    Feature::AsyncTracks,
+                    one,
+                    u64::from(self.is_lane(row.track)),
+                );
+                let partial = matches!(
+                    row.status,
+                    SpanStatus::PartialStart | SpanStatus::PartialEnd
+                );
+                self.lose(Feature::PartialSpans, one, u64::from(partial));
+                self.lose(
+                    Feature::ErrorStatus,
+                    one,
+                    u64::from(row.status == SpanStatus::Error),
+                );
+                self.lose(Feature::SpanContexts, one, u64::from(row.context.is_some()));
+                self.lose(Feature::SpanKinds, one, u64::from(row.kind.is_some()));
+                self.lose(Feature::Exceptions, one, u64::from(row.exception.is_some()));
+                for &(counter, value) in row.counters {
+                    let name = |loss: &Self| loss.name_in(&loss.counters, counter.index());
+                    self.lose_with(Feature::SpanCounters, name, 1, |_| value.to_string());
+                }
+            }
+            self.attributes(&batch.attributes, Feature::SpanAttributes);
+        } else {
+            self.lose(Feature::Spans, one, batch.len() as u64);
+        }
+        self.to.spans(batch)
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        let one = |_: &Self| String::new();
+        if self.holds.holds(Feature::Samples) {
+            let some = |present: usize| present as u64;
+            self.lose(
+                Feature::SampleTimes,
+                one,
+                some(batch.time.iter().flatten().count()),
+            );
+            self.lose(
+                Feature::SampleTracks,
+                one,
+                some(batch.track.iter().flatten().count()),
+            );
+            self.lose(
+                Feature::SampleSpans,
+                one,
+                some(batch.span.iter().flatten().count()),
+            );
+            self.attributes(&batch.labels, Feature::SampleLabels);
+        } else {
+            self.lose(Feature::Samples, one, batch.len() as u64);
+        }
+        self.to.samples(batch)
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        for row in batch.iter() {
+            let name = |loss: &Self| loss.name_in(&loss.events, row.event_type.index());
+            if !self.holds.holds(Feature::Events) {
+                self.lose(Feature::Events, name, 1);
+                continue;
+            }
+            self.lose(Feature::EventDurations, name, u64::from(row.end.is_some()));
+        }
+        if self.holds.holds(Feature::Events) {
+            self.attributes(&batch.attributes, Feature::EventAttributes);
+            self.times(batch.time.iter().chain(batch.end.iter().flatten()));
+        }
+        self.to.events(batch)
+    }
+
+    fn counters(&mut self, batch: CounterBatch) -> Flow {
+        self.lose(
+            Feature::Counters,
+            |_| String::new(),
+            batch.time.len() as u64,
+        );
+        self.to.counters(batch)
+    }
+
+    fn links(&mut self, batch: LinkBatch) -> Flow {
+        self.lose(Feature::Links, |_| String::new(), batch.links.len() as u64);
+        self.to.links(batch)
+    }
+
+    fn objects(&mut self, batch: ObjectBatch) -> Flow {
+        self.lose(
+            Feature::HeapObjects,
+            |_| "object".to_owned(),
+            batch.rows.len() as u64,
+        );
+        self.to.objects(batch)
+    }
+
+    fn edges(&mut self, batch: EdgeBatch) -> Flow {
+        self.lose(
+            Feature::HeapObjects,
+            |_| "reference".to_owned(),
+            batch.from.len() as u64,
+        );
+        self.to.edges(batch)
+    }
+
+    fn roots(&mut self, batch: RootBatch) -> Flow {
+        self.lose(
+            Feature::HeapObjects,
+            |_| "root".to_owned(),
+            batch.object.len() as u64,
+        );
+        self.to.roots(batch)
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.to.note(note)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traceloom_model::{Function, Recording, SpanRow, Tables};
+
+    #[test]
+    fn what_is_not_held_is_counted_with_an_example() {
+        let mut tables = Tables::new();
+        let buy = tables.string("buy");
+        let function = tables.function(Function::named(buy));
+        let main = tables.string("main");
+        let track = tables.track(Track::thread(main));
+        let key = tables.attribute_named("web.url");
+        let url = tables.string("/orders");
+        let attributes = [Attribute::new(key, Value::Text(url))];
+        let mut spans = SpanBatch::default();
+        let call = SpanRow::call(tables.reserve_span(), track, function, 1_500, 2_000);
+        spans.push(&SpanRow {
+            attributes: &attributes,
+            ..call.clone()
+        });
+        spans.push(&SpanRow {
+            status: SpanStatus::Error,
+            ..call
+        });
+
+        let mut recording = Recording::default();
+        let holds = Capabilities::of(&[Feature::Spans, Feature::Tracks, Feature::SubMillisecond]);
+        let mut loss = Loss::new(&mut recording, holds);
+        let _ = loss.define(tables.take_definitions());
+        let _ = loss.spans(spans);
+        let losses = loss.finish();
+
+        let lost = |kind, field: &str, count, example: &str| Lost {
+            kind,
+            field: field.to_owned(),
+            count,
+            example: example.to_owned(),
+        };
+        assert_eq!(
+            losses.lost,
+            [
+                lost("span_attributes", "web.url", 1, "/orders"),
+                lost("error_status", "", 1, ""),
+            ]
+        );
+        assert_eq!(losses.changed, [lost("sub_microsecond", "", 2, "")]);
+        assert_eq!(recording.spans.len(), 2);
+    }
+}

@@ -1,0 +1,181 @@
+//! What can be typed: the subcommands and the flags they share.
+
+use std::fmt;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use traceloom_formats::{FORMATS, Format, by_name};
+use traceloom_input::OpenOptions;
+use traceloom_model::Limits;
+
+/// Read, check, convert and draw profiler and trace data.
+///
+/// A PATH is a file, a folder, a zip archive or `-` for standard input. Formats are recognised by
+/// content, compression is opened on the way.
+#[derive(Parser)]
+#[command(
+    name = "traceloom",
+    version,
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true,
+    after_help = "Examples:\n  \
+        traceloom dump/                      what is in it, and what to look at next\n  \
+        traceloom check dump/                what is damaged, where\n  \
+        traceloom dump calls.bin --json      every record, a JSON object a line\n  \
+        traceloom convert dump/ out/ --to cdt-streams"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    /// Files, folders, archives, or `-`.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Say what is in a file: format, records, times, values, notes.
+    Info(crate::info::Options),
+    /// Print every record with its offset and fields.
+    Dump(crate::dump::Options),
+    /// Print every note; exit 1 when something is doubtful or damaged.
+    Check(crate::check::Options),
+    /// List the calls: when, how long, what.
+    Calls(crate::calls::Options),
+    /// Print one call with everything in it, in time order.
+    Call(crate::call::Options),
+    /// Print functions by their own time or value.
+    Top(crate::top::Options),
+    /// Print the call tree.
+    Tree(crate::tree::Options),
+    /// Draw a flame graph as SVG or HTML.
+    Flame(crate::flame::Options),
+    /// Write the data in another format, and say what that format cannot hold.
+    Convert(crate::convert::Options),
+    /// List the formats and what can be done with each.
+    Formats(crate::formats::Options),
+    /// Print a completion script for a shell.
+    Completions(crate::completions::Options),
+    /// Print the manual page, or write one page a command to a folder.
+    Man(crate::man::Options),
+}
+
+/// Flags that every command which reads takes.
+#[derive(ClapArgs, Clone, Default)]
+pub(crate) struct Common {
+    /// Read the input as this format instead of recognising it.
+    #[arg(long, value_name = "NAME", value_parser = format_named)]
+    pub(crate) input_format: Option<&'static Format>,
+    /// Stop at the first damage.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Set a limit on what is believed of an input, such as `string=1048576`; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) limit: Vec<String>,
+    /// Time zone of printed times, such as `Europe/Berlin`.
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    pub(crate) tz: String,
+    /// When to colour.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub(crate) enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl Common {
+    pub(crate) fn limits(&self) -> anyhow::Result<Limits> {
+        let mut limits = Limits::default();
+        for setting in &self.limit {
+            let (name, value) = setting
+                .split_once('=')
+                .ok_or_else(|| Usage(format!("--limit takes NAME=VALUE, not `{setting}`")))?;
+            let value = value
+                .parse()
+                .map_err(|_| Usage(format!("--limit {name}: `{value}` is not a whole number")))?;
+            limits
+                .set(name, value)
+                .map_err(|error| Usage(error.to_string()))?;
+        }
+        Ok(limits)
+    }
+
+    pub(crate) fn open_options(&self) -> anyhow::Result<OpenOptions> {
+        Ok(OpenOptions {
+            format: self.input_format,
+            limits: self.limits()?,
+        })
+    }
+}
+
+/// Something typed that cannot be meant: exit code 2.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Finds a format for a flag, or says which name is nearest.
+pub(crate) fn format_named(name: &str) -> Result<&'static Format, String> {
+    by_name(name).ok_or_else(|| {
+        let names = FORMATS.iter().map(|format| format.name);
+        let hint = nearest(name, names).map(|near| format!("; did you mean `{near}`?"));
+        let hint = hint.unwrap_or_else(|| "; `traceloom formats` lists them".to_owned());
+        format!("there is no format `{name}`{hint}")
+    })
+}
+
+/// Returns the name that differs least from `typed`, if any is near.
+pub(crate) fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let most = 1 + typed.len() / 4;
+    let scored = names.map(|name| (distance(typed, name), name));
+    scored
+        .filter(|&(distance, _)| distance <= most)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// Levenshtein distance over characters.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_line_is_consistent() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn near_names_are_found() {
+        let names = ["info", "dump", "check"];
+        assert_eq!(nearest("inof", names.into_iter()), Some("info"));
+        assert_eq!(nearest("calls.bin", names.into_iter()), None);
+    }
+}

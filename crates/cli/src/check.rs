@@ -1,0 +1,223 @@
+//! `check`: every note, and an exit code.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use clap::Args;
+use serde_json::json;
+use traceloom_formats::{LowerOptions, Source};
+use traceloom_input::Input;
+use traceloom_model::{Definitions, Flow, Level, Note, Notes, PartId, Sink, Wants};
+
+use crate::Outcome;
+use crate::args::Common;
+use crate::info::{gather, note_json};
+use crate::open::{open, with_progress};
+use crate::style::{Style, count};
+
+/// Print every note; exit 1 when something is doubtful or damaged.
+#[derive(Args)]
+#[command(
+    after_help = "Levels: info (a choice was taken), warn (doubtful data was kept), damage (bytes or\n\
+    meaning were lost). Exit 0 means at most info.\n\nExamples:\n  \
+    traceloom check dump/\n  \
+    traceloom check calls.bin --json"
+)]
+pub(crate) struct Options {
+    /// Files, folders, archives, or `-`.
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// Print JSON Lines, one note a line.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let style = Style::new(&options.common)?;
+    let mut out = io::stdout().lock();
+    let mut worst = None;
+    for path in &options.paths {
+        let input = open(path, &options.common)?;
+        let notes = with_progress(&input, "checking", || examine(&input, &options.common))?;
+        print(&input, &notes, options, &style, &mut out)?;
+        let unknown = input.parts().iter().any(|part| part.unknown.is_some());
+        worst = worst
+            .max(notes.worst())
+            .max((unknown && !input.is_folder()).then_some(Level::Damage));
+    }
+    out.flush()?;
+    Ok(if worst >= Some(Level::Warn) {
+        Outcome::Failed
+    } else {
+        Outcome::Done
+    })
+}
+
+/// Reads every part record by record, then every recording through its lowering, which sees what single
+/// parts cannot: rows that disagree, ids without words, files that are missing.
+fn examine(input: &Input, common: &Common) -> anyhow::Result<Notes> {
+    let mut sink = Collect {
+        strict: common.strict,
+        ..Collect::default()
+    };
+    for facts in gather(input, common)? {
+        for note in facts.notes.kept() {
+            let _ = sink.add(note.clone());
+        }
+        sink.overflow(&facts.notes);
+    }
+    for document in input.documents() {
+        let Some(lower) = document.format().and_then(|format| format.lower) else {
+            continue;
+        };
+        if sink.stopped {
+            break;
+        }
+        sink.places = document.members().map(|(at, _)| at).collect();
+        let options = LowerOptions {
+            limits: common.limits()?,
+            ..LowerOptions::default()
+        };
+        lower(&document, &options, &mut sink)?;
+        let _ = document.parts();
+    }
+    Ok(sink.notes)
+}
+
+/// Collects notes once each: a lowering repeats what the reader of a part said.
+#[derive(Default)]
+struct Collect {
+    notes: Notes,
+    seen: HashSet<(PartId, &'static str, u64)>,
+    places: Vec<usize>,
+    strict: bool,
+    stopped: bool,
+}
+
+impl Collect {
+    fn add(&mut self, note: Note) -> Flow {
+        let stop = self.strict && note.level == Level::Damage;
+        let full = self.seen.len() >= Notes::KEPT;
+        if self.stopped || (!full && !self.seen.insert((note.part, note.kind, note.offset))) {
+            return Flow::Continue(());
+        }
+        self.stopped |= stop;
+        self.notes.push_placed(note);
+        if stop {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    }
+
+    fn overflow(&mut self, part: &Notes) {
+        for (level, kind, total) in part.counts() {
+            let kept = part
+                .kept()
+                .iter()
+                .filter(|n| n.level == level && n.kind == kind)
+                .count();
+            for _ in kept as u64..total {
+                self.notes.push_placed(Note::new(level, kind, 0, ""));
+            }
+        }
+    }
+}
+
+impl Sink for Collect {
+    fn wants(&self) -> Wants {
+        Wants::Steps { calls: true }
+    }
+
+    fn define(&mut self, _new: Definitions) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        let place = self.places.get(note.part.0 as usize).copied().unwrap_or(0);
+        let part = PartId(u32::try_from(place).unwrap_or(u32::MAX));
+        self.add(Note { part, ..note })
+    }
+}
+
+fn print(
+    input: &Input,
+    notes: &Notes,
+    options: &Options,
+    style: &Style,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let many = input.is_folder() || input.parts().len() > 1;
+    for part in input.parts() {
+        if let Some(unknown) = &part.unknown {
+            let name = if many {
+                part.part.name.as_str()
+            } else {
+                input.path()
+            };
+            if options.json {
+                let level = if many { "info" } else { "damage" };
+                let note = json!({"part": name, "level": level, "kind": "unknown_format",
+                    "offset": 0, "count": 1, "text": unknown.sentence()});
+                writeln!(out, "{note}")?;
+            } else {
+                writeln!(out, "{name}: {}", unknown.sentence())?;
+            }
+        }
+    }
+    for note in notes.kept() {
+        let part = input.parts().get(note.part.0 as usize);
+        let name = part
+            .filter(|_| many)
+            .map_or(input.path(), |part| part.part.name.as_str());
+        if options.json {
+            let mut object = note_json(note);
+            if let Some(map) = object.as_object_mut() {
+                map.insert("part".into(), name.into());
+            }
+            writeln!(out, "{object}")?;
+        } else {
+            let times = if note.count == 1 {
+                String::new()
+            } else {
+                format!(" ×{}", count(note.count))
+            };
+            let level = style.level(note.level);
+            writeln!(
+                out,
+                "{name}: {level} {}{times} at {:#x}: {}",
+                note.kind, note.offset, note.text
+            )?;
+        }
+    }
+    if options.json {
+        return Ok(());
+    }
+    if notes.dropped() > 0 {
+        writeln!(out, "{} more notes, counted only:", count(notes.dropped()))?;
+        for (level, kind, total) in notes.counts() {
+            writeln!(out, "  {} {kind} ×{}", style.level(level), count(total))?;
+        }
+    }
+    let sum = |wanted| {
+        notes
+            .counts()
+            .filter(|&(level, ..)| level == wanted)
+            .map(|(_, _, n)| n)
+            .sum()
+    };
+    let (info, warn, damage) = (sum(Level::Info), sum(Level::Warn), sum(Level::Damage));
+    let parts = input.parts().len();
+    let noun = if parts == 1 { "part" } else { "parts" };
+    writeln!(
+        out,
+        "{}: {parts} {noun} read, {} damage, {} warn, {} info",
+        input.path(),
+        count(damage),
+        count(warn),
+        count(info)
+    )?;
+    Ok(())
+}

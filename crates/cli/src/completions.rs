@@ -1,0 +1,26 @@
+//! `completions`: scripts that complete commands and flags in a shell.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::Outcome;
+
+/// Print a completion script for a shell.
+#[derive(Args)]
+#[command(after_help = "Example: traceloom completions bash > /etc/bash_completion.d/traceloom")]
+pub(crate) struct Options {
+    /// The shell.
+    shell: Shell,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let mut script = Vec::new();
+    clap_complete::generate(
+        options.shell,
+        &mut crate::args::Args::command(),
+        "traceloom",
+        &mut script,
+    );
+    std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
+    Ok(Outcome::Done)
+}

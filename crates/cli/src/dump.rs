@@ -1,0 +1,307 @@
+//! `dump`: every record with its offset and fields.
+
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+
+use clap::Args;
+use serde::ser::{SerializeMap, Serializer};
+use traceloom_formats::{Field, LowerOptions, Record, RecordSink};
+use traceloom_input::Input;
+use traceloom_model::{Flow, Level, Note};
+
+use crate::Outcome;
+use crate::args::Common;
+use crate::fields::{Json, plain, text_of};
+use crate::info::note_json;
+use crate::open::open;
+use crate::style::Style;
+
+/// Print every record with its offset and fields.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    traceloom dump calls.bin\n  \
+    traceloom dump traces.bin --start 2567 --limit-records 20\n  \
+    traceloom dump dump/ --json --resolve | jq 'select(.kind == \"call\")'")]
+pub(crate) struct Options {
+    /// Files, folders, archives, or `-`.
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// Print JSON Lines, one record a line.
+    #[arg(long)]
+    json: bool,
+    /// Begin with the first record at or after this offset of the decoded bytes.
+    #[arg(long, value_name = "BYTE", default_value_t = 0)]
+    start: u64,
+    /// Stop after so many records of a part.
+    #[arg(long, value_name = "N")]
+    limit_records: Option<u64>,
+    /// Add the texts that ids stand for, as `FIELD_text`.
+    #[arg(long)]
+    resolve: bool,
+    /// Only parts whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    part: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let limits = options.common.limits()?;
+    let style = Style::new(&options.common)?;
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut outcome = Outcome::Done;
+    for path in &options.paths {
+        let input = open(path, &options.common)?;
+        let names = if options.resolve {
+            Names::of(&input, options)?
+        } else {
+            Names::default()
+        };
+        let many = input.is_folder() || input.parts().len() > 1 || options.paths.len() > 1;
+        for (at, part) in input.parts().iter().enumerate() {
+            let wanted = options
+                .part
+                .as_ref()
+                .is_none_or(|text| part.part.name.contains(text));
+            if !wanted {
+                continue;
+            }
+            let Some(reader) = part.part.format.and_then(|format| format.reader) else {
+                if !many {
+                    let unknown = part
+                        .unknown
+                        .as_ref()
+                        .map(traceloom_input::Unknown::sentence);
+                    anyhow::bail!(
+                        "{path}: {}",
+                        unknown.unwrap_or_else(|| "nothing to dump".into())
+                    );
+                }
+                continue;
+            };
+            if many && !options.json {
+                writeln!(out, "{}", style.bold(&part.part.name))?;
+            }
+            let name = many.then_some(part.part.name.as_str());
+            let names = names.of_part(at);
+            let mut printer = Printer {
+                options,
+                style: &style,
+                out: &mut out,
+                part: name,
+                names,
+                left: options.limit_records,
+                error: None,
+                stopped: false,
+            };
+            input.read(at, 0, reader(&limits).as_mut(), &mut printer)?;
+            let stopped = printer.stopped;
+            if let Some(error) = printer.error {
+                return Err(error);
+            }
+            if stopped {
+                outcome = Outcome::Failed;
+                break;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(outcome)
+}
+
+struct Printer<'p, W: Write> {
+    options: &'p Options,
+    style: &'p Style,
+    out: &'p mut W,
+    part: Option<&'p str>,
+    names: Option<&'p Table>,
+    left: Option<u64>,
+    error: Option<anyhow::Error>,
+    stopped: bool,
+}
+
+impl<W: Write> Printer<'_, W> {
+    fn keep(&mut self, written: anyhow::Result<()>) -> Flow {
+        match written {
+            Ok(()) => Flow::Continue(()),
+            Err(error) => {
+                self.error = Some(error);
+                Flow::Break(())
+            }
+        }
+    }
+
+    fn json(&mut self, record: &dyn Record) -> anyhow::Result<()> {
+        let mut serializer = serde_json::Serializer::new(&mut *self.out);
+        let mut object = serializer.serialize_map(None)?;
+        if let Some(part) = self.part {
+            object.serialize_entry("part", part)?;
+        }
+        object.serialize_entry("kind", record.kind())?;
+        object.serialize_entry("offset", &record.offset())?;
+        object.serialize_entry("bytes", &record.len())?;
+        let mut failed = Ok(());
+        let names = self.names;
+        record.fields(&mut |name, field| {
+            if failed.is_ok() {
+                failed = object.serialize_entry(name, &Json(&field));
+            }
+            if let (Some(text), true) = (resolved(names, &field), failed.is_ok()) {
+                failed = object.serialize_entry(&format!("{name}_text"), text);
+            }
+        });
+        failed?;
+        object.end()?;
+        self.out.write_all(b"\n")?;
+        Ok(())
+    }
+
+    fn text(&mut self, record: &dyn Record) -> anyhow::Result<()> {
+        let place = self.style.dim(format!("{:>10}", record.offset()));
+        write!(self.out, "{place} {}", self.style.bold(record.kind()))?;
+        let mut written = Ok(());
+        let names = self.names;
+        record.fields(&mut |name, field| {
+            if written.is_ok() {
+                written = write!(self.out, " {name}={}", plain(&field));
+            }
+            if let (Some(text), true) = (resolved(names, &field), written.is_ok()) {
+                written = write!(self.out, " {text:?}");
+            }
+        });
+        written?;
+        writeln!(self.out)?;
+        Ok(())
+    }
+}
+
+fn resolved<'n>(names: Option<&'n Table>, field: &Field<'_>) -> Option<&'n str> {
+    match field {
+        Field::Id(table, id) => names?.get(&(*table, *id)).map(String::as_str),
+        _ => None,
+    }
+}
+
+impl<W: Write> RecordSink for Printer<'_, W> {
+    fn record(&mut self, record: &dyn Record) -> Flow {
+        if record.offset() < self.options.start {
+            return Flow::Continue(());
+        }
+        if self.left == Some(0) {
+            return Flow::Break(());
+        }
+        self.left = self.left.map(|left| left - 1);
+        let written = if self.options.json {
+            self.json(record)
+        } else {
+            self.text(record)
+        };
+        self.keep(written)
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        if note.level == Level::Info && !self.options.json {
+            return Flow::Continue(());
+        }
+        let written = if self.options.json {
+            let mut object = note_json(&note);
+            if let Some(map) = object.as_object_mut() {
+                map.insert("note".into(), note.kind.into());
+                map.insert("kind".into(), "note".into());
+                if let Some(part) = self.part {
+                    map.insert("part".into(), part.into());
+                }
+            }
+            serde_json::to_writer(&mut *self.out, &object)
+                .map_err(Into::into)
+                .and_then(|()| Ok(writeln!(self.out)?))
+        } else {
+            let level = self.style.level(note.level);
+            writeln!(
+                self.out,
+                "{:>10} {level} {}: {}",
+                note.offset, note.kind, note.text
+            )
+            .map_err(Into::into)
+        };
+        if self.options.common.strict && note.level == Level::Damage {
+            self.stopped = true;
+            let _ = self.keep(written);
+            return Flow::Break(());
+        }
+        self.keep(written)
+    }
+}
+
+type Table = HashMap<(&'static str, u64), String>;
+
+/// Texts of ids, by document: a record whose field `id` is an id defines that row, and its text field
+/// is what the row says.
+#[derive(Default)]
+struct Names {
+    tables: Vec<Table>,
+    of_part: HashMap<usize, usize>,
+}
+
+impl Names {
+    fn of(input: &Input, options: &Options) -> anyhow::Result<Self> {
+        let limits = LowerOptions {
+            limits: options.common.limits()?,
+            ..LowerOptions::default()
+        }
+        .limits;
+        let mut names = Self::default();
+        for document in input.documents() {
+            let mut defined = Defined::default();
+            for (at, part) in document.members() {
+                names.of_part.insert(at, names.tables.len());
+                let Some(reader) = part.part.format.and_then(|format| format.reader) else {
+                    continue;
+                };
+                defined.undefining = 0;
+                input.read(at, 0, reader(&limits).as_mut(), &mut defined)?;
+            }
+            names.tables.push(defined.table);
+        }
+        Ok(names)
+    }
+
+    fn of_part(&self, part: usize) -> Option<&Table> {
+        self.tables.get(*self.of_part.get(&part)?)
+    }
+}
+
+#[derive(Default)]
+struct Defined {
+    table: Table,
+    undefining: u32,
+}
+
+impl RecordSink for Defined {
+    fn record(&mut self, record: &dyn Record) -> Flow {
+        const PATIENCE: u32 = 10_000;
+        let mut id = None;
+        let mut text = None;
+        record.fields(&mut |name, field| match field {
+            Field::Id(table, row) if name == "id" => id = Some((table, row)),
+            _ if id.is_some() && text.is_none() => text = text_of(&field),
+            _ => {}
+        });
+        match (id, text) {
+            (Some(id), Some(text)) => {
+                self.table.insert(id, text);
+                self.undefining = 0;
+            }
+            _ => self.undefining += 1,
+        }
+        if self.undefining > PATIENCE {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}

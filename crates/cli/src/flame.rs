@@ -1,0 +1,112 @@
+//! `flame`: a flame graph as SVG or HTML.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use traceloom_analysis::flame::{Picture, html, svg};
+use traceloom_formats::Output;
+use traceloom_input::save::Save;
+
+use crate::Outcome;
+use crate::args::Usage;
+use crate::trees::{TreeFlags, read};
+
+/// Draw a flame graph.
+#[derive(Args)]
+#[command(
+    after_help = "An SVG zooms and searches in a browser; HTML holds larger graphs and needs no network either.\n\n\
+    Examples:\n  \
+    traceloom flame dump/\n  \
+    traceloom flame dump/ -o checkout.html --filter checkout\n  \
+    traceloom flame cpu.pprof -o - > cpu.svg"
+)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    tree: TreeFlags,
+    /// File to write, `.svg` or `.html`; `-` writes SVG to standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<String>,
+    /// Overwrite the file.
+    #[arg(long)]
+    force: bool,
+    /// Callers at the bottom.
+    #[arg(long)]
+    upwards: bool,
+    /// Heading; by default the name of the input.
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Print full names instead of shortened ones.
+    #[arg(long)]
+    wide: bool,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let first = options.tree.paths.first().context("an input")?;
+    let name = Path::new(first)
+        .file_name()
+        .map_or(first.as_str().into(), |name| name.to_string_lossy());
+    let output = options
+        .output
+        .clone()
+        .unwrap_or_else(|| format!("{name}.svg"));
+    let draw = match Path::new(&output)
+        .extension()
+        .and_then(|extension| extension.to_str())
+    {
+        _ if output == "-" => svg,
+        Some("svg") => svg,
+        Some("html" | "htm") => html,
+        _ => return Err(Usage(format!("-o {output}: end the name in .svg or .html")).into()),
+    };
+    let trees = read(&options.tree)?;
+    let title = options
+        .title
+        .clone()
+        .unwrap_or_else(|| name.clone().into_owned());
+    for (number, tree) in trees.iter().enumerate() {
+        let title = if trees.len() > 1 {
+            format!("{title}: {}", tree.measure.name)
+        } else {
+            title.clone()
+        };
+        let picture = Picture {
+            title: &title,
+            upwards: options.upwards,
+            short_names: !options.wide,
+        };
+        let text = draw(tree, &picture);
+        if output == "-" {
+            std::io::Write::write_all(&mut std::io::stdout().lock(), text.as_bytes())?;
+            break;
+        }
+        let path = numbered(&output, number, &tree.measure.name);
+        let overwrite = options.force || options.output.is_none();
+        let mut save = Save::start(&path, false, overwrite)?;
+        save.write("", text.as_bytes())?;
+        save.commit()?;
+        println!("{}", path.display());
+    }
+    Ok(Outcome::Done)
+}
+
+/// The file of the first tree is the one asked for; others carry their measure's name.
+fn numbered(output: &str, number: usize, measure: &str) -> PathBuf {
+    let path = Path::new(output);
+    if number == 0 {
+        return path.to_owned();
+    }
+    let stem = path
+        .file_stem()
+        .map(|stem| stem.to_string_lossy())
+        .unwrap_or_default();
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy())
+        .unwrap_or_default();
+    let safe: String = measure
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    path.with_file_name(format!("{stem}-{safe}.{extension}"))
+}

@@ -1,0 +1,79 @@
+//! `formats`: what can be read and written.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde_json::json;
+use traceloom_formats::FORMATS;
+
+use crate::Outcome;
+
+/// List the formats and what can be done with each.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Print a JSON array.
+    #[arg(long)]
+    json: bool,
+    /// Print the table of the README.
+    #[arg(long, hide = true)]
+    markdown: bool,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let mut out = io::stdout().lock();
+    if options.json {
+        let rows: Vec<_> = FORMATS
+            .iter()
+            .map(|format| {
+                json!({
+                    "name": format.name,
+                    "title": format.title,
+                    "extensions": format.extensions,
+                    "records": format.reader.is_some(),
+                    "lower": format.lower.is_some(),
+                    "write": format.raise.is_some(),
+                })
+            })
+            .collect();
+        serde_json::to_writer_pretty(&mut out, &rows)?;
+        writeln!(out)?;
+    } else if options.markdown {
+        writeln!(out, "| format | what it is | records | model | written |")?;
+        writeln!(out, "|---|---|---|---|---|")?;
+        for format in FORMATS {
+            let mark = |yes: bool| if yes { "yes" } else { "" };
+            writeln!(
+                out,
+                "| `{}` | {} | {} | {} | {} |",
+                format.name,
+                format.title,
+                mark(format.reader.is_some()),
+                mark(format.lower.is_some()),
+                mark(format.raise.is_some())
+            )?;
+        }
+    } else {
+        let width = FORMATS
+            .iter()
+            .map(|format| format.name.len())
+            .max()
+            .unwrap_or(0);
+        for format in FORMATS {
+            let mut can = Vec::new();
+            if format.reader.is_some() || format.set.is_some() {
+                can.push("read");
+            }
+            if format.raise.is_some() {
+                can.push("write");
+            }
+            writeln!(
+                out,
+                "{:width$}  {:10}  {}",
+                format.name,
+                can.join(" "),
+                format.title
+            )?;
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,439 @@
+//! `info`: what is in an input.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use clap::Args;
+use serde_json::json;
+use traceloom_formats::{LowerOptions, Record, RecordSink, Source};
+use traceloom_input::{Document, Input};
+use traceloom_model::{
+    Definitions, Flow, Level, Note, Notes, PartId, Profile, ProfileId, SampleBatch, Sink,
+    SpanBatch, StringId, Text, Unit, ValueType, ValueTypeId, Wants,
+};
+
+use crate::Outcome;
+use crate::args::Common;
+use crate::open::{open, require, with_progress};
+use crate::style::{Style, count, duration, size};
+
+/// Say what is in a file: format, records, times, values, notes.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    traceloom info dump/\n  \
+    traceloom info calls.bin --json | jq .records")]
+pub(crate) struct Options {
+    /// Files, folders, archives, or `-`.
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// Print one JSON object an input.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let style = Style::new(&options.common)?;
+    let mut out = io::stdout().lock();
+    let mut failed = false;
+    for path in &options.paths {
+        let input = open(path, &options.common)?;
+        let facts = with_progress(&input, "reading", || gather(&input, &options.common))?;
+        failed |= facts
+            .iter()
+            .any(|facts| options.common.strict && facts.stopped);
+        if options.json {
+            serde_json::to_writer(&mut out, &as_json(&input, &facts))?;
+            writeln!(out)?;
+        } else {
+            print(&input, &facts, &style, &mut out)?;
+        }
+    }
+    out.flush()?;
+    Ok(if failed {
+        Outcome::Failed
+    } else {
+        Outcome::Done
+    })
+}
+
+/// `traceloom FILE` alone: the facts and the next useful command.
+pub(crate) fn first_look(paths: &[String], common: &Common) -> anyhow::Result<Outcome> {
+    require(paths)?;
+    let options = Options {
+        paths: paths.to_vec(),
+        json: false,
+        common: common.clone(),
+    };
+    let outcome = run(&options)?;
+    let style = Style::new(common)?;
+    if let [path] = paths {
+        let input = open(path, common)?;
+        let next = input
+            .documents()
+            .find_map(|document| next_command(&document));
+        if let Some(command) = next.filter(|_| path != "-") {
+            println!(
+                "{}",
+                style.dim(format!("next: traceloom {command} {}", shell_word(path)))
+            );
+        }
+    }
+    Ok(outcome)
+}
+
+fn next_command(document: &Document<'_>) -> Option<&'static str> {
+    let format = document.format()?;
+    if document.parts().len() > 1 && format.lower.is_some() {
+        Some("check")
+    } else {
+        format.reader.map(|_| "dump")
+    }
+}
+
+fn shell_word(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:".contains(c);
+    if path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    }
+}
+
+/// What was learnt of one part.
+#[derive(Default)]
+pub(crate) struct Facts {
+    pub(crate) records: BTreeMap<String, u64>,
+    pub(crate) decoded: u64,
+    pub(crate) time: Option<(i64, i64)>,
+    pub(crate) values: Vec<Value>,
+    pub(crate) notes: Notes,
+    pub(crate) stopped: bool,
+    strict: bool,
+}
+
+/// One value column of the samples in a part.
+pub(crate) struct Value {
+    name: String,
+    unit: String,
+    samples: u64,
+    total: i128,
+}
+
+impl Value {
+    fn json(&self) -> serde_json::Value {
+        let total =
+            i64::try_from(self.total).map_or_else(|_| json!(self.total.to_string()), |n| json!(n));
+        json!({"type": self.name, "unit": self.unit, "samples": self.samples, "total": total})
+    }
+}
+
+impl RecordSink for Facts {
+    fn record(&mut self, record: &dyn Record) -> Flow {
+        match self.records.get_mut(record.kind()) {
+            Some(count) => *count += 1,
+            None => drop(self.records.insert(record.kind().to_owned(), 1)),
+        }
+        self.decoded = self.decoded.max(record.offset() + record.len());
+        if let Some((start, end)) = record.time() {
+            let (first, last) = self.time.unwrap_or((start, end));
+            self.time = Some((first.min(start), last.max(end)));
+        }
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        let stop = self.strict && note.level == Level::Damage;
+        self.notes.push(note);
+        self.stopped |= stop;
+        if stop {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    }
+}
+
+/// Reads every part once.
+pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts>> {
+    let limits = common.limits()?;
+    let mut all = Vec::new();
+    for (at, part) in input.parts().iter().enumerate() {
+        let mut facts = Facts {
+            strict: common.strict,
+            ..Facts::default()
+        };
+        facts
+            .notes
+            .part(PartId(u32::try_from(at).unwrap_or(u32::MAX)));
+        match part.part.format.and_then(|format| format.reader) {
+            Some(reader) => {
+                input.read(at, 0, reader(&limits).as_mut(), &mut facts)?;
+            }
+            None => facts.decoded = part.part.size.unwrap_or(0),
+        }
+        all.push(facts);
+    }
+    for document in input.documents() {
+        let Some(lower) = document.format().and_then(|format| format.lower) else {
+            continue;
+        };
+        let Some((first, _)) = document.members().next() else {
+            continue;
+        };
+        let mut totals = Totals::default();
+        let options = LowerOptions {
+            limits,
+            ..LowerOptions::default()
+        };
+        lower(&document, &options, &mut totals)?;
+        if let Some(facts) = all.get_mut(first) {
+            facts.values = totals.values();
+        }
+    }
+    Ok(all)
+}
+
+/// Adds up the values of samples; an input of spans is left at the first one.
+#[derive(Default)]
+struct Totals {
+    strings: BTreeMap<StringId, Text>,
+    types: BTreeMap<ValueTypeId, ValueType>,
+    profiles: BTreeMap<ProfileId, Profile>,
+    sums: BTreeMap<(ProfileId, usize), (u64, i128)>,
+}
+
+impl Totals {
+    fn values(&self) -> Vec<Value> {
+        let text = |id: StringId| {
+            self.strings
+                .get(&id)
+                .map_or_else(|| format!("#{}", id.raw()), Text::to_string)
+        };
+        let value =
+            |(&(profile, column), &(samples, total)): (&(ProfileId, usize), &(u64, i128))| {
+                let types = &self.profiles.get(&profile)?.value_types;
+                let row = self.types.get(types.get(column)?)?;
+                Some(Value {
+                    name: text(row.name),
+                    unit: unit_name(row.unit, &text),
+                    samples,
+                    total,
+                })
+            };
+        self.sums.iter().filter_map(value).collect()
+    }
+}
+
+pub(crate) fn unit_name(unit: Unit, text: &dyn Fn(StringId) -> String) -> String {
+    match unit {
+        Unit::Count => "count".to_owned(),
+        Unit::Nanoseconds => "ns".to_owned(),
+        Unit::Bytes => "bytes".to_owned(),
+        Unit::Chars => "chars".to_owned(),
+        Unit::Percent => "percent".to_owned(),
+        Unit::Other(name) => text(name),
+    }
+}
+
+impl Sink for Totals {
+    fn wants(&self) -> Wants {
+        Wants::Calls
+    }
+
+    fn define(&mut self, new: Definitions) -> Flow {
+        self.strings.extend(new.strings);
+        self.types.extend(new.value_types);
+        self.profiles.extend(new.profiles);
+        Flow::Continue(())
+    }
+
+    fn spans(&mut self, _batch: SpanBatch) -> Flow {
+        if self.profiles.is_empty() {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        for row in 0..batch.len() {
+            for (column, &value) in batch.values(row).iter().enumerate() {
+                let sum = self.sums.entry((batch.profile, column)).or_default();
+                sum.0 += 1;
+                sum.1 += i128::from(value);
+            }
+        }
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+fn as_json(input: &Input, facts: &[Facts]) -> serde_json::Value {
+    let objects = input.parts().iter().zip(facts).map(|(part, facts)| {
+        let path = if input.is_folder() || input.parts().len() > 1 {
+            &part.part.name
+        } else {
+            input.path()
+        };
+        json!({
+            "path": path,
+            "format": part.part.format.map(|format| format.name),
+            "bytes": part.stored_size(),
+            "decoded_bytes": facts.decoded,
+            "wrappers": part.wrappers().iter().map(|wrapper| wrapper.name()).collect::<Vec<_>>(),
+            "records": facts.records,
+            "time": facts.time.map(|(start, end)| json!({
+                "start_ns": start, "end_ns": end, "origin": "unix",
+            })),
+            "values": facts.values.iter().map(Value::json).collect::<Vec<_>>(),
+            "notes": facts.notes.kept().iter().map(note_json).collect::<Vec<_>>(),
+            "reason": part.unknown.as_ref().map(traceloom_input::Unknown::sentence),
+        })
+    });
+    let mut objects: Vec<_> = objects.collect();
+    if !input.is_folder() && objects.len() == 1 {
+        return objects.pop().unwrap_or_default();
+    }
+    let set = input
+        .documents()
+        .find(|document| document.parts().len() > 1);
+    json!({
+        "path": input.path(),
+        "format": set.and_then(|document| document.format()).map(|format| format.name),
+        "bytes": input.stored_size(),
+        "inputs": objects,
+    })
+}
+
+pub(crate) fn note_json(note: &Note) -> serde_json::Value {
+    json!({
+        "level": note.level.name(),
+        "kind": note.kind,
+        "offset": note.offset,
+        "count": note.count,
+        "text": note.text,
+    })
+}
+
+fn print(
+    input: &Input,
+    facts: &[Facts],
+    style: &Style,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let many = input.is_folder() || input.parts().len() > 1;
+    if many {
+        let parts = input.parts().len();
+        let noun = if parts == 1 { "part" } else { "parts" };
+        writeln!(
+            out,
+            "{}  {parts} {noun}, {}",
+            style.bold(input.path()),
+            size(input.stored_size())
+        )?;
+        for document in input
+            .documents()
+            .filter(|document| document.parts().len() > 1)
+        {
+            if let Some(format) = document.format() {
+                writeln!(
+                    out,
+                    "  {}: {} ({} parts)",
+                    format.name,
+                    format.title,
+                    document.parts().len()
+                )?;
+            }
+        }
+        if parts == 0 {
+            writeln!(out, "  the folder holds no files")?;
+        }
+    }
+    for (part, facts) in input.parts().iter().zip(facts) {
+        let name = if many {
+            part.part.name.as_str()
+        } else {
+            input.path()
+        };
+        writeln!(out, "{}", style.bold(name))?;
+        let row = |out: &mut dyn Write, label: &str, text: &str| {
+            writeln!(out, "  {} {text}", style.dim(format!("{label:8}")))
+        };
+        match (part.part.format, &part.unknown) {
+            (Some(format), _) => row(
+                out,
+                "format",
+                &format!("{} ({})", format.name, format.title),
+            )?,
+            (None, Some(unknown)) => row(out, "format", &unknown.sentence())?,
+            (None, None) => row(out, "format", "unknown")?,
+        }
+        let mut stored = size(part.stored_size());
+        if !part.wrappers().is_empty() {
+            let wrappers: Vec<_> = part
+                .wrappers()
+                .iter()
+                .map(|wrapper| wrapper.name())
+                .collect();
+            stored += &format!(
+                " {}, {} decoded",
+                wrappers.join(" in "),
+                size(facts.decoded)
+            );
+        }
+        row(out, "size", &stored)?;
+        if !facts.records.is_empty() {
+            let kinds = facts
+                .records
+                .iter()
+                .map(|(kind, number)| format!("{} {kind}", count(*number)));
+            row(out, "records", &kinds.collect::<Vec<_>>().join(", "))?;
+        }
+        if let Some((start, end)) = facts.time {
+            let length = duration(end.abs_diff(start));
+            row(
+                out,
+                "time",
+                &format!("{} to {} ({length})", style.time(start), style.time(end)),
+            )?;
+        }
+        for value in &facts.values {
+            let samples = count(value.samples);
+            row(
+                out,
+                "value",
+                &format!(
+                    "{} {} {}, {samples} samples",
+                    value.name, value.total, value.unit
+                ),
+            )?;
+        }
+        print_note_counts(&facts.notes, style, out)?;
+    }
+    Ok(())
+}
+
+fn print_note_counts(notes: &Notes, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    for (level, kind, number) in notes.counts() {
+        let example = notes
+            .kept()
+            .iter()
+            .find(|note| note.level == level && note.kind == kind);
+        let place = example.map_or_else(String::new, |note| {
+            format!(", first at {:#x}: {}", note.offset, note.text)
+        });
+        let label = style.dim("note    ");
+        writeln!(
+            out,
+            "  {label} {} {kind} ×{}{place}",
+            style.level(level),
+            count(number)
+        )?;
+    }
+    Ok(())
+}

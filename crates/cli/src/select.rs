@@ -1,0 +1,119 @@
+//! The flags by which views choose calls and frames.
+
+use clap::Args;
+use regex_lite::Regex;
+use traceloom_analysis::calls::Selection;
+use traceloom_analysis::filter::Filter;
+use traceloom_analysis::{FrameFilter, Symbol};
+
+use crate::args::Usage;
+
+/// Which calls count.
+#[derive(Args, Clone, Default)]
+pub(crate) struct CallFlags {
+    /// Words in method, title or parameters: `a b` either, `+a` required, `-a` excluded, `'a b'` a phrase,
+    /// `$param=value` in that parameter.
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    filter: Option<String>,
+    /// Calls at least this long, such as `500ms` or `2s`.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    min_duration: Option<u64>,
+    /// Failed calls only.
+    #[arg(long)]
+    errors: bool,
+}
+
+impl CallFlags {
+    pub(crate) fn selection(&self) -> anyhow::Result<Selection> {
+        let filter = match &self.filter {
+            None => Filter::default(),
+            Some(text) => text
+                .parse()
+                .map_err(|error| Usage(format!("--filter: {error}")))?,
+        };
+        Ok(Selection {
+            filter,
+            min_duration: self.min_duration.unwrap_or(0),
+            errors: self.errors,
+        })
+    }
+}
+
+/// Which frames are shown.
+#[derive(Args, Clone, Default)]
+pub(crate) struct FrameFlags {
+    /// Only paths with a frame that matches.
+    #[arg(long, value_name = "REGEX")]
+    focus: Option<Regex>,
+    /// No paths with a frame that matches.
+    #[arg(long, value_name = "REGEX")]
+    ignore: Option<Regex>,
+    /// Leave out frames that match; their time goes to their callers.
+    #[arg(long, value_name = "REGEX")]
+    hide: Option<Regex>,
+}
+
+impl FrameFlags {
+    pub(crate) fn filter(&self) -> FrameFilter<'_> {
+        FrameFilter {
+            focus: predicate(self.focus.as_ref()),
+            ignore: predicate(self.ignore.as_ref()),
+            hide: predicate(self.hide.as_ref()),
+        }
+    }
+}
+
+fn predicate(regex: Option<&Regex>) -> Option<traceloom_analysis::Predicate<'_>> {
+    let regex = regex?;
+    Some(Box::new(|symbol: &Symbol| regex.is_match(&symbol.name)))
+}
+
+/// Reads a duration: a whole or decimal number and a unit.
+pub(crate) fn duration(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 7] = [
+        ("ns", 1),
+        ("us", 1_000),
+        ("µs", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+    ];
+    let help = || format!("`{text}` is no duration; write a number and ns, us, ms, s, min or h");
+    let split = text
+        .find(|c: char| c != '.' && !c.is_ascii_digit())
+        .ok_or_else(help)?;
+    let (number, unit) = text.split_at(split);
+    let &(_, ns) = UNITS
+        .iter()
+        .find(|(name, _)| *name == unit.trim())
+        .ok_or_else(help)?;
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || decimals.len() > 9 {
+        return Err(help());
+    }
+    let whole: u64 = whole.parse().map_err(|_| help())?;
+    let scale = 10_u64.pow(u32::try_from(decimals.len()).unwrap_or(0));
+    let part = if decimals.is_empty() {
+        0
+    } else {
+        decimals.parse::<u64>().map_err(|_| help())?
+    };
+    let part = u128::from(part) * u128::from(ns) / u128::from(scale);
+    let sum = u128::from(whole) * u128::from(ns) + part;
+    u64::try_from(sum).map_err(|_| help())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_exactly() {
+        assert_eq!(duration("500ms"), Ok(500_000_000));
+        assert_eq!(duration("1.5s"), Ok(1_500_000_000));
+        assert_eq!(duration("0.000000001s"), Ok(1));
+        assert!(duration("5").unwrap_err().contains("write a number"));
+        assert!(duration("5 parsecs").is_err());
+    }
+}

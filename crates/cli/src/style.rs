@@ -1,0 +1,140 @@
+//! How numbers, times and colours are printed.
+
+use std::fmt;
+use std::io::IsTerminal;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use traceloom_model::Level;
+
+use crate::args::{Color, Common, Usage};
+
+/// Colours and the time zone of one run.
+pub(crate) struct Style {
+    colored: bool,
+    zone: TimeZone,
+}
+
+impl Style {
+    pub(crate) fn new(common: &Common) -> anyhow::Result<Self> {
+        let zone = TimeZone::get(&common.tz)
+            .map_err(|_| Usage(format!("--tz: there is no time zone `{}`", common.tz)))?;
+        let quiet = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colored = match common.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => std::io::stdout().is_terminal() && !quiet,
+        };
+        Ok(Self { colored, zone })
+    }
+
+    pub(crate) fn bold(&self, text: impl fmt::Display) -> String {
+        self.paint("1", text)
+    }
+
+    pub(crate) fn dim(&self, text: impl fmt::Display) -> String {
+        self.paint("2", text)
+    }
+
+    pub(crate) fn level(&self, level: Level) -> String {
+        let code = match level {
+            Level::Info => "36",
+            Level::Warn => "33",
+            Level::Damage => "31",
+        };
+        self.paint(code, level)
+    }
+
+    fn paint(&self, code: &str, text: impl fmt::Display) -> String {
+        if self.colored {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_string()
+        }
+    }
+
+    /// Prints nanoseconds since the Unix epoch as a date: UTC with `Z`, other zones with their offset.
+    pub(crate) fn time(&self, ns: i64) -> String {
+        let Ok(at) = Timestamp::from_nanosecond(i128::from(ns)) else {
+            return format!("{ns} ns");
+        };
+        let digits = match ns {
+            ns if ns % 1_000_000 == 0 => 3,
+            ns if ns % 1_000 == 0 => 6,
+            _ => 9,
+        };
+        if self.zone == TimeZone::UTC {
+            return format!("{at:.digits$}");
+        }
+        let zoned = at.to_zoned(self.zone.clone());
+        format!("{:.digits$}{}", zoned.datetime(), zoned.strftime("%:z"))
+    }
+}
+
+/// Prints a duration exactly, in the unit a person would take.
+pub(crate) fn duration(ns: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "min"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+    ];
+    match UNITS.iter().find(|&&(size, _)| ns >= size) {
+        Some(&(size, unit @ ("h" | "min"))) => {
+            let rest = (ns % size) / 1_000_000_000;
+            let smaller = if unit == "h" {
+                format!("{} min", rest / 60)
+            } else {
+                format!("{rest} s")
+            };
+            format!("{} {unit} {smaller}", ns / size)
+        }
+        Some(&(size, unit)) => format!("{}.{:03} {unit}", ns / size, (ns % size) / (size / 1000)),
+        None if ns >= 1_000 => format!("{}.{:03} µs", ns / 1_000, ns % 1_000),
+        None => format!("{ns} ns"),
+    }
+}
+
+/// Prints a count with commas.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Prints a size in bytes with the binary unit a person would take.
+pub(crate) fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..0x2800 => return format!("{} B", count(bytes)),
+        0x2800..0xa0_0000 => (10, "KiB"),
+        0xa0_0000..0x2_8000_0000 => (20, "MiB"),
+        _ => (30, "GiB"),
+    };
+    let tenths = (u128::from(bytes) * 10) >> unit;
+    format!("{}.{} {name}", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_exact() {
+        assert_eq!(duration(999), "999 ns");
+        assert_eq!(duration(1_234), "1.234 µs");
+        assert_eq!(duration(1_304_000_000), "1.304 s");
+        assert_eq!(duration(61_000_000_000), "1 min 1 s");
+    }
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(size(44_290), "43.2 KiB");
+    }
+}

@@ -1,0 +1,141 @@
+//! `tree`: the call tree, from callers down or from hot functions up.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde_json::json;
+use traceloom_analysis::{CallTree, Visible, bottom_up, names, visible};
+
+use crate::Outcome;
+use crate::style::{Style, count};
+use crate::top::heading;
+use crate::trees::{TreeFlags, amount, read, share, unit_word};
+
+/// Print the call tree.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    traceloom tree dump/ --min-percent 2\n  \
+    traceloom tree dump/ --bottom-up --focus HashMap\n  \
+    traceloom tree dump/ --json --min-percent 0")]
+pub(crate) struct Options {
+    #[command(flatten)]
+    tree: TreeFlags,
+    /// Start from functions with their own time and show who called them.
+    #[arg(long)]
+    bottom_up: bool,
+    /// Only nodes with at least this share of the total.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    min_percent: f64,
+    /// Print full names instead of shortened ones.
+    #[arg(long)]
+    wide: bool,
+    /// Print one JSON object a measure.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let style = Style::new(&options.tree.common)?;
+    let mut out = io::stdout().lock();
+    for tree in read(&options.tree)? {
+        let tree = if options.bottom_up {
+            bottom_up(&tree)
+        } else {
+            tree
+        };
+        let rows = visible(&tree, options.min_percent);
+        if options.json {
+            writeln!(out, "{}", as_json(&tree, &rows))?;
+        } else {
+            writeln!(out, "{}", style.bold(heading(&tree)))?;
+            print(&tree, &rows, options, &style, &mut out)?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn print(
+    tree: &CallTree,
+    rows: &[Visible],
+    options: &Options,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let unit = &tree.measure.unit;
+    let columns = |total: &str, share: &str, own: &str, calls: &str| {
+        format!("{total:>14} {share:>8} {own:>14} {calls:>10}")
+    };
+    writeln!(
+        out,
+        "{}",
+        style.dim(format!(
+            "{}  function",
+            columns("total", "", "self", "count")
+        ))
+    )?;
+    for row in rows {
+        let Some(node) = tree.nodes.get(row.node as usize) else {
+            continue;
+        };
+        let name = &tree.symbol(node.symbol).name;
+        let name = if options.wide {
+            name.as_str().into()
+        } else {
+            names::shorten(name)
+        };
+        let indent = "  ".repeat(node.depth.min(100) as usize);
+        let deeper = if node.depth > 100 {
+            format!("[{}] ", node.depth)
+        } else {
+            String::new()
+        };
+        let partial = if node.partial > 0 {
+            format!(" ({} partial)", count(node.partial))
+        } else {
+            String::new()
+        };
+        let numbers = columns(
+            &amount(unit, node.total),
+            &share(tree, node.total),
+            &amount(unit, node.own),
+            &count(node.count),
+        );
+        writeln!(out, "{numbers}  {indent}{deeper}{name}{partial}")?;
+        if row.omitted > 0 {
+            let text = format!(
+                "{} smaller, {}",
+                count(row.omitted.into()),
+                amount(unit, row.omitted_total)
+            );
+            let blank = columns("", "", "", "");
+            writeln!(out, "{}", style.dim(format!("{blank}  {indent}  … {text}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// Nodes depth first with their depth: a tree of any depth as flat JSON.
+fn as_json(tree: &CallTree, rows: &[Visible]) -> serde_json::Value {
+    let nodes: Vec<_> = rows
+        .iter()
+        .filter_map(|row| {
+            let node = tree.nodes.get(row.node as usize)?;
+            Some(json!({
+                "depth": node.depth,
+                "function": tree.symbol(node.symbol).name,
+                "total": node.total,
+                "self": node.own,
+                "count": node.count,
+                "partial": node.partial,
+                "omitted": row.omitted,
+                "omitted_total": row.omitted_total,
+            }))
+        })
+        .collect();
+    json!({
+        "measure": tree.measure.name,
+        "unit": unit_word(&tree.measure.unit),
+        "total": tree.total,
+        "nodes": nodes,
+    })
+}

@@ -1,0 +1,283 @@
+//! Decoding speed of CDT calls and trace, against a bare skip loop and the memory, in one run.
+//!
+//! `cargo bench -p traceloom-formats --bench cdt [-- MEGABYTES]`. Times are processor time of this
+//! process. Inputs are generated from a seed, 256 MB each unless asked otherwise. The skip loop walks
+//! the same varints and string lengths without keeping anything: what remains above it is the price
+//! of fields and checks.
+
+use std::hint::black_box;
+
+use traceloom_formats::cdt::calls::{Header, Row, RowLimits};
+use traceloom_formats::cdt::sample::{Detail, Service, StreamName};
+use traceloom_formats::cdt::trace::{Block, Event, What};
+use traceloom_formats::wire::Cursor;
+use traceloom_formats::{Error, Format, Record, RecordSink, cdt, read_slice};
+use traceloom_model::{Flow, Limits, Note};
+
+/// Processor time of this process in seconds, from the kernel's clock ticks.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the library reads no files, its bench asks for its processor time"
+)]
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let nanoseconds = stat
+        .split(' ')
+        .next()
+        .and_then(|word| word.parse::<f64>().ok());
+    nanoseconds.unwrap_or(0.0) / 1e9
+}
+
+/// Runs a body three times and returns the least processor time and its result.
+fn timed<T>(mut body: impl FnMut() -> T) -> (f64, T) {
+    let mut best = f64::MAX;
+    let mut result = None;
+    for _ in 0..3 {
+        let start = cpu_seconds();
+        let value = black_box(body());
+        best = best.min(cpu_seconds() - start);
+        result = Some(value);
+    }
+    (best, result.expect("three runs"))
+}
+
+fn generate(stream: StreamName, detail: Detail, bytes: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes + 4096);
+    let mut service = Service::new(7, detail);
+    service.rotate(false);
+    let mut emit = |made: StreamName, _: u32, piece: &[u8]| {
+        if made == stream {
+            out.extend_from_slice(piece);
+        }
+        if out.len() >= bytes {
+            return Err(Error::usage("enough"));
+        }
+        Ok(())
+    };
+    let _ = service.begin(&mut emit);
+    while service.step(&mut emit).is_ok() {}
+    out
+}
+
+fn rate(name: &str, bytes: usize, seconds: f64, units: u64, unit: &str) -> f64 {
+    let speed = bytes as f64 / seconds / 1e6;
+    let per_second = units as f64 / seconds / 1e6;
+    println!("{name:<34} {speed:>8.0} MB/s {per_second:>9.2} M {unit}/s");
+    speed
+}
+
+/// Reads every byte once, in words: what memory gives.
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut sums = [0_u64; 8];
+    for group in words.chunks_exact(8) {
+        for (sum, word) in sums.iter_mut().zip(group) {
+            *sum = sum.wrapping_add(u64::from_ne_bytes(*word));
+        }
+    }
+    sums.iter().fold(0, |a, b| a.wrapping_add(*b))
+}
+
+fn skip_varint(bytes: &[u8], at: &mut usize) -> u64 {
+    let mut value = 0;
+    let mut shift = 0;
+    while let Some(&byte) = bytes.get(*at) {
+        *at += 1;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+        shift += 7;
+    }
+    value
+}
+
+fn skip_string(bytes: &[u8], at: &mut usize) {
+    *at += skip_varint(bytes, at) as usize * 2;
+}
+
+/// Walks rows of format 4 without keeping a field.
+fn skip_calls(bytes: &[u8]) -> u64 {
+    let mut at = 16;
+    let mut rows = 0;
+    let mut names = 0;
+    while at < bytes.len() {
+        for _ in 0..4 {
+            skip_varint(bytes, &mut at);
+        }
+        if skip_varint(bytes, &mut at) == names {
+            skip_string(bytes, &mut at);
+            names += 1;
+        }
+        for _ in 0..14 {
+            skip_varint(bytes, &mut at);
+        }
+        for _ in 0..skip_varint(bytes, &mut at) {
+            skip_varint(bytes, &mut at);
+            for _ in 0..skip_varint(bytes, &mut at) {
+                skip_string(bytes, &mut at);
+            }
+        }
+        rows += 1;
+    }
+    rows
+}
+
+/// Walks events without keeping a field.
+fn skip_trace(bytes: &[u8]) -> u64 {
+    let mut at = 8;
+    let mut events = 0;
+    while at + 16 < bytes.len() {
+        at += 16;
+        while let Some(&header) = bytes.get(at) {
+            at += 1;
+            if header & 3 == 3 {
+                break;
+            }
+            if header & 0x80 != 0 {
+                skip_varint(bytes, &mut at);
+            }
+            match header & 3 {
+                0 => {
+                    skip_varint(bytes, &mut at);
+                }
+                1 => {}
+                _ => {
+                    skip_varint(bytes, &mut at);
+                    let kind = bytes.get(at).copied().unwrap_or(0);
+                    at += 1;
+                    if kind & 1 == 0 {
+                        skip_string(bytes, &mut at);
+                    } else {
+                        skip_varint(bytes, &mut at);
+                        skip_varint(bytes, &mut at);
+                    }
+                }
+            }
+            events += 1;
+        }
+    }
+    events
+}
+
+fn decode_calls(bytes: &[u8]) -> (u64, u64) {
+    let limits = RowLimits::new(&Limits::default());
+    let mut cursor = Cursor::new(bytes, 0);
+    let header = Header::read(&mut cursor).expect("a header");
+    let (mut rows, mut names, mut check) = (0, 0, 0_u64);
+    while !cursor.is_empty() {
+        let Ok(row) = Row::read(&mut cursor, header.version, names, &limits) else {
+            break;
+        };
+        names += u32::from(row.thread_name.is_some());
+        check = check.wrapping_add(u64::from(row.duration) + row.memory_used + row.net_read);
+        rows += 1;
+    }
+    (rows, check)
+}
+
+fn decode_trace(bytes: &[u8]) -> (u64, u64) {
+    let mut cursor = Cursor::new(bytes, 0);
+    cursor.i64_be("timer start").expect("a header");
+    let (mut events, mut check) = (0, 0_u64);
+    'blocks: while !cursor.is_empty() {
+        if Block::read(&mut cursor).is_err() {
+            break;
+        }
+        let mut elapsed = 0_i32;
+        loop {
+            let Ok(event) = Event::read(&mut cursor, 16 << 20) else {
+                break 'blocks;
+            };
+            elapsed = elapsed.wrapping_add(event.elapsed);
+            match event.what {
+                What::Finish(_) => break,
+                What::Enter(method) => check = check.wrapping_add(u64::from(method)),
+                What::Exit => {}
+                What::Tag(id, _) => check = check.wrapping_add(u64::from(id)),
+            }
+            check = check.wrapping_add(u64::from(elapsed.cast_unsigned()));
+            events += 1;
+        }
+    }
+    (events, check)
+}
+
+#[derive(Default)]
+struct Count(u64);
+
+impl RecordSink for Count {
+    fn record(&mut self, record: &dyn Record) -> Flow {
+        self.0 += 1;
+        black_box(record.len());
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+fn records(format: &Format, bytes: &[u8]) -> u64 {
+    let mut count = Count::default();
+    read_slice(
+        format.reader(&Limits::default()).as_mut(),
+        bytes,
+        &mut count,
+    );
+    count.0
+}
+
+fn main() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the library takes no arguments, its bench does"
+    )]
+    let megabytes = std::env::args().filter_map(|word| word.parse().ok()).next();
+    let bytes = megabytes.unwrap_or(256_usize) << 20;
+    let lean = Detail {
+        trace: false,
+        params: false,
+    };
+    let heavy = Detail {
+        trace: false,
+        params: true,
+    };
+    let inputs = [
+        ("calls with parameters", StreamName::Calls, heavy),
+        ("calls, lean rows", StreamName::Calls, lean),
+        ("trace", StreamName::Trace, Detail::default()),
+    ];
+    for (name, stream, detail) in inputs {
+        let data = generate(stream, detail, bytes);
+        println!("{name}: {} bytes", data.len());
+        let (seconds, _) = timed(|| sum(&data));
+        let memory = rate("  memory read", data.len(), seconds, 0, "");
+        let trace = stream == StreamName::Trace;
+        let unit = if trace { "events" } else { "rows" };
+        let (seconds, units) = timed(|| {
+            if trace {
+                skip_trace(&data)
+            } else {
+                skip_calls(&data)
+            }
+        });
+        let skip = rate("  skip loop", data.len(), seconds, units, unit);
+        let (seconds, (units, _)) = timed(|| {
+            if trace {
+                decode_trace(&data)
+            } else {
+                decode_calls(&data)
+            }
+        });
+        let decoded = rate("  decoded", data.len(), seconds, units, unit);
+        println!(
+            "  decoded is {:.0} % of the skip loop, {:.0} % of memory",
+            decoded / skip * 100.0,
+            decoded / memory * 100.0
+        );
+        let format = if trace { &cdt::TRACE } else { &cdt::CALLS };
+        let (seconds, units) = timed(|| records(format, &data));
+        rate("  as records", data.len(), seconds, units, "records");
+    }
+}

@@ -1,0 +1,96 @@
+//! What a call's row says, as counters and attributes of the model (§5.2).
+
+use traceloom_model::{
+    Attribute, ElementType, Merge, Scope, Tables, Unit, Value, ValueType, ValueTypeId,
+};
+
+use super::words::Dictionary;
+use crate::cdt::calls::{Row, Values};
+
+/// Names and units of the counters, in the order of the row; each with the first format that has it.
+pub(in crate::cdt) const COUNTERS: [(&str, Unit, u8); 12] = [
+    ("calls", Unit::Count, 0),
+    ("logs_written", Unit::Chars, 1),
+    ("logs_generated", Unit::Chars, 1),
+    ("cpu_time", Unit::Nanoseconds, 2),
+    ("wait_time", Unit::Nanoseconds, 2),
+    ("memory_used", Unit::Bytes, 2),
+    ("file_read", Unit::Bytes, 3),
+    ("file_written", Unit::Bytes, 3),
+    ("net_read", Unit::Bytes, 3),
+    ("net_written", Unit::Bytes, 3),
+    ("transactions", Unit::Count, 4),
+    ("queue_wait", Unit::Nanoseconds, 4),
+];
+
+/// The value types of the counters.
+pub(super) struct Counters([ValueTypeId; COUNTERS.len()]);
+
+impl Counters {
+    pub(super) fn new(tables: &mut Tables) -> Self {
+        Self(COUNTERS.map(|(name, unit, _)| {
+            let name = tables.string(name);
+            tables.value_type(ValueType {
+                name,
+                unit,
+                merge: Merge::Sum,
+                scope: Scope::Inclusive,
+            })
+        }))
+    }
+
+    /// Puts the counters that the row's format has into `out`.
+    pub(super) fn of(&self, row: &Row<'_>, version: u8, out: &mut Vec<(ValueTypeId, i64)>) {
+        out.clear();
+        let long = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let ns = |ms: i64| ms.saturating_mul(1_000_000);
+        let values = [
+            i64::from(row.calls),
+            i64::from(row.logs_written),
+            long(row.logs_generated()),
+            ns(row.cpu_time()),
+            ns(row.wait_time()),
+            long(row.memory_used),
+            long(row.file_read),
+            long(row.file_written),
+            long(row.net_read),
+            long(row.net_written),
+            i64::from(row.transactions),
+            ns(i64::from(row.queue_wait)),
+        ];
+        for ((&id, (_, _, since)), value) in self.0.iter().zip(COUNTERS).zip(values) {
+            if version >= since {
+                out.push((id, value));
+            }
+        }
+    }
+}
+
+/// Appends the row's parameters: a text, or a list where there are none or several values.
+pub(super) fn params(
+    row: &Row<'_>,
+    words: &mut Dictionary,
+    tables: &mut Tables,
+    out: &mut Vec<Attribute>,
+) {
+    for (id, values) in row.params.iter() {
+        let key = words.key(id, tables);
+        let value = value(values, tables);
+        out.push(Attribute::new(key, value));
+    }
+}
+
+fn value(values: Values<'_>, tables: &mut Tables) -> Value {
+    let mut texts = values
+        .iter()
+        .map(|text| Value::Text(tables.bytes(&text.to_wtf8())));
+    match values.len() {
+        1 => texts.next().unwrap_or(Value::Null),
+        _ => Value::List(ElementType::Text, texts.collect()),
+    }
+}
+
+/// Tells whether the row carries a parameter.
+pub(super) fn has_param(row: &Row<'_>, id: u32) -> bool {
+    row.params.iter().any(|(param, _)| param == id)
+}

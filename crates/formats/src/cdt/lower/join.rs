@@ -1,0 +1,322 @@
+//! Roots and rows: what a call's row adds to its tree, and what each of them is alone (§5, §6.5).
+
+use traceloom_model::{
+    Attribute, Note, Origin, PartId, SpanId, SpanRow, SpanStatus, Track, TrackId,
+};
+
+use super::calls::{has_param, params};
+use super::rows::{Held, Key};
+use super::walk::{Depth, Halt, Root, Thread, Walk};
+use crate::cdt::text::ns;
+use crate::wire::Utf16;
+
+impl Walk<'_, '_, '_> {
+    pub(super) fn missing(&mut self, id: u32) -> Result<(), Halt> {
+        if self.words.newly_missing(id) {
+            let text = format!("the dictionary has no word {id}");
+            let at = u64::from(self.here);
+            return self.note(crate::warn("missing_word", at, text));
+        }
+        Ok(())
+    }
+
+    /// Ends a root call: joins it with its row.
+    pub(super) fn end(&mut self, at: usize, end: i64, status: SpanStatus) -> Result<(), Halt> {
+        let Some(root) = self
+            .threads
+            .get_mut(at)
+            .and_then(|thread| thread.root.take())
+        else {
+            return Ok(());
+        };
+        self.missing(root.method)?;
+        let expected = status == SpanStatus::Complete && (root.enters > 1 || end - root.start > 20);
+        let now = (self.file, self.here);
+        let threads = &self.threads;
+        let is_past = |key: Key| {
+            let open = |thread: &Thread| thread.root.as_ref().is_some_and(|root| root.key == key);
+            (key.file, key.block) < now && !threads.iter().any(open)
+        };
+        let held = self
+            .rows
+            .take(root.key, expected && self.has_rows, &is_past)?;
+        if held.is_none() && expected && self.has_rows && self.bare.len() < 1 << 20 {
+            self.bare.insert(root.key);
+        }
+        let mut status = status;
+        self.attributes.clear();
+        self.numbers.clear();
+        if let Some(held) = &held {
+            self.name(at, held);
+            self.agree(held, &root, end, status)?;
+        }
+        let wanted = match self.depth {
+            Depth::Steps { calls } => calls,
+            Depth::Roots | Depth::Spans => true,
+        };
+        let limits = self.rows.limits();
+        let row = held
+            .as_ref()
+            .and_then(|held| held.row(&limits).map(|row| (held, row)));
+        if let Some((held, row)) = row.filter(|_| wanted) {
+            self.counters.of(&row, held.version(), &mut self.numbers);
+            params(&row, self.words, &mut self.out.tables, &mut self.attributes);
+            if has_param(&row, self.words.special.call_red) && status == SpanStatus::Complete {
+                status = SpanStatus::Error;
+            }
+        }
+        if root.red && status == SpanStatus::Complete {
+            status = SpanStatus::Error;
+        }
+        let has_row = held.is_some();
+        match self.depth {
+            Depth::Steps { calls: true } if has_row => {
+                let id = self.out.tables.reserve_span();
+                let exit = self.out.steps.len().saturating_sub(1);
+                let exit = u32::try_from(exit).unwrap_or(u32::MAX);
+                let row = u32::try_from(self.out.spans.len()).unwrap_or(u32::MAX);
+                self.out.steps.calls.push((exit, row));
+                self.root(at, id, &root, end, status)?;
+            }
+            Depth::Steps { .. } => {}
+            Depth::Roots => {
+                let id = self.out.tables.reserve_span();
+                self.root(at, id, &root, end, status)?;
+            }
+            Depth::Spans => {
+                let Some(thread) = self.threads.get_mut(at) else {
+                    return Ok(());
+                };
+                let frame = thread.frames.pop();
+                thread.frames.clear();
+                let Some(frame) = frame else { return Ok(()) };
+                // Values that the agent copied to the row are in the tree already.
+                let tags = thread.tags.drain(..);
+                let own: Vec<Attribute> = tags.skip(frame.tags).collect();
+                self.attributes.retain(|param| {
+                    let same = |tag: &Attribute| tag.key == param.key && tag.value == param.value;
+                    !own.iter().any(same)
+                });
+                self.attributes.extend(own);
+                self.root(at, frame.id, &root, end, status)?;
+            }
+        }
+        if let Some(only) = self.only {
+            self.done = root.key == only;
+        }
+        Ok(())
+    }
+
+    pub(super) fn root(
+        &mut self,
+        at: usize,
+        id: SpanId,
+        root: &Root,
+        end: i64,
+        status: SpanStatus,
+    ) -> Result<(), Halt> {
+        let Some(thread) = self.threads.get(at) else {
+            return Ok(());
+        };
+        let function = self.words.function(root.method, &mut self.out.tables);
+        let row = SpanRow {
+            attributes: &self.attributes,
+            counters: &self.numbers,
+            status,
+            origin: Some(Origin {
+                part: PartId(root.part),
+                offset: u64::from(root.key.block),
+                index: root.key.index,
+            }),
+            ..SpanRow::call(id, thread.track, function, ns(root.start), ns(end))
+        };
+        Ok(self.out.span(&row)?)
+    }
+
+    /// Compares a row with its tree.
+    pub(super) fn agree(
+        &mut self,
+        held: &Held,
+        root: &Root,
+        end: i64,
+        status: SpanStatus,
+    ) -> Result<(), Halt> {
+        let Some(row) = held.row(&self.rows.limits()) else {
+            return Ok(());
+        };
+        let mut differs = Vec::new();
+        if row.method != root.method {
+            differs.push("method");
+        }
+        if held.time != root.start {
+            differs.push("time");
+        }
+        if status == SpanStatus::Complete {
+            if row.calls != root.enters {
+                differs.push("calls");
+            }
+            if i64::from(row.duration) != end - root.start {
+                differs.push("duration");
+            }
+        }
+        if differs.is_empty() {
+            return Ok(());
+        }
+        let text = format!(
+            "the row of a call and its tree at {:#x} disagree about {}",
+            root.key.block,
+            differs.join(", ")
+        );
+        Ok(self.out.note(Note {
+            part: PartId(held.part),
+            ..crate::warn("row_disagrees", held.offset, text)
+        })?)
+    }
+
+    /// Names a thread by a row that points into it.
+    pub(super) fn name(&mut self, at: usize, held: &Held) {
+        let Some(thread) = self.threads.get_mut(at) else {
+            return;
+        };
+        if thread.named {
+            return;
+        }
+        if let Some((number, text)) = held.thread.and_then(|n| Some((n, self.rows.thread(n)?))) {
+            let name = text.to_wtf8();
+            thread.named = true;
+            self.by_name.insert(number, thread.track);
+            self.rename(at, &name);
+        }
+    }
+
+    pub(super) fn rename(&mut self, at: usize, name: &[u8]) {
+        let Some(thread) = self.threads.get(at) else {
+            return;
+        };
+        let row = Track {
+            resource: self.resource,
+            name: Some(self.out.tables.bytes(name)),
+            id: u64::try_from(thread.id).ok(),
+            ..Track::default()
+        };
+        self.out.tables.redefine_track(thread.track, row);
+    }
+
+    /// Emits what is still open, and the rows that no tree asked for.
+    pub(super) fn finish(&mut self, files: &[u32]) -> Result<(), Halt> {
+        for at in 0..self.threads.len() {
+            // Trees of steps are left open: their sink ends them.
+            if matches!(self.depth, Depth::Steps { .. }) {
+                continue;
+            }
+            self.block = None;
+            self.abandon(at)?;
+        }
+        if self.only.is_some() {
+            return Ok(());
+        }
+        let mut absent: Vec<u32> = Vec::new();
+        loop {
+            let rows = self.rows.leftover()?;
+            let mut notes = std::mem::take(&mut self.rows.notes);
+            self.out.notes(&mut notes)?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            for held in rows {
+                self.treeless(&held, files, &mut absent)?;
+            }
+        }
+    }
+
+    pub(super) fn treeless(
+        &mut self,
+        held: &Held,
+        files: &[u32],
+        absent: &mut Vec<u32>,
+    ) -> Result<(), Halt> {
+        let key = held.key;
+        let place = |note: Note| Note {
+            part: PartId(held.part),
+            ..note
+        };
+        if self.bare.remove(&key) {
+            let text = "a row comes far from its tree; the tree was read without it";
+            self.out
+                .note(place(crate::warn("late_row", held.offset, text)))?;
+            return Ok(());
+        }
+        if !files.contains(&key.file) {
+            if !files.is_empty() && !absent.contains(&key.file) && absent.len() < 1000 {
+                absent.push(key.file);
+                let text = format!(
+                    "trace file {} is missing: its calls have no trees",
+                    key.file
+                );
+                self.out
+                    .note(place(crate::warn("missing_trace", held.offset, text)))?;
+            }
+        } else {
+            let text = format!(
+                "no tree begins at event {} of block {:#x} in trace file {}",
+                key.index, key.block, key.file
+            );
+            self.out
+                .note(place(crate::warn("row_without_tree", held.offset, text)))?;
+        }
+        self.row(held, None)
+    }
+
+    /// Emits a call of which only the row is read; `trace` is the part that holds its tree.
+    pub(super) fn row(&mut self, held: &Held, trace: Option<PartId>) -> Result<(), Halt> {
+        let limits = self.rows.limits();
+        let Some(row) = held.row(&limits) else {
+            return Ok(());
+        };
+        let track = self.track_of(held.thread);
+        self.attributes.clear();
+        self.counters.of(&row, held.version(), &mut self.numbers);
+        params(&row, self.words, &mut self.out.tables, &mut self.attributes);
+        let red = has_param(&row, self.words.special.call_red);
+        let status = if red {
+            SpanStatus::Error
+        } else {
+            SpanStatus::Complete
+        };
+        let function = self.words.function(row.method, &mut self.out.tables);
+        let id = self.out.tables.reserve_span();
+        let start = ns(held.time);
+        let end = ns(held.time.saturating_add(i64::from(row.duration)));
+        let span = SpanRow {
+            attributes: &self.attributes,
+            counters: &self.numbers,
+            status,
+            origin: trace.map(|part| Origin {
+                part,
+                offset: u64::from(held.key.block),
+                index: held.key.index,
+            }),
+            ..SpanRow::call(id, track, function, start, end)
+        };
+        self.out.span(&span)?;
+        self.missing(row.method)
+    }
+
+    /// Returns the track of a thread known by name.
+    pub(super) fn track_of(&mut self, number: Option<u32>) -> TrackId {
+        let key = number.unwrap_or(u32::MAX);
+        if let Some(&track) = self.by_name.get(&key) {
+            return track;
+        }
+        let name = number.and_then(|number| self.rows.thread(number));
+        let name = name.map_or_else(|| b"unknown".to_vec(), Utf16::to_wtf8);
+        let name = Some(self.out.tables.bytes(&name));
+        let track = self.out.tables.new_track(Track {
+            resource: self.resource,
+            name,
+            ..Track::default()
+        });
+        self.by_name.insert(key, track);
+        track
+    }
+}

@@ -1,0 +1,271 @@
+//! From streams to the model: calls joined with their trees, tags, words, pauses (§5 to §7).
+//!
+//! A process is read once, in the order of its streams: words and display rules first, then pauses,
+//! then the trace with the rows of calls a bounded number ahead. The life of a call: its root's enter
+//! opens it on its thread, its tags gather on the open methods, its last exit looks up its row, which
+//! brings counters, parameters and the thread's name.
+
+mod calls;
+mod join;
+mod method;
+mod output;
+mod parts;
+mod rows;
+mod tree;
+mod values;
+mod walk;
+mod words;
+
+use traceloom_model::{
+    BATCH_ROWS, Clock, EventRow, EventType, Flow, Limits, Note, Order, PartId, Resource, Sink,
+    Wants,
+};
+
+pub use method::Method;
+
+use super::phrase::{Phrased, Rows};
+use super::suspend::Pauses;
+use super::units::Stream;
+use crate::{Error, LowerOptions, Record, RecordSink, Source, drive};
+use output::{Broken, Output};
+use parts::Parts;
+use rows::{Key, Reader, Window};
+use values::Values;
+use walk::{Depth, Halt, Walk, walk};
+use words::{Dictionary, ParamsInto, WordRows};
+
+/// Passes notes of one part on; records end here.
+struct NotesOf<'a, 'k> {
+    out: &'a mut Output<'k>,
+    part: PartId,
+}
+
+impl RecordSink for NotesOf<'_, '_> {
+    fn record(&mut self, _record: &dyn Record) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        let note = Note {
+            part: self.part,
+            ..note
+        };
+        match self.out.note(note) {
+            Ok(()) => Flow::Continue(()),
+            Err(Broken) => Flow::Break(()),
+        }
+    }
+}
+
+/// Takes the pauses of a suspend part.
+struct PausesOf<'a, 'k> {
+    notes: NotesOf<'a, 'k>,
+    event_type: traceloom_model::EventTypeId,
+}
+
+impl RecordSink for PausesOf<'_, '_> {
+    fn record(&mut self, record: &dyn Record) -> Flow {
+        if record.kind() != "pause" {
+            return Flow::Continue(());
+        }
+        let Some((start, end)) = record.time() else {
+            return Flow::Continue(());
+        };
+        let out = &mut *self.notes.out;
+        out.events
+            .push(&EventRow::of_process(self.event_type, start, Some(end)));
+        if out.events.len() >= BATCH_ROWS && out.flush().is_err() {
+            return Flow::Break(());
+        }
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.notes.note(note)
+    }
+}
+
+fn part_id(part: usize) -> PartId {
+    PartId(u32::try_from(part).unwrap_or(u32::MAX))
+}
+
+/// Lowers the streams of one process, or any one of them alone.
+///
+/// # Errors
+/// `Io` when a part cannot be read; damage becomes notes.
+pub fn lower(
+    source: &dyn Source,
+    options: &LowerOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    sink.begin(Order::Nested, Clock::Unix);
+    let mut out = Output::new(sink);
+    let result = process(source, options, &mut out);
+    match result {
+        Ok(()) | Err(Halt::Broken) => Ok(()),
+        Err(Halt::Failed(error)) => Err(error),
+    }
+}
+
+fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) -> Result<(), Halt> {
+    let limits = &options.limits;
+    let parts = Parts::of(source);
+    let mut words = Dictionary::default();
+    for &part in &parts.dictionary {
+        let rows = WordRows::new(limits, &mut words);
+        read_rows(source, part, rows, limits, out)?;
+    }
+    for &part in &parts.params {
+        let rows = ParamsInto::new(limits, &mut words);
+        read_rows(source, part, rows, limits, out)?;
+    }
+    let (service, instance) = parts::identity(source.parts());
+    let resource = (service.is_some() || instance.is_some()).then(|| {
+        let service = service.map(|name| out.tables.string(name));
+        let instance = instance.map(|name| out.tables.string(name));
+        let language = Some(out.tables.string("java"));
+        out.tables.resource(Resource {
+            service,
+            instance,
+            language,
+            ..Resource::default()
+        })
+    });
+    pauses(source, &parts, limits, out)?;
+    if parts.calls.is_empty() && parts.trace.is_empty() {
+        return Ok(out.flush()?);
+    }
+
+    let depth = match out.sink.wants() {
+        Wants::Calls => Depth::Roots,
+        Wants::Steps { calls } if options.only.is_none() => Depth::Steps { calls },
+        Wants::Steps { .. } | Wants::Spans => Depth::Spans,
+    };
+    let counters = calls::Counters::new(&mut out.tables);
+    let reader = Reader::new(source, &parts.calls, parts.ranges, limits);
+    let mut window = Window::new(reader);
+    let (sql, xml, strings) = (parts.sql.clone(), parts.xml.clone(), parts.strings.clone());
+    let mut values = Values::new(source, sql, xml, strings, limits);
+    let mut walk = walk(
+        out,
+        &mut words,
+        &mut values,
+        &mut window,
+        &counters,
+        depth,
+        resource,
+        limits,
+    );
+    walk.has_rows = !parts.calls.is_empty();
+    if let Some(only) = options.only {
+        one(&mut walk, source, &parts, only)?;
+    } else if depth == Depth::Roots && walk.has_rows {
+        rows_alone(&mut walk, &parts)?;
+    } else {
+        for (&file, &part) in &parts.trace {
+            walk.file(source, file, part, None)?;
+        }
+        let files: Vec<u32> = parts.trace.keys().copied().collect();
+        walk.finish(&files)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Lowers the rows of calls without looking at their trees.
+fn rows_alone(walk: &mut Walk<'_, '_, '_>, parts: &Parts) -> Result<(), Halt> {
+    loop {
+        let rows = walk.rows.leftover()?;
+        let mut notes = std::mem::take(&mut walk.rows.notes);
+        walk.out.notes(&mut notes)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        for held in rows {
+            let part = parts.trace.get(&held.key.file);
+            walk.row(&held, part.copied().map(part_id))?;
+        }
+    }
+}
+
+/// Lowers the one call that begins at an origin.
+fn one<'s>(
+    walk: &mut Walk<'_, 's, '_>,
+    source: &'s dyn Source,
+    parts: &Parts,
+    only: traceloom_model::Origin,
+) -> Result<(), Halt> {
+    let numbered = parts
+        .trace
+        .iter()
+        .find(|&(_, &part)| part_id(part) == only.part);
+    let Some((&file, _)) = numbered else {
+        return Ok(());
+    };
+    let key = Key {
+        file,
+        block: u32::try_from(only.offset).unwrap_or(u32::MAX),
+        index: only.index,
+    };
+    walk.rows.only(key)?;
+    walk.only(key);
+    let mut from = Some(only.offset);
+    for (&file, &part) in parts.trace.range(file..) {
+        walk.file(source, file, part, from.take())?;
+        if walk.is_done() {
+            break;
+        }
+    }
+    walk.finish(&[])
+}
+
+fn read_rows<R: Rows>(
+    source: &dyn Source,
+    part: usize,
+    rows: R,
+    limits: &Limits,
+    out: &mut Output<'_>,
+) -> Result<(), Halt> {
+    let mut notes = NotesOf {
+        out,
+        part: part_id(part),
+    };
+    let mut pull = source.open(part, 0)?;
+    let mut reader = Stream::new(Phrased::new(rows, limits));
+    if drive(pull.as_mut(), &mut reader, &mut notes)? {
+        Ok(())
+    } else {
+        Err(Halt::Broken)
+    }
+}
+
+fn pauses(
+    source: &dyn Source,
+    parts: &Parts,
+    limits: &Limits,
+    out: &mut Output<'_>,
+) -> Result<(), Halt> {
+    if parts.suspend.is_empty() {
+        return Ok(());
+    }
+    let name = out.tables.string("pause");
+    let event_type = out.tables.event_type(EventType {
+        name,
+        label: None,
+        fields: Vec::new(),
+    });
+    for &part in &parts.suspend {
+        let mut sink = PausesOf {
+            notes: NotesOf {
+                out,
+                part: part_id(part),
+            },
+            event_type,
+        };
+        let mut pull = source.open(part, 0)?;
+        let mut reader = Stream::new(Phrased::new(Pauses::new(limits), limits));
+        if !drive(pull.as_mut(), &mut reader, &mut sink)? {
+            return Err(Halt::Broken);
+        }
+    }
+    Ok(())
+}

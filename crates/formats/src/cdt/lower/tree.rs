@@ -1,0 +1,269 @@
+//! Events as trees: a stack for each thread, across blocks and files (§6).
+
+use traceloom_model::{Attribute, BATCH_ROWS, SpanRow, SpanStatus, StringId, Value};
+
+use super::rows::Key;
+use super::values::Big;
+use super::walk::{Depth, Frame, Halt, Open, Root, Walk};
+use crate::cdt::text::ns;
+use crate::cdt::trace::{Place, TagValue};
+use crate::wire::Utf16;
+
+impl Walk<'_, '_, '_> {
+    pub(super) fn enter(
+        &mut self,
+        block: &mut Open,
+        method: u32,
+        time: i64,
+        offset: u64,
+    ) -> Result<(), Halt> {
+        let begins = !block.roots.is_empty() && block.begins_here();
+        if begins && self.is_open(block.thread) && self.names(block, method) {
+            let text = "a call begins inside another one whose end is lost";
+            self.note(crate::warn("merged_calls", offset, text))?;
+            self.abandon(block.thread)?;
+        }
+        let Some(thread) = self.threads.get_mut(block.thread) else {
+            return Ok(());
+        };
+        if thread.depth >= self.most_frames {
+            thread.beyond += 1;
+            if thread.beyond == 1 {
+                let text = format!(
+                    "methods nested deeper than {} are left out",
+                    self.most_frames
+                );
+                self.note(crate::damage("limit_depth", offset, text))?;
+            }
+            return Ok(());
+        }
+        let time = time.max(thread.last);
+        thread.last = time;
+        if thread.depth == 0 {
+            thread.root = Some(Root {
+                key: Key {
+                    file: self.file,
+                    block: block.offset,
+                    index: block.index,
+                },
+                part: self.part,
+                method,
+                start: time,
+                enters: 0,
+                red: false,
+            });
+        }
+        thread.depth += 1;
+        if let Some(root) = &mut thread.root {
+            root.enters = root.enters.saturating_add(1);
+        }
+        match self.depth {
+            Depth::Roots => {}
+            Depth::Steps { .. } => {
+                let function = self.words.function(method, &mut self.out.tables);
+                self.out.steps.track(thread.track);
+                self.out.steps.enter(ns(time), function);
+                if self.out.steps.len() >= BATCH_ROWS {
+                    self.out.flush()?;
+                }
+            }
+            Depth::Spans => {
+                let id = self.out.tables.reserve_span();
+                thread.frames.push(Frame {
+                    id,
+                    method,
+                    start: time,
+                    tags: thread.tags.len(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_open(&self, at: usize) -> bool {
+        self.threads.get(at).is_some_and(|thread| thread.depth > 0)
+    }
+
+    /// Tells whether the row that names this event names its method too: a damaged row may point
+    /// anywhere.
+    pub(super) fn names(&self, block: &Open, method: u32) -> bool {
+        let key = Key {
+            file: self.file,
+            block: block.offset,
+            index: block.index,
+        };
+        self.rows.method(key) == Some(method)
+    }
+
+    pub(super) fn exit(&mut self, at: usize, time: i64, offset: u64) -> Result<(), Halt> {
+        let Some(thread) = self.threads.get_mut(at) else {
+            return Ok(());
+        };
+        if thread.beyond > 0 {
+            thread.beyond -= 1;
+            return Ok(());
+        }
+        let time = time.max(thread.last);
+        if thread.depth == 0 {
+            let text = format!("an exit on thread {} where nothing is open", thread.id);
+            return self.note(crate::warn("exit_without_enter", offset, text));
+        }
+        thread.last = time;
+        thread.depth -= 1;
+        let ended = thread.depth == 0;
+        let early = std::mem::take(&mut thread.ends) && !ended;
+        match self.depth {
+            Depth::Roots => {}
+            Depth::Steps { .. } => {
+                self.out.steps.track(thread.track);
+                self.out.steps.exit(ns(time));
+            }
+            Depth::Spans if !ended => self.close(at, time, SpanStatus::Complete)?,
+            Depth::Spans => {}
+        }
+        if ended {
+            self.end(at, time, SpanStatus::Complete)?;
+        } else if early {
+            self.abandon(at)?;
+        }
+        if matches!(self.depth, Depth::Steps { .. }) && self.out.steps.len() >= BATCH_ROWS {
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the innermost method of a tree of spans, which is no root.
+    pub(super) fn close(&mut self, at: usize, end: i64, status: SpanStatus) -> Result<(), Halt> {
+        let Some(thread) = self.threads.get_mut(at) else {
+            return Ok(());
+        };
+        let Some(frame) = thread.frames.pop() else {
+            return Ok(());
+        };
+        let function = self.words.function(frame.method, &mut self.out.tables);
+        let row = SpanRow {
+            id: frame.id,
+            parent: thread.frames.last().map(|parent| parent.id),
+            depth: u32::try_from(thread.frames.len()).unwrap_or(u32::MAX),
+            track: thread.track,
+            function: Some(function),
+            kind: None,
+            start: ns(frame.start),
+            end: ns(end),
+            status,
+            entry: false,
+            counters: &[],
+            attributes: thread.tags.get(frame.tags..).unwrap_or(&[]),
+            exception: None,
+            context: None,
+            origin: None,
+        };
+        self.out.span(&row)?;
+        thread.tags.truncate(frame.tags);
+        self.missing(frame.method)
+    }
+
+    /// Ends what is open on a thread: the ends were not recorded, or are lost.
+    pub(super) fn abandon(&mut self, at: usize) -> Result<(), Halt> {
+        let Some(thread) = self.threads.get_mut(at) else {
+            return Ok(());
+        };
+        thread.beyond = 0;
+        let last = thread.last;
+        let open = thread.depth;
+        if open == 0 {
+            return Ok(());
+        }
+        for left in (0..open).rev() {
+            if let Some(thread) = self.threads.get_mut(at) {
+                thread.depth = left;
+                thread.ends = false;
+            }
+            match self.depth {
+                Depth::Roots => {}
+                Depth::Steps { .. } => {
+                    if let Some(thread) = self.threads.get(at) {
+                        self.out.steps.track(thread.track);
+                    }
+                    self.out.steps.exit(ns(last));
+                }
+                Depth::Spans if left > 0 => self.close(at, last, SpanStatus::PartialEnd)?,
+                Depth::Spans => {}
+            }
+            if matches!(self.depth, Depth::Steps { .. }) && self.out.steps.len() >= BATCH_ROWS {
+                self.out.flush()?;
+            }
+        }
+        self.end(at, last, SpanStatus::PartialEnd)
+    }
+
+    pub(super) fn tag(
+        &mut self,
+        at: usize,
+        id: u32,
+        value: TagValue<'_>,
+        time: i64,
+        offset: u64,
+    ) -> Result<(), Halt> {
+        let special = self.words.special;
+        let Some(thread) = self.threads.get_mut(at) else {
+            return Ok(());
+        };
+        let empty = matches!(value, TagValue::Inline(Utf16(&[])));
+        if id == special.call_info && empty {
+            if thread.depth > 1 && thread.beyond == 0 {
+                thread.ends = true;
+                let text = "a call ends inside another one: exits are lost";
+                return self.note(crate::warn("merged_calls", offset, text));
+            }
+            return Ok(());
+        }
+        if thread.depth == 0 {
+            let text = format!("a tag on thread {} where no call is open", thread.id);
+            return self.note(crate::warn("tag_outside_call", offset, text));
+        }
+        if id == special.call_red
+            && let Some(root) = &mut thread.root
+        {
+            root.red = true;
+        }
+        if !thread.named
+            && special.java_thread == Some(id)
+            && let TagValue::Inline(name) = value
+        {
+            thread.named = true;
+            let name = name.to_wtf8();
+            self.rename(at, &name);
+        }
+        if self.depth != Depth::Spans {
+            return Ok(());
+        }
+        self.missing(id)?;
+        let key = self.words.key(id, &mut self.out.tables);
+        let text = match value {
+            TagValue::Inline(text) | TagValue::Indexed(text) => {
+                self.out.tables.bytes(&text.to_wtf8())
+            }
+            TagValue::Big(place) => self.big(Big::Xml, place)?,
+            TagValue::Deduplicated(place) => self.big(Big::Sql, place)?,
+        };
+        let at_time = Some(ns(time));
+        if let Some(thread) = self.threads.get_mut(at) {
+            thread.tags.push(Attribute {
+                key,
+                value: Value::Text(text),
+                at: at_time,
+                from: None,
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn big(&mut self, big: Big, place: Place) -> Result<StringId, Halt> {
+        let (id, note) = self.values.text(big, place, &mut self.out.tables);
+        if let Some(note) = note {
+            self.out.note(note)?;
+        }
+        Ok(id)
+    }
+}

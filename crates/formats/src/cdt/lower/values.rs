@@ -1,0 +1,201 @@
+//! Big values: strings of the sql and xml streams, read where tags point to (§7).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use traceloom_model::{Limits, Note, PartId, StringId, Tables};
+
+use crate::cdt::text;
+use crate::cdt::trace::Place;
+use crate::wire::Cursor;
+use crate::{ErrorKind, Pull, Source};
+
+/// Which stream a value is in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Big {
+    Xml,
+    Sql,
+}
+
+impl Big {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Xml => "xml",
+            Self::Sql => "sql",
+        }
+    }
+}
+
+/// A stream that is open where the last value ended: most references go forward.
+struct Open<'s> {
+    part: usize,
+    pull: Box<dyn Pull + 's>,
+    at: u64,
+    consumed: usize,
+}
+
+/// Resolves references, remembering those that repeat.
+pub(super) struct Values<'s> {
+    source: &'s dyn Source,
+    sql: BTreeMap<u32, usize>,
+    xml: BTreeMap<u32, usize>,
+    /// Parts of strings that nobody could tell: assigned by the first reference that fits.
+    strings: Vec<usize>,
+    known: HashMap<(Big, Place), StringId>,
+    open: [Option<Open<'s>>; 2],
+    missing: HashSet<(Big, u32)>,
+    string_limit: usize,
+}
+
+/// References remembered at once.
+const KNOWN: usize = 1 << 16;
+/// Bytes stepped over rather than opening a part again.
+const NEAR: u64 = 1 << 20;
+
+impl<'s> Values<'s> {
+    pub(super) fn new(
+        source: &'s dyn Source,
+        sql: BTreeMap<u32, usize>,
+        xml: BTreeMap<u32, usize>,
+        strings: Vec<usize>,
+        limits: &Limits,
+    ) -> Self {
+        Self {
+            source,
+            sql,
+            xml,
+            strings,
+            known: HashMap::new(),
+            open: [None, None],
+            missing: HashSet::new(),
+            string_limit: text::limit(limits),
+        }
+    }
+
+    /// Returns the text at a place; a marker and a note when there is none.
+    pub(super) fn text(
+        &mut self,
+        big: Big,
+        place: Place,
+        tables: &mut Tables,
+    ) -> (StringId, Option<Note>) {
+        if let Some(&id) = self.known.get(&(big, place)) {
+            return (id, None);
+        }
+        let (id, note) = match self.read(big, place) {
+            Ok((text, note)) => (tables.bytes(&text), note),
+            Err(note) => {
+                let marker = format!("#{} {}:{}", big.name(), place.file_index, place.offset);
+                (tables.string(&marker), note)
+            }
+        };
+        if self.known.len() >= KNOWN {
+            self.known.clear();
+        }
+        self.known.insert((big, place), id);
+        (id, note)
+    }
+
+    fn read(&mut self, big: Big, place: Place) -> Result<(Vec<u8>, Option<Note>), Option<Note>> {
+        let files = match big {
+            Big::Sql => &self.sql,
+            Big::Xml => &self.xml,
+        };
+        if let Some(&part) = files.get(&place.file_index) {
+            let text = self.read_part(big, part, place).map_err(Some)?;
+            return Ok((text, None));
+        }
+        // A stream of strings belongs to whom its references hit.
+        for (at, part) in self.strings.clone().into_iter().enumerate() {
+            if let Ok(text) = self.read_part(big, part, place) {
+                let files = match big {
+                    Big::Sql => &mut self.sql,
+                    Big::Xml => &mut self.xml,
+                };
+                files.insert(place.file_index, part);
+                self.strings.remove(at);
+                let text_of = format!(
+                    "strings are taken for {}: a tag points into them",
+                    big.name()
+                );
+                let note = Note {
+                    part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
+                    ..crate::info("guessed_stream", u64::from(place.offset), text_of)
+                };
+                return Ok((text, Some(note)));
+            }
+        }
+        let new = self.missing.insert((big, place.file_index));
+        let text = format!(
+            "{} file {} is missing: values in it stay unresolved",
+            big.name(),
+            place.file_index
+        );
+        Err(new.then(|| crate::warn("missing_values", u64::from(place.offset), text)))
+    }
+
+    fn read_part(&mut self, big: Big, part: usize, place: Place) -> Result<Vec<u8>, Note> {
+        let offset = u64::from(place.offset);
+        let slot = match big {
+            Big::Xml => 0,
+            Big::Sql => 1,
+        };
+        let here = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        let fail = |text: String| Note {
+            part: here,
+            ..crate::warn("bad_value_reference", offset, text)
+        };
+        let held = self.open.get_mut(slot).and_then(Option::take);
+        let near =
+            held.filter(|open| open.part == part && open.at <= offset && offset - open.at <= NEAR);
+        let mut open = match near {
+            Some(open) => open,
+            None => Open {
+                part,
+                pull: self
+                    .source
+                    .open(part, offset)
+                    .map_err(|error| fail(error.to_string()))?,
+                at: offset,
+                consumed: 0,
+            },
+        };
+        let mut need = 1;
+        let text = loop {
+            let chunk = open
+                .pull
+                .pull(open.consumed, need)
+                .map_err(|error| fail(error.to_string()))?;
+            open.at = chunk.offset;
+            open.consumed = 0;
+            let ahead = usize::try_from(offset - chunk.offset).unwrap_or(usize::MAX);
+            let Some(bytes) = chunk.bytes.get(ahead..).filter(|bytes| !bytes.is_empty()) else {
+                if chunk.eof {
+                    return Err(fail(format!(
+                        "{} has no value there: it ends before",
+                        big.name()
+                    )));
+                }
+                need = ahead.saturating_add(1);
+                continue;
+            };
+            let mut cursor = Cursor::new(bytes, offset);
+            match text::string(&mut cursor, self.string_limit, "value") {
+                Ok(text) => {
+                    open.consumed = ahead + cursor.position();
+                    open.at = cursor.offset();
+                    break text.to_wtf8();
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::Truncated { need: more } if !chunk.eof => {
+                        need = chunk.bytes.len().saturating_add(more);
+                    }
+                    _ => return Err(fail(error.to_string())),
+                },
+            }
+        };
+        if let Some(slot) = self.open.get_mut(slot) {
+            *slot = Some(open);
+        }
+        Ok(text)
+    }
+}

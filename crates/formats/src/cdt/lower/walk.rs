@@ -1,0 +1,444 @@
+//! The walk over trace files: blocks, damage between them, events of one thread at a time (§6).
+
+use std::collections::{HashMap, HashSet};
+
+use traceloom_model::{
+    Attribute, Limit, Limits, Note, PartId, ResourceId, SpanId, Track, TrackId, ValueTypeId,
+};
+
+use super::calls::Counters;
+use super::output::{Broken, Output};
+use super::rows::{Key, Window};
+use super::values::Values;
+use super::words::Dictionary;
+use crate::cdt::text;
+use crate::cdt::trace::{BLOCK_HEAD, Block, Event, What, plausible_block};
+use crate::wire::Cursor;
+use crate::{Error, ErrorKind, Pull, Source};
+
+/// How much of the trees the sink wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Depth {
+    /// Root calls.
+    Roots,
+    /// Enter and exit steps, with the rows of calls or without.
+    Steps { calls: bool },
+    /// Every span with its tags.
+    Spans,
+}
+
+/// An open method.
+pub(super) struct Frame {
+    pub(super) id: SpanId,
+    pub(super) method: u32,
+    pub(super) start: i64,
+    /// Where its tags begin in the thread's list.
+    pub(super) tags: usize,
+}
+
+/// An open root call.
+pub(super) struct Root {
+    pub(super) key: Key,
+    pub(super) part: u32,
+    pub(super) method: u32,
+    pub(super) start: i64,
+    pub(super) enters: u32,
+    pub(super) red: bool,
+}
+
+pub(super) struct Thread {
+    pub(super) id: i64,
+    pub(super) track: TrackId,
+    pub(super) named: bool,
+    /// Open methods; in trees of steps their number is all that is kept.
+    pub(super) depth: u32,
+    pub(super) frames: Vec<Frame>,
+    pub(super) tags: Vec<Attribute>,
+    pub(super) root: Option<Root>,
+    /// Time of the last enter or exit, milliseconds; the next one is not before it.
+    pub(super) last: i64,
+    /// Methods open beyond the depth limit.
+    pub(super) beyond: u32,
+    /// The next exit ends the call although methods around it are open: their exits are lost.
+    pub(super) ends: bool,
+}
+
+/// What is left to read of a block, and where its calls begin.
+pub(super) struct Open {
+    pub(super) thread: usize,
+    pub(super) offset: u32,
+    pub(super) index: u32,
+    pub(super) elapsed: i32,
+    pub(super) roots: Vec<u32>,
+    pub(super) next: usize,
+}
+
+impl Open {
+    /// Tells whether a call is known to begin at the event, and goes on to the next one.
+    #[inline]
+    pub(super) fn begins_here(&mut self) -> bool {
+        while let Some(&root) = self.roots.get(self.next) {
+            if root > self.index {
+                return false;
+            }
+            self.next += 1;
+            if root == self.index {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The walk over the trace.
+pub(super) struct Walk<'a, 's, 'k> {
+    pub(super) out: &'a mut Output<'k>,
+    pub(super) words: &'a mut Dictionary,
+    pub(super) values: &'a mut Values<'s>,
+    pub(super) rows: &'a mut Window<'s>,
+    pub(super) counters: &'a Counters,
+    pub(super) depth: Depth,
+    pub(super) resource: Option<ResourceId>,
+    /// There are files of calls at all.
+    pub(super) has_rows: bool,
+    /// The one call to follow, instead of all.
+    pub(super) only: Option<Key>,
+    pub(super) done: bool,
+    pub(super) threads: Vec<Thread>,
+    pub(super) by_id: HashMap<i64, usize>,
+    pub(super) by_name: HashMap<u32, TrackId>,
+    pub(super) string_limit: usize,
+    pub(super) most_frames: u32,
+    pub(super) file: u32,
+    pub(super) part: u32,
+    pub(super) start: i64,
+    pub(super) block: Option<Open>,
+    /// Offset of the block that is read.
+    pub(super) here: u32,
+    /// Calls that should have a row and have none so far.
+    pub(super) bare: HashSet<Key>,
+    pub(super) numbers: Vec<(ValueTypeId, i64)>,
+    pub(super) attributes: Vec<Attribute>,
+}
+
+/// Why reading a window stopped.
+pub(super) enum Stop {
+    /// More bytes are needed: consumed, and how many must follow.
+    More(usize, usize),
+    /// The file ends here.
+    End,
+    /// The block cannot be read on: consumed.
+    Damage(usize),
+    /// The sink broke, or the one call asked for is complete.
+    Done,
+}
+
+/// An error, or the end of interest.
+pub(super) enum Halt {
+    Broken,
+    Failed(Error),
+}
+
+impl From<Broken> for Halt {
+    fn from(_: Broken) -> Self {
+        Self::Broken
+    }
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the parts of a walk, named once")]
+pub(super) fn walk<'a, 's, 'k>(
+    out: &'a mut Output<'k>,
+    words: &'a mut Dictionary,
+    values: &'a mut Values<'s>,
+    rows: &'a mut Window<'s>,
+    counters: &'a Counters,
+    depth: Depth,
+    resource: Option<ResourceId>,
+    limits: &Limits,
+) -> Walk<'a, 's, 'k> {
+    Walk {
+        out,
+        words,
+        values,
+        rows,
+        counters,
+        depth,
+        resource,
+        has_rows: true,
+        only: None,
+        done: false,
+        threads: Vec::new(),
+        by_id: HashMap::new(),
+        by_name: HashMap::new(),
+        string_limit: text::limit(limits),
+        most_frames: u32::try_from(limits.of(Limit::Depth)).unwrap_or(u32::MAX),
+        file: 0,
+        part: 0,
+        start: 0,
+        block: None,
+        here: 0,
+        bare: HashSet::new(),
+        numbers: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
+impl<'s> Walk<'_, 's, '_> {
+    /// Reads one file; with `from`, begins at the block there.
+    pub(super) fn file(
+        &mut self,
+        source: &'s dyn Source,
+        file: u32,
+        part: usize,
+        from: Option<u64>,
+    ) -> Result<(), Halt> {
+        self.file = file;
+        self.part = u32::try_from(part).unwrap_or(u32::MAX);
+        let mut pull = source.open(part, 0)?;
+        let head = pull.pull(0, 8)?;
+        let Some(start) = head.bytes.first_chunk::<8>() else {
+            let size = head.bytes.len();
+            if size > 0 {
+                let text = format!("the file ends after {size} bytes of its timer start");
+                self.note(crate::info("partial_record", 0, text))?;
+            }
+            return Ok(());
+        };
+        self.start = i64::from_be_bytes(*start);
+        let (mut consumed, mut need) = (8, 1);
+        if let Some(from) = from {
+            pull = source.open(part, from)?;
+            consumed = 0;
+        }
+        loop {
+            let chunk = pull.pull(consumed, need)?;
+            let mut cursor = Cursor::new(chunk.bytes, chunk.offset);
+            match self.window(&mut cursor, chunk.eof)? {
+                Stop::More(taken, more) => (consumed, need) = (taken, more),
+                Stop::End | Stop::Done => return Ok(()),
+                Stop::Damage(taken) => {
+                    (consumed, need) = match self.resume(pull.as_mut(), taken)? {
+                        Some(taken) => (taken, 1),
+                        None => return Ok(()),
+                    };
+                }
+            }
+            if self.done {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) fn window(&mut self, cursor: &mut Cursor<'_>, eof: bool) -> Result<Stop, Halt> {
+        loop {
+            let at = cursor.position();
+            if self.block.is_none() {
+                if cursor.is_empty() {
+                    return Ok(if eof { Stop::End } else { Stop::More(at, 1) });
+                }
+                let offset = cursor.offset();
+                match Block::read(cursor) {
+                    Ok(block) => self.begin(block, offset)?,
+                    Err(_) if !eof => return Ok(Stop::More(at, BLOCK_HEAD)),
+                    Err(error) => {
+                        let text = format!("the input ends inside a trace block: {error}");
+                        self.note(crate::info("partial_record", offset, text))?;
+                        return Ok(Stop::End);
+                    }
+                }
+                continue;
+            }
+            let Some(mut block) = self.block.take() else {
+                continue;
+            };
+            let result = self.events(cursor, &mut block);
+            if self.done {
+                return Ok(Stop::Done);
+            }
+            match result? {
+                None => {}
+                Some(error) => {
+                    let at = cursor.position();
+                    let offset = cursor.offset();
+                    let have = cursor.rest().len();
+                    match error.kind() {
+                        ErrorKind::Truncated { need } if !eof => {
+                            self.block = Some(block);
+                            return Ok(Stop::More(at, have.saturating_add(need)));
+                        }
+                        ErrorKind::Truncated { .. } => {
+                            let text = format!("the input ends inside a trace block: {error}");
+                            self.note(crate::info("partial_record", offset, text))?;
+                            return Ok(Stop::End);
+                        }
+                        _ => {
+                            self.abandon(block.thread)?;
+                            let kind = match error.kind() {
+                                ErrorKind::Unsupported => "unknown_tag_type",
+                                ErrorKind::Limit => "limit_string",
+                                _ => "undecodable",
+                            };
+                            let text = format!("the rest of a trace block is lost: {error}");
+                            self.note(crate::damage(kind, offset, text))?;
+                            return Ok(Stop::Damage(at));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds the next block after damage: where a row says there is one, or where it looks like one.
+    pub(super) fn resume(
+        &mut self,
+        pull: &mut dyn Pull,
+        consumed: usize,
+    ) -> Result<Option<usize>, Halt> {
+        let (mut consumed, mut need) = (consumed, 1 << 13);
+        let mut first = true;
+        let mut named: Option<Vec<u32>> = None;
+        loop {
+            let chunk = pull.pull(consumed, need)?;
+            let named =
+                named.get_or_insert_with(|| self.rows.offsets_after(self.file, chunk.offset));
+            let from = usize::from(first);
+            first = false;
+            for at in from..chunk.bytes.len() {
+                let rest = chunk.bytes.get(at..).unwrap_or(&[]);
+                let offset = chunk.offset + at as u64;
+                let is_named = u32::try_from(offset).is_ok_and(|o| named.binary_search(&o).is_ok());
+                match plausible_block(rest, self.start, chunk.eof) {
+                    Some(true) => return Ok(Some(at)),
+                    Some(false) if !is_named => {}
+                    Some(false) => return Ok(Some(at)),
+                    None => {
+                        consumed = at;
+                        need = rest.len() + 4096;
+                        break;
+                    }
+                }
+                consumed = at + 1;
+            }
+            if chunk.eof {
+                return Ok(None);
+            }
+        }
+    }
+
+    pub(super) fn begin(&mut self, block: Block, offset: u64) -> Result<(), Halt> {
+        self.rows.ahead()?;
+        let mut notes = std::mem::take(&mut self.rows.notes);
+        self.out.notes(&mut notes)?;
+        let thread = self.thread(block.thread_id)?;
+        let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+        self.here = offset;
+        let roots = self.rows.roots(self.file, offset).to_vec();
+        self.block = Some(Open {
+            thread,
+            offset,
+            index: 0,
+            elapsed: 0,
+            roots,
+            next: 0,
+        });
+        Ok(())
+    }
+
+    pub(super) fn thread(&mut self, id: i64) -> Result<usize, Halt> {
+        if let Some(&at) = self.by_id.get(&id) {
+            return Ok(at);
+        }
+        let at = self.threads.len();
+        let track = self.out.tables.new_track(Track {
+            resource: self.resource,
+            id: u64::try_from(id).ok(),
+            ..Track::default()
+        });
+        self.threads.push(Thread {
+            id,
+            track,
+            named: false,
+            depth: 0,
+            frames: Vec::new(),
+            tags: Vec::new(),
+            root: None,
+            last: i64::MIN,
+            beyond: 0,
+            ends: false,
+        });
+        self.by_id.insert(id, at);
+        Ok(at)
+    }
+
+    pub(super) fn note(&mut self, note: Note) -> Result<(), Halt> {
+        let note = Note {
+            part: PartId(self.part),
+            ..note
+        };
+        Ok(self.out.note(note)?)
+    }
+
+    /// Reads events to the end of the block; an error leaves the cursor before the event.
+    pub(super) fn events(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        block: &mut Open,
+    ) -> Result<Option<Error>, Halt> {
+        loop {
+            let (at, offset) = (cursor.position(), cursor.offset());
+            let event = match Event::read(cursor, self.string_limit) {
+                Ok(event) => event,
+                Err(error) => {
+                    cursor.seek(at);
+                    return Ok(Some(error));
+                }
+            };
+            if let What::Finish(_) = event.what {
+                return Ok(None);
+            }
+            block.elapsed = block.elapsed.wrapping_add(event.elapsed);
+            let time = self.start.saturating_add(i64::from(block.elapsed));
+            if self.passes(block) {
+                match event.what {
+                    What::Enter(method) => self.enter(block, method, time, offset)?,
+                    What::Exit => self.exit(block.thread, time, offset)?,
+                    What::Tag(id, value) => self.tag(block.thread, id, value, time, offset)?,
+                    What::Finish(_) => {}
+                }
+                if self.done {
+                    return Ok(None);
+                }
+            }
+            block.index = block.index.wrapping_add(1);
+        }
+    }
+
+    /// Tells whether the event belongs to the one call asked for, if one is.
+    #[inline]
+    pub(super) fn passes(&self, block: &Open) -> bool {
+        let Some(only) = self.only else { return true };
+        let first = (self.file, block.offset) == (only.file, only.block);
+        if first {
+            return block.index >= only.index;
+        }
+        self.threads
+            .get(block.thread)
+            .is_some_and(|thread| thread.depth > 0)
+    }
+
+    /// Follows only the call that begins at `key`.
+    pub(super) fn only(&mut self, key: Key) {
+        self.only = Some(key);
+    }
+
+    /// Tells whether the call asked for is complete.
+    pub(super) const fn is_done(&self) -> bool {
+        self.done
+    }
+}

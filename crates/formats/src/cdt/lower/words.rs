@@ -1,0 +1,276 @@
+//! Ids of the dictionary as functions and attribute keys of the model.
+
+use std::collections::{HashMap, HashSet};
+
+use traceloom_model::{
+    AttrKeyId, AttributeKey, Class, Flow, Function, FunctionId, Limit, Limits, Tables, Unit,
+};
+
+use super::method::Method;
+use crate::cdt::dictionary::Words;
+use crate::cdt::params::{Param, ParamRows};
+use crate::cdt::phrase::Rows;
+use crate::wire::{Cursor, Utf16};
+use crate::{Error, RecordSink};
+
+/// The words of a process, resolved when they are first used: the agent may write an id before its
+/// word, and most words are never used.
+#[derive(Default)]
+pub(super) struct Dictionary {
+    words: Vec<Option<Box<[u8]>>>,
+    functions: Vec<Option<FunctionId>>,
+    keys: Vec<Option<AttrKeyId>>,
+    far: HashMap<u32, (Option<FunctionId>, Option<AttrKeyId>)>,
+    params: HashMap<Box<[u8]>, ParamKey>,
+    /// Ids without a word that were noted.
+    missing: HashSet<u32>,
+    /// Ids of tags with a meaning of their own.
+    pub(super) special: Special,
+}
+
+/// Tags that the agent gives a meaning. The first two have the same id everywhere (§0).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Special {
+    pub(super) call_info: u32,
+    pub(super) call_red: u32,
+    pub(super) java_thread: Option<u32>,
+}
+
+impl Default for Special {
+    fn default() -> Self {
+        Self {
+            call_info: 0,
+            call_red: 1,
+            java_thread: None,
+        }
+    }
+}
+
+struct ParamKey {
+    index: bool,
+    list: bool,
+    order: i32,
+    signature: Box<[u8]>,
+}
+
+impl Dictionary {
+    fn put(&mut self, id: u32, text: Utf16<'_>, limit: usize) {
+        let at = id as usize;
+        if at >= limit {
+            return;
+        }
+        if self.words.len() <= at {
+            self.words.resize(at + 1, None);
+        }
+        let text = text.to_wtf8();
+        match text.as_slice() {
+            b"call.info" => self.special.call_info = id,
+            b"call.red" => self.special.call_red = id,
+            b"java.thread" => self.special.java_thread = Some(id),
+            _ => {}
+        }
+        if let Some(slot) = self.words.get_mut(at) {
+            *slot = Some(text.into_boxed_slice());
+        }
+    }
+
+    fn word(&self, id: u32) -> Option<&[u8]> {
+        self.words.get(id as usize)?.as_deref()
+    }
+
+    /// Tells whether an id has no word and was not asked about before.
+    pub(super) fn newly_missing(&mut self, id: u32) -> bool {
+        self.word(id).is_none() && self.missing.len() < 100_000 && self.missing.insert(id)
+    }
+
+    /// Returns the function of an id.
+    #[inline]
+    pub(super) fn function(&mut self, id: u32, tables: &mut Tables) -> FunctionId {
+        match self.functions.get(id as usize) {
+            Some(&Some(function)) => function,
+            _ => self.new_function(id, tables),
+        }
+    }
+
+    #[cold]
+    fn new_function(&mut self, id: u32, tables: &mut Tables) -> FunctionId {
+        if let Some(&(Some(function), _)) = self.far.get(&id) {
+            return function;
+        }
+        let function = match self.word(id) {
+            Some(word) => match std::str::from_utf8(word).ok().and_then(Method::parse) {
+                Some(method) => function_of(&method, word, tables),
+                None => Function::named(tables.bytes(word)),
+            },
+            None => Function::named(tables.string(&format!("#{id}"))),
+        };
+        let function = tables.function(function);
+        let at = id as usize;
+        if at < self.words.len() {
+            self.functions.resize(self.words.len(), None);
+            if let Some(slot) = self.functions.get_mut(at) {
+                *slot = Some(function);
+            }
+        } else {
+            self.far.entry(id).or_default().0 = Some(function);
+        }
+        function
+    }
+
+    /// Returns the attribute key of an id.
+    pub(super) fn key(&mut self, id: u32, tables: &mut Tables) -> AttrKeyId {
+        if let Some(&Some(key)) = self.keys.get(id as usize) {
+            return key;
+        }
+        if let Some(&(_, Some(key))) = self.far.get(&id) {
+            return key;
+        }
+        let key = match self.word(id) {
+            Some(word) => {
+                let mut key = AttributeKey::named(tables.bytes(word));
+                if let Some(param) = self.params.get(word) {
+                    key.order = param.order;
+                    key.list = param.list;
+                    key.index = param.index;
+                    key.signature =
+                        (!param.signature.is_empty()).then(|| tables.bytes(&param.signature));
+                }
+                key.unit = unit_of(word);
+                key
+            }
+            None => AttributeKey::named(tables.string(&format!("#{id}"))),
+        };
+        let key = tables.attribute_key(key);
+        let at = id as usize;
+        if at < self.words.len() {
+            self.keys.resize(self.words.len(), None);
+            if let Some(slot) = self.keys.get_mut(at) {
+                *slot = Some(key);
+            }
+        } else {
+            self.far.entry(id).or_default().1 = Some(key);
+        }
+        key
+    }
+}
+
+fn function_of(method: &Method<'_>, word: &[u8], tables: &mut Tables) -> Function {
+    let optional =
+        |tables: &mut Tables, text: &str| (!text.is_empty()).then(|| tables.string(text));
+    let name = tables.string(method.name);
+    let class = tables.string(method.class);
+    let package = method
+        .class
+        .rsplit_once('.')
+        .map_or("", |(package, _)| package);
+    let file = optional(tables, method.file);
+    let signature = format!("{} ({})", method.returns, method.arguments);
+    let class = Class {
+        name: class,
+        superclass: None,
+        loader: None,
+        file,
+    };
+    Function {
+        name,
+        system_name: Some(tables.bytes(word)),
+        class: Some(tables.class(class)),
+        package: optional(tables, package),
+        library: optional(tables, method.jar),
+        file,
+        line: method.line,
+        signature: Some(tables.string(&signature)),
+        modifiers: 0,
+    }
+}
+
+/// The unit of a tag that the agent adds itself (§6.5). Values are texts in milliseconds and bytes.
+fn unit_of(word: &[u8]) -> Unit {
+    match word {
+        b"memory.allocated" | b"io.disk.read" | b"io.disk.written" | b"io.net.read"
+        | b"io.net.written" => Unit::Bytes,
+        b"log.generated" | b"log.written" => Unit::Chars,
+        _ => Unit::Count,
+    }
+}
+
+/// Reads a dictionary part into a [`Dictionary`] instead of records.
+pub(super) struct WordRows<'d> {
+    pub(super) rows: Words,
+    pub(super) into: &'d mut Dictionary,
+    limit: usize,
+}
+
+impl<'d> WordRows<'d> {
+    pub(super) fn new(limits: &Limits, into: &'d mut Dictionary) -> Self {
+        Self {
+            rows: Words::new(limits),
+            into,
+            limit: limits.size(Limit::Table),
+        }
+    }
+}
+
+impl Rows for WordRows<'_> {
+    const WHAT: &'static str = "word";
+
+    fn row(&mut self, cursor: &mut Cursor<'_>, out: &mut dyn RecordSink) -> Result<Flow, Error> {
+        let offset = cursor.offset();
+        let word = self.rows.word(cursor)?;
+        self.into.put(word.id, word.text, self.limit);
+        if word.id as usize == self.limit {
+            let text = format!("word {} and later ones are above the table limit", word.id);
+            return Ok(out.note(crate::damage("limit_table", offset, text)));
+        }
+        Ok(Flow::Continue(()))
+    }
+
+    fn decide(&mut self, head: &[u8], whole: bool) -> bool {
+        self.rows.decide(head, whole)
+    }
+}
+
+/// Reads a params part into a [`Dictionary`].
+pub(super) struct ParamsInto<'d> {
+    rows: ParamRows,
+    version: bool,
+    into: &'d mut Dictionary,
+    string_limit: usize,
+}
+
+impl<'d> ParamsInto<'d> {
+    pub(super) fn new(limits: &Limits, into: &'d mut Dictionary) -> Self {
+        Self {
+            rows: ParamRows::new(limits),
+            version: false,
+            into,
+            string_limit: limits.size(Limit::String),
+        }
+    }
+}
+
+impl Rows for ParamsInto<'_> {
+    const WHAT: &'static str = "parameter";
+
+    fn row(&mut self, cursor: &mut Cursor<'_>, out: &mut dyn RecordSink) -> Result<Flow, Error> {
+        if !self.version {
+            let flow = self.rows.row(cursor, out)?;
+            self.version = true;
+            return Ok(flow);
+        }
+        let param = Param::read(cursor, self.string_limit)?;
+        let key = ParamKey {
+            index: param.index,
+            list: param.list,
+            order: param.order.cast_signed(),
+            signature: param.signature.to_wtf8().into_boxed_slice(),
+        };
+        let name = param.name.to_wtf8().into_boxed_slice();
+        self.into.params.insert(name, key);
+        Ok(Flow::Continue(()))
+    }
+
+    fn decide(&mut self, head: &[u8], whole: bool) -> bool {
+        self.rows.decide(head, whole)
+    }
+}

@@ -1,0 +1,522 @@
+//! A recorded conversation of an agent with its collector, both directions merged (§10).
+
+use traceloom_model::{Flow, Limits, Note};
+
+use super::units::{Recovery, Sync, Units, tail};
+use crate::wire::Cursor;
+use crate::{Error, Field, Opaque, Record, RecordSink};
+
+mod members;
+
+pub(super) use members::members;
+
+/// Bytes of the longest field.
+pub const LONGEST_FIELD: usize = 1024;
+
+/// The handle of a stream.
+pub type Handle = [u8; 16];
+
+/// Protocol versions: legacy, with `dictionary`, with `posDictionary`.
+pub const VERSIONS: [i64; 3] = [100_505, 100_605, 100_705];
+
+/// A request with the collector's answer behind it, or an acknowledgement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command<'a> {
+    /// 0x14
+    GetProtocolVersionV2 {
+        /// Version the agent offers.
+        client_version: i64,
+        /// Pod name, ending in the start time of the process.
+        pod: &'a [u8],
+        /// Service name.
+        service: &'a [u8],
+        /// Namespace.
+        namespace: &'a [u8],
+        /// Version the collector answered.
+        server_version: i64,
+    },
+    /// 0x08
+    GetProtocolVersion {
+        /// Version the collector answered.
+        server_version: i64,
+    },
+    /// 0x15, and 0x01 with the pod's identity.
+    InitStream {
+        /// Namespace, service and pod; only in the legacy form.
+        identity: Option<[&'a [u8]; 3]>,
+        /// Stream name.
+        stream: &'a [u8],
+        /// Rolling sequence the agent asks for.
+        requested_sequence: u32,
+        /// The stream starts over.
+        reset: u32,
+        /// Handle the collector gave; all zero when it refused.
+        handle: Handle,
+        /// What the collector decided; absent after a refusal.
+        granted: Option<Granted>,
+    },
+    /// 0x02
+    RcvData {
+        /// Stream.
+        handle: Handle,
+        /// Bytes of the stream.
+        data: &'a [u8],
+    },
+    /// 0x11
+    RequestAckFlush,
+    /// 0x13
+    ReportCommandResult {
+        /// Diagnostic command.
+        command: Handle,
+        /// `K` or 0xff.
+        result: u8,
+    },
+    /// 0x04
+    Close,
+    /// 0x10
+    ResetStream,
+    /// 0x12
+    KeepAlive,
+    /// A collector's answer: 0, the number of commands that follow, or negative.
+    Ack {
+        /// The answer.
+        answer: i8,
+        /// Diagnostic commands: id and word.
+        commands: Vec<(Handle, &'a [u8])>,
+    },
+}
+
+/// What a collector grants a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Granted {
+    /// Milliseconds after which to rotate.
+    pub rotation_period: i64,
+    /// Bytes after which to rotate.
+    pub rotation_size: i64,
+    /// Rolling sequence to use, from 0.
+    pub sequence: u32,
+}
+
+/// Words of diagnostic commands.
+const DIAGNOSTICS: [&[u8]; 3] = [b"heap", b"td", b"top"];
+
+/// Reads a length-prefixed field.
+fn field<'a>(cursor: &mut Cursor<'a>, what: &'static str) -> Result<&'a [u8], Error> {
+    let offset = cursor.offset();
+    let length = cursor.u32_be(what)? as usize;
+    if length > LONGEST_FIELD {
+        let message = format!("{what} of {length} bytes; at most {LONGEST_FIELD} are allowed");
+        return Err(Error::invalid(offset, message));
+    }
+    cursor.bytes(length, what)
+}
+
+fn put_field(out: &mut Vec<u8>, bytes: &[u8]) {
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    out.extend(length.to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+impl<'a> Command<'a> {
+    /// Reads a command, or an acknowledgement; `known` tells the handles of open streams.
+    ///
+    /// # Errors
+    /// `Truncated`; `Invalid` for an unknown command or a field above 1,024 bytes.
+    pub fn read(cursor: &mut Cursor<'a>, known: &dyn Fn(&Handle) -> bool) -> Result<Self, Error> {
+        let (start, offset) = (cursor.position(), cursor.offset());
+        let code = cursor.u8("command")?;
+        Ok(match code {
+            0x00 | 0xff => Self::Ack {
+                answer: code.cast_signed(),
+                commands: Vec::new(),
+            },
+            0x02 => {
+                let handle: Handle = cursor.array("stream handle")?;
+                if !known(&handle) {
+                    let after = cursor.position();
+                    cursor.seek(start + 1);
+                    if let Some(ack) = Self::diagnostics(cursor, code)? {
+                        return Ok(ack);
+                    }
+                    cursor.seek(after);
+                }
+                let data = field(cursor, "data")?;
+                Self::RcvData { handle, data }
+            }
+            0x01 => {
+                if let Some(ack) = Self::diagnostics(cursor, code)? {
+                    return Ok(ack);
+                }
+                cursor.seek(start + 1);
+                let identity = [
+                    field(cursor, "namespace")?,
+                    field(cursor, "service")?,
+                    field(cursor, "pod")?,
+                ];
+                Self::init(cursor, Some(identity))?
+            }
+            0x15 => Self::init(cursor, None)?,
+            0x14 => Self::GetProtocolVersionV2 {
+                client_version: cursor.i64_be("client version")?,
+                pod: field(cursor, "pod")?,
+                service: field(cursor, "service")?,
+                namespace: field(cursor, "namespace")?,
+                server_version: cursor.i64_be("server version")?,
+            },
+            0x08 => Self::GetProtocolVersion {
+                server_version: cursor.i64_be("server version")?,
+            },
+            0x11 => Self::RequestAckFlush,
+            0x13 => Self::ReportCommandResult {
+                command: cursor.array("command id")?,
+                result: cursor.u8("result")?,
+            },
+            0x04 => Self::Close,
+            0x10 => Self::ResetStream,
+            0x12 => Self::KeepAlive,
+            other => {
+                if matches!(other, 3..=7)
+                    && let Some(ack) = Self::diagnostics(cursor, code)?
+                {
+                    return Ok(ack);
+                }
+                return Err(Error::invalid(
+                    offset,
+                    format!("unknown command {other:#04x}"),
+                ));
+            }
+        })
+    }
+
+    fn init(cursor: &mut Cursor<'a>, identity: Option<[&'a [u8]; 3]>) -> Result<Self, Error> {
+        let stream = field(cursor, "stream name")?;
+        let requested_sequence = cursor.u32_be("requested sequence")?;
+        let reset = cursor.u32_be("reset")?;
+        let handle: Handle = cursor.array("stream handle")?;
+        let granted = if handle == [0; 16] {
+            None
+        } else {
+            Some(Granted {
+                rotation_period: cursor.i64_be("rotation period")?,
+                rotation_size: cursor.i64_be("rotation size")?,
+                sequence: cursor.u32_be("sequence")?,
+            })
+        };
+        Ok(Self::InitStream {
+            identity,
+            stream,
+            requested_sequence,
+            reset,
+            handle,
+            granted,
+        })
+    }
+
+    /// Reads the commands behind a positive acknowledgement; `None` when that is not what follows.
+    ///
+    /// The number of commands shares its values with requests. A diagnostic command is a random id and
+    /// one of three words, which no request resembles.
+    fn diagnostics(cursor: &mut Cursor<'a>, count: u8) -> Result<Option<Self>, Error> {
+        let mut commands = Vec::new();
+        for _ in 0..count {
+            let id: Handle = cursor.array("command id")?;
+            let length = cursor.u32_be("diagnostic command")? as usize;
+            if !(2..=4).contains(&length) {
+                return Ok(None);
+            }
+            let word = cursor.bytes(length, "diagnostic command")?;
+            if !DIAGNOSTICS.contains(&word) {
+                return Ok(None);
+            }
+            commands.push((id, word));
+        }
+        Ok(Some(Self::Ack {
+            answer: count.cast_signed(),
+            commands,
+        }))
+    }
+
+    /// Returns the record kind.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::GetProtocolVersionV2 { .. } => "get_protocol_version_v2",
+            Self::GetProtocolVersion { .. } => "get_protocol_version",
+            Self::InitStream { identity: None, .. } => "init_stream_v2",
+            Self::InitStream { .. } => "init_stream",
+            Self::RcvData { .. } => "rcv_data",
+            Self::RequestAckFlush => "request_ack_flush",
+            Self::ReportCommandResult { .. } => "report_command_result",
+            Self::Close => "close",
+            Self::ResetStream => "reset_stream",
+            Self::KeepAlive => "keep_alive",
+            Self::Ack { .. } => "ack",
+        }
+    }
+
+    /// Appends the command and its answer.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::GetProtocolVersionV2 {
+                client_version,
+                pod,
+                service,
+                namespace,
+                server_version,
+            } => {
+                out.push(0x14);
+                out.extend(client_version.to_be_bytes());
+                for bytes in [pod, service, namespace] {
+                    put_field(out, bytes);
+                }
+                out.extend(server_version.to_be_bytes());
+            }
+            Self::GetProtocolVersion { server_version } => {
+                out.push(0x08);
+                out.extend(server_version.to_be_bytes());
+            }
+            Self::InitStream {
+                identity,
+                stream,
+                requested_sequence,
+                reset,
+                handle,
+                granted,
+            } => {
+                out.push(if identity.is_some() { 0x01 } else { 0x15 });
+                for bytes in identity.iter().flatten() {
+                    put_field(out, bytes);
+                }
+                put_field(out, stream);
+                out.extend(requested_sequence.to_be_bytes());
+                out.extend(reset.to_be_bytes());
+                out.extend(handle);
+                if let Some(granted) = granted {
+                    out.extend(granted.rotation_period.to_be_bytes());
+                    out.extend(granted.rotation_size.to_be_bytes());
+                    out.extend(granted.sequence.to_be_bytes());
+                }
+            }
+            Self::RcvData { handle, data } => {
+                out.push(0x02);
+                out.extend(handle);
+                put_field(out, data);
+            }
+            Self::RequestAckFlush => out.push(0x11),
+            Self::ReportCommandResult { command, result } => {
+                out.push(0x13);
+                out.extend(command);
+                out.push(*result);
+            }
+            Self::Close => out.push(0x04),
+            Self::ResetStream => out.push(0x10),
+            Self::KeepAlive => out.push(0x12),
+            Self::Ack { answer, commands } => {
+                out.push(answer.cast_unsigned());
+                for (id, word) in commands {
+                    out.extend(id);
+                    put_field(out, word);
+                }
+            }
+        }
+    }
+
+    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
+        match self {
+            Self::GetProtocolVersionV2 {
+                client_version,
+                pod,
+                service,
+                namespace,
+                server_version,
+            } => {
+                show("client_version", Field::I64(*client_version));
+                show("pod", Field::Text(pod));
+                show("service", Field::Text(service));
+                show("namespace", Field::Text(namespace));
+                show("server_version", Field::I64(*server_version));
+            }
+            Self::GetProtocolVersion { server_version } => {
+                show("server_version", Field::I64(*server_version));
+            }
+            Self::InitStream {
+                identity,
+                stream,
+                requested_sequence,
+                reset,
+                handle,
+                granted,
+            } => {
+                let names = ["namespace", "service", "pod"];
+                for (name, bytes) in names.into_iter().zip(identity.iter().flatten()) {
+                    show(name, Field::Text(bytes));
+                }
+                show("stream", Field::Text(stream));
+                show(
+                    "requested_sequence",
+                    Field::U64((*requested_sequence).into()),
+                );
+                show("reset", Field::U64((*reset).into()));
+                show("handle", Field::Bytes(handle));
+                if let Some(granted) = granted {
+                    show("rotation_period", Field::I64(granted.rotation_period));
+                    show("rotation_size", Field::I64(granted.rotation_size));
+                    show("sequence", Field::U64(granted.sequence.into()));
+                }
+            }
+            Self::RcvData { handle, data } => {
+                show("handle", Field::Bytes(handle));
+                show("length", Field::U64(data.len() as u64));
+                Opaque::damage(0, data).fields(show);
+            }
+            Self::ReportCommandResult { command, result } => {
+                show("command", Field::Bytes(command));
+                show("result", Field::U64((*result).into()));
+            }
+            Self::Ack { answer, commands } => {
+                show("answer", Field::I64((*answer).into()));
+                if !commands.is_empty() {
+                    let rows: Vec<_> = commands
+                        .iter()
+                        .map(|(id, word)| (Field::Bytes(id), Field::Text(word)))
+                        .collect();
+                    show("commands", Field::Map(&rows));
+                }
+            }
+            Self::RequestAckFlush | Self::Close | Self::ResetStream | Self::KeepAlive => {}
+        }
+    }
+}
+
+/// Stream names an agent may open; damaged conversations resume at one.
+const STREAMS: [&[u8]; 10] = [
+    b"trace",
+    b"calls",
+    b"xml",
+    b"sql",
+    b"dictionary",
+    b"posDictionary",
+    b"suspend",
+    b"gc",
+    b"params",
+    b"callsDictionary",
+];
+
+/// Open streams of a conversation; a hostile one cannot open more.
+const OPEN: usize = 65_536;
+
+/// The record reader of a conversation.
+pub(super) struct Conversation {
+    handles: std::collections::HashSet<Handle>,
+}
+
+impl Conversation {
+    pub(super) fn new(_limits: &Limits) -> Self {
+        Self {
+            handles: std::collections::HashSet::new(),
+        }
+    }
+}
+
+impl Units for Conversation {
+    fn unit(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        _eof: bool,
+        out: &mut dyn RecordSink,
+    ) -> Result<Flow, Error> {
+        let (start, offset) = (cursor.position(), cursor.offset());
+        let command = Command::read(cursor, &|handle| self.handles.contains(handle))?;
+        if let Command::InitStream { handle, .. } = &command
+            && self.handles.len() < OPEN
+        {
+            self.handles.insert(*handle);
+        }
+        let length = (cursor.position() - start) as u64;
+        if let Command::RcvData { handle, .. } = &command
+            && !self.handles.contains(handle)
+        {
+            let text = "data for a stream that was never opened";
+            if out
+                .note(crate::warn("unknown_handle", offset, text))
+                .is_break()
+            {
+                return Ok(Flow::Break(()));
+            }
+        }
+        Ok(out.record(&CommandRecord {
+            command: &command,
+            offset,
+            length,
+        }))
+    }
+
+    fn failed(&mut self, error: &Error, offset: u64, rest: usize) -> (Note, Recovery) {
+        (tail("command", error, offset, rest), Recovery::Sync)
+    }
+
+    fn sync(&mut self, bytes: &[u8], eof: bool) -> Sync {
+        let enough = |needed: usize| bytes.len() >= needed || eof;
+        let miss_or_need = |needed: usize| {
+            if enough(needed) {
+                Sync::Miss
+            } else {
+                Sync::Need(needed)
+            }
+        };
+        match bytes {
+            [0x02, rest @ ..] => match rest.split_first_chunk::<16>() {
+                Some((handle, [high, middle, ..])) => {
+                    if self.handles.contains(handle) && (*high, *middle) == (0, 0) {
+                        Sync::Hit
+                    } else {
+                        Sync::Miss
+                    }
+                }
+                _ => miss_or_need(19),
+            },
+            [0x15, 0, 0, 0, length, rest @ ..] => match rest.get(..usize::from(*length)) {
+                Some(name) if STREAMS.contains(&name) => Sync::Hit,
+                Some(_) => Sync::Miss,
+                None if *length > 32 => Sync::Miss,
+                None => miss_or_need(5 + usize::from(*length)),
+            },
+            [0x15, rest @ ..] if rest.len() < 4 => miss_or_need(5),
+            [0x14, rest @ ..] => match rest.first_chunk::<8>() {
+                Some(version) if VERSIONS.contains(&i64::from_be_bytes(*version)) => Sync::Hit,
+                Some(_) => Sync::Miss,
+                None => miss_or_need(9),
+            },
+            [] => miss_or_need(1),
+            _ => Sync::Miss,
+        }
+    }
+}
+
+struct CommandRecord<'a> {
+    command: &'a Command<'a>,
+    offset: u64,
+    length: u64,
+}
+
+impl Record for CommandRecord<'_> {
+    fn kind(&self) -> &'static str {
+        self.command.kind()
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
+        self.command.fields(show);
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.command.write(out);
+    }
+}

@@ -1,0 +1,57 @@
+//! Chrome trace event JSON, as `chrome://tracing`, Perfetto and Speedscope open it; written only.
+//!
+//! Spans are complete events (`X`), events with an end asynchronous pairs (`b`, `e`), events without one
+//! instants (`i`), counter points `C`. Every track has a thread id of its own and a `thread_name`, async
+//! tracks and lanes too, because viewers take for granted that complete events of one thread nest.
+//!
+//! Times are microseconds with the nanoseconds as decimals, written from integers: no event moves. A
+//! JavaScript number cannot hold nanoseconds of our century (they need 61 bits, it has 53), so that a
+//! viewer may round them; the variant `relative` counts from the first time seen instead and says where
+//! that is in `otherData.base_time_ns`. Other integers beyond 2^53 are strings, as are NaN and infinities.
+//! Bytes and bad text lose what is not UTF-8.
+//!
+//! Memory: the tables, not the spans. Track names are written at the end, when all are known.
+
+mod json;
+#[cfg(test)]
+mod tests;
+mod value;
+mod write;
+
+use traceloom_model::{Capabilities, Feature};
+
+use crate::Format;
+
+/// The row of the registry.
+pub const CHROME: Format = Format {
+    name: "chrome",
+    title: "Chrome trace event JSON",
+    extensions: &["json"],
+    probe: |_| None,
+    reader: None,
+    members: None,
+    set: None,
+    lower: None,
+    raise: Some(write::open),
+    holds: Capabilities::of(&[
+        Feature::Spans,
+        Feature::AsyncTracks,
+        Feature::PartialSpans,
+        Feature::SpanCounters,
+        Feature::SpanAttributes,
+        Feature::TypedAttributes,
+        Feature::NestedAttributes,
+        Feature::ErrorStatus,
+        Feature::SpanContexts,
+        Feature::SpanKinds,
+        Feature::SubMillisecond,
+        Feature::SubMicrosecond,
+        Feature::Tracks,
+        Feature::Events,
+        Feature::EventDurations,
+        Feature::EventAttributes,
+        Feature::Counters,
+        Feature::WideTimes,
+    ]),
+    sample: None,
+};

@@ -1,0 +1,367 @@
+//! The model to trace events, one a line.
+
+use traceloom_model::{
+    Clock, CounterBatch, Definitions, EventBatch, EventRow, Flow, Note, Order, ResourceId, Sink,
+    SpanBatch, SpanRow, SpanStatus, Timestamp, Track, TrackId, TrackKind,
+};
+
+use super::json;
+use super::value::{Names, member};
+use crate::{Error, Output, RaiseOptions, Target};
+
+/// Bytes gathered before they are handed out.
+const BUFFER: usize = 64 << 10;
+const ARGS: &[u8] = b",\"args\":{";
+
+/// Opens a target.
+pub(super) fn open<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    let relative = match options.variant.as_deref() {
+        None => false,
+        Some("relative") => true,
+        Some(other) => {
+            let text = format!("chrome has no variant `{other}`; there is `relative`");
+            return Err(Error::usage(text));
+        }
+    };
+    let mut buffer = Vec::with_capacity(2 * BUFFER);
+    buffer.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    Ok(Box::new(Writer {
+        output,
+        buffer,
+        error: None,
+        names: Names::default(),
+        clock: Clock::default(),
+        relative,
+        base: None,
+        first: true,
+        pairs: 0,
+    }))
+}
+
+struct Writer<'o> {
+    output: &'o mut dyn Output,
+    buffer: Vec<u8>,
+    error: Option<Error>,
+    names: Names,
+    clock: Clock,
+    relative: bool,
+    base: Option<Timestamp>,
+    first: bool,
+    pairs: u64,
+}
+
+impl Writer<'_> {
+    fn flush(&mut self, least: usize) -> Flow {
+        if self.error.is_none() && self.buffer.len() >= least {
+            self.error = self.output.write("", &self.buffer).err();
+            self.buffer.clear();
+        }
+        if self.error.is_some() {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    }
+
+    fn raw(&mut self, text: &str) {
+        self.buffer.extend_from_slice(text.as_bytes());
+    }
+
+    /// Begins an event of phase `phase` on `track`.
+    fn event(&mut self, phase: &str, track: Option<TrackId>) {
+        self.raw(if self.first {
+            "\n{\"ph\":\""
+        } else {
+            ",\n{\"ph\":\""
+        });
+        self.first = false;
+        self.raw(phase);
+        self.raw("\",\"pid\":");
+        let resource = track.and_then(|track| self.names.tracks.get(&track)?.resource);
+        json::digits(process(resource), &mut self.buffer);
+        self.raw(",\"tid\":");
+        json::digits(track.map_or(0, thread), &mut self.buffer);
+    }
+
+    fn time(&mut self, time: Timestamp) {
+        self.raw(",\"ts\":");
+        let base = if self.relative {
+            *self.base.get_or_insert(time)
+        } else {
+            0
+        };
+        json::microseconds(i128::from(time) - i128::from(base), &mut self.buffer);
+    }
+
+    fn span(&mut self, span: &SpanRow<'_>) {
+        self.event("X", Some(span.track));
+        self.time(span.start);
+        self.raw(",\"dur\":");
+        json::microseconds(i128::from(span.duration()), &mut self.buffer);
+        self.raw(",\"name\":");
+        match span.function {
+            Some(function) => self.names.function(function, &mut self.buffer),
+            None => self.raw("\"\""),
+        }
+        if let Some(kind) = span.kind {
+            self.raw(",\"cat\":");
+            self.names.string(kind, &mut self.buffer);
+        }
+        let begin = self.args();
+        self.names.members(span.attributes, &mut self.buffer);
+        for &(id, value) in span.counters {
+            member(&mut self.buffer);
+            self.names.value_type(id, &mut self.buffer);
+            self.raw(":");
+            json::signed(value, &mut self.buffer);
+        }
+        match span.status {
+            SpanStatus::Complete => {}
+            SpanStatus::PartialStart => self.member("\"span.status\":\"partial_start\""),
+            SpanStatus::PartialEnd => self.member("\"span.status\":\"partial_end\""),
+            SpanStatus::Error => self.member("\"span.status\":\"error\""),
+        }
+        if let Some(exception) = span.exception {
+            self.member("\"span.exception\":");
+            self.names.exception(exception, &mut self.buffer);
+        }
+        if let Some(context) = span.context {
+            let (trace, span, parent) = (context.trace, context.span, context.parent);
+            self.member(&format!(
+                "\"span.trace_id\":\"{trace:032x}\",\"span.id\":\"{span:016x}\",\"span.parent_id\":\"{parent:016x}\""
+            ));
+        }
+        self.close(begin);
+    }
+
+    /// Begins the arguments of an event; returns where.
+    fn args(&mut self) -> usize {
+        let begin = self.buffer.len();
+        self.buffer.extend_from_slice(ARGS);
+        begin
+    }
+
+    fn member(&mut self, text: &str) {
+        member(&mut self.buffer);
+        self.raw(text);
+    }
+
+    /// Ends the arguments begun at `begin`, which vanish when there are none, and the event.
+    fn close(&mut self, begin: usize) {
+        if self.buffer.len() == begin + ARGS.len() {
+            self.buffer.truncate(begin);
+        } else {
+            self.raw("}");
+        }
+        self.raw("}");
+    }
+
+    fn instant_or_pair(&mut self, row: &EventRow<'_>) {
+        let Some(end) = row.end else {
+            self.event("i", row.track);
+            self.time(row.time);
+            self.raw(if row.track.is_some() {
+                ",\"s\":\"t\""
+            } else {
+                ",\"s\":\"p\""
+            });
+            self.named(row);
+            return;
+        };
+        self.pairs += 1;
+        for (phase, time) in [("b", row.time), ("e", end)] {
+            self.event(phase, row.track);
+            self.time(time);
+            self.raw(",\"cat\":");
+            self.names.event_type(row.event_type, &mut self.buffer);
+            let id = self.pairs;
+            self.raw(&format!(",\"id\":\"{id:#x}\""));
+            if phase == "b" {
+                self.named(row);
+            } else {
+                self.raw(",\"name\":");
+                self.names.event_type(row.event_type, &mut self.buffer);
+                self.raw("}");
+            }
+        }
+    }
+
+    fn named(&mut self, row: &EventRow<'_>) {
+        self.raw(",\"name\":");
+        self.names.event_type(row.event_type, &mut self.buffer);
+        let begin = self.args();
+        self.names.members(row.attributes, &mut self.buffer);
+        self.close(begin);
+    }
+
+    /// Names processes and threads, and orders threads so that lanes follow their track.
+    fn describe(&mut self) {
+        let names = std::mem::take(&mut self.names);
+        for (&id, resource) in &names.resources {
+            let parts = [resource.service, resource.instance, resource.host];
+            let mut name = Vec::new();
+            for part in parts.into_iter().flatten() {
+                name.extend_from_slice(if name.is_empty() { b"" } else { b" " });
+                names.inner(part, &mut name);
+            }
+            if !name.is_empty() {
+                self.metadata("process_name", process(Some(id)), None);
+                self.raw("\"name\":\"");
+                self.buffer.extend_from_slice(&name);
+                self.raw("\"}}");
+            }
+        }
+        let mut order: Vec<(Vec<TrackId>, TrackId)> = Vec::new();
+        for &id in names.tracks.keys() {
+            order.push((ancestors(&names, id), id));
+        }
+        order.sort();
+        for (position, (_, id)) in order.into_iter().enumerate() {
+            let Some(track) = names.tracks.get(&id) else {
+                continue;
+            };
+            let pid = process(track.resource);
+            self.metadata("thread_name", pid, Some(id));
+            self.raw("\"name\":\"");
+            label(&names, track, &mut self.buffer);
+            self.raw("\"}}");
+            self.metadata("thread_sort_index", pid, Some(id));
+            self.raw("\"sort_index\":");
+            json::digits(position as u64, &mut self.buffer);
+            self.raw("}}");
+        }
+        self.names = names;
+    }
+
+    fn metadata(&mut self, name: &str, pid: u64, track: Option<TrackId>) {
+        self.raw(if self.first { "\n" } else { ",\n" });
+        self.first = false;
+        let tid = track.map_or(0, thread);
+        self.raw(&format!(
+            "{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"name\":\"{name}\",\"args\":{{"
+        ));
+    }
+}
+
+fn process(resource: Option<ResourceId>) -> u64 {
+    resource.map_or(0, |id| u64::from(id.raw())) + 1
+}
+
+fn thread(track: TrackId) -> u64 {
+    u64::from(track.raw()) + 1
+}
+
+/// Returns a track's ancestors, outermost first, and itself. Ids fall towards the root, so that a loop
+/// ends; more than 16 levels order by the innermost ones.
+fn ancestors(names: &Names, id: TrackId) -> Vec<TrackId> {
+    let mut chain = vec![id];
+    let mut next = names.tracks.get(&id).and_then(|track| track.parent);
+    while let Some(parent) = next.filter(|parent| chain.len() < 16 && chain.last() > Some(parent)) {
+        chain.push(parent);
+        next = names.tracks.get(&parent).and_then(|track| track.parent);
+    }
+    chain.reverse();
+    chain
+}
+
+fn label(names: &Names, track: &Track, out: &mut Vec<u8>) {
+    let kind = match track.kind {
+        TrackKind::Thread => "thread",
+        TrackKind::Stream => "stream",
+        TrackKind::Async => "substream",
+        TrackKind::Lane => "",
+    };
+    let owner = (track.kind == TrackKind::Lane)
+        .then_some(track.parent)
+        .flatten()
+        .and_then(|parent| names.tracks.get(&parent))
+        .filter(|owner| owner.kind != TrackKind::Lane);
+    match (track.name, owner) {
+        (Some(name), _) => {
+            names.inner(name, out);
+            if let (TrackKind::Async, Some(id)) = (track.kind, track.id) {
+                out.push(b' ');
+                json::digits(id, out);
+            }
+        }
+        (None, Some(owner)) => label(names, owner, out),
+        (None, None) => {
+            out.extend_from_slice(kind.as_bytes());
+            if let Some(id) = track.id.or(track.os_id) {
+                out.push(b' ');
+                json::digits(id, out);
+            }
+        }
+    }
+    if track.kind == TrackKind::Lane {
+        out.extend_from_slice(b" lane ");
+        json::digits(u64::from(track.lane), out);
+    }
+}
+
+impl Sink for Writer<'_> {
+    fn begin(&mut self, _order: Order, clock: Clock) {
+        self.clock = clock;
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.names.define(definitions);
+        Flow::Continue(())
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        for span in batch.iter() {
+            self.span(&span);
+            self.flush(BUFFER)?;
+        }
+        Flow::Continue(())
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        for row in batch.iter() {
+            self.instant_or_pair(&row);
+            self.flush(BUFFER)?;
+        }
+        Flow::Continue(())
+    }
+
+    fn counters(&mut self, batch: CounterBatch) -> Flow {
+        for ((&series, &time), &value) in batch.series.iter().zip(&batch.time).zip(&batch.value) {
+            let mut name = Vec::new();
+            let track = self.names.series(series, &mut name);
+            self.event("C", track);
+            self.time(time);
+            self.raw(",\"name\":");
+            self.buffer.extend_from_slice(&name);
+            self.raw(",\"args\":{\"value\":");
+            json::float(value, &mut self.buffer);
+            self.raw("}}");
+            self.flush(BUFFER)?;
+        }
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+impl Target for Writer<'_> {
+    fn finish(&mut self) -> Result<(), Error> {
+        self.describe();
+        let clock = match self.clock {
+            Clock::Unix => "unix",
+            Clock::Unknown(_) => "unknown",
+        };
+        self.raw(&format!("\n],\"otherData\":{{\"clock\":\"{clock}\""));
+        if let Some(base) = self.base {
+            self.raw(&format!(",\"base_time_ns\":\"{base}\""));
+        }
+        self.raw("}}\n");
+        let _ = self.flush(0);
+        self.error.take().map_or(Ok(()), Err)
+    }
+}

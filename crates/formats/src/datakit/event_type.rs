@@ -1,0 +1,173 @@
+//! Event types: what Datakit calls the values of a profile, by language and file.
+
+use super::Language;
+use super::unit::Quantity;
+
+/// A value type as Datakit shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct EventKind {
+    /// Its name, such as `cpu-time`.
+    pub name: &'static str,
+    /// What it measures; [`Quantity::display`] has the unit to show.
+    pub quantity: Quantity,
+}
+
+struct Row {
+    language: Language,
+    /// Part of the file name; empty for any.
+    file: &'static str,
+    /// The value type's name in the file.
+    source: &'static str,
+    event: EventKind,
+}
+
+const fn row(
+    language: Language,
+    file: &'static str,
+    source: &'static str,
+    name: &'static str,
+    quantity: Quantity,
+) -> Row {
+    Row {
+        language,
+        file,
+        source,
+        event: EventKind { name, quantity },
+    }
+}
+
+use Language::{Dotnet, Golang, Java, Nodejs, Php, Python};
+use Quantity::{Count, Duration, Memory};
+
+/// SPEC.md §8. The first row that fits wins.
+const ROWS: [Row; 56] = [
+    row(Golang, "heap", "alloc_objects", "alloc-samples", Count),
+    row(Golang, "heap", "alloc_space", "alloc-space", Memory),
+    row(Golang, "heap", "inuse_objects", "heap-live-objects", Count),
+    row(Golang, "heap", "inuse_space", "heap-space", Memory),
+    row(Golang, "mutex", "delay", "mutex", Duration),
+    row(Golang, "block", "delay", "block", Duration),
+    row(Golang, "goroutines", "goroutine", "goroutines", Count),
+    row(Golang, "goroutines", "goroutines", "goroutines", Count),
+    row(Golang, "", "cpu", "cpu-time", Duration),
+    row(Golang, "", "alloc_objects", "alloc-samples", Count),
+    row(Golang, "", "alloc_space", "alloc-space", Memory),
+    row(Golang, "", "inuse_objects", "heap-live-objects", Count),
+    row(Golang, "", "inuse_space", "heap-space", Memory),
+    row(Golang, "", "goroutine", "goroutines", Count),
+    row(Golang, "", "goroutines", "goroutines", Count),
+    row(Python, "", "cpu-samples", "cpu-samples", Count),
+    row(Python, "", "cpu-time", "cpu-time", Duration),
+    row(Python, "", "wall-time", "wall-time", Duration),
+    row(Python, "", "exception-samples", "exception-samples", Count),
+    row(Python, "", "lock-acquire", "lock-acquire", Count),
+    row(
+        Python,
+        "",
+        "lock-acquire-wait",
+        "lock-acquire-wait",
+        Duration,
+    ),
+    row(Python, "", "lock-release", "lock-release", Count),
+    row(
+        Python,
+        "",
+        "lock-release-hold",
+        "lock-release-hold",
+        Duration,
+    ),
+    row(Python, "", "alloc-samples", "alloc-samples", Count),
+    row(Python, "", "alloc-space", "alloc-space", Memory),
+    row(Python, "", "heap-space", "heap-space", Memory),
+    row(Dotnet, "", "cpu", "cpu-time", Duration),
+    row(Dotnet, "", "exception", "exception-samples", Count),
+    row(Dotnet, "", "alloc-samples", "alloc-samples", Count),
+    row(Dotnet, "", "alloc-size", "alloc-space", Memory),
+    row(Dotnet, "", "inuse-objects", "heap-live-objects", Count),
+    row(Dotnet, "", "inuse-space", "heap-space", Memory),
+    row(Dotnet, "", "wall", "wall-time", Duration),
+    row(Dotnet, "", "lock-count", "lock-acquire", Count),
+    row(Dotnet, "", "lock-time", "lock-acquire-wait", Duration),
+    row(Php, "", "cpu-time", "cpu-time", Duration),
+    row(Php, "", "sample", "cpu-samples", Count),
+    row(Php, "", "wall-time", "wall-time", Duration),
+    row(Php, "", "alloc-samples", "alloc-samples", Count),
+    row(Php, "", "alloc-size", "alloc-space", Memory),
+    row(Nodejs, "inuse_objects", "", "heap-live-objects", Count),
+    row(Nodejs, "inuse_space", "", "heap-space", Memory),
+    row(Nodejs, "cpu", "", "cpu-samples", Count),
+    row(
+        Nodejs,
+        "inuse_objects",
+        "inuse_objects",
+        "heap-live-objects",
+        Count,
+    ),
+    row(Nodejs, "inuse_space", "inuse_space", "heap-space", Memory),
+    row(Nodejs, "cpu", "samples", "cpu-samples", Count),
+    row(Java, "", "cpu", "cpu-time", Duration),
+    row(Java, "", "cpu-time", "cpu-time", Duration),
+    row(Java, "", "wall", "wall-time", Duration),
+    row(Java, "", "wall-time", "wall-time", Duration),
+    row(Java, "", "alloc-space", "alloc-space", Memory),
+    row(Java, "", "alloc-samples", "alloc-samples", Count),
+    row(Java, "", "heap-live-objects", "heap-live-objects", Count),
+    row(Java, "", "heap-space", "heap-space", Memory),
+    row(Java, "", "lock-count", "lock-acquire", Count),
+    row(Java, "", "lock-time", "lock-acquire-wait", Duration),
+];
+
+impl EventKind {
+    /// Finds the event type of the value `source` in `file` of a program in `language`; none for values
+    /// that Datakit does not show.
+    ///
+    /// `count` says that the file's unit is a count: a sampled CPU profile of Java counts samples, which
+    /// are no time.
+    #[must_use]
+    pub fn of(language: Language, file: &str, source: &str, count: bool) -> Option<Self> {
+        let fits = |row: &&Row| {
+            row.language == language && row.source == source && file.contains(row.file)
+        };
+        let found = ROWS.iter().find(fits)?.event;
+        (found.quantity == Count || !count).then_some(found)
+    }
+
+    /// Returns every event type of a language, each once, in the table's order.
+    #[must_use]
+    pub fn of_language(language: Language) -> Vec<Self> {
+        let mut kinds: Vec<Self> = Vec::new();
+        for row in ROWS.iter().filter(|row| row.language == language) {
+            if !kinds.contains(&row.event) {
+                kinds.push(row.event);
+            }
+        }
+        kinds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_value_is_another_event_in_another_file() {
+        let name =
+            |file, source| EventKind::of(Golang, file, source, false).map(|event| event.name);
+        assert_eq!(name("delta-mutex.pprof", "delay"), Some("mutex"));
+        assert_eq!(name("delta-block.pprof", "delay"), Some("block"));
+        assert_eq!(name("cpu.pprof", "cpu"), Some("cpu-time"));
+        assert_eq!(name("delta-heap.pprof", "inuse_space"), Some("heap-space"));
+        assert_eq!(name("delta-mutex.pprof", "contentions"), None);
+        // The defect of the producer's own table: real files say `goroutine`.
+        assert_eq!(name("goroutines.pprof", "goroutine"), Some("goroutines"));
+        assert_eq!(name("goroutines.pprof", "goroutines"), Some("goroutines"));
+    }
+
+    #[test]
+    fn shown_units_follow_the_quantity() {
+        let event = EventKind::of(Python, "auto.pprof", "wall-time", false).unwrap();
+        assert_eq!(event.quantity.display(), ("µs", 1000));
+        let event = EventKind::of(Python, "auto.pprof", "heap-space", false).unwrap();
+        assert_eq!(event.quantity.display(), ("B", 1));
+    }
+}

@@ -1,0 +1,460 @@
+//! A profile's facts to the model and back: resource, profile, samples.
+
+use std::collections::BTreeMap;
+
+use traceloom_model::{
+    Attribute, AttributeKey, ElementType, Profile as ModelProfile, ProfileId, Recording, Resource,
+    ResourceId, SampleBatch, SampleRow, Stack, StackId, Tables, Unit, Value, ValueType,
+};
+
+use super::profile::{EXTRA, Profile};
+use super::sample::{Sample, SampleValue, TraceFunc};
+use super::span_link::SpanLink;
+use super::unit::model_unit;
+
+/// Attribute names of what a resource has no column for.
+const TEXTS: [&str; 5] = [
+    "profile_id",
+    "agent_ver",
+    "endpoint",
+    "format",
+    "language_ver",
+];
+
+fn text_attribute(tables: &mut Tables, key: &str, value: &str) -> Attribute {
+    let key = tables.attribute_named(key);
+    Attribute::new(key, Value::Text(tables.string(value)))
+}
+
+/// Builds the resource of a profile.
+pub(super) fn resource(profile: &Profile, tables: &mut Tables) -> Resource {
+    let mut attributes = Vec::new();
+    let texts = [
+        &profile.profile_id,
+        &profile.agent_ver,
+        &profile.endpoint,
+        &profile.format,
+        &profile.language_ver,
+    ];
+    for (key, value) in TEXTS.into_iter().zip(texts) {
+        if !value.is_empty() {
+            attributes.push(text_attribute(tables, key, value));
+        }
+    }
+    for (key, value) in &profile.extra {
+        attributes.push(text_attribute(tables, key, value));
+    }
+    let pid = profile.pid.parse().ok();
+    let spelled = pid.map(|pid: u64| pid.to_string());
+    if !profile.pid.is_empty() && spelled.as_ref() != Some(&profile.pid) {
+        attributes.push(text_attribute(tables, "pid", &profile.pid));
+    }
+    if let Some(size) = profile.file_size {
+        attributes.push(Attribute::new(
+            tables.attribute_named("__file_size"),
+            Value::I64(size),
+        ));
+    }
+    if !profile.oss_path.is_empty() {
+        let paths = profile
+            .oss_path
+            .iter()
+            .map(|path| Value::Text(tables.string(path)))
+            .collect();
+        let list = Value::List(ElementType::Text, paths);
+        attributes.push(Attribute::new(tables.attribute_named("oss_path"), list));
+    }
+    if !profile.metrics.is_empty() {
+        let mut entry = |(key, value): (&String, &String)| {
+            (
+                Value::Text(tables.string(key)),
+                Value::Text(tables.string(value)),
+            )
+        };
+        let map = Value::Map(profile.metrics.iter().map(&mut entry).collect());
+        attributes.push(Attribute::new(tables.attribute_named("metrics"), map));
+    }
+    for (key, value) in &profile.tags {
+        let key = AttributeKey {
+            index: true,
+            ..AttributeKey::named(tables.string(key))
+        };
+        let value = Value::Text(tables.string(value));
+        attributes.push(Attribute::new(tables.attribute_key(key), value));
+    }
+    let mut known = |text: &str| (!text.is_empty()).then(|| tables.string(text));
+    Resource {
+        service: known(&profile.service),
+        host: known(&profile.host),
+        language: known(&profile.language),
+        runtime: known(&profile.runtime),
+        os: known(&profile.runtime_os),
+        arch: known(&profile.runtime_arch),
+        version: known(&profile.version),
+        env: known(&profile.env),
+        pid: pid.filter(|_| spelled.as_ref() == Some(&profile.pid)),
+        attributes,
+        ..Resource::default()
+    }
+}
+
+/// Settings that tie a profile to its resource and hold what has no column: its end, when it is not start
+/// and duration together.
+pub(super) fn settings(
+    profile: &Profile,
+    resource: ResourceId,
+    tables: &mut Tables,
+) -> Vec<Attribute> {
+    let key = tables.attribute_named("resource");
+    let mut settings = vec![Attribute::new(key, Value::U64(u64::from(resource.raw())))];
+    if profile.end != profile.start.saturating_add(profile.duration) {
+        let key = tables.attribute_named("end");
+        settings.push(Attribute::new(key, Value::I64(profile.end)));
+    }
+    settings
+}
+
+/// Lowers an index point: a resource, and a profile for each event type of its samples, or one without.
+pub(crate) fn lower_profile(profile: &Profile, tables: &mut Tables) -> Vec<SampleBatch> {
+    let resource = resource(profile, tables);
+    let resource = tables.resource(resource);
+    let settings = settings(profile, resource, tables);
+    let base = ModelProfile {
+        time: Some(profile.start),
+        duration: Some(profile.duration),
+        settings,
+        ..ModelProfile::default()
+    };
+    if profile.samples.is_empty() {
+        tables.profile(base);
+        return Vec::new();
+    }
+    let mut batches = Vec::new();
+    for (event, samples) in &profile.samples {
+        let mut row = base.clone();
+        row.settings
+            .push(text_attribute(tables, "event_type", event));
+        batches.push(event_samples(row, samples, tables));
+    }
+    batches
+}
+
+fn event_samples(mut row: ModelProfile, samples: &[Sample], tables: &mut Tables) -> SampleBatch {
+    let mut columns: Vec<(&str, &str, i64)> = Vec::new();
+    for value in samples.iter().flat_map(|sample| &sample.values) {
+        if !columns
+            .iter()
+            .any(|(kind, unit, _)| *kind == value.kind && *unit == value.unit)
+        {
+            let (unit, factor) = model_unit(&value.unit, tables);
+            let kind = ValueType::sum(tables.string(&value.kind), unit);
+            row.value_types.push(tables.value_type(kind));
+            columns.push((&value.kind, &value.unit, factor));
+        }
+    }
+    row.default = row.value_types.first().copied();
+    let width = columns.len();
+    let profile: ProfileId = tables.profile(row);
+    let mut batch = SampleBatch::new(profile, width);
+    for sample in samples {
+        let mut values = vec![0_i64; width];
+        for value in &sample.values {
+            let place = columns.iter().zip(&mut values);
+            for ((kind, unit, factor), slot) in place {
+                if *kind == value.kind && *unit == value.unit {
+                    *slot = slot.saturating_add(value.value.saturating_mul(*factor));
+                }
+            }
+        }
+        let mut labels = Vec::new();
+        for (key, value) in [
+            ("span id", &sample.span_id),
+            ("local root span id", &sample.root_span_id),
+            ("trace endpoint", &sample.trace_endpoint),
+        ] {
+            if !value.is_empty() {
+                labels.push(text_attribute(tables, key, value));
+            }
+        }
+        for (key, value) in &sample.labels {
+            labels.push(text_attribute(tables, key, value));
+        }
+        batch.push(&SampleRow {
+            stack: stack(&sample.stack_trace, tables),
+            values: &values,
+            time: None,
+            track: None,
+            span: None,
+            labels: &labels,
+        });
+    }
+    batch
+}
+
+fn stack(frames: &[TraceFunc], tables: &mut Tables) -> Option<StackId> {
+    let mut parent = None;
+    for frame in frames.iter().rev() {
+        let file = (!frame.file.is_empty()).then(|| tables.string(&frame.file));
+        let name = tables.string(&frame.name);
+        let function = tables.function(traceloom_model::Function {
+            file,
+            ..traceloom_model::Function::named(name)
+        });
+        let frame = tables.frame(traceloom_model::Frame {
+            function: Some(function),
+            line: u32::try_from(frame.line).unwrap_or(0),
+            ..traceloom_model::Frame::default()
+        });
+        parent = Some(tables.stack(Stack {
+            parent,
+            frame,
+            truncated: false,
+        }));
+    }
+    parent
+}
+
+/// Builds the Datakit profiles of a recording: one for each resource that profiles belong to, or one in
+/// all. `with_samples` says whether their samples are filled in.
+#[must_use]
+pub fn profiles(recording: &Recording, with_samples: bool) -> Vec<Profile> {
+    let mut groups: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+    let only = (recording.resources.len() == 1).then_some(0);
+    for (at, row) in recording.profiles.iter().enumerate() {
+        let Some(row) = row else { continue };
+        let owner = setting(recording, row, "resource");
+        let owner = owner.and_then(|value| match value {
+            Value::U64(raw) => usize::try_from(*raw).ok(),
+            _ => None,
+        });
+        groups.entry(owner.or(only)).or_default().push(at);
+    }
+    let build = |(owner, rows): (Option<usize>, Vec<usize>)| {
+        let owner = owner.or_else(|| recording.resources.iter().position(Option::is_some));
+        let owner = owner.and_then(|at| recording.resources.get(at)?.as_ref());
+        let mut profile = owner.map(|row| facts(recording, row)).unwrap_or_default();
+        span(recording, &rows, &mut profile);
+        if with_samples {
+            profile.samples = samples(recording, &rows);
+        }
+        profile
+    };
+    groups.into_iter().map(build).collect()
+}
+
+fn setting<'r>(recording: &'r Recording, row: &'r ModelProfile, name: &str) -> Option<&'r Value> {
+    let found = row
+        .settings
+        .iter()
+        .find(|attribute| key_is(recording, attribute, name));
+    Some(&found?.value)
+}
+
+fn key_is(recording: &Recording, attribute: &Attribute, name: &str) -> bool {
+    let key = recording.attribute_key(attribute.key);
+    key.is_some_and(|key| recording.text(key.name) == name)
+}
+
+/// Fills start, end and duration from the model's profiles: from the first start to the last end.
+fn span(recording: &Recording, rows: &[usize], profile: &mut Profile) {
+    let rows = || {
+        rows.iter()
+            .filter_map(|&at| recording.profiles.get(at)?.as_ref())
+    };
+    profile.start = rows().filter_map(|row| row.time).min().unwrap_or(0);
+    profile.duration = rows().filter_map(|row| row.duration).max().unwrap_or(0);
+    let end = rows().find_map(|row| match setting(recording, row, "end") {
+        Some(Value::I64(end)) => Some(*end),
+        _ => None,
+    });
+    profile.end = end.unwrap_or_else(|| profile.start.saturating_add(profile.duration));
+}
+
+fn facts(recording: &Recording, row: &Resource) -> Profile {
+    let text = |id: Option<traceloom_model::StringId>| {
+        id.map(|id| recording.text(id).into_owned())
+            .unwrap_or_default()
+    };
+    let mut profile = Profile {
+        service: text(row.service),
+        host: text(row.host),
+        language: text(row.language),
+        runtime: text(row.runtime),
+        runtime_os: text(row.os),
+        runtime_arch: text(row.arch),
+        version: text(row.version),
+        env: text(row.env),
+        pid: row.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+        ..Profile::default()
+    };
+    for attribute in &row.attributes {
+        let Some(key) = recording.attribute_key(attribute.key) else {
+            continue;
+        };
+        let name = recording.text(key.name).into_owned();
+        match (&attribute.value, name.as_str()) {
+            (Value::I64(size), "__file_size") => profile.file_size = Some(*size),
+            (Value::List(_, items), "oss_path") => {
+                profile.oss_path = items.iter().map(|item| show(recording, item)).collect();
+            }
+            (Value::Map(entries), "metrics") => {
+                let entry =
+                    |(key, value): &(Value, Value)| (show(recording, key), show(recording, value));
+                profile.metrics = entries.iter().map(entry).collect();
+            }
+            (value, _) => {
+                let value = show(recording, value);
+                match name.as_str() {
+                    "profile_id" => profile.profile_id = value,
+                    "agent_ver" => profile.agent_ver = value,
+                    "endpoint" => profile.endpoint = value,
+                    "format" => profile.format = value,
+                    "language_ver" => profile.language_ver = value,
+                    "pid" => profile.pid = value,
+                    extra if EXTRA.contains(&extra) => {
+                        profile.extra.insert(name, value);
+                    }
+                    _ => {
+                        profile.tags.insert(name, value);
+                    }
+                }
+            }
+        }
+    }
+    profile
+}
+
+/// Shows a value as text; numbers in decimal.
+pub(crate) fn show(recording: &Recording, value: &Value) -> String {
+    match value {
+        Value::Null | Value::Exception(_) => String::new(),
+        Value::I64(value) => value.to_string(),
+        Value::U64(value) => value.to_string(),
+        Value::F64(value) => value.to_string(),
+        Value::Bool(value) => value.to_string(),
+        Value::Text(id) => recording.text(*id).into_owned(),
+        Value::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        Value::List(_, items) => {
+            let items: Vec<String> = items.iter().map(|item| show(recording, item)).collect();
+            items.join(",")
+        }
+        Value::Map(entries) => {
+            let entry = |(key, value): &(Value, Value)| {
+                format!("{}:{}", show(recording, key), show(recording, value))
+            };
+            entries.iter().map(entry).collect::<Vec<_>>().join(",")
+        }
+    }
+}
+
+fn samples(recording: &Recording, rows: &[usize]) -> BTreeMap<String, Vec<Sample>> {
+    let mut samples: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
+    for batch in recording
+        .samples
+        .iter()
+        .filter(|batch| rows.contains(&batch.profile.index()))
+    {
+        let Some(row) = recording.profile(batch.profile) else {
+            continue;
+        };
+        let event = setting(recording, row, "event_type").map(|value| show(recording, value));
+        let columns: Vec<(String, &'static str)> = row
+            .value_types
+            .iter()
+            .map(|&id| match recording.value_type(id) {
+                Some(kind) => (recording.text(kind.name).into_owned(), unit_name(kind.unit)),
+                None => (format!("#{}", id.raw()), "count"),
+            })
+            .collect();
+        for sample in batch.iter() {
+            let value = |((kind, unit), &value): (&(String, &'static str), &i64)| SampleValue {
+                kind: kind.clone(),
+                value,
+                unit: (*unit).to_owned(),
+            };
+            let values: Vec<SampleValue> = columns.iter().zip(sample.values).map(value).collect();
+            let plain = plain_sample(recording, &sample);
+            match &event {
+                Some(event) => {
+                    samples
+                        .entry(event.clone())
+                        .or_default()
+                        .push(Sample { values, ..plain });
+                }
+                None => {
+                    for value in values.into_iter().filter(|value| value.value != 0) {
+                        let entry = samples.entry(value.kind.clone()).or_default();
+                        entry.push(Sample {
+                            values: vec![value],
+                            ..plain.clone()
+                        });
+                    }
+                }
+            }
+        }
+    }
+    samples
+}
+
+fn unit_name(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Nanoseconds => "nanoseconds",
+        Unit::Bytes => "bytes",
+        Unit::Percent => "percent",
+        _ => "count",
+    }
+}
+
+fn plain_sample(recording: &Recording, sample: &SampleRow<'_>) -> Sample {
+    let link = SpanLink::of(recording, sample.labels);
+    let mut labels = BTreeMap::new();
+    for label in sample.labels {
+        let Some(key) = recording.attribute_key(label.key) else {
+            continue;
+        };
+        let name = recording.text(key.name).into_owned();
+        if !SpanLink::is_key(&name) {
+            labels.insert(name, show(recording, &label.value));
+        }
+    }
+    Sample {
+        values: Vec::new(),
+        span_id: link.span_id,
+        root_span_id: link.root_span_id,
+        trace_endpoint: link.trace_endpoint,
+        labels,
+        stack_trace: frames(recording, sample.stack),
+    }
+}
+
+fn frames(recording: &Recording, mut stack: Option<StackId>) -> Vec<TraceFunc> {
+    let mut frames = Vec::new();
+    // A chain longer than the table would be a cycle.
+    while let Some(row) = stack.and_then(|id| recording.stack(id)) {
+        if frames.len() > recording.stacks.len() {
+            break;
+        }
+        stack = row.parent;
+        let Some(frame) = recording.frame(row.frame) else {
+            continue;
+        };
+        let function = frame.function.and_then(|id| recording.function(id));
+        frames.push(TraceFunc {
+            name: frame.function.map_or_else(
+                || {
+                    frame
+                        .address
+                        .map(|at| format!("{at:#x}"))
+                        .unwrap_or_default()
+                },
+                |id| recording.function_name(id).into_owned(),
+            ),
+            file: function
+                .and_then(|function| function.file)
+                .map(|file| recording.text(file).into_owned())
+                .unwrap_or_default(),
+            line: i64::from(frame.line),
+        });
+    }
+    frames
+}

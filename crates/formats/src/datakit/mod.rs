@@ -1,0 +1,162 @@
+//! Datakit: profiles as bundles of files with metadata, and the points and metrics made of them.
+//!
+//! A bundle is an `event.json` (or an older form, or a Pyroscope query) and the profiler's own files. What
+//! the metadata says becomes the resource; the files are lowered by their own formats, found at run time,
+//! and come out under Datakit's names for their values.
+
+mod bundle;
+mod event_type;
+mod header;
+mod http;
+mod language;
+mod members;
+mod merge;
+mod metadata;
+mod metrics;
+mod names;
+mod profile;
+mod request;
+mod sample;
+mod span_link;
+mod unit;
+
+#[cfg(test)]
+mod tests;
+
+use traceloom_model::Capabilities;
+
+use crate::json::{Document, JsonReader, Kind, Layout, Value};
+use crate::{Confidence, Format, Probe};
+
+pub use event_type::EventKind;
+pub use header::profiles;
+pub(crate) use header::{lower_profile, show};
+pub use language::Language;
+pub use metadata::Metadata;
+pub use metrics::{METRICS, Metrics, metrics};
+pub use names::NameParts;
+pub use profile::{MEASUREMENT, Profile, TimeUnit};
+pub use sample::{Sample, SampleValue, TraceFunc};
+pub use span_link::SpanLink;
+pub use unit::{Quantity, model_unit, parse_unit};
+
+/// A profile as the files of one upload: metadata and attachments.
+pub const FORMAT: Format = Format {
+    name: "datakit",
+    title: "Datakit profile bundle (event.json and attachments)",
+    extensions: &[],
+    probe: |_| None,
+    reader: None,
+    members: None,
+    set: Some(bundle::set),
+    lower: Some(bundle::lower),
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: None,
+};
+
+/// The metadata of an upload.
+pub const EVENT: Format = Format {
+    name: "datakit-event",
+    title: "Datakit profile metadata (event.json)",
+    extensions: &["json"],
+    probe: probe_event,
+    reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
+    members: None,
+    set: None,
+    lower: Some(bundle::lower),
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: Some(sample::event),
+};
+
+/// An upload as it was sent: a multipart body, with or without its HTTP head.
+pub const REQUEST: Format = Format {
+    name: "datakit-request",
+    title: "recorded Datakit profile upload",
+    extensions: &["http", "multipart"],
+    probe: probe_request,
+    reader: Some(|limits| Box::new(request::RequestReader::new(limits))),
+    members: Some(members::members),
+    set: None,
+    lower: Some(bundle::lower_request),
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: Some(sample::request),
+};
+
+/// A Pyroscope `/ingest` request as it was sent.
+pub const INGEST: Format = Format {
+    name: "pyroscope-ingest",
+    title: "recorded Pyroscope /ingest request",
+    extensions: &["http"],
+    probe: probe_ingest,
+    reader: Some(|limits| Box::new(request::RequestReader::new(limits))),
+    members: Some(members::members),
+    set: None,
+    lower: Some(bundle::lower_request),
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: Some(sample::ingest),
+};
+
+static LAYOUT: Layout = Layout {
+    document: "event",
+    elements: &[],
+    time: |root| {
+        let time = |key| {
+            root.get(key)
+                .and_then(Value::text)
+                .and_then(|text| metadata::rfc3339(&text))
+        };
+        Some((time("start")?, time("end")?))
+    },
+};
+
+fn probe_event(probe: &Probe<'_>) -> Option<Confidence> {
+    if probe.head.first() != Some(&b'{') || !probe.whole {
+        return None;
+    }
+    let document = Document::parse(probe.head, &traceloom_model::Limits::default());
+    let root = document.root().filter(|root| root.kind() == Kind::Object)?;
+    let has = |key: &str| root.get(key).is_some();
+    let listed = has("attachments") && (has("start") || has("family") || has("format"));
+    if has("tags_profiler") || listed {
+        return Some(Confidence::Certain);
+    }
+    let named = matches!(probe.file_name(), "event.json" | "event");
+    (named && document.defects().is_empty()).then_some(Confidence::Possible)
+}
+
+/// Tells whether a message is Pyroscope's: by its path, or by the parts of a bare body.
+fn is_ingest(message: &http::Message<'_>) -> bool {
+    let path = message.target.split('?').next().unwrap_or("");
+    let named = |name: &str| message.parts.iter().any(|part| part.name == name);
+    let bare = message.head.is_empty() && !named("event") && !named("event.json");
+    path.ends_with("/ingest") || bare && (named("profile") || named("jfr"))
+}
+
+fn first_message<'p>(probe: &Probe<'p>) -> Option<http::Message<'p>> {
+    let begins = http::begins_message(probe.head) || http::bare_boundary(probe.head).is_some();
+    begins.then(|| http::messages(probe.head).into_iter().next())?
+}
+
+fn probe_request(probe: &Probe<'_>) -> Option<Confidence> {
+    let message = first_message(probe)?;
+    if is_ingest(&message) {
+        return None;
+    }
+    let names = ["event", "event.json", "tags[]", "recording-start"];
+    let own = message
+        .parts
+        .iter()
+        .any(|part| names.contains(&part.name.as_ref()));
+    if own || message.target.contains("/profiling/") {
+        return Some(Confidence::Certain);
+    }
+    (!message.parts.is_empty()).then_some(Confidence::Possible)
+}
+
+fn probe_ingest(probe: &Probe<'_>) -> Option<Confidence> {
+    is_ingest(&first_message(probe)?).then_some(Confidence::Certain)
+}

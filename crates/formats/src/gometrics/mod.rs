@@ -1,0 +1,121 @@
+//! Go metrics: what a Go profiler reports beside its profiles, an array of pairs of name and number.
+//!
+//! One document becomes one event whose attributes are the pairs: whole numbers without a point are
+//! integers, all others floats (SPEC.md of `datakit`, §9). The file says no time; in a bundle the profile
+//! does.
+
+use traceloom_model::{
+    Attribute, Capabilities, Clock, EventBatch, EventRow, EventType, Flow, Limits, Order, Sink,
+    Value as ModelValue,
+};
+
+use crate::json::{Document, JsonReader, Kind, Layout, Lowered, Value, lower_documents};
+use crate::{Confidence, Error, Format, LowerOptions, Probe, Source, warn};
+
+/// Name of the event type.
+pub const EVENT: &str = "go.metrics";
+
+/// Go metrics.
+pub const FORMAT: Format = Format {
+    name: "go-metrics",
+    title: "Go profiler's metrics.json",
+    extensions: &["json"],
+    probe,
+    reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
+    members: None,
+    set: None,
+    lower: Some(lower),
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: Some(sample),
+};
+
+static LAYOUT: Layout = Layout {
+    document: "metrics",
+    elements: &[(&["*"], "metric")],
+    time: |_| None,
+};
+
+fn pair(item: Value<'_>) -> Option<(Value<'_>, Value<'_>)> {
+    let mut items = item.items();
+    let (name, number) = (items.next()?, items.next()?);
+    let fits = name.kind() == Kind::String && number.kind() == Kind::Number;
+    (fits && items.next().is_none()).then_some((name, number))
+}
+
+fn probe(probe: &Probe<'_>) -> Option<Confidence> {
+    let document = Document::parse(probe.head, &Limits::default());
+    let root = document.root().filter(|root| root.kind() == Kind::Array)?;
+    let pairs = root
+        .items()
+        .take(8)
+        .filter(|item| pair(*item).is_some())
+        .count();
+    if pairs == 0 || pairs < root.items().take(8).count() {
+        return None;
+    }
+    let go = root
+        .items()
+        .filter_map(pair)
+        .any(|(name, _)| name.bytes().is_some_and(|name| name.starts_with(b"go_")));
+    Some(if go {
+        Confidence::Certain
+    } else {
+        Confidence::Possible
+    })
+}
+
+fn lower(source: &dyn Source, options: &LowerOptions, sink: &mut dyn Sink) -> Result<(), Error> {
+    lower_documents(
+        source,
+        options,
+        sink,
+        Order::None,
+        |_| Clock::Unix,
+        document,
+    )
+}
+
+fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
+    let mut attributes = Vec::new();
+    for item in root.items() {
+        let Some((name, number)) = pair(item) else {
+            to.note(warn(
+                "not_a_metric",
+                item.start() as u64,
+                "expected a name and a number",
+            ))?;
+            continue;
+        };
+        let key = to.tables.bytes(&name.bytes().unwrap_or_default());
+        let key = to
+            .tables
+            .attribute_key(traceloom_model::AttributeKey::named(key));
+        let text = number.number().unwrap_or("0");
+        let whole = text.parse().ok().map(ModelValue::I64);
+        let value = whole.or_else(|| number.f64().map(ModelValue::F64));
+        attributes.push(Attribute::new(key, value.unwrap_or(ModelValue::Null)));
+    }
+    let name = to.tables.string(EVENT);
+    let event_type = to.tables.event_type(EventType {
+        name,
+        label: None,
+        fields: attributes.iter().map(|attribute| attribute.key).collect(),
+    });
+    let mut events = EventBatch::default();
+    events.push(&EventRow {
+        attributes: &attributes,
+        ..EventRow::of_process(event_type, 0, None)
+    });
+    to.define()?;
+    to.sink.events(events)
+}
+
+fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
+    out(b"[[\"go_num_goroutine\",26]");
+    for at in 0..bytes / 40 {
+        let value = seed.wrapping_mul(at + 1) % 1_000_003;
+        out(format!(",\n [\"go_sample_{at}_per_sec\",{value}.25]").as_bytes());
+    }
+    out(b"]\n");
+}

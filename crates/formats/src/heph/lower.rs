@@ -1,0 +1,335 @@
+//! Packets to the model: streams and substreams as tracks, containment as nesting.
+//!
+//! Order: [`Order::Finish`], on every track by end, children before their parent. Memory: the events that
+//! a later one may still enclose (at most `open_spans` of them and [`MOST_BYTES`] bytes, then they are
+//! let go with a `limit_open_spans` note), what [`super::survey`] keeps, and the tables: distinct
+//! descriptions, attribute names and texts, up to the limit `table`.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink, SpanBatch,
+    SpanRow, SpanStatus, Tables, TrackId, Wants,
+};
+
+use super::names::Names;
+use super::read::Decoder;
+use super::record::{Event, Metadata, Seen, Visit};
+use super::run::{Effort, RunState};
+use super::survey::{Run, Survey};
+use crate::{
+    Chunk, Error, LowerOptions, Opaque, Reader, RecordSink, Source, Step, drive, info, warn,
+};
+
+/// Bytes of waiting events.
+pub(super) const MOST_BYTES: usize = 1 << 30;
+/// Spans pushed at a time: few enough to stay in the cache.
+const BATCH: usize = 1024;
+
+/// Lowers every part of `source`, one after the other.
+pub fn lower(
+    source: &dyn Source,
+    options: &LowerOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    let mut surveys = Vec::new();
+    for part in 0..source.parts().len() {
+        let mut pass = Pass {
+            decoder: Decoder::skimming(&options.limits),
+            visitor: Survey::new(),
+        };
+        drive(source.open(part, 0)?.as_mut(), &mut pass, &mut Nowhere)?;
+        surveys.push(pass.visitor.finish());
+    }
+    let mut names = Names::new(&options.limits);
+    let dated = surveys
+        .iter()
+        .flat_map(|(runs, _)| runs)
+        .any(|run| run.epoch.is_some());
+    let clock = if dated {
+        Clock::Unix
+    } else {
+        Clock::Unknown(Some(names.tables.string("heph trace")))
+    };
+    sink.begin(Order::Finish, clock);
+    for (part, (runs, shift)) in surveys.into_iter().enumerate() {
+        let mut lowering = Lowering {
+            out: Out {
+                sink: &mut *sink,
+                names,
+                batch: SpanBatch::default(),
+                part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
+                only: options.only,
+                dated,
+            },
+            waiting: runs.into(),
+            run: None,
+            runs: 0,
+            events: 0,
+            shift,
+            most: options.limits.size(Limit::OpenSpans),
+        };
+        let mut pass = Pass {
+            decoder: Decoder::new(&options.limits),
+            visitor: &mut lowering,
+        };
+        let whole = drive(source.open(part, 0)?.as_mut(), &mut pass, &mut Nowhere)?;
+        if !whole || lowering.finish().is_break() {
+            return Ok(());
+        }
+        names = lowering.out.names;
+    }
+    Ok(())
+}
+
+/// A decoder and what takes its packets, as a reader that shows no records.
+struct Pass<V> {
+    decoder: Decoder,
+    visitor: V,
+}
+
+impl<V: Visit> Reader for Pass<V> {
+    fn read(&mut self, chunk: Chunk<'_>, _out: &mut dyn RecordSink) -> Step {
+        self.decoder.read(chunk, &mut self.visitor)
+    }
+}
+
+impl<V: Visit> Visit for &mut V {
+    fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
+        (**self).event(event, seen)
+    }
+
+    fn metadata(&mut self, metadata: &Metadata<'_>) -> Flow {
+        (**self).metadata(metadata)
+    }
+
+    fn opaque(&mut self, opaque: &Opaque<'_>) -> Flow {
+        (**self).opaque(opaque)
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        (**self).note(note)
+    }
+
+    fn run(&mut self, offset: u64) {
+        (**self).run(offset);
+    }
+}
+
+struct Nowhere;
+
+impl RecordSink for Nowhere {
+    fn record(&mut self, _record: &dyn crate::Record) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+/// The second pass.
+struct Lowering<'s> {
+    out: Out<'s>,
+    waiting: VecDeque<Run>,
+    run: Option<RunState>,
+    runs: u32,
+    events: u64,
+    shift: u32,
+    most: usize,
+}
+
+impl Lowering<'_> {
+    fn take(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
+        self.enter_run(event.offset)?;
+        let (block, inside) = (
+            self.events >> self.shift,
+            self.events & ((1 << self.shift) - 1),
+        );
+        self.events += 1;
+        let Some(run) = &mut self.run else {
+            return Flow::Continue(());
+        };
+        if inside == 0 && block > 0 {
+            let over = u32::try_from(block - 1).unwrap_or(u32::MAX);
+            run.settle(over, Effort::Due, &mut self.out)?;
+        }
+        if seen.duplicate && run.uses_counters() {
+            return Flow::Continue(());
+        }
+        run.event(event, &mut self.out);
+        // The limits are looked at rarely: they bound memory, not the exact number.
+        if self.events & 0xff == 0
+            && (run.waiting() > self.most || run.waiting_bytes() > MOST_BYTES)
+        {
+            let over = u32::try_from(block.saturating_sub(1)).unwrap_or(u32::MAX);
+            run.relieve(over, self.most, &mut self.out)?;
+        }
+        Flow::Continue(())
+    }
+
+    /// Goes to the run that the packet at `offset` belongs to.
+    fn enter_run(&mut self, offset: u64) -> Flow {
+        while self
+            .waiting
+            .front()
+            .is_some_and(|run| self.run.is_none() || run.offset <= offset)
+        {
+            if let Some(mut run) = self.run.take() {
+                run.finish(&mut self.out)?;
+            }
+            if let Some(run) = self.waiting.pop_front() {
+                let resource = self.out.begin_run(&run, self.runs)?;
+                self.runs += 1;
+                self.run = Some(RunState::begin(run, resource));
+            }
+        }
+        Flow::Continue(())
+    }
+
+    fn finish(&mut self) -> Flow {
+        self.enter_run(u64::MAX)?;
+        if let Some(mut run) = self.run.take() {
+            run.finish(&mut self.out)?;
+        }
+        self.out.flush()
+    }
+}
+
+impl Visit for Lowering<'_> {
+    fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
+        self.take(event, seen)
+    }
+
+    fn metadata(&mut self, _metadata: &Metadata<'_>) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn opaque(&mut self, _opaque: &Opaque<'_>) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.out.note(note)
+    }
+}
+
+/// What goes to the sink.
+pub(super) struct Out<'s> {
+    sink: &'s mut dyn Sink,
+    pub names: Names,
+    batch: SpanBatch,
+    part: PartId,
+    only: Option<Origin>,
+    dated: bool,
+}
+
+impl Out<'_> {
+    pub fn tables(&mut self) -> &mut Tables {
+        &mut self.names.tables
+    }
+
+    pub fn note(&mut self, note: Note) -> Flow {
+        let part = self.part;
+        self.sink.note(Note { part, ..note })
+    }
+
+    /// Describes a run and says what is doubtful about its epoch.
+    pub fn begin_run(&mut self, run: &Run, number: u32) -> ControlFlow<(), ResourceId> {
+        if run.epoch.is_none() && self.dated {
+            let text = "a run without epoch among runs that have one: its times count from 1970";
+            self.note(warn("no_epoch", run.offset, text))?;
+        } else if run.epoch.is_none() {
+            let text = "no epoch: times count from an unknown point";
+            self.note(info("no_epoch", run.offset, text))?;
+        }
+        let attributes = run
+            .options
+            .iter()
+            .map(|(name, value)| self.names.option(name, value));
+        let attributes = attributes.collect();
+        let instance = (number > 0).then(|| self.tables().string(&format!("run {}", number + 1)));
+        ControlFlow::Continue(self.tables().resource(Resource {
+            instance,
+            attributes,
+            ..Resource::default()
+        }))
+    }
+
+    /// Tells whether spans of the call that begins at `offset` are asked for.
+    pub fn takes(&self, root_offset: u64, is_root: bool) -> bool {
+        (is_root || self.sink.wants() != Wants::Calls)
+            && self
+                .only
+                .is_none_or(|only| only.part == self.part && only.offset == root_offset)
+    }
+
+    pub fn span(&mut self, span: &Placed<'_>, epoch: Option<u64>) -> Flow {
+        let base = i128::from(epoch.unwrap_or(0));
+        let (start, end) = (base + i128::from(span.start), base + i128::from(span.end));
+        let saturated = i64::try_from(end).is_err();
+        let time = |ns| i64::try_from(ns).unwrap_or(i64::MAX);
+        let function = self.names.function(span.body.description);
+        let attributes = self.names.attributes(&span.body);
+        self.batch.push(&SpanRow {
+            id: span.id,
+            parent: span.parent,
+            depth: span.depth,
+            track: span.track,
+            function: Some(function),
+            kind: None,
+            start: time(start),
+            end: time(end),
+            status: SpanStatus::Complete,
+            entry: span.parent.is_none(),
+            counters: &[],
+            attributes,
+            exception: None,
+            context: None,
+            origin: Some(Origin {
+                part: self.part,
+                offset: span.offset,
+                index: 0,
+            }),
+        });
+        if saturated {
+            let text = "a time after 11 April 2262 is held as that date";
+            self.note(warn("time_saturated", span.offset, text))?;
+        }
+        if self.batch.len() >= BATCH {
+            self.flush()?;
+        }
+        Flow::Continue(())
+    }
+
+    pub fn flush(&mut self) -> Flow {
+        let definitions = self.names.tables.take_definitions();
+        if !definitions.is_empty() {
+            self.sink.define(definitions)?;
+        }
+        if let Some(note) = self.names.note() {
+            self.note(note)?;
+        }
+        if self.batch.is_empty() {
+            return Flow::Continue(());
+        }
+        self.sink.spans(std::mem::take(&mut self.batch))
+    }
+}
+
+/// A span with its place.
+pub(super) struct Placed<'a> {
+    pub id: traceloom_model::SpanId,
+    pub parent: Option<traceloom_model::SpanId>,
+    pub depth: u32,
+    pub track: TrackId,
+    pub start: u64,
+    pub end: u64,
+    pub offset: u64,
+    pub body: super::nest::Body<'a>,
+}
+
+/// Maps that only ever see the few distinct names of a trace.
+pub(super) type Map<K, V> = HashMap<K, V, RandomState>;

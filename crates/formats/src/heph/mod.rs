@@ -1,0 +1,97 @@
+//! Heph traces: packets of metadata and of finished events, back to back, big-endian.
+//!
+//! [`Decoder`] reads packets and finds the next one after damage; [`Metadata`] and [`Event`] are the
+//! native records; lowering gives events their parents, their lanes and, where the writer left substreams
+//! out, their actors. What the bytes mean is in `SPEC.md` of this folder.
+
+mod actors;
+mod counters;
+mod lower;
+mod names;
+mod nest;
+mod parse;
+mod raise;
+mod read;
+mod record;
+mod resync;
+mod run;
+mod sample;
+mod survey;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use traceloom_model::{Capabilities, Feature};
+
+use crate::{Confidence, Format, Probe};
+
+pub use read::Decoder;
+pub use record::{Attribute, Attributes, Event, Layout, Metadata, Seen, Value, Visit, texts};
+
+/// The row of the registry.
+pub const HEPH: Format = Format {
+    name: "heph",
+    title: "Heph trace",
+    extensions: &["heph"],
+    probe,
+    reader: Some(|limits| Box::new(Decoder::new(limits))),
+    members: None,
+    set: None,
+    lower: Some(lower::lower),
+    raise: Some(raise::open),
+    holds: Capabilities::of(&[
+        Feature::Spans,
+        Feature::AsyncTracks,
+        Feature::SpanAttributes,
+        Feature::TypedAttributes,
+        Feature::SubMillisecond,
+        Feature::SubMicrosecond,
+        Feature::InvalidText,
+    ]),
+    sample: Some(sample::sample),
+};
+
+/// Packets that must follow each other before the middle of a recording is recognised.
+const IN_A_ROW: usize = 2;
+/// Places tried for them.
+const TRIES: usize = 64;
+
+fn probe(probe: &Probe<'_>) -> Option<Confidence> {
+    if probe.head.len() >= 8 && parse::is_magic(probe.head) {
+        return Some(Confidence::Certain);
+    }
+    let mut at = 0;
+    for _ in 0..TRIES {
+        let found = parse::find_magic(probe.head, at)?;
+        if packets_at(probe.head.get(found..)?) >= IN_A_ROW {
+            return Some(Confidence::Likely);
+        }
+        at = found + 1;
+    }
+    None
+}
+
+/// Counts the whole packets at the beginning of `bytes`, up to [`IN_A_ROW`].
+fn packets_at(mut bytes: &[u8]) -> usize {
+    for count in 0..IN_A_ROW {
+        let size = bytes.get(4..).and_then(|rest| rest.first_chunk::<4>());
+        let size = size.and_then(|size| usize::try_from(u32::from_be_bytes(*size)).ok());
+        let Some((packet, rest)) = size.and_then(|size| bytes.split_at_checked(size)) else {
+            return count;
+        };
+        let fits = if bytes.starts_with(&record::EVENT) {
+            [Layout::Substream, Layout::NoSubstream]
+                .into_iter()
+                .any(|layout| {
+                    parse::event(packet, 0, layout, usize::MAX).is_some_and(|event| event.complete)
+                })
+        } else {
+            bytes.starts_with(&record::METADATA) && parse::metadata(packet, 0).is_some()
+        };
+        if !fits {
+            return count;
+        }
+        bytes = rest;
+    }
+    IN_A_ROW
+}

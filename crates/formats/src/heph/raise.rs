@@ -1,0 +1,318 @@
+//! The model to packets: one event a span, in the order the spans come.
+//!
+//! Threads and streams become streams, async tracks substreams of theirs; lanes go back to the track they
+//! were split from. Times are nanoseconds since 1970 with epoch 0, or since the unknown origin without
+//! one; times before the origin are held as 0. Texts and lists beyond 65,535 go on in further attributes
+//! of the same name, descriptions beyond that are cut.
+
+use std::collections::HashSet;
+
+use traceloom_model::{
+    AttrKeyId, Attribute, Clock, Definitions, ElementType, Flow, FunctionId, Note, Order, Sink,
+    SpanBatch, SpanRow, StringId, Text, Timestamp, Track, TrackId, TrackKind, Value,
+};
+
+use super::lower::Map;
+use super::names::UNDECODED;
+use super::record::{self, Attributes, Event, Layout, Metadata};
+use super::write;
+use crate::{Error, Output, RaiseOptions, Target};
+
+/// Bytes gathered before they are handed out.
+const BUFFER: usize = 64 << 10;
+/// Most bytes of a text, and most elements of a list.
+const MOST: usize = 65_535;
+
+/// Opens a target.
+pub(super) fn open<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    if let Some(variant) = &options.variant {
+        return Err(Error::usage(format!("heph has no variant `{variant}`")));
+    }
+    Ok(Box::new(Writer {
+        output,
+        buffer: Vec::with_capacity(BUFFER + MOST),
+        attributes: Vec::new(),
+        error: None,
+        strings: Map::default(),
+        functions: Map::default(),
+        keys: Map::default(),
+        tracks: Map::default(),
+        addresses: Map::default(),
+        taken: HashSet::default(),
+        counters: Map::default(),
+    }))
+}
+
+struct Writer<'o> {
+    output: &'o mut dyn Output,
+    buffer: Vec<u8>,
+    attributes: Vec<u8>,
+    error: Option<Error>,
+    strings: Map<StringId, Text>,
+    functions: Map<FunctionId, StringId>,
+    keys: Map<AttrKeyId, StringId>,
+    tracks: Map<TrackId, Track>,
+    addresses: Map<TrackId, (u32, u64)>,
+    taken: HashSet<(u32, u64)>,
+    counters: Map<u32, u32>,
+}
+
+impl Writer<'_> {
+    fn flush(&mut self, least: usize) -> Flow {
+        if self.error.is_none() && !self.buffer.is_empty() && self.buffer.len() >= least {
+            self.error = self.output.write("", &self.buffer).err();
+            self.buffer.clear();
+        }
+        if self.error.is_some() {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    }
+
+    fn span(&mut self, span: &SpanRow<'_>) {
+        let (stream, substream) = self.address(span.track);
+        let counter = self.counters.entry(stream).or_default();
+        let number = *counter;
+        *counter = counter.wrapping_add(1);
+        self.attributes.clear();
+        for attribute in span.attributes {
+            let name = self.keys.get(&attribute.key).copied();
+            let name = self.text(name, attribute.key.raw());
+            let mut out = std::mem::take(&mut self.attributes);
+            self.attribute(&name, attribute, &mut out);
+            self.attributes = out;
+        }
+        if u32::try_from(self.attributes.len() + MOST * 2).is_err() {
+            self.error = Some(Error::usage("a span with more than 4 GiB of attributes"));
+            return;
+        }
+        let function = span.function.map_or_else(Vec::new, |id| {
+            let name = self.functions.get(&id).copied();
+            self.text(name, id.raw())
+        });
+        let description = cut(&function);
+        let since = |time: Timestamp| u64::try_from(time).unwrap_or(0);
+        let begin = self.buffer.len();
+        write::head(
+            &Event {
+                offset: 0,
+                layout: Layout::Substream,
+                stream,
+                counter: number,
+                substream,
+                start: since(span.start),
+                end: since(span.end),
+                description_length: u16::try_from(description.len()).unwrap_or(u16::MAX),
+                description,
+                attributes: Attributes::default(),
+                undecoded: &[],
+                valid_text: true,
+                complete: true,
+            },
+            &mut self.buffer,
+        );
+        self.buffer.extend_from_slice(&self.attributes);
+        write::patch_size(begin, &mut self.buffer);
+    }
+
+    fn text(&self, id: Option<StringId>, raw: u32) -> Vec<u8> {
+        let text = id.and_then(|id| self.strings.get(&id));
+        text.map_or_else(
+            || format!("#{raw}").into_bytes(),
+            |text| text.as_bytes().to_vec(),
+        )
+    }
+
+    /// Returns stream and substream of a track.
+    ///
+    /// Walks up without recursion: tracks may hang under each other as deeply as a producer likes. Ids of
+    /// parents are smaller than those of their children in every lowering, so that a loop ends.
+    fn address(&mut self, id: TrackId) -> (u32, u64) {
+        let mut chain = Vec::new();
+        let mut next = Some(id);
+        let mut address = None;
+        while let Some(id) = next {
+            address = self.addresses.get(&id).copied();
+            if address.is_some() {
+                break;
+            }
+            chain.push(id);
+            next = self.tracks.get(&id).and_then(|track| track.parent);
+            next = next.filter(|&parent| parent < id && self.tracks.contains_key(&parent));
+        }
+        while let Some(id) = chain.pop() {
+            let (kind, wanted) = self
+                .tracks
+                .get(&id)
+                .map_or_else(Default::default, |track| (track.kind, track.id));
+            let place = match (address, kind) {
+                (Some(parent), TrackKind::Lane) => parent,
+                (Some((stream, _)), _) => (stream, self.free(stream, wanted)),
+                (None, TrackKind::Async) => (0, self.free(0, wanted)),
+                (None, _) => (self.free_stream(wanted), 0),
+            };
+            self.addresses.insert(id, place);
+            address = Some(place);
+        }
+        address.unwrap_or_default()
+    }
+
+    fn free_stream(&mut self, wanted: Option<u64>) -> u32 {
+        let wanted = wanted.and_then(|id| u32::try_from(id).ok());
+        if let Some(id) = wanted.filter(|&id| self.taken.insert((id, 0))) {
+            return id;
+        }
+        let mut id = u32::try_from(self.addresses.len()).unwrap_or(u32::MAX);
+        while !self.taken.insert((id, 0)) && id < u32::MAX {
+            id += 1;
+        }
+        id
+    }
+
+    fn free(&mut self, stream: u32, wanted: Option<u64>) -> u64 {
+        if let Some(id) = wanted.filter(|&id| id != 0 && self.taken.insert((stream, id))) {
+            return id;
+        }
+        let mut id = self.addresses.len() as u64 + 1;
+        while !self.taken.insert((stream, id)) {
+            id += 1;
+        }
+        id
+    }
+
+    fn attribute(&self, name: &[u8], attribute: &Attribute, out: &mut Vec<u8>) {
+        let name = cut(name);
+        match &attribute.value {
+            // Only lowering makes these, of bytes that follow everything else.
+            Value::Bytes(bytes) if name == UNDECODED.as_bytes() => out.extend_from_slice(bytes),
+            Value::List(kind, values) if !values.is_empty() && *kind != ElementType::Any => {
+                for values in values.chunks(MOST) {
+                    self.list(name, *kind, values, out);
+                }
+            }
+            Value::List(kind, values) if values.is_empty() => self.list(name, *kind, values, out),
+            Value::U64(value) => put(name, record::Value::U64(*value), out),
+            Value::I64(value) => put(name, record::Value::I64(*value), out),
+            Value::F64(value) => put(name, record::Value::F64(*value), out),
+            Value::Bool(value) => put(name, record::Value::U64(u64::from(*value)), out),
+            other => {
+                let text = self.plain(other);
+                let mut rest = text.as_slice();
+                loop {
+                    let part = cut(rest);
+                    put(name, record::Value::Text(part), out);
+                    rest = rest.get(part.len()..).unwrap_or(&[]);
+                    if rest.is_empty() {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn list(&self, name: &[u8], kind: ElementType, values: &[Value], out: &mut Vec<u8>) {
+        let numbers: Option<Vec<[u8; 8]>> = values.iter().map(|value| raw(kind, value)).collect();
+        match (kind, numbers) {
+            (ElementType::I64, Some(raw)) => put(name, record::Value::I64s(&raw), out),
+            (ElementType::F64, Some(raw)) => put(name, record::Value::F64s(&raw), out),
+            (ElementType::U64 | ElementType::Bool, Some(raw)) => {
+                put(name, record::Value::U64s(&raw), out)
+            }
+            _ => {
+                let mut bytes = Vec::new();
+                for value in values {
+                    write::put_text(cut(&self.plain(value)), &mut bytes);
+                }
+                let count = u16::try_from(values.len()).unwrap_or(u16::MAX);
+                put(name, record::Value::Texts(count, &bytes), out);
+            }
+        }
+    }
+
+    /// Returns a value as text: the text itself, or how Rust prints the value.
+    fn plain(&self, value: &Value) -> Vec<u8> {
+        match value {
+            Value::Null => Vec::new(),
+            Value::Text(id) => self.text(Some(*id), id.raw()),
+            Value::Bytes(bytes) => bytes.to_vec(),
+            Value::U64(value) => value.to_string().into_bytes(),
+            Value::I64(value) => value.to_string().into_bytes(),
+            Value::F64(value) => value.to_string().into_bytes(),
+            Value::Bool(value) => value.to_string().into_bytes(),
+            Value::List(..) | Value::Map(_) | Value::Exception(_) => {
+                format!("{value:?}").into_bytes()
+            }
+        }
+    }
+}
+
+fn raw(kind: ElementType, value: &Value) -> Option<[u8; 8]> {
+    match (kind, value) {
+        (ElementType::U64, Value::U64(value)) => Some(value.to_be_bytes()),
+        (ElementType::I64, Value::I64(value)) => Some(value.to_be_bytes()),
+        (ElementType::F64, Value::F64(value)) => Some(value.to_be_bytes()),
+        (ElementType::Bool, Value::Bool(value)) => Some(u64::from(*value).to_be_bytes()),
+        _ => None,
+    }
+}
+
+fn put(name: &[u8], value: record::Value<'_>, out: &mut Vec<u8>) {
+    write::put_attribute(&record::Attribute { name, value }, out);
+}
+
+/// Cuts a text to what a length field can say, not inside a character.
+fn cut(text: &[u8]) -> &[u8] {
+    if text.len() <= MOST {
+        return text;
+    }
+    let ends = (MOST - 3..=MOST).rev();
+    let mut ends = ends.filter(|&end| text.get(end).is_some_and(|byte| byte & 0xc0 != 0x80));
+    text.get(..ends.next().unwrap_or(MOST)).unwrap_or(text)
+}
+
+impl Sink for Writer<'_> {
+    fn begin(&mut self, _order: Order, clock: Clock) {
+        if clock == Clock::Unix {
+            let epoch = Metadata {
+                offset: 0,
+                name: b"epoch",
+                value: &0_u64.to_be_bytes(),
+            };
+            write::metadata(&epoch, &mut self.buffer);
+        }
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.strings.extend(definitions.strings);
+        let functions = definitions.functions.into_iter();
+        self.functions
+            .extend(functions.map(|(id, function)| (id, function.name)));
+        let keys = definitions.attribute_keys.into_iter();
+        self.keys.extend(keys.map(|(id, key)| (id, key.name)));
+        self.tracks.extend(definitions.tracks);
+        Flow::Continue(())
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        for span in batch.iter() {
+            self.span(&span);
+            self.flush(BUFFER)?;
+        }
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+impl Target for Writer<'_> {
+    fn finish(&mut self) -> Result<(), Error> {
+        let _ = self.flush(0);
+        self.error.take().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,254 @@
+//! The first pass: epochs, runs, and how far back later events reach.
+//!
+//! A packet is written when its event ends, so whatever encloses an event comes after it, and an epoch
+//! may come last. Lowering therefore looks at the input twice. This pass keeps, for every stream and
+//! [`Class`], the earliest start of each block of events; from it [`Horizon::after`] tells what no later
+//! event can enclose any more. Blocks grow so that there are at most [`MOST_ROWS`] of them over all
+//! streams: the memory does not depend on the length of the input.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::Flow;
+
+use super::actors;
+use super::record::{Event, Metadata, Seen, Visit};
+use crate::Opaque;
+
+const FIRST_BLOCK: u32 = 12;
+const MOST_ROWS: usize = 1 << 20;
+const MOST_OPTIONS: usize = 64;
+
+/// Which events of a stream can lie on a track together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Class {
+    /// Substream 0, known to be the runtime's own.
+    Runtime,
+    /// An actor being run.
+    Running,
+    /// Substream 0, anything else.
+    Plain,
+    /// In a substream.
+    Substream,
+}
+
+impl Class {
+    pub fn of(event: &Event<'_>) -> Self {
+        if event.substream != 0 {
+            Self::Substream
+        } else if actors::is_running(event.description) {
+            Self::Running
+        } else if actors::is_runtime(event.description) {
+            Self::Runtime
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+/// Name and value of an option.
+pub(super) type RunOption = (Box<[u8]>, Box<[u8]>);
+
+/// What the first pass learned of one run.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// Where it begins.
+    pub offset: u64,
+    pub epoch: Option<u64>,
+    pub has_substreams: bool,
+    pub has_running: bool,
+    /// Some counter is not 0.
+    pub uses_counters: bool,
+    /// Options other than `epoch`, at most [`MOST_OPTIONS`].
+    pub options: Vec<RunOption>,
+    pub horizon: Horizon,
+}
+
+/// Earliest starts of the events still to come.
+#[derive(Debug, Default)]
+pub(super) struct Horizon {
+    lines: HashMap<(u32, Class), Line, RandomState>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    /// Block number and the earliest start in it; after [`Horizon::seal`] in it or later.
+    rows: Vec<(u32, u64)>,
+    at: usize,
+}
+
+impl Horizon {
+    fn add(&mut self, key: (u32, Class), block: u32, start: u64) -> bool {
+        let line = self.lines.entry(key).or_default();
+        match line.rows.last_mut() {
+            Some(last) if last.0 == block => {
+                last.1 = last.1.min(start);
+                false
+            }
+            _ => {
+                line.rows.push((block, start));
+                true
+            }
+        }
+    }
+
+    /// Halves the number of blocks.
+    fn coarsen(&mut self) -> usize {
+        for line in self.lines.values_mut() {
+            line.rows.iter_mut().for_each(|row| row.0 >>= 1);
+            line.rows.dedup_by(|next, kept| {
+                let same = next.0 == kept.0;
+                if same {
+                    kept.1 = kept.1.min(next.1);
+                }
+                same
+            });
+        }
+        self.lines.values().map(|line| line.rows.len()).sum()
+    }
+
+    fn seal(&mut self) {
+        for line in self.lines.values_mut() {
+            let mut least = u64::MAX;
+            for row in line.rows.iter_mut().rev() {
+                least = least.min(row.1);
+                row.1 = least;
+            }
+        }
+    }
+
+    fn append(&mut self, later: Self) {
+        for (key, line) in later.lines {
+            self.lines.entry(key).or_default().rows.extend(line.rows);
+        }
+    }
+
+    /// Returns the earliest start of the events of this line in blocks after `block`; blocks are asked
+    /// for in ascending order.
+    pub fn after(&mut self, stream: u32, class: Class, block: u32) -> u64 {
+        let Some(line) = self.lines.get_mut(&(stream, class)) else {
+            return u64::MAX;
+        };
+        while line.rows.get(line.at).is_some_and(|row| row.0 <= block) {
+            line.at += 1;
+        }
+        line.rows.get(line.at).map_or(u64::MAX, |row| row.1)
+    }
+
+    /// Returns the streams that run actors.
+    pub fn running(&self) -> impl Iterator<Item = u32> {
+        let keys = self.lines.keys();
+        keys.filter(|(_, class)| *class == Class::Running)
+            .map(|&(stream, _)| stream)
+    }
+}
+
+/// The first pass as a visitor.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// One for each different epoch, plus what lies before the first.
+    segments: Vec<Run>,
+    begins: Vec<u64>,
+    events: u64,
+    shift: u32,
+    rows: usize,
+}
+
+impl Survey {
+    pub fn new() -> Self {
+        Self {
+            segments: vec![Run::default()],
+            shift: FIRST_BLOCK,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the runs in order, the first from offset 0, and the size of a block as a power of two.
+    pub fn finish(mut self) -> (Vec<Run>, u32) {
+        self.begins.sort_unstable();
+        let mut runs: Vec<Run> = Vec::new();
+        for segment in self.segments {
+            match runs.last_mut() {
+                Some(run) if self.begins.binary_search(&segment.offset).is_err() => {
+                    run.epoch = segment.epoch.or(run.epoch);
+                    run.has_substreams |= segment.has_substreams;
+                    run.has_running |= segment.has_running;
+                    run.uses_counters |= segment.uses_counters;
+                    run.options.extend(segment.options);
+                    run.horizon.append(segment.horizon);
+                }
+                _ => runs.push(segment),
+            }
+        }
+        runs.iter_mut().for_each(|run| run.horizon.seal());
+        (runs, self.shift)
+    }
+
+    fn option(&mut self, metadata: &Metadata<'_>) {
+        let Some(segment) = self.segments.last_mut() else {
+            return;
+        };
+        if segment.options.len() < MOST_OPTIONS && metadata.value.len() <= usize::from(u16::MAX) {
+            let option = (metadata.name.into(), metadata.value.into());
+            segment.options.push(option);
+        }
+    }
+
+    fn look_at(&mut self, event: &Event<'_>) {
+        let block = u32::try_from(self.events >> self.shift).unwrap_or(u32::MAX);
+        self.events += 1;
+        let Some(segment) = self.segments.last_mut() else {
+            return;
+        };
+        segment.uses_counters |= event.counter != 0;
+        let class = Class::of(event);
+        segment.has_substreams |= class == Class::Substream;
+        segment.has_running |= class == Class::Running;
+        if segment
+            .horizon
+            .add((event.stream, class), block, event.start)
+        {
+            self.rows += 1;
+            if self.rows > MOST_ROWS && self.shift < 40 {
+                self.shift += 1;
+                self.rows = self.segments.iter_mut().map(|s| s.horizon.coarsen()).sum();
+            }
+        }
+    }
+}
+
+impl Visit for Survey {
+    fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {
+        self.look_at(event);
+        Flow::Continue(())
+    }
+
+    fn metadata(&mut self, metadata: &Metadata<'_>) -> Flow {
+        if !metadata.is_epoch() {
+            self.option(metadata);
+            return Flow::Continue(());
+        }
+        let epoch = metadata.epoch();
+        let known = self.segments.last().and_then(|segment| segment.epoch);
+        if epoch.is_some() && epoch != known {
+            self.segments.push(Run {
+                offset: metadata.offset,
+                epoch,
+                ..Run::default()
+            });
+        }
+        Flow::Continue(())
+    }
+
+    fn opaque(&mut self, _opaque: &Opaque<'_>) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: traceloom_model::Note) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn run(&mut self, offset: u64) {
+        self.begins.push(offset);
+    }
+}

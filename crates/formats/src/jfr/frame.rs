@@ -1,0 +1,247 @@
+//! Cutting the input into chunks: by their headers where those are right, by what follows where not.
+
+use std::ops::ControlFlow;
+
+use traceloom_model::{Flow, Limit, Limits, Note};
+
+use super::header::{HEADER, Header, MAGIC, begins_chunk, find_magic, is_cut_magic};
+use super::walk::lands_on;
+use crate::{Chunk, Step, damage, info, warn};
+
+/// Bytes that belong to no chunk are handed on in pieces of this size.
+const PIECE: usize = 64 << 10;
+
+/// How a chunk's extent was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// As its header says.
+    Declared,
+    /// Its writer never finished it.
+    Unfinished,
+    /// The input ends before the chunk does.
+    Cut { missing: u64 },
+    /// The header's size is wrong.
+    Searched { declared: u64 },
+    /// It is larger than the limit on records.
+    Limited { declared: u64 },
+}
+
+/// Takes what the input is cut into.
+pub(super) trait Pieces {
+    /// Takes a chunk.
+    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: End) -> Flow;
+
+    /// Takes bytes that belong to no chunk.
+    fn stray(&mut self, bytes: &[u8], offset: u64) -> Flow;
+
+    /// Takes a note.
+    fn note(&mut self, note: Note) -> Flow;
+}
+
+/// Where cutting stands between windows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frames {
+    /// Bytes of the window in which no chunk begins.
+    searched: usize,
+    /// Stray bytes so far: where they begin, how many, and whether another version of the format
+    /// begins there.
+    stray: Option<(u64, u64, Option<(u16, u16)>)>,
+}
+
+enum Next {
+    Need(usize),
+    Stray(usize),
+    Chunk(usize, Header, End),
+}
+
+impl Frames {
+    /// Hands on every whole piece of `window`.
+    pub(super) fn feed(
+        &mut self,
+        window: Chunk<'_>,
+        limits: &Limits,
+        pieces: &mut dyn Pieces,
+    ) -> Step {
+        let mut at = 0;
+        loop {
+            let rest = window.bytes.get(at..).unwrap_or(&[]);
+            let offset = window.offset + at as u64;
+            if rest.is_empty() && window.eof {
+                return match self.end_stray(pieces) {
+                    ControlFlow::Break(()) => Step::Stop,
+                    ControlFlow::Continue(()) => Step::More {
+                        consumed: at,
+                        need: 1,
+                    },
+                };
+            }
+            let flow = match self.next(rest, window.eof, limits) {
+                Next::Need(need) => return Step::More { consumed: at, need },
+                Next::Stray(len) => {
+                    let bytes = rest.get(..len).unwrap_or(rest);
+                    at += bytes.len();
+                    let version = other_version(bytes);
+                    let stray = self.stray.get_or_insert((offset, 0, version));
+                    stray.1 += bytes.len() as u64;
+                    pieces.stray(bytes, offset)
+                }
+                Next::Chunk(len, header, end) => {
+                    self.searched = 0;
+                    let bytes = rest.get(..len).unwrap_or(rest);
+                    at += bytes.len();
+                    self.end_stray(pieces)
+                        .is_continue()
+                        .then_some(())
+                        .map_or(ControlFlow::Break(()), |()| note_end(offset, end, pieces))
+                        .is_continue()
+                        .then_some(())
+                        .map_or(ControlFlow::Break(()), |()| {
+                            pieces.chunk(bytes, offset, &header, end)
+                        })
+                }
+            };
+            if flow.is_break() {
+                return Step::Stop;
+            }
+        }
+    }
+
+    fn end_stray(&mut self, pieces: &mut dyn Pieces) -> Flow {
+        let Some((offset, count, version)) = self.stray.take() else {
+            return ControlFlow::Continue(());
+        };
+        pieces.note(match version {
+            Some((major, minor)) => {
+                damage("unsupported_version", offset, unsupported(major, minor)).counting(count)
+            }
+            None => damage(
+                "stray_bytes",
+                offset,
+                format!("{count} bytes belong to no chunk"),
+            )
+            .counting(count),
+        })
+    }
+
+    fn next(&mut self, rest: &[u8], eof: bool, limits: &Limits) -> Next {
+        if !eof && rest.len() < HEADER + 8 {
+            return Next::Need(HEADER + 8);
+        }
+        let header = Header::read(rest).filter(Header::is_supported);
+        let Some(header) = header.filter(|_| begins_chunk(rest)) else {
+            return match find_magic(rest, 1) {
+                Some(at) => Next::Stray(at.min(PIECE)),
+                None if eof || rest.len() >= PIECE + 8 => Next::Stray(PIECE.min(rest.len())),
+                None => Next::Need(PIECE + 8),
+            };
+        };
+        let limit = limits.size(Limit::Record).max(HEADER);
+        let declared = header.chunk_size;
+        let Some(size) = usize::try_from(declared).ok().filter(|&size| size <= limit) else {
+            return self.search(rest, eof, limit, header, End::Limited { declared });
+        };
+        if !header.finished() {
+            return self.search(rest, eof, limit, header, End::Unfinished);
+        }
+        if !eof && rest.len() < size + 8 {
+            return Next::Need(size + 8);
+        }
+        let Some((chunk, after)) = rest.split_at_checked(size) else {
+            let missing = (size - rest.len()) as u64;
+            return match find_magic(rest, HEADER) {
+                Some(at) => Next::Chunk(at, header, End::Searched { declared }),
+                None => Next::Chunk(rest.len(), header, End::Cut { missing }),
+            };
+        };
+        if after.is_empty() || begins_chunk(after) || (eof && is_cut_magic(after)) {
+            return Next::Chunk(size, header, End::Declared);
+        }
+        // Something follows that is no chunk: either the size is wrong, or that is stray.
+        if let Some(at) = find_magic(chunk, HEADER) {
+            return Next::Chunk(at, header, End::Searched { declared });
+        }
+        if lands_on(chunk, &header) {
+            return Next::Chunk(size, header, End::Declared);
+        }
+        self.search(rest, eof, limit, header, End::Searched { declared })
+    }
+
+    /// Looks for the end of a chunk whose size nobody knows: the next chunk, or the end of the input.
+    fn search(&mut self, rest: &[u8], eof: bool, limit: usize, header: Header, end: End) -> Next {
+        let declared = header.chunk_size;
+        match find_magic(rest, HEADER.max(self.searched)) {
+            Some(at) if at <= limit => return Next::Chunk(at, header, end),
+            _ if rest.len() >= limit + 8 || (eof && rest.len() > limit) => {
+                return Next::Chunk(limit, header, End::Limited { declared });
+            }
+            _ if eof => {
+                let end = match end {
+                    End::Limited { .. } => End::Cut {
+                        missing: declared.saturating_sub(rest.len() as u64),
+                    },
+                    other => other,
+                };
+                return Next::Chunk(rest.len(), header, end);
+            }
+            _ => {}
+        }
+        self.searched = rest.len().saturating_sub(8);
+        Next::Need((rest.len() * 2).min(limit + 8))
+    }
+}
+
+/// Returns the version in a header of the format that [`begins_chunk`] does not accept.
+fn other_version(bytes: &[u8]) -> Option<(u16, u16)> {
+    match *bytes {
+        [b'F', b'L', b'R', 0, a, b, c, d, ..] if !begins_chunk(bytes) => {
+            Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the version when `bytes` begin a recording of one that is not read.
+pub(super) fn unsupported_version(bytes: &[u8]) -> Option<(u16, u16)> {
+    bytes
+        .starts_with(MAGIC)
+        .then(|| other_version(bytes))
+        .flatten()
+}
+
+/// Says that a version is not read.
+pub(super) fn unsupported(major: u16, minor: u16) -> String {
+    let by = match major {
+        0 => " (Oracle JDK 7 and 8)",
+        _ => "",
+    };
+    format!("unsupported version {major}.{minor}{by}; versions 1.x and 2.x are read")
+}
+
+fn note_end(offset: u64, end: End, pieces: &mut dyn Pieces) -> Flow {
+    pieces.note(match end {
+        End::Declared => return ControlFlow::Continue(()),
+        End::Unfinished => info(
+            "unfinished_chunk",
+            offset,
+            "the chunk was not finished; what is there of it is read",
+        ),
+        End::Cut { missing } => damage(
+            "cut_chunk",
+            offset,
+            format!("the input ends {missing} bytes before the chunk does"),
+        )
+        .counting(missing),
+        End::Searched { declared } => warn(
+            "chunk_size",
+            offset,
+            format!(
+                "no chunk ends after {declared} bytes; the next one or the end of the input counts"
+            ),
+        ),
+        End::Limited { declared } => damage(
+            "limit_record",
+            offset,
+            format!("the chunk of {declared} bytes is above the limit `record`"),
+        ),
+    })
+}

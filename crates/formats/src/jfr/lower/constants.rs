@@ -1,0 +1,702 @@
+//! Constants of one chunk as rows of the model: text, classes, functions, stacks, threads.
+//!
+//! A constant is resolved when the first event needs it and remembered, so references may point
+//! forwards, and a constant nobody uses costs nothing. References between constants can run in
+//! circles; each kind of row follows only the references its meaning has (stack, method, class, symbol),
+//! and generic values stop at [`NESTED`] steps.
+
+use std::collections::HashMap;
+
+use traceloom_model::{
+    Class, ClassId, ElementType, Frame, FrameId, FrameKind, Function, FunctionId, ResourceId,
+    Stack, StackId, StringId, Tables, Track, TrackId, Value,
+};
+
+use super::super::header::ChunkClock;
+use super::super::pool::Pools;
+use super::super::scan::{Scan, Str};
+use super::super::schema::{Field, Kind, Meaning, Schema};
+use super::super::value::{Cell, Rules, unsigned};
+
+/// Structures and references inside one another in a generic value, at most.
+const NESTED: u32 = 8;
+
+/// Values a generic value may consist of; the references after that stay numbers.
+const VALUES: u32 = 64;
+
+/// Class names up to this many bytes become part of their methods' names: a hostile recording could
+/// otherwise repeat one long name for every method.
+const OWNER: usize = 1_000;
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// Threads by what identifies them, over all chunks.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    tracks: HashMap<(u64, u64, Option<StringId>), (TrackId, Option<StringId>)>,
+}
+
+/// The constants of one chunk, and what became of them.
+pub(super) struct Constants<'c> {
+    pub(super) rules: Rules<'c>,
+    pub(super) clock: ChunkClock,
+    chunk: &'c [u8],
+    compressed: bool,
+    pools: Pools,
+    texts: Map<(usize, u64), Option<StringId>>,
+    values: Map<(usize, u64), Value>,
+    classes: Map<u64, Option<(ClassId, StringId)>>,
+    symbols: Map<u64, bool>,
+    functions: Map<(u64, bool), Option<FunctionId>>,
+    stacks: Map<u64, Option<StackId>>,
+    threads: Map<u64, Option<TrackId>>,
+    /// References to constants that no pool has.
+    pub(super) dangling: u64,
+}
+
+/// What values are resolved into.
+pub(super) struct Into<'m> {
+    pub(super) tables: &'m mut Tables,
+    pub(super) threads: &'m mut Threads,
+    pub(super) resource: Option<ResourceId>,
+}
+
+impl<'c> Constants<'c> {
+    pub(super) fn new(
+        rules: Rules<'c>,
+        clock: ChunkClock,
+        chunk: &'c [u8],
+        compressed: bool,
+        pools: Pools,
+    ) -> Self {
+        Self {
+            rules,
+            clock,
+            chunk,
+            compressed,
+            pools,
+            texts: Map::default(),
+            values: Map::default(),
+            classes: Map::default(),
+            symbols: Map::default(),
+            functions: Map::default(),
+            stacks: Map::default(),
+            threads: Map::default(),
+            dangling: 0,
+        }
+    }
+
+    fn schema(&self) -> &'c Schema {
+        self.rules.schema
+    }
+
+    /// Returns where the value of a constant stands; key 0 means none unless a pool has it.
+    fn find(&mut self, type_index: usize, key: u64) -> Option<Scan<'c>> {
+        let Some(at) = self.pools.find(type_index, key) else {
+            self.dangling += u64::from(key != 0);
+            return None;
+        };
+        let mut scan = Scan::new(self.chunk, self.compressed);
+        scan.seek(at);
+        Some(scan)
+    }
+
+    /// Returns the fields of a constant by name.
+    fn constant(&mut self, type_index: usize, key: u64) -> Option<Fields<'c>> {
+        let mut scan = self.find(type_index, key)?;
+        let mut cells = Vec::new();
+        self.rules.cells(&mut scan, type_index, &mut cells).ok()?;
+        Some(Fields {
+            fields: self.schema().fields(type_index),
+            cells,
+        })
+    }
+
+    /// Returns the bytes of a string, following a reference into the string pool.
+    pub(super) fn bytes(&mut self, string: Str<'c>) -> Option<std::borrow::Cow<'c, [u8]>> {
+        let Str::Pool(key) = string else {
+            return string.text();
+        };
+        let index = self.schema().string?;
+        let mut scan = self.find(index, key)?;
+        // A pool of strings refers to no pool: one step is enough.
+        scan.string(self.rules.longest).ok()?.text()
+    }
+
+    /// Returns a string of the model.
+    pub(super) fn string(&mut self, string: Str<'c>, tables: &mut Tables) -> Option<StringId> {
+        if let (Str::Pool(key), Some(index)) = (string, self.schema().string) {
+            return self.text(index, key, tables);
+        }
+        self.bytes(string).map(|text| tables.bytes(&text))
+    }
+
+    /// Returns what a constant is called: the text of symbols and of types with one string, the name of
+    /// classes, methods, threads, packages, modules, loaders and groups.
+    pub(super) fn text(
+        &mut self,
+        type_index: usize,
+        key: u64,
+        tables: &mut Tables,
+    ) -> Option<StringId> {
+        if let Some(&known) = self.texts.get(&(type_index, key)) {
+            return known;
+        }
+        // A name that leads back to itself has none.
+        self.texts.insert((type_index, key), None);
+        let found = self.name(type_index, key, tables);
+        self.texts.insert((type_index, key), found);
+        found
+    }
+
+    fn name(&mut self, type_index: usize, key: u64, tables: &mut Tables) -> Option<StringId> {
+        if self.schema().string == Some(type_index) {
+            let mut scan = self.find(type_index, key)?;
+            let text = scan.string(self.rules.longest).ok()?.text()?;
+            return Some(tables.bytes(&text));
+        }
+        match self.schema().last_word(type_index) {
+            "Class" => {
+                let class = self.class(type_index, key, tables)?;
+                return Some(class.1);
+            }
+            "Method" => {
+                let constant = self.constant(type_index, key)?;
+                return Some(self.method_name(&constant, tables, false)?.0);
+            }
+            "Thread" => {
+                let constant = self.constant(type_index, key)?;
+                return self
+                    .field_text(&constant, "javaName", tables)
+                    .or_else(|| self.field_text(&constant, "osName", tables));
+            }
+            _ => {}
+        }
+        let constant = self.constant(type_index, key)?;
+        match constant.fields {
+            [only] => self.cell_text(only, *constant.cells.first()?, tables),
+            _ => self.field_text(&constant, "name", tables),
+        }
+    }
+
+    fn field_text(
+        &mut self,
+        constant: &Fields<'c>,
+        name: &str,
+        tables: &mut Tables,
+    ) -> Option<StringId> {
+        let (field, cell) = constant.get(name)?;
+        let text = self.cell_text(field, cell, tables)?;
+        (!tables.string_bytes(text).is_empty()).then_some(text)
+    }
+
+    /// Returns the text of a value that is a string or a symbol.
+    fn cell_text(
+        &mut self,
+        field: &Field,
+        cell: Cell<'c>,
+        tables: &mut Tables,
+    ) -> Option<StringId> {
+        match (cell, field.kind) {
+            (Cell::Str(string), _) => self.string(string, tables),
+            // Names of names: symbols. What leads on further is no name.
+            (Cell::Ref(key), Kind::Ref(index)) if self.schema().is_text(index) => {
+                self.text(index, key, tables)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns a class and its name with dots.
+    fn class(
+        &mut self,
+        type_index: usize,
+        key: u64,
+        tables: &mut Tables,
+    ) -> Option<(ClassId, StringId)> {
+        if let Some(&known) = self.classes.get(&key) {
+            return known;
+        }
+        let found = self.build_class(type_index, key, tables);
+        self.classes.insert(key, found);
+        found
+    }
+
+    fn build_class(
+        &mut self,
+        type_index: usize,
+        key: u64,
+        tables: &mut Tables,
+    ) -> Option<(ClassId, StringId)> {
+        let constant = self.constant(type_index, key)?;
+        let raw = self.field_text(&constant, "name", tables)?;
+        let name = class_name(&String::from_utf8_lossy(tables.string_bytes(raw)));
+        let name = tables.string(&name);
+        let loader = match constant.get("classLoader") {
+            Some((field, Cell::Ref(key))) => match field.kind {
+                Kind::Ref(index) => self.text(index, key, tables),
+                _ => None,
+            },
+            _ => None,
+        };
+        let id = tables.class(Class {
+            name,
+            superclass: None,
+            loader,
+            file: None,
+        });
+        Some((id, name))
+    }
+
+    /// Returns a method's name, its class, and the class's name. Native frames have the library in
+    /// place of the class.
+    fn method_name(
+        &mut self,
+        constant: &Fields<'c>,
+        tables: &mut Tables,
+        native: bool,
+    ) -> Option<(StringId, Option<ClassId>, Option<StringId>)> {
+        let name = self.field_text(constant, "name", tables);
+        let class = constant.get("type").and_then(|(field, cell)| {
+            let (Cell::Ref(key), Kind::Ref(index)) = (cell, field.kind) else {
+                return None;
+            };
+            self.class(index, key, tables)
+        });
+        match (name, class) {
+            (Some(name), Some((_, library))) if native => Some((name, None, Some(library))),
+            (Some(name), Some((id, class))) if tables.string_bytes(class).len() > OWNER => {
+                Some((name, Some(id), None))
+            }
+            (Some(name), Some((id, class))) => {
+                let name = [tables.string_bytes(class), tables.string_bytes(name)].join(&b'.');
+                Some((tables.bytes(&name), Some(id), Some(class)))
+            }
+            (Some(name), None) => Some((name, None, None)),
+            // async-profiler names the class an object was allocated of by a method without name.
+            (None, Some((id, class))) => Some((class, Some(id), Some(class))),
+            (None, None) => None,
+        }
+    }
+
+    fn function(
+        &mut self,
+        type_index: usize,
+        key: u64,
+        native: bool,
+        tables: &mut Tables,
+    ) -> Option<FunctionId> {
+        if let Some(&known) = self.functions.get(&(key, native)) {
+            return known;
+        }
+        let function = self.constant(type_index, key).and_then(|constant| {
+            let (name, class, owner) = self.method_name(&constant, tables, native)?;
+            let mut function = Function::named(name);
+            function.class = class;
+            if native {
+                function.library = owner;
+            } else if let Some(owner) = owner {
+                let owner = String::from_utf8_lossy(tables.string_bytes(owner)).into_owned();
+                function.package = owner
+                    .rsplit_once('.')
+                    .map(|(package, _)| tables.string(package));
+                function.signature = self.field_text(&constant, "descriptor", tables);
+            }
+            if let Some((_, Cell::Int(bits))) = constant.get("modifiers") {
+                function.modifiers = u32::try_from(bits).unwrap_or(0);
+            }
+            Some(tables.function(function))
+        });
+        self.functions.insert((key, native), function);
+        function
+    }
+
+    /// Returns a stack, innermost frame last pushed.
+    pub(super) fn stack(
+        &mut self,
+        type_index: usize,
+        key: u64,
+        tables: &mut Tables,
+    ) -> Option<StackId> {
+        if let Some(&known) = self.stacks.get(&key) {
+            return known;
+        }
+        let stack = self.build_stack(type_index, key, tables);
+        self.stacks.insert(key, stack);
+        stack
+    }
+
+    fn build_stack(&mut self, type_index: usize, key: u64, tables: &mut Tables) -> Option<StackId> {
+        let constant = self.constant(type_index, key)?;
+        let truncated = matches!(constant.get("truncated"), Some((_, Cell::Bool(1..))));
+        let (field, cell) = constant.get("frames")?;
+        let frames = self.frames(field, cell, tables);
+        let mut parent = None;
+        for &frame in frames.iter().rev() {
+            parent = Some(tables.stack(Stack {
+                parent,
+                frame,
+                truncated,
+            }));
+        }
+        parent
+    }
+
+    /// Returns the frames of a stack trace, innermost first as the recording has them.
+    fn frames(&mut self, field: &'c Field, cell: Cell<'c>, tables: &mut Tables) -> Vec<FrameId> {
+        let (Cell::Array(scan), Kind::Struct(inner) | Kind::Ref(inner)) = (cell, field.kind) else {
+            return Vec::new();
+        };
+        let mut elements = Vec::new();
+        let rules = self.rules;
+        // What decoded before the array broke is kept.
+        let _ = rules.each(scan, field, &mut |cell| elements.push(cell));
+        let mut frames = Vec::with_capacity(elements.len());
+        let fields = self.schema().fields(inner);
+        let mut cells = Vec::new();
+        for element in elements {
+            let mut scan = match element {
+                Cell::Struct(scan) => scan,
+                Cell::Ref(key) => match self.find(inner, key) {
+                    Some(scan) => scan,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            if rules.cells(&mut scan, inner, &mut cells).is_ok() {
+                frames.push(self.frame(fields, &cells, tables));
+            }
+        }
+        frames
+    }
+
+    fn frame(&mut self, fields: &'c [Field], cells: &[Cell<'c>], tables: &mut Tables) -> FrameId {
+        let mut frame = Frame::default();
+        let mut method = None;
+        let mut code_index = None;
+        for (field, &cell) in fields.iter().zip(cells) {
+            match (field.name.as_str(), cell, field.kind) {
+                ("method", Cell::Ref(key), Kind::Ref(index)) => method = Some((index, key)),
+                ("lineNumber", Cell::Int(line), _) => frame.line = u32::try_from(line).unwrap_or(0),
+                ("bytecodeIndex", Cell::Int(index), _) => code_index = u64::try_from(index).ok(),
+                ("type", Cell::Ref(key), Kind::Ref(index)) => {
+                    let kind = self.text(index, key, tables);
+                    frame.kind = kind.map_or(FrameKind::Unknown, |kind| {
+                        frame_kind(tables.string_bytes(kind))
+                    });
+                }
+                ("type", Cell::Str(string), _) => {
+                    let kind = self.bytes(string);
+                    frame.kind = kind.map_or(FrameKind::Unknown, |kind| frame_kind(&kind));
+                }
+                _ => {}
+            }
+        }
+        // In the JDK's recordings Native is a Java method without byte code: it has a class, not a library.
+        let outside = match frame.kind {
+            FrameKind::Cpp | FrameKind::Kernel => true,
+            FrameKind::Native => {
+                method.is_some_and(|(index, key)| self.is_symbol(index, key, tables))
+            }
+            _ => false,
+        };
+        frame.inlined = frame.kind == FrameKind::Inlined;
+        if !outside {
+            frame.address = code_index;
+        }
+        frame.function = method.and_then(|(index, key)| self.function(index, key, outside, tables));
+        tables.frame(frame)
+    }
+
+    /// Tells whether a method is a symbol of a library: such ones have no descriptor of Java's.
+    fn is_symbol(&mut self, type_index: usize, key: u64, tables: &mut Tables) -> bool {
+        if let Some(&known) = self.symbols.get(&key) {
+            return known;
+        }
+        let descriptor = self.constant(type_index, key).and_then(|constant| {
+            let (field, cell) = constant.get("descriptor")?;
+            self.cell_text(field, cell, tables)
+        });
+        let text = descriptor.map_or(&[][..], |text| tables.string_bytes(text));
+        // async-profiler writes the descriptor `()L;` for symbols, or none.
+        let is_symbol = text.is_empty() || text == b"()L;";
+        self.symbols.insert(key, is_symbol);
+        is_symbol
+    }
+
+    /// Returns the track of a thread.
+    pub(super) fn thread(
+        &mut self,
+        type_index: usize,
+        key: u64,
+        into: &mut Into<'_>,
+    ) -> Option<TrackId> {
+        if let Some(&known) = self.threads.get(&key) {
+            return known;
+        }
+        let track = self.constant(type_index, key).map(|constant| {
+            let number = |name: &str| match constant.get(name) {
+                Some((_, Cell::Int(id))) => u64::try_from(id).ok().filter(|&id| id > 0),
+                _ => None,
+            };
+            let (os_id, id) = (number("osThreadId"), number("javaThreadId"));
+            let name = self
+                .field_text(&constant, "javaName", into.tables)
+                .or_else(|| self.field_text(&constant, "osName", into.tables));
+            let track = Track {
+                resource: into.resource,
+                name,
+                os_id,
+                id,
+                ..Track::default()
+            };
+            // A Java thread is itself whatever it is called; numbers of native threads are reused.
+            let identity = match id {
+                Some(id) => (os_id.unwrap_or(0), id, None),
+                None => (os_id.unwrap_or(0), 0, name),
+            };
+            match into.threads.tracks.get_mut(&identity) {
+                Some((known, last)) => {
+                    if *last != name {
+                        *last = name;
+                        into.tables.redefine_track(*known, track);
+                    }
+                    *known
+                }
+                None => {
+                    let new = into.tables.new_track(track);
+                    into.threads.tracks.insert(identity, (new, name));
+                    new
+                }
+            }
+        });
+        self.threads.insert(key, track);
+        track
+    }
+
+    /// Returns a value as an attribute holds it.
+    pub(super) fn value(&mut self, field: &Field, cell: Cell<'c>, tables: &mut Tables) -> Value {
+        let mut left = VALUES;
+        self.nested(field, cell, tables, 0, &mut left)
+    }
+
+    fn nested(
+        &mut self,
+        field: &Field,
+        cell: Cell<'c>,
+        tables: &mut Tables,
+        depth: u32,
+        left: &mut u32,
+    ) -> Value {
+        *left = left.saturating_sub(1);
+        let deeper = depth < NESTED && *left > 0;
+        match cell {
+            Cell::Bool(byte) => Value::Bool(byte != 0),
+            Cell::Int(value) => self.integer(field, value),
+            Cell::Float(value) => float(field, f64::from(value)),
+            Cell::Double(value) => float(field, value),
+            Cell::Str(string) => self.string(string, tables).map_or(Value::Null, Value::Text),
+            Cell::Ref(key) => {
+                let Kind::Ref(index) = field.kind else {
+                    return Value::U64(key);
+                };
+                if depth == 0
+                    && let Some(known) = self.values.get(&(index, key))
+                {
+                    return known.clone();
+                }
+                let value = self.reference(index, key, tables, depth, left);
+                if depth == 0 {
+                    self.values.insert((index, key), value.clone());
+                }
+                value
+            }
+            Cell::Struct(mut scan) if deeper => {
+                let Kind::Struct(inner) = field.kind else {
+                    return Value::Null;
+                };
+                let mut cells = Vec::new();
+                match self.rules.cells(&mut scan, inner, &mut cells) {
+                    Ok(()) => self.map(inner, &cells, tables, depth, left),
+                    Err(_) => Value::Null,
+                }
+            }
+            Cell::Array(scan) if deeper => {
+                let mut elements = Vec::new();
+                let rules = self.rules;
+                let _ = rules.each(scan, field, &mut |cell| elements.push(cell));
+                let mut values = Vec::new();
+                for cell in elements.into_iter().take(VALUES as usize) {
+                    values.push(self.nested(field, cell, tables, depth + 1, left));
+                }
+                let element = match field.kind {
+                    Kind::Bool => ElementType::Bool,
+                    Kind::Float | Kind::Double => ElementType::F64,
+                    Kind::Str => ElementType::Text,
+                    Kind::Struct(_) | Kind::Ref(_) | Kind::Unknown => ElementType::Any,
+                    _ if field.is_unsigned() => ElementType::U64,
+                    _ => ElementType::I64,
+                };
+                Value::List(element, values.into())
+            }
+            Cell::Struct(_) | Cell::Array(_) => Value::Null,
+        }
+    }
+
+    fn reference(
+        &mut self,
+        index: usize,
+        key: u64,
+        tables: &mut Tables,
+        depth: u32,
+        left: &mut u32,
+    ) -> Value {
+        if let Some(text) = self.text(index, key, tables) {
+            return Value::Text(text);
+        }
+        if self.pools.find(index, key).is_none() {
+            return if key == 0 {
+                Value::Null
+            } else {
+                Value::U64(key)
+            };
+        }
+        if depth >= NESTED || *left == 0 {
+            return Value::U64(key);
+        }
+        match self.constant(index, key) {
+            Some(constant) if constant.fields.len() > 1 => {
+                let cells = constant.cells;
+                self.map(index, &cells, tables, depth, left)
+            }
+            Some(_) => Value::Null,
+            None => Value::U64(key),
+        }
+    }
+
+    fn map(
+        &mut self,
+        index: usize,
+        cells: &[Cell<'c>],
+        tables: &mut Tables,
+        depth: u32,
+        left: &mut u32,
+    ) -> Value {
+        let mut pairs = Vec::with_capacity(cells.len());
+        for (field, &cell) in self.schema().fields(index).iter().zip(cells) {
+            let name = Value::Text(tables.string(&field.name));
+            pairs.push((name, self.nested(field, cell, tables, depth + 1, left)));
+        }
+        Value::Map(pairs.into())
+    }
+
+    fn integer(&self, field: &Field, value: i64) -> Value {
+        match field.meaning {
+            Meaning::TicksTime => Value::I64(self.clock.time(value)),
+            Meaning::TicksSpan | Meaning::Span(_) | Meaning::Time(_) => self
+                .nanoseconds(field.meaning, value)
+                .map_or(Value::Null, Value::I64),
+            _ if field.is_unsigned() => Value::U64(unsigned(field.kind, value)),
+            _ => Value::I64(value),
+        }
+    }
+
+    /// Returns a length or point of time in nanoseconds; the smallest number means that there is none,
+    /// the largest forever (SPEC.md §4.3).
+    pub(super) fn nanoseconds(&self, meaning: Meaning, value: i64) -> Option<i64> {
+        match (meaning, value) {
+            (_, i64::MIN) => None,
+            (Meaning::TicksTime, ticks) => Some(self.clock.time(ticks)),
+            (_, i64::MAX) => Some(i64::MAX),
+            (Meaning::Span(unit) | Meaning::Time(unit), value) => Some(value.saturating_mul(unit)),
+            (_, ticks) => Some(self.clock.length(ticks)),
+        }
+    }
+}
+
+fn float(field: &Field, value: f64) -> Value {
+    Value::F64(if field.meaning == Meaning::Fraction {
+        value * 100.0
+    } else {
+        value
+    })
+}
+
+/// The fields of a constant.
+pub(super) struct Fields<'c> {
+    fields: &'c [Field],
+    cells: Vec<Cell<'c>>,
+}
+
+impl<'c> Fields<'c> {
+    fn get(&self, name: &str) -> Option<(&'c Field, Cell<'c>)> {
+        let at = self.fields.iter().position(|field| field.name == name)?;
+        Some((self.fields.get(at)?, *self.cells.get(at)?))
+    }
+}
+
+impl Schema {
+    /// Returns the last word of a type's name.
+    pub(super) fn last_word(&self, index: usize) -> &str {
+        let name = self.get(index).map_or("", |found| &found.name);
+        name.rsplit('.').next().unwrap_or(name)
+    }
+}
+
+impl Schema {
+    /// Tells whether a type is nothing but one string, such as a symbol.
+    fn is_text(&self, index: usize) -> bool {
+        let only_text =
+            matches!(self.fields(index), [only] if only.kind == Kind::Str && !only.array);
+        only_text || self.string == Some(index)
+    }
+}
+
+fn frame_kind(description: &[u8]) -> FrameKind {
+    match description {
+        b"Interpreted" => FrameKind::Interpreted,
+        b"JIT compiled" => FrameKind::Jit,
+        b"C1 compiled" => FrameKind::JitTier1,
+        b"Inlined" => FrameKind::Inlined,
+        b"Native" => FrameKind::Native,
+        b"C++" => FrameKind::Cpp,
+        b"Kernel" => FrameKind::Kernel,
+        _ => FrameKind::Unknown,
+    }
+}
+
+/// Turns the virtual machine's name of a class into the language's: dots, and brackets behind arrays.
+fn class_name(raw: &str) -> String {
+    let element = raw.trim_start_matches('[');
+    let dimensions = raw.len() - element.len();
+    let element = match element {
+        _ if dimensions == 0 => element,
+        "Z" => "boolean",
+        "B" => "byte",
+        "S" => "short",
+        "C" => "char",
+        "I" => "int",
+        "J" => "long",
+        "F" => "float",
+        "D" => "double",
+        _ => element
+            .strip_prefix('L')
+            .and_then(|class| class.strip_suffix(';'))
+            .unwrap_or(element),
+    };
+    element.replace('/', ".") + &"[]".repeat(dimensions.min(255))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_names_of_the_language() {
+        assert_eq!(class_name("java/lang/Thread"), "java.lang.Thread");
+        assert_eq!(class_name("[[I"), "int[][]");
+        assert_eq!(class_name("[Lcom/acme/Shop$Item;"), "com.acme.Shop$Item[]");
+        assert_eq!(class_name("I"), "I");
+        assert_eq!(class_name("libjvm.so"), "libjvm.so");
+    }
+}

@@ -1,0 +1,488 @@
+//! Recordings to the model: every event as a typed event, and what profilers emit as samples too.
+
+mod constants;
+mod context;
+mod plan;
+mod profiles;
+mod sampling;
+
+use std::ops::ControlFlow;
+
+use traceloom_model::{
+    Attribute, Clock, CounterBatch, EventBatch, EventRow, Flow, Limit, Limits, Note, ObjectId,
+    Order, ResourceId, Series, Sink, StackId, Tables, TrackId, Value,
+};
+
+use self::constants::{Constants, Into, Threads};
+use self::context::Context;
+use self::plan::{Counter, EventTypes, Plan, Role};
+use self::profiles::{Profiles, ROWS};
+use super::frame::{End, Frames, Pieces, unsupported, unsupported_version};
+use super::header::Header;
+use super::pool::{Checkpoint, Pools};
+use super::read::{note_of, settle_schema};
+use super::record::Place;
+use super::schema::{Field, Schema};
+use super::value::Cell;
+use super::walk::{Head, Outline, Stretch, Walk, head};
+use crate::{Error, LowerOptions, Source, Step, damage, info};
+
+/// Lowers every part of `source`.
+///
+/// # Errors
+/// When the bytes cannot be had, or begin a recording of a version that is not read.
+pub(super) fn lower(
+    source: &dyn Source,
+    options: &LowerOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    sink.begin(Order::None, Clock::Unix);
+    let mut lowering = Lowering::new(options.limits, sink);
+    for part in 0..source.parts().len() {
+        let mut pull = source.open(part, 0)?;
+        let mut frames = Frames::default();
+        let (mut consumed, mut need) = (0, 8);
+        let mut first = true;
+        loop {
+            let window = pull.pull(consumed, need)?;
+            if std::mem::take(&mut first)
+                && let Some((major, minor)) = unsupported_version(window.bytes)
+            {
+                return Err(Error::unsupported(window.offset, unsupported(major, minor)));
+            }
+            let eof = window.eof;
+            match frames.feed(window, &options.limits, &mut lowering) {
+                Step::Stop => return Ok(()),
+                Step::More { .. } if eof => break,
+                Step::More {
+                    consumed: taken,
+                    need: wanted,
+                } => {
+                    consumed = taken;
+                    need = wanted;
+                }
+            }
+        }
+    }
+    let _ = lowering.finish();
+    Ok(())
+}
+
+/// What lowering carries from chunk to chunk.
+struct Lowering<'s> {
+    limits: Limits,
+    sink: &'s mut dyn Sink,
+    tables: Tables,
+    schema: Option<Schema>,
+    threads: Threads,
+    event_types: EventTypes,
+    profiles: Profiles,
+    context: Context,
+    resource: Option<ResourceId>,
+    events: EventBatch,
+    counters: CounterBatch,
+    /// Nanoseconds the chunks cover together.
+    duration: i64,
+    sampled_events: bool,
+}
+
+/// What one event says, taken apart.
+#[derive(Default)]
+struct Row {
+    time: i64,
+    length: Option<i64>,
+    track: Option<TrackId>,
+    owner: Option<TrackId>,
+    stack: Option<StackId>,
+    object: Option<ObjectId>,
+    attributes: Vec<Attribute>,
+    labels: Vec<Attribute>,
+}
+
+impl<'s> Lowering<'s> {
+    fn new(limits: Limits, sink: &'s mut dyn Sink) -> Self {
+        let sampled_events = sink.wants_sampled_events();
+        Self {
+            limits,
+            sink,
+            tables: Tables::new(),
+            schema: None,
+            threads: Threads::default(),
+            event_types: EventTypes::default(),
+            profiles: Profiles::default(),
+            context: Context::default(),
+            resource: None,
+            events: EventBatch::default(),
+            counters: CounterBatch::default(),
+            duration: 0,
+            sampled_events,
+        }
+    }
+
+    fn define(&mut self) -> Flow {
+        let new = self.tables.take_definitions();
+        if new.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        self.sink.define(new)
+    }
+
+    fn flush(&mut self) -> Flow {
+        self.define()?;
+        if !self.events.is_empty() {
+            self.sink.events(std::mem::take(&mut self.events))?;
+        }
+        if !self.counters.time.is_empty() {
+            self.sink.counters(std::mem::take(&mut self.counters))?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn finish(&mut self) -> Flow {
+        let left = self.profiles.finish(self.duration, &mut self.tables);
+        self.flush()?;
+        left.into_iter()
+            .try_for_each(|batch| self.sink.samples(batch))
+    }
+
+    /// Collects the constants of every checkpoint of the chunk, wherever it stands.
+    fn pools(
+        &self,
+        chunk: &[u8],
+        header: &Header,
+        outline: &Outline,
+        types: Types<'_>,
+    ) -> Gathered {
+        let mut walk = Walk::new(chunk, header, types.known, types.schema, &self.limits);
+        let mut gathered = Gathered::default();
+        let most = self.limits.of(Limit::Table);
+        let rules = walk.rules();
+        let mut add = |walk: &Walk<'_, '_>, head: &Head, checkpoint: &Checkpoint| {
+            let body = walk.body(head);
+            gathered.full |= !gathered
+                .pools
+                .add(&rules, body, head.body, checkpoint, most);
+        };
+        if outline.reached == chunk.len() {
+            for &at in &outline.checkpoints {
+                let Some(head) = head(chunk, at, header.compressed()) else {
+                    continue;
+                };
+                let mut work = super::walk::PATIENCE * (head.end - head.at);
+                if let Ok(found) = Checkpoint::read(&rules, &mut walk.body(&head), &mut work) {
+                    add(&walk, &head, &found);
+                }
+            }
+        } else {
+            // Sizes cannot be trusted: the walk that recovers finds the checkpoints behind damage.
+            while let Some(stretch) = walk.next() {
+                if let Stretch::Checkpoint(head, found) = stretch {
+                    add(&walk, &head, &found);
+                }
+            }
+        }
+        gathered
+    }
+
+    /// Looks at the events that say how to take the others.
+    fn look_ahead<'c>(
+        &mut self,
+        walk: &Walk<'c, 'c>,
+        chunk: &'c [u8],
+        outline: &Outline,
+        constants: &mut Constants<'c>,
+    ) {
+        self.context.next_chunk();
+        let schema = constants.rules.schema;
+        let mut cells = Vec::new();
+        for &at in &outline.early {
+            let Some(head) = head(chunk, at, walk.compressed()) else {
+                continue;
+            };
+            let Some(index) = schema.index(head.type_id) else {
+                continue;
+            };
+            let Some(found) = schema.get(index) else {
+                continue;
+            };
+            let mut scan = walk.body(&head);
+            if constants.rules.cells(&mut scan, index, &mut cells).is_ok() {
+                let tables = &mut self.tables;
+                self.context
+                    .take(&found.name, &found.fields, &cells, constants, tables);
+            }
+        }
+        self.context.settle(&mut self.tables);
+        if self.resource.is_none()
+            && let Some(resource) = self.context.process()
+        {
+            self.resource = Some(self.tables.resource(resource));
+        }
+    }
+
+    /// Takes an event apart by its plan.
+    #[inline]
+    fn row<'c>(
+        &mut self,
+        plan: &Plan,
+        fields: &[Field],
+        cells: &[Cell<'c>],
+        constants: &mut Constants<'c>,
+        row: &mut Row,
+    ) {
+        let with_attributes = self.sampled_events || plan.rule.is_none_or(|rule| !rule.is_whole());
+        row.length = None;
+        row.track = None;
+        row.owner = None;
+        row.stack = None;
+        row.object = None;
+        row.attributes.clear();
+        row.labels.clear();
+        for ((role, field), &cell) in plan.roles.iter().zip(fields).zip(cells) {
+            match (*role, cell) {
+                (Role::Start, Cell::Int(ticks)) => {
+                    row.time = constants
+                        .nanoseconds(start_meaning(field), ticks)
+                        .unwrap_or(0);
+                }
+                (Role::Duration(meaning), Cell::Int(length)) => {
+                    row.length = constants.nanoseconds(meaning, length).map(|ns| ns.max(0));
+                }
+                (Role::Thread(index), Cell::Ref(key)) => {
+                    row.track = constants.thread(index, key, &mut self.into());
+                }
+                (Role::Owner(index, name), Cell::Ref(key)) => {
+                    row.owner = constants.thread(index, key, &mut self.into());
+                    let value = constants.value(field, cell, &mut self.tables);
+                    row.attributes.push(Attribute::new(name, value));
+                }
+                (Role::Stack(index), Cell::Ref(key)) => {
+                    row.stack = constants.stack(index, key, &mut self.tables);
+                }
+                (
+                    Role::Attribute {
+                        key,
+                        label,
+                        counter,
+                    },
+                    cell,
+                ) => {
+                    let value = constants.value(field, cell, &mut self.tables);
+                    if let Some(counter) = counter {
+                        self.count(plan, counter, row, &value);
+                    }
+                    if let (Value::U64(address @ 1..), "address") = (&value, field.name.as_str()) {
+                        row.object = Some(ObjectId(*address));
+                    }
+                    if let Some(label) = label
+                        && says_something(&value)
+                    {
+                        row.labels.push(Attribute::new(label, value.clone()));
+                    }
+                    if with_attributes {
+                        row.attributes.push(Attribute::new(key, value));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn into(&mut self) -> Into<'_> {
+        Into {
+            tables: &mut self.tables,
+            threads: &mut self.threads,
+            resource: self.resource,
+        }
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counters of the model are floats"
+    )]
+    fn count(&mut self, plan: &Plan, counter: Counter, row: &Row, value: &Value) {
+        let number = match *value {
+            Value::I64(number) => number as f64,
+            Value::U64(number) => number as f64,
+            Value::F64(number) => number,
+            _ => return,
+        };
+        let series = match counter {
+            Counter::Process(series) => series,
+            Counter::Thread(at) => match plan.series.get(at) {
+                Some(&(name, unit)) => self.tables.series(Series {
+                    name,
+                    unit,
+                    track: row.track,
+                }),
+                None => return,
+            },
+        };
+        self.counters.push(series, row.time, number);
+    }
+
+    fn chunk_events<'c>(
+        &mut self,
+        bytes: &'c [u8],
+        offset: u64,
+        header: &'c Header,
+        end: End,
+        types: Types<'c>,
+    ) -> Flow {
+        let limits = self.limits;
+        let schema = types.schema;
+        let early = |id| {
+            let found = schema.index(id).and_then(|index| schema.get(index));
+            found.is_some_and(|found| Context::reads(&found.name))
+        };
+        let outline = Outline::of(bytes, header.compressed(), &early);
+        let mut walk = Walk::new(bytes, header, types.known, schema, &limits);
+        let gathered = self.pools(bytes, header, &outline, types);
+        if gathered.full {
+            let text = "the constant pools have more entries than the limit `table` allows";
+            self.sink.note(damage("limit_table", offset, text))?;
+        }
+        let rules = walk.rules();
+        let compressed = header.compressed();
+        let clock = header.clock();
+        let mut constants = Constants::new(rules, clock, bytes, compressed, gathered.pools);
+        let mut plans = Plans::default();
+        self.look_ahead(&walk, bytes, &outline, &mut constants);
+        let place = Place {
+            chunk: bytes,
+            offset,
+            header,
+            rules,
+            limits: &limits,
+        };
+        let mut cells = Vec::new();
+        let mut row = Row::default();
+        while let Some(stretch) = walk.next() {
+            if let Some(note) = note_of(&stretch, &place, end) {
+                self.sink.note(note)?;
+            }
+            let Stretch::Event {
+                head, type_index, ..
+            } = stretch
+            else {
+                continue;
+            };
+            let mut scan = walk.body(&head);
+            if rules.cells(&mut scan, type_index, &mut cells).is_err() {
+                continue;
+            }
+            let fields = schema.fields(type_index);
+            let plan = plans.get(schema, type_index, &mut self.tables, &mut self.event_types);
+            row.time = header.start_time_ns;
+            self.row(plan, fields, &cells, &mut constants, &mut row);
+            let rule = plan.rule;
+            let event_type = plan.event_type;
+            if let Some(rule) = rule {
+                self.sample(rule, plan, fields, &cells, &mut constants, &mut row)?;
+            }
+            if self.sampled_events || rule.is_none_or(|rule| !rule.is_whole()) {
+                self.events.push(&EventRow {
+                    event_type,
+                    track: row.track,
+                    time: row.time,
+                    end: row.length.map(|length| row.time.saturating_add(length)),
+                    object: row.object,
+                    owner: row.owner,
+                    stack: row.stack,
+                    attributes: &row.attributes,
+                });
+            }
+            if self.events.len() >= ROWS || self.counters.time.len() >= ROWS {
+                self.flush()?;
+            }
+        }
+        if constants.dangling > 0 {
+            let count = constants.dangling;
+            let text = format!("{count} constants that are referred to are in no pool");
+            self.sink
+                .note(info("dangling_reference", offset, text).counting(count))?;
+        }
+        self.settings();
+        self.flush()
+    }
+}
+
+impl Pieces for Lowering<'_> {
+    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: End) -> Flow {
+        self.profiles.time.get_or_insert(header.start_time_ns);
+        self.duration = self.duration.saturating_add(header.duration_ns.max(0));
+        let mut known = self.schema.take();
+        let limits = self.limits;
+        settle_schema(&mut known, bytes, offset, header, &limits, &mut |note| {
+            self.sink.note(note)
+        })?;
+        let nothing = Schema::default();
+        let types = Types {
+            known: known.as_ref(),
+            schema: known.as_ref().unwrap_or(&nothing),
+        };
+        let flow = self.chunk_events(bytes, offset, header, end, types);
+        self.schema = known;
+        flow
+    }
+
+    fn stray(&mut self, _bytes: &[u8], _offset: u64) -> Flow {
+        ControlFlow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.sink.note(note)
+    }
+}
+
+/// The types of a chunk: what is known of them, and nothing where nothing is.
+#[derive(Clone, Copy)]
+struct Types<'c> {
+    known: Option<&'c Schema>,
+    schema: &'c Schema,
+}
+
+/// Constants found, and whether there were too many.
+#[derive(Default)]
+struct Gathered {
+    pools: Pools,
+    full: bool,
+}
+
+/// Plans of the types met in a chunk.
+#[derive(Default)]
+struct Plans {
+    by_type: Vec<Option<Plan>>,
+}
+
+impl Plans {
+    #[inline]
+    fn get(
+        &mut self,
+        schema: &Schema,
+        index: usize,
+        tables: &mut Tables,
+        event_types: &mut EventTypes,
+    ) -> &Plan {
+        if self.by_type.len() <= index {
+            self.by_type.resize_with(index + 1, || None);
+        }
+        #[expect(
+            clippy::indexing_slicing,
+            reason = "the table was made long enough above"
+        )]
+        self.by_type[index].get_or_insert_with(|| Plan::new(schema, index, tables, event_types))
+    }
+}
+
+fn start_meaning(field: &Field) -> super::schema::Meaning {
+    match field.meaning {
+        super::schema::Meaning::Plain => super::schema::Meaning::TicksTime,
+        known => known,
+    }
+}
+
+/// Tells whether a label is worth keeping: null, 0 and empty texts stand for none.
+fn says_something(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::U64(0) | Value::I64(0))
+}

@@ -1,0 +1,196 @@
+//! What each event type becomes, decided once a chunk.
+
+use traceloom_model::{AttrKeyId, AttributeKey, EventTypeId, SeriesId, Tables, Unit};
+
+use super::super::schema::{Kind, Meaning, Schema};
+use super::profiles::Rule;
+
+/// What a field of an event is for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Role {
+    Start,
+    Duration(Meaning),
+    /// The thread it happened on: index of the thread type.
+    Thread(usize),
+    /// The thread that held the monitor.
+    Owner(usize, AttrKeyId),
+    Stack(usize),
+    /// Kept as an attribute, and as a label of the sample unless it is the sample's amount.
+    Attribute {
+        key: AttrKeyId,
+        label: Option<AttrKeyId>,
+        counter: Option<Counter>,
+    },
+}
+
+/// A field that is a point of a counter series.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Counter {
+    Process(SeriesId),
+    /// A series for each thread; the index into [`Plan::series`].
+    Thread(usize),
+}
+
+/// What an event type becomes.
+pub(super) struct Plan {
+    pub(super) event_type: EventTypeId,
+    pub(super) roles: Vec<Role>,
+    pub(super) rule: Option<Rule>,
+    /// Names and units of counters that each thread has.
+    pub(super) series: Vec<(traceloom_model::StringId, Unit)>,
+    /// Samples of threads in native code.
+    pub(super) native: bool,
+    /// Index of the field with the thread's state.
+    pub(super) state: Option<usize>,
+}
+
+/// Event types by name and fields, over all chunks.
+pub(super) type EventTypes =
+    std::collections::HashMap<(traceloom_model::StringId, Vec<AttrKeyId>), EventTypeId>;
+
+/// Fields that are counters: event type and field, and whether each thread has its own.
+const COUNTERS: &[(&str, &str, bool)] = &[
+    ("jdk.CPULoad", "jvmUser", false),
+    ("jdk.CPULoad", "jvmSystem", false),
+    ("jdk.CPULoad", "machineTotal", false),
+    ("jdk.ThreadCPULoad", "user", true),
+    ("jdk.ThreadCPULoad", "system", true),
+    ("jdk.ThreadAllocationStatistics", "allocated", true),
+    ("jdk.ThreadContextSwitchRate", "switchRate", false),
+    ("jdk.JavaThreadStatistics", "activeCount", false),
+    ("jdk.JavaThreadStatistics", "daemonCount", false),
+    ("jdk.ClassLoadingStatistics", "loadedClassCount", false),
+    ("jdk.ClassLoadingStatistics", "unloadedClassCount", false),
+    ("jdk.ExceptionStatistics", "throwables", false),
+    ("jdk.GCHeapSummary", "heapUsed", false),
+    ("jdk.PhysicalMemory", "usedSize", false),
+    ("jdk.SwapSpace", "freeSize", false),
+    ("jdk.ResidentSetSize", "size", false),
+    ("jdk.ResidentSetSize", "peak", false),
+    ("jdk.DirectBufferStatistics", "memoryUsed", false),
+    ("jdk.CompilerStatistics", "compileCount", false),
+    ("datadog.HeapUsage", "size", false),
+    ("datadog.DirectAllocationTotal", "allocated", false),
+];
+
+/// Fields of samples under the names that pprof gives them.
+const LABELS: &[(&str, &str)] = &[
+    ("spanId", "span id"),
+    ("localRootSpanId", "local root span id"),
+    ("_dd.trace.operation", "operation"),
+    ("thrownClass", "exception type"),
+    ("type", "exception type"),
+    ("message", "exception message"),
+];
+
+impl Plan {
+    pub(super) fn new(
+        schema: &Schema,
+        index: usize,
+        tables: &mut Tables,
+        event_types: &mut EventTypes,
+    ) -> Self {
+        let found = schema.get(index);
+        let name = found.map_or("", |found| found.name.as_str());
+        let label = found.and_then(|found| found.label.as_deref());
+        let plain = name.strip_prefix("com.oracle.").unwrap_or(name);
+        let rule = Rule::of(name);
+        let mut roles = Vec::new();
+        let mut keys = Vec::new();
+        let mut series = Vec::new();
+        for field in schema.fields(index) {
+            let target = match field.kind {
+                Kind::Ref(target) if !field.array => Some((target, schema.last_word(target))),
+                _ => None,
+            };
+            roles.push(match (field.name.as_str(), target, field.kind) {
+                ("startTime", _, Kind::Long) => Role::Start,
+                ("duration", _, Kind::Long) => Role::Duration(field.meaning),
+                ("eventThread" | "sampledThread", Some((target, "Thread")), _) => {
+                    Role::Thread(target)
+                }
+                ("stackTrace", Some((target, "StackTrace")), _) => Role::Stack(target),
+                (field_name, target, _) => {
+                    let unit = unit(field.meaning, tables);
+                    let key = AttributeKey {
+                        unit,
+                        ..AttributeKey::named(tables.string(field_name))
+                    };
+                    let key = tables.attribute_key(key);
+                    keys.push(key);
+                    if let ("previousOwner", Some((target, "Thread"))) = (field_name, target) {
+                        roles.push(Role::Owner(target, key));
+                        continue;
+                    }
+                    let taken = rule.is_none_or(|rule| rule.takes(field_name));
+                    let label = (!taken).then(|| {
+                        let known = LABELS.iter().find(|(from, _)| *from == field_name);
+                        let of_exception = plain.contains("xception") || plain.contains("Error");
+                        match known {
+                            Some((from, to)) if *from != "type" || of_exception => {
+                                tables.attribute_named(to)
+                            }
+                            _ => key,
+                        }
+                    });
+                    let counter = COUNTERS
+                        .iter()
+                        .find(|(of, counted, _)| *of == plain && *counted == field_name)
+                        .map(|&(of, counted, each)| {
+                            let name = tables.string(&format!("{of}.{counted}"));
+                            if each {
+                                series.push((name, unit));
+                                Counter::Thread(series.len() - 1)
+                            } else {
+                                Counter::Process(tables.series(traceloom_model::Series {
+                                    name,
+                                    unit,
+                                    track: None,
+                                }))
+                            }
+                        });
+                    Role::Attribute {
+                        key,
+                        label,
+                        counter,
+                    }
+                }
+            });
+        }
+        let name_id = tables.string(name);
+        let label = label.map(|label| tables.string(label));
+        let event_type = *event_types
+            .entry((name_id, keys.clone()))
+            .or_insert_with(|| {
+                tables.event_type(traceloom_model::EventType {
+                    name: name_id,
+                    label,
+                    fields: keys,
+                })
+            });
+        Self {
+            event_type,
+            roles,
+            rule,
+            series,
+            native: plain == "jdk.NativeMethodSample",
+            state: schema
+                .fields(index)
+                .iter()
+                .position(|field| field.name == "state"),
+        }
+    }
+}
+
+fn unit(meaning: Meaning, tables: &mut Tables) -> Unit {
+    match meaning {
+        Meaning::TicksTime | Meaning::Time(_) | Meaning::TicksSpan | Meaning::Span(_) => {
+            Unit::Nanoseconds
+        }
+        Meaning::Bytes => Unit::Bytes,
+        Meaning::Fraction => Unit::Percent,
+        Meaning::Bits => Unit::Other(tables.string("bits")),
+        Meaning::Hertz => Unit::Other(tables.string("Hz")),
+        Meaning::Address | Meaning::Plain => Unit::Count,
+    }
+}

@@ -1,0 +1,214 @@
+//! Which events are samples, of what, and how much each one stands for (SPEC.md §10).
+
+use traceloom_model::{
+    Attribute, AttributeKey, Profile, ProfileId, SampleBatch, SampleRow, StringId, Tables,
+    Timestamp, Unit, Value, ValueType,
+};
+
+/// Rows of a batch: few enough that its columns stay in the cache and in the allocator's hands. Batches
+/// of the size the sink allows spend more time on fresh pages than on samples.
+pub(super) const ROWS: usize = 2_048;
+
+const _: () = assert!(ROWS <= traceloom_model::BATCH_ROWS, "what the sink allows");
+
+/// What a sample is of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub(super) enum Subject {
+    Cpu,
+    Wall,
+    /// A hardware or software event that async-profiler counts; the text is its name.
+    Counted(StringId),
+    Alloc,
+    Lock,
+    Live,
+    NativeMemory,
+    Exceptions,
+}
+
+impl Subject {
+    /// Returns the names and units of its value columns; the second is the one to show.
+    fn columns(self, tables: &mut Tables) -> [(StringId, Unit); 2] {
+        let (count, amount, unit) = match self {
+            Self::Cpu => ("cpu_samples", "cpu", Unit::Nanoseconds),
+            Self::Wall => ("wall_samples", "wall", Unit::Nanoseconds),
+            Self::Counted(name) => {
+                let samples = [tables.string_bytes(name), b"_samples"].concat();
+                return [(tables.bytes(&samples), Unit::Count), (name, Unit::Count)];
+            }
+            Self::Alloc => ("alloc_objects", "alloc", Unit::Bytes),
+            Self::Lock => ("lock_count", "lock", Unit::Nanoseconds),
+            Self::Live => ("live_objects", "live", Unit::Bytes),
+            Self::NativeMemory => ("nativemem_objects", "nativemem", Unit::Bytes),
+            Self::Exceptions => ("exception_samples", "exceptions", Unit::Count),
+        };
+        [
+            (tables.string(count), Unit::Count),
+            (tables.string(amount), unit),
+        ]
+    }
+}
+
+/// How an event type becomes samples.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Rule {
+    /// The JDK's and async-profiler's execution samples: CPU or wall clock by thread state.
+    Execution,
+    /// Execution samples that carry how many they stand for.
+    Weighted(Subject),
+    /// async-profiler's run-length encoded wall clock samples.
+    WallRun,
+    /// The JDK's CPU time samples, each with its period.
+    CpuTime,
+    /// One thing of so many bytes, or one wait of so many nanoseconds: the field of this name.
+    Amount(Subject, &'static str),
+    /// Things of `size` bytes each, `weight` of them.
+    Scaled(Subject),
+}
+
+impl Rule {
+    /// Returns the rule for events of this type.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let name = name.strip_prefix("com.oracle.").unwrap_or(name);
+        Some(match name {
+            "jdk.ExecutionSample" | "jdk.NativeMethodSample" => Self::Execution,
+            "jdk.CPUTimeSample" => Self::CpuTime,
+            "profiler.WallClockSample" => Self::WallRun,
+            "datadog.ExecutionSample" => Self::Weighted(Subject::Cpu),
+            "datadog.MethodSample" => Self::Weighted(Subject::Wall),
+            "jdk.ObjectAllocationInNewTLAB" => Self::Amount(Subject::Alloc, "tlabSize"),
+            "jdk.ObjectAllocationOutsideTLAB" => Self::Amount(Subject::Alloc, "allocationSize"),
+            "jdk.ObjectAllocationSample" => Self::Amount(Subject::Alloc, "weight"),
+            "datadog.ObjectSample" => Self::Scaled(Subject::Alloc),
+            "jdk.JavaMonitorEnter" | "jdk.ThreadPark" | "profiler.NativeLock" => {
+                Self::Amount(Subject::Lock, "duration")
+            }
+            "profiler.LiveObject" => Self::Amount(Subject::Live, "allocationSize"),
+            "jdk.OldObjectSample" => Self::Amount(Subject::Live, "objectSize"),
+            "datadog.HeapLiveObject" => Self::Scaled(Subject::Live),
+            "profiler.Malloc" => Self::Amount(Subject::NativeMemory, "size"),
+            "jdk.JavaExceptionThrow" | "jdk.JavaErrorThrow" | "datadog.ExceptionSample" => {
+                Self::Amount(Subject::Exceptions, "")
+            }
+            _ => return None,
+        })
+    }
+
+    /// Tells whether the sample says all that the event does.
+    pub(super) fn is_whole(self) -> bool {
+        !matches!(self, Self::Amount(Subject::Lock | Subject::Exceptions, _))
+    }
+
+    /// Tells whether a field is an amount, not a label.
+    pub(super) fn takes(self, field: &str) -> bool {
+        match self {
+            Self::Execution => false,
+            Self::Weighted(_) => field == "weight",
+            Self::WallRun => field == "samples",
+            Self::CpuTime => field == "samplingPeriod",
+            Self::Amount(_, amount) => field == amount,
+            Self::Scaled(_) => matches!(field, "size" | "weight"),
+        }
+    }
+}
+
+/// One profile of the recording, filling up.
+struct Slot {
+    id: ProfileId,
+    row: Profile,
+    batch: SampleBatch,
+}
+
+/// The profiles of a recording, one a subject.
+#[derive(Default)]
+pub(super) struct Profiles {
+    slots: Vec<(Subject, Slot)>,
+    /// When the first chunk began.
+    pub(super) time: Option<Timestamp>,
+}
+
+impl Profiles {
+    /// Adds a sample; returns the batch when it is full.
+    pub(super) fn push(
+        &mut self,
+        subject: Subject,
+        row: &SampleRow<'_>,
+        tables: &mut Tables,
+    ) -> Option<SampleBatch> {
+        let known = self.slots.iter().position(|(known, _)| *known == subject);
+        let at = known.unwrap_or_else(|| self.add(subject, tables));
+        let (_, slot) = self.slots.get_mut(at)?;
+        slot.batch.push(row);
+        (slot.batch.len() >= ROWS)
+            .then(|| std::mem::replace(&mut slot.batch, SampleBatch::new(slot.id, 2)))
+    }
+
+    fn add(&mut self, subject: Subject, tables: &mut Tables) -> usize {
+        let [count, amount] = subject
+            .columns(tables)
+            .map(|(name, unit)| tables.value_type(ValueType::sum(name, unit)));
+        let row = Profile {
+            value_types: vec![count, amount],
+            default: Some(amount),
+            time: self.time,
+            ..Profile::default()
+        };
+        let id = tables.profile(row.clone());
+        let batch = SampleBatch::new(id, 2);
+        self.slots.push((subject, Slot { id, row, batch }));
+        self.slots.len() - 1
+    }
+
+    fn slot(&mut self, subject: Subject) -> Option<&mut Slot> {
+        let found = self.slots.iter_mut().find(|(known, _)| *known == subject);
+        found.map(|(_, slot)| slot)
+    }
+
+    /// Tells the profile what one of its samples stands for.
+    pub(super) fn period(&mut self, subject: Subject, period: i64) {
+        let Some(slot) = self.slot(subject) else {
+            return;
+        };
+        if slot.row.period.is_none()
+            && let Some(&amount) = slot.row.value_types.get(1)
+        {
+            slot.row.period = Some((amount, period));
+        }
+    }
+
+    /// Gives the profile a setting of its producer, once.
+    pub(super) fn set(&mut self, subject: Subject, setting: &Attribute) {
+        if let Some(slot) = self.slot(subject)
+            && !slot.row.settings.contains(setting)
+        {
+            slot.row.settings.push(setting.clone());
+        }
+    }
+
+    /// Returns the subjects that have samples.
+    pub(super) fn subjects(&self) -> Vec<Subject> {
+        self.slots.iter().map(|(subject, _)| *subject).collect()
+    }
+
+    /// Returns what is left, after telling the tables what is known of each profile at the end.
+    pub(super) fn finish(&mut self, duration: i64, tables: &mut Tables) -> Vec<SampleBatch> {
+        let mut left = Vec::new();
+        for (_, slot) in std::mem::take(&mut self.slots) {
+            let row = Profile {
+                duration: Some(duration),
+                ..slot.row
+            };
+            tables.redefine_profile(slot.id, row);
+            if !slot.batch.is_empty() {
+                left.push(slot.batch);
+            }
+        }
+        left
+    }
+}
+
+/// Builds a setting of a profile.
+pub(super) fn setting(name: &str, value: Value, tables: &mut Tables) -> Attribute {
+    let name = tables.string(name);
+    let key = tables.attribute_key(AttributeKey::named(name));
+    Attribute::new(key, value)
+}

@@ -1,0 +1,183 @@
+//! Events that are samples: of what, how much, and with which labels.
+
+use std::ops::ControlFlow;
+
+use traceloom_model::{Attribute, Flow, SampleRow, Value};
+
+use super::constants::Constants;
+use super::plan::Plan;
+use super::profiles::{Rule, Subject, setting};
+use super::{Lowering, Row};
+use crate::jfr::schema::Field;
+use crate::jfr::value::Cell;
+
+impl Lowering<'_> {
+    /// Makes a sample of an event.
+    pub(super) fn sample<'c>(
+        &mut self,
+        rule: Rule,
+        plan: &Plan,
+        fields: &[Field],
+        cells: &[Cell<'c>],
+        constants: &mut Constants<'c>,
+        row: &mut Row,
+    ) -> Flow {
+        let of = |name: &str| fields.iter().position(|field| field.name == name);
+        let cell = |name: &str| cells.get(of(name)?).copied();
+        let integer = |name: &str| match cell(name) {
+            Some(Cell::Int(value)) => Some(value),
+            _ => None,
+        };
+        let (subject, values) = match rule {
+            Rule::Execution => {
+                let (subject, interval) = self.execution(plan, fields, cells, constants);
+                (subject, [1, interval])
+            }
+            Rule::Weighted(subject) => {
+                let weight = integer("weight").unwrap_or(1);
+                let interval = match subject {
+                    Subject::Wall => self.context.wall,
+                    _ => self.context.cpu,
+                };
+                (subject, [weight, weight.saturating_mul(interval)])
+            }
+            Rule::WallRun => {
+                let samples = integer("samples").unwrap_or(1);
+                let amount = samples.saturating_mul(self.context.wall);
+                (Subject::Wall, [samples, amount])
+            }
+            Rule::CpuTime => {
+                let period = integer("samplingPeriod")
+                    .zip(of("samplingPeriod"))
+                    .and_then(|(value, at)| constants.nanoseconds(fields.get(at)?.meaning, value));
+                (Subject::Cpu, [1, period.unwrap_or(self.context.cpu)])
+            }
+            Rule::Amount(subject, "duration") => (subject, [1, row.length.unwrap_or(0)]),
+            Rule::Amount(Subject::Exceptions, _) => (Subject::Exceptions, [1, 1]),
+            Rule::Amount(subject, name) => (subject, [1, integer(name).unwrap_or(0).max(0)]),
+            Rule::Scaled(subject) => {
+                let weight = match cell("weight") {
+                    Some(Cell::Float(weight)) => f64::from(weight),
+                    Some(Cell::Double(weight)) => weight,
+                    Some(Cell::Int(weight)) => f64::from(i32::try_from(weight).unwrap_or(i32::MAX)),
+                    _ => 1.0,
+                };
+                (subject, scaled(integer("size").unwrap_or(0), weight))
+            }
+        };
+        self.link(row);
+        let sample = SampleRow {
+            stack: row.stack,
+            values: &values,
+            time: Some(row.time),
+            track: row.track,
+            span: None,
+            labels: &row.labels,
+        };
+        if let Some(full) = self.profiles.push(subject, &sample, &mut self.tables) {
+            self.define()?;
+            self.sink.samples(full)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Tells CPU from wall clock samples (shared specification, §10).
+    fn execution<'c>(
+        &mut self,
+        plan: &Plan,
+        fields: &[Field],
+        cells: &[Cell<'c>],
+        constants: &mut Constants<'c>,
+    ) -> (Subject, i64) {
+        let state = plan.state.and_then(|at| fields.get(at).zip(cells.get(at)));
+        let state = state.map(|(field, &cell)| constants.value(field, cell, &mut self.tables));
+        let state = match state {
+            Some(Value::Text(text)) => self.tables.string_bytes(text),
+            _ => &[],
+        };
+        let on_cpu = match state {
+            b"STATE_DEFAULT" => true,
+            b"STATE_SLEEPING" => false,
+            _ => !self.context.has_wall,
+        };
+        match (on_cpu, self.context.counted) {
+            (true, Some(name)) => (Subject::Counted(name), self.context.cpu),
+            (true, None) if plan.native => (Subject::Cpu, self.context.native),
+            (true, None) => (Subject::Cpu, self.context.cpu),
+            (false, _) => (Subject::Wall, self.context.wall),
+        }
+    }
+
+    /// Adds the endpoint of a sample's span to its labels.
+    fn link(&mut self, row: &mut Row) {
+        if self.context.endpoints.is_empty() {
+            return;
+        }
+        let root = self.tables.attribute_named("local root span id");
+        let root = row
+            .labels
+            .iter()
+            .find(|label| label.key == root)
+            .map(|label| &label.value);
+        let root = match root {
+            Some(&Value::U64(root)) => root,
+            Some(&Value::I64(root)) => root.cast_unsigned(),
+            _ => return,
+        };
+        if let Some(&endpoint) = self.context.endpoints.get(&root) {
+            let key = self.tables.attribute_named("trace endpoint");
+            row.labels.push(Attribute::new(key, Value::Text(endpoint)));
+        }
+    }
+
+    /// Gives profiles the settings of the events they are made of.
+    pub(super) fn settings(&mut self) {
+        let settings = std::mem::take(&mut self.context.settings);
+        let subjects = self.profiles.subjects();
+        for found in &settings {
+            let of = found.of.as_str();
+            let name = match Rule::of(of) {
+                Some(_) => format!("{of}#{}", found.name),
+                None => found.name.clone(),
+            };
+            // Settings of async-profiler itself hang on the recording; the JDK's there are the event's own.
+            let own = matches!(found.name.as_str(), "enabled" | "threshold" | "stackTrace");
+            let common = of.is_empty() || (of.ends_with("ActiveRecording") && !own);
+            for &subject in &subjects {
+                let meant = match Rule::of(of) {
+                    Some(Rule::Execution) => {
+                        matches!(subject, Subject::Cpu | Subject::Wall | Subject::Counted(_))
+                    }
+                    Some(Rule::Weighted(of) | Rule::Scaled(of) | Rule::Amount(of, _)) => {
+                        of == subject
+                    }
+                    Some(Rule::CpuTime) => subject == Subject::Cpu,
+                    Some(Rule::WallRun) => subject == Subject::Wall,
+                    None => common,
+                };
+                if meant {
+                    let value = Value::Text(found.value);
+                    self.profiles
+                        .set(subject, &setting(&name, value, &mut self.tables));
+                }
+            }
+        }
+        self.profiles.period(Subject::Cpu, self.context.cpu);
+        self.profiles.period(Subject::Wall, self.context.wall);
+    }
+}
+
+/// Returns how many things a weighted sample stands for and their bytes, to the nearest whole.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "weights are floats; float to integer saturates"
+)]
+fn scaled(size: i64, weight: f64) -> [i64; 2] {
+    let weight = if weight.is_finite() {
+        weight.max(0.0)
+    } else {
+        1.0
+    };
+    [weight.round() as i64, (size as f64 * weight).round() as i64]
+}

@@ -1,0 +1,151 @@
+//! The metadata event: strings, and a tree of elements that describes every type.
+
+use std::borrow::Cow;
+
+use traceloom_model::{Limit, Limits};
+
+use super::scan::{Bad, Scan, Str};
+use super::value::Emit;
+
+/// What an element is, as far as decoding cares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Tag {
+    Class,
+    Field,
+    Annotation,
+    Other,
+}
+
+/// One element of the tree, in document order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Element {
+    pub(super) tag: Tag,
+    /// Elements around it.
+    pub(super) depth: u32,
+    /// String index of its name.
+    pub(super) name: usize,
+    first: usize,
+    count: usize,
+}
+
+/// A metadata event (SPEC.md §4).
+#[derive(Debug, Default)]
+pub(super) struct Metadata<'a> {
+    pub(super) start: u64,
+    pub(super) duration: u64,
+    pub(super) id: u64,
+    pub(super) strings: Vec<Str<'a>>,
+    pub(super) elements: Vec<Element>,
+    attributes: Vec<(usize, usize)>,
+}
+
+impl<'a> Metadata<'a> {
+    /// Reads the event's body; elements nest in data, not on the stack.
+    ///
+    /// What it reads it also hands to `emit`, in order, so that the bytes can be written from it.
+    pub(super) fn read<E: Emit>(
+        scan: &mut Scan<'a>,
+        limits: &Limits,
+        emit: &mut E,
+    ) -> Result<Self, Bad> {
+        let mut metadata = Self {
+            start: emit.long(scan)?,
+            duration: emit.long(scan)?,
+            id: emit.long(scan)?,
+            ..Self::default()
+        };
+        let longest = limits.size(Limit::String);
+        let count = emit.int(scan)?;
+        if count > limits.of(Limit::Table) {
+            return Err(Bad::Limit("table"));
+        }
+        for _ in 0..count {
+            metadata.strings.push(emit.string(scan, longest)?);
+        }
+        let known: Vec<Tag> = metadata.strings.iter().map(|&name| tag(name)).collect();
+        // Children still to come at each depth.
+        let mut open = vec![1_u64];
+        while let Some(left) = open.last_mut() {
+            if *left == 0 {
+                open.pop();
+                continue;
+            }
+            *left -= 1;
+            let name = index(emit.int(scan)?, known.len())?;
+            let count = emit.int(scan)?;
+            let first = metadata.attributes.len();
+            for _ in 0..count {
+                let key = index(emit.int(scan)?, known.len())?;
+                let value = index(emit.int(scan)?, known.len())?;
+                metadata.attributes.push((key, value));
+            }
+            metadata.elements.push(Element {
+                tag: known.get(name).copied().unwrap_or(Tag::Other),
+                depth: u32::try_from(open.len()).unwrap_or(u32::MAX),
+                name,
+                first,
+                count: metadata.attributes.len() - first,
+            });
+            open.push(emit.int(scan)?);
+        }
+        Ok(metadata)
+    }
+
+    /// Iterates over the attributes of an element, as string indices.
+    pub(super) fn attributes(&self, element: &Element) -> &[(usize, usize)] {
+        let end = element.first + element.count;
+        self.attributes.get(element.first..end).unwrap_or(&[])
+    }
+
+    /// Returns a string of the event's table.
+    pub(super) fn string(&self, index: usize) -> Cow<'a, [u8]> {
+        let string = self.strings.get(index).copied().unwrap_or(Str::Null);
+        string.text().unwrap_or(Cow::Borrowed(&[]))
+    }
+
+    fn value(&self, element: &Element, key: &str) -> Option<Cow<'a, [u8]>> {
+        let (_, value) = self
+            .attributes(element)
+            .iter()
+            .find(|&&(name, _)| *self.string(name) == *key.as_bytes())?;
+        Some(self.string(*value))
+    }
+
+    /// Returns the attribute `key` as text.
+    pub(super) fn text(&self, element: &Element, key: &str) -> Option<String> {
+        let value = self.value(element, key)?;
+        Some(String::from_utf8_lossy(&value).into_owned())
+    }
+
+    /// Returns the attribute `key` as a number; ids may be written with a sign.
+    pub(super) fn number(&self, element: &Element, key: &str) -> Option<u64> {
+        let value = self.value(element, key)?;
+        let digits = std::str::from_utf8(&value).ok()?;
+        let signed = digits.parse::<i64>().ok().map(i64::cast_unsigned);
+        signed.or_else(|| digits.parse().ok())
+    }
+
+    /// Tells whether the attribute `key` is `value`.
+    pub(super) fn is(&self, element: &Element, key: &str, value: &str) -> bool {
+        self.value(element, key)
+            .is_some_and(|found| *found == *value.as_bytes())
+    }
+}
+
+fn tag(name: Str<'_>) -> Tag {
+    match name.text().as_deref() {
+        Some(b"class") => Tag::Class,
+        Some(b"field") => Tag::Field,
+        Some(b"annotation") => Tag::Annotation,
+        _ => Tag::Other,
+    }
+}
+
+fn index(value: u64, len: usize) -> Result<usize, Bad> {
+    let index = usize::try_from(value).map_err(|_| Bad::Undefined)?;
+    if index < len {
+        Ok(index)
+    } else {
+        Err(Bad::Undefined)
+    }
+}

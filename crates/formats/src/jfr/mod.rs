@@ -1,0 +1,55 @@
+//! JFR: recordings of the JDK's Flight Recorder, async-profiler and Datadog's Java profiler.
+//!
+//! A recording is a row of chunks. Each chunk describes its own event types in a metadata event and
+//! keeps what events refer to in constant pools, both written after the events that need them, so a
+//! chunk is decoded as a whole and the largest one bounds memory. `SPEC.md` in this folder has the
+//! layout.
+//!
+//! Deliberately absent: a writer. What lowering makes of a recording is written as other formats;
+//! native records give the recording's own bytes back.
+
+mod build;
+mod frame;
+mod header;
+mod lower;
+mod metadata;
+mod pool;
+mod read;
+mod record;
+mod sample;
+mod scan;
+mod schema;
+mod split;
+#[cfg(test)]
+mod tests;
+mod value;
+mod walk;
+
+pub use split::{Piece, split};
+
+use crate::{Confidence, Format, Probe};
+use traceloom_model::Capabilities;
+
+/// The format's row in the registry.
+pub const FORMAT: Format = Format {
+    name: "jfr",
+    title: "Java Flight Recorder recording",
+    extensions: &["jfr"],
+    probe,
+    reader: Some(|limits| Box::new(read::JfrReader::new(limits))),
+    members: None,
+    set: None,
+    lower: Some(lower::lower),
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: Some(sample::sample),
+};
+
+fn probe(probe: &Probe<'_>) -> Option<Confidence> {
+    if probe.head.starts_with(header::MAGIC) {
+        return Some(Confidence::Certain);
+    }
+    let name = probe.file_name().to_ascii_lowercase();
+    let torn = name.ends_with(".jfr") && header::find_magic(probe.head, 0).is_some();
+    torn.then_some(Confidence::Possible)
+}

@@ -1,0 +1,207 @@
+//! Bytes to native records.
+
+use std::ops::ControlFlow;
+
+use traceloom_model::{Flow, Limits, Note};
+
+use super::frame::{End, Frames, Pieces};
+use super::header::{HEADER, Header};
+use super::record::{
+    CheckpointRecord, ChunkRecord, EventRecord, MetadataRecord, Place, UnknownRecord,
+};
+use super::schema::Schema;
+use super::walk::{Stretch, Walk, find_schema};
+use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info, warn};
+
+/// Reads recordings: chunk by chunk, each as a whole, because its types stand at its end.
+#[derive(Debug, Default)]
+pub(super) struct JfrReader {
+    limits: Limits,
+    frames: Frames,
+    /// Types of the last chunk that had any.
+    schema: Option<Schema>,
+}
+
+impl JfrReader {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            limits: *limits,
+            ..Self::default()
+        }
+    }
+}
+
+impl Reader for JfrReader {
+    fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+        let mut records = ToRecords {
+            limits: &self.limits,
+            schema: &mut self.schema,
+            out,
+        };
+        self.frames.feed(chunk, &self.limits, &mut records)
+    }
+}
+
+struct ToRecords<'r> {
+    limits: &'r Limits,
+    schema: &'r mut Option<Schema>,
+    out: &'r mut dyn RecordSink,
+}
+
+impl Pieces for ToRecords<'_> {
+    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: End) -> Flow {
+        self.out.record(&ChunkRecord {
+            offset,
+            header: *header,
+        })?;
+        let nothing = Schema::default();
+        settle_schema(
+            self.schema,
+            bytes,
+            offset,
+            header,
+            self.limits,
+            &mut |note| self.out.note(note),
+        )?;
+        let mut walk = Walk::new(bytes, header, self.schema.as_ref(), &nothing, self.limits);
+        let place = Place {
+            chunk: bytes,
+            offset,
+            header,
+            rules: walk.rules(),
+            limits: self.limits,
+        };
+        while let Some(stretch) = walk.next() {
+            if let Stretch::Event {
+                head,
+                type_index,
+                used,
+            } = stretch
+                && used == head.end
+            {
+                self.out.record(&EventRecord {
+                    place: &place,
+                    head,
+                    type_index,
+                    used,
+                })?;
+                continue;
+            }
+            if let Some(note) = note_of(&stretch, &place, end) {
+                self.out.note(note)?;
+            }
+            let opaque = |from: usize, to: usize| {
+                Opaque::damage(offset + from as u64, bytes.get(from..to).unwrap_or(&[]))
+            };
+            match stretch {
+                Stretch::Event {
+                    head,
+                    type_index,
+                    used,
+                } => self.out.record(&EventRecord {
+                    place: &place,
+                    head,
+                    type_index,
+                    used,
+                })?,
+                Stretch::Metadata(head) => self.out.record(&MetadataRecord { place, head })?,
+                Stretch::Checkpoint(head, checkpoint) => self.out.record(&CheckpointRecord {
+                    place,
+                    head,
+                    checkpoint: &checkpoint,
+                })?,
+                Stretch::Unknown(head) => self.out.record(&UnknownRecord { place, head })?,
+                Stretch::Bad(head, _) => self.out.record(&opaque(head.at, head.end))?,
+                Stretch::Lost(from, to) => self.out.record(&opaque(from, to))?,
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn stray(&mut self, bytes: &[u8], offset: u64) -> Flow {
+        self.out.record(&Opaque::damage(offset, bytes))
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.out.note(note)
+    }
+}
+
+/// Finds a chunk's types; those of the chunk before stand in when they were lost.
+pub(super) fn settle_schema(
+    schema: &mut Option<Schema>,
+    bytes: &[u8],
+    offset: u64,
+    header: &Header,
+    limits: &Limits,
+    note: &mut dyn FnMut(Note) -> Flow,
+) -> Flow {
+    if header.ticks_per_second == 0 {
+        note(warn(
+            "clock_rate",
+            offset,
+            "the clock has no rate; ticks are taken as nanoseconds",
+        ))?;
+    }
+    match find_schema(bytes, header, limits) {
+        Some(found) => *schema = Some(found),
+        None if bytes.len() == HEADER => {}
+        None if schema.is_some() => note(warn(
+            "metadata_missing",
+            offset,
+            "the chunk's metadata is lost; the types of the chunk before stand in",
+        ))?,
+        None => note(damage(
+            "metadata_missing",
+            offset,
+            "the chunk's metadata is lost; its events cannot be decoded",
+        ))?,
+    }
+    ControlFlow::Continue(())
+}
+
+/// Returns the note a stretch deserves.
+pub(super) fn note_of(stretch: &Stretch, place: &Place<'_>, end: End) -> Option<Note> {
+    let at = |at: usize| place.offset + at as u64;
+    Some(match stretch {
+        Stretch::Event { head, used, .. } if *used < head.end => {
+            let extra = head.end - used;
+            let text = format!("{extra} bytes follow the fields of an event");
+            info("extra_bytes", at(*used), text).counting(extra as u64)
+        }
+        Stretch::Event { .. } | Stretch::Metadata(_) => return None,
+        Stretch::Checkpoint(head, checkpoint) => {
+            let (range, bad) = checkpoint.damage().next()?;
+            let lost: usize = checkpoint.damage().map(|(range, _)| range.len()).sum();
+            let text = format!("{lost} bytes of constants are lost: {bad}");
+            damage("lost_constants", at(head.body + range.start), text).counting(lost as u64)
+        }
+        // Without any metadata one note has said so for all events.
+        Stretch::Unknown(_) if place.rules.schema.types.is_empty() => return None,
+        Stretch::Unknown(head) => warn(
+            "unknown_type",
+            at(head.at),
+            format!("no metadata describes event type {}", head.type_id),
+        ),
+        Stretch::Bad(head, bad) => {
+            let kind = place.rules.schema.index(head.type_id);
+            let kind = kind.and_then(|index| place.rules.schema.get(index));
+            let name = kind.map_or("event", |found| found.name.as_str());
+            damage(
+                bad.note_kind(),
+                at(head.at),
+                format!("undecodable {name}: {bad}"),
+            )
+        }
+        Stretch::Lost(from, to) => {
+            let count = (to - from) as u64;
+            if *to == place.chunk.len() && matches!(end, End::Unfinished | End::Cut { .. }) {
+                let text = format!("the last event is not whole: {count} bytes of it are there");
+                info("partial_event", at(*from), text).counting(count)
+            } else {
+                let text = format!("{count} bytes are no event");
+                damage("lost_bytes", at(*from), text).counting(count)
+            }
+        }
+    })
+}

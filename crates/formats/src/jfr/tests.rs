@@ -1,0 +1,514 @@
+//! Vectors with one defect each, and laws over the seeded sample.
+
+use traceloom_model::{FrameKind, Level, Limits, Recording, Value};
+
+use super::build::{Bytes, ChunkBuilder, Described, How, Member};
+use super::sample::{TYPES, sample};
+use super::{FORMAT, Piece, split};
+use crate::{
+    Confidence, Error, ErrorKind, LowerOptions, Probe, Records, SliceSource, Source, read_chunked,
+    read_slice,
+};
+
+fn read(bytes: &[u8]) -> Records {
+    let mut records = Records::default();
+    read_slice(
+        FORMAT.reader(&Limits::default()).as_mut(),
+        bytes,
+        &mut records,
+    );
+    assert_eq!(records.written(), bytes, "records tile and write the input");
+    records
+}
+
+fn try_lower(source: &dyn Source) -> Result<Recording, Error> {
+    let mut recording = Recording::default();
+    let lower = FORMAT.lower.unwrap();
+    lower(source, &LowerOptions::default(), &mut recording).map(|()| recording)
+}
+
+fn lower(bytes: &[u8]) -> Recording {
+    try_lower(&SliceSource::default().with("a.jfr", &FORMAT, bytes)).unwrap()
+}
+
+fn made(seed: u64, size: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    sample(seed, size, &mut |piece| bytes.extend_from_slice(piece));
+    bytes
+}
+
+fn notes(records: &Records) -> Vec<(&'static str, Level)> {
+    records
+        .notes()
+        .iter()
+        .map(|note| (note.kind, note.level))
+        .collect()
+}
+
+fn count(records: &Records, kind: &str) -> usize {
+    records
+        .kinds()
+        .iter()
+        .filter(|&&found| found == kind)
+        .count()
+}
+
+/// A chunk of eight samples, its pools, and its metadata, in this order.
+fn vector(compressed: bool) -> ChunkBuilder {
+    let mut chunk = ChunkBuilder::new(2, compressed, 1_700_000_000_000_000_000, 1_000_000_000);
+    for at in 0..8 {
+        let body = chunk
+            .bytes()
+            .long(1_000 + at * 100)
+            .long(u64::MAX - 1)
+            .long(7)
+            .long(1);
+        chunk.event(101, &body);
+    }
+    let value = || Bytes::new(compressed);
+    let frame =
+        |method: u64, line: u32, kind: u64| value().long(method).int(line).int(3).long(kind);
+    let trace = value()
+        .raw(&[1])
+        .int(2)
+        .raw(&frame(2, 11, 2).out)
+        .raw(&frame(1, 22, 1).out);
+    chunk.checkpoint(&[
+        (26, vec![(7, trace)]),
+        (
+            28,
+            vec![
+                (1, value().long(1).long(2).long(9).int(1)),
+                (2, value().long(1).long(3).long(9).int(1)),
+            ],
+        ),
+    ]);
+    chunk.checkpoint(&[
+        (21, vec![(1, value().long(1).int(1))]),
+        (
+            22,
+            vec![(
+                u64::MAX - 1,
+                value().text("main").long(40).text("main").long(1),
+            )],
+        ),
+        (
+            24,
+            vec![
+                (1, value().text("JIT compiled")),
+                (2, value().text("Inlined")),
+            ],
+        ),
+        (25, vec![(1, value().text("STATE_RUNNABLE"))]),
+        (
+            30,
+            vec![
+                (1, value().text("com/acme/Shop")),
+                (2, value().text("buy")),
+                (3, value().text("pay")),
+                (9, value().text("()V")),
+            ],
+        ),
+    ]);
+    chunk.metadata(&[TYPES]);
+    chunk
+}
+
+#[test]
+fn a_chunk_means_what_it_says() {
+    for compressed in [true, false] {
+        let bytes = vector(compressed).finish();
+        let records = read(&bytes);
+        assert_eq!(notes(&records), []);
+        assert_eq!(count(&records, "jdk.ExecutionSample"), 8);
+        assert_eq!(count(&records, "jdk.CheckPoint"), 2);
+        assert_eq!(count(&records, "jdk.Metadata"), 1);
+        let (_, _, _, fields) = &records.rows()[1];
+        assert_eq!(
+            fields,
+            "startTime=I64(1000) sampledThread=Id(\"thread\", 18446744073709551614) \
+             stackTrace=Id(\"stack_trace\", 7) state=Id(\"thread_state\", 1) \
+             units=Map([(Str(\"startTime\"), Str(\"ticks\"))]) "
+        );
+
+        let recording = lower(&bytes);
+        assert_eq!(recording.notes.total(), 0);
+        assert_eq!(recording.events.len(), 8);
+        let [batch] = &recording.samples[..] else {
+            panic!("one profile")
+        };
+        let sample = batch.row(1).unwrap();
+        assert_eq!(sample.time, Some(1_700_000_000_000_000_100));
+        assert_eq!(sample.values, [1, 10_000_000]);
+        let track = recording.track(sample.track.unwrap()).unwrap();
+        assert_eq!((track.os_id, track.id), (Some(40), Some(1)));
+        assert_eq!(recording.text(track.name.unwrap()), "main");
+        let leaf = recording.stack(sample.stack.unwrap()).unwrap();
+        assert!(leaf.truncated);
+        let frame = recording.frame(leaf.frame).unwrap();
+        assert_eq!(
+            (frame.line, frame.kind, frame.inlined),
+            (11, FrameKind::Inlined, true)
+        );
+        assert_eq!(
+            recording.function_name(frame.function.unwrap()),
+            "com.acme.Shop.pay"
+        );
+        let root = recording.stack(leaf.parent.unwrap()).unwrap();
+        let frame = recording.frame(root.frame).unwrap();
+        let function = recording.function(frame.function.unwrap()).unwrap();
+        assert_eq!(recording.text(function.name), "com.acme.Shop.buy");
+        assert_eq!(recording.text(function.package.unwrap()), "com.acme");
+        assert_eq!(recording.text(function.signature.unwrap()), "()V");
+        assert_eq!(root.parent, None);
+        let label = &sample.labels[0];
+        let key = recording.attribute_key(label.key).unwrap();
+        assert_eq!(recording.text(key.name), "state");
+    }
+}
+
+#[test]
+fn one_bad_byte_costs_an_event_or_a_pool() {
+    let bytes = vector(true).finish();
+    let sound = read(&bytes);
+    let rows: Vec<(String, u64, u64)> = sound
+        .rows()
+        .iter()
+        .map(|row| (row.0.clone(), row.1, row.2))
+        .collect();
+    let size_of = |at: usize| usize::try_from(rows[at].1).unwrap();
+    // Every byte of the third sample, each with several wrong values.
+    for at in size_of(3)..size_of(4) {
+        for flip in [0x01, 0x40, 0x80, 0xff] {
+            let mut bad = bytes.clone();
+            bad[at] ^= flip;
+            let records = read(&bad);
+            let left = count(&records, "jdk.ExecutionSample");
+            assert!(left >= 6, "byte {at} ^ {flip:#x} leaves {left} samples");
+            assert_eq!(
+                count(&records, "jdk.CheckPoint"),
+                2,
+                "byte {at} ^ {flip:#x}"
+            );
+            assert_eq!(
+                lower(&bad)
+                    .samples
+                    .iter()
+                    .map(|batch| batch.len())
+                    .sum::<usize>(),
+                left
+            );
+        }
+    }
+    // A count in the first pool of the second checkpoint: the other pools are found behind it.
+    let head = 4 + 1 + 3 + 1 + 1;
+    let mut bad = bytes.clone();
+    bad[size_of(10) + head + 1] = 0x7f;
+    let records = read(&bad);
+    assert_eq!(notes(&records), [("lost_constants", Level::Damage)]);
+    let recording = lower(&bad);
+    let track = recording.tracks[0].as_ref().unwrap();
+    assert_eq!(recording.text(track.name.unwrap()), "main");
+    let names: Vec<_> = recording.functions.iter().flatten().collect();
+    assert_eq!(
+        recording.text(names[0].name),
+        "pay",
+        "the class is lost, the method is not"
+    );
+}
+
+#[test]
+fn damage_anywhere_is_notes() {
+    let bytes = vector(true).finish();
+    for cut in 0..bytes.len() {
+        let records = read(&bytes[..cut]);
+        assert!(cut == 0 || !records.notes().is_empty(), "cut at {cut}");
+        let _ = try_lower(&SliceSource::default().with("a", &FORMAT, &bytes[..cut]));
+    }
+    for at in 0..bytes.len() {
+        for bit in [at % 7, 7] {
+            let mut bad = bytes.clone();
+            bad[at] ^= 1 << bit;
+            read(&bad);
+            let _ = try_lower(&SliceSource::default().with("a", &FORMAT, &bad));
+        }
+    }
+}
+
+#[test]
+fn chunks_of_the_input_do_not_matter() {
+    let mut inputs = vec![made(3, 40_000)];
+    let mut torn = made(4, 300_000);
+    torn.truncate(290_000);
+    torn.splice(0..0, [7; 100_000]);
+    inputs.push(torn);
+    let mut open = vector(true);
+    open.header.file_state = 1;
+    inputs.push(open.into_bytes());
+    for bytes in inputs {
+        let whole = read(&bytes);
+        for step in [1_usize, 7, 1_000, 65_537] {
+            let step = step.max(bytes.len() / 3_000);
+            let mut cut = Records::default();
+            let mut reader = FORMAT.reader(&Limits::default());
+            let cuts = (0..bytes.len()).step_by(step);
+            read_chunked(reader.as_mut(), &bytes, cuts, &mut cut);
+            assert_eq!(cut, whole, "in steps of {step}");
+        }
+    }
+}
+
+#[test]
+fn the_sample_lowers_whole_and_in_pieces() {
+    let bytes = made(1, 1_200_000);
+    let records = read(&bytes);
+    assert_eq!(notes(&records), []);
+    assert_eq!(count(&records, "chunk"), 5);
+    let whole = lower(&bytes);
+    assert_eq!(whole.notes.total(), 0);
+    let samples = count(&records, "jdk.ExecutionSample");
+    let events = records.kinds().len() - 5 - 5 - 10;
+    assert_eq!(whole.events.len(), events);
+    let source = SliceSource::default().with("a.jfr", &FORMAT, &bytes);
+    let ranges = split(&source, 0).unwrap();
+    assert_eq!(ranges.len(), 5);
+    let pieces: Vec<Recording> = ranges
+        .into_iter()
+        .map(|range| try_lower(&Piece::new(&source, 0, range)).unwrap())
+        .collect();
+    let sum: usize = pieces.iter().map(|piece| piece.events.len()).sum();
+    assert_eq!(sum, events);
+    let of_cpu = |recording: &Recording| -> usize {
+        let mut all = 0;
+        for batch in &recording.samples {
+            let profile = recording.profile(batch.profile).unwrap();
+            let default = recording.value_type(profile.default.unwrap()).unwrap();
+            all += usize::from(recording.text(default.name) == "cpu") * batch.len();
+        }
+        all
+    };
+    assert_eq!(of_cpu(&whole), samples);
+    assert_eq!(pieces.iter().map(of_cpu).sum::<usize>(), samples);
+}
+
+#[test]
+fn every_kind_of_value_is_kept() {
+    let bytes = made(1, 100_000);
+    let recording = lower(&bytes);
+    let row = recording
+        .events
+        .iter()
+        .find(|row| {
+            let found = recording.event_type(row.event_type).unwrap();
+            recording.text(found.name) == "com.acme.Everything"
+        })
+        .unwrap();
+    let shown: Vec<String> = row
+        .attributes
+        .iter()
+        .map(|attribute| show(&recording, &attribute.value))
+        .collect();
+    assert_eq!(
+        shown[..5],
+        ["true", "233u", "2.2250738585072014e-308", "-1", "-1"]
+    );
+    assert_eq!(
+        shown[6],
+        "[null, , from the pool, caf\u{e9}, a\u{20ac}, a\u{e9}]"
+    );
+    assert_eq!(shown[7], "{from: 1u, to: 18446744073709551615u}");
+    assert!(shown[8].ends_with("{from: 3u, to: 4u}]"), "{}", shown[8]);
+}
+
+fn show(recording: &Recording, value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::I64(value) => value.to_string(),
+        Value::U64(value) => format!("{value}u"),
+        Value::F64(value) => format!("{value:e}"),
+        Value::Bool(value) => value.to_string(),
+        Value::Text(text) => recording.text(*text).into_owned(),
+        Value::List(_, items) => {
+            let items: Vec<String> = items.iter().map(|item| show(recording, item)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Map(pairs) => {
+            let pair = |(key, value): &(Value, Value)| {
+                format!("{}: {}", show(recording, key), show(recording, value))
+            };
+            format!(
+                "{{{}}}",
+                pairs.iter().map(pair).collect::<Vec<_>>().join(", ")
+            )
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+const ODD: &[Described] = &[
+    // The class of an event loaded twice: two ids, one name.
+    Described(
+        0x1_0000_0001,
+        "com.acme.Twice",
+        &[Member("startTime", 11, How::Here, None)],
+    ),
+    Described(
+        0x1_0000_0002,
+        "com.acme.Twice",
+        &[Member("startTime", 11, How::Here, None)],
+    ),
+    // Holds itself in place, which no value can.
+    Described(50, "com.acme.Self", &[Member("inner", 50, How::Here, None)]),
+    Described(
+        51,
+        "com.acme.Deep",
+        &[Member("inner", 51, How::Array, None)],
+    ),
+    Described(
+        52,
+        "com.acme.Link",
+        &[
+            Member("label", 20, How::Here, None),
+            Member("next", 52, How::Pool, None),
+        ],
+    ),
+    Described(53, "com.acme.Nothing", &[]),
+    Described(
+        54,
+        "com.acme.Crowd",
+        &[Member("nothing", 53, How::Array, None)],
+    ),
+    Described(
+        60,
+        "com.acme.Odd",
+        &[
+            Member("startTime", 11, How::Here, None),
+            Member("self", 50, How::Here, None),
+        ],
+    ),
+    Described(
+        61,
+        "com.acme.Nested",
+        &[Member("deep", 51, How::Here, None)],
+    ),
+    Described(
+        62,
+        "com.acme.Linked",
+        &[Member("link", 52, How::Pool, None)],
+    ),
+    Described(
+        63,
+        "com.acme.Crowded",
+        &[Member("crowd", 54, How::Here, None)],
+    ),
+];
+
+#[test]
+fn types_that_want_the_worst() {
+    let mut chunk = ChunkBuilder::new(2, true, 0, 1);
+    for id in [0x1_0000_0001, 0x1_0000_0002] {
+        let body = chunk.bytes().long(1_001);
+        chunk.event(id, &body);
+    }
+    let odd = chunk.bytes().long(1).raw(&[1; 200]);
+    chunk.event(60, &odd);
+    let nested = chunk.bytes().raw(&[1; 100]).raw(&[0]);
+    chunk.event(61, &nested);
+    let linked = chunk.bytes().long(1);
+    chunk.event(62, &linked);
+    let crowded = chunk.bytes().int(u32::MAX);
+    chunk.event(63, &crowded);
+    let link = |text: &str, next: u64| Bytes::new(true).text(text).long(next);
+    chunk.checkpoint(&[(52, vec![(1, link("a", 2)), (2, link("b", 1))])]);
+    chunk.metadata(&[TYPES, ODD]);
+    let bytes = chunk.finish();
+    let records = read(&bytes);
+    assert_eq!(count(&records, "com.acme.Twice"), 2);
+    let depth = ("limit_depth", Level::Damage);
+    assert_eq!(notes(&records), [depth, depth]);
+    let recording = lower(&bytes);
+    let types: Vec<_> = recording.events.iter().map(|row| row.event_type).collect();
+    assert_eq!(types.len(), 4);
+    assert_eq!(types[0], types[1], "one event type for both ids");
+    // One second into the chunk by a clock of one tick a second.
+    assert_eq!(recording.events.time[0], 1_000_000_000);
+    let row = recording.events.row(2).unwrap();
+    let text = show(&recording, &row.attributes[0].value);
+    assert!(
+        text.starts_with("{label: a, next: {label: b, next: {label: a"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("{label: b, next: 1u}}}}}}}}"),
+        "a circle ends as a number: {text}"
+    );
+}
+
+#[test]
+fn ends_that_headers_get_wrong() {
+    let bytes = vector(true).finish();
+    // Never finished, and another recording behind it.
+    let mut open = vector(true);
+    open.header.file_state = 1;
+    open.header.metadata_offset = 0;
+    let mut two = open.into_bytes();
+    two.extend_from_slice(&bytes);
+    let records = read(&two);
+    assert_eq!(count(&records, "jdk.ExecutionSample"), 16);
+    assert_eq!(notes(&records), [("unfinished_chunk", Level::Info)]);
+    // A size that swallows the next chunk, one that ends too early, and stray bytes between chunks.
+    for (size, stray, expected) in [
+        (1 << 40, 0, &["limit_record"][..]),
+        (bytes.len() as u64 + 9, 0, &["chunk_size"]),
+        (200, 0, &["chunk_size"]),
+        (bytes.len() as u64, 5, &["stray_bytes"]),
+    ] {
+        let mut wrong = bytes.clone();
+        wrong[8..16].copy_from_slice(&u64::to_be_bytes(size));
+        wrong.extend(vec![0; stray]);
+        wrong.extend_from_slice(&bytes);
+        let records = read(&wrong);
+        assert_eq!(count(&records, "jdk.ExecutionSample"), 16, "{size}");
+        let kinds: Vec<_> = notes(&records).into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(kinds, expected, "{size}");
+        assert_eq!(lower(&wrong).events.len(), 16);
+    }
+    // The metadata is cut off: the types of the chunk before stand in.
+    let mut cut = bytes.clone();
+    cut.extend_from_slice(&bytes[..bytes.len() / 2]);
+    let records = read(&cut);
+    let kinds: Vec<_> = notes(&records).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds[..2], ["cut_chunk", "metadata_missing"]);
+    assert_eq!(count(&records, "jdk.ExecutionSample"), 16);
+    // Without any, events are still told apart.
+    let records = read(&bytes[..bytes.len() / 2]);
+    assert_eq!(count(&records, "event"), 8);
+}
+
+#[test]
+fn other_versions_are_named() {
+    let mut old = b"FLR\0\0\0\0\x09".to_vec();
+    old.extend([0; 200]);
+    let records = read(&old);
+    assert_eq!(notes(&records), [("unsupported_version", Level::Damage)]);
+    let error = try_lower(&SliceSource::default().with("a", &FORMAT, &old)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(
+        error.message().starts_with("unsupported version 0.9"),
+        "{error}"
+    );
+    let probe = |head: &[u8], name: &str| {
+        (FORMAT.probe)(&Probe {
+            head,
+            whole: true,
+            name,
+            siblings: &[],
+        })
+    };
+    assert_eq!(probe(&old, "x"), Some(Confidence::Certain));
+    assert_eq!(probe(b"FLR", "x.jfr"), None);
+    assert_eq!(
+        probe(b"garbage FLR\0\0\x02\0\0", "x.jfr"),
+        Some(Confidence::Possible)
+    );
+}

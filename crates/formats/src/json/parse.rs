@@ -1,0 +1,388 @@
+//! Bytes to a table of values, in one pass.
+
+use traceloom_model::{Limit, Limits};
+
+use super::value::{Kind, Value};
+
+/// A place where the text is not JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Defect {
+    /// Offset in the text.
+    pub offset: usize,
+    /// Stable identifier for a note.
+    pub kind: &'static str,
+    /// What was expected.
+    pub text: &'static str,
+    /// Bytes stepped over.
+    pub skipped: usize,
+}
+
+/// One value: where it is, under which key, and where the next value that is not inside it has its row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// Bytes between the quotes of the key; empty range at 0 for elements of arrays and the root.
+    pub(super) key: (u32, u32),
+    pub(super) keyed: bool,
+    pub(super) next: u32,
+}
+
+/// A parsed text.
+#[derive(Debug)]
+pub struct Document<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) nodes: Vec<Node>,
+    defects: Vec<Defect>,
+    end: usize,
+}
+
+/// Defects kept; a text with more of them is no JSON.
+const DEFECTS: usize = 1 << 16;
+
+impl<'a> Document<'a> {
+    /// Parses the first value of `bytes`, whatever they are.
+    ///
+    /// Texts above 4 GiB are cut there. Linear in time; memory is about 28 bytes a value.
+    #[must_use]
+    pub fn parse(bytes: &'a [u8], limits: &Limits) -> Self {
+        let cut = bytes
+            .get(..usize::try_from(u32::MAX).unwrap_or(usize::MAX))
+            .unwrap_or(bytes);
+        let mut parser = Parser {
+            bytes: cut,
+            at: 0,
+            nodes: Vec::new(),
+            open: Vec::new(),
+            open_objects: 0,
+            defects: Vec::new(),
+            key: None,
+            depth: limits.size(Limit::Depth),
+        };
+        parser.run();
+        Self {
+            bytes: cut,
+            end: parser.at,
+            nodes: parser.nodes,
+            defects: parser.defects,
+        }
+    }
+
+    /// Returns the outermost value, none when there is no value at all.
+    #[must_use]
+    pub fn root(&self) -> Option<Value<'_>> {
+        self.value(0)
+    }
+
+    /// Returns the places that are not JSON, ascending.
+    #[must_use]
+    pub fn defects(&self) -> &[Defect] {
+        &self.defects
+    }
+
+    /// Returns the offset after the outermost value.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    pub(super) fn value(&self, row: usize) -> Option<Value<'_>> {
+        Some(Value::new(self, row, *self.nodes.get(row)?))
+    }
+}
+
+struct Parser<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    nodes: Vec<Node>,
+    open: Vec<usize>,
+    open_objects: usize,
+    defects: Vec<Defect>,
+    key: Option<(u32, u32)>,
+    depth: usize,
+}
+
+fn short(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+impl Parser<'_> {
+    fn run(&mut self) {
+        if self.bytes.starts_with(b"\xef\xbb\xbf") {
+            self.at = 3;
+        }
+        loop {
+            self.skip_space();
+            let Some(&byte) = self.bytes.get(self.at) else {
+                return self.cut();
+            };
+            let in_object = self.in_object();
+            match byte {
+                b',' if !self.open.is_empty() => {
+                    self.key = None;
+                    self.at += 1;
+                }
+                b':' if !self.open.is_empty() => self.at += 1,
+                b'}' | b']' if !self.open.is_empty() => self.close(byte),
+                b'"' if in_object && self.key.is_none() => self.read_key(),
+                b'"' => self.string(),
+                b'{' | b'[' => self.begin(byte),
+                b'-' | b'0'..=b'9' => self.number(),
+                b't' | b'f' | b'n' => self.word(),
+                _ => self.skip("unexpected_bytes", "expected a JSON value"),
+            }
+            if self.open.is_empty() && !self.nodes.is_empty() {
+                return;
+            }
+            if self.defects.len() >= DEFECTS {
+                return self.cut();
+            }
+        }
+    }
+
+    fn in_object(&self) -> bool {
+        let top = self.open.last().and_then(|&row| self.nodes.get(row));
+        top.is_some_and(|node| node.kind == Kind::Object)
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn defect(&mut self, offset: usize, kind: &'static str, text: &'static str, skipped: usize) {
+        self.defects.push(Defect {
+            offset,
+            kind,
+            text,
+            skipped,
+        });
+    }
+
+    /// Steps over bytes that begin no token, up to one that does.
+    fn skip(&mut self, kind: &'static str, text: &'static str) {
+        let start = self.at;
+        self.at += 1;
+        while let Some(byte) = self.bytes.get(self.at) {
+            if matches!(byte, b',' | b'"' | b'{' | b'}' | b'[' | b']') {
+                break;
+            }
+            self.at += 1;
+        }
+        self.defect(start, kind, text, self.at - start);
+    }
+
+    fn push(&mut self, kind: Kind, start: usize, end: usize) {
+        let key = self.key.take();
+        if self.in_object() && key.is_none() {
+            self.defect(
+                start,
+                "json_value_without_key",
+                "expected a key",
+                end - start,
+            );
+            return;
+        }
+        let next = short(self.nodes.len() + 1);
+        self.nodes.push(Node {
+            kind,
+            start: short(start),
+            end: short(end),
+            key: key.unwrap_or_default(),
+            keyed: key.is_some(),
+            next,
+        });
+    }
+
+    fn begin(&mut self, byte: u8) {
+        if self.open.len() >= self.depth {
+            return self.skip("limit_depth", "nested deeper than the limit");
+        }
+        // A container without key inside an object is damage; it is kept under an empty key, so that
+        // what it holds is not lost.
+        if self.in_object() && self.key.is_none() {
+            self.defect(self.at, "json_value_without_key", "expected a key", 0);
+            self.key = Some((0, 0));
+        }
+        let kind = if byte == b'{' {
+            Kind::Object
+        } else {
+            Kind::Array
+        };
+        let row = self.nodes.len();
+        self.push(kind, self.at, self.at + 1);
+        self.open.push(row);
+        self.open_objects += usize::from(kind == Kind::Object);
+        self.at += 1;
+    }
+
+    /// Closes the innermost container of this bracket, and those left open inside it.
+    fn close(&mut self, byte: u8) {
+        self.key = None;
+        let wanted = if byte == b'}' {
+            Kind::Object
+        } else {
+            Kind::Array
+        };
+        let of_kind = if wanted == Kind::Object {
+            self.open_objects
+        } else {
+            self.open.len() - self.open_objects
+        };
+        if of_kind == 0 {
+            self.defect(
+                self.at,
+                "json_stray_bracket",
+                "a bracket that was not opened",
+                1,
+            );
+            self.at += 1;
+            return;
+        }
+        while let Some(row) = self.open.pop() {
+            let kind = self.end_container(row, self.at + 1);
+            if kind == Some(wanted) {
+                break;
+            }
+            self.defect(self.at, "json_unclosed", "expected another bracket", 0);
+        }
+        self.at += 1;
+    }
+
+    fn end_container(&mut self, row: usize, end: usize) -> Option<Kind> {
+        let next = short(self.nodes.len());
+        let node = self.nodes.get_mut(row)?;
+        node.end = short(end);
+        node.next = next;
+        let kind = node.kind;
+        self.open_objects -= usize::from(kind == Kind::Object);
+        Some(kind)
+    }
+
+    /// The text ends inside a value: what is open ends here.
+    fn cut(&mut self) {
+        if !self.open.is_empty() {
+            let need = self.open.len();
+            self.defect(
+                self.at,
+                "truncated_json",
+                "the text ends inside a value",
+                need,
+            );
+        }
+        while let Some(row) = self.open.pop() {
+            self.end_container(row, self.at);
+        }
+    }
+
+    /// Finds the closing quote of the string that opens at `at`.
+    fn quoted(&self) -> Option<usize> {
+        let mut at = self.at + 1;
+        loop {
+            match self.bytes.get(at)? {
+                b'"' => return Some(at),
+                b'\\' => at += 2,
+                _ => at += 1,
+            }
+        }
+    }
+
+    fn unterminated(&mut self) {
+        let (start, end) = (self.at, self.bytes.len());
+        self.at = end;
+        self.defect(
+            start,
+            "truncated_json_string",
+            "the text ends inside a string",
+            end - start,
+        );
+    }
+
+    fn read_key(&mut self) {
+        let Some(end) = self.quoted() else {
+            return self.unterminated();
+        };
+        self.key = Some((short(self.at + 1), short(end)));
+        self.at = end + 1;
+        self.skip_space();
+        match self.bytes.get(self.at) {
+            Some(b':') => self.at += 1,
+            Some(_) => {
+                self.key = None;
+                self.defect(self.at, "json_key_without_value", "expected a colon", 0);
+            }
+            None => {}
+        }
+    }
+
+    fn string(&mut self) {
+        let Some(end) = self.quoted() else {
+            return self.unterminated();
+        };
+        self.push(Kind::String, self.at, end + 1);
+        self.at = end + 1;
+    }
+
+    fn token_end(&self) -> usize {
+        let rest = self.bytes.get(self.at..).unwrap_or(&[]);
+        let is_token =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+        self.at + rest.iter().take_while(|byte| is_token(byte)).count()
+    }
+
+    fn number(&mut self) {
+        let end = self.token_end();
+        let token = self.bytes.get(self.at..end).unwrap_or(&[]);
+        if !is_number(token) {
+            return self.skip("bad_number", "expected a number");
+        }
+        self.push(Kind::Number, self.at, end);
+        self.at = end;
+    }
+
+    fn word(&mut self) {
+        let end = self.token_end();
+        let kind = match self.bytes.get(self.at..end).unwrap_or(&[]) {
+            b"true" => Kind::True,
+            b"false" => Kind::False,
+            b"null" => Kind::Null,
+            _ => return self.skip("unexpected_bytes", "expected a JSON value"),
+        };
+        self.push(kind, self.at, end);
+        self.at = end;
+    }
+}
+
+/// Tells whether a token is a number as JSON spells them (leading zeros are let through).
+fn is_number(token: &[u8]) -> bool {
+    fn digits(token: &mut &[u8]) -> bool {
+        let n = token
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        *token = token.get(n..).unwrap_or(&[]);
+        n > 0
+    }
+    let mut rest = token.strip_prefix(b"-").unwrap_or(token);
+    if !digits(&mut rest) {
+        return false;
+    }
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        rest = fraction;
+        if !digits(&mut rest) {
+            return false;
+        }
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        rest = match exponent {
+            [b'+' | b'-', signed @ ..] => signed,
+            plain => plain,
+        };
+        if !digits(&mut rest) {
+            return false;
+        }
+    }
+    rest.is_empty()
+}

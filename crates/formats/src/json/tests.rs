@@ -1,0 +1,99 @@
+use traceloom_model::Limits;
+
+use super::{Document, Kind, push_string};
+
+fn parse(text: &[u8]) -> Document<'_> {
+    Document::parse(text, &Limits::default())
+}
+
+#[test]
+fn values_keep_order_places_and_exact_numbers() {
+    let text =
+        br#" {"b": [1, -2.5e3, 18446744073709551615], "a": "x\u00e9\ud83d\ude00\n", "b2": {}} "#;
+    let document = parse(text);
+    let root = document.root().unwrap();
+    assert!(document.defects().is_empty());
+    let keys: Vec<_> = root
+        .items()
+        .map(|v| v.key().unwrap().into_owned())
+        .collect();
+    assert_eq!(keys, [b"b".to_vec(), b"a".to_vec(), b"b2".to_vec()]);
+    let b: Vec<_> = root.get("b").unwrap().items().collect();
+    assert_eq!(b[0].i64(), Some(1));
+    assert_eq!(b[1].i64(), Some(-2500));
+    assert_eq!((b[2].u64(), b[2].i64()), (Some(u64::MAX), None));
+    assert_eq!(root.get("a").unwrap().text().unwrap(), "xé😀\n");
+    assert_eq!(root.get("b2").unwrap().raw(), b"{}");
+    assert_eq!(document.end(), text.len() - 1);
+}
+
+#[test]
+fn depth_of_two_hundred_thousand_does_not_recurse() {
+    let mut text = vec![b'['; 200_000];
+    text.extend(vec![b']'; 200_000]);
+    let document = parse(&text);
+    assert!(document.defects().is_empty());
+    assert_eq!(document.root().unwrap().end(), 400_000);
+}
+
+#[test]
+fn damage_costs_one_value() {
+    let document = parse(br#"{"a":1,"b":@#,"c":[1,2}"#);
+    let root = document.root().unwrap();
+    let kinds: Vec<_> = document
+        .defects()
+        .iter()
+        .map(|d| (d.offset, d.kind))
+        .collect();
+    assert_eq!(kinds, [(11, "unexpected_bytes"), (22, "json_unclosed")]);
+    assert_eq!(root.get("a").unwrap().i64(), Some(1));
+    assert_eq!(root.get("c").unwrap().items().count(), 2);
+}
+
+#[test]
+fn a_cut_keeps_what_was_read() {
+    let document = parse(br#"{"a":[{"x":1},{"x":2},{"x"#);
+    let items: Vec<_> = document.root().unwrap().get("a").unwrap().items().collect();
+    assert_eq!(items.len(), 3);
+    assert_eq!(items[1].get("x").unwrap().i64(), Some(2));
+    assert_eq!(items[2].kind(), Kind::Object);
+}
+
+#[test]
+fn lone_surrogates_keep_their_bytes() {
+    let document = parse(br#""\ud800x""#);
+    assert_eq!(
+        *document.root().unwrap().bytes().unwrap(),
+        *b"\xed\xa0\x80x"
+    );
+}
+
+#[test]
+fn strings_written_read_back() {
+    let mut out = Vec::new();
+    push_string("a\"\\\u{1}\n毫秒".as_bytes(), &mut out);
+    let document = parse(&out);
+    assert_eq!(document.root().unwrap().text().unwrap(), "a\"\\\u{1}\n毫秒");
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_parse_without_panic(bytes: Vec<u8>) {
+        let document = parse(&bytes);
+        if let Some(root) = document.root() {
+            proptest::prop_assert!(root.end() <= bytes.len());
+        }
+    }
+
+    #[test]
+    fn what_serde_reads_we_read(text in "[\\[\\]{}\",:0-9a-c. \\\\-]{0,40}") {
+        if let Ok(oracle) = serde_json::from_str::<serde_json::Value>(&text) {
+            let document = parse(text.as_bytes());
+            proptest::prop_assert!(document.defects().is_empty(), "{:?}", document.defects());
+            let root = document.root().unwrap();
+            if let Some(list) = oracle.as_array() {
+                proptest::prop_assert_eq!(root.items().count(), list.len());
+            }
+        }
+    }
+}

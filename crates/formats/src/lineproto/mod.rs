@@ -1,0 +1,86 @@
+//! Line protocol: one point a line, as InfluxDB and Guance's fork of it write it.
+//!
+//! Reading is lenient and borrowed: a [`Point`] holds slices of the input and the meaning of its values,
+//! a line that is no point is named by number and left behind. Writing has two dialects. Index points of
+//! profiles become resources and profiles ([`crate::datakit::Profile`]), all others events whose tags are
+//! the attributes marked as index.
+
+mod base64;
+mod lower;
+mod point;
+mod raise;
+mod read;
+mod record;
+mod sample;
+mod scan;
+mod text;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use traceloom_model::{Capabilities, Feature};
+
+use crate::{Chunk, Confidence, Format, Probe};
+
+pub use point::{FieldValue, OwnedPoint, Warning};
+pub use raise::{index_points, metric_points};
+pub use read::{Line, LineReader, Lines};
+pub use record::{Field, Point, Value};
+pub use scan::Elements;
+pub use text::{Escapes, escape, unescape};
+pub use write::{Dialect, Writer};
+
+/// Most bytes of measurement, tags and one field key together.
+pub const KEY_LIMIT: usize = 65_535;
+
+/// Line protocol.
+pub const FORMAT: Format = Format {
+    name: "line-protocol",
+    title: "InfluxDB line protocol, Datakit profile points",
+    extensions: &["lp", "line", "influx"],
+    probe,
+    reader: Some(|limits| Box::new(LineReader::new(limits))),
+    members: None,
+    set: None,
+    lower: Some(lower::lower),
+    raise: Some(raise::raise),
+    holds: Capabilities::of(&[
+        Feature::Resources,
+        Feature::ProfileHeaders,
+        Feature::Events,
+        Feature::EventAttributes,
+        Feature::TypedAttributes,
+        Feature::Counters,
+        Feature::SubMillisecond,
+        Feature::SubMicrosecond,
+    ]),
+    sample: Some(sample::sample),
+};
+
+/// Every whole line of the head has to be a point, a comment or blank.
+fn probe(probe: &Probe<'_>) -> Option<Confidence> {
+    let chunk = Chunk {
+        bytes: probe.head,
+        offset: 0,
+        eof: probe.whole,
+    };
+    let mut lines = Lines::new(chunk, usize::MAX);
+    let (mut n_points, mut n_bad) = (0, 0);
+    while let Some(line) = lines.next() {
+        match line {
+            Line::Point(_) => n_points += 1,
+            Line::Bad(..) => n_bad += 1,
+            Line::Other(_) => {}
+            Line::Incomplete | Line::TooLong => break,
+        }
+        if n_bad > n_points {
+            return None;
+        }
+    }
+    match (n_points, n_bad) {
+        (0, _) => None,
+        (_, 0) => Some(Confidence::Likely),
+        _ => Some(Confidence::Possible),
+    }
+}

@@ -1,0 +1,158 @@
+//! Heap objects, what refers to what, and roots.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{Attribute, EventRow, Flow, ObjectId, ObjectRow, Stack, Value};
+
+use super::Lowering;
+use super::names::{Names, either};
+use crate::tptp::message::Message;
+
+/// Object ids by lifetime, dumps by id, root kinds by name.
+#[derive(Debug, Default)]
+pub(super) struct Heap {
+    /// The generation an id is in, and whether its object lives.
+    objects: HashMap<u64, (u32, bool), RandomState>,
+    dumps: HashMap<u64, u32, RandomState>,
+    n_dumps: u32,
+    root_kinds: HashMap<String, u32>,
+    crowded: bool,
+}
+
+impl Heap {
+    pub fn free(&mut self, message: &Message<'_>) {
+        let id = either(
+            message.number("objIdRef"),
+            message.number("transientObjIdRef"),
+        );
+        if let Some(object) = self.objects.get_mut(&id) {
+            object.1 = false;
+        }
+    }
+
+    pub fn dump(&mut self, message: &Message<'_>) {
+        self.dumps
+            .insert(message.number("heapDumpId"), self.n_dumps);
+        self.n_dumps += 1;
+    }
+
+    /// Roots name no dump: they belong to the last one (SPEC.md §2.8).
+    fn last_dump(&self) -> u32 {
+        self.n_dumps.saturating_sub(1)
+    }
+}
+
+impl Lowering<'_> {
+    pub(super) fn alloc(&mut self, message: &Message<'_>, offset: u64) -> Flow {
+        let id = either(message.number("objId"), message.number("transientObjId"));
+        let time = self.now(message.number("time"), offset);
+        let thread = self.track_of(message);
+        let class = either(
+            message.number("classIdRef"),
+            message.number("transientClassIdRef"),
+        );
+        let method = message.number("methodIdRef");
+        let site = (method != 0).then(|| {
+            let function = self.names.method_of(&mut self.tables, method, 0);
+            let frame = Names::frame(&mut self.tables, function, message.number("lineNumber"));
+            self.tables.stack(Stack {
+                parent: None,
+                frame,
+                truncated: false,
+            })
+        });
+        let room = self.heap.objects.len() < self.limit_table;
+        let generation = match self.heap.objects.get_mut(&id) {
+            Some((generation, lives)) => {
+                *generation = generation.saturating_add(1);
+                *lives = true;
+                *generation
+            }
+            None => {
+                if room {
+                    self.heap.objects.insert(id, (0, true));
+                } else if !std::mem::replace(&mut self.heap.crowded, true) {
+                    self.limit(
+                        "limit_table",
+                        offset,
+                        "too many objects: ids given out again are taken for the same",
+                    )?;
+                }
+                0
+            }
+        };
+        let class = self.names.class_of(&mut self.tables, class);
+        self.batches.objects.rows.push(ObjectRow {
+            id: ObjectId(id),
+            generation,
+            class,
+            size: message.number("size"),
+            is_array: message.number("isArray") != 0,
+            time: Some(time),
+            site,
+            thread,
+        });
+        Flow::Continue(())
+    }
+
+    pub(super) fn root(&mut self, message: &Message<'_>) {
+        let id = message.number("objIdRef");
+        let kind = message.text("type").into_owned();
+        let next = u32::try_from(self.heap.root_kinds.len()).unwrap_or(u32::MAX);
+        let known = self.heap.root_kinds.get(&kind).copied();
+        let number = known.unwrap_or(next);
+        if known.is_none() && self.heap.root_kinds.len() < self.limit_table {
+            self.name_root_kind(&kind, number);
+            self.heap.root_kinds.insert(kind, number);
+        }
+        let class = message.number("classIdRef");
+        if class != 0 && !self.heap.objects.contains_key(&id) {
+            let class = self.names.class_of(&mut self.tables, class);
+            self.heap.objects.insert(id, (0, true));
+            self.batches.objects.rows.push(ObjectRow {
+                id: ObjectId(id),
+                generation: 0,
+                class,
+                size: 0,
+                is_array: false,
+                time: None,
+                site: None,
+                thread: None,
+            });
+        }
+        let roots = &mut self.batches.roots;
+        roots.dump.push(self.heap.last_dump());
+        roots.object.push(ObjectId(id));
+        roots.kind.push(number);
+    }
+
+    /// Roots carry numbers for their kinds; the names go into an event each.
+    fn name_root_kind(&mut self, name: &str, number: u32) {
+        let event_type = self.event_type("root_kind");
+        let keys = ["number", "name"].map(|key| self.tables.attribute_named(key));
+        let name = self.tables.string(name);
+        let attributes = [
+            Attribute::new(keys[0], Value::U64(number.into())),
+            Attribute::new(keys[1], Value::Text(name)),
+        ];
+        let time = self.now(0, 0);
+        self.batches.events.push(&EventRow {
+            attributes: &attributes,
+            ..EventRow::of_process(event_type, time, None)
+        });
+    }
+
+    pub(super) fn edge(&mut self, message: &Message<'_>) {
+        let dump = self
+            .heap
+            .dumps
+            .get(&message.number("heapDumpIdRef"))
+            .copied();
+        let dump = dump.unwrap_or_else(|| self.heap.last_dump());
+        let edges = &mut self.batches.edges;
+        edges.dump.push(dump);
+        edges.from.push(ObjectId(message.number("srcIdRef")));
+        edges.to.push(ObjectId(message.number("targetIdRef")));
+    }
+}

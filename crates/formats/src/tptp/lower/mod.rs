@@ -1,0 +1,309 @@
+//! Messages to the model (SPEC.md §4, §5).
+//!
+//! Entries and exits become spans by thread and ticket, aggregated entries samples of a profile,
+//! monitors and collections events with an end; the heap has columns of its own. What remains is an
+//! event named like its message, with the fields that are set as attributes. Definitions may come late
+//! or never: a method that nothing defines is called after its id.
+
+mod calls;
+mod clock;
+mod events;
+mod heap;
+mod names;
+mod producers;
+
+use traceloom_model::{
+    BATCH_ROWS, EdgeBatch, EventBatch, Flow, Limit, Note, ObjectBatch, Order, PartId, RootBatch,
+    SampleBatch, Sink, SpanBatch, Tables,
+};
+
+use self::calls::Calls;
+use self::clock::Ticks;
+use self::events::Events;
+use self::heap::Heap;
+use self::names::Names;
+use self::producers::Producers;
+use super::binary::Binary;
+use super::message::Message;
+use super::visit::{Item, Visit};
+use super::xml::Xml;
+use crate::{Error, LowerOptions, Part, Source, Step, damage, warn};
+
+/// Lowers the traces of a source, binary or XML.
+///
+/// # Errors
+/// What the source fails with, and `Usage` when none of its parts is a trace.
+pub fn lower(
+    source: &dyn Source,
+    options: &LowerOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    let traces: Vec<(usize, bool)> = source
+        .parts()
+        .iter()
+        .enumerate()
+        .filter_map(|(at, part)| Some((at, is_binary(part)?)))
+        .collect();
+    let Some(&(first, binary)) = traces.first() else {
+        return Err(Error::usage("no part of the input is a TPTP trace"));
+    };
+    let mut tables = Tables::new();
+    let ticks = clock::find(source, first, binary, &options.limits)?;
+    sink.begin(Order::Nested, ticks.clock(&mut tables));
+    let mut lowering = Lowering::new(tables, ticks, options, sink);
+    for (part, binary) in traces {
+        if part != first {
+            lowering.ticks = clock::find(source, part, binary, &options.limits)?;
+        }
+        lowering.part = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        if let Some(part) = source.parts().get(part)
+            && lowering.name(part, binary).is_break()
+        {
+            return Ok(());
+        }
+        if !lowering.drive(source, part, binary, &options.limits)? {
+            return Ok(());
+        }
+        if lowering.end().is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn is_binary(part: &Part) -> Option<bool> {
+    match part.format?.name {
+        "tptp-binary" => Some(true),
+        "tptp-xml" => Some(false),
+        _ => None,
+    }
+}
+
+/// Rows on their way to the sink.
+#[derive(Default)]
+struct Batches {
+    spans: SpanBatch,
+    events: EventBatch,
+    samples: Option<SampleBatch>,
+    objects: ObjectBatch,
+    edges: EdgeBatch,
+    roots: RootBatch,
+}
+
+impl Batches {
+    fn full(&self) -> bool {
+        let rows = [
+            self.spans.len(),
+            self.events.len(),
+            self.samples.as_ref().map_or(0, SampleBatch::len),
+            self.objects.rows.len(),
+            self.edges.from.len(),
+            self.roots.object.len(),
+        ];
+        // A message adds few rows, unless it closes everything that is open: see `Lowering::room`.
+        rows.iter().any(|&rows| rows >= BATCH_ROWS - 1)
+    }
+}
+
+struct Lowering<'s> {
+    sink: &'s mut dyn Sink,
+    tables: Tables,
+    part: PartId,
+    ticks: Ticks,
+    batches: Batches,
+    names: Names,
+    calls: Calls,
+    events: Events,
+    heap: Heap,
+    producers: Producers,
+    only: Option<traceloom_model::Origin>,
+    limit_table: usize,
+    limit_open: usize,
+    limit_depth: usize,
+}
+
+impl<'s> Lowering<'s> {
+    fn new(tables: Tables, ticks: Ticks, options: &LowerOptions, sink: &'s mut dyn Sink) -> Self {
+        Self {
+            sink,
+            tables,
+            part: PartId::default(),
+            ticks,
+            batches: Batches::default(),
+            names: Names::default(),
+            calls: Calls::default(),
+            events: Events::default(),
+            heap: Heap::default(),
+            producers: Producers::default(),
+            only: options.only,
+            limit_table: options.limits.size(Limit::Table),
+            limit_open: options.limits.size(Limit::OpenSpans),
+            limit_depth: options.limits.size(Limit::Depth),
+        }
+    }
+
+    /// A file that the program names itself ends as its form says.
+    fn name(&mut self, part: &Part, binary: bool) -> Flow {
+        let lower = part.name.to_ascii_lowercase();
+        let contradicts = if binary { ".trcxml" } else { ".trcbin" };
+        if lower.ends_with(contradicts) {
+            let form = if binary {
+                "a binary trace"
+            } else {
+                "an XML trace"
+            };
+            return self.note(warn(
+                "name_contradicts",
+                0,
+                format!("{} holds {form}", part.name),
+            ));
+        }
+        Flow::Continue(())
+    }
+
+    fn drive(
+        &mut self,
+        source: &dyn Source,
+        part: usize,
+        binary: bool,
+        limits: &traceloom_model::Limits,
+    ) -> Result<bool, Error> {
+        let mut pull = source.open(part, 0)?;
+        let mut reader: (Binary, Xml) = (Binary::new(limits), Xml::new(limits));
+        let (mut consumed, mut need) = (0, 1);
+        loop {
+            let chunk = pull.pull(consumed, need)?;
+            let eof = chunk.eof;
+            let step = if binary {
+                reader.0.run(chunk, self)
+            } else {
+                reader.1.run(chunk, self)
+            };
+            match step {
+                Step::Stop => return Ok(false),
+                Step::More { .. } if eof => return Ok(true),
+                Step::More {
+                    consumed: taken,
+                    need: wanted,
+                } => (consumed, need) = (taken, wanted),
+            }
+        }
+    }
+
+    fn message(&mut self, message: &Message<'_>, offset: u64) -> Flow {
+        match message.schema.id {
+            1015 => self.method_entry(message, offset)?,
+            1016 => self.method_exit(message, offset)?,
+            1036 => self.ag_entry(message, offset)?,
+            1037 => self.ag_exit(message, offset)?,
+            1001..=1003 | 1005 => self.producer(message),
+            1009 => {
+                self.thread_start(message);
+                self.plain_event(message);
+            }
+            1010 => {
+                self.thread_end(message)?;
+                self.plain_event(message);
+            }
+            1011 => {
+                self.names.class(&mut self.tables, message);
+                self.plain_event(message);
+            }
+            1012 => self.names.method(&mut self.tables, message),
+            1014 => self.alloc(message, offset)?,
+            1024 => {
+                self.heap.free(message);
+                self.plain_event(message);
+            }
+            1023 => self.gc_start(message),
+            1027 => self.gc_finish(message),
+            1032..=1035 => self.monitor(message, offset)?,
+            1038 => {
+                // No batch mixes the roots of two dumps.
+                self.flush()?;
+                self.heap.dump(message);
+                self.plain_event(message);
+            }
+            1039 => self.root(message),
+            1040 => self.edge(message),
+            _ => self.plain_event(message),
+        }
+        if self.batches.full() {
+            self.flush()
+        } else {
+            Flow::Continue(())
+        }
+    }
+
+    /// Makes room for one more span.
+    fn room(&mut self) -> Flow {
+        if self.batches.spans.len() >= BATCH_ROWS {
+            self.flush()
+        } else {
+            Flow::Continue(())
+        }
+    }
+
+    fn flush(&mut self) -> Flow {
+        let definitions = self.tables.take_definitions();
+        if !definitions.is_empty() {
+            self.sink.define(definitions)?;
+        }
+        let batches = std::mem::take(&mut self.batches);
+        // Threads begin, and dumps do, before what lies in them.
+        if !batches.events.is_empty() {
+            self.sink.events(batches.events)?;
+        }
+        if !batches.spans.is_empty() {
+            self.sink.spans(batches.spans)?;
+        }
+        if let Some(samples) = batches.samples.filter(|samples| !samples.is_empty()) {
+            self.sink.samples(samples)?;
+        }
+        if !batches.objects.rows.is_empty() {
+            self.sink.objects(batches.objects)?;
+        }
+        if !batches.roots.object.is_empty() {
+            self.sink.roots(batches.roots)?;
+        }
+        if !batches.edges.from.is_empty() {
+            self.sink.edges(batches.edges)?;
+        }
+        Flow::Continue(())
+    }
+
+    fn end(&mut self) -> Flow {
+        self.end_calls()?;
+        self.end_events();
+        if let Some((count, offset)) = self.ticks.saturated.take() {
+            let text = "times outside 64 bits of nanoseconds";
+            self.note(damage("time_saturated", offset, text).counting(count))?;
+        }
+        self.flush()
+    }
+
+    /// Tells that a limit was hit; only the first time for each thing.
+    fn limit(&mut self, kind: &'static str, offset: u64, text: &str) -> Flow {
+        self.note(damage(kind, offset, text))
+    }
+}
+
+impl Visit for Lowering<'_> {
+    fn item(&mut self, item: Item<'_, '_>) -> Flow {
+        match item {
+            Item::Data(data) => self.message(&data.message, data.offset),
+            Item::Element(element) => match &element.message {
+                Some(message) => self.message(message, element.offset),
+                None => self.foreign_element(element),
+            },
+            _ => Flow::Continue(()),
+        }
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.sink.note(Note {
+            part: self.part,
+            ..note
+        })
+    }
+}

@@ -1,0 +1,334 @@
+//! The model to messages, in either form.
+//!
+//! A call is written as a whole: entries and exits in nested order, when its outermost span has come.
+//! Recordings whose spans come in any other order are held until the end. Threads, classes and methods
+//! are defined when they are first used; events go back to the messages they came from, and those of
+//! other formats into custom messages, whose body is an element.
+
+mod events;
+mod heap;
+mod samples;
+mod spans;
+
+use std::collections::{HashMap, HashSet};
+
+use traceloom_model::{
+    ClassId, Clock, Definitions, EdgeBatch, EventBatch, Flow, FunctionId, Note, ObjectBatch, Order,
+    Recording, Resource, ResourceId, RootBatch, SampleBatch, Sink, SpanBatch, StringId, TrackId,
+    Value,
+};
+
+use super::emit::{Emit, FLUSH};
+use super::message::Draft;
+use super::table::{Schema, by_id};
+use crate::{Error, Output, RaiseOptions, Target};
+
+/// Builds a target that writes binary traces.
+///
+/// # Errors
+/// `Usage` for a variant: there are none.
+pub fn binary<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    build(options, output, false)
+}
+
+/// Builds a target that writes XML traces.
+///
+/// # Errors
+/// `Usage` for a variant: there are none.
+pub fn xml<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    build(options, output, true)
+}
+
+fn build<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+    xml: bool,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    if let Some(variant) = &options.variant {
+        return Err(Error::usage(format!(
+            "TPTP traces have no variant `{variant}`"
+        )));
+    }
+    Ok(Box::new(Raising {
+        output,
+        emit: Emit::new(xml),
+        error: None,
+        order: Order::Nested,
+        tables: Recording::default(),
+        threads: HashMap::new(),
+        used: HashSet::new(),
+        classes: HashSet::new(),
+        methods: HashSet::new(),
+        spans: spans::Spans::default(),
+        samples: samples::Trees::default(),
+        heap: heap::Dumps::default(),
+        last: Vec::new(),
+    }))
+}
+
+/// Thread ids for tracks that have none of their own, or one that is taken.
+const OWN_IDS: u64 = 1 << 32;
+
+struct Raising<'o> {
+    output: &'o mut dyn Output,
+    emit: Emit,
+    error: Option<Error>,
+    order: Order,
+    /// Definitions so far.
+    tables: Recording,
+    threads: HashMap<TrackId, u64>,
+    used: HashSet<u64>,
+    classes: HashSet<ClassId>,
+    methods: HashSet<FunctionId>,
+    spans: spans::Spans,
+    samples: samples::Trees,
+    heap: heap::Dumps,
+    /// Messages that end things, for the end.
+    last: Vec<u8>,
+}
+
+fn schema(id: u16) -> &'static Schema {
+    #[expect(clippy::expect_used, reason = "called with ids of the table alone")]
+    by_id(id).expect("an id of the table")
+}
+
+/// Times before the origin have no place in an unsigned field.
+fn ticks(ns: i64) -> u64 {
+    u64::try_from(ns).unwrap_or(0)
+}
+
+impl Raising<'_> {
+    fn text(&self, id: Option<StringId>) -> String {
+        id.map_or_else(String::new, |id| self.tables.text(id).into_owned())
+    }
+
+    fn flush(&mut self) -> Flow {
+        if self.emit.out.len() < FLUSH {
+            Flow::Continue(())
+        } else {
+            self.flush_all()
+        }
+    }
+
+    fn flush_all(&mut self) -> Flow {
+        let written = self.output.write("", &self.emit.out);
+        self.emit.out.clear();
+        if let Err(error) = written {
+            self.error.get_or_insert(error);
+            return Flow::Break(());
+        }
+        Flow::Continue(())
+    }
+
+    /// Takes the id of a track, and tells of its thread when it is new.
+    fn thread(&mut self, track: TrackId, time: i64) -> u64 {
+        if let Some(&id) = self.threads.get(&track) {
+            return id;
+        }
+        let id = self.thread_id(track);
+        let name = self.tables.track(track).and_then(|row| row.name);
+        let name = self.text(name);
+        let draft = Draft::new(schema(1009))
+            .number("threadId", id)
+            .number("time", ticks(time));
+        self.emit.message(&draft.text("threadName", &name));
+        id
+    }
+
+    fn thread_id(&mut self, track: TrackId) -> u64 {
+        if let Some(&id) = self.threads.get(&track) {
+            return id;
+        }
+        let row = self.tables.track(track);
+        let wanted = row
+            .and_then(|row| row.id.or(row.os_id))
+            .filter(|&id| id != 0);
+        let own = OWN_IDS + u64::from(track.raw());
+        let id = wanted.filter(|id| !self.used.contains(id)).unwrap_or(own);
+        self.used.insert(id);
+        self.threads.insert(track, id);
+        id
+    }
+
+    /// Takes the ids of a method and its class, and defines them when they are new.
+    fn method(&mut self, function: FunctionId) -> (u64, u64) {
+        let method_id = u64::from(function.raw()) + 1;
+        let row = self.tables.function(function).cloned();
+        let class = row.as_ref().and_then(|row| row.class);
+        let class_id = class.map_or(0, |class| self.class(class));
+        if !self.methods.insert(function) {
+            return (method_id, class_id);
+        }
+        let full = self.tables.function_name(function).into_owned();
+        let class_row = class.and_then(|class| self.tables.class(class));
+        let prefix = self.text(class_row.map(|row| row.name));
+        let name = full
+            .strip_prefix(prefix.as_str())
+            .and_then(|rest| rest.strip_prefix('.'))
+            .filter(|_| !prefix.is_empty())
+            .unwrap_or(&full);
+        let name = match name {
+            "<init>" => "-init-",
+            "<clinit>" => "-clinit-",
+            other => other,
+        };
+        let mut draft = Draft::new(schema(1012))
+            .text("name", name)
+            .number("methodId", method_id);
+        let signature = self.text(row.as_ref().and_then(|row| row.signature));
+        if let Some(row) = &row {
+            draft = draft.number("startLineNumber", row.line.into());
+            for (flag, bits) in [
+                ("isStatic", 0x0008),
+                ("isSynchronized", 0x0020),
+                ("isNative", 0x0100),
+                ("isAbstract", 0x0400),
+            ] {
+                draft = draft.number(flag, (row.modifiers & bits != 0).into());
+            }
+        }
+        self.emit.message(
+            &draft
+                .text("signature", &signature)
+                .number("classIdRef", class_id),
+        );
+        (method_id, class_id)
+    }
+
+    fn class(&mut self, class: ClassId) -> u64 {
+        let id = u64::from(class.raw()) + 1;
+        if !self.classes.insert(class) {
+            return id;
+        }
+        let Some(row) = self.tables.class(class).cloned() else {
+            return id;
+        };
+        let above = row.superclass.and_then(|above| self.tables.class(above));
+        let above = self.text(above.map(|above| above.name)).replace('.', "/");
+        let name = self.text(Some(row.name)).replace('.', "/");
+        let (file, loader) = (self.text(row.file), self.text(row.loader));
+        let draft = Draft::new(schema(1011))
+            .number("classId", id)
+            .text("name", &name);
+        let draft = draft.text("sourceName", &file).text("classLoader", &loader);
+        self.emit.message(&draft.text("superclass", &above));
+        id
+    }
+
+    /// Tells of a node, process, agent or trace; a resource of another format is a process.
+    fn resource(&mut self, id: ResourceId, resource: &Resource) {
+        let mut attributes = Vec::new();
+        for attribute in &resource.attributes {
+            let key = self.tables.attribute_key(attribute.key).map(|key| key.name);
+            attributes.push((self.text(key), attribute.value.clone()));
+        }
+        let kinds = [
+            ("trace_id", 1005),
+            ("agent_id", 1003),
+            ("process_id", 1002),
+            ("node_id", 1001),
+        ];
+        let has = |name: &str| attributes.iter().any(|(key, _)| key == name);
+        let kind = kinds.into_iter().find(|(name, _)| has(name));
+        let own = format!("resource-{}", id.raw());
+        let parent = resource
+            .parent
+            .map(|parent| format!("resource-{}", parent.raw()));
+        let (host, service) = (self.text(resource.host), self.text(resource.service));
+        let id = kind.map_or(1002, |(_, id)| id);
+        let mut draft = events::Rebuilt::new(schema(id));
+        if kind.is_none() {
+            if !host.is_empty() {
+                let node = Draft::new(schema(1001))
+                    .text("nodeId", &own)
+                    .text("hostname", &host);
+                self.emit.message(&node);
+                draft.text("nodeIdRef", &own);
+            } else if let Some(parent) = &parent {
+                draft.text("nodeIdRef", parent);
+            }
+            draft.text("processId", &own);
+        }
+        draft.text("hostname", &host);
+        draft.text("name", &service);
+        draft.number("pid", resource.pid.unwrap_or(0));
+        for (name, value) in &attributes {
+            match value {
+                Value::Text(text) => draft.text_by_name(name, &self.tables.text(*text)),
+                value => draft.value_by_name(name, value),
+            }
+        }
+        draft.write(&mut self.emit);
+    }
+}
+
+impl Sink for Raising<'_> {
+    fn begin(&mut self, order: Order, _clock: Clock) {
+        self.order = order;
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        let resources = definitions.resources.clone();
+        self.tables.define(definitions)?;
+        for (id, resource) in &resources {
+            self.resource(*id, resource);
+        }
+        self.flush()
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        self.take_spans(&batch)
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        self.take_samples(&batch);
+        Flow::Continue(())
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        for event in batch.iter() {
+            self.event(&event);
+            self.flush()?;
+        }
+        Flow::Continue(())
+    }
+
+    fn objects(&mut self, batch: ObjectBatch) -> Flow {
+        for object in &batch.rows {
+            self.object(object);
+            self.flush()?;
+        }
+        Flow::Continue(())
+    }
+
+    fn edges(&mut self, batch: EdgeBatch) -> Flow {
+        self.take_edges(&batch)
+    }
+
+    fn roots(&mut self, batch: RootBatch) -> Flow {
+        self.take_roots(&batch)
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+impl Target for Raising<'_> {
+    fn finish(&mut self) -> Result<(), Error> {
+        let flow = self.finish_spans();
+        if flow.is_continue() && self.finish_samples().is_continue() {
+            let last = std::mem::take(&mut self.last);
+            self.emit.out.extend_from_slice(&last);
+            self.emit.end();
+            let _ = self.flush_all();
+        }
+        self.error.take().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,10 @@
+//! The XML form: elements of a document or of a live stream (SPEC.md §7).
+
+mod read;
+mod record;
+mod tag;
+mod write;
+
+pub use read::Xml;
+pub use record::{Element, Piece};
+pub(super) use write::{Instruction, write_message};

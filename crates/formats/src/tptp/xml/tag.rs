@@ -1,0 +1,175 @@
+//! Where a piece of markup ends, in time linear in the window.
+
+use memchr::memmem;
+use quick_xml::parser::{ElementParser, Parser};
+
+/// What a `<` begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mark {
+    /// `<name …>`
+    Start,
+    /// `<name …/>`
+    Empty,
+    /// `</name>`
+    End,
+    /// `<!-- … -->`
+    Comment,
+    /// `<![CDATA[ … ]]>`
+    CData,
+    /// `<! … >`
+    Doctype,
+    /// `<? … ?>`
+    Instruction,
+}
+
+/// What was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scan {
+    /// A whole piece of markup of this length.
+    Whole(Mark, usize),
+    /// The window ends inside it.
+    Partial,
+    /// Another `<` comes first: this one begins nothing.
+    Broken,
+}
+
+/// Offsets up to which an end was looked for in vain, so that many beginnings without an end cost no
+/// more than one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ends {
+    comment: u64,
+    cdata: u64,
+    instruction: u64,
+}
+
+impl Ends {
+    /// Finds the end of the markup at the start of `text`, which lies at `here` and begins with `<`.
+    #[inline]
+    pub fn scan(&mut self, text: &[u8], here: u64) -> Scan {
+        match text.get(1) {
+            None => Scan::Partial,
+            Some(b'!') => self.scan_bang(text, here),
+            Some(b'?') => {
+                let found = find(text, 2, here, b"?>", &mut self.instruction);
+                found.map_or(Scan::Partial, |end| Scan::Whole(Mark::Instruction, end))
+            }
+            Some(&second) => {
+                let body = text.get(1..).unwrap_or_default();
+                let next = memchr::memchr(b'<', body);
+                let tag = body.get(..next.unwrap_or(body.len())).unwrap_or(body);
+                let end = if second == b'/' {
+                    memchr::memchr(b'>', tag)
+                } else {
+                    ElementParser::default().feed(tag)
+                };
+                let Some(end) = end else {
+                    return if next.is_some() {
+                        Scan::Broken
+                    } else {
+                        Scan::Partial
+                    };
+                };
+                let mark = if second == b'/' {
+                    Mark::End
+                } else if tag.get(end.wrapping_sub(1)) == Some(&b'/') {
+                    Mark::Empty
+                } else {
+                    Mark::Start
+                };
+                Scan::Whole(mark, end + 2)
+            }
+        }
+    }
+
+    #[cold]
+    fn scan_bang(&mut self, text: &[u8], here: u64) -> Scan {
+        const CDATA: &[u8] = b"<![CDATA[";
+        if text.starts_with(b"<!--") {
+            let found = find(text, 4, here, b"-->", &mut self.comment);
+            return found.map_or(Scan::Partial, |end| Scan::Whole(Mark::Comment, end));
+        }
+        if text.starts_with(CDATA) {
+            let found = find(text, CDATA.len(), here, b"]]>", &mut self.cdata);
+            return found.map_or(Scan::Partial, |end| Scan::Whole(Mark::CData, end));
+        }
+        if b"<!--".starts_with(text) || CDATA.starts_with(text) {
+            return Scan::Partial;
+        }
+        doctype(text)
+    }
+}
+
+/// A declaration may hold others in brackets.
+fn doctype(text: &[u8]) -> Scan {
+    const MOST: usize = 64 << 10;
+    let mut inside = false;
+    for (at, &byte) in text.iter().enumerate().take(MOST).skip(2) {
+        match byte {
+            b'[' => inside = true,
+            b']' => inside = false,
+            b'>' if !inside => return Scan::Whole(Mark::Doctype, at + 1),
+            b'<' if !inside => return Scan::Broken,
+            _ => {}
+        }
+    }
+    if text.len() >= MOST {
+        Scan::Broken
+    } else {
+        Scan::Partial
+    }
+}
+
+/// Finds `end` in `text` from `skip` on and returns where it ends; `clean` remembers how far there is none.
+fn find(text: &[u8], skip: usize, here: u64, end: &[u8], clean: &mut u64) -> Option<usize> {
+    let known = usize::try_from(clean.saturating_sub(here)).unwrap_or(usize::MAX);
+    let from = known.max(skip);
+    let found = memmem::find(text.get(from..).unwrap_or_default(), end);
+    if found.is_none() {
+        *clean = here + text.len().saturating_sub(end.len() - 1) as u64;
+    }
+    found.map(|at| from + at + end.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(text: &str) -> Scan {
+        Ends::default().scan(text.as_bytes(), 0)
+    }
+
+    #[test]
+    fn ends_of_markup() {
+        assert_eq!(scan("<a b='>' c=\"/>\"/>x"), Scan::Whole(Mark::Empty, 17));
+        assert_eq!(scan("<a>"), Scan::Whole(Mark::Start, 3));
+        assert_eq!(scan("</a >b"), Scan::Whole(Mark::End, 5));
+        assert_eq!(scan("<!-- <a> -- -->"), Scan::Whole(Mark::Comment, 15));
+        assert_eq!(scan("<![CDATA[<a>]]>"), Scan::Whole(Mark::CData, 15));
+        assert_eq!(
+            scan("<!DOCTYPE a [<!ENTITY b \"c\">]>"),
+            Scan::Whole(Mark::Doctype, 30)
+        );
+        assert_eq!(scan("<?xml v='>'?>"), Scan::Whole(Mark::Instruction, 13));
+    }
+
+    #[test]
+    fn markup_that_does_not_end() {
+        for partial in [
+            "<", "<a b=\"", "<a b='>'", "<!", "<!-", "<!-- >", "<![CD", "<?xml >", "</a",
+        ] {
+            assert_eq!(scan(partial), Scan::Partial, "{partial}");
+        }
+        assert_eq!(scan("<a b=\"<c/>"), Scan::Broken);
+        assert_eq!(scan("</a<b>"), Scan::Broken);
+    }
+
+    #[test]
+    fn an_end_looked_for_in_vain_is_remembered() {
+        let mut ends = Ends::default();
+        let text = b"<!-- a <!-- b -";
+        assert_eq!(ends.scan(text, 100), Scan::Partial);
+        assert_eq!(ends.comment, 113);
+        let longer = b"<!-- b -->";
+        assert_eq!(ends.scan(longer, 107), Scan::Whole(Mark::Comment, 10));
+    }
+}

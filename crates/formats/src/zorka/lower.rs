@@ -1,0 +1,531 @@
+//! Items to the model: symbols resolved, clocks attached, upward attributes where they belong.
+
+use traceloom_model::{
+    Attribute, Exception as ModelException, Flow, Note, PartId, ResourceId, SpanContext, SpanRow,
+    SpanStatus, TrackId, Value as ModelValue,
+};
+
+use super::cbor::{Bounds, Value};
+use super::meaning::Words;
+use super::record::{Attributes, Begin, End, Item, Order, Record, Start, StartForm, Values};
+use super::session::{Base, Session, Symbols};
+use super::stream::{TICK_NS, ticks_between};
+use super::tree::{Frame, Shared, Trace, origin};
+use super::{TwoItems, Visit};
+use crate::{damage, info, warn};
+
+/// Where the bytes of a stream lie in the source.
+pub(crate) enum Place {
+    /// Parts that are one stream: offset in the stream and part, ascending.
+    Parts(Vec<(u64, usize)>),
+    /// A body inside a line or block: its items are counted.
+    Inside {
+        /// The part.
+        part: usize,
+        /// Offset of the line or block.
+        offset: u64,
+    },
+}
+
+impl Place {
+    pub(crate) fn at(&self, offset: u64) -> (usize, u64) {
+        match self {
+            Self::Parts(parts) => {
+                let after = parts.partition_point(|&(start, _)| start <= offset);
+                let found = after.checked_sub(1).and_then(|at| parts.get(at));
+                found.map_or((0, offset), |&(start, part)| (part, offset - start))
+            }
+            Self::Inside { part, offset } => (*part, *offset),
+        }
+    }
+}
+
+/// Lowers the items of one stream.
+pub(crate) struct Lowering<'l, 's> {
+    pub(crate) shared: &'l mut Shared<'s>,
+    pub(crate) session: &'l mut Session,
+    /// Definitions of the whole folder, for what the session does not define itself.
+    pub(crate) union: &'l Symbols,
+    pub(crate) trace: &'l mut Trace,
+    pub(crate) place: Place,
+    pub(crate) begin: TwoItems,
+    pub(crate) resource: Option<ResourceId>,
+    pub(crate) count: u32,
+}
+
+impl Visit for Lowering<'_, '_> {
+    fn record(&mut self, record: &Record<'_>) -> Flow {
+        match &record.item {
+            Item::Start(start) => self.start(start, record.offset),
+            Item::Prolog(start) => self.prolog(start),
+            Item::End(end) => self.end(end, record.offset),
+            Item::Break => self.close(),
+            Item::Begin(begin) => self.begin(begin),
+            Item::Attributes(attributes) => self.attributes(attributes, record),
+            Item::Exception(exception) => {
+                let mut words = words(self.shared, self.session, self.union, record.bounds);
+                let id = words.exception(exception, &mut self.trace.exceptions);
+                let deep = words.too_deep;
+                self.too_deep(deep, record.offset);
+                if let Some(top) = self.trace.open.last_mut() {
+                    top.exception = id;
+                    top.failed = true;
+                }
+            }
+            Item::ExceptionRef { id, .. } => self.exception_ref(*id, record.offset),
+            Item::Flags(flags) => {
+                if let Some(top) = self.trace.open.last_mut() {
+                    top.flags = Some(flags.cast_signed());
+                }
+            }
+            Item::Info { key, value } => self.fact(*key, *value),
+            Item::Symbol(symbol) => {
+                let limits = self.shared.limits;
+                let defined = self.session.own.define(symbol, &limits);
+                self.defined(defined, record.offset);
+            }
+            Item::Method(method) => {
+                let limits = self.shared.limits;
+                let defined = self.session.own.define_method(method, &limits);
+                self.defined(defined, record.offset);
+            }
+            Item::Chunk(values) => self.chunk(values, record),
+            Item::Unknown | Item::Damage => {}
+        }
+        self.count = self.count.saturating_add(1);
+        self.shared.flow()
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        let (part, offset) = self.place.at(note.offset);
+        self.shared.note(Note {
+            part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
+            offset,
+            ..note
+        });
+        self.shared.flow()
+    }
+}
+
+fn words<'w>(
+    shared: &'w mut Shared<'_>,
+    session: &'w mut Session,
+    union: &'w Symbols,
+    bounds: Bounds,
+) -> Words<'w> {
+    Words {
+        session,
+        union,
+        tables: &mut shared.tables,
+        bounds,
+        too_deep: false,
+    }
+}
+
+impl Lowering<'_, '_> {
+    fn say(&mut self, note: Note) {
+        // A sink that breaks is seen by the next record.
+        let _ = self.note(note);
+    }
+
+    fn too_deep(&mut self, deep: bool, offset: u64) {
+        if deep {
+            let text =
+                "a value or chain of causes is deeper than the model holds: kept as bytes or cut";
+            self.say(warn("deep_value", offset, text));
+        }
+    }
+
+    fn defined(&mut self, defined: Result<bool, ()>, offset: u64) {
+        match defined {
+            Ok(false) => {}
+            Ok(true) => self.session.forget(),
+            Err(()) => {
+                let text = "more definitions than the limit: the rest prints as numbers";
+                self.say(damage("limit_table", offset, text));
+            }
+        }
+    }
+
+    fn start(&mut self, start: &Start, offset: u64) {
+        let (part, offset) = self.place.at(offset);
+        let index = match self.place {
+            Place::Parts(_) => 0,
+            Place::Inside { .. } => self.count,
+        };
+        let bare = start.form == StartForm::Bare;
+        let nanos = matches!(start.form, StartForm::Nanos | StartForm::Stream);
+        let mut frame = Frame {
+            id: self.shared.tables.reserve_span(),
+            method: None,
+            raw: start.time,
+            start: 0,
+            ticks: !nanos,
+            relative: !nanos && start.order == Order::Big,
+            timed: !bare,
+            marked: false,
+            clock_ms: 0,
+            ttype: None,
+            kind: None,
+            trace: 0,
+            span: 0,
+            parent: 0,
+            flags: None,
+            attributes: Vec::new(),
+            exception: None,
+            failed: false,
+            nanos,
+            stop: None,
+            calls: None,
+            orphan: false,
+            origin: origin(part, offset, index),
+            selected: false,
+        };
+        if !bare {
+            frame.method = Some(self.function(start.method));
+            self.seen(start.time);
+        }
+        if !self.shared.open(self.trace, frame) && self.trace.deeper == 1 {
+            let limit = self.trace.open.len();
+            let text = format!("more than {limit} records are open: deeper ones are left out");
+            self.say(damage("limit_open_spans", offset, text));
+        }
+    }
+
+    fn function(&mut self, method: i64) -> traceloom_model::FunctionId {
+        self.session
+            .function(self.union, method, &mut self.shared.tables)
+    }
+
+    fn seen(&mut self, raw: i64) {
+        self.trace.first.get_or_insert(raw);
+        self.trace.last = raw;
+    }
+
+    fn prolog(&mut self, start: &Start) {
+        let function = self.function(start.method);
+        self.seen(start.time);
+        if let Some(top) = self.trace.open.last_mut() {
+            top.method = Some(function);
+            top.raw = start.time;
+            top.relative = start.order == Order::Big;
+            top.timed = true;
+        }
+    }
+
+    fn begin(&mut self, begin: &Begin) {
+        let mut begin = *begin;
+        let seed = self.begin == TwoItems::Type;
+        let typed = begin.ttype.and_then(|id| u64::try_from(id).ok());
+        let known = typed.is_some_and(|id| self.session.text(self.union, id).is_some());
+        let no_symbols = self.session.own.is_empty() && self.union.is_empty();
+        let Some(top) = self.trace.open.last_mut() else {
+            return;
+        };
+        if top.marked {
+            return;
+        }
+        if !begin.nanos && !known && !no_symbols && !seed {
+            // Two items whose second is no symbol: a span, however small (SPEC.md §1.1).
+            begin.span_id = begin.span_id.or(begin.ttype);
+            begin.ttype = None;
+        }
+        top.marked = true;
+        top.clock_ms = begin.clock_ms;
+        top.ttype = begin.ttype;
+        top.trace = self.trace.id;
+        top.span = begin.span_id.unwrap_or(0).cast_unsigned();
+        top.parent = begin.parent_id.unwrap_or(0).cast_unsigned();
+        if let Some(id) = begin.ttype {
+            let strange = !(0..65_536).contains(&id) || !no_symbols;
+            if seed && !known && strange {
+                // The seed calls it a trace id (SPEC.md §8).
+                top.trace = u128::from(id.cast_unsigned());
+            } else {
+                let tables = &mut self.shared.tables;
+                let kind = self.session.string(self.union, id.cast_unsigned(), tables);
+                top.kind = Some(kind);
+            }
+        }
+        if top.timed {
+            self.rebase();
+        }
+    }
+
+    /// Ties the clock to the begin of the innermost record, unless the trace is tied already.
+    fn rebase(&mut self) {
+        let Some(top) = self.trace.open.last() else {
+            return;
+        };
+        let ms = top.clock_ms;
+        // A writer whose nanosecond clock counts from 1970 says more than its milliseconds.
+        let clock_ns = if !top.ticks && top.raw.div_euclid(1_000_000) == ms {
+            top.raw
+        } else {
+            ms.saturating_mul(1_000_000)
+        };
+        let base = Base {
+            clock_ns,
+            raw: top.raw,
+            ticks: top.ticks,
+        };
+        self.trace.base.get_or_insert(base);
+        self.session.base = Some(base);
+    }
+
+    fn wall(&self, raw: i64, ticks: bool) -> i64 {
+        let base = self.trace.base.or(self.session.base);
+        match base.filter(|base| base.ticks == ticks) {
+            Some(base) if ticks => base
+                .clock_ns
+                .saturating_add(ticks_between(base.raw, raw).saturating_mul(TICK_NS)),
+            Some(base) => base.clock_ns.saturating_add(raw.saturating_sub(base.raw)),
+            None if ticks => raw.saturating_mul(TICK_NS),
+            None => raw,
+        }
+    }
+
+    fn attributes(&mut self, attributes: &Attributes<'_>, record: &Record<'_>) {
+        let mut own = match self.trace.open.last_mut() {
+            Some(top) if attributes.upward.is_none() => std::mem::take(&mut top.attributes),
+            _ => Vec::new(),
+        };
+        let mut words = words(self.shared, self.session, self.union, record.bounds);
+        words.attributes(attributes, &mut own);
+        let deep = words.too_deep;
+        self.too_deep(deep, record.offset);
+        let Some(ttype) = attributes.upward else {
+            match self.trace.open.last_mut() {
+                Some(top) => top.attributes = own,
+                None => self.trace.orphaned.extend(own),
+            }
+            return;
+        };
+        let from = self.trace.open.last().map(|top| top.id);
+        let target = target(&self.trace.open, ttype);
+        if target.is_none() {
+            let text = format!("no enclosing trace of type #{ttype} for an upward attribute");
+            self.say(warn("upward_target", record.offset, text));
+        }
+        let given = own
+            .into_iter()
+            .map(|attribute| Attribute { from, ..attribute });
+        let at = target.unwrap_or(self.trace.open.len().saturating_sub(1));
+        match self.trace.open.get_mut(at) {
+            Some(frame) => frame.attributes.extend(given),
+            None => self.trace.orphaned.extend(given),
+        }
+    }
+
+    fn exception_ref(&mut self, id: u64, offset: u64) {
+        let id = id.cast_signed();
+        let known = self.trace.exceptions.get(&id).copied();
+        let exception = known.unwrap_or_else(|| {
+            let message = self.shared.tables.string(&format!("#{id}"));
+            self.shared.tables.exception(ModelException {
+                class: None,
+                message: Some(message),
+                stack: None,
+                cause: None,
+            })
+        });
+        if known.is_none() {
+            self.trace.exceptions.insert(id, exception);
+            let text = format!("exception #{id} is not in this trace");
+            self.say(info("unknown_exception", offset, text));
+        }
+        if let Some(top) = self.trace.open.last_mut() {
+            top.exception = Some(exception);
+            top.failed = true;
+        }
+    }
+
+    fn end(&mut self, end: &End, offset: u64) {
+        self.trace.first.get_or_insert(end.time);
+        if self.trace.deeper > 0 {
+            self.trace.deeper -= u64::from(end.closed);
+            return;
+        }
+        if self.trace.open.is_empty() {
+            self.orphan(end, offset);
+        }
+        self.trace.last = end.time;
+        if let Some(top) = self.trace.open.last_mut() {
+            top.stop = Some(end.time);
+            top.calls = Some(end.calls);
+            top.flags = end.flags.or(top.flags);
+        }
+        if end.closed {
+            self.close();
+        }
+    }
+
+    /// A record ends whose beginning is not here: it began before the first time that is.
+    fn orphan(&mut self, end: &End, offset: u64) {
+        let nanos = end.form == super::EndForm::Nanos;
+        let start = Start {
+            form: StartForm::Bare,
+            order: end.order,
+            time: 0,
+            method: 0,
+        };
+        self.start(&start, offset);
+        let first = self.trace.first;
+        let attributes = std::mem::take(&mut self.trace.orphaned);
+        if let Some(top) = self.trace.open.last_mut() {
+            top.raw = first.unwrap_or(end.time);
+            top.ticks = !nanos;
+            top.nanos = nanos;
+            top.orphan = true;
+            top.attributes = attributes;
+        }
+    }
+
+    fn close(&mut self) {
+        if self.trace.deeper > 0 {
+            self.trace.deeper -= 1;
+            return;
+        }
+        let Some(top) = self.trace.open.last() else {
+            return;
+        };
+        let (ended, raw, ticks) = (top.stop.is_some(), top.raw, top.ticks);
+        let start = self.wall(raw, ticks);
+        let last = self.trace.last;
+        if let Some(top) = self.trace.open.last_mut() {
+            top.start = start;
+            if !ended {
+                top.stop = Some(last.max(raw));
+            }
+        }
+        self.shared.close(self.trace, self.resource, ended);
+    }
+
+    /// Ends what is still open: the stream is over.
+    pub(crate) fn finish(&mut self) {
+        self.trace.deeper = 0;
+        while !self.trace.open.is_empty() && !self.shared.stopped {
+            self.close();
+        }
+    }
+
+    /// Takes a fact of a processed trace (SPEC.md §4.1).
+    fn fact(&mut self, key: i64, value: Value<'_>) {
+        let Some(int) = value.int() else { return };
+        let method = (key == 14).then(|| self.function(int));
+        if matches!(key, 12 | 13) {
+            self.seen(int);
+        }
+        let id = self.trace.id;
+        let Some(top) = self.trace.open.last_mut() else {
+            return;
+        };
+        match key {
+            5 => {
+                top.marked = true;
+                top.clock_ms = int;
+                top.trace = id;
+            }
+            9 => top.calls = Some(int.cast_unsigned()),
+            11 => top.flags = Some(int),
+            12 => {
+                top.raw = int;
+                top.timed = true;
+            }
+            13 => top.stop = Some(int),
+            14 => top.method = method,
+            17 => top.parent = int.cast_unsigned(),
+            18 => top.span = int.cast_unsigned(),
+            _ => {}
+        }
+        if top.marked && top.timed && matches!(key, 5 | 12) {
+            self.rebase();
+        }
+    }
+
+    /// Lowers chunk metadata: what a store's index says of one marked record.
+    fn chunk(&mut self, values: &Values<'_>, record: &Record<'_>) {
+        let all: Vec<Value<'_>> = values.iter().collect();
+        let int = |at: usize| all.get(at).and_then(|value| value.int()).unwrap_or(0);
+        let trace = u128::from(int(0).cast_unsigned()) << 64 | u128::from(int(1).cast_unsigned());
+        let mut attributes = Vec::new();
+        for at in [17, 18] {
+            let Some(Value::Raw(raw)) = all.get(at) else {
+                continue;
+            };
+            let parts = Values::elements(raw, record.bounds);
+            for pair in parts.chunks_exact(2) {
+                let &[key, value] = pair else { continue };
+                // A number's type stands in bits 30 and 31 of its key (SPEC.md §4.1).
+                let id = key.symbol().unwrap_or(0);
+                let (id, kind) = if at == 18 {
+                    (id & 0x3fff_ffff, id >> 30)
+                } else {
+                    (id, 4)
+                };
+                let tables = &mut self.shared.tables;
+                let key = self.session.key(self.union, id, tables);
+                let number = value.int().unwrap_or(0);
+                let value = match kind {
+                    0 => ModelValue::I64(number),
+                    1 => ModelValue::F64(f64::from_bits(number.cast_unsigned())),
+                    2 => ModelValue::Bool(number != 0),
+                    3 => ModelValue::Null,
+                    _ => {
+                        let id = number.cast_unsigned();
+                        ModelValue::Text(self.session.string(self.union, id, tables))
+                    }
+                };
+                attributes.push(Attribute::new(key, value));
+            }
+        }
+        let (part, offset) = self.place.at(record.offset);
+        let track: TrackId = self.shared.tables.new_track(traceloom_model::Track {
+            resource: self.resource,
+            ..traceloom_model::Track::default()
+        });
+        let flags = int(5);
+        let row = SpanRow {
+            id: self.shared.tables.reserve_span(),
+            parent: None,
+            depth: 0,
+            track,
+            function: None,
+            kind: None,
+            start: int(6),
+            end: int(6).saturating_add(int(7).max(0)),
+            status: if flags & 8 != 0 || int(13) > 0 {
+                SpanStatus::Error
+            } else {
+                SpanStatus::Complete
+            },
+            entry: true,
+            counters: &[(self.shared.calls(), int(12))],
+            attributes: &attributes,
+            exception: None,
+            context: Some(SpanContext {
+                trace,
+                span: int(3).cast_unsigned(),
+                parent: int(2).cast_unsigned(),
+            }),
+            origin: Some(origin(part, offset, 0)),
+        };
+        self.shared.push(&row);
+    }
+}
+
+/// Finds the record an upward attribute is for: the nearest trace of its type, 0 for any (SPEC.md §1.2).
+fn target(open: &[Frame], ttype: i64) -> Option<usize> {
+    let marked = |frame: &Frame| frame.marked;
+    if ttype == 0 {
+        return open.iter().rposition(marked);
+    }
+    let typed = open
+        .iter()
+        .rposition(|frame| frame.marked && frame.ttype == Some(ttype));
+    // B2's streaming tracer leaves the type out of its begins: the nearest trace without one.
+    typed.or_else(|| {
+        open.iter()
+            .rposition(|frame| frame.marked && frame.ttype.is_none())
+    })
+}

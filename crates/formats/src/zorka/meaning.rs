@@ -1,0 +1,252 @@
+//! Values and exceptions in the words of the model.
+
+use std::collections::HashMap;
+
+use traceloom_model::{
+    Attribute, AttributeKey, ElementType, Exception as ModelException, ExceptionId, Frame,
+    Function, Stack, StackId, Tables, Value as ModelValue,
+};
+
+use super::cbor::{Bounds, Cbor, Value};
+use super::diagnostic::{diagnostic, half};
+use super::record::{Attributes, Exception, ExceptionFields, Item, Values, inline_exception};
+use super::session::{Session, Symbols};
+
+/// Containers inside containers that become lists and maps; deeper ones stay bytes.
+const NESTED: u32 = 64;
+
+/// Inline causes that are followed.
+const CAUSES: usize = 256;
+
+/// What a lowering resolves with.
+pub(crate) struct Words<'l> {
+    pub(crate) session: &'l mut Session,
+    pub(crate) union: &'l Symbols,
+    pub(crate) tables: &'l mut Tables,
+    pub(crate) bounds: Bounds,
+    /// A value was too deep for the model.
+    pub(crate) too_deep: bool,
+}
+
+impl Words<'_> {
+    /// Lowers the pairs of an attribute item.
+    pub(crate) fn attributes(&mut self, attributes: &Attributes<'_>, into: &mut Vec<Attribute>) {
+        for (key, value) in attributes.pairs() {
+            let key = match key.symbol() {
+                Some(id) => self.session.key(self.union, id, self.tables),
+                None => {
+                    let name = match key {
+                        Value::Text(text) => self.tables.bytes(text),
+                        other => self.tables.string(&diagnostic(other, self.bounds)),
+                    };
+                    self.tables.attribute_key(AttributeKey::named(name))
+                }
+            };
+            into.push(Attribute::new(key, self.value(value, 0)));
+        }
+    }
+
+    /// Lowers a value; `depth` bounds the recursion.
+    pub(crate) fn value(&mut self, value: Value<'_>, depth: u32) -> ModelValue {
+        match value {
+            Value::Null | Value::Undefined | Value::Missing => ModelValue::Null,
+            Value::Bool(value) => ModelValue::Bool(value),
+            Value::Int(value) => ModelValue::I64(value),
+            Value::Big(value) => ModelValue::U64(value),
+            Value::Text(text) => ModelValue::Text(self.tables.bytes(text)),
+            Value::Bytes(bytes) => ModelValue::Bytes(bytes.into()),
+            Value::F16(bits) => ModelValue::F64(half(bits)),
+            Value::F32(bits) => ModelValue::F64(f64::from(f32::from_bits(bits))),
+            Value::F64(bits) => ModelValue::F64(f64::from_bits(bits)),
+            Value::Ref(id) => ModelValue::Text(self.session.string(self.union, id, self.tables)),
+            Value::NegativeBig(_) | Value::Simple(_) => {
+                ModelValue::Text(self.tables.string(&diagnostic(value, self.bounds)))
+            }
+            Value::Raw(raw) => self.container(raw, depth),
+        }
+    }
+
+    fn container(&mut self, raw: &[u8], depth: u32) -> ModelValue {
+        if let Some((is_text, whole)) = Cbor::joined(raw, self.bounds) {
+            return if is_text {
+                ModelValue::Text(self.tables.bytes(&whole))
+            } else {
+                ModelValue::Bytes(whole.into())
+            };
+        }
+        let major = raw.first().map_or(0, |first| first >> 5);
+        if !matches!(major, 4 | 5) {
+            let text = diagnostic(Value::Raw(raw), self.bounds);
+            return ModelValue::Text(self.tables.string(&text));
+        }
+        if depth >= NESTED {
+            self.too_deep = true;
+            return ModelValue::Bytes(raw.into());
+        }
+        let parts: Vec<ModelValue> = Values::elements(raw, self.bounds)
+            .into_iter()
+            .map(|part| self.value(part, depth + 1))
+            .collect();
+        if major == 4 {
+            return ModelValue::List(element_type(&parts), parts.into());
+        }
+        let mut pairs = Vec::with_capacity(parts.len() / 2);
+        let mut parts = parts.into_iter();
+        while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
+            pairs.push((key, value));
+        }
+        ModelValue::Map(pairs.into())
+    }
+
+    /// Lowers an exception with its inline causes, the innermost first.
+    pub(crate) fn exception(
+        &mut self,
+        exception: &Exception<'_>,
+        known: &mut HashMap<i64, ExceptionId>,
+    ) -> Option<ExceptionId> {
+        let mut chain = vec![exception.fields()?];
+        let mut cause = None;
+        while let Some(last) = chain.last() {
+            match last.cause {
+                Value::Raw(raw) if chain.len() < CAUSES => {
+                    match inline_exception(raw, self.bounds) {
+                        Ok(Item::Exception(inner)) => chain.push(inner.fields()?),
+                        Ok(Item::ExceptionRef { id, .. }) => {
+                            cause = known.get(&id.cast_signed()).copied();
+                            break;
+                        }
+                        _ => break,
+                    }
+                }
+                Value::Raw(_) => {
+                    self.too_deep = true;
+                    break;
+                }
+                // B and C number the cause; 0 is none.
+                other => {
+                    cause = other.int().and_then(|id| known.get(&id).copied());
+                    break;
+                }
+            }
+        }
+        while let Some(fields) = chain.pop() {
+            let id = self.one_exception(&fields, cause);
+            if let Some(number) = fields.id.int() {
+                known.insert(number, id);
+            }
+            cause = Some(id);
+        }
+        cause
+    }
+
+    fn one_exception(
+        &mut self,
+        fields: &ExceptionFields<'_>,
+        cause: Option<ExceptionId>,
+    ) -> ExceptionId {
+        let class = self.name(fields.class);
+        let message = match fields.message {
+            Value::Text(text) => Some(self.tables.bytes(text)),
+            Value::Raw(raw) => {
+                Cbor::joined(raw, self.bounds).map(|(_, whole)| self.tables.bytes(&whole))
+            }
+            Value::Ref(_) => self.name(fields.message),
+            _ => None,
+        };
+        let stack = match fields.stack {
+            Value::Raw(raw) => self.stack(raw),
+            _ => None,
+        };
+        self.tables.exception(ModelException {
+            class,
+            message,
+            stack,
+            cause,
+        })
+    }
+
+    /// Resolves a symbol, reference or text; none for null and 0.
+    fn name(&mut self, value: Value<'_>) -> Option<traceloom_model::StringId> {
+        match value {
+            Value::Text(text) => Some(self.tables.bytes(text)),
+            _ => match value.symbol()? {
+                0 => None,
+                id => Some(self.session.string(self.union, id, self.tables)),
+            },
+        }
+    }
+
+    /// Lowers a stack, which lists the innermost frame first.
+    fn stack(&mut self, raw: &[u8]) -> Option<StackId> {
+        let mut parent = None;
+        for frame in Values::elements(raw, self.bounds).into_iter().rev() {
+            let Value::Raw(raw) = frame else { continue };
+            let mut fields = Values::elements(raw, self.bounds).into_iter();
+            let mut next = || fields.next().unwrap_or(Value::Null);
+            let (class, method, file, line) = (next(), next(), next(), next());
+            let class = self.name(class);
+            let mut name = class.map_or_else(Vec::new, |class| {
+                let mut name = self.tables.string_bytes(class).to_vec();
+                name.push(b'.');
+                name
+            });
+            if let Some(method) = self.name(method) {
+                name.extend_from_slice(self.tables.string_bytes(method));
+            }
+            let class = class.map(|name| {
+                self.tables.class(traceloom_model::Class {
+                    name,
+                    superclass: None,
+                    loader: None,
+                    file: None,
+                })
+            });
+            let file = self.name(file);
+            let name = self.tables.bytes(&name);
+            let function = self.tables.function(Function {
+                class,
+                file,
+                ..Function::named(name)
+            });
+            let frame = self.tables.frame(Frame {
+                function: Some(function),
+                // Java marks native frames with -2 and unknown lines with -1.
+                line: line
+                    .int()
+                    .and_then(|line| u32::try_from(line).ok())
+                    .unwrap_or(0),
+                kind: if line == Value::Int(-2) {
+                    traceloom_model::FrameKind::Native
+                } else {
+                    traceloom_model::FrameKind::Unknown
+                },
+                ..Frame::default()
+            });
+            parent = Some(self.tables.stack(Stack {
+                parent,
+                frame,
+                truncated: false,
+            }));
+        }
+        parent
+    }
+}
+
+fn element_type(values: &[ModelValue]) -> ElementType {
+    let of = |value: &ModelValue| match value {
+        ModelValue::I64(_) => ElementType::I64,
+        ModelValue::U64(_) => ElementType::U64,
+        ModelValue::F64(_) => ElementType::F64,
+        ModelValue::Bool(_) => ElementType::Bool,
+        ModelValue::Text(_) => ElementType::Text,
+        ModelValue::Bytes(_) => ElementType::Bytes,
+        _ => ElementType::Any,
+    };
+    let mut types = values.iter().map(of);
+    let first = types.next().unwrap_or(ElementType::Any);
+    if types.all(|one| one == first) {
+        first
+    } else {
+        ElementType::Any
+    }
+}

@@ -1,0 +1,67 @@
+//! What the names of parts say: which definitions go with which traces, and the order of chunks.
+
+use crate::Part;
+
+/// A part's name taken apart: `folder/STEM[.agd|.trc].chunkN.bin`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PartName<'a> {
+    /// Folder with its slash, or nothing.
+    pub(crate) folder: &'a str,
+    /// What traces, definitions and chunks of one capture have in common.
+    pub(crate) stem: &'a str,
+    /// The chunk's number.
+    pub(crate) chunk: Option<u64>,
+    /// A table of symbols in JSON.
+    pub(crate) json: bool,
+}
+
+impl<'a> PartName<'a> {
+    pub(crate) fn of(name: &'a str) -> Self {
+        let (folder, file) = match name.rfind('/') {
+            Some(slash) => name.split_at(slash + 1),
+            None => ("", name),
+        };
+        let json = file.ends_with(".symbols.json");
+        let mut stem = file.strip_suffix(".symbols.json").unwrap_or(file);
+        stem = stem.strip_suffix(".bin").unwrap_or(stem);
+        let mut chunk = None;
+        if let Some((before, number)) = stem.rsplit_once(".chunk")
+            && let Ok(number) = number.parse()
+        {
+            chunk = Some(number);
+            stem = before;
+        }
+        for mark in [".agd", ".trc", "-agd", "-trc"] {
+            stem = stem.strip_suffix(mark).unwrap_or(stem);
+        }
+        Self {
+            folder,
+            stem,
+            chunk,
+            json,
+        }
+    }
+}
+
+/// Groups the parts of each folder that Zorka wrote: one folder is one session (SPEC.md §3).
+pub(crate) fn set(parts: &[Part]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        let ours = part.format.is_some_and(|format| {
+            format.name.starts_with("zorka-") && format.name != "zorka-store"
+        });
+        if !ours {
+            continue;
+        }
+        let folder = PartName::of(&part.name).folder;
+        match groups.iter_mut().find(|(known, _)| *known == folder) {
+            Some((_, group)) => group.push(at),
+            None => groups.push((folder, vec![at])),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(_, group)| group)
+        .filter(|group| group.len() > 1)
+        .collect()
+}

@@ -1,0 +1,136 @@
+//! Detection: which generation a head is of, by reading it (SPEC.md §0.2).
+
+use std::ops::ControlFlow;
+
+use traceloom_model::{Flow, Level, Limits, Note};
+
+use super::parts::PartName;
+use super::record::{EndForm, Item, Record, StartForm};
+use super::{Stream, TwoItems, Visit};
+use crate::{Chunk, Confidence, Probe};
+
+/// What a stream turns out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    S0,
+    S0b,
+    B1,
+    B2,
+    C,
+    Definitions,
+}
+
+/// Items that are looked at.
+const LOOKED_AT: u32 = 4096;
+
+#[derive(Default)]
+struct Facts {
+    items: u32,
+    seed: bool,
+    tagged: bool,
+    nanos: bool,
+    processed: bool,
+    definitions: bool,
+    untagged_end: bool,
+    tagged_end: bool,
+    small_begin: bool,
+    starts: bool,
+    damaged_first: bool,
+    damage: bool,
+}
+
+impl Visit for Facts {
+    fn record(&mut self, record: &Record<'_>) -> Flow {
+        match record.item {
+            Item::Start(start) => {
+                self.starts = true;
+                match start.form {
+                    StartForm::Seed { .. } => self.seed = true,
+                    StartForm::Tagged => self.tagged = true,
+                    StartForm::Bare => self.processed = true,
+                    StartForm::Nanos | StartForm::Stream => self.nanos = true,
+                }
+            }
+            Item::End(end) => match end.form {
+                EndForm::Untagged => self.untagged_end = true,
+                EndForm::Tagged => self.tagged_end = true,
+                EndForm::Nanos => self.nanos = true,
+            },
+            Item::Begin(begin) => self.small_begin |= begin.ttype.is_some() && !begin.nanos,
+            Item::Symbol(_) | Item::Method(_) => self.definitions = true,
+            Item::Chunk(_) | Item::Info { .. } => self.processed = true,
+            Item::Damage => {
+                self.damaged_first |= self.items == 0;
+                self.damage = true;
+            }
+            _ => {}
+        }
+        self.items += 1;
+        if self.items < LOOKED_AT {
+            Flow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.damage |= note.level == Level::Damage;
+        Flow::Continue(())
+    }
+}
+
+impl Facts {
+    fn kind(&self) -> Option<Kind> {
+        let plain = self.starts || self.processed || self.tagged_end || self.nanos;
+        Some(match self {
+            Self { seed: true, .. } => Kind::S0,
+            Self { nanos: true, .. } => Kind::C,
+            // An epilog without tag alone is any nine bytes that begin with an H.
+            Self {
+                untagged_end: true,
+                tagged: false,
+                tagged_end: false,
+                ..
+            } => Kind::S0,
+            Self {
+                untagged_end: true, ..
+            } => Kind::S0b,
+            _ if plain && self.small_begin => Kind::B1,
+            _ if plain => Kind::B2,
+            Self {
+                definitions: true, ..
+            } => Kind::Definitions,
+            _ => return None,
+        })
+    }
+}
+
+/// Reads the head of a part and says what it is.
+pub(crate) fn kind(probe: &Probe<'_>) -> Option<(Kind, Confidence)> {
+    let fragment = PartName::of(probe.name).chunk.is_some();
+    let first = *probe.head.first()?;
+    let may_begin = matches!(first, 0xc1..=0xc3 | 0xc6..=0xcd | 0xce | 0xd8 | 0xff);
+    if !fragment && !may_begin {
+        return None;
+    }
+    let mut facts = Facts::default();
+    let chunk = Chunk {
+        bytes: probe.head,
+        offset: 0,
+        eof: probe.whole,
+    };
+    Stream::new(&Limits::default(), TwoItems::Guess).read(chunk, &mut facts);
+    let kind = facts.kind()?;
+    if fragment {
+        return Some((kind, Confidence::Likely));
+    }
+    if facts.damaged_first || !(facts.starts || facts.definitions || facts.processed) {
+        return (facts.items > 2).then_some((kind, Confidence::Possible));
+    }
+    let confidence = if facts.damage {
+        Confidence::Likely
+    } else {
+        Confidence::Certain
+    };
+    Some((kind, confidence))
+}

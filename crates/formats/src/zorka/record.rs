@@ -1,0 +1,346 @@
+//! Native records: the tagged items of a Zorka stream, one variant a construct (SPEC.md §1 to §4).
+//!
+//! All generations share these: what differs between them (tag numbers, packed words or plain integers,
+//! where a symbol is tagged) is kept as the form an item was written in.
+
+use super::cbor::{Bounds, Cbor, Fault, Value};
+
+/// The order of the bytes in a packed word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Order {
+    /// Low byte first: the streaming tracer on any machine in use.
+    #[default]
+    Little,
+    /// High byte first: the local tracer of B.
+    Big,
+}
+
+/// How a record begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StartForm {
+    /// S0: a record tag, an indefinite array, an untagged word. 10 and 11 take two bytes, 6 and 7 one.
+    Seed {
+        /// 10 or 6 big-endian, 11 or 7 little-endian.
+        tag: u8,
+    },
+    /// S0b and B: tag 8, a tagged word.
+    Tagged,
+    /// Tag 8 without a word: processed traces, whose facts follow as [`Item::Info`].
+    Bare,
+    /// C: tag 3, time and method as integers.
+    Nanos,
+    /// The 2.0.3 streaming tracer: tag 3 on a definite array, method before time.
+    Stream,
+}
+
+/// A record begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// How it is written.
+    pub form: StartForm,
+    /// Order of its word; little where there is none.
+    pub order: Order,
+    /// Ticks of 65,536 ns, or nanoseconds in C.
+    pub time: i64,
+    /// Method id.
+    pub method: i64,
+}
+
+/// How a record ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndForm {
+    /// S0 and S0b: an untagged word or pair of words.
+    Untagged,
+    /// B: tags 12 and 13.
+    Tagged,
+    /// C: tag 4.
+    Nanos,
+}
+
+/// A record ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// How it is written.
+    pub form: EndForm,
+    /// Order of its words.
+    pub order: Order,
+    /// Calls are a word of their own.
+    pub long: bool,
+    /// The record's array is closed right after.
+    pub closed: bool,
+    /// Ticks of 65,536 ns, or nanoseconds in C.
+    pub time: i64,
+    /// Instrumented calls including itself, also those whose records were dropped.
+    pub calls: u64,
+    /// Flags of a marked record (C).
+    pub flags: Option<i64>,
+}
+
+/// A record is marked as a trace (SPEC.md §1.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Begin {
+    /// C's tag 5 instead of 33.
+    pub nanos: bool,
+    /// Milliseconds since 1970.
+    pub clock_ms: i64,
+    /// Symbol of the trace type.
+    pub ttype: Option<i64>,
+    /// Span id.
+    pub span_id: Option<i64>,
+    /// Span id of the parent.
+    pub parent_id: Option<i64>,
+}
+
+/// How attributes are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AttributeForm {
+    /// A map under tag 9, or 12 in the seed's text.
+    Map {
+        /// 9 or 12.
+        tag: u8,
+    },
+    /// S0's upward attribute: tag 38 inside the attribute tag, map in map.
+    MapUpward {
+        /// 9 or 12.
+        tag: u8,
+    },
+    /// B's upward attribute: tag 38 on type and map.
+    Upward,
+    /// C: tag 6 on symbol and value, with a type before them when upward.
+    Nanos,
+}
+
+/// Attributes of the record they lie in, or of one that encloses it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Attributes<'a> {
+    /// How they are written.
+    pub form: AttributeForm,
+    /// The trace type they are for, 0 for the nearest of any; none when they stay here.
+    pub upward: Option<i64>,
+    /// Number of pairs.
+    pub count: u64,
+    /// The last value was left out by the writer.
+    pub missing: bool,
+    body: &'a [u8],
+    bounds: Bounds,
+}
+
+impl PartialEq for Bounds {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl<'a> Attributes<'a> {
+    pub(crate) const fn new(form: AttributeForm, body: &'a [u8], bounds: Bounds) -> Self {
+        Self {
+            form,
+            upward: None,
+            count: 1,
+            missing: false,
+            body,
+            bounds,
+        }
+    }
+
+    /// Iterates over keys and values in their order.
+    pub fn pairs(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> + use<'a> {
+        let mut cbor = Cbor::new(self.body, 0, self.bounds);
+        let (count, missing) = (self.count, self.missing);
+        (1..=count).map_while(move |at| {
+            let key = cbor.value().ok()?;
+            if missing && at == count {
+                return Some((key, Value::Missing));
+            }
+            Some((key, cbor.value().ok()?))
+        })
+    }
+}
+
+/// A run of values: the fields of an exception or of chunk metadata.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Values<'a> {
+    /// How many.
+    pub count: u64,
+    body: &'a [u8],
+    bounds: Bounds,
+}
+
+impl<'a> Values<'a> {
+    pub(crate) const fn new(count: u64, body: &'a [u8], bounds: Bounds) -> Self {
+        Self {
+            count,
+            body,
+            bounds,
+        }
+    }
+
+    /// Iterates over the values.
+    pub fn iter(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
+        let mut cbor = Cbor::new(self.body, 0, self.bounds);
+        (0..self.count).map_while(move |_| cbor.value().ok())
+    }
+
+    /// Opens an array, or a map as keys and values in turn; nothing when it is something else.
+    #[must_use]
+    pub fn elements(raw: &'a [u8], bounds: Bounds) -> Vec<Value<'a>> {
+        let mut cbor = Cbor::new(raw, 0, bounds);
+        let mut all = Vec::new();
+        let Ok(head) = cbor.head() else { return all };
+        if !matches!(head.major, 4 | 5) {
+            return all;
+        }
+        let mut left = match head.info {
+            31 => u64::MAX,
+            _ => head.value << (head.major & 1),
+        };
+        while left > 0 && !(head.info == 31 && cbor.next_is(0xff) == Some(true)) {
+            let Ok(value) = cbor.value() else { break };
+            all.push(value);
+            left -= 1;
+        }
+        all
+    }
+}
+
+/// An exception that left a record (SPEC.md §1.3).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Exception<'a> {
+    /// 0x22, or 7 in C.
+    pub tag: u8,
+    /// The fields as they lie: 5, or 6 with attributes.
+    pub values: Values<'a>,
+}
+
+/// The fields of an exception by name, whichever order its generation has them in.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ExceptionFields<'a> {
+    /// Identity of the object.
+    pub id: Value<'a>,
+    /// Class: symbol, reference or text.
+    pub class: Value<'a>,
+    /// Message.
+    pub message: Value<'a>,
+    /// An id in B and C, an exception under its tag in S0, or null.
+    pub cause: Value<'a>,
+    /// An array of frames of four.
+    pub stack: Value<'a>,
+    /// Attributes, which no known writer emits (C).
+    pub attributes: Option<Value<'a>>,
+}
+
+impl<'a> Exception<'a> {
+    /// Names the fields: the fourth is the stack in S0 and the cause in B and C, told apart by type.
+    #[must_use]
+    pub fn fields(&self) -> Option<ExceptionFields<'a>> {
+        let mut values = self.values.iter();
+        let (id, class, message) = (values.next()?, values.next()?, values.next()?);
+        let (fourth, fifth) = (values.next()?, values.next()?);
+        let array = |value: &Value<'_>| matches!(value, Value::Raw([first, ..]) if first >> 5 == 4);
+        let (cause, stack) = if array(&fourth) {
+            (fifth, fourth)
+        } else {
+            (fourth, fifth)
+        };
+        Some(ExceptionFields {
+            id,
+            class,
+            message,
+            cause,
+            stack,
+            attributes: values.next(),
+        })
+    }
+}
+
+/// A symbol: `[id, text]`, with a type in B (SPEC.md §3).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Symbol<'a> {
+    /// Symbol id.
+    pub id: i64,
+    /// Text, or null.
+    pub text: Value<'a>,
+    /// B's type: 0 plain, 4 keyword, 5 class, 6 method, 7 uuid, 8 signature.
+    pub symbol_type: Option<i64>,
+}
+
+/// A method: ids of class, name and signature (SPEC.md §3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Method {
+    /// Method id: a number space of its own.
+    pub id: i64,
+    /// Symbol of the class.
+    pub class: i64,
+    /// Symbol of the name.
+    pub name: i64,
+    /// Symbol of the signature.
+    pub signature: i64,
+}
+
+/// One item of a stream.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Item<'a> {
+    /// A record begins.
+    Start(Start),
+    /// A tagged word that is not where its record began.
+    Prolog(Start),
+    /// A record ends.
+    End(End),
+    /// A bare `ff`.
+    Break,
+    /// The record is a trace.
+    Begin(Begin),
+    /// Attributes.
+    Attributes(Attributes<'a>),
+    /// An exception.
+    Exception(Exception<'a>),
+    /// The exception of an earlier record.
+    ExceptionRef {
+        /// 0x23, or 8 in C.
+        tag: u8,
+        /// Its id.
+        id: u64,
+    },
+    /// Flags of a trace (B).
+    Flags(u64),
+    /// A fact of a processed trace.
+    Info {
+        /// Which.
+        key: i64,
+        /// Its value.
+        value: Value<'a>,
+    },
+    /// A symbol is defined.
+    Symbol(Symbol<'a>),
+    /// A method is defined.
+    Method(Method),
+    /// Metadata of a chunk in a store: integers and two maps.
+    Chunk(Values<'a>),
+    /// A tag of unknown meaning with a well-formed value.
+    Unknown,
+    /// Bytes that are no item.
+    Damage,
+}
+
+/// An item with its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Offset in the decoded part.
+    pub offset: u64,
+    /// The bytes it was read from.
+    pub bytes: &'a [u8],
+    /// They are what [`super::write::item`] makes of the fields.
+    pub canonical: bool,
+    /// What it says.
+    pub item: Item<'a>,
+    /// Nanoseconds since 1970, where a begin was seen.
+    pub time: Option<i64>,
+    /// Limits for values that are opened later.
+    pub bounds: Bounds,
+}
+
+/// Reads the inline exception that is an S0 cause.
+pub(crate) fn inline_exception(raw: &[u8], bounds: Bounds) -> Result<Item<'_>, Fault> {
+    let mut cbor = Cbor::new(raw, 0, bounds);
+    super::read::item(&mut cbor, &super::read::Context::default())
+}

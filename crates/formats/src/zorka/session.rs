@@ -1,0 +1,185 @@
+//! Symbols and methods of one agent session, and what they become in the model (SPEC.md §3).
+//!
+//! A session's numbers mean nothing in another: each has tables of its own, and a reset empties them.
+
+use std::collections::HashMap;
+
+use traceloom_model::{
+    AttrKeyId, AttributeKey, Class, Function, FunctionId, Limit, Limits, StringId, Tables,
+};
+
+use super::cbor::Value;
+use super::record::{Method, Symbol};
+
+/// Texts by symbol id, methods by method id: two separate number spaces.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Symbols {
+    texts: HashMap<u64, Box<[u8]>>,
+    methods: HashMap<i64, Method>,
+}
+
+impl Symbols {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// Defines a symbol; returns whether what was known before has changed, or the table is full.
+    ///
+    /// In B a later definition wins, in C the first.
+    pub(crate) fn define(&mut self, symbol: &Symbol<'_>, limits: &Limits) -> Result<bool, ()> {
+        let text = match symbol.text {
+            Value::Text(text) => text,
+            _ => return Ok(false),
+        };
+        self.define_text(
+            symbol.id.cast_unsigned(),
+            text,
+            symbol.symbol_type.is_some(),
+            limits,
+        )
+    }
+
+    pub(crate) fn define_text(
+        &mut self,
+        id: u64,
+        text: &[u8],
+        last_wins: bool,
+        limits: &Limits,
+    ) -> Result<bool, ()> {
+        if let Some(known) = self.texts.get_mut(&id) {
+            let changes = last_wins && **known != *text;
+            if changes {
+                *known = text.into();
+            }
+            return Ok(changes);
+        }
+        if self.texts.len() as u64 >= limits.of(Limit::Table) {
+            return Err(());
+        }
+        self.texts.insert(id, text.into());
+        Ok(true)
+    }
+
+    pub(crate) fn define_method(&mut self, method: &Method, limits: &Limits) -> Result<bool, ()> {
+        if self.methods.get(&method.id) == Some(method) {
+            return Ok(false);
+        }
+        if self.methods.len() as u64 >= limits.of(Limit::Table) {
+            return Err(());
+        }
+        self.methods.insert(method.id, *method);
+        Ok(true)
+    }
+
+    fn text(&self, id: u64) -> Option<&[u8]> {
+        self.texts.get(&id).map(|text| &**text)
+    }
+}
+
+/// One agent session while it is lowered: its tables, those of its folder behind them, and caches.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    pub(crate) own: Symbols,
+    functions: HashMap<i64, FunctionId>,
+    keys: HashMap<u64, AttrKeyId>,
+    /// Nanosecond clock of the last trace that had one: all traces of a process share its origin.
+    pub(crate) base: Option<Base>,
+}
+
+/// Where a clock stands: the wall time of a raw time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Base {
+    pub(crate) clock_ns: i64,
+    pub(crate) raw: i64,
+    pub(crate) ticks: bool,
+}
+
+impl Session {
+    /// A session that begins with these definitions.
+    pub(crate) fn of(own: Symbols) -> Self {
+        Self {
+            own,
+            ..Self::default()
+        }
+    }
+
+    /// Forgets what was resolved, after a definition changed.
+    pub(crate) fn forget(&mut self) {
+        self.functions.clear();
+        self.keys.clear();
+    }
+
+    /// Empties the tables: the agent sends everything again.
+    pub(crate) fn reset(&mut self) {
+        self.own = Symbols::default();
+        self.forget();
+    }
+
+    /// Returns the text of a symbol.
+    pub(crate) fn text<'s>(&'s self, union: &'s Symbols, id: u64) -> Option<&'s [u8]> {
+        self.own.text(id).or_else(|| union.text(id))
+    }
+
+    /// Interns the text of a symbol, `#id` when it is not defined.
+    pub(crate) fn string(&self, union: &Symbols, id: u64, tables: &mut Tables) -> StringId {
+        match self.text(union, id) {
+            Some(text) => tables.bytes(text),
+            None => tables.string(&format!("#{id}")),
+        }
+    }
+
+    /// Returns the function of a method id.
+    pub(crate) fn function(&mut self, union: &Symbols, id: i64, tables: &mut Tables) -> FunctionId {
+        if let Some(&function) = self.functions.get(&id) {
+            return function;
+        }
+        let known = self.own.methods.get(&id).or_else(|| union.methods.get(&id));
+        let function = match known.copied() {
+            None => Function::named(tables.string(&format!("#{id}"))),
+            Some(method) => self.named(union, &method, tables),
+        };
+        let function = tables.function(function);
+        self.functions.insert(id, function);
+        function
+    }
+
+    fn named(&self, union: &Symbols, method: &Method, tables: &mut Tables) -> Function {
+        let text = |id: i64| match self.text(union, id.cast_unsigned()) {
+            Some(text) => text.to_vec(),
+            None => format!("#{id}").into_bytes(),
+        };
+        let class = text(method.class);
+        let mut name = class.clone();
+        name.push(b'.');
+        name.extend(text(method.name));
+        let class = (method.class != 0).then(|| {
+            let name = tables.bytes(&class);
+            tables.class(Class {
+                name,
+                superclass: None,
+                loader: None,
+                file: None,
+            })
+        });
+        let signature = (method.signature != 0).then(|| {
+            let text = text(method.signature);
+            tables.bytes(&text)
+        });
+        Function {
+            class,
+            signature,
+            ..Function::named(tables.bytes(&name))
+        }
+    }
+
+    /// Returns the key of an attribute named by a symbol.
+    pub(crate) fn key(&mut self, union: &Symbols, id: u64, tables: &mut Tables) -> AttrKeyId {
+        if let Some(&key) = self.keys.get(&id) {
+            return key;
+        }
+        let name = self.string(union, id, tables);
+        let key = tables.attribute_key(AttributeKey::named(name));
+        self.keys.insert(id, key);
+        key
+    }
+}

@@ -1,0 +1,512 @@
+//! Items to spans: the open records of one trace, and what is shared by all of a source.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use traceloom_model::{
+    AttrKeyId, Attribute, BATCH_ROWS, ExceptionId, Flow, FunctionId, Limit, Limits, Note, Origin,
+    PartId, Resource, ResourceId, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus,
+    StringId, Tables, Track, TrackId, Unit, Value as ModelValue, ValueType, ValueTypeId, Wants,
+};
+
+use super::stats::Statistics;
+use crate::info;
+
+/// Largest trace that is held back to see whether it is posted again.
+const HELD_SPANS: usize = 4096;
+
+/// Traces held back at once.
+const HELD_TRACES: usize = 256;
+
+/// A record that has begun.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) id: SpanId,
+    pub(crate) method: Option<FunctionId>,
+    /// Ticks or nanoseconds, as its generation counts.
+    pub(crate) raw: i64,
+    pub(crate) start: i64,
+    pub(crate) ticks: bool,
+    /// Its times are relative to its trace: the local tracer of B.
+    pub(crate) relative: bool,
+    pub(crate) timed: bool,
+    pub(crate) marked: bool,
+    pub(crate) clock_ms: i64,
+    pub(crate) ttype: Option<i64>,
+    pub(crate) kind: Option<StringId>,
+    pub(crate) trace: u128,
+    pub(crate) span: u64,
+    pub(crate) parent: u64,
+    pub(crate) flags: Option<i64>,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) exception: Option<ExceptionId>,
+    pub(crate) failed: bool,
+    /// The flags are C's.
+    pub(crate) nanos: bool,
+    pub(crate) stop: Option<i64>,
+    pub(crate) calls: Option<u64>,
+    pub(crate) orphan: bool,
+    pub(crate) origin: Origin,
+    /// It, or a record around it, is what was asked for.
+    pub(crate) selected: bool,
+}
+
+/// A finished record, before it is known whether its trace counts.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    function: Option<FunctionId>,
+    duration: u64,
+    failed: bool,
+}
+
+/// The open records of one trace, and the finished ones below its root.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    pub(crate) open: Vec<Frame>,
+    /// Open records above the limit.
+    pub(crate) deeper: u64,
+    pub(crate) exceptions: HashMap<i64, ExceptionId>,
+    pub(crate) base: Option<super::session::Base>,
+    pub(crate) id: u128,
+    /// First and last raw times seen.
+    pub(crate) first: Option<i64>,
+    pub(crate) last: i64,
+    /// What came before any record: of one that began in an earlier chunk.
+    pub(crate) orphaned: Vec<Attribute>,
+    track: Option<TrackId>,
+    named: bool,
+    rows: SpanBatch,
+    counted: Vec<Counted>,
+    direct: bool,
+}
+
+impl Trace {
+    /// A trace with this id across processes.
+    pub(crate) fn of(id: u128) -> Self {
+        Self {
+            id,
+            ..Self::default()
+        }
+    }
+}
+
+struct Held {
+    print: u64,
+    origin: Origin,
+    rows: SpanBatch,
+    counted: Vec<Counted>,
+}
+
+/// What all traces of a source share: tables, the batch in the making, the threads.
+pub(crate) struct Shared<'s> {
+    pub(crate) sink: &'s mut dyn Sink,
+    pub(crate) tables: Tables,
+    pub(crate) limits: Limits,
+    pub(crate) only: Option<Origin>,
+    pub(crate) stopped: bool,
+    wants: Wants,
+    out: SpanBatch,
+    statistics: Statistics,
+    calls: ValueTypeId,
+    thread_name: AttrKeyId,
+    thread_id: AttrKeyId,
+    flags: AttrKeyId,
+    threads: HashMap<(Option<ResourceId>, StringId, Option<u64>), TrackId>,
+    /// Posts of agents may hold a trace twice: alone and inside the trace around it.
+    posts: bool,
+    held: VecDeque<Held>,
+    held_spans: usize,
+}
+
+impl<'s> Shared<'s> {
+    pub(crate) fn new(
+        sink: &'s mut dyn Sink,
+        limits: Limits,
+        only: Option<Origin>,
+        posts: bool,
+    ) -> Self {
+        let mut tables = Tables::new();
+        let calls = tables.string("calls");
+        let calls = tables.value_type(ValueType {
+            scope: traceloom_model::Scope::Inclusive,
+            ..ValueType::sum(calls, Unit::Count)
+        });
+        Self {
+            wants: sink.wants(),
+            sink,
+            limits,
+            only,
+            stopped: false,
+            out: SpanBatch::default(),
+            statistics: Statistics::default(),
+            calls,
+            thread_name: tables.attribute_named("thread.name"),
+            thread_id: tables.attribute_named("thread.id"),
+            flags: tables.attribute_named("flags"),
+            threads: HashMap::new(),
+            posts,
+            held: VecDeque::new(),
+            held_spans: 0,
+            tables,
+        }
+    }
+
+    /// Returns the counter of a record's calls.
+    pub(crate) const fn calls(&self) -> ValueTypeId {
+        self.calls
+    }
+
+    pub(crate) fn flow(&self) -> Flow {
+        if self.stopped {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    }
+
+    pub(crate) fn note(&mut self, note: Note) {
+        if !self.stopped {
+            self.stopped = self.sink.note(note).is_break();
+        }
+    }
+
+    pub(crate) fn session_resource(&mut self, id: &str) -> ResourceId {
+        let instance = Some(self.tables.string(id));
+        let language = Some(self.tables.string("java"));
+        self.tables.resource(Resource {
+            instance,
+            language,
+            ..Resource::default()
+        })
+    }
+
+    /// Opens a record; false when too many are open.
+    pub(crate) fn open(&mut self, trace: &mut Trace, mut frame: Frame) -> bool {
+        if trace.open.len() as u64 >= self.limits.of(Limit::OpenSpans) {
+            trace.deeper += 1;
+            return false;
+        }
+        if trace.open.is_empty() {
+            trace.exceptions.clear();
+            trace.base = None;
+            trace.track = None;
+            trace.named = false;
+            trace.direct = !self.posts;
+        }
+        let asked = self.only.is_none_or(|only| {
+            only.part == frame.origin.part
+                && only.offset == frame.origin.offset
+                && only.index == frame.origin.index
+        });
+        frame.selected = asked || trace.open.last().is_some_and(|parent| parent.selected);
+        trace.open.push(frame);
+        true
+    }
+
+    /// Finishes the innermost record.
+    pub(crate) fn close(&mut self, trace: &mut Trace, resource: Option<ResourceId>, ended: bool) {
+        let Some(mut frame) = trace.open.pop() else {
+            return;
+        };
+        let (duration, backwards) = lasting(&frame);
+        if backwards {
+            let text = "a record ends before it begins: its duration counts as 0";
+            self.note(Note {
+                part: frame.origin.part,
+                ..crate::warn("negative_duration", frame.origin.offset, text)
+            });
+        }
+        let failing = frame
+            .flags
+            .is_some_and(|flags| error_flag(flags, frame.nanos));
+        let failed = frame.failed || failing;
+        if let Some(flags) = frame.flags
+            && flags & !if frame.nanos { 0x1000 } else { 8 } != 0
+        {
+            let flags = Attribute::new(self.flags, ModelValue::I64(flags));
+            frame.attributes.push(flags);
+        }
+        let status = match (frame.orphan, ended, failed) {
+            (true, ..) => SpanStatus::PartialStart,
+            (_, false, _) => SpanStatus::PartialEnd,
+            (.., true) => SpanStatus::Error,
+            _ => SpanStatus::Complete,
+        };
+        let track = self.track(trace, &frame, resource);
+        let root = trace.open.is_empty();
+        let calls = frame
+            .calls
+            .map(|calls| i64::try_from(calls).unwrap_or(i64::MAX));
+        let counter = [(self.calls, calls.unwrap_or(0))];
+        let counters: &[(ValueTypeId, i64)] = if calls.is_some() { &counter } else { &[] };
+        let end = frame
+            .start
+            .saturating_add(i64::try_from(duration).unwrap_or(i64::MAX));
+        let known = frame.trace != 0 || frame.span != 0;
+        let row = SpanRow {
+            id: frame.id,
+            parent: trace.open.last().map(|parent| parent.id),
+            depth: u32::try_from(trace.open.len()).unwrap_or(u32::MAX),
+            track,
+            function: frame.method,
+            kind: frame.kind,
+            start: frame.start,
+            end,
+            status,
+            entry: root || frame.marked,
+            counters,
+            attributes: &frame.attributes,
+            exception: frame.exception,
+            context: known.then_some(SpanContext {
+                trace: frame.trace,
+                span: frame.span,
+                parent: frame.parent,
+            }),
+            origin: Some(frame.origin),
+        };
+        if frame.selected && (row.entry || self.wants != Wants::Calls) {
+            if trace.direct {
+                self.push(&row);
+            } else {
+                trace.rows.push(&row);
+            }
+        }
+        if frame.selected {
+            let counted = Counted {
+                function: frame.method,
+                duration,
+                failed,
+            };
+            if trace.direct {
+                self.count(counted);
+            } else {
+                trace.counted.push(counted);
+            }
+        }
+        if trace.direct {
+            return;
+        }
+        let print = (frame.marked && ended).then(|| fingerprint(&frame, duration));
+        if let Some(print) = print {
+            self.drop_repeated(print);
+        }
+        if root {
+            self.finish_root(trace, print, frame.origin);
+        } else if trace.counted.len() > HELD_SPANS {
+            self.release_all();
+            self.release(
+                std::mem::take(&mut trace.rows),
+                &std::mem::take(&mut trace.counted),
+            );
+            trace.direct = true;
+        }
+    }
+
+    fn finish_root(&mut self, trace: &mut Trace, print: Option<u64>, origin: Origin) {
+        let rows = std::mem::take(&mut trace.rows);
+        let counted = std::mem::take(&mut trace.counted);
+        self.held_spans += counted.len();
+        self.held.push_back(Held {
+            // Nothing looks for a trace that is not marked.
+            print: print.unwrap_or(0),
+            origin,
+            rows,
+            counted,
+        });
+        while self.held.len() > HELD_TRACES || self.held_spans > BATCH_ROWS {
+            self.release_oldest();
+        }
+    }
+
+    /// Drops a held trace that comes again, whole or inside another: each call counts once.
+    fn drop_repeated(&mut self, print: u64) {
+        let Some(at) = self.held.iter().position(|held| held.print == print) else {
+            return;
+        };
+        if let Some(held) = self.held.remove(at) {
+            self.held_spans -= held.counted.len();
+            let text = "a trace is posted again, alone or inside another: the first is left out";
+            self.note(Note {
+                part: held.origin.part,
+                ..info("repeated_trace", held.origin.offset, text)
+            });
+        }
+    }
+
+    fn release_oldest(&mut self) {
+        if let Some(held) = self.held.pop_front() {
+            self.held_spans -= held.counted.len();
+            self.release(held.rows, &held.counted);
+        }
+    }
+
+    pub(crate) fn release_all(&mut self) {
+        while !self.held.is_empty() {
+            self.release_oldest();
+        }
+    }
+
+    fn release(&mut self, rows: SpanBatch, counted: &[Counted]) {
+        counted.iter().for_each(|&counted| self.count(counted));
+        if self.out.len() + rows.len() > BATCH_ROWS {
+            self.flush();
+        }
+        self.out.append(rows);
+    }
+
+    fn count(&mut self, counted: Counted) {
+        if let Some(function) = counted.function {
+            self.statistics
+                .add(function, counted.duration, counted.failed);
+        }
+    }
+
+    pub(crate) fn push(&mut self, row: &SpanRow<'_>) {
+        self.out.push(row);
+        if self.out.len() >= BATCH_ROWS {
+            self.flush();
+        }
+    }
+
+    pub(crate) fn flush(&mut self) {
+        let definitions = self.tables.take_definitions();
+        if !self.stopped && !definitions.is_empty() {
+            self.stopped = self.sink.define(definitions).is_break();
+        }
+        if !self.stopped && !self.out.is_empty() {
+            self.stopped = self.sink.spans(std::mem::take(&mut self.out)).is_break();
+        }
+    }
+
+    /// Pushes what is left, and the statistics.
+    pub(crate) fn finish(&mut self) {
+        self.release_all();
+        self.flush();
+        let batches = self.statistics.samples(&mut self.tables);
+        self.flush();
+        for batch in batches {
+            if !self.stopped {
+                self.stopped = self.sink.samples(batch).is_break();
+            }
+        }
+    }
+
+    /// Finds the track of a trace: its thread as soon as an attribute names it, else one of its own.
+    fn track(&mut self, trace: &mut Trace, last: &Frame, resource: Option<ResourceId>) -> TrackId {
+        if let Some(track) = trace.track
+            && (trace.named || !trace.open.is_empty())
+        {
+            return track;
+        }
+        let frames = trace.open.iter().rev();
+        let thread = std::iter::once(last)
+            .chain(frames.take(64))
+            .find_map(|frame| self.thread(frame));
+        let Some((name, id)) = thread else {
+            return *trace.track.get_or_insert_with(|| {
+                self.tables.new_track(Track {
+                    resource,
+                    ..Track::default()
+                })
+            });
+        };
+        trace.named = true;
+        let row = Track {
+            resource,
+            name: Some(name),
+            id,
+            ..Track::default()
+        };
+        let tables = &mut self.tables;
+        let track = match (trace.track, self.threads.get(&(resource, name, id))) {
+            (None, Some(&known)) => known,
+            (None, None) => {
+                let track = tables.new_track(row);
+                self.threads.insert((resource, name, id), track);
+                track
+            }
+            // Spans lie on it already: it gets its name late.
+            (Some(track), known) => {
+                let first = known.is_none();
+                tables.redefine_track(track, row);
+                if first {
+                    self.threads.insert((resource, name, id), track);
+                }
+                track
+            }
+        };
+        trace.track = Some(track);
+        track
+    }
+
+    fn thread(&self, frame: &Frame) -> Option<(StringId, Option<u64>)> {
+        let mut name = None;
+        let mut id = None;
+        for attribute in &frame.attributes {
+            match &attribute.value {
+                ModelValue::Text(text) if attribute.key == self.thread_name => name = Some(*text),
+                ModelValue::Text(text) if attribute.key == self.thread_id => {
+                    let text = std::str::from_utf8(self.tables.string_bytes(*text)).ok();
+                    id = text.and_then(|text| text.parse().ok());
+                }
+                ModelValue::I64(value) if attribute.key == self.thread_id => {
+                    id = u64::try_from(*value).ok();
+                }
+                _ => {}
+            }
+        }
+        Some((name?, id))
+    }
+}
+
+/// Reads the error bit: 0x1000 in C, where 0x08 is set on every ordinary trace (SPEC.md §2).
+const fn error_flag(flags: i64, nanos: bool) -> bool {
+    if nanos && flags >= 0x100 {
+        flags & 0x1000 != 0
+    } else {
+        flags & 0x1008 != 0
+    }
+}
+
+/// Computes how long a record lasted; whether it ends before it begins.
+fn lasting(frame: &Frame) -> (u64, bool) {
+    let Some(stop) = frame.stop else {
+        return (0, false);
+    };
+    if stop >= frame.raw {
+        let ticks = stop.abs_diff(frame.raw);
+        let unit = if frame.ticks { 65_536 } else { 1 };
+        return (ticks.saturating_mul(unit), false);
+    }
+    // A tick counter of 40 bits goes round; what is then still small did so.
+    let wrapped = super::stream::ticks_between(frame.raw, stop);
+    if frame.ticks && (0..1 << 32).contains(&wrapped) {
+        return (wrapped.unsigned_abs() * 65_536, false);
+    }
+    (0, true)
+}
+
+/// Identifies a marked record wherever it is posted: the copies differ in their span ids only.
+fn fingerprint(frame: &Frame, duration: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let start = if frame.relative { 0 } else { frame.raw };
+    (frame.method, frame.clock_ms, start, duration, frame.calls).hash(&mut hasher);
+    for attribute in &frame.attributes {
+        if attribute.from.is_none() {
+            attribute.key.hash(&mut hasher);
+            if let ModelValue::Text(text) = attribute.value {
+                text.hash(&mut hasher);
+            }
+        }
+    }
+    hasher.finish() | 1
+}
+
+/// Where a record's bytes begin.
+pub(crate) fn origin(part: usize, offset: u64, index: u32) -> Origin {
+    Origin {
+        part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
+        offset,
+        index,
+    }
+}

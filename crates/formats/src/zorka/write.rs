@@ -1,0 +1,238 @@
+//! Items to bytes, each in the form it says (SPEC.md §1 to §4).
+
+use super::cbor::Value;
+use super::record::{
+    AttributeForm, Attributes, Begin, End, EndForm, Item, Order, Start, StartForm, Values,
+};
+
+/// Appends a head in its shortest form.
+pub fn head(out: &mut Vec<u8>, major: u8, value: u64) {
+    let major = major << 5;
+    let bytes = value.to_be_bytes();
+    let [.., b6, b7] = bytes;
+    let [.., b4, b5, _, _] = bytes;
+    match value {
+        0..24 => out.push(major | b7),
+        24..0x100 => out.extend([major | 24, b7]),
+        0x100..0x1_0000 => out.extend([major | 25, b6, b7]),
+        0x1_0000..0x1_0000_0000 => out.extend([major | 26, b4, b5, b6, b7]),
+        _ => {
+            out.push(major | 27);
+            out.extend(bytes);
+        }
+    }
+}
+
+/// Appends an integer of either sign.
+pub fn int(out: &mut Vec<u8>, value: i64) {
+    if value < 0 {
+        head(out, 1, (-1 - value).cast_unsigned());
+    } else {
+        head(out, 0, value.cast_unsigned());
+    }
+}
+
+/// Appends a text.
+pub fn text(out: &mut Vec<u8>, text: &[u8]) {
+    head(out, 3, text.len() as u64);
+    out.extend_from_slice(text);
+}
+
+/// Appends a value; a missing one leaves nothing.
+pub fn value(out: &mut Vec<u8>, value: Value<'_>) {
+    match value {
+        Value::Null => out.push(0xf6),
+        Value::Undefined => out.push(0xf7),
+        Value::Bool(false) => out.push(0xf4),
+        Value::Bool(true) => out.push(0xf5),
+        Value::Int(value) => int(out, value),
+        Value::Big(value) => head(out, 0, value),
+        Value::NegativeBig(value) => head(out, 1, value),
+        Value::Text(bytes) => text(out, bytes),
+        Value::Bytes(bytes) => {
+            head(out, 2, bytes.len() as u64);
+            out.extend_from_slice(bytes);
+        }
+        Value::F16(bits) => {
+            out.push(0xf9);
+            out.extend(bits.to_be_bytes());
+        }
+        Value::F32(bits) => {
+            out.push(0xfa);
+            out.extend(bits.to_be_bytes());
+        }
+        Value::F64(bits) => {
+            out.push(0xfb);
+            out.extend(bits.to_be_bytes());
+        }
+        Value::Ref(id) => {
+            out.push(0xc6);
+            head(out, 0, id);
+        }
+        Value::Simple(number) => head(out, 7, u64::from(number)),
+        Value::Raw(raw) => out.extend_from_slice(raw),
+        Value::Missing => {}
+    }
+}
+
+fn values(out: &mut Vec<u8>, values: &Values<'_>) {
+    values.iter().for_each(|one| value(out, one));
+}
+
+/// Packs a tick and the 24 bits above it.
+fn word(time: i64, above: u64, order: Order) -> [u8; 8] {
+    let packed = time.cast_unsigned() & super::read::TICK | above << 40;
+    ordered(packed, order)
+}
+
+const fn ordered(value: u64, order: Order) -> [u8; 8] {
+    match order {
+        Order::Little => value.to_le_bytes(),
+        Order::Big => value.to_be_bytes(),
+    }
+}
+
+/// Appends an item.
+pub fn item(out: &mut Vec<u8>, item: &Item<'_>) {
+    match item {
+        Item::Start(it) => start(out, it),
+        Item::Prolog(it) => prolog(out, it),
+        Item::End(it) => end(out, it),
+        Item::Break => out.push(0xff),
+        Item::Begin(it) => begin(out, it),
+        Item::Attributes(it) => attributes(out, it),
+        Item::Exception(it) => {
+            head(out, 6, u64::from(it.tag));
+            head(out, 4, it.values.count);
+            values(out, &it.values);
+        }
+        Item::ExceptionRef { tag, id } => {
+            head(out, 6, u64::from(*tag));
+            head(out, 0, *id);
+        }
+        Item::Flags(flags) => {
+            out.push(0xcf);
+            head(out, 0, *flags);
+        }
+        Item::Info { key, value: it } => {
+            out.extend([0xce, 0xa1]);
+            int(out, *key);
+            value(out, *it);
+        }
+        Item::Symbol(it) => {
+            out.push(0xc1);
+            head(out, 4, if it.symbol_type.is_some() { 3 } else { 2 });
+            int(out, it.id);
+            value(out, it.text);
+            it.symbol_type.into_iter().for_each(|kind| int(out, kind));
+        }
+        Item::Method(it) => {
+            out.extend([0xc2, 0x84]);
+            for field in [it.id, it.class, it.name, it.signature] {
+                int(out, field);
+            }
+        }
+        Item::Chunk(it) => {
+            out.extend([0xd8, 0x41]);
+            values(out, it);
+        }
+        Item::Unknown | Item::Damage => {}
+    }
+}
+
+fn start(out: &mut Vec<u8>, start: &Start) {
+    match start.form {
+        StartForm::Seed { tag: tag @ 10.. } => out.extend([0xd8, tag, 0x9f, 0x48]),
+        StartForm::Seed { tag } => out.extend([0xc0 | tag, 0x9f, 0x48]),
+        StartForm::Tagged => {
+            out.extend([0xc8, 0x9f]);
+            return prolog(out, start);
+        }
+        StartForm::Bare => return out.extend([0xc8, 0x9f]),
+        StartForm::Nanos => {
+            out.extend([0xc3, 0x9f]);
+            int(out, start.time);
+            return int(out, start.method);
+        }
+        StartForm::Stream => {
+            out.extend([0xc3, 0x82]);
+            int(out, start.method);
+            return int(out, start.time);
+        }
+    }
+    out.extend(word(start.time, start.method.cast_unsigned(), start.order));
+}
+
+fn prolog(out: &mut Vec<u8>, start: &Start) {
+    let tag = match start.order {
+        Order::Big => 0xca,
+        Order::Little => 0xcb,
+    };
+    out.extend([tag, 0x48]);
+    out.extend(word(start.time, start.method.cast_unsigned(), start.order));
+}
+
+fn end(out: &mut Vec<u8>, end: &End) {
+    match (end.form, end.order) {
+        (EndForm::Tagged, Order::Big) => out.push(0xcc),
+        (EndForm::Tagged, Order::Little) => out.push(0xcd),
+        (EndForm::Nanos, _) => out.push(0xc4),
+        (EndForm::Untagged, _) => {}
+    }
+    if end.form == EndForm::Nanos {
+        head(out, 4, if end.flags.is_some() { 3 } else { 2 });
+        int(out, end.time);
+        int(out, end.calls.cast_signed());
+        end.flags.into_iter().for_each(|flags| int(out, flags));
+    } else if end.long {
+        out.push(0x50);
+        out.extend(word(end.time, 0, end.order));
+        out.extend(ordered(end.calls, end.order));
+    } else {
+        out.push(0x48);
+        out.extend(word(end.time, end.calls, end.order));
+    }
+    if end.closed {
+        out.push(0xff);
+    }
+}
+
+fn begin(out: &mut Vec<u8>, begin: &Begin) {
+    if begin.nanos {
+        out.push(0xc5);
+    } else {
+        out.extend([0xd8, 0x21]);
+    }
+    let rest = [begin.ttype, begin.span_id, begin.parent_id];
+    head(out, 4, 1 + rest.iter().flatten().count() as u64);
+    int(out, begin.clock_ms);
+    rest.iter().flatten().for_each(|&field| int(out, field));
+}
+
+fn attributes(out: &mut Vec<u8>, attributes: &Attributes<'_>) {
+    match (attributes.form, attributes.upward) {
+        (AttributeForm::Map { tag }, _) => {
+            out.push(0xc0 | tag);
+            head(out, 5, attributes.count);
+        }
+        (AttributeForm::MapUpward { tag }, upward) => {
+            out.extend([0xc0 | tag, 0xd8, 0x26, 0xa1]);
+            int(out, upward.unwrap_or(0));
+            head(out, 5, attributes.count);
+        }
+        (AttributeForm::Upward, upward) => {
+            out.extend([0xd8, 0x26, 0x82]);
+            int(out, upward.unwrap_or(0));
+            head(out, 5, attributes.count);
+        }
+        (AttributeForm::Nanos, None) => out.extend([0xc6, 0x82]),
+        (AttributeForm::Nanos, Some(upward)) => {
+            out.extend([0xc6, 0x83]);
+            int(out, upward);
+        }
+    }
+    for (key, it) in attributes.pairs() {
+        value(out, key);
+        value(out, it);
+    }
+}

@@ -1,0 +1,241 @@
+//! Recordings of the corpus, and one made on the spot, against what the JDK says they hold.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and reads files"
+)]
+
+mod corpus;
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use traceloom_formats::{LowerOptions, Record, RecordSink, SliceSource, by_name, read_slice};
+use traceloom_model::{Flow, Level, Limits, Note, Recording};
+
+const FILES: [&str; 7] = [
+    "jfrp_async-profiler.jfr.gz",
+    "jfrp_dd-trace-java.jfr.gz",
+    "jfrp_dump2.jfr.gz",
+    "jfrp_example.jfr.gz",
+    "jfrp_nativemem.jfr.gz",
+    "jfrp_object-allocation-sample.jfr.gz",
+    "dk_ddtrace_main.jfr",
+];
+
+/// Counts records, and sees that they tile the input and write it again.
+#[derive(Default)]
+struct Facts {
+    counts: BTreeMap<String, (u64, u64)>,
+    end: u64,
+    written: Vec<u8>,
+    shown: u64,
+    notes: Vec<Note>,
+}
+
+impl RecordSink for Facts {
+    fn record(&mut self, record: &dyn Record) -> Flow {
+        assert_eq!(record.offset(), self.end, "records tile");
+        self.end += record.len();
+        record.write(&mut self.written);
+        assert_eq!(self.written.len() as u64, self.end, "{}", record.kind());
+        record.fields(&mut |_, _| self.shown += 1);
+        let (count, bytes) = self.counts.entry(record.kind().to_owned()).or_default();
+        *count += 1;
+        *bytes += record.len();
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.notes.push(note);
+        Flow::Continue(())
+    }
+}
+
+fn facts(bytes: &[u8]) -> Facts {
+    let mut facts = Facts::default();
+    let format = by_name("jfr").unwrap();
+    read_slice(
+        format.reader(&Limits::default()).as_mut(),
+        bytes,
+        &mut facts,
+    );
+    facts
+}
+
+fn recording(name: &str) -> Option<Vec<u8>> {
+    let bytes = corpus::file(&format!("datakit/{name}"))?;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Some(bytes);
+    }
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(&bytes[..])
+        .read_to_end(&mut plain)
+        .unwrap();
+    Some(plain)
+}
+
+fn expected(name: &str) -> Option<serde_json::Value> {
+    let json = corpus::file(&format!("datakit/expected/{name}.json"))?;
+    Some(serde_json::from_slice(&json).unwrap())
+}
+
+#[test]
+fn every_type_is_counted_as_the_jdk_counts_it() {
+    for name in FILES {
+        let (Some(bytes), Some(expected)) = (recording(name), expected(name)) else {
+            return;
+        };
+        let facts = facts(&bytes);
+        assert_eq!(facts.notes, [], "{name}");
+        assert!(facts.written == bytes, "{name} is written as it was read");
+        let mut counts = facts.counts;
+        let chunks = counts.remove("chunk").unwrap();
+        assert_eq!(chunks.0.to_string(), expected["jfr"]["chunks"], "{name}");
+        let theirs: BTreeMap<String, (u64, u64)> = expected["jfr"]["events"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(kind, facts)| {
+                let of = |key: &str| facts[key].as_u64().unwrap();
+                (kind.clone(), (of("count"), of("bytes")))
+            })
+            .collect();
+        for (kind, theirs) in &theirs {
+            assert_eq!(counts.get(kind), Some(theirs), "{kind} of {name}");
+        }
+        // The list of expected types stops at sixty; the totals do not.
+        let types = expected["jfr"]["n_event_types_with_data"].as_u64();
+        assert_eq!(Some(counts.len() as u64), types, "{name}");
+        let total = counts.values().map(|(count, _)| count).sum::<u64>();
+        assert_eq!(Some(total), expected["jfr"]["n_events"].as_u64(), "{name}");
+    }
+}
+
+#[test]
+fn version_0_9_is_named() {
+    let Some(bytes) = recording("dk_prof.jfr") else {
+        return;
+    };
+    let facts = facts(&bytes);
+    assert!(facts.written == bytes);
+    let [note] = &facts.notes[..] else {
+        panic!("{:?}", facts.notes)
+    };
+    assert_eq!(
+        (note.kind, note.level),
+        ("unsupported_version", Level::Damage)
+    );
+    assert!(
+        note.text.contains("unsupported version 0.9"),
+        "{}",
+        note.text
+    );
+}
+
+fn lowered(bytes: &[u8]) -> Recording {
+    let format = by_name("jfr").unwrap();
+    let source = SliceSource::default().with("a.jfr", format, bytes);
+    let mut recording = Recording::default();
+    let lower = format.lower.unwrap();
+    lower(&source, &LowerOptions::default(), &mut recording).unwrap();
+    recording
+}
+
+/// Sums a value column over all samples that have it.
+fn total(recording: &Recording, column: &str) -> i64 {
+    let mut sum = 0;
+    for batch in &recording.samples {
+        let profile = recording.profile(batch.profile).unwrap();
+        for (at, &id) in profile.value_types.iter().enumerate() {
+            let value_type = recording.value_type(id).unwrap();
+            if recording.text(value_type.name) == column {
+                sum += (0..batch.len())
+                    .map(|row| batch.values(row)[at])
+                    .sum::<i64>();
+            }
+        }
+    }
+    sum
+}
+
+#[test]
+fn totals_are_those_of_other_tools() {
+    let check = |name: &str, expected: &[(&str, i64, i64)]| {
+        let Some(bytes) = recording(name) else { return };
+        let recording = lowered(&bytes);
+        for &(column, value, slack) in expected {
+            let ours = total(&recording, column);
+            assert!(
+                (ours - value).abs() <= slack,
+                "{name}: {column} is {ours}, not {value}"
+            );
+        }
+        let events = recording.events.len() as u64;
+        let theirs = expected_events(name);
+        assert_eq!(Some(events), theirs, "{name}: every event is a typed event");
+        assert_eq!(
+            recording.notes.worst().filter(|&worst| worst > Level::Info),
+            None,
+            "{name}"
+        );
+    };
+    check(
+        "jfrp_async-profiler.jfr.gz",
+        &[
+            ("cpu_samples", 110, 0),
+            ("cpu", 1_100_000_000, 0),
+            ("wall_samples", 199_551, 0),
+            ("wall", 199_551 * 200_000_000, 0),
+            ("alloc_objects", 17, 0),
+            ("alloc", 21_388_112, 0),
+        ],
+    );
+    check(
+        "jfrp_dd-trace-java.jfr.gz",
+        &[
+            ("cpu_samples", 113, 0),
+            ("alloc_objects", 3_817 + 1, 1),
+            ("alloc", 1_267_833_688, 100_000),
+            ("lock_count", 122, 0),
+            // Each wait is rounded down to a nanosecond, the converter's total once.
+            ("lock", 53_239_880_994, 122),
+        ],
+    );
+    check(
+        "jfrp_object-allocation-sample.jfr.gz",
+        &[("lock_count", 799, 0), ("lock", 362_425_381_709, 799)],
+    );
+    check(
+        "jfrp_nativemem.jfr.gz",
+        &[("nativemem_objects", 57, 0), ("nativemem", 34_861, 0)],
+    );
+    check(
+        "jfrp_dump2.jfr.gz",
+        &[("live_objects", 4, 0), ("alloc", 2_097_148, 0)],
+    );
+    check("jfrp_example.jfr.gz", &[("alloc_objects", 290, 0)]);
+    check(
+        "dk_ddtrace_main.jfr",
+        &[
+            ("cpu", 26_640_000_000, 0),
+            ("alloc", 230_031_992, 900),
+            ("alloc_objects", 5_387_136, 900),
+            ("live", 37_852_168, 150),
+            ("live_objects", 765_973, 150),
+            ("exception_samples", 1_157, 0),
+            ("lock", 11_085_858, 0),
+            ("lock_count", 1, 0),
+        ],
+    );
+}
+
+/// Returns how many events a recording has, besides metadata and checkpoints.
+fn expected_events(name: &str) -> Option<u64> {
+    let expected = expected(name)?;
+    let all = expected["jfr"]["n_events"].as_u64()?;
+    let special = ["jdk.Metadata", "jdk.CheckPoint"];
+    let of = |kind: &str| expected["jfr"]["events"][kind]["count"].as_u64();
+    Some(all - special.into_iter().filter_map(of).sum::<u64>())
+}

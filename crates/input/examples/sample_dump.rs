@@ -1,0 +1,34 @@
+//! Writes the dump directory of an invented service: `sample_dump OUT TRACE_BYTES SEED [--gzip]`.
+//!
+//! `testdata/shop` was made by `sample_dump testdata/shop 24000 7 --gzip`; the dumps that
+//! docs/performance.md measures are larger ones of the same kind, without `--gzip`.
+
+use std::path::Path;
+
+use traceloom_formats::{Error, Output, cdt};
+use traceloom_input::save::Save;
+
+/// Names every file as an agent does, with `.gz`.
+struct Gzip<'o>(&'o mut dyn Output);
+
+impl Output for Gzip<'_> {
+    fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.0.write(&format!("{name}.gz"), bytes)
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [out, bytes, seed, rest @ ..] = args.as_slice() else {
+        return Err("usage: sample_dump OUT TRACE_BYTES SEED [--gzip]".into());
+    };
+    let mut save = Save::start(Path::new(out), true, false)?;
+    let (bytes, seed) = (bytes.parse()?, seed.parse()?);
+    if rest.iter().any(|flag| flag == "--gzip") {
+        cdt::sample::dump(seed, bytes, "shop-backend", &mut Gzip(&mut save))?;
+    } else {
+        cdt::sample::dump(seed, bytes, "shop-backend", &mut save)?;
+    }
+    save.commit()?;
+    Ok(())
+}

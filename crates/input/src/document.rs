@@ -1,0 +1,66 @@
+//! Parts that belong together, as the source a lowering reads.
+
+use traceloom_formats::{Error as FormatError, Format, Part, Pull, Source};
+
+use crate::{Input, InputPart};
+
+/// The parts of one recording: a file, or the streams of one process.
+#[derive(Debug)]
+pub struct Document<'i> {
+    input: &'i Input,
+    format: Option<&'static Format>,
+    members: Vec<usize>,
+    parts: Vec<Part>,
+}
+
+impl<'i> Document<'i> {
+    pub(crate) fn new(
+        input: &'i Input,
+        format: Option<&'static Format>,
+        members: Vec<usize>,
+    ) -> Self {
+        let all = input.parts();
+        let parts = members
+            .iter()
+            .filter_map(|&at| Some(all.get(at)?.part.clone()))
+            .collect();
+        Self {
+            input,
+            format,
+            members,
+            parts,
+        }
+    }
+
+    /// Returns the format that lowers it: of the set, or of its only part.
+    #[must_use]
+    pub fn format(&self) -> Option<&'static Format> {
+        self.format
+    }
+
+    /// Iterates over its parts as the input numbers them.
+    pub fn members(&self) -> impl Iterator<Item = (usize, &'i InputPart)> {
+        self.members
+            .iter()
+            .filter_map(|&at| Some((at, self.input.parts().get(at)?)))
+    }
+
+    /// Returns the input's number of the part that a note or an origin of this document names.
+    #[must_use]
+    pub fn input_part(&self, part: traceloom_model::PartId) -> Option<usize> {
+        self.members.get(part.0 as usize).copied()
+    }
+}
+
+impl Source for Document<'_> {
+    fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, FormatError> {
+        let number = self.members.get(part).copied();
+        let number =
+            number.ok_or_else(|| FormatError::usage(format!("there is no part {part}")))?;
+        Ok(Box::new(self.input.window(number, offset)?))
+    }
+}

@@ -1,0 +1,382 @@
+//! An opened path: its parts, their formats, and what belongs together.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use traceloom_formats::{
+    Error as FormatError, FORMATS, Format, Part, Probe, Reader, RecordSink, damage, drive, info,
+};
+use traceloom_model::{Flow, Limits};
+
+use crate::layers::Ending;
+use crate::spool::Spool;
+use crate::store::{Store, Stored, piece_starts};
+use crate::window::Window;
+use crate::{Document, Error, Progress, Unknown, Wrapper, archive, detect, walk};
+
+/// Bytes a format sees when it is asked whether a part is its own.
+const PROBED: usize = 64 << 10;
+
+/// How to open an input.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// Read every part as this format instead of asking all of them.
+    pub format: Option<&'static Format>,
+    /// Limits in force.
+    pub limits: Limits,
+}
+
+/// A part of an input.
+#[derive(Debug)]
+pub struct InputPart {
+    /// Name, format and size.
+    pub part: Part,
+    /// Why there is no format.
+    pub unknown: Option<Unknown>,
+    /// The part that holds this one's bytes: a recorded conversation.
+    pub inside: Option<usize>,
+    stored: Arc<Stored>,
+}
+
+impl InputPart {
+    /// Returns the compression around it, outermost first.
+    #[must_use]
+    pub fn wrappers(&self) -> &[Wrapper] {
+        &self.stored.wrappers
+    }
+
+    /// Returns the bytes it takes where it is stored.
+    #[must_use]
+    pub fn stored_size(&self) -> u64 {
+        self.stored.size
+    }
+}
+
+/// An opened path.
+#[derive(Debug)]
+pub struct Input {
+    path: String,
+    folder: bool,
+    parts: Vec<InputPart>,
+    sets: Vec<(Option<&'static Format>, Vec<usize>)>,
+    progress: Progress,
+}
+
+impl Input {
+    /// Opens a file, a folder, a zip archive, or standard input for `-`.
+    ///
+    /// # Errors
+    /// When the path cannot be read. Bytes that no format knows are not an error: they are a part
+    /// without format.
+    pub fn open(path: &str, options: &OpenOptions) -> Result<Self, Error> {
+        let progress = Progress::default();
+        let folder = path != "-" && Path::new(path).is_dir();
+        let mut stored = if folder {
+            folder_parts(path)?
+        } else {
+            file_parts(path)?
+        };
+        let archived = stored.len() > 1
+            || stored
+                .iter()
+                .any(|(_, s)| s.wrappers.contains(&Wrapper::Zip));
+        stored.retain(|(name, _)| !name.is_empty());
+        let names: Vec<String> = stored.iter().map(|(name, _)| name.clone()).collect();
+        let neighbours = if folder || archived {
+            Vec::new()
+        } else {
+            neighbours(path)
+        };
+        let mut parts = Vec::new();
+        for (name, stored) in stored {
+            let siblings = siblings(&name, &names, &neighbours);
+            parts.push(recognise(name, Arc::new(stored), None, &siblings, options)?);
+        }
+        let mut input = Self {
+            path: path.to_owned(),
+            folder: folder || archived,
+            parts,
+            sets: Vec::new(),
+            progress,
+        };
+        input.add_members(options)?;
+        input.group();
+        Ok(input)
+    }
+
+    /// Returns the path as it was given.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Tells whether this is a folder or an archive, which may hold many parts.
+    #[must_use]
+    pub fn is_folder(&self) -> bool {
+        self.folder
+    }
+
+    /// Returns the parts, in the order of their names.
+    #[must_use]
+    pub fn parts(&self) -> &[InputPart] {
+        &self.parts
+    }
+
+    /// Returns the recordings: sets first, then parts that stand alone.
+    pub fn documents(&self) -> impl Iterator<Item = Document<'_>> {
+        self.sets
+            .iter()
+            .map(|(format, members)| Document::new(self, *format, members.clone()))
+    }
+
+    /// Returns the counter of stored bytes read.
+    #[must_use]
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Returns the stored bytes of all parts.
+    #[must_use]
+    pub fn stored_size(&self) -> u64 {
+        let outer = self.parts.iter().filter(|part| part.inside.is_none());
+        outer.map(InputPart::stored_size).sum()
+    }
+
+    /// Runs a reader over a part from `offset` on; a compressed stream that ends early adds its note.
+    ///
+    /// Returns false when the sink broke.
+    ///
+    /// # Errors
+    /// When the part cannot be read.
+    pub fn read(
+        &self,
+        part: usize,
+        offset: u64,
+        reader: &mut dyn Reader,
+        out: &mut dyn RecordSink,
+    ) -> Result<bool, FormatError> {
+        let mut window = self.window(part, offset)?;
+        let whole = drive(&mut window, reader, out)?;
+        let note = match window.ending() {
+            None => return Ok(whole),
+            Some((at, Ending::NoTrailer)) => info(
+                "compressed_without_end",
+                at,
+                "the compressed stream stops before its end",
+            ),
+            Some((at, Ending::Corrupt(why))) => damage("compressed_corrupt", at, why.as_str()),
+        };
+        Ok(out.note(note) == Flow::Continue(()) && whole)
+    }
+
+    pub(crate) fn window(&self, part: usize, offset: u64) -> Result<Window<'_>, Error> {
+        let part = self.parts.get(part);
+        let part = part.ok_or_else(|| Error::about(&self.path, "there is no such part"))?;
+        let reader = part.stored.reader(offset, &self.progress)?;
+        Ok(Window::new(reader, &part.stored.path, offset))
+    }
+
+    fn add_members(&mut self, options: &OpenOptions) -> Result<(), Error> {
+        let mut found = Vec::new();
+        for (at, part) in self.parts.iter().enumerate() {
+            let Some(list) = part.part.format.and_then(|format| format.members) else {
+                continue;
+            };
+            let mut window = self.window(at, 0)?;
+            let members = list(&mut window, &options.limits)
+                .map_err(|error| Error::about(&part.stored.path, error.to_string()))?;
+            found.extend(members.into_iter().map(|member| (at, member)));
+        }
+        let names: Vec<String> = found
+            .iter()
+            .map(|(_, member)| member.name.clone())
+            .collect();
+        for (at, member) in found {
+            let Some(whole) = self.parts.get(at).map(|part| part.stored.clone()) else {
+                continue;
+            };
+            let (starts, size) = piece_starts(&member.pieces);
+            let path = format!("{}#{}", whole.path, member.name);
+            let store = Store::Pieces {
+                whole,
+                pieces: member.pieces,
+                starts,
+            };
+            let stored = Arc::new(Stored::new(path, store, size));
+            let siblings = siblings(&member.name, &names, &[]);
+            let guessed = OpenOptions {
+                format: None,
+                limits: options.limits,
+            };
+            self.parts.push(recognise(
+                member.name.clone(),
+                stored,
+                Some(at),
+                &siblings,
+                &guessed,
+            )?);
+        }
+        Ok(())
+    }
+
+    fn group(&mut self) {
+        let plain: Vec<Part> = self.parts.iter().map(|part| part.part.clone()).collect();
+        let mut taken = vec![false; plain.len()];
+        for format in FORMATS {
+            let Some(set) = format.set else { continue };
+            for group in set(&plain) {
+                let free = |at: &usize| taken.get(*at) == Some(&false);
+                if group.is_empty() || !group.iter().all(free) {
+                    continue;
+                }
+                for &at in &group {
+                    if let Some(flag) = taken.get_mut(at) {
+                        *flag = true;
+                    }
+                }
+                self.sets.push((Some(*format), group));
+            }
+        }
+        for (at, part) in self.parts.iter().enumerate() {
+            let holds_others = self.parts.iter().any(|other| other.inside == Some(at));
+            if taken.get(at) == Some(&false) && !holds_others {
+                self.sets.push((part.part.format, vec![at]));
+            }
+        }
+    }
+}
+
+fn recognise(
+    name: String,
+    stored: Arc<Stored>,
+    inside: Option<usize>,
+    siblings: &[&str],
+    options: &OpenOptions,
+) -> Result<InputPart, Error> {
+    let head = stored.head(PROBED)?;
+    let whole = head.len() < PROBED;
+    let probe = Probe {
+        head: &head,
+        whole,
+        name: &name,
+        siblings,
+    };
+    let forced = options
+        .format
+        .filter(|format| format.reader.is_some() || format.lower.is_some());
+    let (format, unknown) = match forced.map_or_else(|| detect::detect(&probe), Ok) {
+        Ok(format) => (Some(format), None),
+        Err(unknown) => (None, Some(unknown)),
+    };
+    let size = stored.decoded_size();
+    Ok(InputPart {
+        part: Part { name, format, size },
+        unknown,
+        inside,
+        stored,
+    })
+}
+
+fn folder_parts(path: &str) -> Result<Vec<(String, Stored)>, Error> {
+    let mut parts = Vec::new();
+    for (name, file) in walk::files(Path::new(path))? {
+        let stored = stored_file(&file)?;
+        parts.extend(opened(
+            Wrapper::strip_suffix(&name).to_owned(),
+            stored,
+            false,
+        )?);
+    }
+    Ok(parts)
+}
+
+fn file_parts(path: &str) -> Result<Vec<(String, Stored)>, Error> {
+    let (name, stored) = if path == "-" {
+        let (spool, error) = Spool::fill(std::io::stdin()).map_err(|e| Error::io(path, e))?;
+        if let Some(error) = error {
+            return Err(Error::io("standard input", error));
+        }
+        let size = spool.size();
+        (
+            "-".to_owned(),
+            Stored::new("standard input".to_owned(), Store::Spooled(spool), size),
+        )
+    } else {
+        let file = Path::new(path);
+        let name = file
+            .file_name()
+            .map_or(path.into(), |name| name.to_string_lossy());
+        (Wrapper::strip_suffix(&name).to_owned(), stored_file(file)?)
+    };
+    opened(name, stored, true)
+}
+
+fn stored_file(path: &Path) -> Result<Stored, Error> {
+    let size = std::fs::metadata(path)
+        .map_err(|error| Error::io(path, error))?
+        .len();
+    let shown = path.to_string_lossy().into_owned();
+    Ok(Stored::new(shown, Store::File(path.to_owned()), size))
+}
+
+/// Opens compression and archives: one part, or the members of an archive. `alone` drops the
+/// archive's own name from theirs.
+fn opened(name: String, stored: Stored, alone: bool) -> Result<Vec<(String, Stored)>, Error> {
+    let stored = stored.unwrap_layers()?;
+    if !archive::is_zip(&stored.head(4)?) {
+        return Ok(vec![(name, stored)]);
+    }
+    let spool = stored.spool(&Progress::default())?;
+    let mut parts = Vec::new();
+    for member in archive::unzip(&stored.path, spool)? {
+        let path = format!("{}#{}", stored.path, member.name);
+        if let Some(error) = member.cut {
+            return Err(Error::about(path, error.to_string()));
+        }
+        let inner = if alone {
+            member.name
+        } else {
+            format!("{name}/{}", member.name)
+        };
+        let size = member.bytes.size();
+        let mut unpacked = Stored::new(path, Store::Spooled(member.bytes), size).unwrap_layers()?;
+        unpacked.wrappers.insert(0, Wrapper::Zip);
+        parts.push((Wrapper::strip_suffix(&inner).to_owned(), unpacked));
+    }
+    Ok(parts)
+}
+
+fn folder_of(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+fn siblings<'n>(name: &str, names: &'n [String], outside: &'n [String]) -> Vec<&'n str> {
+    let folder = folder_of(name);
+    let inside = names
+        .iter()
+        .filter(|other| *other != name && folder_of(other) == folder);
+    inside
+        .chain(outside)
+        .map(|other| other.rsplit('/').next().unwrap_or(other))
+        .collect()
+}
+
+/// Names of the files beside a single file.
+fn neighbours(path: &str) -> Vec<String> {
+    let path = Path::new(path);
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(entries) = std::fs::read_dir(folder.unwrap_or(Path::new("."))) else {
+        return Vec::new();
+    };
+    let own = path.file_name();
+    let mut names: Vec<String> = entries
+        .filter_map(Result::ok)
+        .take(10_000)
+        .filter(|entry| Some(entry.file_name().as_os_str()) != own)
+        .map(|entry| Wrapper::strip_suffix(&entry.file_name().to_string_lossy()).to_owned())
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,234 @@
+//! Where the bytes of a part are, and readers of them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use crate::layers::{Ending, Wrapper};
+use crate::spool::{Spool, SpoolReader};
+use crate::{Error, Progress};
+
+/// The stored bytes of a part.
+#[derive(Debug)]
+pub(crate) enum Store {
+    /// A file on disk, opened when read.
+    File(PathBuf),
+    /// Bytes already taken in: standard input, a member of an archive.
+    Spooled(Spool),
+    /// Pieces of another part's decoded bytes; `starts` are their offsets in this part.
+    Pieces {
+        whole: Arc<Stored>,
+        pieces: Vec<(u64, u32)>,
+        starts: Vec<u64>,
+    },
+}
+
+/// Stored bytes, the wrappers around the decoded ones, and a decoded copy once one was needed.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) path: String,
+    pub(crate) store: Store,
+    pub(crate) wrappers: Vec<Wrapper>,
+    pub(crate) size: u64,
+    decoded: OnceLock<Spool>,
+}
+
+impl Stored {
+    pub(crate) fn new(path: String, store: Store, size: u64) -> Self {
+        Self {
+            path,
+            store,
+            wrappers: Vec::new(),
+            size,
+            decoded: OnceLock::new(),
+        }
+    }
+
+    /// Finds and notes the wrappers, at most four deep.
+    pub(crate) fn unwrap_layers(mut self) -> Result<Self, Error> {
+        const DEEPEST: usize = 4;
+        while self.wrappers.len() < DEEPEST {
+            let head = self.head(512)?;
+            let Some(wrapper) = Wrapper::detect(&head) else {
+                break;
+            };
+            self.wrappers.push(wrapper);
+        }
+        Ok(self)
+    }
+
+    /// Returns up to `len` decoded bytes from the beginning, fewer only where there are fewer.
+    pub(crate) fn head(&self, len: usize) -> Result<Vec<u8>, Error> {
+        let mut head = Vec::new();
+        let mut reader = self.reader(0, &Progress::default())?;
+        let mut buffer = [0; 8 << 10];
+        while head.len() < len {
+            let want = (len - head.len()).min(buffer.len());
+            let Some(window) = buffer.get_mut(..want) else {
+                break;
+            };
+            match reader.read(window) {
+                Ok(0) => break,
+                Ok(got) => head.extend_from_slice(window.get(..got).unwrap_or(&[])),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    Ending::of(error, &self.path)?;
+                    break;
+                }
+            }
+        }
+        Ok(head)
+    }
+
+    /// Returns the length of the decoded bytes where it is known without decoding.
+    pub(crate) fn decoded_size(&self) -> Option<u64> {
+        let wrapped = self.wrappers.iter().any(|&wrapper| wrapper != Wrapper::Zip);
+        let spooled = self.decoded.get().map(Spool::size);
+        if wrapped { spooled } else { Some(self.size) }
+    }
+
+    /// Reads the decoded bytes from `offset` on.
+    ///
+    /// A compressed part read from the middle is decoded once to a spool.
+    pub(crate) fn reader(
+        &self,
+        offset: u64,
+        progress: &Progress,
+    ) -> Result<Box<dyn Read + '_>, Error> {
+        let io = |error| Error::io(&self.path, error);
+        if self
+            .decoded_size()
+            .is_some_and(|_| self.decoded.get().is_none())
+        {
+            return self.stored_reader(offset, progress);
+        }
+        if let Some(spool) = self.decoded.get() {
+            return Ok(Box::new(SpoolReader::new(spool.clone(), offset)));
+        }
+        let mut reader = self.stored_reader(0, progress)?;
+        for &wrapper in &self.wrappers {
+            reader = wrapper.open(reader).map_err(io)?;
+        }
+        if offset == 0 {
+            return Ok(reader);
+        }
+        let (spool, _) = Spool::fill(reader).map_err(io)?;
+        let spool = self.decoded.get_or_init(|| spool);
+        Ok(Box::new(SpoolReader::new(spool.clone(), offset)))
+    }
+
+    fn stored_reader(&self, offset: u64, progress: &Progress) -> Result<Box<dyn Read + '_>, Error> {
+        let counted = |inner| Counted {
+            inner,
+            progress: progress.clone(),
+        };
+        match &self.store {
+            Store::File(path) => {
+                let file = File::open(path).map_err(|error| Error::io(path, error))?;
+                let spool = Spool::file(file).map_err(|error| Error::io(path, error))?;
+                Ok(Box::new(counted(SpoolReader::new(spool, offset))))
+            }
+            Store::Spooled(spool) => Ok(Box::new(counted(SpoolReader::new(spool.clone(), offset)))),
+            Store::Pieces {
+                whole,
+                pieces,
+                starts,
+            } => {
+                let piece = starts
+                    .partition_point(|&start| start <= offset)
+                    .saturating_sub(1);
+                let into = starts.get(piece).map_or(0, |start| offset - start);
+                let spool = whole.spool(progress)?;
+                Ok(Box::new(PieceReader {
+                    spool,
+                    pieces,
+                    piece,
+                    into,
+                }))
+            }
+        }
+    }
+
+    /// Returns the decoded bytes as a spool: the stored ones where nothing wraps them.
+    pub(crate) fn spool(&self, progress: &Progress) -> Result<Spool, Error> {
+        let io = |error| Error::io(&self.path, error);
+        if let Some(spool) = self.decoded.get() {
+            return Ok(spool.clone());
+        }
+        match &self.store {
+            Store::Spooled(spool) if self.wrappers.iter().all(|&w| w == Wrapper::Zip) => {
+                Ok(spool.clone())
+            }
+            Store::File(path) if self.wrappers.is_empty() => {
+                Spool::file(File::open(path).map_err(io)?).map_err(io)
+            }
+            _ => {
+                let (spool, _) = Spool::fill(self.reader(0, progress)?).map_err(io)?;
+                Ok(self.decoded.get_or_init(|| spool).clone())
+            }
+        }
+    }
+}
+
+/// Offsets at which pieces begin in their concatenation, and its length.
+pub(crate) fn piece_starts(pieces: &[(u64, u32)]) -> (Vec<u64>, u64) {
+    let mut end = 0;
+    let starts = pieces
+        .iter()
+        .map(|&(_, len)| {
+            let start = end;
+            end += u64::from(len);
+            start
+        })
+        .collect();
+    (starts, end)
+}
+
+struct Counted {
+    inner: SpoolReader,
+    progress: Progress,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.inner.read(buffer)?;
+        self.progress.add(len);
+        Ok(len)
+    }
+}
+
+struct PieceReader<'a> {
+    spool: Spool,
+    pieces: &'a [(u64, u32)],
+    piece: usize,
+    into: u64,
+}
+
+impl Read for PieceReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let Some(&(offset, len)) = self.pieces.get(self.piece) else {
+                break;
+            };
+            let left = usize::try_from(u64::from(len).saturating_sub(self.into)).unwrap_or(0);
+            if left == 0 {
+                self.piece += 1;
+                self.into = 0;
+                continue;
+            }
+            let end = buffer.len().min(filled + left);
+            let Some(window) = buffer.get_mut(filled..end) else {
+                break;
+            };
+            let got = self.spool.read_at(window, offset + self.into)?;
+            if got == 0 {
+                break;
+            }
+            self.into += got as u64;
+            filled += got;
+        }
+        Ok(filled)
+    }
+}

@@ -1,0 +1,124 @@
+//! Windows over a reader: what decoders are fed with.
+
+use std::io::{self, Read};
+
+use traceloom_formats::{Chunk, Error as FormatError, Pull};
+
+use crate::layers::Ending;
+
+/// Bytes read ahead of what is asked for.
+const READ_AHEAD: usize = 1 << 20;
+
+/// A growing window over a reader. It never holds more than what was asked for plus a megabyte, and
+/// grows with the bytes that arrive, not with what a hostile length asks for.
+pub(crate) struct Window<'r> {
+    reader: Box<dyn Read + 'r>,
+    path: &'r str,
+    buffer: Vec<u8>,
+    start: usize,
+    filled: usize,
+    offset: u64,
+    eof: bool,
+    ending: Option<Ending>,
+}
+
+impl<'r> Window<'r> {
+    pub(crate) fn new(reader: Box<dyn Read + 'r>, path: &'r str, offset: u64) -> Self {
+        let buffer = Vec::new();
+        Self {
+            reader,
+            path,
+            buffer,
+            start: 0,
+            filled: 0,
+            offset,
+            eof: false,
+            ending: None,
+        }
+    }
+
+    /// Returns how the compressed stream ended, once the window has seen the end.
+    pub(crate) fn ending(&self) -> Option<(u64, &Ending)> {
+        let end = self.offset + (self.filled - self.start) as u64;
+        self.ending.as_ref().map(|ending| (end, ending))
+    }
+
+    fn fill(&mut self, need: usize) -> Result<(), FormatError> {
+        while self.filled - self.start < need && !self.eof {
+            let have = self.filled - self.start;
+            if self.start > 0 && (have == 0 || self.buffer.len() - self.filled < READ_AHEAD / 2) {
+                self.buffer.copy_within(self.start..self.filled, 0);
+                self.start = 0;
+                self.filled = have;
+            }
+            let room = (self.filled + have.max(READ_AHEAD)).max(READ_AHEAD);
+            if self.buffer.len() < room && self.buffer.len() - self.filled < READ_AHEAD / 2 {
+                self.buffer.resize(room, 0);
+            }
+            let Some(space) = self.buffer.get_mut(self.filled..) else {
+                break;
+            };
+            match self.reader.read(space) {
+                Ok(0) => self.eof = true,
+                Ok(len) => self.filled += len,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.ending = Some(Ending::of(error, self.path)?);
+                    self.eof = true;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pull for Window<'_> {
+    fn pull(&mut self, consumed: usize, need: usize) -> Result<Chunk<'_>, FormatError> {
+        let consumed = consumed.min(self.filled - self.start);
+        self.start += consumed;
+        self.offset += consumed as u64;
+        self.fill(need.max(1))?;
+        if !self.eof && self.filled - self.start < READ_AHEAD / 4 {
+            self.fill((READ_AHEAD / 4).max(need))?;
+        }
+        let bytes = self.buffer.get(self.start..self.filled).unwrap_or(&[]);
+        Ok(Chunk {
+            bytes,
+            offset: self.offset,
+            eof: self.eof,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reader that gives a byte at a time and then breaks like a cut gzip stream.
+    struct Trickle<'a>(&'a [u8]);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match (self.0.split_first(), buffer.first_mut()) {
+                (Some((&byte, rest)), Some(slot)) => {
+                    *slot = byte;
+                    self.0 = rest;
+                    Ok(1)
+                }
+                _ => Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+    }
+
+    #[test]
+    fn everything_before_a_cut_arrives() {
+        let mut window = Window::new(Box::new(Trickle(b"abcdef")), "t", 0);
+        assert_eq!(window.pull(0, 2).unwrap().bytes.first(), Some(&b'a'));
+        let chunk = window.pull(4, usize::MAX).unwrap();
+        assert_eq!(
+            (chunk.bytes, chunk.offset, chunk.eof),
+            (&b"ef"[..], 4, true)
+        );
+        assert_eq!(window.ending(), Some((6, &Ending::NoTrailer)));
+    }
+}

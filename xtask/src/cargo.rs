@@ -1,0 +1,102 @@
+//! Child processes, started in the root of the workspace.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The directory that holds the workspace's `Cargo.toml`.
+pub fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_path_buf()
+}
+
+/// A `cargo` call.
+pub fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
+    let mut command = program("cargo");
+    command.args(args);
+    command
+}
+
+/// A call of a program found on the search path.
+pub fn program(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command to its end, its output going where ours goes.
+///
+/// # Errors
+/// When it cannot be started or does not exit with 0.
+pub fn succeed(command: &mut Command) -> Result<(), String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot start {name}: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{name} ended with {status}"))
+    }
+}
+
+/// Runs a command in silence and tells whether it exits with 0 within the time given.
+pub fn succeeds_within(command: &mut Command, patience: Duration) -> bool {
+    let spawned = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = spawned else {
+        return false;
+    };
+    let deadline = Instant::now() + patience;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Ok(None) | Err(_) => break,
+        }
+    }
+    // The answer is "no" whether or not the child could still be ended and reaped.
+    let _ = child.kill();
+    let _ = child.wait();
+    false
+}
+
+/// What a command prints on its standard output, if it exits with 0.
+pub fn output(command: &mut Command) -> Option<Vec<u8>> {
+    let output = command.stderr(Stdio::null()).output().ok()?;
+    output.status.success().then_some(output.stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_command_names_itself_and_its_status() {
+        let mut command = cargo(["no-such-subcommand-of-cargo"]);
+        let error = succeed(command.stderr(Stdio::null())).unwrap_err();
+        assert!(error.starts_with("cargo ended with exit status"), "{error}");
+    }
+
+    #[test]
+    fn patience_ends_a_command_that_hangs() {
+        let start = Instant::now();
+        let mut hangs = program("sleep");
+        hangs.arg("60");
+        assert!(!succeeds_within(&mut hangs, Duration::from_millis(100)));
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_fails_without_a_panic() {
+        let mut missing = program("no-such-program-anywhere");
+        assert!(!succeeds_within(&mut missing, Duration::from_secs(1)));
+        assert_eq!(output(&mut missing), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! `cargo xtask check`: the one list of what must hold before a change is merged.
+
+use crate::cargo::{cargo, output, program, succeed, succeeds_within};
+use crate::tidy;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+struct Step {
+    name: &'static str,
+    run: fn() -> Result<Verdict, String>,
+}
+
+enum Verdict {
+    Passed,
+    Skipped(&'static str),
+}
+
+/// Cheap steps first; the tests last, so that their closing lines end the output.
+const STEPS: &[Step] = &[
+    Step {
+        name: "cargo fmt",
+        run: || passes(&["fmt", "--all", "--check"]),
+    },
+    Step {
+        name: "cargo clippy",
+        run: || {
+            let lints = ["--", "-D", "warnings"];
+            passes(&[&["clippy", "--workspace", "--all-targets"], &lints[..]].concat())
+        },
+    },
+    Step {
+        name: "tidy",
+        run: || tidy::run().map(|()| Verdict::Passed),
+    },
+    Step {
+        name: "cargo check for wasm32",
+        run: pure_crates_build_for_wasm,
+    },
+    Step {
+        name: "cargo doc",
+        run: documentation_builds,
+    },
+    Step {
+        name: "cargo deny",
+        run: dependencies_are_allowed,
+    },
+    Step {
+        name: "cargo deny advisories",
+        run: no_known_vulnerability,
+    },
+    Step {
+        name: "cargo test",
+        run: || passes(&["test", "--workspace"]),
+    },
+];
+
+/// Runs every step until one fails.
+///
+/// # Errors
+/// Names the step that failed; its own output says why.
+pub fn run() -> Result<(), String> {
+    let start = Instant::now();
+    let mut skipped = 0;
+    for step in STEPS {
+        println!("==> {}", step.name);
+        match (step.run)() {
+            Ok(Verdict::Passed) => {}
+            Ok(Verdict::Skipped(reason)) => {
+                println!("skipped: {reason}");
+                skipped += 1;
+            }
+            Err(reason) => {
+                let seconds = start.elapsed().as_secs();
+                return Err(format!("{} failed after {seconds} s: {reason}", step.name));
+            }
+        }
+    }
+    println!(
+        "==> total: {} steps passed, {skipped} skipped, {} s",
+        STEPS.len() - skipped,
+        start.elapsed().as_secs()
+    );
+    Ok(())
+}
+
+fn passes(args: &[&str]) -> Result<Verdict, String> {
+    succeed(&mut cargo(args)).map(|()| Verdict::Passed)
+}
+
+/// The crates that do no I/O and hold no C code must build where there is neither.
+fn pure_crates_build_for_wasm() -> Result<Verdict, String> {
+    const TARGET: &str = "wasm32-unknown-unknown";
+    let Some(sysroot) = output(program("rustc").args(["--print", "sysroot"])) else {
+        return Err("rustc does not tell its sysroot".to_owned());
+    };
+    let sysroot = PathBuf::from(String::from_utf8_lossy(&sysroot).trim());
+    if !sysroot.join("lib/rustlib").join(TARGET).is_dir() {
+        return Ok(Verdict::Skipped("target not installed"));
+    }
+    let mut check = cargo(["check", "--target", TARGET]);
+    for name in tidy::PURE_CRATES {
+        check.args(["--package", &format!("traceloom-{name}")]);
+    }
+    succeed(&mut check).map(|()| Verdict::Passed)
+}
+
+fn documentation_builds() -> Result<Verdict, String> {
+    let mut doc = cargo(["doc", "--workspace", "--no-deps"]);
+    succeed(doc.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Verdict::Passed)
+}
+
+const DENY_NOT_INSTALLED: &str = "cargo-deny is not installed";
+
+fn dependencies_are_allowed() -> Result<Verdict, String> {
+    if deny_is_installed() {
+        return passes(&["deny", "check", "bans", "licenses", "sources"]);
+    }
+    if std::env::var_os("CI").is_some_and(|value| value == "true") {
+        return Err(format!("{DENY_NOT_INSTALLED}; .ci/run installs it"));
+    }
+    Ok(Verdict::Skipped(DENY_NOT_INSTALLED))
+}
+
+/// Apart from the other `cargo deny` checks, which need no network.
+fn no_known_vulnerability() -> Result<Verdict, String> {
+    if !deny_is_installed() {
+        return Ok(Verdict::Skipped(DENY_NOT_INSTALLED));
+    }
+    let fetch = &mut cargo(["deny", "fetch", "db"]);
+    if !succeeds_within(fetch, Duration::from_secs(120)) {
+        return Ok(Verdict::Skipped("the advisory database cannot be reached"));
+    }
+    passes(&["deny", "check", "advisories"])
+}
+
+fn deny_is_installed() -> bool {
+    succeeds_within(&mut cargo(["deny", "--version"]), Duration::from_secs(60))
+}

@@ -1,0 +1,46 @@
+//! The chores of this repository, run as `cargo xtask COMMAND`.
+//!
+//! It depends on nothing but the standard library, so that the first
+//! `cargo xtask check` of a fresh checkout starts within seconds.
+
+mod bless;
+mod cargo;
+mod check;
+mod laws;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  check       everything CI runs, stopping at the first failure
+  tidy        the rules of this repository that no compiler knows
+  bless       rewrite golden files, snapshots and generated documents
+  laws --all  the long run of the laws every format obeys";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match args.as_slice() {
+        ["check"] => check::run(),
+        ["tidy"] => tidy::run(),
+        ["bless"] => bless::run(),
+        ["laws", "--all"] => laws::run(),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("error: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
