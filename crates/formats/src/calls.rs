@@ -10,6 +10,9 @@ use traceloom_model::{FunctionId, Order, SpanBatch, SpanId, StepBatch, Timestamp
 
 const NONE: u32 = u32::MAX;
 
+/// Takes a path, its calls and its own nanoseconds.
+pub(crate) type SeePath<'s> = dyn FnMut(&[Option<FunctionId>], i64, i64) + 's;
+
 /// A path: what ran, how often, for how long by itself.
 #[derive(Clone, Copy)]
 struct Node {
@@ -191,11 +194,7 @@ impl Calls {
 
     /// Shows every path with its calls and own nanoseconds: the functions from the root on. Tracks for
     /// which `take` is false are left out.
-    pub(crate) fn finish(
-        mut self,
-        take: &dyn Fn(TrackId) -> bool,
-        see: &mut dyn FnMut(&[Option<FunctionId>], i64, i64),
-    ) {
+    pub(crate) fn finish(mut self, take: &dyn Fn(TrackId) -> bool, see: &mut SeePath<'_>) {
         let mut unordered = std::mem::take(&mut self.unordered);
         unordered.sort_by_key(|span| std::cmp::Reverse(span.depth));
         unordered.iter().for_each(|span| self.span(span));
@@ -328,6 +327,7 @@ impl Calls {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use traceloom_model::{SpanRow, Tables, Track};
 

@@ -54,6 +54,7 @@ mod lines;
 mod native;
 mod note;
 mod output;
+pub mod perfscript;
 pub mod pprof;
 mod probe;
 mod record;

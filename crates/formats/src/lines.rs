@@ -179,6 +179,7 @@ pub(crate) fn canonical(text: &[u8]) -> Option<i64> {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use crate::{
     Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr,
-    lineproto, pprof, speedscope, stackprof, tptp, zorka,
+    lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
 };
 
 /// Every format, siblings together, in the order tables show them.
@@ -43,6 +43,7 @@ pub const FORMATS: &[&Format] = &[
     &gperf::HEAP,
     &jfr::FORMAT,
     &folded::FOLDED,
+    &perfscript::PERF_SCRIPT,
     &chrome::CHROME,
     &speedscope::FORMAT,
     &cpuprofile::FORMAT,

@@ -16,7 +16,10 @@ pub(super) struct Parts<'a> {
 /// Takes a frame apart: `func (file:line)` as py-spy writes it, marks as async-profiler and perf's
 /// stack collapsers write them.
 pub(super) fn parts(text: &[u8]) -> Parts<'_> {
-    let (name, file, line) = place(text).unwrap_or((text, None, 0));
+    let (name, file, line) = match place(text) {
+        Some((name, file, line)) => (name, Some(file), line),
+        None => (text, None, 0),
+    };
     let kind = match name.last_chunk::<4>() {
         Some(b"_[k]") => FrameKind::Kernel,
         Some(b"_[j]") => FrameKind::Jit,
@@ -36,7 +39,7 @@ pub(super) fn parts(text: &[u8]) -> Parts<'_> {
 
 /// Splits the last ` (file:line)` or ` (file)` off; the latter only where the file is one of Python's,
 /// because C++ names end in brackets too.
-fn place(text: &[u8]) -> Option<(&[u8], Option<&[u8]>, u32)> {
+fn place(text: &[u8]) -> Option<(&[u8], &[u8], u32)> {
     let inner = text.strip_suffix(b")")?;
     let at = inner.windows(2).rposition(|pair| pair == b" (")?;
     let (name, place) = (inner.get(..at)?, inner.get(at + 2..)?);
@@ -47,13 +50,13 @@ fn place(text: &[u8]) -> Option<(&[u8], Option<&[u8]>, u32)> {
         let (file, line) = (place.get(..colon)?, place.get(colon + 1..)?);
         let line = std::str::from_utf8(line).ok()?;
         if !file.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Some((name, Some(file), line.parse().ok()?));
+            return Some((name, file, line.parse().ok()?));
         }
     }
     let python = [&b".py"[..], b".pyx", b".pyc", b".so"];
     let python = python.iter().any(|suffix| place.ends_with(suffix))
         || place.windows(4).any(|part| part == b".so.");
-    python.then_some((name, Some(place), 0))
+    python.then_some((name, place, 0))
 }
 
 /// A leading frame that is no function: it names the process or thread the stack is of.

@@ -52,9 +52,12 @@ struct Writer<'o> {
 #[derive(Default)]
 struct Paths {
     nodes: Vec<Path>,
-    known: HashMap<(Option<u32>, Box<[u8]>), u32, RandomState>,
+    known: HashMap<PathKey, u32, RandomState>,
     of_stack: HashMap<StackId, u32, RandomState>,
 }
+
+/// The calling path, and the text of the frame.
+type PathKey = (Option<u32>, Box<[u8]>);
 
 struct Path {
     parent: Option<u32>,

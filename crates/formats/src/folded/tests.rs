@@ -1,4 +1,5 @@
 //! Vectors of one property each.
+#![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use traceloom_model::{FrameKind, Level, Recording};
 

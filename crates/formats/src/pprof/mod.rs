@@ -24,6 +24,9 @@ mod tokens;
 mod unit;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use columns::{
     Function, Label, Line, Location, Mapping, Sample, Samples, Strings, Tables, ValueType,
 };

@@ -186,6 +186,7 @@ pub(super) fn delimited(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use crate::wire::put_leb128;

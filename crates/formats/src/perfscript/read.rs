@@ -1,0 +1,199 @@
+//! Lines to records.
+
+use traceloom_model::{Flow, Limits};
+
+use super::event::{Event, Frame, source};
+use crate::lines::{Line, Lines, Next};
+use crate::{
+    Chunk, Field, Opaque, Reader as Native, Record as NativeRecord, RecordSink, Step, warn,
+};
+
+/// One line of the text.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    offset: u64,
+    text: &'a [u8],
+    end: &'a [u8],
+    pub(super) content: Content<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content<'a> {
+    Event(Event<'a>),
+    Frame(Frame<'a>),
+    Source(&'a [u8], u32),
+    Comment,
+    Blank,
+    /// None of the above: kept and noted.
+    Other,
+}
+
+impl<'a> Record<'a> {
+    /// Takes a line apart. `within` tells that it follows an event without a blank line between.
+    pub(super) fn new(line: &Line<'a>, within: bool) -> Self {
+        let text = line.text;
+        let content = if text.trim_ascii().is_empty() {
+            Content::Blank
+        } else if text.starts_with(b"#") {
+            Content::Comment
+        } else if let Some(frame) = Frame::parse(text).filter(|_| within) {
+            Content::Frame(frame)
+        } else if let Some(event) = Event::parse(text) {
+            Content::Event(event)
+        } else if let Some((file, line)) = source(text).filter(|_| within) {
+            Content::Source(file, line)
+        } else {
+            Content::Other
+        };
+        Self {
+            offset: line.offset,
+            text,
+            end: line.end,
+            content,
+        }
+    }
+
+    /// Tells whether frames may follow.
+    pub(super) fn opens(&self, within: bool) -> bool {
+        match self.content {
+            Content::Event(_) => true,
+            Content::Blank => false,
+            _ => within,
+        }
+    }
+}
+
+impl NativeRecord for Record<'_> {
+    fn kind(&self) -> &'static str {
+        match self.content {
+            Content::Event(_) => "event",
+            Content::Frame(_) => "frame",
+            Content::Source(..) => "source",
+            Content::Comment => "comment",
+            Content::Blank => "blank",
+            Content::Other => "line",
+        }
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn len(&self) -> u64 {
+        (self.text.len() + self.end.len()) as u64
+    }
+
+    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
+        let number = |value: Option<u64>| value.map_or(Field::Null, Field::U64);
+        match &self.content {
+            Content::Event(event) => {
+                show("command", Field::Text(event.command));
+                show("pid", number(event.pid));
+                show("tid", number(event.tid));
+                show("cpu", number(event.cpu));
+                show("time_ns", event.time_ns.map_or(Field::Null, Field::I64));
+                show("period", event.period.map_or(Field::Null, Field::I64));
+                show("event", Field::Text(event.event));
+                show("rest", Field::Text(event.rest));
+            }
+            Content::Frame(frame) => {
+                show("address", Field::U64(frame.address));
+                show("symbol", frame.symbol.map_or(Field::Null, Field::Text));
+                show("symbol_offset", number(frame.symbol_offset));
+                show("object", frame.object.map_or(Field::Null, Field::Text));
+                show("inlined", Field::Bool(frame.inlined));
+            }
+            Content::Source(file, line) => {
+                show("file", Field::Text(file));
+                show("line", Field::U64(u64::from(*line)));
+            }
+            Content::Comment | Content::Other => show("text", Field::Text(self.text)),
+            Content::Blank => {}
+        }
+    }
+
+    /// Columns are padded as perf's version and options have it, so lines are written as they were.
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.text);
+        out.extend_from_slice(self.end);
+    }
+
+    fn time(&self) -> Option<(i64, i64)> {
+        match self.content {
+            Content::Event(event) => event.time_ns.map(|time| (time, time)),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the text of `perf script`.
+#[derive(Debug)]
+pub struct Reader {
+    lines: Lines,
+    within: bool,
+}
+
+impl Reader {
+    /// Builds a reader at the beginning of a part.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            lines: Lines::new(limits),
+            within: false,
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>, out: &mut dyn RecordSink) -> Flow {
+        let record = Record::new(line, self.within);
+        self.within = record.opens(self.within);
+        out.record(&record)?;
+        match record.content {
+            Content::Other => out.note(no_line(line)),
+            _ => Flow::Continue(()),
+        }
+    }
+}
+
+/// The note about a line that is neither event nor frame.
+pub(super) fn no_line(line: &Line<'_>) -> traceloom_model::Note {
+    let text = "a line is neither event nor frame";
+    warn("no_event", line.offset, text).counting(line.len() as u64)
+}
+
+impl Native for Reader {
+    fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+        let mut at = 0;
+        loop {
+            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let next = self.lines.next(window, chunk.offset + at as u64, chunk.eof);
+            let flow = match next {
+                Next::Need(need) => return Step::More { consumed: at, need },
+                Next::End => {
+                    return Step::More {
+                        consumed: at,
+                        need: 1,
+                    };
+                }
+                Next::Line(line) => {
+                    at += line.len();
+                    self.line(&line, out)
+                }
+                Next::Long {
+                    offset,
+                    bytes,
+                    note,
+                } => {
+                    at += bytes.len();
+                    let flow = out.record(&Opaque::damage(offset, bytes));
+                    match note {
+                        Some(note) if flow.is_continue() => out.note(*note),
+                        _ => flow,
+                    }
+                }
+            };
+            if flow.is_break() {
+                return Step::Stop;
+            }
+        }
+    }
+}
