@@ -119,9 +119,12 @@ impl Events {
         }
         if fields.cause.int().is_some() {
             let cause = json_of(fields.cause);
-            self.b.push(json!({"e": "exc", "id": id, "class": number, "msg": message,
-                "msgId": 0, "cause": cause, "stack": stack}));
-            self.c.push(json!({"e": "exc", "id": id, "class": class, "msg": message,
+            self.b.push(
+                json!({"e": "exc", "id": id, "class": number, "msg": message,
+                "msgId": 0, "cause": cause, "stack": stack}),
+            );
+            self.c
+                .push(json!({"e": "exc", "id": id, "class": class, "msg": message,
                 "attrs": fields.attributes.map(json_of), "cause": cause, "stack": stack}));
         }
     }
@@ -146,8 +149,10 @@ impl Events {
             }
         }
         for (name, value) in attributes.pairs() {
-            self.c.push(json!({"e": "attr", "id": json_of(name), "ttype": attributes.upward,
-                "v": json_of(value)}));
+            self.c.push(
+                json!({"e": "attr", "id": json_of(name), "ttype": attributes.upward,
+                "v": json_of(value)}),
+            );
         }
         self.b.push(match attributes.upward {
             None => json!({"e": "attr", "v": shown}),
@@ -162,7 +167,8 @@ impl Visit for Events {
             Item::Start(start) => {
                 self.b.push(json!({"e": "start", "pos": record.offset}));
                 self.b.push(json!({"e": "info", "k": 12, "v": start.time}));
-                self.b.push(json!({"e": "info", "k": 14, "v": start.method}));
+                self.b
+                    .push(json!({"e": "info", "k": 14, "v": start.method}));
                 let mut shown = json!({"e": "start", "pos": record.offset, "tstart": start.time,
                     "mid": start.method});
                 if start.form == StartForm::Stream {
@@ -181,9 +187,13 @@ impl Visit for Events {
                 self.b.push(json!({"e": "info", "k": 9, "v": end.calls}));
                 self.b.push(json!({"e": "end"}));
                 let after = record.offset + record.bytes.len() as u64;
-                self.c.push(json!({"e": "end", "pos": after, "tstop": end.time,
+                self.c
+                    .push(json!({"e": "end", "pos": after, "tstop": end.time,
                     "calls": end.calls, "flags": end.flags.unwrap_or(0)}));
-                assert_eq!(end.flags.is_some(), end.form == EndForm::Nanos && end.flags.is_some());
+                assert_eq!(
+                    end.flags.is_some(),
+                    end.form == EndForm::Nanos && end.flags.is_some()
+                );
                 if let Some(mut tree) = self.open.pop() {
                     tree.insert("tstop".into(), json!(end.time));
                     tree.insert("calls".into(), json!(end.calls));
@@ -198,9 +208,12 @@ impl Visit for Events {
                 }
             }
             Item::Begin(begin) => {
-                self.b.push(json!({"e": "info", "k": 5, "v": begin.clock_ms}));
-                self.c.push(json!({"e": "begin", "tstamp": begin.clock_ms, "ttype": begin.ttype,
-                    "span": begin.span_id.unwrap_or(0), "parent": begin.parent_id.unwrap_or(0)}));
+                self.b
+                    .push(json!({"e": "info", "k": 5, "v": begin.clock_ms}));
+                self.c.push(
+                    json!({"e": "begin", "tstamp": begin.clock_ms, "ttype": begin.ttype,
+                    "span": begin.span_id.unwrap_or(0), "parent": begin.parent_id.unwrap_or(0)}),
+                );
                 if let Some(top) = self.open.last_mut() {
                     let rest: Vec<_> = begin.ttype.into_iter().collect();
                     let shown = json!({"_": "B", "clock": begin.clock_ms, "rest": rest});
@@ -226,8 +239,10 @@ impl Visit for Events {
                 }
             }
             Item::Method(m) => {
-                self.b.push(json!({"_": "M", "id": m.id, "class": m.class, "method": m.name,
-                    "sig": m.signature}));
+                self.b.push(
+                    json!({"_": "M", "id": m.id, "class": m.class, "method": m.name,
+                    "sig": m.signature}),
+                );
                 self.c.push(
                     json!({"e": "method", "id": m.id, "c": m.class, "m": m.name, "g": m.signature}),
                 );
@@ -309,10 +324,38 @@ fn captures_written_again_are_the_same_and_no_row_claims_anothers() {
             n if n.contains("/gen-c") => "zorka-c",
             _ => "zorka-b2",
         };
-        assert_eq!(claims, [expected], "{name}");
+        // A piece that is the middle of a string is known by its neighbours only.
+        let fragment = name.contains(".chunk") && claims.is_empty();
+        assert!(claims == [expected] || fragment, "{name}: {claims:?}");
         let format = traceloom_formats::by_name(expected).expect("a row");
         let mut records = Records::default();
-        read_slice(format.reader(&Limits::default()).as_mut(), &bytes, &mut records);
+        read_slice(
+            format.reader(&Limits::default()).as_mut(),
+            &bytes,
+            &mut records,
+        );
         assert!(records.written() == bytes, "{name}");
+    }
+}
+
+#[test]
+fn no_row_claims_captures_of_other_formats() {
+    let Some(files) = corpus::files("") else {
+        return;
+    };
+    for name in files.iter().filter(|name| !name.starts_with("zorka/")) {
+        let bytes = corpus::file(name).expect("a capture");
+        let probe = Probe {
+            head: &bytes[..bytes.len().min(64 << 10)],
+            whole: bytes.len() <= 64 << 10,
+            name,
+            siblings: &[],
+        };
+        for format in FORMATS
+            .iter()
+            .filter(|format| format.name.starts_with("zorka"))
+        {
+            assert_eq!((format.probe)(&probe), None, "{} {name}", format.name);
+        }
     }
 }

@@ -102,7 +102,11 @@ fn container(raw: &[u8], bounds: Bounds, out: &mut String) {
         }
         let before = cbor.clone();
         let Ok(head) = cbor.head() else { return };
-        let left = if head.info == 31 { u64::MAX } else { head.value };
+        let left = if head.info == 31 {
+            u64::MAX
+        } else {
+            head.value
+        };
         let (left, map, opening, close) = match head.major {
             4 => (left, false, '[', ']'),
             5 => (left.saturating_mul(2), true, '{', '}'),

@@ -1,8 +1,8 @@
 //! Items to the model: symbols resolved, clocks attached, upward attributes where they belong.
 
 use traceloom_model::{
-    Attribute, Exception as ModelException, Flow, Note, PartId, ResourceId, SpanContext,
-    SpanRow, SpanStatus, TrackId, Value as ModelValue,
+    Attribute, Exception as ModelException, Flow, Note, PartId, ResourceId, SpanContext, SpanRow,
+    SpanStatus, TrackId, Value as ModelValue,
 };
 
 use super::cbor::{Bounds, Value};
@@ -130,7 +130,8 @@ impl Lowering<'_, '_> {
 
     fn too_deep(&mut self, deep: bool, offset: u64) {
         if deep {
-            let text = "a value or chain of causes is deeper than the model holds: kept as bytes or cut";
+            let text =
+                "a value or chain of causes is deeper than the model holds: kept as bytes or cut";
             self.say(warn("deep_value", offset, text));
         }
     }
@@ -181,7 +182,7 @@ impl Lowering<'_, '_> {
             selected: false,
         };
         if !bare {
-            frame.method = Some(self.function(start.method));
+            frame.method = self.function(start.method);
             self.seen(start.time);
         }
         if !self.shared.open(self.trace, frame) && self.trace.deeper == 1 {
@@ -191,7 +192,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn function(&mut self, method: i64) -> traceloom_model::FunctionId {
+    fn function(&mut self, method: i64) -> Option<traceloom_model::FunctionId> {
         self.session
             .function(self.union, method, &mut self.shared.tables)
     }
@@ -205,7 +206,7 @@ impl Lowering<'_, '_> {
         let function = self.function(start.method);
         self.seen(start.time);
         if let Some(top) = self.trace.open.last_mut() {
-            top.method = Some(function);
+            top.method = function;
             top.raw = start.time;
             top.relative = start.order == Order::Big;
             top.timed = true;
@@ -237,13 +238,13 @@ impl Lowering<'_, '_> {
         top.parent = begin.parent_id.unwrap_or(0).cast_unsigned();
         if let Some(id) = begin.ttype {
             let strange = !(0..65_536).contains(&id) || !no_symbols;
-            if seed && !known && strange {
+            if seed && !known && strange && id != 0 {
                 // The seed calls it a trace id (SPEC.md §8).
                 top.trace = u128::from(id.cast_unsigned());
             } else {
                 let tables = &mut self.shared.tables;
                 let kind = self.session.string(self.union, id.cast_unsigned(), tables);
-                top.kind = Some(kind);
+                top.kind = (id != 0).then_some(kind);
             }
         }
         if top.timed {
@@ -306,10 +307,9 @@ impl Lowering<'_, '_> {
             let text = format!("no enclosing trace of type #{ttype} for an upward attribute");
             self.say(warn("upward_target", record.offset, text));
         }
-        let given = own.into_iter().map(|attribute| Attribute {
-            from,
-            ..attribute
-        });
+        let given = own
+            .into_iter()
+            .map(|attribute| Attribute { from, ..attribute });
         let at = target.unwrap_or(self.trace.open.len().saturating_sub(1));
         match self.trace.open.get_mut(at) {
             Some(frame) => frame.attributes.extend(given),
@@ -412,7 +412,7 @@ impl Lowering<'_, '_> {
     /// Takes a fact of a processed trace (SPEC.md §4.1).
     fn fact(&mut self, key: i64, value: Value<'_>) {
         let Some(int) = value.int() else { return };
-        let method = (key == 14).then(|| self.function(int));
+        let method = if key == 14 { self.function(int) } else { None };
         if matches!(key, 12 | 13) {
             self.seen(int);
         }
@@ -458,7 +458,11 @@ impl Lowering<'_, '_> {
                 let &[key, value] = pair else { continue };
                 // A number's type stands in bits 30 and 31 of its key (SPEC.md §4.1).
                 let id = key.symbol().unwrap_or(0);
-                let (id, kind) = if at == 18 { (id & 0x3fff_ffff, id >> 30) } else { (id, 4) };
+                let (id, kind) = if at == 18 {
+                    (id & 0x3fff_ffff, id >> 30)
+                } else {
+                    (id, 4)
+                };
                 let tables = &mut self.shared.tables;
                 let key = self.session.key(self.union, id, tables);
                 let number = value.int().unwrap_or(0);

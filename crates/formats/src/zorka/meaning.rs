@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use traceloom_model::{
-    Attribute, AttributeKey, ElementType, Exception as ModelException, ExceptionId, Frame, Function,
-    Stack, StackId, Tables, Value as ModelValue,
+    Attribute, AttributeKey, ElementType, Exception as ModelException, ExceptionId, Frame,
+    Function, Stack, StackId, Tables, Value as ModelValue,
 };
 
 use super::cbor::{Bounds, Cbor, Value};
@@ -147,8 +147,9 @@ impl Words<'_> {
         let class = self.name(fields.class);
         let message = match fields.message {
             Value::Text(text) => Some(self.tables.bytes(text)),
-            Value::Raw(raw) => Cbor::joined(raw, self.bounds)
-                .map(|(_, whole)| self.tables.bytes(&whole)),
+            Value::Raw(raw) => {
+                Cbor::joined(raw, self.bounds).map(|(_, whole)| self.tables.bytes(&whole))
+            }
             Value::Ref(_) => self.name(fields.message),
             _ => None,
         };
@@ -210,7 +211,10 @@ impl Words<'_> {
             let frame = self.tables.frame(Frame {
                 function: Some(function),
                 // Java marks native frames with -2 and unknown lines with -1.
-                line: line.int().and_then(|line| u32::try_from(line).ok()).unwrap_or(0),
+                line: line
+                    .int()
+                    .and_then(|line| u32::try_from(line).ok())
+                    .unwrap_or(0),
                 kind: if line == Value::Int(-2) {
                     traceloom_model::FrameKind::Native
                 } else {

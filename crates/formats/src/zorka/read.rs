@@ -356,11 +356,7 @@ fn pairs(cbor: &mut Cbor<'_>, indefinite: bool, count: u64) -> Result<u64, Fault
     Ok(seen)
 }
 
-fn attribute_map<'a>(
-    cbor: &mut Cbor<'a>,
-    tag: u8,
-    context: &Context,
-) -> Result<Item<'a>, Fault> {
+fn attribute_map<'a>(cbor: &mut Cbor<'a>, tag: u8, context: &Context) -> Result<Item<'a>, Fault> {
     let bounds = cbor.bounds();
     let mut head = cbor.head()?;
     let mut attributes = Attributes::new(AttributeForm::Map { tag }, &[], bounds);

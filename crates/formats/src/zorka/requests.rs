@@ -37,7 +37,9 @@ impl<'a> Request<'a> {
         let uri = text("uri").or_else(|| text("path"));
         let uri = uri.ok_or("a request without a path")?.to_owned();
         let body = text("body").unwrap_or("");
-        let body = STANDARD.decode(body).map_err(|_| "a body that is no base64")?;
+        let body = STANDARD
+            .decode(body)
+            .map_err(|_| "a body that is no base64")?;
         Ok(Self {
             offset,
             line,
@@ -112,8 +114,7 @@ fn headers(json: Option<&Json>) -> Vec<(String, String)> {
         }
         Some(Json::Array(pairs)) => {
             for pair in pairs {
-                if let (Some(name), Some(value)) =
-                    (pair.get(0).and_then(Json::as_str), pair.get(1))
+                if let (Some(name), Some(value)) = (pair.get(0).and_then(Json::as_str), pair.get(1))
                 {
                     add(name, value);
                 }
@@ -310,10 +311,17 @@ impl Reader for Definitions {
                 bytes,
                 symbols,
             }),
-            None => out.record(&Opaque::damage(offset, bytes)).is_continue().then_some(()).map_or(
-                traceloom_model::Flow::Break(()),
-                |()| out.note(info("no_symbols", offset, "JSON that is no table of symbols")),
-            ),
+            None => out
+                .record(&Opaque::damage(offset, bytes))
+                .is_continue()
+                .then_some(())
+                .map_or(traceloom_model::Flow::Break(()), |()| {
+                    out.note(info(
+                        "no_symbols",
+                        offset,
+                        "JSON that is no table of symbols",
+                    ))
+                }),
         };
         if flow.is_break() {
             return Step::Stop;

@@ -184,7 +184,10 @@ fn show_attributes(attributes: &Attributes<'_>, bounds: Bounds, show: Show<'_>) 
         show("ttype", id("symbol", upward));
     }
     let pairs: Vec<_> = attributes.pairs().collect();
-    let opened: Vec<Opened<'_>> = pairs.iter().map(|pair| Opened::new(pair.1, bounds)).collect();
+    let opened: Vec<Opened<'_>> = pairs
+        .iter()
+        .map(|pair| Opened::new(pair.1, bounds))
+        .collect();
     let inner: Vec<Inner<'_>> = opened.iter().map(Opened::inner).collect();
     let keys: Vec<String> = pairs.iter().map(|pair| raw_text(pair.0, bounds)).collect();
     let fields: Vec<(Field<'_>, Field<'_>)> = opened

@@ -370,7 +370,10 @@ impl Sources<'_> {
             return Ok(());
         }
         let stem = stem(self.source, first);
-        let folder = stem.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+        let folder = stem
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder)
+            .to_owned();
         let traces = role(self.source, first) == Role::Items;
         let own = self.definitions.by_stem.get(&stem).filter(|_| traces);
         let mut session = match own {
@@ -519,7 +522,9 @@ impl Sources<'_> {
             resource,
             count: 0,
         };
-        state.carry.feed(&mut state.stream, body, eof, &mut lowering);
+        state
+            .carry
+            .feed(&mut state.stream, body, eof, &mut lowering);
         if eof {
             lowering.finish();
         }
@@ -668,11 +673,7 @@ fn size(source: &dyn Source, part: usize) -> Result<u64, Error> {
     Ok(size)
 }
 
-fn each_window(
-    source: &dyn Source,
-    part: usize,
-    mut take: impl FnMut(&[u8]),
-) -> Result<(), Error> {
+fn each_window(source: &dyn Source, part: usize, mut take: impl FnMut(&[u8])) -> Result<(), Error> {
     let mut pull: Box<dyn Pull + '_> = source.open(part, 0)?;
     let mut consumed = 0;
     loop {

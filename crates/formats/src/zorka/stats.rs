@@ -64,8 +64,18 @@ impl Statistics {
             column("records", Unit::Count, Merge::Sum, Scope::Own),
             column("errors", Unit::Count, Merge::Sum, Scope::Own),
             column("duration", Unit::Nanoseconds, Merge::Sum, Scope::Inclusive),
-            column("duration_min", Unit::Nanoseconds, Merge::Min, Scope::Inclusive),
-            column("duration_max", Unit::Nanoseconds, Merge::Max, Scope::Inclusive),
+            column(
+                "duration_min",
+                Unit::Nanoseconds,
+                Merge::Min,
+                Scope::Inclusive,
+            ),
+            column(
+                "duration_max",
+                Unit::Nanoseconds,
+                Merge::Max,
+                Scope::Inclusive,
+            ),
         ];
         let width = value_types.len();
         let comment = tables.string("method statistics");
@@ -99,7 +109,10 @@ impl Statistics {
                 labels: &[],
             });
             if batch.len() == BATCH_ROWS {
-                batches.push(std::mem::replace(&mut batch, SampleBatch::new(profile, width)));
+                batches.push(std::mem::replace(
+                    &mut batch,
+                    SampleBatch::new(profile, width),
+                ));
             }
         }
         if !batch.is_empty() {

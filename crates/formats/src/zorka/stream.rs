@@ -352,9 +352,11 @@ fn describe(found: &Damage, end: u64, synced: bool) -> Note {
             let text = format!("an item says to be longer than the input: {lost} bytes are lost");
             damage("bad_item", found.start, text)
         }
-        Fault::Bad(what) => {
-            damage("bad_item", found.start, format!("{what}: {lost} bytes are lost"))
-        }
+        Fault::Bad(what) => damage(
+            "bad_item",
+            found.start,
+            format!("{what}: {lost} bytes are lost"),
+        ),
         Fault::Limit(kind) => damage(
             kind,
             found.start,

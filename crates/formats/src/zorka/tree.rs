@@ -211,14 +211,14 @@ impl<'s> Shared<'s> {
         let (duration, backwards) = lasting(&frame);
         if backwards {
             let text = "a record ends before it begins: its duration counts as 0";
-            self.note(
-                Note {
-                    part: frame.origin.part,
-                    ..crate::warn("negative_duration", frame.origin.offset, text)
-                },
-            );
+            self.note(Note {
+                part: frame.origin.part,
+                ..crate::warn("negative_duration", frame.origin.offset, text)
+            });
         }
-        let failing = frame.flags.is_some_and(|flags| error_flag(flags, frame.nanos));
+        let failing = frame
+            .flags
+            .is_some_and(|flags| error_flag(flags, frame.nanos));
         let failed = frame.failed || failing;
         if let Some(flags) = frame.flags
             && flags & !if frame.nanos { 0x1000 } else { 8 } != 0
@@ -234,7 +234,9 @@ impl<'s> Shared<'s> {
         };
         let track = self.track(trace, &frame, resource);
         let root = trace.open.is_empty();
-        let calls = frame.calls.map(|calls| i64::try_from(calls).unwrap_or(i64::MAX));
+        let calls = frame
+            .calls
+            .map(|calls| i64::try_from(calls).unwrap_or(i64::MAX));
         let counter = [(self.calls, calls.unwrap_or(0))];
         let counters: &[(ValueTypeId, i64)] = if calls.is_some() { &counter } else { &[] };
         let end = frame
@@ -292,7 +294,10 @@ impl<'s> Shared<'s> {
             self.finish_root(trace, print, frame.origin);
         } else if trace.counted.len() > HELD_SPANS {
             self.release_all();
-            self.release(std::mem::take(&mut trace.rows), &std::mem::take(&mut trace.counted));
+            self.release(
+                std::mem::take(&mut trace.rows),
+                &std::mem::take(&mut trace.counted),
+            );
             trace.direct = true;
         }
     }
@@ -377,6 +382,9 @@ impl<'s> Shared<'s> {
     pub(crate) fn finish(&mut self) {
         self.release_all();
         self.flush();
+        if !self.sink.wants_derived_samples() {
+            return;
+        }
         let batches = self.statistics.samples(&mut self.tables);
         self.flush();
         for batch in batches {
