@@ -55,7 +55,7 @@ fn json_of(value: Value<'_>) -> Json {
 }
 
 fn container(raw: &[u8]) -> Json {
-    let parts = Values::elements(raw, bounds());
+    let parts = Values::elements(raw);
     match Cbor::new(raw, 0, bounds()).head().expect("a head").major {
         4 => parts.into_iter().map(json_of).collect(),
         5 => {
@@ -163,7 +163,7 @@ impl Events {
 
 impl Visit for Events {
     fn record(&mut self, record: &Record<'_>) -> Flow {
-        match &record.item {
+        match record.item {
             Item::Start(start) => {
                 self.b.push(json!({"e": "start", "pos": record.offset}));
                 self.b.push(json!({"e": "info", "k": 12, "v": start.time}));

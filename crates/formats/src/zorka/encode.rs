@@ -446,11 +446,10 @@ impl Encoder {
         if self.dialect.text_only && !matches!(value, ModelValue::Text(_) | ModelValue::Null) {
             let mut plain = Vec::new();
             put(&mut plain, value, words, 0);
-            let bounds = super::cbor::Bounds::new(&traceloom_model::Limits::default());
-            let read = super::Cbor::new(&plain, 0, bounds).value();
+            let read = super::Cbor::checked(&plain).value();
             let text = read.map_or_else(
                 |_| String::new(),
-                |value| super::diagnostic::diagnostic(value, bounds),
+                |value| super::diagnostic::diagnostic(value),
             );
             return write::text(&mut self.trace, text.as_bytes());
         }

@@ -5,7 +5,7 @@ use traceloom_model::{
     SpanStatus, TrackId, Value as ModelValue,
 };
 
-use super::cbor::{Bounds, Value};
+use super::cbor::Value;
 use super::meaning::Words;
 use super::record::{Attributes, Begin, End, Item, Order, Record, Start, StartForm, Values};
 use super::session::{Base, Session, Symbols};
@@ -55,7 +55,7 @@ pub(crate) struct Lowering<'l, 's> {
 
 impl Visit for Lowering<'_, '_> {
     fn record(&mut self, record: &Record<'_>) -> Flow {
-        match &record.item {
+        match record.item {
             Item::Start(start) => self.start(start, record.offset),
             Item::Prolog(start) => self.prolog(start),
             Item::End(end) => self.end(end, record.offset),
@@ -63,7 +63,7 @@ impl Visit for Lowering<'_, '_> {
             Item::Begin(begin) => self.begin(begin),
             Item::Attributes(attributes) => self.attributes(attributes, record),
             Item::Exception(exception) => {
-                let mut words = words(self.shared, self.session, self.union, record.bounds);
+                let mut words = words(self.shared, self.session, self.union);
                 let id = words.exception(exception, &mut self.trace.exceptions);
                 let deep = words.too_deep;
                 self.too_deep(deep, record.offset);
@@ -111,13 +111,11 @@ fn words<'w>(
     shared: &'w mut Shared<'_>,
     session: &'w mut Session,
     union: &'w Symbols,
-    bounds: Bounds,
 ) -> Words<'w> {
     Words {
         session,
         union,
         tables: &mut shared.tables,
-        bounds,
         too_deep: false,
     }
 }
@@ -290,7 +288,7 @@ impl Lowering<'_, '_> {
             Some(top) if attributes.upward.is_none() => std::mem::take(&mut top.attributes),
             _ => Vec::new(),
         };
-        let mut words = words(self.shared, self.session, self.union, record.bounds);
+        let mut words = words(self.shared, self.session, self.union);
         words.attributes(attributes, &mut own);
         let deep = words.too_deep;
         self.too_deep(deep, record.offset);
@@ -453,7 +451,7 @@ impl Lowering<'_, '_> {
             let Some(Value::Raw(raw)) = all.get(at) else {
                 continue;
             };
-            let parts = Values::elements(raw, record.bounds);
+            let parts = Values::elements(raw);
             for pair in parts.chunks_exact(2) {
                 let &[key, value] = pair else { continue };
                 // A number's type stands in bits 30 and 31 of its key (SPEC.md §4.1).

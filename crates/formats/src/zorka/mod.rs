@@ -265,3 +265,11 @@ fn probe_requests(part: &Probe<'_>) -> Option<Confidence> {
         }
     }
 }
+
+#[cfg(test)]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+mod tests;
