@@ -129,14 +129,15 @@ impl Stream {
                 read = Err(Fault::Limit("limit_record"));
             }
             match read {
-                Ok(item) => {
+                // By reference: the item is large, and just written in small stores.
+                Ok(ref item) => {
+                    let offset = chunk.offset + at as u64;
                     let mut record = Record {
-                        offset: chunk.offset + at as u64,
+                        offset,
                         bytes: bytes.get(at..end).unwrap_or(&[]),
-                        canonical: cbor.canonical() && item != Item::Unknown,
+                        canonical: cbor.canonical() && !matches!(item, Item::Unknown),
                         item,
                         time: None,
-                        bounds: self.bounds,
                     };
                     if self.follow(&mut record, out).is_break() || out.record(&record).is_break() {
                         return Step::Stop;
@@ -186,7 +187,7 @@ impl Stream {
     fn follow(&mut self, record: &mut Record<'_>, out: &mut impl Visit) -> Flow {
         match record.item {
             Item::Start(start) => {
-                self.last = start;
+                self.last = *start;
                 if self.open.len() < self.depth {
                     self.open.push(start.order);
                 } else {
@@ -198,7 +199,7 @@ impl Stream {
                 }
             }
             Item::Prolog(start) => {
-                self.last = start;
+                self.last = *start;
                 if let Some(top) = self.open.last_mut() {
                     *top = start.order;
                 }
@@ -215,7 +216,7 @@ impl Stream {
                     ticks: !matches!(self.last.form, StartForm::Nanos | StartForm::Stream),
                 });
                 record.time = self.clock(self.last.time);
-                self.doubt(&begin, record, out)?;
+                self.doubt(begin, record, out)?;
             }
             Item::Attributes(attributes) if attributes.missing => {
                 let text = "the writer left out an attribute's value";
@@ -321,9 +322,8 @@ impl Stream {
             offset: chunk.offset + from as u64,
             bytes: bytes.get(from..to).unwrap_or(&[]),
             canonical: false,
-            item: Item::Damage,
+            item: &Item::Damage,
             time: None,
-            bounds: self.bounds,
         };
         *at = to;
         if to > from && out.record(&record).is_break() {
