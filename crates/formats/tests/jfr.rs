@@ -3,7 +3,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test fails by panicking, and reads files"
+    clippy::disallowed_types,
+    reason = "a test fails by panicking, reads files and runs the JDK"
 )]
 
 mod corpus;
