@@ -1,5 +1,7 @@
 //! Vectors with one defect each, and laws over the seeded sample.
 
+#![allow(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 use traceloom_model::{FrameKind, Level, Limits, Recording, Value};
 
 use super::build::{Bytes, ChunkBuilder, Described, How, Member};
