@@ -372,6 +372,31 @@ impl<'a> Cbor<'a> {
     /// What [`Cbor::skip`] fails with.
     #[inline]
     pub fn value(&mut self) -> Result<Value<'a>, Fault> {
+        // Small numbers, references and short texts are most of what there is.
+        if let Some(&[first, second]) = self.window::<2>() {
+            let len = usize::from(first & 0x1f);
+            match (first, second) {
+                (0..24, _) => {
+                    self.at += 1;
+                    return Ok(Value::Int(i64::from(first)));
+                }
+                (0xc6, 0..24) => {
+                    self.at += 2;
+                    return Ok(Value::Ref(u64::from(second)));
+                }
+                (0x60..0x78, _) if len <= self.bounds.string => {
+                    if let Some(text) = self.bytes.get(self.at + 1..self.at + 1 + len) {
+                        self.at += 1 + len;
+                        return Ok(Value::Text(text));
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.any_value()
+    }
+
+    fn any_value(&mut self) -> Result<Value<'a>, Fault> {
         let (start, canonical) = (self.at, self.canonical);
         let head = self.head()?;
         let (major, info, value) = (head.major, head.info, head.value);

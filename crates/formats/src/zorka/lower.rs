@@ -9,7 +9,7 @@ use super::cbor::Value;
 use super::meaning::Words;
 use super::record::{Attributes, Begin, End, Item, Order, Record, Start, StartForm, Values};
 use super::session::{Base, Session, Symbols};
-use super::stream::{TICK_NS, ticks_between};
+use super::stream::TICK_NS;
 use super::tree::{Frame, Shared, Trace, origin};
 use super::{TwoItems, Visit};
 use crate::{damage, info, warn};
@@ -274,10 +274,7 @@ impl Lowering<'_, '_> {
     fn wall(&self, raw: i64, ticks: bool) -> i64 {
         let base = self.trace.base.or(self.session.base);
         match base.filter(|base| base.ticks == ticks) {
-            Some(base) if ticks => base
-                .clock_ns
-                .saturating_add(ticks_between(base.raw, raw).saturating_mul(TICK_NS)),
-            Some(base) => base.clock_ns.saturating_add(raw.saturating_sub(base.raw)),
+            Some(base) => base.wall(raw),
             None if ticks => raw.saturating_mul(TICK_NS),
             None => raw,
         }

@@ -144,9 +144,6 @@ impl Words<'_> {
         let class = self.name(fields.class);
         let message = match fields.message {
             Value::Text(text) => Some(self.tables.bytes(text)),
-            Value::Raw(raw) => {
-                Cbor::joined(raw, self.bounds).map(|(_, whole)| self.tables.bytes(&whole))
-            }
             Value::Raw(raw) => Cbor::joined(raw).map(|(_, whole)| self.tables.bytes(&whole)),
             Value::Ref(_) => self.name(fields.message),
             _ => None,

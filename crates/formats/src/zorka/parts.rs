@@ -66,10 +66,6 @@ pub(crate) fn set(parts: &[Part]) -> Vec<Vec<usize>> {
     };
     let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        let ours = part.format.is_some_and(|format| {
-            format.name.starts_with("zorka-") && format.name != "zorka-store"
-        });
-        if !ours {
         if !known(part) && !piece(part) {
             continue;
         }

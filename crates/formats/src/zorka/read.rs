@@ -489,7 +489,6 @@ fn pairs(cbor: &mut Cbor<'_>, indefinite: bool, count: u64) -> Result<u64, Fault
 }
 
 fn attribute_map<'a>(cbor: &mut Cbor<'a>, tag: u8, context: &Context) -> Result<Item<'a>, Fault> {
-    let bounds = cbor.bounds();
     let mut head = cbor.head()?;
     let mut attributes = Attributes::new(AttributeForm::Map { tag }, &[]);
     if head.major == 6 {

@@ -4,6 +4,7 @@
 //! where a symbol is tagged) is kept as the form an item was written in.
 
 use super::cbor::{Cbor, Fault, Value};
+use super::session::Base;
 
 /// The order of the bytes in a packed word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -320,8 +321,21 @@ pub struct Record<'a> {
     pub canonical: bool,
     /// What it says.
     pub item: &'a Item<'a>,
-    /// Nanoseconds since 1970, where a begin was seen.
-    pub time: Option<i64>,
+    /// Where the clock stands, once a begin was seen.
+    pub(crate) base: Option<&'a Base>,
+}
+
+impl Record<'_> {
+    /// Returns when it happened, in nanoseconds since 1970: begins, and ends after one.
+    #[must_use]
+    pub fn wall_time(&self) -> Option<i64> {
+        let base = self.base?;
+        match self.item {
+            Item::Begin(_) => Some(base.clock_ns),
+            Item::End(end) => Some(base.wall(end.time)),
+            _ => None,
+        }
+    }
 }
 
 /// Reads the inline exception that is an S0 cause.

@@ -10,6 +10,7 @@ use traceloom_model::{
 
 use super::cbor::Value;
 use super::record::{Method, Symbol};
+use super::stream::{TICK_NS, ticks_between};
 
 /// Texts by symbol id, methods by method id: two separate number spaces.
 #[derive(Clone, Debug, Default)]
@@ -94,6 +95,18 @@ pub(crate) struct Base {
     pub(crate) ticks: bool,
 }
 
+impl Base {
+    /// Returns the wall time of a raw time of the same kind.
+    pub(crate) fn wall(&self, raw: i64) -> i64 {
+        let past = if self.ticks {
+            ticks_between(self.raw, raw).saturating_mul(TICK_NS)
+        } else {
+            raw.saturating_sub(self.raw)
+        };
+        self.clock_ns.saturating_add(past)
+    }
+}
+
 impl Session {
     /// A session that begins with these definitions.
     pub(crate) fn of(own: Symbols) -> Self {
@@ -128,8 +141,6 @@ impl Session {
         }
     }
 
-    /// Returns the function of a method id.
-    pub(crate) fn function(&mut self, union: &Symbols, id: i64, tables: &mut Tables) -> FunctionId {
     /// Returns the function of a method id; none for 0, which stands for no method.
     pub(crate) fn function(
         &mut self,

@@ -90,7 +90,7 @@ impl crate::Record for Record<'_> {
     }
 
     fn time(&self) -> Option<(i64, i64)> {
-        self.time.map(|time| (time, time))
+        self.wall_time().map(|time| (time, time))
     }
 }
 
@@ -184,10 +184,6 @@ fn show_attributes(attributes: &Attributes<'_>, show: Show<'_>) {
         show("ttype", id("symbol", upward));
     }
     let pairs: Vec<_> = attributes.pairs().collect();
-    let opened: Vec<Opened<'_>> = pairs
-        .iter()
-        .map(|pair| Opened::new(pair.1, bounds))
-        .collect();
     let opened: Vec<Opened<'_>> = pairs.iter().map(|pair| Opened::new(pair.1)).collect();
     let inner: Vec<Inner<'_>> = opened.iter().map(Opened::inner).collect();
     let keys: Vec<String> = pairs.iter().map(|pair| raw_text(pair.0)).collect();
