@@ -199,7 +199,8 @@ impl Process {
         let has_children = waiting.get(&root.id).is_some_and(|below| !below.is_empty());
         let row = !open && (long || has_children || !root.counters.is_empty());
         if !row {
-            tags.splice(0..0, params.drain(..));
+            let untimed = params.drain(..).filter(|param| param.at.is_none());
+            tags.splice(0..0, untimed);
         }
         let counters = root.counters.clone();
         let (track, method, start, end) = (root.track, root.function, root.start, root.end);
