@@ -221,17 +221,20 @@ impl Input {
 
     fn group(&mut self) {
         let plain: Vec<Part> = self.parts.iter().map(|part| part.part.clone()).collect();
-        let mut taken = vec![false; plain.len()];
+        let mut taken: Vec<Option<&Format>> = vec![None; plain.len()];
         for format in FORMATS {
             let Some(set) = format.set else { continue };
             for group in set(&plain) {
-                let free = |at: &usize| taken.get(*at) == Some(&false);
-                if group.is_empty() || !group.iter().all(free) {
+                // Groups of one format may share a part: restarts of a process their params.
+                let of = |at: &usize| taken.get(*at).copied().flatten();
+                let free = |at: &usize| of(at).is_none_or(|other| other == *format);
+                let is_new = group.iter().any(|at| of(at).is_none());
+                if !is_new || !group.iter().all(free) {
                     continue;
                 }
                 for &at in &group {
-                    if let Some(flag) = taken.get_mut(at) {
-                        *flag = true;
+                    if let Some(owner) = taken.get_mut(at) {
+                        *owner = Some(*format);
                     }
                 }
                 self.sets.push((Some(*format), group));
@@ -239,7 +242,7 @@ impl Input {
         }
         for (at, part) in self.parts.iter().enumerate() {
             let holds_others = self.parts.iter().any(|other| other.inside == Some(at));
-            if taken.get(at) == Some(&false) && !holds_others {
+            if taken.get(at) == Some(&None) && !holds_others {
                 self.sets.push((part.part.format, vec![at]));
             }
         }
