@@ -20,7 +20,9 @@ fn generate() -> Vec<u8> {
     let format = by_name("line-protocol").expect("line protocol is registered");
     let mut text = Vec::new();
     let sample = format.sample.expect("a generator");
-    sample(42, POINTS as u64 * 300, &mut |line| text.extend_from_slice(line));
+    sample(42, POINTS as u64 * 300, &mut |line| {
+        text.extend_from_slice(line)
+    });
     let end = memchr::memchr_iter(b'\n', &text).nth(POINTS - 1);
     text.truncate(end.expect("enough points") + 1);
     text
@@ -43,7 +45,10 @@ fn each(text: &[u8], mut take: impl FnMut(&Point<'_>)) {
 
 type Builder<S> = LineProtocolBuilder<Vec<u8>, S>;
 
-fn write_theirs(line: &ParsedLine<'_>, out: Builder<BeforeMeasurement>) -> Builder<BeforeMeasurement> {
+fn write_theirs(
+    line: &ParsedLine<'_>,
+    out: Builder<BeforeMeasurement>,
+) -> Builder<BeforeMeasurement> {
     let mut series: Builder<AfterMeasurement> = out.measurement(line.series.measurement.as_str());
     for (key, value) in line.series.tag_set.iter().flatten() {
         series = series.tag(key.as_str(), value.as_str());
@@ -77,7 +82,9 @@ fn main() {
 
     let parse = cpu::best(ROUNDS, || {
         let mut n_values = 0;
-        each(&text, |point| n_values += point.tags.len() + point.fields.len());
+        each(&text, |point| {
+            n_values += point.tags.len() + point.fields.len()
+        });
         assert_eq!(black_box(n_values), POINTS * 13);
     });
     let parse_theirs = cpu::best(ROUNDS, || {
@@ -100,9 +107,13 @@ fn main() {
         points.iter().for_each(|point| writer.point(point));
     });
     assert_eq!(out, text, "what was read is written");
-    let lines: Vec<_> = parse_lines(utf8).map(|line| line.expect("a line")).collect();
+    let lines: Vec<_> = parse_lines(utf8)
+        .map(|line| line.expect("a line"))
+        .collect();
     let write_theirs_alone = cpu::best(ROUNDS, || {
-        let out = lines.iter().fold(LineProtocolBuilder::new(), |out, line| write_theirs(line, out));
+        let out = lines.iter().fold(LineProtocolBuilder::new(), |out, line| {
+            write_theirs(line, out)
+        });
         black_box(out.build());
     });
     report("write", megabytes, write, write_theirs_alone);

@@ -217,7 +217,7 @@ impl Bundle<'_> {
         Ok((all, documents))
     }
 
-    /// Lowers one file; true when a format read it.
+    /// Lowers one file; true when profiles came of it.
     fn attachment(
         &mut self,
         part: usize,
@@ -274,6 +274,7 @@ impl Bundle<'_> {
                 self.sink,
             );
         }
+        let profiled = recording.profiles.iter().any(Option::is_some);
         let language = metadata.language();
         let file = if is_attachment(file_name(&name)) {
             file_name(&name)
@@ -307,7 +308,7 @@ impl Bundle<'_> {
             &mut self.tables,
             self.sink,
         );
-        Ok(flow.map_continue(|()| true))
+        Ok(flow.map_continue(|()| profiled))
     }
 }
 
