@@ -412,12 +412,7 @@ pub(super) fn lower_request(
                     .get(start..start.saturating_add(length as usize))
                     .unwrap_or(&[])
             };
-            let content: Vec<u8> = member
-                .pieces
-                .iter()
-                .flat_map(|at| piece(at))
-                .copied()
-                .collect();
+            let content: Vec<u8> = member.pieces.iter().flat_map(piece).copied().collect();
             (member.name, content)
         })
         .collect();

@@ -1,3 +1,9 @@
+#![allow(
+    clippy::indexing_slicing,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
 use proptest::prelude::*;
 use traceloom_model::{Limits, Recording};
 
