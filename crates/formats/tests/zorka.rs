@@ -265,8 +265,10 @@ fn same(name: &str, found: &[Json], expected: &[Json]) {
     assert_eq!(found.len(), expected.len(), "{name}: number of events");
 }
 
-/// Pairs of capture and expectation.
-fn expectations() -> Option<Vec<(String, Vec<u8>, Vec<Json>)>> {
+/// A capture's name, its bytes and what it holds.
+type Expectation = (String, Vec<u8>, Vec<Json>);
+
+fn expectations() -> Option<Vec<Expectation>> {
     let mut found = Vec::new();
     for name in corpus::files("zorka")? {
         let capture = match name.split_once("/expected/") {
