@@ -67,6 +67,7 @@ pub struct Tables {
     event_types: u32,
     exceptions: u32,
     own_tracks: u32,
+    own_stacks: u32,
     spans: u64,
     new: Definitions,
 }
@@ -197,8 +198,26 @@ impl Tables {
     }
 
     /// Interns a stack.
+    ///
+    /// A table uses either this or [`Tables::new_stack`], because both number stacks from 0.
     pub fn stack(&mut self, stack: Stack) -> StackId {
+        debug_assert_eq!(
+            self.own_stacks, 0,
+            "stacks are interned or numbered, not both"
+        );
         intern(&mut self.stacks, &mut self.new.stacks, StackId::new, stack)
+    }
+
+    /// Adds a stack that the reader knows to be new: readers that tell stacks apart by less than a
+    /// row need not have them hashed again.
+    pub fn new_stack(&mut self, stack: Stack) -> StackId {
+        debug_assert!(
+            self.stacks.is_empty(),
+            "stacks are interned or numbered, not both"
+        );
+        let id = StackId::new(count(&mut self.own_stacks));
+        self.new.stacks.push((id, stack));
+        id
     }
 
     /// Interns a value type.

@@ -1,14 +1,11 @@
 //! Mappings, functions, locations and stacks of a profile, in the model's tables.
 
-use std::collections::HashMap;
-use std::ops::Range;
-
-use foldhash::fast::RandomState;
 use traceloom_model::{
     Frame, FrameId, Function, FunctionId, Level, Limit, Limits, Mapping, MappingId, Stack, StackId,
     Tables,
 };
 
+use super::calltree::CallTree;
 use super::columns::{Line, Location, Tables as Columns};
 use super::decode::Tally;
 use super::ids::Ids;
@@ -26,17 +23,17 @@ pub(super) struct Code<'a> {
     mapping_ids: Ids,
     functions: Vec<Option<Option<FunctionId>>>,
     mappings: Vec<MappingId>,
-    /// Frames of each location, the outermost first.
     frames: Vec<FrameId>,
-    locations: Vec<Option<Range<usize>>>,
-    stacks: HashMap<u64, StackId, RandomState>,
+    /// Where the frames of each location begin and how many there are, 0 until it is used.
+    locations: Vec<(u32, u32)>,
+    tree: CallTree,
     most_lines: usize,
     depth: usize,
     room: usize,
 }
 
 /// Stands for the row of a location that does not exist.
-const UNKNOWN: u32 = u32::MAX;
+const UNKNOWN: u32 = u32::MAX - 1;
 
 impl<'a> Code<'a> {
     pub(super) fn new(
@@ -59,8 +56,8 @@ impl<'a> Code<'a> {
             functions: vec![None; columns.function.len()],
             mappings,
             frames: Vec::new(),
-            locations: vec![None; columns.location.len()],
-            stacks: HashMap::default(),
+            locations: vec![(0, 0); columns.location.len()],
+            tree: CallTree::default(),
             most_lines: columns
                 .location
                 .iter()
@@ -108,42 +105,54 @@ impl<'a> Code<'a> {
         model: &mut Tables,
         tally: &mut Tally,
     ) -> Option<StackId> {
-        let (location_ids, mut cut) = self.within_depth(location_ids, offset, tally);
-        let mut stack: Option<StackId> = None;
-        for &id in location_ids.iter().rev() {
-            let row = self.location_ids.row(id);
-            let low = row.map_or(UNKNOWN, |row| u32::try_from(row).unwrap_or(UNKNOWN));
-            if row.is_none() {
+        let (location_ids, cut) = self.within_depth(location_ids, offset, tally);
+        let mut place = None;
+        let mut rest = location_ids;
+        // A stack whose callers were cut off is like no other.
+        while !cut && let Some((&id, inner)) = rest.split_last() {
+            let Some(next) = self.tree.follow(place, self.location(id)) else {
+                break;
+            };
+            place = Some(next);
+            rest = inner;
+        }
+        let mut stack = self.tree.stack(place);
+        let mut first = true;
+        for &id in rest.iter().rev() {
+            let location = self.location(id);
+            if location == UNKNOWN {
                 tally.add(Level::Damage, "location_id", offset, || {
                     format!("location {id} is referred to and does not exist")
                 });
             }
-            let high = stack.map_or(0, |stack| stack.raw() + 1);
-            let key = u64::from(high) << 32 | u64::from(low);
-            if let (Some(&known), false) = (self.stacks.get(&key), cut) {
-                stack = Some(known);
-                continue;
-            }
-            if self.stacks.len() >= self.room {
+            if self.tree.len() >= self.room {
                 tally.add(Level::Damage, "limit_table", offset, || {
                     format!("more than {} different stacks", self.room)
                 });
                 return stack;
             }
-            let range = self.frames_of(row, strings, model, tally);
-            for (nth, &frame) in self.frames.get(range).unwrap_or(&[]).iter().enumerate() {
-                stack = Some(model.stack(Stack {
+            for &frame in self.frames_of(location, strings, model, tally) {
+                stack = Some(model.new_stack(Stack {
                     parent: stack,
                     frame,
-                    truncated: cut && nth == 0,
+                    truncated: cut && stack.is_none(),
                 }));
             }
-            if let (Some(stack), false) = (stack, cut) {
-                self.stacks.insert(key, stack);
+            if !cut {
+                if std::mem::take(&mut first) {
+                    self.tree.branch(place, location);
+                }
+                self.tree.add(location, stack);
             }
-            cut = false;
         }
         stack
+    }
+
+    /// Returns the row of a location, [`UNKNOWN`] when there is none.
+    #[inline]
+    fn location(&self, id: u64) -> u32 {
+        let row = self.location_ids.row(id);
+        row.map_or(UNKNOWN, |row| u32::try_from(row).unwrap_or(UNKNOWN))
     }
 
     /// Cuts callers off a stack that is deeper than the limit.
@@ -176,26 +185,30 @@ impl<'a> Code<'a> {
         (location_ids.get(..kept).unwrap_or(location_ids), cut)
     }
 
+    /// Returns the frames of a location, the outermost first; there is at least one.
+    #[inline]
     fn frames_of(
         &mut self,
-        row: Option<usize>,
+        location: u32,
         strings: &mut Strings<'a>,
         model: &mut Tables,
         tally: &mut Tally,
-    ) -> Range<usize> {
-        if let Some(Some(range)) = row.and_then(|row| self.locations.get(row)) {
-            return range.clone();
+    ) -> &[FrameId] {
+        let row = location as usize;
+        let (mut from, mut count) = self.locations.get(row).copied().unwrap_or((0, 0));
+        if count == 0 {
+            from = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
+            match self.columns.location.get(row) {
+                Some(location) => self.lower_location(location, strings, model, tally),
+                None => self.frames.push(model.frame(Frame::default())),
+            }
+            count = u32::try_from(self.frames.len() - from as usize).unwrap_or(u32::MAX);
+            if let Some(entry) = self.locations.get_mut(row) {
+                *entry = (from, count);
+            }
         }
-        let first = self.frames.len();
-        match row.and_then(|row| self.columns.location.get(row)) {
-            Some(location) => self.lower_location(location, strings, model, tally),
-            None => self.frames.push(model.frame(Frame::default())),
-        }
-        let range = first..self.frames.len();
-        if let Some(entry) = row.and_then(|row| self.locations.get_mut(row)) {
-            *entry = Some(range.clone());
-        }
-        range
+        let from = from as usize;
+        self.frames.get(from..from + count as usize).unwrap_or(&[])
     }
 
     fn lower_location(

@@ -4,6 +4,7 @@
 //! and not for the profile. Lowering passes over the input twice, because tables may come after the
 //! samples that use them: it holds the tables and what the sink makes of the samples.
 
+mod calltree;
 mod code;
 mod columns;
 pub mod decode;
