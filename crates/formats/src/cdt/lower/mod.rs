@@ -26,6 +26,7 @@ pub use method::Method;
 
 use super::phrase::{Phrased, Rows};
 use super::suspend::Pauses;
+use super::trace;
 use super::units::Stream;
 use crate::{Error, LowerOptions, Record, RecordSink, Source, drive};
 use output::{Broken, Output};
@@ -199,9 +200,12 @@ fn one<'s>(
         .trace
         .iter()
         .find(|&(_, &part)| part_id(part) == only.part);
-    let Some((&file, _)) = numbered else {
+    let Some((&file, &part)) = numbered else {
         return Ok(());
     };
+    if !begins_block(source, part, only.offset)? {
+        return Ok(());
+    }
     let key = Key {
         file,
         block: u32::try_from(only.offset).unwrap_or(u32::MAX),
@@ -217,6 +221,16 @@ fn one<'s>(
         }
     }
     walk.finish(&[])
+}
+
+/// Tells whether a block may begin at an offset that a person typed.
+fn begins_block(source: &dyn Source, part: usize, offset: u64) -> Result<bool, Halt> {
+    let mut head = source.open(part, 0)?;
+    let start = head.pull(0, 8)?.bytes.first_chunk().copied();
+    let mut pull = source.open(part, offset)?;
+    let block = pull.pull(0, trace::LOOK)?;
+    let start = start.map_or(0, i64::from_be_bytes);
+    Ok(trace::plausible_block(block.bytes, start, true) == Some(true))
 }
 
 fn read_rows<R: Rows>(
