@@ -7,6 +7,8 @@
 
 mod cpu;
 
+#![expect(clippy::disallowed_methods, reason = "a bench is a program of its own")]
+
 use std::hint::black_box;
 
 use traceloom_formats::tptp::{self, Kind, Layout};
