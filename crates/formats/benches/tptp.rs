@@ -44,6 +44,10 @@ impl Output for Discard {
 }
 
 fn main() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the library takes no arguments, its bench does"
+    )]
     let megabytes = std::env::args()
         .filter_map(|word| word.parse().ok())
         .next()
