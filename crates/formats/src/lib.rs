@@ -48,6 +48,7 @@ pub mod gometrics;
 pub mod gperf;
 pub mod heph;
 pub mod jfr;
+pub mod jvmtext;
 pub mod json;
 pub mod lineproto;
 mod lines;

@@ -1,7 +1,7 @@
 //! The list of formats.
 
 use crate::{
-    Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr,
+    Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr, jvmtext,
     lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
 };
 
@@ -42,6 +42,9 @@ pub const FORMATS: &[&Format] = &[
     &gperf::CPU,
     &gperf::HEAP,
     &jfr::FORMAT,
+    &jvmtext::THREADS,
+    &jvmtext::TOP,
+    &jvmtext::GC_LOG,
     &folded::FOLDED,
     &perfscript::PERF_SCRIPT,
     &chrome::CHROME,

@@ -168,7 +168,8 @@ pub const GC: Format = Format {
     title: "CDT gc stream",
     extensions: &["gc"],
     probe: probe::gc,
-    reader: Some(|limits| Box::new(Stream::new(lines::Lines::new(limits)))),
+    reader: Some(lines::reader),
+    lower: Some(lower::lower),
     sample: Some(sample::gc),
     ..NONE
 };

@@ -28,6 +28,7 @@ use super::phrase::{Phrased, Rows};
 use super::suspend::Pauses;
 use super::trace;
 use super::units::Stream;
+use crate::jvmtext::lower_gc_lines;
 use crate::{Error, LowerOptions, Record, RecordSink, Source, drive};
 use output::{Broken, Output};
 use parts::Parts;
@@ -134,6 +135,18 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
         })
     });
     pauses(source, &parts, limits, out)?;
+    // Pauses of the collector are in the suspend stream already, where there is one.
+    let stops = if parts.suspend.is_empty() {
+        "pause"
+    } else {
+        "gc.pause"
+    };
+    for &part in &parts.gc {
+        out.flush()?;
+        if !lower_gc_lines(source, part, limits, stops, &mut out.tables, out.sink)? {
+            return Err(Halt::Broken);
+        }
+    }
     if parts.calls.is_empty() && parts.trace.is_empty() {
         return Ok(out.flush()?);
     }

@@ -134,7 +134,7 @@ impl Process {
                 None => format!("{service}_{}", start.max(0)),
             },
             Layout::Dump => {
-                let (year, month, day) = date(start);
+                let (year, month, day) = crate::jvmtext::civil(start);
                 let restart = match &identity.instance {
                     Some(word) if word.bytes().all(|byte| byte.is_ascii_digit()) => word.clone(),
                     _ => start.max(0).to_string(),
@@ -720,33 +720,4 @@ fn nested(value: &Value, names: &Names) -> Vec<u8> {
         other => out = plain(other, names),
     }
     out
-}
-
-/// Returns year, month and day of a time in milliseconds, in UTC.
-///
-/// The calendar's 400-year cycle counted from March, so that leap days end years.
-fn date(ms: i64) -> (i64, i64, i64) {
-    let days = ms.div_euclid(86_400_000) + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + i64::from(month <= 2);
-    (year, month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::date;
-
-    #[test]
-    fn dates() {
-        assert_eq!(date(0), (1970, 1, 1));
-        assert_eq!(date(1_643_822_466_534), (2022, 2, 2));
-        assert_eq!(date(1_709_164_800_000), (2024, 2, 29));
-        assert_eq!(date(-1), (1969, 12, 31));
-    }
 }
