@@ -13,7 +13,7 @@ use traceloom_formats::{
     Chunk, Confidence, FORMATS, Format, LowerOptions, Part, Probe, Pull, RaiseOptions, Records,
     SlicePull, Source, by_name, read_slice,
 };
-use traceloom_model::{Limits, Recording, Value};
+use traceloom_model::{Limits, Recording};
 
 fn profile() -> Profile {
     Profile {
@@ -974,119 +974,6 @@ fn pyroscope_requests_of_one_session_are_one_bundle() {
         (facts.start, facts.end),
         (1_700_000_000_000_000_000, 1_700_000_010_000_000_000)
     );
-}
-
-#[test]
-fn speedscope_weights_are_the_file_s() {
-    let Some(bytes) = corpus::file("datakit/ss_two-sampled.speedscope.json") else {
-        return;
-    };
-    assert_eq!(
-        detect("x.json", &bytes).map(|format| format.name),
-        Some("speedscope")
-    );
-    let recording = lower("speedscope", "x.json", &bytes);
-    let sums: Vec<(usize, i64)> = recording
-        .samples
-        .iter()
-        .map(|batch| (batch.len(), batch.iter().map(|row| row.values[0]).sum()))
-        .collect();
-    assert_eq!(sums, [(5, 14_000_000_000), (5, 14_000_000_000)]);
-}
-
-/// Own values by function name.
-fn own(recording: &Recording, value: &str) -> BTreeMap<String, i64> {
-    let mut sums = BTreeMap::new();
-    for batch in &recording.samples {
-        let row = recording.profile(batch.profile).expect("a profile");
-        let named = |id: &&traceloom_model::ValueTypeId| {
-            recording.text(recording.value_type(**id).expect("a type").name) == value
-        };
-        let Some(column) = row.value_types.iter().position(|id| named(&id)) else {
-            continue;
-        };
-        for sample in batch.iter() {
-            let frame = sample
-                .stack
-                .and_then(|id| recording.stack(id))
-                .and_then(|stack| recording.frame(stack.frame));
-            let name = frame
-                .and_then(|frame| frame.function)
-                .map(|id| recording.function_name(id).into_owned());
-            *sums.entry(name.unwrap_or_default()).or_default() += sample.values[column];
-        }
-    }
-    sums
-}
-
-#[test]
-fn cpuprofile_hits_are_v8_s() {
-    let Some(bytes) = corpus::file("datakit/ss_chrome_sucrase.cpuprofile") else {
-        return;
-    };
-    assert_eq!(
-        detect("x.cpuprofile", &bytes).map(|format| format.name),
-        Some("cpuprofile")
-    );
-    let recording = lower("cpuprofile", "x.cpuprofile", &bytes);
-    assert_eq!(total(&recording, "samples"), Some(17_138));
-    assert_eq!(total(&recording, "hits"), Some(17_837));
-    let hits = own(&recording, "hits");
-    for (name, expected) in [
-        ("(garbage collector)", 2717),
-        ("Object.keys.forEach", 2602),
-        ("processRegion", 1202),
-        ("(program)", 764),
-        ("readToken", 752),
-    ] {
-        assert_eq!(hits[name], expected, "{name}");
-    }
-    let row = recording.profiles[0].as_ref().expect("a profile");
-    assert_eq!(
-        (row.time, row.duration),
-        (Some(214_572_794_143_000), Some(22_012_290_000))
-    );
-}
-
-#[test]
-fn stackprof_samples_are_its_own_counters() {
-    let Some(bytes) = corpus::file("datakit/ss_stackprof_simple-cpu.json") else {
-        return;
-    };
-    assert_eq!(
-        detect("x.json", &bytes).map(|format| format.name),
-        Some("stackprof")
-    );
-    let recording = lower("stackprof", "x.json", &bytes);
-    assert_eq!(total(&recording, "samples"), Some(489));
-    assert_eq!(total(&recording, "cpu"), Some(489_000_000));
-    let samples = own(&recording, "samples");
-    for (name, expected) in [
-        ("Object#d", 331),
-        ("Object#e", 79),
-        ("(sweeping)", 71),
-        ("(marking)", 8),
-    ] {
-        assert_eq!(samples[name], expected, "{name}");
-    }
-}
-
-#[test]
-fn go_metrics_keep_integers_apart_from_floats() {
-    let Some(bytes) = corpus::file("datakit/dk_go_metrics.json") else {
-        return;
-    };
-    let recording = lower("go-metrics", "metrics.json", &bytes);
-    let row = recording.events.row(0).expect("an event");
-    assert_eq!(row.attributes.len(), 8);
-    let value = |name: &str| {
-        let found = row.attributes.iter().find(|attribute| {
-            recording.text(recording.attribute_key(attribute.key).expect("a key").name) == name
-        });
-        found.map(|attribute| attribute.value.clone())
-    };
-    assert_eq!(value("go_allocs_per_sec"), Some(Value::I64(388)));
-    assert_eq!(value("go_frees_per_sec"), Some(Value::F64(358.2)));
 }
 
 #[test]
