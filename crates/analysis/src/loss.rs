@@ -302,6 +302,16 @@ impl<S: Sink + ?Sized> Sink for Loss<'_, S> {
         self.to.wants()
     }
 
+    fn wants_sampled_events(&self) -> bool {
+        let told_by_samples =
+            self.holds.holds(Feature::Samples) && !self.holds.holds(Feature::Events);
+        !told_by_samples && self.to.wants_sampled_events()
+    }
+
+    fn wants_derived_samples(&self) -> bool {
+        !self.holds.holds(Feature::Spans) && self.to.wants_derived_samples()
+    }
+
     fn begin(&mut self, order: Order, clock: Clock) {
         self.to.begin(order, clock);
     }

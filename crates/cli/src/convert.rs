@@ -168,6 +168,14 @@ fn write(
     let mut loss = Loss::new(writer.as_mut(), target.holds);
     {
         let mut all = Concat::new(&mut loss);
+        if inputs
+            .iter()
+            .map(|input| input.documents().count())
+            .sum::<usize>()
+            > 1
+        {
+            all = all.of_many();
+        }
         for input in &inputs {
             let mut notes: Vec<Notes> = Vec::new();
             with_progress(input, "converting", || {

@@ -5,8 +5,6 @@
 //! thread; inputs are generated from a seed, 256 MB each unless asked otherwise. The skip loop reads
 //! every header, looks the message up and scans its payload for the ends of strings, no more.
 
-#![expect(clippy::disallowed_methods, reason = "a bench is a program of its own")]
-
 mod cpu;
 
 use std::hint::black_box;

@@ -1,8 +1,8 @@
 //! The list of formats.
 
 use crate::{
-    Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr, jvmtext,
-    lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
+    Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr,
+    jvmtext, lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
 };
 
 /// Every format, siblings together, in the order tables show them.
