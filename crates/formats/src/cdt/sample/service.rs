@@ -74,6 +74,12 @@ impl Default for Detail {
 /// Agents begin a new file of trace, sql and xml at this size, and one of calls at a tenth.
 const ROTATE: u64 = 100 << 20;
 
+/// Methods that requests enter by.
+const ENTRIES: u32 = 24;
+
+/// Methods that one method calls.
+const CALLEES: u32 = 4;
+
 /// Events after which a thread's buffer goes out.
 const BUFFER: u32 = 512;
 
@@ -394,7 +400,7 @@ impl Service {
         };
         let mut url = String::new();
         words::path(&mut self.random, &mut url);
-        let number = self.random.skewed(METHODS);
+        let number = self.random.skewed(ENTRIES);
         let method = self.method(layer, number, emit)?;
         let numbers = std::array::from_fn(|_| self.random.skewed(4_000_000));
         let error = self.random.per_mille(15);
@@ -441,7 +447,8 @@ impl Service {
         if !heartbeat {
             let children = self.random.below(4) + 1;
             for _ in 0..children {
-                self.node(at, layer + 1, emit)?;
+                let callee = self.callee(layer, number);
+                self.node(at, layer + 1, callee, true, emit)?;
             }
             if error {
                 self.failure(at, emit)?;
@@ -459,15 +466,29 @@ impl Service {
         self.end(at, emit)
     }
 
-    fn node(&mut self, at: usize, layer: usize, emit: &mut Emit<'_>) -> Result<(), Error> {
+    /// Chooses what a method calls: always among the same few, as code does, so that the merged tree of
+    /// any amount of calls stays a tree of the code.
+    fn callee(&mut self, layer: usize, number: u32) -> u32 {
+        let slot = u64::from(self.random.skewed(CALLEES));
+        let path = (layer as u64) << 40 | u64::from(number) << 8 | slot;
+        u32::try_from(mix(path + 1) % u64::from(METHODS)).unwrap_or(0)
+    }
+
+    fn node(
+        &mut self,
+        at: usize,
+        layer: usize,
+        number: u32,
+        may_help: bool,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
         let layer = layer.min(LAYERS.len() - 1);
-        let number = self.random.skewed(METHODS);
         let method = self.method(layer, number, emit)?;
         let before = self.random.skewed(6);
         self.event(at, What::Enter(method), before, emit)?;
         if layer == LAYERS.len() - 1 {
             if self.random.per_mille(600) {
-                self.statement(at, emit)?;
+                self.statement(at, number * 3, emit)?;
             }
             let took = self.random.skewed(60);
             return self.event(at, What::Exit, took, emit);
@@ -479,9 +500,11 @@ impl Service {
             _ => 4 + self.random.below(8),
         };
         for _ in 0..children {
-            // Helpers of the same layer and lower ones.
-            let below = layer + 1 - usize::from(self.random.per_mille(120));
-            self.node(at, below, emit)?;
+            // One helper of the same layer on a path, else lower ones.
+            let helps = may_help && self.random.per_mille(120);
+            let callee = self.callee(layer, number);
+            let below = layer + 1 - usize::from(helps);
+            self.node(at, below, callee, may_help && !helps, emit)?;
         }
         if self.random.per_mille(30) {
             let mut value = Vec::new();
@@ -494,8 +517,8 @@ impl Service {
         self.event(at, What::Exit, after, emit)
     }
 
-    fn statement(&mut self, at: usize, emit: &mut Emit<'_>) -> Result<(), Error> {
-        let number = self.random.skewed(600);
+    fn statement(&mut self, at: usize, first: u32, emit: &mut Emit<'_>) -> Result<(), Error> {
+        let number = first + self.random.below(3);
         let place = match self.statements.get(&number) {
             Some(&place) => place,
             None => {
@@ -516,6 +539,9 @@ impl Service {
         };
         let value = TagValue::Deduplicated(place);
         self.event(at, What::Tag(tag("sql"), value), 0, emit)?;
+        if !self.random.per_mille(100) {
+            return Ok(());
+        }
         words::binds(&mut self.random, &mut self.text);
         let place = Self::place(
             &mut self.xml,
