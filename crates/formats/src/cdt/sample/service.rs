@@ -516,6 +516,9 @@ impl Service {
         };
         let value = TagValue::Deduplicated(place);
         self.event(at, What::Tag(tag("sql"), value), 0, emit)?;
+        if !self.random.per_mille(150) {
+            return Ok(());
+        }
         words::binds(&mut self.random, &mut self.text);
         let place = Self::place(
             &mut self.xml,
