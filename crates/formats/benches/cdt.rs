@@ -5,14 +5,17 @@
 //! the same varints and string lengths without keeping anything: what remains above it is the price
 //! of fields and checks.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use traceloom_formats::cdt::calls::{Header, Row, RowLimits};
 use traceloom_formats::cdt::sample::{Detail, Service, StreamName};
 use traceloom_formats::cdt::trace::{Block, Event, What};
 use traceloom_formats::wire::Cursor;
-use traceloom_formats::{Error, Format, Record, RecordSink, cdt, read_slice};
-use traceloom_model::{Flow, Limits, Note};
+use traceloom_formats::{
+    Error, Format, LowerOptions, Record, RecordSink, SliceSource, by_name, cdt, read_slice,
+};
+use traceloom_model::{Definitions, Flow, Limits, Note, Sink, SpanBatch, StepBatch, Wants};
 
 /// Processor time of this process in seconds, from the kernel's clock ticks.
 #[expect(
@@ -228,6 +231,73 @@ fn records(format: &Format, bytes: &[u8]) -> u64 {
     count.0
 }
 
+/// Takes as much as it asks for, and drops it.
+struct Sunk(Wants, u64);
+
+impl Sink for Sunk {
+    fn wants(&self) -> Wants {
+        self.0
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        black_box(definitions);
+        Flow::Continue(())
+    }
+
+    fn steps(&mut self, batch: StepBatch) -> Flow {
+        self.1 += black_box(batch).len() as u64;
+        Flow::Continue(())
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        self.1 += black_box(batch).len() as u64;
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        black_box(note);
+        Flow::Continue(())
+    }
+}
+
+/// Lowers a dump, as much of it as each kind of view asks for.
+fn lowering(bytes: u64) {
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    cdt::sample::dump(7, bytes, "shop", &mut files).expect("memory");
+    let mut source = SliceSource::default();
+    let mut size = BTreeMap::new();
+    for (name, bytes) in &files {
+        let stream = name.rsplit('/').nth(1).unwrap_or("");
+        let format = by_name(&format!("cdt-{stream}")).expect("a stream");
+        source = source.with(name, format, bytes);
+        *size.entry(stream).or_insert(0) += bytes.len();
+    }
+    println!("dump: {size:?}");
+    let lower = cdt::DUMP.lower.expect("a lowering");
+    for (name, wants, streams) in [
+        ("  lowered to rows of calls", Wants::Calls, &["calls"][..]),
+        (
+            "  lowered to steps",
+            Wants::Steps { calls: false },
+            &["trace"],
+        ),
+        (
+            "  lowered to steps and rows",
+            Wants::Steps { calls: true },
+            &["calls", "trace"],
+        ),
+        ("  lowered to spans", Wants::Spans, &["calls", "trace"]),
+    ] {
+        let (seconds, units) = timed(|| {
+            let mut sink = Sunk(wants, 0);
+            lower(&source, &LowerOptions::default(), &mut sink).expect("memory");
+            sink.1
+        });
+        let bytes = streams.iter().filter_map(|stream| size.get(stream)).sum();
+        rate(name, bytes, seconds, units, "units");
+    }
+}
+
 fn main() {
     #[expect(
         clippy::disallowed_methods,
@@ -280,4 +350,5 @@ fn main() {
         let (seconds, units) = timed(|| records(format, &data));
         rate("  as records", data.len(), seconds, units, "records");
     }
+    lowering(bytes as u64);
 }

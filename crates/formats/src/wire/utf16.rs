@@ -32,6 +32,15 @@ impl<'a> Utf16<'a> {
     /// three-byte form.
     #[must_use]
     pub fn to_wtf8(self) -> Vec<u8> {
+        // Nearly every string is ASCII; both loops run over many units at once.
+        let wide = self.0.chunks_exact(2).fold(0, |wide, pair| match pair {
+            &[high, low] => wide | high | low & 0x80,
+            _ => wide,
+        });
+        if wide == 0 {
+            let low = |pair: &[u8]| pair.last().copied().unwrap_or(0);
+            return self.0.chunks_exact(2).map(low).collect();
+        }
         utf16_to_wtf8(self.code_units(), self.units())
     }
 

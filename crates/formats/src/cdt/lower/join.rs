@@ -1,12 +1,18 @@
 //! Roots and rows: what a call's row adds to its tree, and what each of them is alone (§5, §6.5).
 
+use std::collections::BTreeMap;
+
 use traceloom_model::{
-    Attribute, Note, Origin, PartId, SpanId, SpanRow, SpanStatus, Track, TrackId,
+    Attribute, Note, Origin, PartId, SpanId, SpanRow, SpanStatus, Tables, Track, TrackId,
 };
 
-use super::calls::{has_param, params};
+use super::calls::{Counters, has_param, params};
+use super::output::{Broken, Output};
+use super::part_id;
 use super::rows::{Held, Key};
-use super::walk::{Depth, Halt, Root, Thread, Walk};
+use super::walk::{Depth, Halt, Root, Scratch, Thread, Tracks, Walk};
+use super::words::Dictionary;
+use crate::cdt::calls::Row;
 use crate::cdt::text::ns;
 use crate::wire::Utf16;
 
@@ -44,8 +50,8 @@ impl Walk<'_, '_, '_> {
             self.bare.insert(root.key);
         }
         let mut status = status;
-        self.attributes.clear();
-        self.numbers.clear();
+        self.scratch.attributes.clear();
+        self.scratch.numbers.clear();
         if let Some(held) = &held {
             self.name(at, held);
             self.agree(held, &root, end, status)?;
@@ -59,8 +65,14 @@ impl Walk<'_, '_, '_> {
             .as_ref()
             .and_then(|held| held.row(&limits).map(|row| (held, row)));
         if let Some((held, row)) = row.filter(|_| wanted) {
-            self.counters.of(&row, held.version(), &mut self.numbers);
-            params(&row, self.words, &mut self.out.tables, &mut self.attributes);
+            self.counters
+                .of(&row, held.version(), &mut self.scratch.numbers);
+            params(
+                &row,
+                self.words,
+                &mut self.out.tables,
+                &mut self.scratch.attributes,
+            );
             if has_param(&row, self.words.special.call_red) && status == SpanStatus::Complete {
                 status = SpanStatus::Error;
             }
@@ -93,11 +105,11 @@ impl Walk<'_, '_, '_> {
                 // Values that the agent copied to the row are in the tree already.
                 let tags = thread.tags.drain(..);
                 let own: Vec<Attribute> = tags.skip(frame.tags).collect();
-                self.attributes.retain(|param| {
+                self.scratch.attributes.retain(|param| {
                     let same = |tag: &Attribute| tag.key == param.key && tag.value == param.value;
                     !own.iter().any(same)
                 });
-                self.attributes.extend(own);
+                self.scratch.attributes.extend(own);
                 self.root(at, frame.id, &root, end, status)?;
             }
         }
@@ -120,8 +132,8 @@ impl Walk<'_, '_, '_> {
         };
         let function = self.words.function(root.method, &mut self.out.tables);
         let row = SpanRow {
-            attributes: &self.attributes,
-            counters: &self.numbers,
+            attributes: &self.scratch.attributes,
+            counters: &self.scratch.numbers,
             status,
             origin: Some(Origin {
                 part: PartId(root.part),
@@ -184,7 +196,7 @@ impl Walk<'_, '_, '_> {
         if let Some((number, text)) = held.thread.and_then(|n| Some((n, self.rows.thread(n)?))) {
             let name = text.to_wtf8();
             thread.named = true;
-            self.by_name.insert(number, thread.track);
+            self.tracks.by_name.insert(number, thread.track);
             self.rename(at, &name);
         }
     }
@@ -194,7 +206,7 @@ impl Walk<'_, '_, '_> {
             return;
         };
         let row = Track {
-            resource: self.resource,
+            resource: self.tracks.resource,
             name: Some(self.out.tables.bytes(name)),
             id: u64::try_from(thread.id).ok(),
             ..Track::default()
@@ -264,54 +276,129 @@ impl Walk<'_, '_, '_> {
             self.out
                 .note(place(crate::warn("row_without_tree", held.offset, text)))?;
         }
-        self.row(held, None)
+        self.row(held)
     }
 
-    /// Emits a call of which only the row is read; `trace` is the part that holds its tree.
-    pub(super) fn row(&mut self, held: &Held, trace: Option<PartId>) -> Result<(), Halt> {
+    /// Emits a call of which only the row is there.
+    fn row(&mut self, held: &Held) -> Result<(), Halt> {
         let limits = self.rows.limits();
         let Some(row) = held.row(&limits) else {
             return Ok(());
         };
-        let track = self.track_of(held.thread);
-        self.attributes.clear();
-        self.counters.of(&row, held.version(), &mut self.numbers);
-        params(&row, self.words, &mut self.out.tables, &mut self.attributes);
-        let red = has_param(&row, self.words.special.call_red);
-        let status = if red {
-            SpanStatus::Error
-        } else {
-            SpanStatus::Complete
+        let name = held.thread.and_then(|number| self.rows.thread(number));
+        let track = self.tracks.named(held.thread, name, &mut self.out.tables);
+        let call = Alone {
+            row: &row,
+            version: held.version(),
+            time: held.time,
+            track,
+            origin: None,
         };
-        let function = self.words.function(row.method, &mut self.out.tables);
-        let id = self.out.tables.reserve_span();
-        let start = ns(held.time);
-        let end = ns(held.time.saturating_add(i64::from(row.duration)));
-        let span = SpanRow {
-            attributes: &self.attributes,
-            counters: &self.numbers,
-            status,
-            origin: trace.map(|part| Origin {
-                part,
-                offset: u64::from(held.key.block),
-                index: held.key.index,
-            }),
-            ..SpanRow::call(id, track, function, start, end)
-        };
-        self.out.span(&span)?;
+        call.push(self.out, self.words, self.counters, &mut self.scratch)?;
         self.missing(row.method)
     }
 
+    /// Emits the calls of all rows without looking at their trees; `parts` says where those are.
+    pub(super) fn rows_alone(&mut self, parts: &BTreeMap<u32, usize>) -> Result<(), Halt> {
+        let mut missing = Vec::new();
+        loop {
+            let (out, words, scratch) = (&mut *self.out, &mut *self.words, &mut self.scratch);
+            let (counters, tracks) = (self.counters, &mut self.tracks);
+            let mut broken = false;
+            let shown = self.rows.pass(&mut |seen| {
+                if broken {
+                    return;
+                }
+                let part = parts.get(&seen.key.file).copied();
+                let call = Alone {
+                    row: &seen.row,
+                    version: seen.version,
+                    time: seen.time,
+                    track: tracks.named(seen.thread, seen.name, &mut out.tables),
+                    origin: part.map(|part| Origin {
+                        part: part_id(part),
+                        offset: u64::from(seen.key.block),
+                        index: seen.key.index,
+                    }),
+                };
+                broken = call.push(out, words, counters, scratch).is_err();
+                if words.newly_missing(seen.row.method) {
+                    missing.push((seen.part, seen.offset, seen.row.method));
+                }
+            })?;
+            let mut notes = std::mem::take(&mut self.rows.notes);
+            self.out.notes(&mut notes)?;
+            for (part, offset, id) in missing.drain(..) {
+                let text = format!("the dictionary has no word {id}");
+                self.out.note(Note {
+                    part: PartId(part),
+                    ..crate::warn("missing_word", offset, text)
+                })?;
+            }
+            if shown == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A call of which only the row is looked at.
+struct Alone<'a> {
+    row: &'a Row<'a>,
+    version: u8,
+    time: i64,
+    track: TrackId,
+    origin: Option<Origin>,
+}
+
+impl Alone<'_> {
+    fn push(
+        &self,
+        out: &mut Output<'_>,
+        words: &mut Dictionary,
+        counters: &Counters,
+        scratch: &mut Scratch,
+    ) -> Result<(), Broken> {
+        let Scratch {
+            numbers,
+            attributes,
+        } = scratch;
+        attributes.clear();
+        counters.of(self.row, self.version, numbers);
+        params(self.row, words, &mut out.tables, attributes);
+        let function = words.function(self.row.method, &mut out.tables);
+        let id = out.tables.reserve_span();
+        let start = ns(self.time);
+        let end = ns(self.time.saturating_add(i64::from(self.row.duration)));
+        out.span(&SpanRow {
+            attributes,
+            counters: numbers,
+            status: if has_param(self.row, words.special.call_red) {
+                SpanStatus::Error
+            } else {
+                SpanStatus::Complete
+            },
+            origin: self.origin,
+            ..SpanRow::call(id, self.track, function, start, end)
+        })
+    }
+}
+
+impl Tracks {
     /// Returns the track of a thread known by name.
-    pub(super) fn track_of(&mut self, number: Option<u32>) -> TrackId {
+    fn named(
+        &mut self,
+        number: Option<u32>,
+        name: Option<Utf16<'_>>,
+        tables: &mut Tables,
+    ) -> TrackId {
         let key = number.unwrap_or(u32::MAX);
         if let Some(&track) = self.by_name.get(&key) {
             return track;
         }
-        let name = number.and_then(|number| self.rows.thread(number));
         let name = name.map_or_else(|| b"unknown".to_vec(), Utf16::to_wtf8);
-        let name = Some(self.out.tables.bytes(&name));
-        let track = self.out.tables.new_track(Track {
+        let name = Some(tables.bytes(&name));
+        let track = tables.new_track(Track {
             resource: self.resource,
             name,
             ..Track::default()

@@ -175,7 +175,7 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
     if let Some(only) = options.only {
         one(&mut walk, source, &parts, only)?;
     } else if depth == Depth::Roots && walk.has_rows {
-        rows_alone(&mut walk, &parts)?;
+        walk.rows_alone(&parts.trace)?;
     } else {
         for (&file, &part) in &parts.trace {
             walk.file(source, file, part, None)?;
@@ -184,22 +184,6 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
         walk.finish(&files)?;
     }
     Ok(out.flush()?)
-}
-
-/// Lowers the rows of calls without looking at their trees.
-fn rows_alone(walk: &mut Walk<'_, '_, '_>, parts: &Parts) -> Result<(), Halt> {
-    loop {
-        let rows = walk.rows.leftover()?;
-        let mut notes = std::mem::take(&mut walk.rows.notes);
-        walk.out.notes(&mut notes)?;
-        if rows.is_empty() {
-            return Ok(());
-        }
-        for held in rows {
-            let part = parts.trace.get(&held.key.file);
-            walk.row(&held, part.copied().map(part_id))?;
-        }
-    }
 }
 
 /// Lowers the one call that begins at an origin.

@@ -136,7 +136,9 @@ impl<'s> Reader<'s> {
 pub(super) struct Seen<'a> {
     pub(super) key: Key,
     pub(super) time: i64,
+    pub(super) row: Row<'a>,
     pub(super) thread: Option<u32>,
+    pub(super) name: Option<Utf16<'a>>,
     pub(super) version: u8,
     names: u32,
     pub(super) part: u32,
@@ -243,6 +245,8 @@ impl File<'_> {
             *shown += 1;
             each(Seen {
                 key,
+                row,
+                name: thread.and_then(|number| threads.text(number)),
                 time: self.time,
                 thread,
                 version,
@@ -466,6 +470,11 @@ impl<'s> Window<'s> {
             rows.sort_by_key(|held| (held.part, held.offset));
         }
         Ok(rows)
+    }
+
+    /// Shows rows as they are read, holding none; returns how many, 0 at the end.
+    pub(super) fn pass(&mut self, each: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Error> {
+        self.reader.read(STEP, &mut self.notes, each)
     }
 
     /// Returns the method of a row that is held.

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use traceloom_model::{
-    Attribute, Limit, Limits, Note, PartId, ResourceId, SpanId, Track, TrackId, ValueTypeId,
+    Attribute, BATCH_ROWS, Limit, Limits, Note, PartId, ResourceId, SpanId, Track, TrackId,
+    ValueTypeId,
 };
 
 use super::calls::Counters;
@@ -11,7 +12,7 @@ use super::output::{Broken, Output};
 use super::rows::{Key, Window};
 use super::values::Values;
 use super::words::Dictionary;
-use crate::cdt::text;
+use crate::cdt::text::{self, ns};
 use crate::cdt::trace::{BLOCK_HEAD, Block, Event, What, plausible_block};
 use crate::wire::Cursor;
 use crate::{Error, ErrorKind, Pull, Source};
@@ -98,7 +99,7 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) rows: &'a mut Window<'s>,
     pub(super) counters: &'a Counters,
     pub(super) depth: Depth,
-    pub(super) resource: Option<ResourceId>,
+    pub(super) tracks: Tracks,
     /// There are files of calls at all.
     pub(super) has_rows: bool,
     /// The one call to follow, instead of all.
@@ -106,7 +107,6 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) done: bool,
     pub(super) threads: Vec<Thread>,
     pub(super) by_id: HashMap<i64, usize>,
-    pub(super) by_name: HashMap<u32, TrackId>,
     pub(super) string_limit: usize,
     pub(super) most_frames: u32,
     pub(super) file: u32,
@@ -117,6 +117,18 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) here: u32,
     /// Calls that should have a row and have none so far.
     pub(super) bare: HashSet<Key>,
+    pub(super) scratch: Scratch,
+}
+
+/// What every track shares, and tracks by the numbers of their names.
+pub(super) struct Tracks {
+    pub(super) resource: Option<ResourceId>,
+    pub(super) by_name: HashMap<u32, TrackId>,
+}
+
+/// Lists that are filled for each call.
+#[derive(Default)]
+pub(super) struct Scratch {
     pub(super) numbers: Vec<(ValueTypeId, i64)>,
     pub(super) attributes: Vec<Attribute>,
 }
@@ -169,13 +181,15 @@ pub(super) fn walk<'a, 's, 'k>(
         rows,
         counters,
         depth,
-        resource,
+        tracks: Tracks {
+            resource,
+            by_name: HashMap::new(),
+        },
         has_rows: true,
         only: None,
         done: false,
         threads: Vec::new(),
         by_id: HashMap::new(),
-        by_name: HashMap::new(),
         string_limit: text::limit(limits),
         most_frames: u32::try_from(limits.of(Limit::Depth)).unwrap_or(u32::MAX),
         file: 0,
@@ -184,8 +198,7 @@ pub(super) fn walk<'a, 's, 'k>(
         block: None,
         here: 0,
         bare: HashSet::new(),
-        numbers: Vec::new(),
-        attributes: Vec::new(),
+        scratch: Scratch::default(),
     }
 }
 
@@ -356,7 +369,7 @@ impl<'s> Walk<'_, 's, '_> {
         }
         let at = self.threads.len();
         let track = self.out.tables.new_track(Track {
-            resource: self.resource,
+            resource: self.tracks.resource,
             id: u64::try_from(id).ok(),
             ..Track::default()
         });
@@ -390,7 +403,11 @@ impl<'s> Walk<'_, 's, '_> {
         cursor: &mut Cursor<'_>,
         block: &mut Open,
     ) -> Result<Option<Error>, Halt> {
+        let steps = matches!(self.depth, Depth::Steps { .. });
         loop {
+            if steps {
+                self.run(cursor, block);
+            }
             let (at, offset) = (cursor.position(), cursor.offset());
             let event = match Event::read(cursor, self.string_limit) {
                 Ok(event) => event,
@@ -417,6 +434,74 @@ impl<'s> Walk<'_, 's, '_> {
             }
             block.index = block.index.wrapping_add(1);
         }
+    }
+
+    /// Reads plain steps inside a call as far as they go: known methods entered and left, tags that
+    /// mean nothing to steps. What is anything else is left to the caller.
+    ///
+    /// Nine of ten events of a trace pass here; the thread's state stays in registers.
+    fn run(&mut self, cursor: &mut Cursor<'_>, block: &mut Open) {
+        let Some(thread) = self.threads.get_mut(block.thread) else {
+            return;
+        };
+        let special = self.words.special;
+        let named = thread.named;
+        let plain_tag = |id: u32| {
+            let thread_name = !named && special.java_thread == Some(id);
+            id != special.call_info && id != special.call_red && !thread_name
+        };
+        let Some(root) = thread.root.as_mut() else {
+            return;
+        };
+        if thread.beyond > 0 || thread.ends || thread.depth == 0 {
+            return;
+        }
+        let functions = self.words.functions();
+        let steps = &mut self.out.steps;
+        steps.track(thread.track);
+        let room = BATCH_ROWS.saturating_sub(steps.len() + 1);
+        let next_root = block.roots.get(block.next).copied().unwrap_or(u32::MAX);
+        let limit = self.string_limit;
+        let (mut depth, mut last) = (thread.depth, thread.last);
+        let (mut elapsed, mut index) = (block.elapsed, block.index);
+        let mut done = 0;
+        while done < room && index < next_root {
+            let at = cursor.position();
+            let Ok(event) = Event::read(cursor, limit) else {
+                cursor.seek(at);
+                break;
+            };
+            let sum = elapsed.wrapping_add(event.elapsed);
+            let time = self.start.saturating_add(i64::from(sum)).max(last);
+            match event.what {
+                What::Enter(method) if depth < self.most_frames => {
+                    let Some(&Some(function)) = functions.get(method as usize) else {
+                        cursor.seek(at);
+                        break;
+                    };
+                    steps.enter(ns(time), function);
+                    depth += 1;
+                    root.enters = root.enters.saturating_add(1);
+                    last = time;
+                    done += 1;
+                }
+                What::Exit if depth > 1 => {
+                    steps.exit(ns(time));
+                    depth -= 1;
+                    last = time;
+                    done += 1;
+                }
+                What::Tag(id, _) if plain_tag(id) => {}
+                _ => {
+                    cursor.seek(at);
+                    break;
+                }
+            }
+            elapsed = sum;
+            index = index.wrapping_add(1);
+        }
+        (thread.depth, thread.last) = (depth, last);
+        (block.elapsed, block.index) = (elapsed, index);
     }
 
     /// Tells whether the event belongs to the one call asked for, if one is.

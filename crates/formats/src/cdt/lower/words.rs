@@ -92,6 +92,11 @@ impl Dictionary {
         }
     }
 
+    /// Returns the functions resolved so far, by id.
+    pub(super) fn functions(&self) -> &[Option<FunctionId>] {
+        &self.functions
+    }
+
     #[cold]
     fn new_function(&mut self, id: u32, tables: &mut Tables) -> FunctionId {
         if let Some(&(Some(function), _)) = self.far.get(&id) {
