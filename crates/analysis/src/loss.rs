@@ -302,6 +302,16 @@ impl<S: Sink + ?Sized> Sink for Loss<'_, S> {
         self.to.wants()
     }
 
+    fn wants_sampled_events(&self) -> bool {
+        let told_by_samples =
+            self.holds.holds(Feature::Samples) && !self.holds.holds(Feature::Events);
+        !told_by_samples && self.to.wants_sampled_events()
+    }
+
+    fn wants_derived_samples(&self) -> bool {
+        !self.holds.holds(Feature::Spans) && self.to.wants_derived_samples()
+    }
+
     fn begin(&mut self, order: Order, clock: Clock) {
         self.to.begin(order, clock);
     }
@@ -376,6 +386,10 @@ impl<S: Sink + ?Sized> Sink for Loss<'_, S> {
     fn events(&mut self, batch: EventBatch) -> Flow {
         for row in batch.iter() {
             let name = |loss: &Self| loss.name_in(&loss.events, row.event_type.index());
+            let pause = row.track.is_none() && row.end.is_some();
+            if pause && self.holds.holds(Feature::Pauses) && name(self) == "pause" {
+                continue;
+            }
             if !self.holds.holds(Feature::Events) {
                 self.lose(Feature::Events, name, 1);
                 continue;

@@ -4,11 +4,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
-use traceloom_analysis::loss::{Loss, Losses};
-use traceloom_formats::{FORMATS, Format, LowerOptions, Output, Part, RaiseOptions, Source};
+use traceloom_analysis::loss::{Loss, Losses, Lost};
+use traceloom_formats::{
+    FORMATS, Format, LowerOptions, Output, Part, RaiseOptions, Source, native_conversion,
+};
 use traceloom_input::save::{Save, Stdout};
 use traceloom_input::{Input, piped};
-use traceloom_model::{Concat, Notes};
+use traceloom_model::{Concat, Flow, Level, Note, Notes};
 
 use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
@@ -153,6 +155,11 @@ fn write(
         .iter()
         .map(|path| open(path, &options.common))
         .collect::<Result<_, _>>()?;
+    if let [input] = inputs.as_slice()
+        && let Some(done) = rewrite(options, input, target, out)?
+    {
+        return Ok(done);
+    }
     let mut from: Vec<&'static str> = Vec::new();
     let make = target
         .raise
@@ -161,6 +168,14 @@ fn write(
     let mut loss = Loss::new(writer.as_mut(), target.holds);
     {
         let mut all = Concat::new(&mut loss);
+        if inputs
+            .iter()
+            .map(|input| input.documents().count())
+            .sum::<usize>()
+            > 1
+        {
+            all = all.of_many();
+        }
         for input in &inputs {
             let mut notes: Vec<Notes> = Vec::new();
             with_progress(input, "converting", || {
@@ -188,6 +203,56 @@ fn write(
     Ok((losses, from))
 }
 
+/// Rewrites record by record, without the model, where the two formats hold the same records.
+fn rewrite(
+    options: &Options,
+    input: &Input,
+    target: &'static Format,
+    out: &mut (dyn Output + Send),
+) -> anyhow::Result<Option<(Losses, Vec<&'static str>)>> {
+    let documents: Vec<_> = input.documents().collect();
+    let [document] = documents.as_slice() else {
+        return Ok(None);
+    };
+    let Some(format) = document.format() else {
+        return Ok(None);
+    };
+    let Some(convert) = native_conversion(format.name, target.name) else {
+        return Ok(None);
+    };
+    let mut pull = document.open(0, 0)?;
+    let mut notes = Notes::default();
+    let mut keep = |note: Note| {
+        let stop = options.common.strict && note.level == Level::Damage;
+        notes.push(note);
+        if stop {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    };
+    let changes = convert(pull.as_mut(), &options.common.limits()?, out, &mut keep)?;
+    if options.common.strict && notes.worst() == Some(Level::Damage) {
+        anyhow::bail!("{}: damaged; `traceloom check` says where", input.path());
+    }
+    mention(input.path(), &[notes]);
+    let mut losses = Losses::default();
+    for change in changes {
+        let entry = Lost {
+            kind: change.kind,
+            field: change.field.to_owned(),
+            count: change.count,
+            example: format!("offset {:#x}", change.offset),
+        };
+        if change.lost {
+            losses.lost.push(entry)
+        } else {
+            losses.changed.push(entry)
+        }
+    }
+    Ok(Some((losses, vec![format.name])))
+}
+
 fn refuse(options: &Options, target: &Format, losses: &Losses) -> anyhow::Result<()> {
     if options.deny_loss && !losses.lost.is_empty() {
         let first: Vec<String> = losses
@@ -210,7 +275,7 @@ fn report(
     target: &Format,
     losses: &Losses,
 ) -> anyhow::Result<()> {
-    let row = |entry: &traceloom_analysis::loss::Lost| serde_json::json!({"kind": entry.kind, "field": entry.field, "count": entry.count, "example": entry.example});
+    let row = |entry: &Lost| serde_json::json!({"kind": entry.kind, "field": entry.field, "count": entry.count, "example": entry.example});
     if options.json {
         let object = serde_json::json!({
             "from": from.join("+"),

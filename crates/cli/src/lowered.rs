@@ -87,6 +87,14 @@ impl Sink for Watched<'_> {
         self.to.wants()
     }
 
+    fn wants_sampled_events(&self) -> bool {
+        self.to.wants_sampled_events()
+    }
+
+    fn wants_derived_samples(&self) -> bool {
+        self.to.wants_derived_samples()
+    }
+
     fn begin(&mut self, order: Order, clock: Clock) {
         self.to.begin(order, clock);
     }

@@ -23,15 +23,20 @@ const ROUNDS: usize = 5;
 fn main() {
     let mut trace = Vec::new();
     (HEPH.sample.unwrap())(1, BYTES, &mut |piece| trace.extend_from_slice(piece));
-    if std::env::args().any(|argument| argument == "decode") {
-        return only_decode(&trace);
-    }
     let mut sum = Sum::default();
     decode(&trace, &mut sum);
     let events = sum.events;
     assert_eq!(unsafe { walk(&trace) }, sum, "both see the same fields");
     println!("{events} events, {} bytes", trace.len());
 
+    let only: Option<String> = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'));
+    if only.as_deref() == Some("lower") {
+        // For a profiler: `cargo bench … -- lower`.
+        best(|| lower(black_box(&trace), &mut NoSink));
+        return;
+    }
     let walked = best(|| {
         black_box(unsafe { walk(black_box(&trace)) });
     });
@@ -54,15 +59,6 @@ fn main() {
 fn report(what: &str, events: u64, time: Duration) {
     let rate = f64::from(u32::try_from(events).unwrap()) / time.as_secs_f64() / 1e6;
     println!("{what:40} {rate:8.2} M events/s {time:>12?}");
-}
-
-/// Rounds in which only decoding runs, for a profiler: `cargo bench … -- decode`.
-fn only_decode(trace: &[u8]) {
-    for _ in 0..ROUNDS * 20 {
-        let mut sum = Sum::default();
-        decode(black_box(trace), &mut sum);
-        black_box(sum);
-    }
 }
 
 fn best(mut work: impl FnMut()) -> Duration {

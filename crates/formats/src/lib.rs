@@ -49,6 +49,7 @@ pub mod gperf;
 pub mod heph;
 pub mod jfr;
 pub mod json;
+pub mod jvmtext;
 pub mod lineproto;
 mod lines;
 mod native;

@@ -2,7 +2,7 @@
 
 use crate::{
     Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr,
-    lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
+    jvmtext, lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
 };
 
 /// Every format, siblings together, in the order tables show them.
@@ -42,6 +42,9 @@ pub const FORMATS: &[&Format] = &[
     &gperf::CPU,
     &gperf::HEAP,
     &jfr::FORMAT,
+    &jvmtext::THREADS,
+    &jvmtext::TOP,
+    &jvmtext::GC_LOG,
     &folded::FOLDED,
     &perfscript::PERF_SCRIPT,
     &chrome::CHROME,

@@ -342,6 +342,21 @@ fn binary_to_xml_to_binary_gives_the_bytes_back() {
     assert!(exact > 60, "{exact} streams came back");
 }
 
+#[test]
+fn a_million_messages_come_back() {
+    let mut bytes = Vec::new();
+    let format = by_name("tptp-binary").unwrap();
+    (format.sample.unwrap())(11, 90 << 20, &mut |piece| bytes.extend_from_slice(piece));
+    let (document, changes, notes) = convert(&bytes, true);
+    assert_eq!((changes, notes), (vec![], vec![]));
+    let messages = document.iter().filter(|&&byte| byte == b'\n').count() - 4;
+    assert!(messages > 1_000_000, "{messages}");
+    let (back, changes, notes) = convert(&document, false);
+    assert_eq!((changes, notes), (vec![], vec![]));
+    assert!(back == bytes);
+    assert!(convert(&back, true).0 == document);
+}
+
 /// A document of the other encoder, made binary, holds the messages of its binary vector.
 #[test]
 fn documents_of_the_other_encoder_become_the_same_messages() {

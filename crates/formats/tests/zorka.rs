@@ -55,7 +55,7 @@ fn json_of(value: Value<'_>) -> Json {
 }
 
 fn container(raw: &[u8]) -> Json {
-    let parts = Values::elements(raw, bounds());
+    let parts = Values::elements(raw);
     match Cbor::new(raw, 0, bounds()).head().expect("a head").major {
         4 => parts.into_iter().map(json_of).collect(),
         5 => {
@@ -163,7 +163,7 @@ impl Events {
 
 impl Visit for Events {
     fn record(&mut self, record: &Record<'_>) -> Flow {
-        match &record.item {
+        match record.item {
             Item::Start(start) => {
                 self.b.push(json!({"e": "start", "pos": record.offset}));
                 self.b.push(json!({"e": "info", "k": 12, "v": start.time}));
@@ -265,8 +265,10 @@ fn same(name: &str, found: &[Json], expected: &[Json]) {
     assert_eq!(found.len(), expected.len(), "{name}: number of events");
 }
 
-/// Pairs of capture and expectation.
-fn expectations() -> Option<Vec<(String, Vec<u8>, Vec<Json>)>> {
+/// A capture's name, its bytes and what it holds.
+type Expectation = (String, Vec<u8>, Vec<Json>);
+
+fn expectations() -> Option<Vec<Expectation>> {
     let mut found = Vec::new();
     for name in corpus::files("zorka")? {
         let capture = match name.split_once("/expected/") {
@@ -324,7 +326,9 @@ fn captures_written_again_are_the_same_and_no_row_claims_anothers() {
             n if n.contains("/gen-c") => "zorka-c",
             _ => "zorka-b2",
         };
-        assert_eq!(claims, [expected], "{name}");
+        // A piece that is the middle of a string is known by its neighbours only.
+        let fragment = name.contains(".chunk") && claims.is_empty();
+        assert!(claims == [expected] || fragment, "{name}: {claims:?}");
         let format = traceloom_formats::by_name(expected).expect("a row");
         let mut records = Records::default();
         read_slice(
@@ -333,5 +337,27 @@ fn captures_written_again_are_the_same_and_no_row_claims_anothers() {
             &mut records,
         );
         assert!(records.written() == bytes, "{name}");
+    }
+}
+
+#[test]
+fn no_row_claims_captures_of_other_formats() {
+    let Some(files) = corpus::files("") else {
+        return;
+    };
+    for name in files.iter().filter(|name| !name.starts_with("zorka/")) {
+        let bytes = corpus::file(name).expect("a capture");
+        let probe = Probe {
+            head: &bytes[..bytes.len().min(64 << 10)],
+            whole: bytes.len() <= 64 << 10,
+            name,
+            siblings: &[],
+        };
+        for format in FORMATS
+            .iter()
+            .filter(|format| format.name.starts_with("zorka"))
+        {
+            assert_eq!((format.probe)(&probe), None, "{} {name}", format.name);
+        }
     }
 }

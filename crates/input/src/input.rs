@@ -1,5 +1,6 @@
 //! An opened path: its parts, their formats, and what belongs together.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -187,30 +188,46 @@ impl Input {
                 .map_err(|error| Error::about(&part.stored.path, error.to_string()))?;
             found.extend(members.into_iter().map(|member| (at, member)));
         }
-        let names: Vec<String> = found
-            .iter()
-            .map(|(_, member)| member.name.clone())
-            .collect();
+        // Two recordings may hold members of the same names: each then has a folder of its own.
+        let recordings: BTreeSet<usize> = found.iter().map(|(at, _)| *at).collect();
+        let mut opened_members = Vec::new();
         for (at, member) in found {
-            let Some(whole) = self.parts.get(at).map(|part| part.stored.clone()) else {
+            let Some(outer) = self.parts.get(at) else {
                 continue;
             };
-            let (starts, size) = piece_starts(&member.pieces);
-            let path = format!("{}#{}", whole.path, member.name);
-            let store = Store::Pieces {
-                whole,
-                pieces: member.pieces,
-                starts,
+            let whole = outer.stored.clone();
+            let name = match recordings.len() {
+                1 => member.name.clone(),
+                _ => format!("{}/{}", outer.part.name, member.name),
             };
-            let stored = Arc::new(Stored::new(path, store, size));
-            let siblings = siblings(&member.name, &names, &[]);
+            let path = format!("{}#{}", whole.path, member.name);
+            let (starts, size) = piece_starts(&member.pieces);
+            let stored = || {
+                let store = Store::Pieces {
+                    whole: whole.clone(),
+                    pieces: member.pieces.clone(),
+                    starts: starts.clone(),
+                };
+                Stored::new(path.clone(), store, size)
+            };
+            // What is compressed in a way nobody opens stays as it is: a part without format.
+            let inner = opened(name.clone(), stored(), false);
+            let inner = inner.unwrap_or_else(|_| vec![(name, stored())]);
+            opened_members.extend(inner.into_iter().map(|(name, stored)| (at, name, stored)));
+        }
+        let names: Vec<String> = opened_members
+            .iter()
+            .map(|(_, name, _)| name.clone())
+            .collect();
+        for (at, name, stored) in opened_members {
+            let siblings = siblings(&name, &names, &[]);
             let guessed = OpenOptions {
                 format: None,
                 limits: options.limits,
             };
             self.parts.push(recognise(
-                member.name.clone(),
-                stored,
+                name,
+                Arc::new(stored),
                 Some(at),
                 &siblings,
                 &guessed,
@@ -221,17 +238,20 @@ impl Input {
 
     fn group(&mut self) {
         let plain: Vec<Part> = self.parts.iter().map(|part| part.part.clone()).collect();
-        let mut taken = vec![false; plain.len()];
+        let mut taken: Vec<Option<&Format>> = vec![None; plain.len()];
         for format in FORMATS {
             let Some(set) = format.set else { continue };
             for group in set(&plain) {
-                let free = |at: &usize| taken.get(*at) == Some(&false);
-                if group.is_empty() || !group.iter().all(free) {
+                // Groups of one format may share a part: restarts of a process their params.
+                let of = |at: &usize| taken.get(*at).copied().flatten();
+                let free = |at: &usize| of(at).is_none_or(|other| other == *format);
+                let is_new = group.iter().any(|at| of(at).is_none());
+                if !is_new || !group.iter().all(free) {
                     continue;
                 }
                 for &at in &group {
-                    if let Some(flag) = taken.get_mut(at) {
-                        *flag = true;
+                    if let Some(owner) = taken.get_mut(at) {
+                        *owner = Some(*format);
                     }
                 }
                 self.sets.push((Some(*format), group));
@@ -239,7 +259,7 @@ impl Input {
         }
         for (at, part) in self.parts.iter().enumerate() {
             let holds_others = self.parts.iter().any(|other| other.inside == Some(at));
-            if taken.get(at) == Some(&false) && !holds_others {
+            if taken.get(at) == Some(&None) && !holds_others {
                 self.sets.push((part.part.format, vec![at]));
             }
         }

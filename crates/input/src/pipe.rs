@@ -30,6 +30,8 @@ enum Message {
 /// A sink that breaks stops the reader at its next batch.
 pub fn piped<T>(sink: &mut (dyn Sink + Send), read: impl FnOnce(&mut dyn Sink) -> T) -> T {
     let wants = sink.wants();
+    let sampled_events = sink.wants_sampled_events();
+    let derived_samples = sink.wants_derived_samples();
     let (sender, receiver) = sync_channel(WAITING);
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -39,7 +41,12 @@ pub fn piped<T>(sink: &mut (dyn Sink + Send), read: impl FnOnce(&mut dyn Sink) -
                 }
             }
         });
-        read(&mut Sender { wants, sender })
+        read(&mut Sender {
+            wants,
+            sampled_events,
+            derived_samples,
+            sender,
+        })
     })
 }
 
@@ -65,6 +72,8 @@ fn pass(message: Message, sink: &mut dyn Sink) -> Flow {
 
 struct Sender {
     wants: Wants,
+    sampled_events: bool,
+    derived_samples: bool,
     sender: SyncSender<Message>,
 }
 
@@ -80,6 +89,14 @@ impl Sender {
 impl Sink for Sender {
     fn wants(&self) -> Wants {
         self.wants
+    }
+
+    fn wants_sampled_events(&self) -> bool {
+        self.sampled_events
+    }
+
+    fn wants_derived_samples(&self) -> bool {
+        self.derived_samples
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

@@ -130,6 +130,15 @@ pub struct Attributes {
 }
 
 impl Attributes {
+    /// Empty, with room for `rows` rows of about two attributes.
+    #[must_use]
+    pub fn with_capacity(rows: usize) -> Self {
+        Self {
+            ends: Vec::with_capacity(rows),
+            values: Vec::with_capacity(rows * 2),
+        }
+    }
+
     /// Adds the next row's attributes.
     pub fn push_row(&mut self, row: impl IntoIterator<Item = Attribute>) {
         self.values.extend(row);

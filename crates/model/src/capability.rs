@@ -71,6 +71,8 @@ pub enum Feature {
     EventDurations,
     /// Fields of events.
     EventAttributes,
+    /// Pauses of the whole process, where other events cannot be held.
+    Pauses,
     /// Counter series.
     Counters,
     /// Flows between spans.
@@ -122,6 +124,7 @@ impl Feature {
             Self::Events => "events",
             Self::EventDurations => "event_durations",
             Self::EventAttributes => "event_attributes",
+            Self::Pauses => "pauses",
             Self::Counters => "counters",
             Self::Links => "links",
             Self::HeapObjects => "heap_objects",

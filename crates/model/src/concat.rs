@@ -18,6 +18,7 @@ pub struct Concat<'s, S: Sink + ?Sized> {
     base: Bases,
     next: Bases,
     begun: bool,
+    order: Option<Order>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -61,6 +62,16 @@ impl<'s, S: Sink + ?Sized> Concat<'s, S> {
             base: Bases::default(),
             next: Bases::default(),
             begun: false,
+            order: None,
+        }
+    }
+
+    /// Announces spans in no order, whatever the recordings say: the first one cannot speak for others.
+    #[must_use]
+    pub fn of_many(self) -> Self {
+        Self {
+            order: Some(Order::None),
+            ..self
         }
     }
 
@@ -295,9 +306,17 @@ impl<S: Sink + ?Sized> Sink for Concat<'_, S> {
         self.to.wants()
     }
 
+    fn wants_sampled_events(&self) -> bool {
+        self.to.wants_sampled_events()
+    }
+
+    fn wants_derived_samples(&self) -> bool {
+        self.to.wants_derived_samples()
+    }
+
     fn begin(&mut self, order: Order, clock: Clock) {
         if !std::mem::replace(&mut self.begun, true) {
-            self.to.begin(order, clock);
+            self.to.begin(self.order.unwrap_or(order), clock);
         }
     }
 

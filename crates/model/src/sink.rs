@@ -58,6 +58,13 @@ pub trait Sink {
         true
     }
 
+    /// Tells whether statistics that follow from the spans themselves are wanted as samples.
+    ///
+    /// A target that holds the spans needs no sums of them, and would count them as lost.
+    fn wants_derived_samples(&self) -> bool {
+        true
+    }
+
     /// Says in which order spans come and what time zero is. Called once, before any batch.
     fn begin(&mut self, _order: Order, _clock: Clock) {}
 

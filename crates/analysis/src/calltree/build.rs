@@ -309,6 +309,14 @@ impl CallView for NoRow {
 }
 
 impl Sink for TreeBuilder {
+    fn wants_sampled_events(&self) -> bool {
+        false
+    }
+
+    fn wants_derived_samples(&self) -> bool {
+        false
+    }
+
     fn wants(&self) -> Wants {
         Wants::Steps {
             calls: self.options.calls.is_some(),

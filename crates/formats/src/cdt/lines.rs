@@ -3,9 +3,9 @@
 use traceloom_model::{Flow, Limits, Note};
 
 use super::text;
-use super::units::{Recovery, Units, tail};
+use super::units::{Recovery, Stream, Units, tail};
 use crate::wire::Cursor;
-use crate::{Error, Field, Record, RecordSink};
+use crate::{Error, Field, Reader, Record, RecordSink};
 
 /// The record reader of a stream of lines.
 pub(crate) struct Lines {
@@ -81,6 +81,11 @@ impl Record for Line<'_> {
         out.extend_from_slice(self.text);
         out.extend_from_slice(self.end);
     }
+}
+
+/// Opens a reader of lines.
+pub(crate) fn reader(limits: &Limits) -> Box<dyn Reader> {
+    Box::new(Stream::new(Lines::new(limits)))
 }
 
 /// Tells whether text reads like a log of a JVM's garbage collector: unified logging (JDK 9 and

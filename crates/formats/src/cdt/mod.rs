@@ -10,6 +10,7 @@ mod lower;
 pub mod params;
 pub mod phrase;
 mod probe;
+mod raise;
 pub mod sample;
 mod set;
 mod strings;
@@ -20,9 +21,10 @@ mod threads;
 pub mod trace;
 mod units;
 
-use traceloom_model::{Capabilities, Limits};
+use traceloom_model::{Capabilities, Feature, Limits};
 
 use crate::{Format, Reader};
+use lower::COUNTERS;
 pub use lower::Method;
 use phrase::Phrased;
 use units::Stream;
@@ -40,6 +42,22 @@ const NONE: Format = Format {
     holds: Capabilities::NONE,
     sample: None,
 };
+
+/// What streams can hold. Times are milliseconds; values are texts; lists only in rows of calls.
+const HOLDS: Capabilities = Capabilities::of(&[
+    Feature::Spans,
+    Feature::PartialSpans,
+    Feature::SpanCounters,
+    Feature::InclusiveValues,
+    Feature::SpanAttributes,
+    Feature::AttributeTimes,
+    Feature::AttributeKeys,
+    Feature::ErrorStatus,
+    Feature::Tracks,
+    Feature::FunctionDetails,
+    Feature::SourceLines,
+    Feature::Pauses,
+]);
 
 fn read_strings(limits: &Limits) -> Box<dyn Reader> {
     Box::new(Stream::new(strings::Strings::new(limits)))
@@ -150,7 +168,8 @@ pub const GC: Format = Format {
     title: "CDT gc stream",
     extensions: &["gc"],
     probe: probe::gc,
-    reader: Some(|limits| Box::new(Stream::new(lines::Lines::new(limits)))),
+    reader: Some(lines::reader),
+    lower: Some(lower::lower),
     sample: Some(sample::gc),
     ..NONE
 };
@@ -184,6 +203,8 @@ pub const DUMP: Format = Format {
     title: "CDT dump directory of an agent",
     set: Some(set::dump),
     lower: Some(lower::lower),
+    raise: Some(raise::dump),
+    holds: HOLDS,
     ..NONE
 };
 
@@ -193,6 +214,8 @@ pub const STREAMS: Format = Format {
     title: "CDT streams as a collector receives them",
     set: Some(set::streams),
     lower: Some(lower::lower),
+    raise: Some(raise::streams),
+    holds: HOLDS,
     ..NONE
 };
 

@@ -65,7 +65,16 @@ fn named(probe: &Probe<'_>, stream: Stream) -> bool {
 
 /// An empty stream is told by its name alone.
 fn by_name(probe: &Probe<'_>, stream: Stream) -> Option<Confidence> {
-    named(probe, stream).then_some(Confidence::Likely)
+    (named(probe, stream) && !plain_text(probe.head)).then_some(Confidence::Likely)
+}
+
+/// Tells whether the head is text of one byte a character: every stream has zero bytes early, in its
+/// header or in the upper halves of Latin letters.
+fn plain_text(head: &[u8]) -> bool {
+    let start = head.get(..64).unwrap_or(head);
+    start.len() >= 4
+        && !start.contains(&0)
+        && std::str::from_utf8(start).is_ok_and(|text| text.is_ascii())
 }
 
 pub(super) fn calls(probe: &Probe<'_>) -> Option<Confidence> {

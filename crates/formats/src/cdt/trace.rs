@@ -189,7 +189,7 @@ impl Place {
 }
 
 /// How a block that cannot be read on is left, in bytes to look ahead for the next one.
-const LOOK: usize = 4096;
+pub(super) const LOOK: usize = 4096;
 
 /// How far apart a trace's start and a block's time may lie for a guess: ten years of milliseconds.
 const APART: u64 = 10 * 366 * 86_400_000;

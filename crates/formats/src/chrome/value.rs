@@ -159,6 +159,9 @@ impl Names {
 
     /// Appends a value. Without recursion: producers nest as deeply as they like.
     fn value(&self, value: &Value, out: &mut Vec<u8>) {
+        if !matches!(value, Value::List(..) | Value::Map(_)) {
+            return self.scalar(value, out);
+        }
         let mut work = vec![Work::Value(value)];
         while let Some(next) = work.pop() {
             match next {

@@ -1,5 +1,8 @@
 //! The model to trace events, one a line.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 use traceloom_model::{
     Clock, CounterBatch, Definitions, EventBatch, EventRow, Flow, Note, Order, ResourceId, Sink,
     SpanBatch, SpanRow, SpanStatus, Timestamp, Track, TrackId, TrackKind,
@@ -38,6 +41,7 @@ pub(super) fn open<'o>(
         base: None,
         first: true,
         pairs: 0,
+        places: HashMap::default(),
     }))
 }
 
@@ -51,6 +55,8 @@ struct Writer<'o> {
     base: Option<Timestamp>,
     first: bool,
     pairs: u64,
+    /// Process and thread of each track, as written.
+    places: HashMap<Option<TrackId>, Box<[u8]>, RandomState>,
 }
 
 impl Writer<'_> {
@@ -79,11 +85,21 @@ impl Writer<'_> {
         });
         self.first = false;
         self.raw(phase);
-        self.raw("\",\"pid\":");
+        match self.places.get(&track) {
+            Some(place) => self.buffer.extend_from_slice(place),
+            None => self.place(track),
+        }
+    }
+
+    /// Writes process and thread of a track and keeps the text until a definition may change it.
+    #[inline(never)]
+    fn place(&mut self, track: Option<TrackId>) {
         let resource = track.and_then(|track| self.names.tracks.get(&track)?.resource);
-        json::digits(process(resource), &mut self.buffer);
-        self.raw(",\"tid\":");
-        json::digits(track.map_or(0, thread), &mut self.buffer);
+        let (pid, tid) = (process(resource), track.map_or(0, thread));
+        let place = format!("\",\"pid\":{pid},\"tid\":{tid}");
+        self.raw(&place);
+        self.places
+            .insert(track, place.into_bytes().into_boxed_slice());
     }
 
     fn time(&mut self, time: Timestamp) {
@@ -308,6 +324,9 @@ impl Sink for Writer<'_> {
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
+        if !definitions.tracks.is_empty() {
+            self.places.clear();
+        }
         self.names.define(definitions);
         Flow::Continue(())
     }

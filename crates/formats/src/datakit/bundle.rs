@@ -217,7 +217,7 @@ impl Bundle<'_> {
         Ok((all, documents))
     }
 
-    /// Lowers one file; true when a format read it.
+    /// Lowers one file; true when profiles came of it.
     fn attachment(
         &mut self,
         part: usize,
@@ -274,6 +274,7 @@ impl Bundle<'_> {
                 self.sink,
             );
         }
+        let profiled = recording.profiles.iter().any(Option::is_some);
         let language = metadata.language();
         let file = if is_attachment(file_name(&name)) {
             file_name(&name)
@@ -307,7 +308,7 @@ impl Bundle<'_> {
             &mut self.tables,
             self.sink,
         );
-        Ok(flow.map_continue(|()| true))
+        Ok(flow.map_continue(|()| profiled))
     }
 }
 
@@ -411,12 +412,7 @@ pub(super) fn lower_request(
                     .get(start..start.saturating_add(length as usize))
                     .unwrap_or(&[])
             };
-            let content: Vec<u8> = member
-                .pieces
-                .iter()
-                .flat_map(|at| piece(at))
-                .copied()
-                .collect();
+            let content: Vec<u8> = member.pieces.iter().flat_map(piece).copied().collect();
             (member.name, content)
         })
         .collect();

@@ -98,8 +98,8 @@ pub(super) fn resource(profile: &Profile, tables: &mut Tables) -> Resource {
     }
 }
 
-/// Settings that tie a profile to its resource and hold what has no column: its end, when it is not start
-/// and duration together.
+/// Settings that tie a profile to its resource and hold the times of the upload: a file of it may cover
+/// less, or say nothing.
 pub(super) fn settings(
     profile: &Profile,
     resource: ResourceId,
@@ -107,12 +107,17 @@ pub(super) fn settings(
 ) -> Vec<Attribute> {
     let key = tables.attribute_named("resource");
     let mut settings = vec![Attribute::new(key, Value::U64(u64::from(resource.raw())))];
-    if profile.end != profile.start.saturating_add(profile.duration) {
-        let key = tables.attribute_named("end");
-        settings.push(Attribute::new(key, Value::I64(profile.end)));
+    let times = [profile.start, profile.end, profile.duration];
+    for (name, time) in TIMES.into_iter().zip(times) {
+        settings.push(Attribute::new(
+            tables.attribute_named(name),
+            Value::I64(time),
+        ));
     }
     settings
 }
+
+const TIMES: [&str; 3] = ["start", "end", "duration"];
 
 /// Lowers an index point: a resource, and a profile for each event type of its samples, or one without.
 pub(crate) fn lower_profile(profile: &Profile, tables: &mut Tables) -> Vec<SampleBatch> {
@@ -255,19 +260,30 @@ fn key_is(recording: &Recording, attribute: &Attribute, name: &str) -> bool {
     key.is_some_and(|key| recording.text(key.name) == name)
 }
 
-/// Fills start, end and duration from the model's profiles: from the first start to the last end.
+/// Fills start, end and duration: as the upload says, else from the first start to the last end of its
+/// model profiles.
 fn span(recording: &Recording, rows: &[usize], profile: &mut Profile) {
     let rows = || {
         rows.iter()
             .filter_map(|&at| recording.profiles.get(at)?.as_ref())
     };
-    profile.start = rows().filter_map(|row| row.time).min().unwrap_or(0);
-    profile.duration = rows().filter_map(|row| row.duration).max().unwrap_or(0);
-    let end = rows().find_map(|row| match setting(recording, row, "end") {
-        Some(Value::I64(end)) => Some(*end),
-        _ => None,
+    let [start, end, duration] = TIMES.map(|name| {
+        rows().find_map(|row| match setting(recording, row, name) {
+            Some(Value::I64(time)) => Some(*time),
+            _ => None,
+        })
     });
-    profile.end = end.unwrap_or_else(|| profile.start.saturating_add(profile.duration));
+    let known = start
+        .zip(end)
+        .filter(|&(start, end)| start != 0 || end != 0);
+    if let (Some((start, end)), Some(duration)) = (known, duration) {
+        (profile.start, profile.end, profile.duration) = (start, end, duration);
+        return;
+    }
+    profile.start = rows().filter_map(|row| row.time).min().unwrap_or(0);
+    let last = rows().filter_map(|row| Some(row.time?.saturating_add(row.duration?)));
+    profile.end = last.max().unwrap_or(profile.start);
+    profile.duration = rows().filter_map(|row| row.duration).max().unwrap_or(0);
 }
 
 fn facts(recording: &Recording, row: &Resource) -> Profile {

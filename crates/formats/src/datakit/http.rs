@@ -128,7 +128,7 @@ pub(super) fn messages(bytes: &[u8]) -> Vec<Message<'_>> {
 
 fn bare(bytes: &[u8]) -> Message<'_> {
     let mut message = Message {
-        pieces: vec![0..bytes.len()],
+        pieces: std::iter::once(0..bytes.len()).collect(),
         body: Cow::Borrowed(bytes),
         end: bytes.len(),
         ..Message::default()
@@ -216,7 +216,7 @@ fn body<'a>(bytes: &'a [u8], start: usize, message: &mut Message<'a>) {
         None => left,
     };
     message.end = start + length;
-    message.pieces = vec![start..message.end];
+    message.pieces = std::iter::once(start..message.end).collect();
     message.body = Cow::Borrowed(bytes.get(start..message.end).unwrap_or(&[]));
 }
 
@@ -313,9 +313,7 @@ fn parameter<'h>(header: &'h str, name: &str) -> Option<Cow<'h, str>> {
     let mut rest = header;
     while let Some((_, after)) = rest.split_once(';') {
         let after = after.trim_start();
-        let Some((key, value)) = after.split_once('=') else {
-            return None;
-        };
+        let (key, value) = after.split_once('=')?;
         let quoted = value.strip_prefix('"');
         let found = match quoted {
             Some(quoted) => {

@@ -20,9 +20,6 @@ mod sample;
 mod span_link;
 mod unit;
 
-#[cfg(test)]
-mod tests;
-
 use traceloom_model::Capabilities;
 
 use crate::json::{Document, JsonReader, Kind, Layout, Value};

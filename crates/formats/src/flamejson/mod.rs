@@ -11,9 +11,6 @@ mod raise;
 mod tree;
 mod write;
 
-#[cfg(test)]
-mod tests;
-
 use traceloom_model::{Capabilities, Feature, Limits};
 
 use crate::json::{Document, JsonReader, Kind, Layout};

@@ -26,7 +26,7 @@ use crate::{
 /// Bytes of waiting events.
 pub(super) const MOST_BYTES: usize = 1 << 30;
 /// Spans pushed at a time: few enough to stay in the cache.
-const BATCH: usize = 1024;
+const BATCH: usize = 512;
 
 /// Lowers every part of `source`, one after the other.
 pub fn lower(
@@ -54,14 +54,16 @@ pub fn lower(
         Clock::Unknown(Some(names.tables.string("heph trace")))
     };
     sink.begin(Order::Finish, clock);
+    let calls_only = sink.wants() == Wants::Calls;
     for (part, (runs, shift)) in surveys.into_iter().enumerate() {
         let mut lowering = Lowering {
             out: Out {
                 sink: &mut *sink,
                 names,
-                batch: SpanBatch::default(),
+                batch: SpanBatch::with_capacity(BATCH),
                 part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
                 only: options.only,
+                calls_only,
                 dated,
             },
             waiting: runs.into(),
@@ -223,6 +225,7 @@ pub(super) struct Out<'s> {
     batch: SpanBatch,
     part: PartId,
     only: Option<Origin>,
+    calls_only: bool,
     dated: bool,
 }
 
@@ -260,17 +263,16 @@ impl Out<'_> {
 
     /// Tells whether spans of the call that begins at `offset` are asked for.
     pub fn takes(&self, root_offset: u64, is_root: bool) -> bool {
-        (is_root || self.sink.wants() != Wants::Calls)
+        (is_root || !self.calls_only)
             && self
                 .only
                 .is_none_or(|only| only.part == self.part && only.offset == root_offset)
     }
 
     pub fn span(&mut self, span: &Placed<'_>, epoch: Option<u64>) -> Flow {
-        let base = i128::from(epoch.unwrap_or(0));
-        let (start, end) = (base + i128::from(span.start), base + i128::from(span.end));
-        let saturated = i64::try_from(end).is_err();
-        let time = |ns| i64::try_from(ns).unwrap_or(i64::MAX);
+        let since_origin = |time: u64| i64::try_from(epoch.unwrap_or(0).checked_add(time)?).ok();
+        let saturated = since_origin(span.end).is_none();
+        let time = |time| since_origin(time).unwrap_or(i64::MAX);
         let function = self.names.function(span.body.description);
         let attributes = self.names.attributes(&span.body);
         self.batch.push(&SpanRow {
@@ -280,8 +282,8 @@ impl Out<'_> {
             track: span.track,
             function: Some(function),
             kind: None,
-            start: time(start),
-            end: time(end),
+            start: time(span.start),
+            end: time(span.end),
             status: SpanStatus::Complete,
             entry: span.parent.is_none(),
             counters: &[],
@@ -315,7 +317,8 @@ impl Out<'_> {
         if self.batch.is_empty() {
             return Flow::Continue(());
         }
-        self.sink.spans(std::mem::take(&mut self.batch))
+        let empty = SpanBatch::with_capacity(BATCH);
+        self.sink.spans(std::mem::replace(&mut self.batch, empty))
     }
 }
 

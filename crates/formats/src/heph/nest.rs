@@ -168,15 +168,23 @@ impl Nest {
         let mut order: Vec<_> = keys
             .map(|(at, row)| (row.start, Reverse(row.end), Reverse(at)))
             .collect();
-        order.sort();
+        order.sort_unstable();
         order.truncate(closed(&order, horizon, all));
         self.places.clear();
         self.overlaps += stack(&order, &mut self.places);
-        let keys = order.iter().enumerate();
-        let mut finish: Vec<_> = keys
-            .map(|(place, &(start, Reverse(end), Reverse(at)))| (end, Reverse(start), at, place))
+        let mut place_of = vec![usize::MAX; rows.len()];
+        for (place, &(.., Reverse(at))) in order.iter().enumerate() {
+            if let Some(slot) = place_of.get_mut(at) {
+                *slot = place;
+            }
+        }
+        // In file order, which nearly always is the order wanted.
+        let placed = rows.iter().zip(place_of).enumerate();
+        let placed = placed.filter(|(_, (_, place))| *place != usize::MAX);
+        let mut finish: Vec<_> = placed
+            .map(|(at, (row, place))| (row.end, Reverse(row.start), at, place))
             .collect();
-        finish.sort();
+        finish.sort_unstable();
         finish.into_iter().map(|(.., place)| place).collect()
     }
 

@@ -46,8 +46,13 @@ pub fn metadata(packet: &[u8], offset: u64) -> Option<Metadata<'_>> {
 ///
 /// A description that runs past the packet is cut there; attributes end at the first one that cannot be
 /// decoded, or after `most` of them.
-#[inline]
 pub fn event(packet: &[u8], offset: u64, layout: Layout, most: usize) -> Option<Event<'_>> {
+    event_inline(packet, offset, layout, most)
+}
+
+/// [`event`] for the one place where moving the result costs as much as reading it.
+#[inline(always)]
+pub fn event_inline(packet: &[u8], offset: u64, layout: Layout, most: usize) -> Option<Event<'_>> {
     let (head, body) = packet.split_at_checked(layout.description())?;
     let (stream, counter) = (be32(head, 8)?, be32(head, 12)?);
     let (substream, start, end, length) = match layout {

@@ -125,16 +125,18 @@ impl Decoder {
             }
             return took(size, self.accept_metadata(&metadata, out));
         }
-        if let (true, Some(layout), Some(true)) = (self.skim, self.layout, next)
-            && let Some(event) = parse::event(packet, offset, layout, 0)
-        {
-            let (complete, undecoded) = (true, &[][..]);
-            let event = Event {
-                complete,
-                undecoded,
-                ..event
+        if let (Some(layout), Some(true)) = (self.layout, next) {
+            let most = if self.skim {
+                0
+            } else {
+                self.limits.size(Limit::Values)
             };
-            return took(size, self.accept_event(&event, out));
+            if let Some(mut event) = parse::event_inline(packet, offset, layout, most) {
+                if self.skim {
+                    (event.complete, event.undecoded) = (true, &[]);
+                }
+                return took(size, self.accept_event(&event, out));
+            }
         }
         let Some(event) = self.event(packet, offset) else {
             return self.lose(offset, 4, MISFIT);
@@ -144,7 +146,12 @@ impl Decoder {
         {
             return other;
         }
-        took(size, self.accept_event(&event, out))
+        took(size, self.accept_rare(&event, out))
+    }
+
+    #[inline(never)]
+    fn accept_rare<V: Visit>(&mut self, event: &Event<'_>, out: &mut V) -> Flow {
+        self.accept_event(event, out)
     }
 
     /// Decides about a packet that no packet is known to follow; none when it is to be taken.
@@ -192,7 +199,7 @@ impl Decoder {
         metadata_note(metadata).map_or(Flow::Continue(()), |note| out.note(note))
     }
 
-    #[inline]
+    #[inline(always)]
     fn accept_event<V: Visit>(&mut self, event: &Event<'_>, out: &mut V) -> Flow {
         if self.layout.is_none() && event.complete {
             self.layout = Some(event.layout);
@@ -340,6 +347,7 @@ fn scan_note(scan: &Scan, end: u64) -> Note {
 }
 
 /// Tells whether a packet, or nothing, comes next; none when the window does not show it.
+#[inline]
 pub(super) fn followed(after: &[u8], eof: bool) -> Option<bool> {
     match after.len() {
         4.. => Some(is_magic(after)),

@@ -16,6 +16,7 @@ pub(super) struct RunState {
     recover: bool,
     streams: Vec<Stream>,
     stream_of: Map<u32, usize>,
+    last_stream: Option<(u32, usize)>,
     lines: Vec<Line>,
     line_of: Map<(u32, Option<u64>), usize>,
     actor_names: Map<u64, StringId>,
@@ -35,6 +36,8 @@ pub(super) struct RunState {
 struct Stream {
     id: u32,
     track: TrackId,
+    /// Position of its own line, once it has one.
+    line: Option<usize>,
     is_worker: bool,
     runs: Runs,
     /// Events that wait for their actor.
@@ -76,6 +79,7 @@ impl RunState {
             run,
             streams: Vec::new(),
             stream_of: Map::default(),
+            last_stream: None,
             lines: Vec::new(),
             line_of: Map::default(),
             actor_names: Map::default(),
@@ -127,6 +131,11 @@ impl RunState {
             return;
         }
         let within = (event.substream != 0).then_some(event.substream);
+        let line = self.streams.get(at).and_then(|stream| stream.line);
+        if let (None, Some(line)) = (within, line.and_then(|line| self.lines.get_mut(line))) {
+            line.nest.rows.push(event);
+            return;
+        }
         if let Some(rows) = self.rows(event.stream, within) {
             rows.push(event);
         }
@@ -144,7 +153,11 @@ impl RunState {
     }
 
     fn stream(&mut self, id: u32, out: &mut Out<'_>) -> usize {
+        if let Some((_, at)) = self.last_stream.filter(|(last, _)| *last == id) {
+            return at;
+        }
         if let Some(&at) = self.stream_of.get(&id) {
+            self.last_stream = Some((id, at));
             return at;
         }
         let at = self.streams.len();
@@ -164,6 +177,7 @@ impl RunState {
         self.streams.push(Stream {
             id,
             track,
+            line: None,
             runs: Runs::default(),
             held: Rows::default(),
             is_worker: false,
@@ -175,8 +189,12 @@ impl RunState {
         let next = self.lines.len();
         let at = *self.line_of.entry((stream, within)).or_insert(next);
         if at == next {
+            let stream = *self.stream_of.get(&stream)?;
+            if within.is_none() {
+                self.streams.get_mut(stream)?.line = Some(at);
+            }
             self.lines.push(Line {
-                stream: *self.stream_of.get(&stream)?,
+                stream,
                 within,
                 nest: Nest::default(),
                 lanes: Vec::new(),

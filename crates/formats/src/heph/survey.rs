@@ -152,19 +152,33 @@ pub(super) struct Survey {
     events: u64,
     shift: u32,
     rows: usize,
+    /// Earliest starts in the block under way, of the streams that nearly all events are of.
+    block: u32,
+    low: Vec<u64>,
 }
+
+/// Streams whose block is kept apart, times the classes there are.
+const LOW: usize = 64 * CLASSES.len();
+const CLASSES: [Class; 4] = [
+    Class::Runtime,
+    Class::Running,
+    Class::Plain,
+    Class::Substream,
+];
 
 impl Survey {
     pub fn new() -> Self {
         Self {
             segments: vec![Run::default()],
             shift: FIRST_BLOCK,
+            low: vec![u64::MAX; LOW],
             ..Self::default()
         }
     }
 
     /// Returns the runs in order, the first from offset 0, and the size of a block as a power of two.
     pub fn finish(mut self) -> (Vec<Run>, u32) {
+        self.close_block();
         self.begins.sort_unstable();
         let mut runs: Vec<Run> = Vec::new();
         for segment in self.segments {
@@ -204,15 +218,49 @@ impl Survey {
         let class = Class::of(event);
         segment.has_substreams |= class == Class::Substream;
         segment.has_running |= class == Class::Running;
-        if segment
-            .horizon
-            .add((event.stream, class), block, event.start)
+        let at = event.stream as usize * CLASSES.len() + class as usize;
+        match self.low.get_mut(at) {
+            Some(earliest) if block == self.block => *earliest = event.start.min(*earliest),
+            _ => self.add(block, (event.stream, class), event.start),
+        }
+    }
+
+    #[inline(never)]
+    fn add(&mut self, block: u32, key: (u32, Class), start: u64) {
+        if block != self.block {
+            self.close_block();
+            self.block = block;
+        }
+        if let Some(segment) = self.segments.last_mut()
+            && segment.horizon.add(key, block, start)
         {
             self.rows += 1;
             if self.rows > MOST_ROWS && self.shift < 40 {
+                self.close_block();
                 self.shift += 1;
                 self.rows = self.segments.iter_mut().map(|s| s.horizon.coarsen()).sum();
             }
+        }
+    }
+
+    /// Moves what was kept apart to the segment it belongs to.
+    fn close_block(&mut self) {
+        let Some(segment) = self.segments.last_mut() else {
+            return;
+        };
+        for (at, start) in self
+            .low
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, start)| **start != u64::MAX)
+        {
+            let class = CLASSES
+                .get(at % CLASSES.len())
+                .copied()
+                .unwrap_or(Class::Plain);
+            let stream = u32::try_from(at / CLASSES.len()).unwrap_or(u32::MAX);
+            let start = std::mem::replace(start, u64::MAX);
+            self.rows += usize::from(segment.horizon.add((stream, class), self.block, start));
         }
     }
 }
@@ -231,6 +279,7 @@ impl Visit for Survey {
         let epoch = metadata.epoch();
         let known = self.segments.last().and_then(|segment| segment.epoch);
         if epoch.is_some() && epoch != known {
+            self.close_block();
             self.segments.push(Run {
                 offset: metadata.offset,
                 epoch,

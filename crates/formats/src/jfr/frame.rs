@@ -43,9 +43,16 @@ pub(super) trait Pieces {
 pub(super) struct Frames {
     /// Bytes of the window in which no chunk begins.
     searched: usize,
-    /// Stray bytes so far: where they begin, how many, and whether another version of the format
-    /// begins there.
-    stray: Option<(u64, u64, Option<(u16, u16)>)>,
+    stray: Option<Stray>,
+}
+
+/// Bytes of no chunk so far.
+#[derive(Clone, Debug)]
+struct Stray {
+    offset: u64,
+    count: u64,
+    /// Another version of the format that begins there.
+    version: Option<(u16, u16)>,
 }
 
 enum Next {
@@ -81,23 +88,23 @@ impl Frames {
                     let bytes = rest.get(..len).unwrap_or(rest);
                     at += bytes.len();
                     let version = other_version(bytes);
-                    let stray = self.stray.get_or_insert((offset, 0, version));
-                    stray.1 += bytes.len() as u64;
+                    let stray = self.stray.get_or_insert(Stray {
+                        offset,
+                        count: 0,
+                        version,
+                    });
+                    stray.count += bytes.len() as u64;
                     pieces.stray(bytes, offset)
                 }
                 Next::Chunk(len, header, end) => {
                     self.searched = 0;
                     let bytes = rest.get(..len).unwrap_or(rest);
                     at += bytes.len();
-                    self.end_stray(pieces)
-                        .is_continue()
-                        .then_some(())
-                        .map_or(ControlFlow::Break(()), |()| note_end(offset, end, pieces))
-                        .is_continue()
-                        .then_some(())
-                        .map_or(ControlFlow::Break(()), |()| {
-                            pieces.chunk(bytes, offset, &header, end)
-                        })
+                    if self.end_stray(pieces).is_break() || note_end(offset, end, pieces).is_break()
+                    {
+                        return Step::Stop;
+                    }
+                    pieces.chunk(bytes, offset, &header, end)
                 }
             };
             if flow.is_break() {
@@ -107,9 +114,14 @@ impl Frames {
     }
 
     fn end_stray(&mut self, pieces: &mut dyn Pieces) -> Flow {
-        let Some((offset, count, version)) = self.stray.take() else {
+        let Some(stray) = self.stray.take() else {
             return ControlFlow::Continue(());
         };
+        let Stray {
+            offset,
+            count,
+            version,
+        } = stray;
         pieces.note(match version {
             Some((major, minor)) => {
                 damage("unsupported_version", offset, unsupported(major, minor)).counting(count)

@@ -153,9 +153,23 @@ pub(super) const TYPES: &[Described] = &[
     ),
 ];
 
-const METHODS: u64 = 64;
-const STACKS: u64 = 200;
 const THREADS: u64 = 8;
+
+/// How many constants a chunk has: small chunks have few, so that events are most of them.
+#[derive(Clone, Copy)]
+struct Scale {
+    methods: u64,
+    stacks: u64,
+}
+
+impl Scale {
+    fn of(size: u64) -> Self {
+        Self {
+            methods: (size / 500).clamp(4, 64),
+            stacks: (size / 500).clamp(4, 200),
+        }
+    }
+}
 
 /// A sequence of numbers from a seed.
 struct Dice(u64);
@@ -190,6 +204,7 @@ pub(super) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
 
 fn chunk(dice: &mut Dice, number: i64, size: u64) -> Vec<u8> {
     let plain = number % 4 == 3;
+    let scale = Scale::of(size);
     let start = 1_700_000_000_000_000_000 + number * 1_000_000_000;
     let rate = if plain { 1_000_000_000 } else { 1_800_000_000 };
     let mut chunk = ChunkBuilder::new(if plain { 1 } else { 2 }, !plain, start, rate);
@@ -200,21 +215,21 @@ fn chunk(dice: &mut Dice, number: i64, size: u64) -> Vec<u8> {
     let mut ticks = 1_000;
     while (chunk.out.len() as u64) < size {
         ticks += dice.roll(100_000);
-        let (type_id, body) = event(dice, chunk.bytes().long(ticks));
+        let (type_id, body) = event(dice, scale, chunk.bytes().long(ticks));
         chunk.event(type_id, &body);
     }
     let empty = chunk.bytes();
-    chunk.checkpoint(&symbols(&empty));
-    chunk.checkpoint(&stacks(dice, &empty));
+    chunk.checkpoint(&symbols(scale, &empty));
+    chunk.checkpoint(&stacks(dice, scale, &empty));
     if number % 2 == 0 {
         chunk.metadata(&[TYPES]);
     }
     chunk.finish()
 }
 
-fn event(dice: &mut Dice, body: Bytes) -> (u64, Bytes) {
+fn event(dice: &mut Dice, scale: Scale, body: Bytes) -> (u64, Bytes) {
     let thread = dice.roll(THREADS) + 1;
-    let stack = dice.roll(STACKS) + 1;
+    let stack = dice.roll(scale.stacks) + 1;
     match dice.roll(40) {
         0 => {
             let share = f32::from(u8::try_from(dice.roll(100)).unwrap_or(0)) / 100.0;
@@ -223,11 +238,14 @@ fn event(dice: &mut Dice, body: Bytes) -> (u64, Bytes) {
         1 => (105, everything(dice, body)),
         2..6 => {
             let body = body.long(dice.roll(1 << 20)).long(thread).long(stack);
-            let body = body.long(dice.roll(METHODS) + 1).long(0);
+            let body = body.long(dice.roll(scale.methods) + 1).long(0);
             (102, body.long(0x7f00_0000_0000 + dice.roll(1 << 30)))
         }
         6..12 => {
-            let body = body.long(thread).long(stack).long(dice.roll(METHODS) + 1);
+            let body = body
+                .long(thread)
+                .long(stack)
+                .long(dice.roll(scale.methods) + 1);
             (103, body.long(dice.roll(1 << 20)))
         }
         _ => (101, body.long(thread).long(stack).long(1)),
@@ -255,12 +273,14 @@ fn everything(dice: &mut Dice, body: Bytes) -> Bytes {
     body.long(dice.roll(9)).long(1 << 62).long(3).long(4)
 }
 
-fn symbols(empty: &Bytes) -> Vec<(u64, Vec<(u64, Bytes)>)> {
+fn symbols(scale: Scale, empty: &Bytes) -> Vec<(u64, Vec<(u64, Bytes)>)> {
     let value = || empty.clone();
     let name = |at: u64| format!("com/acme/shop/Part{at}");
-    let symbols = (1..=METHODS)
+    let symbols = (1..=scale.methods)
         .map(|at| (at, value().text(&name(at))))
-        .chain((1..=METHODS).map(|at| (METHODS + at, value().text(&format!("step{at}")))))
+        .chain(
+            (1..=scale.methods).map(|at| (scale.methods + at, value().text(&format!("step{at}")))),
+        )
         .chain([(1_000, value().text("()V"))]);
     let threads = (1..=THREADS).map(|at| {
         let text = format!("worker-{at}");
@@ -284,17 +304,21 @@ fn symbols(empty: &Bytes) -> Vec<(u64, Vec<(u64, Bytes)>)> {
     ]
 }
 
-fn stacks(dice: &mut Dice, empty: &Bytes) -> Vec<(u64, Vec<(u64, Bytes)>)> {
+fn stacks(dice: &mut Dice, scale: Scale, empty: &Bytes) -> Vec<(u64, Vec<(u64, Bytes)>)> {
     let value = || empty.clone();
-    let classes = (1..=METHODS).map(|at| (at, value().long(at).int(1)));
-    let methods =
-        (1..=METHODS).map(|at| (at, value().long(at).long(METHODS + at).long(1_000).int(1)));
+    let classes = (1..=scale.methods).map(|at| (at, value().long(at).int(1)));
+    let methods = (1..=scale.methods).map(|at| {
+        (
+            at,
+            value().long(at).long(scale.methods + at).long(1_000).int(1),
+        )
+    });
     let mut traces = Vec::new();
-    for at in 1..=STACKS {
+    for at in 1..=scale.stacks {
         let depth = dice.small(30) + 1;
         let mut trace = value().raw(&[u8::from(depth == 30)]).int(depth);
         for _ in 0..depth {
-            let method = dice.roll(METHODS) + 1;
+            let method = dice.roll(scale.methods) + 1;
             trace = trace
                 .long(method)
                 .int(dice.small(300))

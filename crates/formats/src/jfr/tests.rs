@@ -1,5 +1,7 @@
 //! Vectors with one defect each, and laws over the seeded sample.
 
+#![allow(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 use traceloom_model::{FrameKind, Level, Limits, Recording, Value};
 
 use super::build::{Bytes, ChunkBuilder, Described, How, Member};
@@ -483,6 +485,23 @@ fn ends_that_headers_get_wrong() {
     // Without any, events are still told apart.
     let records = read(&bytes[..bytes.len() / 2]);
     assert_eq!(count(&records, "event"), 8);
+}
+
+/// async-profiler pads sizes to five bytes: a bit above the 32nd is not a size that fits after all.
+#[test]
+fn a_size_above_32_bits_is_damage() {
+    let mut chunk = vector(true);
+    let at = chunk.out.len();
+    let event = [0x8b, 0x80, 0x80, 0x80, 0x10, 101, 1, 1, 1, 1, 1];
+    chunk.out.extend_from_slice(&event);
+    let body = chunk.bytes().long(2_000).long(1).long(7).long(1);
+    chunk.event(101, &body);
+    let bytes = chunk.finish();
+    let records = read(&bytes);
+    assert_eq!(notes(&records), [("lost_bytes", Level::Damage)]);
+    assert_eq!(records.notes()[0].offset, at as u64);
+    assert_eq!(records.notes()[0].count, event.len() as u64);
+    assert_eq!(count(&records, "jdk.ExecutionSample"), 9);
 }
 
 #[test]

@@ -34,7 +34,9 @@ pub(super) struct Head {
 pub(super) fn head(chunk: &[u8], at: usize, compressed: bool) -> Option<Head> {
     let mut scan = Scan::new(chunk, compressed);
     scan.seek(at);
-    let size = usize::try_from(scan.int().ok()?).ok()?;
+    // All bits count: a size above 32 bits is damage, not a smaller size.
+    let (size, _) = scan.integer(4).ok()?;
+    let size = usize::try_from(size).ok()?;
     let type_id = scan.long().ok()?;
     let end = at.checked_add(size)?;
     if end > chunk.len() || end < scan.at() {
@@ -264,10 +266,17 @@ impl<'a, 's> Walk<'a, 's> {
             }
             // The fields end at the next event and the size does not: the size is wrong.
             (Ok(()), Some(_)) if self.is_border(used) => Stretch::Lost(head.at, used),
-            (Ok(()), None) if head.type_id == METADATA && self.is_border(head.end) => {
+            // What decodes to its last byte needs no neighbour to vouch for it.
+            (Ok(()), None)
+                if head.type_id == METADATA && (used == head.end || self.is_border(head.end)) =>
+            {
                 Stretch::Metadata(head)
             }
-            (_, None) if head.type_id == CHECKPOINT && self.is_border(head.end) => {
+            (_, None) if head.type_id == CHECKPOINT => {
+                let sure = self.is_border(head.end) || self.is_checkpoint(&mut self.body(&head));
+                if !sure {
+                    return self.lost(self.at + 1);
+                }
                 let mut scan = self.body(&head);
                 match Checkpoint::read(&self.rules, &mut scan, &mut self.work) {
                     Ok(checkpoint) => Stretch::Checkpoint(head, Box::new(checkpoint)),

@@ -1,3 +1,9 @@
+#![allow(
+    clippy::indexing_slicing,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
 use traceloom_model::Limits;
 
 use super::{Document, Kind, push_string};

@@ -12,6 +12,10 @@ const SPACE: u8 = 2;
 const EQUALS: u8 = 4;
 const NEWLINE: u8 = 8;
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "bytes index 256 entries, while compiling"
+)]
 const CLASS: [u8; 256] = {
     let mut table = [0; 256];
     table[b',' as usize] = COMMA;

@@ -1,3 +1,9 @@
+#![allow(
+    clippy::indexing_slicing,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
 use proptest::prelude::*;
 use traceloom_model::{Limits, Recording};
 
@@ -304,7 +310,12 @@ proptest! {
             let chunk = Chunk { bytes: &out, offset: 0, eof: true };
             let mut lines = Lines::new(chunk, usize::MAX);
             match lines.next() {
-                Some(Line::Point(read)) => prop_assert_eq!(&OwnedPoint::from(read), &point),
+                Some(Line::Point(read)) => {
+                    prop_assert_eq!(&OwnedPoint::from(read), &point);
+                    let mut again = Vec::new();
+                    Writer::new(&mut again, dialect).borrowed(read);
+                    prop_assert_eq!(&again, &out);
+                }
                 other => prop_assert!(false, "{:?} in {:?}", other, String::from_utf8_lossy(&out)),
             }
             prop_assert!(lines.next().is_none());

@@ -49,13 +49,21 @@ pub fn unescape(raw: &[u8], escapes: Escapes) -> Cow<'_, [u8]> {
 
 /// Appends `plain` with its escapes.
 pub fn escape(plain: &[u8], escapes: Escapes, out: &mut Vec<u8>) {
-    let mut copied = 0;
-    for (at, &byte) in plain.iter().enumerate() {
+    let found = match escapes {
+        Escapes::Measurement => memchr::memchr2(b',', b' ', plain),
+        Escapes::Tag => memchr::memchr3(b',', b'=', b' ', plain),
+        Escapes::FieldKey => plain.iter().position(|byte| escapes.holds(*byte)),
+        Escapes::Text => memchr::memchr2(b'"', b'\\', plain),
+    };
+    let Some(first) = found else {
+        return out.extend_from_slice(plain);
+    };
+    let (clean, rest) = plain.split_at_checked(first).unwrap_or((plain, &[]));
+    out.extend_from_slice(clean);
+    for &byte in rest {
         if escapes.holds(byte) {
-            out.extend_from_slice(plain.get(copied..at).unwrap_or(&[]));
             out.push(b'\\');
-            copied = at;
         }
+        out.push(byte);
     }
-    out.extend_from_slice(plain.get(copied..).unwrap_or(&[]));
 }

@@ -170,22 +170,37 @@ impl<'o> Writer<'o> {
     ///
     /// [`crate::Record::write`] gives the bytes as they were; this gives the canonical line of the dialect.
     pub fn borrowed(&mut self, point: &Point<'_>) {
-        self.measurement(&unescape(point.measurement, Escapes::Measurement));
+        self.n_fields = 0;
+        // A token ends at the first unprotected special byte, so what it holds is escaped already.
+        self.out.extend_from_slice(point.measurement);
         for (key, value) in &point.tags {
-            self.tag(&unescape(key, Escapes::Tag), &unescape(value, Escapes::Tag));
+            self.out.push(b',');
+            self.out.extend_from_slice(key);
+            self.out.push(b'=');
+            self.out.extend_from_slice(value);
         }
         for field in &point.fields {
-            let key = unescape(field.key, Escapes::FieldKey);
+            self.raw_key(field.key);
             match field.value {
-                Value::I64(value) => self.i64(&key, value),
-                Value::U64(value) => self.u64(&key, value),
-                Value::F64(value) => self.f64(&key, value),
-                Value::Bool(value) => self.bool(&key, value),
-                Value::Text(raw) => self.text(&key, &unescape(raw, Escapes::Text)),
-                other => self.field(&key, &other.into()),
+                // Without a backslash there is nothing that could be escaped another way.
+                Value::Text(raw) if memchr::memchr(b'\\', raw).is_none() => {
+                    self.out.extend_from_slice(field.token);
+                }
+                Value::F64(value) => push_f64(value, self.out),
+                value => self.push(&value.into()),
             }
         }
         self.end(point.time);
+    }
+
+    fn raw_key(&mut self, raw: &[u8]) {
+        if memchr::memchr2(b'\\', b'"', raw).is_some() {
+            return self.key(&unescape(raw, Escapes::FieldKey));
+        }
+        self.out.push(if self.n_fields == 0 { b' ' } else { b',' });
+        self.n_fields += 1;
+        self.out.extend_from_slice(raw);
+        self.out.push(b'=');
     }
 
     /// Writes a whole point; one without fields is no line and is left out.

@@ -489,6 +489,26 @@ mod tests {
         }
     }
 
+    /// The table of SPEC.md §2 is this table.
+    #[test]
+    fn the_document_follows_the_table() {
+        let rows: Vec<String> = include_str!("SPEC.md")
+            .lines()
+            .filter(|line| line.starts_with("| 1"))
+            .map(str::to_owned)
+            .collect();
+        let row = |message: &Schema| {
+            let fields: Vec<String> = message
+                .fields(Layout::Table)
+                .iter()
+                .map(|field| format!("`{}` {}", field.attribute, field.kind.word()))
+                .collect();
+            let (id, element, least) = (message.id, message.element, message.least());
+            format!("| {id} | `{element}` | {least} | {} |", fields.join(" · "))
+        };
+        assert_eq!(rows, MESSAGES.iter().map(row).collect::<Vec<_>>());
+    }
+
     #[test]
     fn names_become_snake_case() {
         let ag = by_id(1036).unwrap();

@@ -25,6 +25,13 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// For bytes that were read under bounds before.
+    pub const CHECKED: Self = Self {
+        string: usize::MAX,
+        values: u64::MAX >> 1,
+        depth: usize::MAX,
+    };
+
     /// Takes the bounds from the limits in force.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
@@ -131,6 +138,12 @@ impl<'a> Cbor<'a> {
         }
     }
 
+    /// Reads bytes that were read under bounds before.
+    #[must_use]
+    pub const fn checked(bytes: &'a [u8]) -> Self {
+        Self::new(bytes, 0, Bounds::CHECKED)
+    }
+
     /// Returns the position in the window.
     #[must_use]
     pub const fn position(&self) -> usize {
@@ -192,9 +205,32 @@ impl<'a> Cbor<'a> {
         self.bytes.get(self.at).map(|&next| next == byte)
     }
 
+    /// Takes `len` bytes after `skipped` ones, where there are as many and a string may be as long.
+    #[inline]
+    pub(crate) fn pair(&mut self, skipped: usize, len: usize) -> Option<&'a [u8]> {
+        let from = self.at + skipped;
+        let body = self.bytes.get(from..from + len)?;
+        if len > self.bounds.string {
+            return None;
+        }
+        self.at = from + len;
+        Some(body)
+    }
+
+    /// Steps over bytes that [`Cbor::window`] showed.
+    pub const fn advance(&mut self, len: usize) {
+        self.at += len;
+    }
+
     /// Steps over one byte that was peeked at.
     pub const fn step(&mut self) {
         self.at += 1;
+    }
+
+    /// Returns the next bytes without taking them, where there are as many.
+    #[inline]
+    pub fn window<const N: usize>(&self) -> Option<&'a [u8; N]> {
+        self.bytes.get(self.at..)?.first_chunk()
     }
 
     /// Reads a fixed number of bytes.
@@ -272,6 +308,22 @@ impl<'a> Cbor<'a> {
     /// `Bad` when the next item is something else.
     #[inline]
     pub fn int(&mut self) -> Result<i64, Fault> {
+        if let Some(&[first, ref wide @ ..]) = self.window::<9>() {
+            // The two commonest by far: ids below 24, times and span ids of 8 bytes.
+            if first < 24 {
+                self.at += 1;
+                return Ok(i64::from(first));
+            }
+            let value = u64::from_be_bytes(*wide);
+            if first == 0x1b && (1 << 32..1 << 63).contains(&value) {
+                self.at += 9;
+                return Ok(value.cast_signed());
+            }
+        }
+        self.any_int()
+    }
+
+    fn any_int(&mut self) -> Result<i64, Fault> {
         let head = self.head()?;
         if head.value > i64::MAX.cast_unsigned() {
             self.canonical = false;
@@ -320,6 +372,31 @@ impl<'a> Cbor<'a> {
     /// What [`Cbor::skip`] fails with.
     #[inline]
     pub fn value(&mut self) -> Result<Value<'a>, Fault> {
+        // Small numbers, references and short texts are most of what there is.
+        if let Some(&[first, second]) = self.window::<2>() {
+            let len = usize::from(first & 0x1f);
+            match (first, second) {
+                (0..24, _) => {
+                    self.at += 1;
+                    return Ok(Value::Int(i64::from(first)));
+                }
+                (0xc6, 0..24) => {
+                    self.at += 2;
+                    return Ok(Value::Ref(u64::from(second)));
+                }
+                (0x60..0x78, _) if len <= self.bounds.string => {
+                    if let Some(text) = self.bytes.get(self.at + 1..self.at + 1 + len) {
+                        self.at += 1 + len;
+                        return Ok(Value::Text(text));
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.any_value()
+    }
+
+    fn any_value(&mut self) -> Result<Value<'a>, Fault> {
         let (start, canonical) = (self.at, self.canonical);
         let head = self.head()?;
         let (major, info, value) = (head.major, head.info, head.value);
@@ -435,8 +512,8 @@ impl<'a> Cbor<'a> {
 
     /// Joins the pieces of an indefinite string that [`Cbor::value`] gave as bytes; none for others.
     #[must_use]
-    pub fn joined(raw: &[u8], bounds: Bounds) -> Option<(bool, Vec<u8>)> {
-        let mut cbor = Cbor::new(raw, 0, bounds);
+    pub fn joined(raw: &[u8]) -> Option<(bool, Vec<u8>)> {
+        let mut cbor = Cbor::checked(raw);
         let head = cbor.head().ok()?;
         if !matches!((head.major, head.info), (2 | 3, 31)) {
             return None;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::cbor::{Bounds, Cbor, Value};
+use super::cbor::{Cbor, Value};
 
 /// Longest text made of one value, in bytes; the rest is an ellipsis.
 const LONGEST: usize = 4096;
@@ -55,13 +55,13 @@ pub fn half(bits: u16) -> f64 {
 
 /// Writes a value in diagnostic notation, cut at a few KiB.
 #[must_use]
-pub fn diagnostic(value: Value<'_>, bounds: Bounds) -> String {
+pub fn diagnostic(value: Value<'_>) -> String {
     let mut out = String::new();
     let Value::Raw(raw) = value else {
         let _ = scalar(value, &mut out);
         return out;
     };
-    container(raw, bounds, &mut out);
+    container(raw, &mut out);
     out
 }
 
@@ -73,8 +73,8 @@ struct Open {
 }
 
 /// Writes a container level by level, from a heap stack.
-fn container(raw: &[u8], bounds: Bounds, out: &mut String) {
-    let mut cbor = Cbor::new(raw, 0, bounds);
+fn container(raw: &[u8], out: &mut String) {
+    let mut cbor = Cbor::checked(raw);
     let mut open: Vec<Open> = Vec::new();
     while out.len() < LONGEST {
         if let Some(top) = open.last_mut() {
@@ -117,7 +117,7 @@ fn container(raw: &[u8], bounds: Bounds, out: &mut String) {
             _ => {
                 cbor = before;
                 match cbor.value() {
-                    Ok(Value::Raw(pieces)) => match Cbor::joined(pieces, bounds) {
+                    Ok(Value::Raw(pieces)) => match Cbor::joined(pieces) {
                         Some((true, text)) => drop(scalar(Value::Text(&text), out)),
                         Some((false, bytes)) => drop(scalar(Value::Bytes(&bytes), out)),
                         None => return,

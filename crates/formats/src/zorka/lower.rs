@@ -5,11 +5,11 @@ use traceloom_model::{
     SpanStatus, TrackId, Value as ModelValue,
 };
 
-use super::cbor::{Bounds, Value};
+use super::cbor::Value;
 use super::meaning::Words;
 use super::record::{Attributes, Begin, End, Item, Order, Record, Start, StartForm, Values};
 use super::session::{Base, Session, Symbols};
-use super::stream::{TICK_NS, ticks_between};
+use super::stream::TICK_NS;
 use super::tree::{Frame, Shared, Trace, origin};
 use super::{TwoItems, Visit};
 use crate::{damage, info, warn};
@@ -55,7 +55,7 @@ pub(crate) struct Lowering<'l, 's> {
 
 impl Visit for Lowering<'_, '_> {
     fn record(&mut self, record: &Record<'_>) -> Flow {
-        match &record.item {
+        match record.item {
             Item::Start(start) => self.start(start, record.offset),
             Item::Prolog(start) => self.prolog(start),
             Item::End(end) => self.end(end, record.offset),
@@ -63,7 +63,7 @@ impl Visit for Lowering<'_, '_> {
             Item::Begin(begin) => self.begin(begin),
             Item::Attributes(attributes) => self.attributes(attributes, record),
             Item::Exception(exception) => {
-                let mut words = words(self.shared, self.session, self.union, record.bounds);
+                let mut words = words(self.shared, self.session, self.union);
                 let id = words.exception(exception, &mut self.trace.exceptions);
                 let deep = words.too_deep;
                 self.too_deep(deep, record.offset);
@@ -111,13 +111,11 @@ fn words<'w>(
     shared: &'w mut Shared<'_>,
     session: &'w mut Session,
     union: &'w Symbols,
-    bounds: Bounds,
 ) -> Words<'w> {
     Words {
         session,
         union,
         tables: &mut shared.tables,
-        bounds,
         too_deep: false,
     }
 }
@@ -182,7 +180,7 @@ impl Lowering<'_, '_> {
             selected: false,
         };
         if !bare {
-            frame.method = Some(self.function(start.method));
+            frame.method = self.function(start.method);
             self.seen(start.time);
         }
         if !self.shared.open(self.trace, frame) && self.trace.deeper == 1 {
@@ -192,7 +190,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn function(&mut self, method: i64) -> traceloom_model::FunctionId {
+    fn function(&mut self, method: i64) -> Option<traceloom_model::FunctionId> {
         self.session
             .function(self.union, method, &mut self.shared.tables)
     }
@@ -206,7 +204,7 @@ impl Lowering<'_, '_> {
         let function = self.function(start.method);
         self.seen(start.time);
         if let Some(top) = self.trace.open.last_mut() {
-            top.method = Some(function);
+            top.method = function;
             top.raw = start.time;
             top.relative = start.order == Order::Big;
             top.timed = true;
@@ -238,13 +236,13 @@ impl Lowering<'_, '_> {
         top.parent = begin.parent_id.unwrap_or(0).cast_unsigned();
         if let Some(id) = begin.ttype {
             let strange = !(0..65_536).contains(&id) || !no_symbols;
-            if seed && !known && strange {
+            if seed && !known && strange && id != 0 {
                 // The seed calls it a trace id (SPEC.md §8).
                 top.trace = u128::from(id.cast_unsigned());
             } else {
                 let tables = &mut self.shared.tables;
                 let kind = self.session.string(self.union, id.cast_unsigned(), tables);
-                top.kind = Some(kind);
+                top.kind = (id != 0).then_some(kind);
             }
         }
         if top.timed {
@@ -276,10 +274,7 @@ impl Lowering<'_, '_> {
     fn wall(&self, raw: i64, ticks: bool) -> i64 {
         let base = self.trace.base.or(self.session.base);
         match base.filter(|base| base.ticks == ticks) {
-            Some(base) if ticks => base
-                .clock_ns
-                .saturating_add(ticks_between(base.raw, raw).saturating_mul(TICK_NS)),
-            Some(base) => base.clock_ns.saturating_add(raw.saturating_sub(base.raw)),
+            Some(base) => base.wall(raw),
             None if ticks => raw.saturating_mul(TICK_NS),
             None => raw,
         }
@@ -290,7 +285,7 @@ impl Lowering<'_, '_> {
             Some(top) if attributes.upward.is_none() => std::mem::take(&mut top.attributes),
             _ => Vec::new(),
         };
-        let mut words = words(self.shared, self.session, self.union, record.bounds);
+        let mut words = words(self.shared, self.session, self.union);
         words.attributes(attributes, &mut own);
         let deep = words.too_deep;
         self.too_deep(deep, record.offset);
@@ -412,7 +407,7 @@ impl Lowering<'_, '_> {
     /// Takes a fact of a processed trace (SPEC.md §4.1).
     fn fact(&mut self, key: i64, value: Value<'_>) {
         let Some(int) = value.int() else { return };
-        let method = (key == 14).then(|| self.function(int));
+        let method = if key == 14 { self.function(int) } else { None };
         if matches!(key, 12 | 13) {
             self.seen(int);
         }
@@ -453,7 +448,7 @@ impl Lowering<'_, '_> {
             let Some(Value::Raw(raw)) = all.get(at) else {
                 continue;
             };
-            let parts = Values::elements(raw, record.bounds);
+            let parts = Values::elements(raw);
             for pair in parts.chunks_exact(2) {
                 let &[key, value] = pair else { continue };
                 // A number's type stands in bits 30 and 31 of its key (SPEC.md §4.1).

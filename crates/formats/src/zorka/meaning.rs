@@ -7,7 +7,7 @@ use traceloom_model::{
     Function, Stack, StackId, Tables, Value as ModelValue,
 };
 
-use super::cbor::{Bounds, Cbor, Value};
+use super::cbor::{Cbor, Value};
 use super::diagnostic::{diagnostic, half};
 use super::record::{Attributes, Exception, ExceptionFields, Item, Values, inline_exception};
 use super::session::{Session, Symbols};
@@ -23,7 +23,6 @@ pub(crate) struct Words<'l> {
     pub(crate) session: &'l mut Session,
     pub(crate) union: &'l Symbols,
     pub(crate) tables: &'l mut Tables,
-    pub(crate) bounds: Bounds,
     /// A value was too deep for the model.
     pub(crate) too_deep: bool,
 }
@@ -37,7 +36,7 @@ impl Words<'_> {
                 None => {
                     let name = match key {
                         Value::Text(text) => self.tables.bytes(text),
-                        other => self.tables.string(&diagnostic(other, self.bounds)),
+                        other => self.tables.string(&diagnostic(other)),
                     };
                     self.tables.attribute_key(AttributeKey::named(name))
                 }
@@ -60,14 +59,14 @@ impl Words<'_> {
             Value::F64(bits) => ModelValue::F64(f64::from_bits(bits)),
             Value::Ref(id) => ModelValue::Text(self.session.string(self.union, id, self.tables)),
             Value::NegativeBig(_) | Value::Simple(_) => {
-                ModelValue::Text(self.tables.string(&diagnostic(value, self.bounds)))
+                ModelValue::Text(self.tables.string(&diagnostic(value)))
             }
             Value::Raw(raw) => self.container(raw, depth),
         }
     }
 
     fn container(&mut self, raw: &[u8], depth: u32) -> ModelValue {
-        if let Some((is_text, whole)) = Cbor::joined(raw, self.bounds) {
+        if let Some((is_text, whole)) = Cbor::joined(raw) {
             return if is_text {
                 ModelValue::Text(self.tables.bytes(&whole))
             } else {
@@ -76,14 +75,14 @@ impl Words<'_> {
         }
         let major = raw.first().map_or(0, |first| first >> 5);
         if !matches!(major, 4 | 5) {
-            let text = diagnostic(Value::Raw(raw), self.bounds);
+            let text = diagnostic(Value::Raw(raw));
             return ModelValue::Text(self.tables.string(&text));
         }
         if depth >= NESTED {
             self.too_deep = true;
             return ModelValue::Bytes(raw.into());
         }
-        let parts: Vec<ModelValue> = Values::elements(raw, self.bounds)
+        let parts: Vec<ModelValue> = Values::elements(raw)
             .into_iter()
             .map(|part| self.value(part, depth + 1))
             .collect();
@@ -108,16 +107,14 @@ impl Words<'_> {
         let mut cause = None;
         while let Some(last) = chain.last() {
             match last.cause {
-                Value::Raw(raw) if chain.len() < CAUSES => {
-                    match inline_exception(raw, self.bounds) {
-                        Ok(Item::Exception(inner)) => chain.push(inner.fields()?),
-                        Ok(Item::ExceptionRef { id, .. }) => {
-                            cause = known.get(&id.cast_signed()).copied();
-                            break;
-                        }
-                        _ => break,
+                Value::Raw(raw) if chain.len() < CAUSES => match inline_exception(raw) {
+                    Ok(Item::Exception(inner)) => chain.push(inner.fields()?),
+                    Ok(Item::ExceptionRef { id, .. }) => {
+                        cause = known.get(&id.cast_signed()).copied();
+                        break;
                     }
-                }
+                    _ => break,
+                },
                 Value::Raw(_) => {
                     self.too_deep = true;
                     break;
@@ -147,9 +144,7 @@ impl Words<'_> {
         let class = self.name(fields.class);
         let message = match fields.message {
             Value::Text(text) => Some(self.tables.bytes(text)),
-            Value::Raw(raw) => {
-                Cbor::joined(raw, self.bounds).map(|(_, whole)| self.tables.bytes(&whole))
-            }
+            Value::Raw(raw) => Cbor::joined(raw).map(|(_, whole)| self.tables.bytes(&whole)),
             Value::Ref(_) => self.name(fields.message),
             _ => None,
         };
@@ -179,9 +174,9 @@ impl Words<'_> {
     /// Lowers a stack, which lists the innermost frame first.
     fn stack(&mut self, raw: &[u8]) -> Option<StackId> {
         let mut parent = None;
-        for frame in Values::elements(raw, self.bounds).into_iter().rev() {
+        for frame in Values::elements(raw).into_iter().rev() {
             let Value::Raw(raw) = frame else { continue };
-            let mut fields = Values::elements(raw, self.bounds).into_iter();
+            let mut fields = Values::elements(raw).into_iter();
             let mut next = || fields.next().unwrap_or(Value::Null);
             let (class, method, file, line) = (next(), next(), next(), next());
             let class = self.name(class);

@@ -5,13 +5,17 @@
 
 pub mod cbor;
 mod diagnostic;
+mod dialect;
+mod encode;
 mod lower;
 mod meaning;
 mod parts;
 mod probe;
+mod raise;
 mod read;
 mod record;
 mod requests;
+mod sample;
 mod session;
 mod show;
 mod source;
@@ -29,7 +33,7 @@ pub use record::{
 };
 pub use stream::{Stream, Visit};
 
-use traceloom_model::{Capabilities, Flow, Limits, Note};
+use traceloom_model::{Capabilities, Feature, Flow, Limits, Note};
 
 use crate::{Chunk, Confidence, Format, Probe, Reader, RecordSink, Step};
 use probe::Kind;
@@ -84,6 +88,50 @@ probes! {
     probe_c C
 }
 
+/// Trace ids travel in HTTP headers, so no stream holds a span's whole context.
+const B2_HOLDS: Capabilities = Capabilities::of(&[
+    Feature::Spans,
+    Feature::SpanCounters,
+    Feature::SpanAttributes,
+    Feature::ErrorStatus,
+    Feature::Exceptions,
+    Feature::FunctionDetails,
+    Feature::Tracks,
+    Feature::InvalidText,
+]);
+
+const S0_HOLDS: Capabilities = Capabilities::of(&[
+    Feature::Spans,
+    Feature::SpanCounters,
+    Feature::SpanAttributes,
+    Feature::UpwardAttributes,
+    Feature::TypedAttributes,
+    Feature::NestedAttributes,
+    Feature::Exceptions,
+    Feature::SpanKinds,
+    Feature::FunctionDetails,
+    Feature::Tracks,
+    Feature::InvalidText,
+]);
+
+const C_HOLDS: Capabilities = Capabilities::of(&[
+    Feature::Spans,
+    Feature::SpanCounters,
+    Feature::SpanAttributes,
+    Feature::UpwardAttributes,
+    Feature::TypedAttributes,
+    Feature::NestedAttributes,
+    Feature::ErrorStatus,
+    Feature::Exceptions,
+    Feature::SpanKinds,
+    Feature::SubMillisecond,
+    Feature::SubMicrosecond,
+    Feature::FunctionDetails,
+    Feature::Tracks,
+    Feature::InvalidText,
+    Feature::WideTimes,
+]);
+
 /// The seed's generation: records under tags 10 and 11, untagged words.
 pub const S0: Format = Format {
     name: "zorka-s0",
@@ -94,9 +142,9 @@ pub const S0: Format = Format {
     members: None,
     set: None,
     lower: Some(source::lower),
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: None,
+    raise: Some(|options, output| raise::target(&dialect::S0_VARIANTS, options, output)),
+    holds: S0_HOLDS,
+    sample: Some(sample::s0),
 };
 
 /// Tagged prologs, untagged epilogs.
@@ -104,6 +152,9 @@ pub const S0B: Format = Format {
     name: "zorka-s0b",
     title: "Zorka traces, between the seed's generation and B",
     probe: probe_s0b,
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: Some(sample::s0b),
     ..S0
 };
 
@@ -112,6 +163,9 @@ pub const B1: Format = Format {
     name: "zorka-b1",
     title: "Zorka traces, generation B until 2019-04",
     probe: probe_b1,
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: Some(sample::b1),
     ..S0
 };
 
@@ -121,6 +175,9 @@ pub const B2: Format = Format {
     title: "Zorka traces, generation B from 2019-05 on",
     probe: probe_b2,
     reader: Some(open_any),
+    raise: Some(|options, output| raise::target(&dialect::B2_VARIANTS, options, output)),
+    holds: B2_HOLDS,
+    sample: Some(sample::b2),
     ..S0
 };
 
@@ -131,6 +188,9 @@ pub const C: Format = Format {
     probe: probe_c,
     reader: Some(open_any),
     set: Some(parts::set),
+    raise: Some(|options, output| raise::target(&dialect::C_VARIANTS, options, output)),
+    holds: C_HOLDS,
+    sample: Some(sample::c),
     ..S0
 };
 
@@ -141,6 +201,9 @@ pub const AGD: Format = Format {
     extensions: &["agd.bin", "symbols.json"],
     probe: probe_agd,
     reader: Some(|limits| Box::new(requests::Definitions::new(limits))),
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: Some(sample::agd),
     ..S0
 };
 
@@ -151,6 +214,9 @@ pub const STORE: Format = Format {
     extensions: &["dat"],
     probe: probe_store,
     reader: Some(|limits| Box::new(store::StoreReader::new(limits))),
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: Some(sample::store),
     ..S0
 };
 
@@ -161,6 +227,9 @@ pub const REQUESTS: Format = Format {
     extensions: &["jsonl", "txt", "dump"],
     probe: probe_requests,
     reader: Some(|limits| Box::new(requests::Lines::new(limits))),
+    raise: None,
+    holds: Capabilities::NONE,
+    sample: Some(sample::requests),
     ..S0
 };
 
@@ -196,3 +265,11 @@ fn probe_requests(part: &Probe<'_>) -> Option<Confidence> {
         }
     }
 }
+
+#[cfg(test)]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+mod tests;

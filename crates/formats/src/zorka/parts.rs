@@ -1,5 +1,7 @@
 //! What the names of parts say: which definitions go with which traces, and the order of chunks.
 
+use std::collections::HashSet;
+
 use crate::Part;
 
 /// A part's name taken apart: `folder/STEM[.agd|.trc].chunkN.bin`.
@@ -45,12 +47,26 @@ impl<'a> PartName<'a> {
 
 /// Groups the parts of each folder that Zorka wrote: one folder is one session (SPEC.md §3).
 pub(crate) fn set(parts: &[Part]) -> Vec<Vec<usize>> {
+    let known = |part: &Part| {
+        let name = part.format.map_or("", |format| format.name);
+        name.starts_with("zorka-") && name != "zorka-store"
+    };
+    let captures: HashSet<(&str, &str)> = parts
+        .iter()
+        .filter(|part| known(part))
+        .map(|part| PartName::of(&part.name))
+        .map(|name| (name.folder, name.stem))
+        .collect();
+    // A chunk may be the middle of a string: its siblings say what it is.
+    let piece = |part: &Part| {
+        let name = PartName::of(&part.name);
+        part.format.is_none()
+            && name.chunk.is_some()
+            && captures.contains(&(name.folder, name.stem))
+    };
     let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        let ours = part.format.is_some_and(|format| {
-            format.name.starts_with("zorka-") && format.name != "zorka-store"
-        });
-        if !ours {
+        if !known(part) && !piece(part) {
             continue;
         }
         let folder = PartName::of(&part.name).folder;

@@ -120,10 +120,11 @@ pub(crate) fn kind(probe: &Probe<'_>) -> Option<(Kind, Confidence)> {
         eof: probe.whole,
     };
     Stream::new(&Limits::default(), TwoItems::Guess).read(chunk, &mut facts);
-    let kind = facts.kind()?;
     if fragment {
-        return Some((kind, Confidence::Likely));
+        // A piece that is the middle of a string is known by its neighbours only: see `parts::set`.
+        return facts.kind().map(|kind| (kind, Confidence::Likely));
     }
+    let kind = facts.kind()?;
     if facts.damaged_first || !(facts.starts || facts.definitions || facts.processed) {
         return (facts.items > 2).then_some((kind, Confidence::Possible));
     }

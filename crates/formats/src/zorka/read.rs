@@ -39,8 +39,139 @@ pub enum TwoItems {
 ///
 /// # Errors
 /// `Short` when the window ends inside it, `Bad` and `Limit` when it is none.
-#[inline]
+#[inline(always)]
 pub fn item<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, Fault> {
+    match quick(cbor, context) {
+        Some(item) => Ok(item),
+        None => any_item(cbor, context),
+    }
+}
+
+/// Reads the shapes that make up nearly all of any stream: record begins, and ends of few calls.
+#[inline(always)]
+fn quick<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Option<Item<'a>> {
+    let &[a, b, c, d, e, f, g, h, i, j, k, l] = cbor.window::<12>()?;
+    let started = match u32::from_be_bytes([a, b, c, d]) {
+        0xc89f_cb48 => Some((StartForm::Tagged, Order::Little)),
+        0xc89f_ca48 => Some((StartForm::Tagged, Order::Big)),
+        0xd80b_9f48 => Some((StartForm::Seed { tag: 11 }, Order::Little)),
+        0xd80a_9f48 => Some((StartForm::Seed { tag: 10 }, Order::Big)),
+        _ => None,
+    };
+    if let Some((form, order)) = started {
+        let (time, method) = unpack([e, f, g, h, i, j, k, l], order);
+        cbor.advance(12);
+        return Some(Item::Start(Start {
+            form,
+            order,
+            time,
+            method: method.cast_signed(),
+        }));
+    }
+    let (form, order, word, len) = match (a, b) {
+        (0xc3, 0x9f) | (0xc4, 0x82 | 0x83) if c == 0x1b => return quick_nanos(cbor, a, b),
+        (0xc9, 0xa1) | (0xc6, 0x82) => return quick_attribute(cbor, a),
+        (0xcd, 0x48) if k == 0xff => {
+            let word = [c, d, e, f, g, h, i, j];
+            (EndForm::Tagged, Order::Little, word, 11)
+        }
+        (0xcc, 0x48) if k == 0xff => {
+            let word = [c, d, e, f, g, h, i, j];
+            (EndForm::Tagged, Order::Big, word, 11)
+        }
+        (0x48, _) if j == 0xff => {
+            let word = [b, c, d, e, f, g, h, i];
+            (EndForm::Untagged, context.order?, word, 10)
+        }
+        _ => return None,
+    };
+    let (time, calls) = unpack(word, order);
+    cbor.advance(len);
+    Some(Item::End(End {
+        form,
+        order,
+        long: false,
+        closed: true,
+        time,
+        calls,
+        flags: None,
+    }))
+}
+
+/// Reads a record begin or end of C whose time takes eight bytes, as nearly all do.
+#[inline]
+fn quick_nanos<'a>(cbor: &mut Cbor<'a>, tag: u8, second: u8) -> Option<Item<'a>> {
+    let &[_, _, _, ref time @ .., first, n1, n2, n3, n4, n5] = cbor.window::<17>()?;
+    let time: [u8; 8] = *time;
+    let raw = u64::from_be_bytes(time);
+    if !(1 << 32..1 << 63).contains(&raw) {
+        return None;
+    }
+    let (number, after) = match first {
+        0..24 => (i64::from(first), 12),
+        0x18 if n1 >= 24 => (i64::from(n1), 13),
+        0x19 if n1 > 0 => (i64::from(u16::from_be_bytes([n1, n2])), 14),
+        _ => return None,
+    };
+    if tag == 0xc3 {
+        cbor.advance(after);
+        return Some(Item::Start(Start {
+            form: StartForm::Nanos,
+            order: Order::Little,
+            time: raw.cast_signed(),
+            method: number,
+        }));
+    }
+    let rest = match after {
+        12 => [n1, n2, n3, n4],
+        13 => [n2, n3, n4, n5],
+        _ => return None,
+    };
+    let (flags, len) = match (second, rest) {
+        (0x82, [0xff, ..]) => (None, after + 1),
+        (0x83, [0x19, high, low, 0xff]) if high > 0 => {
+            (Some(i64::from(u16::from_be_bytes([high, low]))), after + 4)
+        }
+        _ => return None,
+    };
+    cbor.advance(len);
+    Some(Item::End(End {
+        form: EndForm::Nanos,
+        order: Order::Little,
+        long: false,
+        closed: true,
+        time: raw.cast_signed(),
+        calls: number.cast_unsigned(),
+        flags,
+    }))
+}
+
+/// Reads one pair of a small symbol and a short text or small integer.
+#[inline]
+fn quick_attribute<'a>(cbor: &mut Cbor<'a>, tag: u8) -> Option<Item<'a>> {
+    let &[_, _, c, d, e, f, g, ..] = cbor.window::<12>()?;
+    let (key, head, next) = match (c, d) {
+        (0xc6, 0..24) if tag == 0xc9 => (2, e, f),
+        (0xc6, 0x18) if tag == 0xc9 && e >= 24 => (3, f, g),
+        (0..24, _) => (1, d, e),
+        _ => return None,
+    };
+    let value = match head {
+        0..24 => 1,
+        0x60..0x78 => 1 + usize::from(head & 0x1f),
+        0x78 if next >= 24 => 2 + usize::from(next),
+        _ => return None,
+    };
+    let body = cbor.pair(2, key + value)?;
+    let form = if tag == 0xc9 {
+        AttributeForm::Map { tag: 9 }
+    } else {
+        AttributeForm::Nanos
+    };
+    Some(Item::Attributes(Attributes::new(form, body)))
+}
+
+fn any_item<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, Fault> {
     let first = cbor.peek()?;
     match first >> 5 {
         6 => {
@@ -60,6 +191,7 @@ pub fn item<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, Faul
     }
 }
 
+#[inline(always)]
 fn unpack(word: [u8; 8], order: Order) -> (i64, u64) {
     let value = match order {
         Order::Little => u64::from_le_bytes(word),
@@ -357,9 +489,8 @@ fn pairs(cbor: &mut Cbor<'_>, indefinite: bool, count: u64) -> Result<u64, Fault
 }
 
 fn attribute_map<'a>(cbor: &mut Cbor<'a>, tag: u8, context: &Context) -> Result<Item<'a>, Fault> {
-    let bounds = cbor.bounds();
     let mut head = cbor.head()?;
-    let mut attributes = Attributes::new(AttributeForm::Map { tag }, &[], bounds);
+    let mut attributes = Attributes::new(AttributeForm::Map { tag }, &[]);
     if head.major == 6 {
         if head.value != 0x26 {
             return unknown(cbor);
@@ -385,14 +516,14 @@ fn attribute_map<'a>(cbor: &mut Cbor<'a>, tag: u8, context: &Context) -> Result<
             cbor.value()?;
         }
     } else {
-        if head.value > bounds.values() {
+        if head.value > cbor.bounds().values() {
             return Err(Fault::Limit("limit_values"));
         }
         attributes.count = pairs(cbor, head.info == 31, head.value)?;
     }
     let (count, missing) = (attributes.count, attributes.missing);
     let (form, upward) = (attributes.form, attributes.upward);
-    attributes = Attributes::new(form, cbor.since(from), bounds);
+    attributes = Attributes::new(form, cbor.since(from));
     (attributes.count, attributes.missing, attributes.upward) = (count, missing, upward);
     if head.info == 31 {
         cbor.step();
@@ -417,7 +548,6 @@ fn value_is_missing(cbor: &Cbor<'_>, context: &Context) -> Result<bool, Fault> {
 }
 
 fn upward<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
-    let bounds = cbor.bounds();
     if cbor.definite_array()? != 2 {
         return Err(Fault::Bad("an upward attribute of another length"));
     }
@@ -426,12 +556,12 @@ fn upward<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
     if head.major != 5 {
         return Err(Fault::Bad("an upward attribute without a map"));
     }
-    if head.value > bounds.values() {
+    if head.value > cbor.bounds().values() {
         return Err(Fault::Limit("limit_values"));
     }
     let from = cbor.position();
     let count = pairs(cbor, head.info == 31, head.value)?;
-    let mut attributes = Attributes::new(AttributeForm::Upward, cbor.since(from), bounds);
+    let mut attributes = Attributes::new(AttributeForm::Upward, cbor.since(from));
     attributes.count = count;
     attributes.upward = Some(upward);
     if head.info == 31 {
@@ -441,7 +571,6 @@ fn upward<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
 }
 
 fn pair<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
-    let bounds = cbor.bounds();
     let upward = match cbor.definite_array()? {
         2 => None,
         3 => Some(cbor.int()?),
@@ -450,13 +579,12 @@ fn pair<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
     let from = cbor.position();
     cbor.value()?;
     cbor.value()?;
-    let mut attributes = Attributes::new(AttributeForm::Nanos, cbor.since(from), bounds);
+    let mut attributes = Attributes::new(AttributeForm::Nanos, cbor.since(from));
     attributes.upward = upward;
     Ok(Item::Attributes(attributes))
 }
 
 fn exception<'a>(cbor: &mut Cbor<'a>, tag: u64) -> Result<Item<'a>, Fault> {
-    let bounds = cbor.bounds();
     let count = cbor.definite_array()?;
     if !matches!(count, 5 | 6) {
         return Err(Fault::Bad("an exception of another length"));
@@ -467,7 +595,7 @@ fn exception<'a>(cbor: &mut Cbor<'a>, tag: u64) -> Result<Item<'a>, Fault> {
     }
     Ok(Item::Exception(Exception {
         tag: if tag == 7 { 7 } else { 0x22 },
-        values: Values::new(count, cbor.since(from), bounds),
+        values: Values::new(count, cbor.since(from)),
     }))
 }
 
@@ -493,7 +621,6 @@ fn symbol<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
 pub(crate) const CHUNK_INTS: u64 = 17;
 
 fn chunk<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
-    let bounds = cbor.bounds();
     let from = cbor.position();
     for _ in 0..CHUNK_INTS {
         cbor.int()?;
@@ -504,9 +631,5 @@ fn chunk<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
         }
         cbor.value()?;
     }
-    Ok(Item::Chunk(Values::new(
-        CHUNK_INTS + 2,
-        cbor.since(from),
-        bounds,
-    )))
+    Ok(Item::Chunk(Values::new(CHUNK_INTS + 2, cbor.since(from))))
 }

@@ -3,7 +3,8 @@
 //! All generations share these: what differs between them (tag numbers, packed words or plain integers,
 //! where a symbol is tagged) is kept as the form an item was written in.
 
-use super::cbor::{Bounds, Cbor, Fault, Value};
+use super::cbor::{Cbor, Fault, Value};
+use super::session::Base;
 
 /// The order of the bytes in a packed word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -122,30 +123,22 @@ pub struct Attributes<'a> {
     /// The last value was left out by the writer.
     pub missing: bool,
     body: &'a [u8],
-    bounds: Bounds,
-}
-
-impl PartialEq for Bounds {
-    fn eq(&self, _other: &Self) -> bool {
-        true
-    }
 }
 
 impl<'a> Attributes<'a> {
-    pub(crate) const fn new(form: AttributeForm, body: &'a [u8], bounds: Bounds) -> Self {
+    pub(crate) const fn new(form: AttributeForm, body: &'a [u8]) -> Self {
         Self {
             form,
             upward: None,
             count: 1,
             missing: false,
             body,
-            bounds,
         }
     }
 
     /// Iterates over keys and values in their order.
     pub fn pairs(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> + use<'a> {
-        let mut cbor = Cbor::new(self.body, 0, self.bounds);
+        let mut cbor = Cbor::checked(self.body);
         let (count, missing) = (self.count, self.missing);
         (1..=count).map_while(move |at| {
             let key = cbor.value().ok()?;
@@ -163,28 +156,23 @@ pub struct Values<'a> {
     /// How many.
     pub count: u64,
     body: &'a [u8],
-    bounds: Bounds,
 }
 
 impl<'a> Values<'a> {
-    pub(crate) const fn new(count: u64, body: &'a [u8], bounds: Bounds) -> Self {
-        Self {
-            count,
-            body,
-            bounds,
-        }
+    pub(crate) const fn new(count: u64, body: &'a [u8]) -> Self {
+        Self { count, body }
     }
 
     /// Iterates over the values.
     pub fn iter(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
-        let mut cbor = Cbor::new(self.body, 0, self.bounds);
+        let mut cbor = Cbor::checked(self.body);
         (0..self.count).map_while(move |_| cbor.value().ok())
     }
 
     /// Opens an array, or a map as keys and values in turn; nothing when it is something else.
     #[must_use]
-    pub fn elements(raw: &'a [u8], bounds: Bounds) -> Vec<Value<'a>> {
-        let mut cbor = Cbor::new(raw, 0, bounds);
+    pub fn elements(raw: &'a [u8]) -> Vec<Value<'a>> {
+        let mut cbor = Cbor::checked(raw);
         let mut all = Vec::new();
         let Ok(head) = cbor.head() else { return all };
         if !matches!(head.major, 4 | 5) {
@@ -332,15 +320,26 @@ pub struct Record<'a> {
     /// They are what [`super::write::item`] makes of the fields.
     pub canonical: bool,
     /// What it says.
-    pub item: Item<'a>,
-    /// Nanoseconds since 1970, where a begin was seen.
-    pub time: Option<i64>,
-    /// Limits for values that are opened later.
-    pub bounds: Bounds,
+    pub item: &'a Item<'a>,
+    /// Where the clock stands, once a begin was seen.
+    pub(crate) base: Option<&'a Base>,
+}
+
+impl Record<'_> {
+    /// Returns when it happened, in nanoseconds since 1970: begins, and ends after one.
+    #[must_use]
+    pub fn wall_time(&self) -> Option<i64> {
+        let base = self.base?;
+        match self.item {
+            Item::Begin(_) => Some(base.clock_ns),
+            Item::End(end) => Some(base.wall(end.time)),
+            _ => None,
+        }
+    }
 }
 
 /// Reads the inline exception that is an S0 cause.
-pub(crate) fn inline_exception(raw: &[u8], bounds: Bounds) -> Result<Item<'_>, Fault> {
-    let mut cbor = Cbor::new(raw, 0, bounds);
+pub(crate) fn inline_exception(raw: &[u8]) -> Result<Item<'_>, Fault> {
+    let mut cbor = Cbor::checked(raw);
     super::read::item(&mut cbor, &super::read::Context::default())
 }

@@ -10,6 +10,7 @@ use traceloom_model::{
 
 use super::cbor::Value;
 use super::record::{Method, Symbol};
+use super::stream::{TICK_NS, ticks_between};
 
 /// Texts by symbol id, methods by method id: two separate number spaces.
 #[derive(Clone, Debug, Default)]
@@ -94,6 +95,18 @@ pub(crate) struct Base {
     pub(crate) ticks: bool,
 }
 
+impl Base {
+    /// Returns the wall time of a raw time of the same kind.
+    pub(crate) fn wall(&self, raw: i64) -> i64 {
+        let past = if self.ticks {
+            ticks_between(self.raw, raw).saturating_mul(TICK_NS)
+        } else {
+            raw.saturating_sub(self.raw)
+        };
+        self.clock_ns.saturating_add(past)
+    }
+}
+
 impl Session {
     /// A session that begins with these definitions.
     pub(crate) fn of(own: Symbols) -> Self {
@@ -128,19 +141,25 @@ impl Session {
         }
     }
 
-    /// Returns the function of a method id.
-    pub(crate) fn function(&mut self, union: &Symbols, id: i64, tables: &mut Tables) -> FunctionId {
+    /// Returns the function of a method id; none for 0, which stands for no method.
+    pub(crate) fn function(
+        &mut self,
+        union: &Symbols,
+        id: i64,
+        tables: &mut Tables,
+    ) -> Option<FunctionId> {
         if let Some(&function) = self.functions.get(&id) {
-            return function;
+            return Some(function);
         }
         let known = self.own.methods.get(&id).or_else(|| union.methods.get(&id));
         let function = match known.copied() {
+            None if id == 0 => return None,
             None => Function::named(tables.string(&format!("#{id}"))),
             Some(method) => self.named(union, &method, tables),
         };
         let function = tables.function(function);
         self.functions.insert(id, function);
-        function
+        Some(function)
     }
 
     fn named(&self, union: &Symbols, method: &Method, tables: &mut Tables) -> Function {
@@ -148,12 +167,14 @@ impl Session {
             Some(text) => text.to_vec(),
             None => format!("#{id}").into_bytes(),
         };
-        let class = text(method.class);
-        let mut name = class.clone();
-        name.push(b'.');
+        let mut name = Vec::new();
+        if method.class != 0 {
+            name.extend(text(method.class));
+            name.push(b'.');
+        }
         name.extend(text(method.name));
         let class = (method.class != 0).then(|| {
-            let name = tables.bytes(&class);
+            let name = tables.bytes(&text(method.class));
             tables.class(Class {
                 name,
                 superclass: None,

@@ -1,6 +1,6 @@
 //! Items as native records: kinds, fields in the specification's order, bytes from the fields.
 
-use super::cbor::{Bounds, Cbor, Value};
+use super::cbor::{Cbor, Value};
 use super::diagnostic::{diagnostic, half};
 use super::record::{
     Attributes, Begin, End, EndForm, Exception, Item, Order, Record, Start, StartForm, Values,
@@ -41,24 +41,24 @@ impl crate::Record for Record<'_> {
     }
 
     fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
-        match &self.item {
+        match self.item {
             Item::Start(start) | Item::Prolog(start) => show_start(start, show),
             Item::End(end) => show_end(end, show),
             Item::Break => {}
             Item::Begin(begin) => show_begin(begin, show),
-            Item::Attributes(attributes) => show_attributes(attributes, self.bounds, show),
-            Item::Exception(exception) => show_exception(exception, self.bounds, show),
+            Item::Attributes(attributes) => show_attributes(attributes, show),
+            Item::Exception(exception) => show_exception(exception, show),
             Item::ExceptionRef { id, .. } => show("id", Field::U64(*id)),
             Item::Flags(flags) => show("flags", Field::U64(*flags)),
             Item::Info { key, value } => {
                 show("key", Field::I64(*key));
                 let name = fact(*key);
                 show("name", name.map_or(Field::Null, Field::Str));
-                one(*value, self.bounds, |field| show("value", field));
+                one(*value, |field| show("value", field));
             }
             Item::Symbol(symbol) => {
                 show("id", Field::I64(symbol.id));
-                one(symbol.text, self.bounds, |field| show("text", field));
+                one(symbol.text, |field| show("text", field));
                 if let Some(kind) = symbol.symbol_type {
                     show("type", Field::I64(kind));
                 }
@@ -69,9 +69,9 @@ impl crate::Record for Record<'_> {
                 show("method", id("symbol", method.name));
                 show("signature", id("symbol", method.signature));
             }
-            Item::Chunk(values) => show_chunk(values, self.bounds, show),
+            Item::Chunk(values) => show_chunk(values, show),
             Item::Unknown => {
-                let text = diagnostic(Value::Raw(self.bytes), self.bounds);
+                let text = diagnostic(Value::Raw(self.bytes));
                 show("value", Field::Str(&text));
             }
             Item::Damage => {
@@ -83,14 +83,14 @@ impl crate::Record for Record<'_> {
 
     fn write(&self, out: &mut Vec<u8>) {
         if self.canonical {
-            write::item(out, &self.item);
+            write::item(out, self.item);
         } else {
             out.extend_from_slice(self.bytes);
         }
     }
 
     fn time(&self) -> Option<(i64, i64)> {
-        self.time.map(|time| (time, time))
+        self.wall_time().map(|time| (time, time))
     }
 }
 
@@ -179,17 +179,14 @@ fn show_begin(begin: &Begin, show: Show<'_>) {
     }
 }
 
-fn show_attributes(attributes: &Attributes<'_>, bounds: Bounds, show: Show<'_>) {
+fn show_attributes(attributes: &Attributes<'_>, show: Show<'_>) {
     if let Some(upward) = attributes.upward {
         show("ttype", id("symbol", upward));
     }
     let pairs: Vec<_> = attributes.pairs().collect();
-    let opened: Vec<Opened<'_>> = pairs
-        .iter()
-        .map(|pair| Opened::new(pair.1, bounds))
-        .collect();
+    let opened: Vec<Opened<'_>> = pairs.iter().map(|pair| Opened::new(pair.1)).collect();
     let inner: Vec<Inner<'_>> = opened.iter().map(Opened::inner).collect();
-    let keys: Vec<String> = pairs.iter().map(|pair| raw_text(pair.0, bounds)).collect();
+    let keys: Vec<String> = pairs.iter().map(|pair| raw_text(pair.0)).collect();
     let fields: Vec<(Field<'_>, Field<'_>)> = opened
         .iter()
         .zip(&inner)
@@ -205,21 +202,21 @@ fn show_attributes(attributes: &Attributes<'_>, bounds: Bounds, show: Show<'_>) 
     show("attributes", Field::Map(&fields));
 }
 
-fn show_exception(exception: &Exception<'_>, bounds: Bounds, show: Show<'_>) {
+fn show_exception(exception: &Exception<'_>, show: Show<'_>) {
     let Some(fields) = exception.fields() else {
         return;
     };
-    one(fields.id, bounds, |field| show("id", field));
+    one(fields.id, |field| show("id", field));
     match fields.class.symbol() {
         Some(symbol) => show("class", Field::Id("symbol", symbol)),
-        None => one(fields.class, bounds, |field| show("class", field)),
+        None => one(fields.class, |field| show("class", field)),
     }
-    one(fields.message, bounds, |field| show("message", field));
+    one(fields.message, |field| show("message", field));
     let frames: Vec<Vec<Value<'_>>> = match fields.stack {
-        Value::Raw(raw) => Values::elements(raw, bounds)
+        Value::Raw(raw) => Values::elements(raw)
             .into_iter()
             .map(|frame| match frame {
-                Value::Raw(raw) => Values::elements(raw, bounds),
+                Value::Raw(raw) => Values::elements(raw),
                 other => vec![other],
             })
             .collect(),
@@ -228,9 +225,9 @@ fn show_exception(exception: &Exception<'_>, bounds: Bounds, show: Show<'_>) {
     let shown: Vec<Vec<Field<'_>>> = frames.iter().map(|frame| place(frame)).collect();
     let list: Vec<Field<'_>> = shown.iter().map(|frame| Field::List(frame)).collect();
     show("stack", Field::List(&list));
-    one(fields.cause, bounds, |field| show("cause", field));
+    one(fields.cause, |field| show("cause", field));
     if let Some(attributes) = fields.attributes {
-        one(attributes, bounds, |field| show("attributes", field));
+        one(attributes, |field| show("attributes", field));
     }
 }
 
@@ -246,9 +243,9 @@ fn place<'a>(frame: &[Value<'a>]) -> Vec<Field<'a>> {
         .collect()
 }
 
-fn show_chunk(values: &Values<'_>, bounds: Bounds, show: Show<'_>) {
+fn show_chunk(values: &Values<'_>, show: Show<'_>) {
     for (name, value) in CHUNK.iter().zip(values.iter()) {
-        one(value, bounds, |field| show(name, field));
+        one(value, |field| show(name, field));
     }
 }
 
@@ -293,7 +290,7 @@ enum Inner<'a> {
 const SHOWN: usize = 4096;
 
 impl<'a> Opened<'a> {
-    fn new(value: Value<'a>, bounds: Bounds) -> Self {
+    fn new(value: Value<'a>) -> Self {
         let mut opened = Self {
             value,
             text: String::new(),
@@ -303,12 +300,12 @@ impl<'a> Opened<'a> {
         let Value::Raw(raw) = value else {
             return opened;
         };
-        let mut cbor = Cbor::new(raw, 0, bounds);
+        let mut cbor = Cbor::checked(raw);
         let Ok(head) = cbor.head() else {
             return opened;
         };
         if !matches!(head.major, 4 | 5) || head.value > SHOWN as u64 {
-            opened.text = diagnostic(value, bounds);
+            opened.text = diagnostic(value);
             return opened;
         }
         opened.map = head.major == 5;
@@ -318,7 +315,7 @@ impl<'a> Opened<'a> {
         };
         while left > 0 && cbor.next_is(0xff) == Some(false) {
             let Ok(part) = cbor.value() else { break };
-            opened.parts.push((part, raw_text(part, bounds)));
+            opened.parts.push((part, raw_text(part)));
             left -= 1;
         }
         opened
@@ -346,15 +343,15 @@ impl<'a> Opened<'a> {
     }
 }
 
-fn raw_text(value: Value<'_>, bounds: Bounds) -> String {
+fn raw_text(value: Value<'_>) -> String {
     match value {
-        Value::Raw(_) => diagnostic(value, bounds),
+        Value::Raw(_) => diagnostic(value),
         _ => String::new(),
     }
 }
 
-fn one(value: Value<'_>, bounds: Bounds, show: impl FnOnce(Field<'_>)) {
-    let opened = Opened::new(value, bounds);
+fn one(value: Value<'_>, show: impl FnOnce(Field<'_>)) {
+    let opened = Opened::new(value);
     let inner = opened.inner();
     show(opened.field(&inner));
 }

@@ -262,7 +262,7 @@ struct Collect<'c> {
 impl Visit for Collect<'_> {
     fn record(&mut self, record: &Record<'_>) -> Flow {
         // A full table is noted where the part is lowered.
-        match &record.item {
+        match record.item {
             Item::Symbol(symbol) => {
                 let _ = self.union.define(symbol, &self.limits);
                 let _ = self.own.define(symbol, &self.limits);

@@ -250,7 +250,7 @@ impl StoreReader {
                     let ended = next.is_some() || chunk.eof;
                     self.torn |= self.lost == 0 && w0 == BLOCK;
                     match self.pieces(chunk, at, until, ended, next.is_some(), out) {
-                        Ok(consumed) if consumed == 0 => {
+                        Ok(0) => {
                             let need = (64 << 10) + 4;
                             return Step::More { consumed: at, need };
                         }

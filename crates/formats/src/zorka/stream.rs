@@ -5,6 +5,7 @@ use traceloom_model::{Flow, Level, Limit, Limits, Note};
 use super::cbor::{Bounds, Cbor, Fault};
 use super::read::{self, Context, TwoItems};
 use super::record::{Begin, Item, Order, Record, Start, StartForm};
+use super::session::Base;
 use crate::{Chunk, Step, damage, info, warn};
 
 /// Takes items as they are read.
@@ -27,14 +28,6 @@ const RETRIES: u64 = 1 << 20;
 
 /// Longest pattern that [`sync`] looks at.
 const PATTERN: usize = 11;
-
-/// Where the clock of a stream stands.
-#[derive(Clone, Copy, Debug)]
-struct Base {
-    clock_ns: i64,
-    time: i64,
-    ticks: bool,
-}
 
 /// Bytes that are no item, from where they began.
 #[derive(Clone, Debug)]
@@ -129,16 +122,20 @@ impl Stream {
                 read = Err(Fault::Limit("limit_record"));
             }
             match read {
-                Ok(item) => {
-                    let mut record = Record {
-                        offset: chunk.offset + at as u64,
+                // By reference: the item is large, and just written in small stores.
+                Ok(ref item) => {
+                    let offset = chunk.offset + at as u64;
+                    if self.follow(item, offset, out).is_break() {
+                        return Step::Stop;
+                    }
+                    let record = Record {
+                        offset,
                         bytes: bytes.get(at..end).unwrap_or(&[]),
-                        canonical: cbor.canonical() && item != Item::Unknown,
+                        canonical: cbor.canonical() && !matches!(item, Item::Unknown),
                         item,
-                        time: None,
-                        bounds: self.bounds,
+                        base: self.base.as_ref(),
                     };
-                    if self.follow(&mut record, out).is_break() || out.record(&record).is_break() {
+                    if out.record(&record).is_break() {
                         return Step::Stop;
                     }
                     at = end;
@@ -183,47 +180,45 @@ impl Stream {
 
     /// Keeps track of nesting and clock, and notes what an item does to them.
     #[inline]
-    fn follow(&mut self, record: &mut Record<'_>, out: &mut impl Visit) -> Flow {
-        match record.item {
+    fn follow(&mut self, item: &Item<'_>, offset: u64, out: &mut impl Visit) -> Flow {
+        match item {
             Item::Start(start) => {
-                self.last = start;
+                self.last = *start;
                 if self.open.len() < self.depth {
                     self.open.push(start.order);
                 } else {
                     self.deeper += 1;
                     if self.deeper == 1 {
                         let text = format!("more than {} records are open", self.depth);
-                        out.note(damage("limit_depth", record.offset, text))?;
+                        out.note(damage("limit_depth", offset, text))?;
                     }
                 }
             }
             Item::Prolog(start) => {
-                self.last = start;
+                self.last = *start;
                 if let Some(top) = self.open.last_mut() {
                     *top = start.order;
                 }
             }
             Item::End(end) => {
-                record.time = self.clock(end.time);
-                self.close(end.closed, record.offset, out)?;
+                self.close(end.closed, offset, out)?;
             }
-            Item::Break => self.close(true, record.offset, out)?,
+            Item::Break => self.close(true, offset, out)?,
             Item::Begin(begin) => {
                 self.base = Some(Base {
                     clock_ns: begin.clock_ms.saturating_mul(1_000_000),
-                    time: self.last.time,
+                    raw: self.last.time,
                     ticks: !matches!(self.last.form, StartForm::Nanos | StartForm::Stream),
                 });
-                record.time = self.clock(self.last.time);
-                self.doubt(&begin, record, out)?;
+                self.doubt(begin, offset, out)?;
             }
             Item::Attributes(attributes) if attributes.missing => {
                 let text = "the writer left out an attribute's value";
-                out.note(damage("missing_value", record.offset, text))?;
+                out.note(damage("missing_value", offset, text))?;
             }
             Item::Unknown => {
                 let text = "an item of unknown meaning is kept as it is";
-                out.note(warn("unknown_item", record.offset, text))?;
+                out.note(warn("unknown_item", offset, text))?;
             }
             _ => {}
         }
@@ -247,7 +242,7 @@ impl Stream {
     }
 
     /// Notes once that a begin of two items was read by a guess (SPEC.md §1.1).
-    fn doubt(&mut self, begin: &Begin, record: &Record<'_>, out: &mut impl Visit) -> Flow {
+    fn doubt(&mut self, begin: &Begin, offset: u64, out: &mut impl Visit) -> Flow {
         let two = begin.parent_id.is_none() && (begin.ttype.is_some() != begin.span_id.is_some());
         let seed = matches!(self.last.form, StartForm::Seed { .. });
         if begin.nanos || !two || seed || self.guessed || self.begin != TwoItems::Guess {
@@ -259,17 +254,7 @@ impl Stream {
         } else {
             "a begin of two integers is read as clock and span id (B2)"
         };
-        out.note(info("guessed_begin", record.offset, text))
-    }
-
-    fn clock(&self, time: i64) -> Option<i64> {
-        let base = self.base?;
-        let past = if base.ticks {
-            ticks_between(base.time, time).saturating_mul(TICK_NS)
-        } else {
-            time.wrapping_sub(base.time)
-        };
-        Some(base.clock_ns.saturating_add(past))
+        out.note(info("guessed_begin", offset, text))
     }
 
     fn finish(&mut self, offset: u64, out: &mut impl Visit) -> Flow {
@@ -321,9 +306,8 @@ impl Stream {
             offset: chunk.offset + from as u64,
             bytes: bytes.get(from..to).unwrap_or(&[]),
             canonical: false,
-            item: Item::Damage,
-            time: None,
-            bounds: self.bounds,
+            item: &Item::Damage,
+            base: None,
         };
         *at = to;
         if to > from && out.record(&record).is_break() {

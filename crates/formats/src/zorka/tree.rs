@@ -382,6 +382,9 @@ impl<'s> Shared<'s> {
     pub(crate) fn finish(&mut self) {
         self.release_all();
         self.flush();
+        if !self.sink.wants_derived_samples() {
+            return;
+        }
         let batches = self.statistics.samples(&mut self.tables);
         self.flush();
         for batch in batches {

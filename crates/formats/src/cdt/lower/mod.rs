@@ -21,11 +21,14 @@ use traceloom_model::{
     Wants,
 };
 
+pub(super) use calls::COUNTERS;
 pub use method::Method;
 
 use super::phrase::{Phrased, Rows};
 use super::suspend::Pauses;
+use super::trace;
 use super::units::Stream;
+use crate::jvmtext::lower_gc_lines;
 use crate::{Error, LowerOptions, Record, RecordSink, Source, drive};
 use output::{Broken, Output};
 use parts::Parts;
@@ -132,6 +135,18 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
         })
     });
     pauses(source, &parts, limits, out)?;
+    // Pauses of the collector are in the suspend stream already, where there is one.
+    let stops = if parts.suspend.is_empty() {
+        "pause"
+    } else {
+        "gc.pause"
+    };
+    for &part in &parts.gc {
+        out.flush()?;
+        if !lower_gc_lines(source, part, limits, stops, &mut out.tables, out.sink)? {
+            return Err(Halt::Broken);
+        }
+    }
     if parts.calls.is_empty() && parts.trace.is_empty() {
         return Ok(out.flush()?);
     }
@@ -198,9 +213,12 @@ fn one<'s>(
         .trace
         .iter()
         .find(|&(_, &part)| part_id(part) == only.part);
-    let Some((&file, _)) = numbered else {
+    let Some((&file, &part)) = numbered else {
         return Ok(());
     };
+    if !begins_block(source, part, only.offset)? {
+        return Ok(());
+    }
     let key = Key {
         file,
         block: u32::try_from(only.offset).unwrap_or(u32::MAX),
@@ -216,6 +234,16 @@ fn one<'s>(
         }
     }
     walk.finish(&[])
+}
+
+/// Tells whether a block may begin at an offset that a person typed.
+fn begins_block(source: &dyn Source, part: usize, offset: u64) -> Result<bool, Halt> {
+    let mut head = source.open(part, 0)?;
+    let start = head.pull(0, 8)?.bytes.first_chunk().copied();
+    let mut pull = source.open(part, offset)?;
+    let block = pull.pull(0, trace::LOOK)?;
+    let start = start.map_or(0, i64::from_be_bytes);
+    Ok(trace::plausible_block(block.bytes, start, true) == Some(true))
 }
 
 fn read_rows<R: Rows>(

@@ -17,6 +17,7 @@ pub(super) struct Parts {
     pub(super) xml: BTreeMap<u32, usize>,
     /// Strings of which nobody knows what they are: tried where a reference leads nowhere.
     pub(super) strings: Vec<usize>,
+    pub(super) gc: Vec<usize>,
     /// More than one stream of calls: rows of slow calls are kept twice (`calls[3s-60m]`).
     pub(super) ranges: bool,
 }
@@ -75,6 +76,7 @@ impl Parts {
             sql: indexed(source, &of(&cdt::SQL)),
             xml: indexed(source, &of(&cdt::XML)),
             strings: of(&cdt::STRINGS),
+            gc: of(&cdt::GC),
         }
     }
 }

@@ -215,6 +215,10 @@ pub(super) fn xml(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
     });
 }
 
+pub(crate) fn gc_log(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
+    gc(seed, bytes, out);
+}
+
 pub(super) fn gc(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
     let mut log = service::GcLog::new(seed);
     rows(seed & !1, bytes, out, |_, record| {

@@ -2,38 +2,34 @@
 //!
 //! A constant is resolved when the first event needs it and remembered, so references may point
 //! forwards, and a constant nobody uses costs nothing. References between constants can run in
-//! circles; each kind of row follows only the references its meaning has (stack, method, class, symbol),
-//! and generic values stop at [`NESTED`] steps.
+//! circles; each kind of row follows only the references its meaning has: stack, method, class, symbol.
 
 use std::collections::HashMap;
 
 use traceloom_model::{
-    Class, ClassId, ElementType, Frame, FrameId, FrameKind, Function, FunctionId, ResourceId,
-    Stack, StackId, StringId, Tables, Track, TrackId, Value,
+    Class, ClassId, Frame, FrameId, FrameKind, Function, FunctionId, ResourceId, Stack, StackId,
+    StringId, Tables, Track, TrackId, Value,
 };
 
 use super::super::header::ChunkClock;
 use super::super::pool::Pools;
 use super::super::scan::{Scan, Str};
-use super::super::schema::{Field, Kind, Meaning, Schema};
-use super::super::value::{Cell, Rules, unsigned};
-
-/// Structures and references inside one another in a generic value, at most.
-const NESTED: u32 = 8;
-
-/// Values a generic value may consist of; the references after that stay numbers.
-const VALUES: u32 = 64;
+use super::super::schema::{Field, Kind, Schema};
+use super::super::value::{Cell, Rules};
 
 /// Class names up to this many bytes become part of their methods' names: a hostile recording could
 /// otherwise repeat one long name for every method.
 const OWNER: usize = 1_000;
 
-type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+pub(super) type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// Threads by what identifies them, over all chunks.
+/// What identifies a thread: its ids, and its name where it has no id of its own.
+type Identity = (u64, u64, Option<StringId>);
+
+/// Threads by what identifies them, over all chunks, each with the name it had last.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    tracks: HashMap<(u64, u64, Option<StringId>), (TrackId, Option<StringId>)>,
+    tracks: HashMap<Identity, (TrackId, Option<StringId>)>,
 }
 
 /// The constants of one chunk, and what became of them.
@@ -42,9 +38,9 @@ pub(super) struct Constants<'c> {
     pub(super) clock: ChunkClock,
     chunk: &'c [u8],
     compressed: bool,
-    pools: Pools,
+    pub(super) pools: Pools,
     texts: Map<(usize, u64), Option<StringId>>,
-    values: Map<(usize, u64), Value>,
+    pub(super) values: Map<(usize, u64), Value>,
     classes: Map<u64, Option<(ClassId, StringId)>>,
     symbols: Map<u64, bool>,
     functions: Map<(u64, bool), Option<FunctionId>>,
@@ -86,7 +82,7 @@ impl<'c> Constants<'c> {
         }
     }
 
-    fn schema(&self) -> &'c Schema {
+    pub(super) fn schema(&self) -> &'c Schema {
         self.rules.schema
     }
 
@@ -102,7 +98,7 @@ impl<'c> Constants<'c> {
     }
 
     /// Returns the fields of a constant by name.
-    fn constant(&mut self, type_index: usize, key: u64) -> Option<Fields<'c>> {
+    pub(super) fn constant(&mut self, type_index: usize, key: u64) -> Option<Fields<'c>> {
         let mut scan = self.find(type_index, key)?;
         let mut cells = Vec::new();
         self.rules.cells(&mut scan, type_index, &mut cells).ok()?;
@@ -473,159 +469,12 @@ impl<'c> Constants<'c> {
         self.threads.insert(key, track);
         track
     }
-
-    /// Returns a value as an attribute holds it.
-    pub(super) fn value(&mut self, field: &Field, cell: Cell<'c>, tables: &mut Tables) -> Value {
-        let mut left = VALUES;
-        self.nested(field, cell, tables, 0, &mut left)
-    }
-
-    fn nested(
-        &mut self,
-        field: &Field,
-        cell: Cell<'c>,
-        tables: &mut Tables,
-        depth: u32,
-        left: &mut u32,
-    ) -> Value {
-        *left = left.saturating_sub(1);
-        let deeper = depth < NESTED && *left > 0;
-        match cell {
-            Cell::Bool(byte) => Value::Bool(byte != 0),
-            Cell::Int(value) => self.integer(field, value),
-            Cell::Float(value) => float(field, f64::from(value)),
-            Cell::Double(value) => float(field, value),
-            Cell::Str(string) => self.string(string, tables).map_or(Value::Null, Value::Text),
-            Cell::Ref(key) => {
-                let Kind::Ref(index) = field.kind else {
-                    return Value::U64(key);
-                };
-                if depth == 0
-                    && let Some(known) = self.values.get(&(index, key))
-                {
-                    return known.clone();
-                }
-                let value = self.reference(index, key, tables, depth, left);
-                if depth == 0 {
-                    self.values.insert((index, key), value.clone());
-                }
-                value
-            }
-            Cell::Struct(mut scan) if deeper => {
-                let Kind::Struct(inner) = field.kind else {
-                    return Value::Null;
-                };
-                let mut cells = Vec::new();
-                match self.rules.cells(&mut scan, inner, &mut cells) {
-                    Ok(()) => self.map(inner, &cells, tables, depth, left),
-                    Err(_) => Value::Null,
-                }
-            }
-            Cell::Array(scan) if deeper => {
-                let mut elements = Vec::new();
-                let rules = self.rules;
-                let _ = rules.each(scan, field, &mut |cell| elements.push(cell));
-                let mut values = Vec::new();
-                for cell in elements.into_iter().take(VALUES as usize) {
-                    values.push(self.nested(field, cell, tables, depth + 1, left));
-                }
-                let element = match field.kind {
-                    Kind::Bool => ElementType::Bool,
-                    Kind::Float | Kind::Double => ElementType::F64,
-                    Kind::Str => ElementType::Text,
-                    Kind::Struct(_) | Kind::Ref(_) | Kind::Unknown => ElementType::Any,
-                    _ if field.is_unsigned() => ElementType::U64,
-                    _ => ElementType::I64,
-                };
-                Value::List(element, values.into())
-            }
-            Cell::Struct(_) | Cell::Array(_) => Value::Null,
-        }
-    }
-
-    fn reference(
-        &mut self,
-        index: usize,
-        key: u64,
-        tables: &mut Tables,
-        depth: u32,
-        left: &mut u32,
-    ) -> Value {
-        if let Some(text) = self.text(index, key, tables) {
-            return Value::Text(text);
-        }
-        if self.pools.find(index, key).is_none() {
-            return if key == 0 {
-                Value::Null
-            } else {
-                Value::U64(key)
-            };
-        }
-        if depth >= NESTED || *left == 0 {
-            return Value::U64(key);
-        }
-        match self.constant(index, key) {
-            Some(constant) if constant.fields.len() > 1 => {
-                let cells = constant.cells;
-                self.map(index, &cells, tables, depth, left)
-            }
-            Some(_) => Value::Null,
-            None => Value::U64(key),
-        }
-    }
-
-    fn map(
-        &mut self,
-        index: usize,
-        cells: &[Cell<'c>],
-        tables: &mut Tables,
-        depth: u32,
-        left: &mut u32,
-    ) -> Value {
-        let mut pairs = Vec::with_capacity(cells.len());
-        for (field, &cell) in self.schema().fields(index).iter().zip(cells) {
-            let name = Value::Text(tables.string(&field.name));
-            pairs.push((name, self.nested(field, cell, tables, depth + 1, left)));
-        }
-        Value::Map(pairs.into())
-    }
-
-    fn integer(&self, field: &Field, value: i64) -> Value {
-        match field.meaning {
-            Meaning::TicksTime => Value::I64(self.clock.time(value)),
-            Meaning::TicksSpan | Meaning::Span(_) | Meaning::Time(_) => self
-                .nanoseconds(field.meaning, value)
-                .map_or(Value::Null, Value::I64),
-            _ if field.is_unsigned() => Value::U64(unsigned(field.kind, value)),
-            _ => Value::I64(value),
-        }
-    }
-
-    /// Returns a length or point of time in nanoseconds; the smallest number means that there is none,
-    /// the largest forever (SPEC.md §4.3).
-    pub(super) fn nanoseconds(&self, meaning: Meaning, value: i64) -> Option<i64> {
-        match (meaning, value) {
-            (_, i64::MIN) => None,
-            (Meaning::TicksTime, ticks) => Some(self.clock.time(ticks)),
-            (_, i64::MAX) => Some(i64::MAX),
-            (Meaning::Span(unit) | Meaning::Time(unit), value) => Some(value.saturating_mul(unit)),
-            (_, ticks) => Some(self.clock.length(ticks)),
-        }
-    }
-}
-
-fn float(field: &Field, value: f64) -> Value {
-    Value::F64(if field.meaning == Meaning::Fraction {
-        value * 100.0
-    } else {
-        value
-    })
 }
 
 /// The fields of a constant.
 pub(super) struct Fields<'c> {
-    fields: &'c [Field],
-    cells: Vec<Cell<'c>>,
+    pub(super) fields: &'c [Field],
+    pub(super) cells: Vec<Cell<'c>>,
 }
 
 impl<'c> Fields<'c> {

@@ -5,6 +5,7 @@ mod context;
 mod plan;
 mod profiles;
 mod sampling;
+mod values;
 
 use std::ops::ControlFlow;
 

@@ -78,6 +78,8 @@ enum Next {
 
 /// What a message is put together in.
 struct Scratch<'a> {
+    /// A string may hold bytes or references that mean nothing.
+    doubtful: bool,
     slots: [Slot<'a>; MOST_FIELDS],
 }
 
@@ -186,6 +188,7 @@ impl Xml {
 
     fn all<V: Visit>(&mut self, window: Window<'_, '_>, out: &mut V) -> Step {
         let mut scratch = Scratch {
+            doubtful: false,
             slots: [Slot::Number(0); MOST_FIELDS],
         };
         let mut at = 0;
@@ -259,6 +262,9 @@ impl Xml {
     /// White space, or text that should not be there.
     fn text<V: Visit>(&mut self, window: &Window<'_, '_>, at: usize, out: &mut V) -> Next {
         let rest = window.text.get(at..).unwrap_or_default();
+        if let [b'\n', b'<', ..] = rest {
+            return self.piece("text", window, at, 1, out);
+        }
         let head = rest.get(..PIECE).unwrap_or(rest);
         let length = match memchr::memchr(b'<', head) {
             Some(length) => length,
@@ -384,8 +390,7 @@ impl Xml {
         };
         self.elements = true;
         let inner = window.raw(at + inner.start, at + inner.end);
-        let message = self.message(schema, window, at, tag, inner, scratch);
-        let doubtful = !raw.is_ascii() || memchr::memchr(b'&', raw).is_some();
+        let (message, doubtful) = self.message(schema, window, at, tag, inner, scratch);
         if doubtful && !message.is_valid() {
             self.tally
                 .count(Level::Warn, "invalid_text", schema.id, offset);
@@ -530,7 +535,7 @@ impl Xml {
         tag: &[u8],
         inner: &'a [u8],
         scratch: &'s mut Scratch<'a>,
-    ) -> Message<'s>
+    ) -> (Message<'s>, bool)
     where
         'a: 's,
     {
@@ -543,6 +548,7 @@ impl Xml {
         let mut frames = Frames::None;
         if schema.has_stack() {
             frames = Frames::Markup(inner, self.charset);
+            scratch.doubtful |= !inner.is_ascii() || inner.contains(&b'&');
             let depth = schema.position(layout, "stackDepth");
             if let Some(slot) = depth.and_then(|at| scratch.slots.get_mut(at)) {
                 *slot = Slot::Number(frames.count() as u64);
@@ -555,10 +561,11 @@ impl Xml {
             };
             if let Some(slot) = scratch.slots.first_mut() {
                 *slot = Slot::Text(inner);
+                scratch.doubtful = true;
             }
         }
         let fields = schema.fields(layout).len();
-        Message {
+        let message = Message {
             schema,
             layout,
             values: scratch.slots.get(..fields).unwrap_or_default(),
@@ -567,7 +574,8 @@ impl Xml {
                 charset: self.charset,
                 form,
             },
-        }
+        };
+        (message, scratch.doubtful)
     }
 
     /// Fills the slots from the attributes; false when one of them belongs to the wider layout.
@@ -589,6 +597,7 @@ impl Xml {
                 Slot::Number(0)
             };
         }
+        scratch.doubtful = false;
         let mut guess = 0;
         for attribute in Attributes::new(tag) {
             let offset = window.offset(at);
@@ -611,8 +620,9 @@ impl Xml {
                 continue;
             };
             if field.kind == Kind::Text {
-                *slot =
-                    Slot::Text(window.raw(at + attribute.value.start, at + attribute.value.end));
+                let text = window.raw(at + attribute.value.start, at + attribute.value.end);
+                scratch.doubtful |= !text.is_ascii() || text.contains(&b'&');
+                *slot = Slot::Text(text);
                 continue;
             }
             let value = tag.get(attribute.value).unwrap_or_default();

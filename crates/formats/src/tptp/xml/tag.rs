@@ -55,6 +55,9 @@ impl Ends {
             }
             Some(&second) => {
                 let body = text.get(1..).unwrap_or_default();
+                if let Some(scan) = quick(body) {
+                    return scan;
+                }
                 let next = memchr::memchr(b'<', body);
                 let tag = body.get(..next.unwrap_or(body.len())).unwrap_or(body);
                 let end = if second == b'/' {
@@ -99,6 +102,19 @@ impl Ends {
     }
 }
 
+/// Finds the end of a tag `<name a="…" …/>` in one step: the first `>`, where a double quote closes
+/// right before it and no single quote has come. Anything else is for the parser that counts quotes.
+#[inline]
+fn quick(body: &[u8]) -> Option<Scan> {
+    let end = memchr::memchr3(b'>', b'<', b'\'', body)?;
+    let (&[before, quote], mark) = match body.get(..end)?.split_last_chunk::<3>()?.1 {
+        [before, quote, b'/'] => (&[*before, *quote], Mark::Empty),
+        [_, before, quote] => (&[*before, *quote], Mark::Start),
+    };
+    let closes = quote == b'"' && before != b'=' && body.first() != Some(&b'/');
+    (closes && body.get(end) == Some(&b'>')).then_some(Scan::Whole(mark, end + 2))
+}
+
 /// A declaration may hold others in brackets.
 fn doctype(text: &[u8]) -> Scan {
     const MOST: usize = 64 << 10;
@@ -141,6 +157,9 @@ mod tests {
     #[test]
     fn ends_of_markup() {
         assert_eq!(scan("<a b='>' c=\"/>\"/>x"), Scan::Whole(Mark::Empty, 17));
+        assert_eq!(scan("<a b=\"x\" c=\"=\"/>x"), Scan::Whole(Mark::Empty, 16));
+        assert_eq!(scan("<a b=\"x\">x"), Scan::Whole(Mark::Start, 9));
+        assert_eq!(scan("<a b='x\">' c=\"\"/>x"), Scan::Whole(Mark::Empty, 17));
         assert_eq!(scan("<a>"), Scan::Whole(Mark::Start, 3));
         assert_eq!(scan("</a >b"), Scan::Whole(Mark::End, 5));
         assert_eq!(scan("<!-- <a> -- -->"), Scan::Whole(Mark::Comment, 15));

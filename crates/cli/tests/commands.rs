@@ -1,0 +1,305 @@
+//! The program as a user meets it: exit codes, help, pipes, output.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn shop() -> &'static str {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop")
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
+    command.args(args);
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    command(args).output().expect("the program runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = run(args);
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+fn file_of_shop(stream: &str) -> PathBuf {
+    let mut folders = vec![PathBuf::from(shop())];
+    while let Some(folder) = folders.pop() {
+        if folder.ends_with(stream) {
+            return folder.join("000001.gz");
+        }
+        let entries = std::fs::read_dir(folder).expect("a folder of testdata");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        folders.extend(paths.filter(|path| path.is_dir()));
+    }
+    panic!("testdata has no stream {stream}");
+}
+
+#[test]
+fn a_path_alone_says_what_is_in_it_and_what_to_do_next() {
+    let shown = stdout(&[shop()]);
+    assert!(shown.contains("cdt-dump"), "{shown}");
+    assert!(shown.contains("33 call"), "{shown}");
+    assert!(
+        shown
+            .lines()
+            .last()
+            .unwrap_or("")
+            .starts_with("next: traceloom "),
+        "{shown}"
+    );
+}
+
+#[test]
+fn info_prints_the_documented_keys() {
+    let calls = file_of_shop("calls");
+    let object: Value =
+        serde_json::from_str(&stdout(&["info", "--json", &calls.to_string_lossy()])).expect("JSON");
+    assert_eq!(object["format"], "cdt-calls");
+    assert_eq!(object["wrappers"], serde_json::json!(["gzip"]));
+    assert_eq!(
+        object["records"],
+        serde_json::json!({"call": 33, "calls_header": 1})
+    );
+    assert_eq!(object["time"]["origin"], "unix");
+    assert!(object["decoded_bytes"].as_u64() > object["bytes"].as_u64());
+    let folder: Value = serde_json::from_str(&stdout(&["info", "--json", shop()])).expect("JSON");
+    assert_eq!(folder["format"], "cdt-dump");
+    assert_eq!(folder["inputs"].as_array().map(Vec::len), Some(8));
+}
+
+#[test]
+fn dump_prints_a_json_object_a_record_that_tile_the_part() {
+    let trace = file_of_shop("trace");
+    let mut end = 0;
+    for line in stdout(&["dump", "--json", &trace.to_string_lossy()]).lines() {
+        let record: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(record["offset"], end, "{line}");
+        end += record["bytes"].as_u64().expect("a length");
+    }
+    assert!(end > 40_000);
+    let three = stdout(&[
+        "dump",
+        "--json",
+        "--start",
+        "8",
+        "--limit-records",
+        "3",
+        &trace.to_string_lossy(),
+    ]);
+    let first: Value = serde_json::from_str(three.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(
+        (first["kind"].as_str(), three.lines().count()),
+        (Some("block"), 3)
+    );
+}
+
+#[test]
+fn dump_resolves_ids_through_the_dictionary_of_the_recording() {
+    let lines = stdout(&["dump", "--json", "--resolve", "--part", "calls", shop()]);
+    let call = lines
+        .lines()
+        .find(|line| line.contains("\"kind\":\"call\""))
+        .expect("a call");
+    let call: Value = serde_json::from_str(call).expect("JSON");
+    assert!(
+        call["method_text"]
+            .as_str()
+            .is_some_and(|text| text.contains('(')),
+        "{call}"
+    );
+    assert!(
+        call["part"]
+            .as_str()
+            .is_some_and(|part| part.ends_with("calls/000001"))
+    );
+}
+
+#[test]
+fn standard_input_reads_like_a_file() {
+    let calls = std::fs::read(file_of_shop("calls")).expect("testdata");
+    let mut child = command(&["dump", "--json", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(&calls)
+        .expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success());
+    assert_eq!(
+        text(&output.stdout),
+        stdout(&["dump", "--json", &file_of_shop("calls").to_string_lossy()])
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let mut child = command(&["dump", "--json", shop()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn check_fails_on_damage_and_says_where() {
+    assert_eq!(run(&["check", shop()]).status.code(), Some(0));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("calls.bin");
+    let mut bytes = vec![
+        0xff, 0xfe, 0xfd, 0xfc, 0, 0, 0, 4, 0, 0, 1, 0x89, 0xc1, 0x6d, 0x88, 0x8b,
+    ];
+    bytes.extend([0xff; 40]);
+    std::fs::write(&path, bytes).expect("a file");
+    let output = run(&["check", &path.to_string_lossy()]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = text(&output.stdout);
+    assert!(
+        shown.contains("damage") && shown.contains("0x10"),
+        "{shown}"
+    );
+    let strict = run(&["top", "--strict", &path.to_string_lossy()]);
+    assert_eq!(strict.status.code(), Some(1));
+    assert!(!strict.stderr.is_empty());
+}
+
+#[test]
+fn mistakes_get_a_hint_and_exit_code_2() {
+    let misspelt = run(&["inof", shop()]);
+    assert_eq!(misspelt.status.code(), Some(2));
+    assert!(
+        text(&misspelt.stderr).contains("info"),
+        "{}",
+        text(&misspelt.stderr)
+    );
+    let format = run(&["info", "--input-format", "cdt-cals", shop()]);
+    assert_eq!(format.status.code(), Some(2));
+    assert!(text(&format.stderr).contains("cdt-calls"));
+    let limit = run(&["info", "--limit", "strnig=1", shop()]);
+    assert_eq!(limit.status.code(), Some(2));
+    assert!(text(&limit.stderr).contains("string"));
+    let filter = run(&["calls", "--filter", "'open", shop()]);
+    assert_eq!(filter.status.code(), Some(2));
+    assert!(text(&filter.stderr).contains("column"));
+    assert_eq!(run(&["info", "/nonexistent/file"]).status.code(), Some(1));
+}
+
+#[test]
+fn calls_are_found_again_by_their_id() {
+    let lines = stdout(&["calls", "--json", "--sort", "-duration", "-n", "1", shop()]);
+    let call: Value = serde_json::from_str(lines.trim()).expect("one call");
+    let id = call["id"].as_str().expect("an id");
+    let one: Value = serde_json::from_str(&stdout(&["call", "--json", shop(), id])).expect("JSON");
+    assert_eq!(one["duration_ns"], call["duration"]);
+    assert_eq!(one["title"], call["title"]);
+    let spans = one["spans"].as_array().expect("spans");
+    assert_eq!(spans.len() as u64, call["calls"].as_u64().expect("ENTERs"));
+    assert_eq!(run(&["call", shop(), "no.such.id"]).status.code(), Some(2));
+    assert_eq!(run(&["call", shop(), "6.1.0"]).status.code(), Some(1));
+}
+
+#[test]
+fn filters_select_the_same_calls_everywhere() {
+    let all = stdout(&["calls", "--csv", shop()]).lines().count() - 1;
+    let posts = stdout(&["calls", "--csv", "--filter", "+POST", shop()])
+        .lines()
+        .count()
+        - 1;
+    let others = stdout(&["calls", "--csv", "--filter", "-POST", shop()])
+        .lines()
+        .count()
+        - 1;
+    assert!(posts > 0 && others > 0);
+    assert_eq!(posts + others, all);
+    let total = |filter: &str| {
+        let top: Value =
+            serde_json::from_str(stdout(&["top", "--json", "--filter", filter, shop()]).trim())
+                .expect("JSON");
+        top["total"].as_i64().expect("a total")
+    };
+    assert_eq!(total("+POST") + total("-POST"), total(""));
+}
+
+#[test]
+fn conversion_there_and_back_keeps_the_calls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let streams = folder.path().join("streams");
+    let dump = folder.path().join("dump");
+    let convert = |from: &str, to: &Path, format: &str| {
+        let output = run(&["convert", from, &to.to_string_lossy(), "--to", format]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    };
+    convert(shop(), &streams, "cdt-streams");
+    convert(&streams.to_string_lossy(), &dump, "cdt-dump");
+    let columns = "start,duration,cpu,queue,calls,thread,title,memory_used,method,error";
+    let list = |path: &str| {
+        let text = stdout(&[
+            "calls",
+            "--csv",
+            "--sort",
+            "start",
+            "--columns",
+            columns,
+            path,
+        ]);
+        // Ids name places in files, which conversion moves.
+        let rows = text
+            .lines()
+            .map(|line| line.split_once(',').expect("columns").1.to_owned());
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(list(shop()), list(&streams.to_string_lossy()));
+    assert_eq!(list(shop()), list(&dump.to_string_lossy()));
+    let again = run(&[
+        "convert",
+        shop(),
+        &dump.to_string_lossy(),
+        "--to",
+        "cdt-dump",
+    ]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("--force"));
+}
+
+#[test]
+fn generated_texts_name_every_command() {
+    let help = stdout(&["--help"]);
+    let man = stdout(&["man"]);
+    for name in [
+        "info", "dump", "check", "calls", "call", "top", "tree", "flame", "convert", "formats",
+    ] {
+        assert!(help.contains(&format!("\n  {name} ")), "{name} in --help");
+        assert!(man.contains(name), "{name} in the manual page");
+        assert!(
+            stdout(&[name, "--help"]).contains("Usage: "),
+            "{name} --help"
+        );
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            stdout(&["completions", shell]).contains("traceloom"),
+            "{shell}"
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! `top`, `tree` and `flame` print the same totals, whatever the file.
+
+#[path = "../../formats/tests/corpus/mod.rs"]
+mod corpus;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn traceloom(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
+    command.args(args).output().expect("the program runs")
+}
+
+fn json_lines(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+/// Own value, total and count of each function.
+type Functions = BTreeMap<String, (i64, i64, i64)>;
+
+/// Adds up nodes that come depth first; in a recursion the outermost node's total counts.
+fn fold(nodes: impl Iterator<Item = (usize, String, i64, i64, i64)>) -> Functions {
+    let mut path: Vec<String> = Vec::new();
+    let mut functions = Functions::new();
+    for (depth, name, total, own, count) in nodes {
+        path.truncate(depth);
+        let row = functions.entry(name.clone()).or_default();
+        row.0 += own;
+        if !path.contains(&name) {
+            row.1 += total;
+        }
+        row.2 += count;
+        path.push(name);
+    }
+    functions
+}
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().expect("an integer")
+}
+
+fn of_top(top: &Value) -> Functions {
+    let rows = top["functions"].as_array().expect("functions").iter();
+    let mut functions = Functions::new();
+    for row in rows {
+        let name = row["function"].as_str().expect("a name").to_owned();
+        // Overloads share a name; the other views are compared by name.
+        let sum = functions.entry(name).or_default();
+        sum.0 += number(&row["self"]);
+        sum.1 += number(&row["total"]);
+        sum.2 += number(&row["count"]);
+    }
+    functions
+}
+
+fn of_tree(tree: &Value) -> Functions {
+    fold(tree["nodes"].as_array().expect("nodes").iter().map(|node| {
+        let name = node["function"].as_str().expect("a name").to_owned();
+        let depth = usize::try_from(number(&node["depth"])).expect("a depth");
+        (
+            depth,
+            name,
+            number(&node["total"]),
+            number(&node["self"]),
+            number(&node["count"]),
+        )
+    }))
+}
+
+fn page(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).expect("a page");
+    let start = text.find("{\"title\":").expect("data");
+    let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter();
+    values.next().expect("data").expect("JSON")
+}
+
+fn of_page(page: &Value) -> Functions {
+    let column = |name: &str| {
+        page[name]
+            .as_array()
+            .unwrap_or_else(|| panic!("column {name}"))
+    };
+    let names = column("names");
+    let rows = column("symbol").iter().enumerate().map(|(row, symbol)| {
+        let name = &names[usize::try_from(number(symbol)).expect("a row")];
+        let at = |name: &str| number(&column(name)[row]);
+        let depth = usize::try_from(at("depth")).expect("a depth");
+        (
+            depth,
+            name.as_str().expect("a name").to_owned(),
+            at("sum"),
+            at("own"),
+            at("count"),
+        )
+    });
+    fold(rows)
+}
+
+/// A name that two functions share (overloads) would count a recursion between them differently.
+fn unambiguous(top: &Value) -> bool {
+    let rows = top["functions"].as_array().expect("functions");
+    let names: std::collections::BTreeSet<&str> = rows
+        .iter()
+        .filter_map(|row| row["function"].as_str())
+        .collect();
+    names.len() == rows.len()
+}
+
+fn agree(path: &str, folder: &Path) -> bool {
+    let top = traceloom(&["top", "--json", path]);
+    let tree = traceloom(&["tree", "--json", "--min-percent", "0", path]);
+    let output = folder.join("flame.html");
+    let flame = traceloom(&["flame", "--force", "-o", &output.to_string_lossy(), path]);
+    assert_eq!(top.status.code(), tree.status.code(), "{path}");
+    assert_eq!(top.status.code(), flame.status.code(), "{path}");
+    if !top.status.success() {
+        assert!(!top.stderr.is_empty(), "{path}: fails without a reason");
+        return false;
+    }
+    let pages = String::from_utf8_lossy(&flame.stdout).into_owned();
+    let (tops, trees) = (json_lines(&top), json_lines(&tree));
+    assert_eq!(tops.len(), trees.len(), "{path}");
+    assert_eq!(tops.len(), pages.lines().count(), "{path}");
+    for ((top, tree), file) in tops.iter().zip(&trees).zip(pages.lines()) {
+        let page = page(&PathBuf::from(file));
+        let measure = &top["measure"];
+        assert_eq!(top["total"], tree["total"], "{path} {measure}");
+        assert_eq!(top["total"], page["total"], "{path} {measure}");
+        if unambiguous(top) {
+            assert_eq!(of_top(top), of_tree(tree), "{path} {measure}: top and tree");
+            assert_eq!(
+                of_top(top),
+                of_page(&page),
+                "{path} {measure}: top and flame"
+            );
+        }
+    }
+    true
+}
+
+#[test]
+fn totals_agree_for_the_shipped_dump() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    assert!(agree(shop, folder.path()));
+}
+
+#[test]
+fn totals_agree_for_every_file_of_the_corpus() {
+    let Some(files) = corpus::files("") else {
+        return;
+    };
+    let root = std::env::var("TRACELOOM_CORPUS").unwrap_or_else(|_| {
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus").to_owned()
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let facts = |name: &String| {
+        name.contains("expected") || name.ends_with(".md") || name.contains("chunk")
+    };
+    let inputs = files.into_iter().filter(|name| !facts(name));
+    let folders = [
+        "cdt/test-service",
+        "cdt/dump",
+        "zorka/gen-b-agent-streaming",
+        "zorka/gen-c-agent-local",
+    ];
+    let mut shown = 0;
+    for name in inputs.chain(folders.map(str::to_owned)) {
+        shown += usize::from(agree(&format!("{root}/{name}"), folder.path()));
+    }
+    assert!(shown >= 40, "only {shown} inputs had something to show");
+}

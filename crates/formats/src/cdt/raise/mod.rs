@@ -1,0 +1,219 @@
+//! From the model to streams: calls, trees, words and pauses, as a collector or an agent keeps them.
+//!
+//! A call is written when it is complete: its tree as blocks of its own, then its row. Children may
+//! come before or after their siblings and parents in any order; what has no root by the end becomes a
+//! call itself. Times are cut to milliseconds, siblings that overlap are laid one after the other.
+
+mod process;
+mod tables;
+mod words;
+
+use std::collections::{BTreeMap, HashMap};
+
+use traceloom_model::{
+    Attribute, Clock, Definitions, EventBatch, Flow, FunctionId, Note, Order, ResourceId, Sink,
+    SpanBatch, SpanId, SpanRow, SpanStatus, TrackId, ValueTypeId,
+};
+
+use crate::{Error, Output, RaiseOptions, Target};
+use process::{Layout, Process};
+use tables::Names;
+
+/// Opens a target that writes the streams of each process into a folder, three of them in phrases.
+pub(super) fn streams<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    open("cdt-streams", Layout::Streams, options, output)
+}
+
+/// Opens a target that writes the dump directory of each process.
+pub(super) fn dump<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    open("cdt-dump", Layout::Dump, options, output)
+}
+
+fn open<'o>(
+    name: &str,
+    layout: Layout,
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    if let Some(variant) = &options.variant {
+        return Err(Error::usage(format!("{name} has no variant `{variant}`")));
+    }
+    Ok(Box::new(Writer {
+        output,
+        layout,
+        names: Names::default(),
+        processes: BTreeMap::new(),
+        waiting: HashMap::new(),
+        partial: Vec::new(),
+        pauses: Vec::new(),
+        error: None,
+    }))
+}
+
+/// A span that waits for its call to be complete.
+pub(super) struct Node {
+    id: SpanId,
+    track: TrackId,
+    function: Option<FunctionId>,
+    /// Milliseconds.
+    start: i64,
+    /// Milliseconds.
+    end: i64,
+    status: SpanStatus,
+    counters: Box<[(ValueTypeId, i64)]>,
+    attributes: Box<[Attribute]>,
+}
+
+impl Node {
+    fn of(row: &SpanRow<'_>) -> Self {
+        let ms = |ns: i64| ns.div_euclid(1_000_000);
+        Self {
+            id: row.id,
+            track: row.track,
+            function: row.function,
+            start: ms(row.start),
+            end: ms(row.end).max(ms(row.start)),
+            status: row.status,
+            counters: row.counters.into(),
+            attributes: row.attributes.into(),
+        }
+    }
+}
+
+/// Children by the id of their parent: trees of any depth without nesting in memory.
+pub(super) type Children = HashMap<SpanId, Vec<Node>>;
+
+struct Writer<'o> {
+    output: &'o mut dyn Output,
+    layout: Layout,
+    names: Names,
+    processes: BTreeMap<Option<u32>, Process>,
+    waiting: Children,
+    /// Calls without end: written last, because nothing can follow them on their threads.
+    partial: Vec<Node>,
+    pauses: Vec<(i64, i64)>,
+    error: Option<Error>,
+}
+
+impl Writer<'_> {
+    fn call(&mut self, root: Node, open: bool) {
+        if self.error.is_some() {
+            return;
+        }
+        let resource = self.names.resource_of(root.track);
+        let key = resource.map(ResourceId::raw);
+        let (names, layout) = (&self.names, self.layout);
+        let known = self.processes.len();
+        let start = root.start;
+        let process = self
+            .processes
+            .entry(key)
+            .or_insert_with(|| Process::new(layout, names.identity(resource, known), start));
+        let result = process.call(root, &mut self.waiting, open, names, self.output);
+        self.error = result.err();
+    }
+
+    fn flow(&self) -> Flow {
+        if self.error.is_some() {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    }
+
+    /// Makes calls of the spans whose parents never came.
+    fn orphans(&mut self) {
+        let ids: std::collections::HashSet<SpanId> = self
+            .waiting
+            .values()
+            .flatten()
+            .map(|node| node.id)
+            .collect();
+        let tops: Vec<SpanId> = self
+            .waiting
+            .keys()
+            .copied()
+            .filter(|id| !ids.contains(id))
+            .collect();
+        let mut roots: Vec<Node> = tops
+            .into_iter()
+            .filter_map(|id| self.waiting.remove(&id))
+            .flatten()
+            .collect();
+        roots.sort_by_key(|root| root.start);
+        for root in roots {
+            self.call(root, false);
+        }
+        // Parents that name each other have no top at all.
+        self.waiting.clear();
+    }
+}
+
+impl Sink for Writer<'_> {
+    fn begin(&mut self, _order: Order, _clock: Clock) {}
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.names.define(definitions);
+        self.flow()
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        for row in batch.iter() {
+            let node = Node::of(&row);
+            match row.parent {
+                Some(parent) => self.waiting.entry(parent).or_default().push(node),
+                None if row.status == SpanStatus::PartialEnd => self.partial.push(node),
+                None => self.call(node, false),
+            }
+        }
+        self.flow()
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        for row in batch.iter() {
+            if let Some(end) = row.end
+                && self.names.is_pause(row.event_type)
+            {
+                let ms = |ns: i64| ns.div_euclid(1_000_000);
+                self.pauses.push((ms(row.time), ms(end)));
+            }
+        }
+        self.flow()
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        self.flow()
+    }
+}
+
+impl Target for Writer<'_> {
+    fn finish(&mut self) -> Result<(), Error> {
+        let mut partial = std::mem::take(&mut self.partial);
+        partial.sort_by_key(|root| (root.track, root.start));
+        let mut partial = partial.into_iter().peekable();
+        while let Some(root) = partial.next() {
+            let last = partial.peek().is_none_or(|next| next.track != root.track);
+            self.call(root, last);
+        }
+        self.orphans();
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        if self.processes.is_empty() && !self.pauses.is_empty() {
+            let start = self.pauses.iter().map(|pause| pause.0).min().unwrap_or(0);
+            let identity = self.names.identity(None, 0);
+            self.processes
+                .insert(None, Process::new(self.layout, identity, start));
+        }
+        for process in self.processes.values_mut() {
+            process.finish(&self.names, &self.pauses, self.output)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,723 @@
+//! The streams of one process.
+
+use std::collections::HashMap;
+
+use traceloom_model::{Attribute, FunctionId, SpanStatus, StringId, TrackId, Value};
+
+use super::tables::Names;
+use super::words::{CALL_INFO, CALL_RED, Words};
+use super::{Children, Node};
+use crate::cdt::calls::{Header, Params, Row};
+use crate::cdt::phrase::Phrases;
+use crate::cdt::suspend::Pause;
+use crate::cdt::text;
+use crate::cdt::trace::{Block, Event, Place, TagValue, What};
+use crate::wire::{Utf16, put_u32_varint};
+use crate::{Error, Output};
+
+/// How the streams lie in folders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Layout {
+    /// `<pod>/<stream>/<index>`; dictionary, params and suspend in phrases.
+    Streams,
+    /// `<server>/<yyyy>/<MM>/<dd>/<startMs>/<stream>/<index>.gz`, to be compressed by the output.
+    Dump,
+}
+
+/// Who the process is.
+#[derive(Clone, Debug)]
+pub(super) struct Identity {
+    pub(super) service: Option<String>,
+    pub(super) instance: Option<String>,
+    pub(super) number: usize,
+}
+
+/// Agents begin a new file of trace, sql and xml at this size, and one of calls at a tenth (§2).
+const ROTATE: u64 = 100 << 20;
+/// Events in a block at most.
+const BLOCK: u32 = 4096;
+/// Places of statements remembered at once, as agents do (§7).
+const KNOWN: usize = 10_000;
+/// Values longer than this go to the xml stream.
+const LONG: usize = 4000;
+
+/// A numbered file that is being written.
+#[derive(Default)]
+struct File {
+    index: u32,
+    bytes: u64,
+}
+
+/// One process on its way to its streams.
+pub(super) struct Process {
+    layout: Layout,
+    folder: String,
+    start: i64,
+    words: Words,
+    trace: File,
+    calls: File,
+    sql: File,
+    xml: File,
+    statements: HashMap<StringId, Place>,
+    /// Start of the row before.
+    clock: i64,
+    names: HashMap<Vec<u8>, u32>,
+    threads: HashMap<TrackId, i64>,
+    taken: std::collections::HashSet<i64>,
+    block: Vec<u8>,
+    events: u32,
+    /// Time of the event before, in this block.
+    last: i64,
+    /// File and offset of the first block of the call.
+    place: Option<(u32, u32)>,
+}
+
+/// A span that is being written.
+struct Open {
+    end: i64,
+    tags: std::vec::IntoIter<Attribute>,
+    children: std::vec::IntoIter<Node>,
+    /// Its exit is not written: it never ended.
+    endless: bool,
+}
+
+/// Something of a call, in the order of its events.
+enum Next {
+    Tag(Attribute),
+    Child(Node),
+    Exit,
+}
+
+impl Open {
+    fn next(&mut self) -> Next {
+        let tag = self.tags.as_slice().first().map(|tag| tag.at.map(ms));
+        let child = self.children.as_slice().first().map(|child| child.start);
+        let tag_first = match (tag, child) {
+            (Some(tag), Some(child)) => tag.is_none_or(|at| at <= child),
+            (tag, _) => tag.is_some(),
+        };
+        if tag_first && let Some(tag) = self.tags.next() {
+            return Next::Tag(tag);
+        }
+        self.children.next().map_or(Next::Exit, Next::Child)
+    }
+}
+
+fn ms(ns: i64) -> i64 {
+    ns.div_euclid(1_000_000)
+}
+
+/// Names whose values share places, and those whose values are long (§3).
+fn big(name: &[u8]) -> Option<bool> {
+    let holds = |part: &[u8]| {
+        name.windows(part.len())
+            .any(|window| window.eq_ignore_ascii_case(part))
+    };
+    if holds(b"sql") || holds(b"xpath") {
+        return Some(true);
+    }
+    holds(b"xml").then_some(false)
+}
+
+impl Process {
+    pub(super) fn new(layout: Layout, identity: Identity, start: i64) -> Self {
+        let nth = |word: &str| match identity.number {
+            0 => word.to_owned(),
+            number => format!("{word}-{}", number + 1),
+        };
+        let service = identity.service.unwrap_or_else(|| nth("process"));
+        let folder = match layout {
+            Layout::Streams => match identity.instance {
+                // An instance that is a start time alone says too little.
+                Some(pod) if !pod.bytes().all(|byte| byte.is_ascii_digit()) => pod,
+                Some(start) => format!("{service}_{start}"),
+                None => format!("{service}_{}", start.max(0)),
+            },
+            Layout::Dump => {
+                let (year, month, day) = crate::jvmtext::civil(start);
+                let restart = match &identity.instance {
+                    Some(word) if word.bytes().all(|byte| byte.is_ascii_digit()) => word.clone(),
+                    _ => start.max(0).to_string(),
+                };
+                format!("{service}/{year:04}/{month:02}/{day:02}/{restart}")
+            }
+        };
+        Self {
+            layout,
+            folder,
+            start,
+            words: Words::default(),
+            trace: File::default(),
+            calls: File::default(),
+            sql: File::default(),
+            xml: File::default(),
+            statements: HashMap::new(),
+            clock: 0,
+            names: HashMap::new(),
+            threads: HashMap::new(),
+            taken: std::collections::HashSet::new(),
+            block: Vec::new(),
+            events: 0,
+            last: 0,
+            place: None,
+        }
+    }
+
+    fn name(&self, stream: &str, index: u32) -> String {
+        let suffix = match self.layout {
+            Layout::Streams => "",
+            Layout::Dump => ".gz",
+        };
+        format!("{}/{stream}/{index:06}{suffix}", self.folder)
+    }
+
+    /// Writes a call: its tree, then its row. With `open` it never ended.
+    pub(super) fn call(
+        &mut self,
+        root: Node,
+        waiting: &mut Children,
+        open: bool,
+        names: &Names,
+        out: &mut dyn Output,
+    ) -> Result<(), Error> {
+        let thread = self.thread(root.track, names);
+        self.place = None;
+        let mut call = Call {
+            enters: 0,
+            red: root.status != SpanStatus::Error,
+            now: root.start,
+        };
+        // Nothing but a tree says so, when the failed call has no parameter of that meaning.
+        let (mut params, mut tags) = split(&root, names);
+        let attributes = root.attributes.iter();
+        let is_red = |attribute: &Attribute| {
+            let key = names.key(attribute.key);
+            key.is_some_and(|key| names.bytes(key.name).as_ref() == b"call.red")
+        };
+        call.red |= attributes.clone().any(is_red);
+        let long = root.end - root.start > 20;
+        let has_children = waiting.get(&root.id).is_some_and(|below| !below.is_empty());
+        let row = !open && (long || has_children || !root.counters.is_empty());
+        if !row {
+            let untimed = params.drain(..).filter(|param| param.at.is_none());
+            tags.splice(0..0, untimed);
+        }
+        let counters = root.counters.clone();
+        let (track, method, start, end) = (root.track, root.function, root.start, root.end);
+        let extra = self.extra_counters(&counters, names);
+
+        let mut stack = Vec::new();
+        self.enter(thread, &root, &mut call, out)?;
+        stack.push(self.open(root, tags, waiting, open));
+        loop {
+            let depth = stack.len();
+            let Some(top) = stack.last_mut() else { break };
+            match top.next() {
+                Next::Tag(tag) => {
+                    call.red |= is_red(&tag);
+                    let at = tag
+                        .at
+                        .map_or(call.now, ms)
+                        .clamp(call.now, top.end.max(call.now));
+                    call.now = at;
+                    self.attribute(thread, &tag, at, names, out)?;
+                }
+                Next::Child(child) => {
+                    let last = top.children.as_slice().is_empty() && top.tags.as_slice().is_empty();
+                    let endless = top.endless && last && child.status == SpanStatus::PartialEnd;
+                    let tags = child.attributes.to_vec();
+                    let mut child = child;
+                    child.end = child.end.clamp(child.start, top.end.max(child.start));
+                    self.enter(thread, &child, &mut call, out)?;
+                    let open = self.open(child, tags, waiting, endless);
+                    stack.push(open);
+                }
+                Next::Exit => {
+                    let (end, endless) = (top.end.max(call.now), top.endless);
+                    stack.pop();
+                    if endless {
+                        continue;
+                    }
+                    call.now = end;
+                    if depth == 1 {
+                        for (word, value) in &extra {
+                            let value = Utf16::encode(value);
+                            let value = TagValue::Inline(Utf16(&value));
+                            self.event(thread, What::Tag(*word, value), end, out)?;
+                        }
+                        if !call.red {
+                            let value = TagValue::Indexed(Utf16(&[]));
+                            self.event(thread, What::Tag(CALL_RED, value), end, out)?;
+                        }
+                        let mark = TagValue::Inline(Utf16(&[]));
+                        self.event(thread, What::Tag(CALL_INFO, mark), end, out)?;
+                    }
+                    self.event(thread, What::Exit, end, out)?;
+                }
+            }
+        }
+        self.flush(out)?;
+        if row {
+            let method = self.method(method);
+            self.row(
+                &call,
+                track,
+                method,
+                (start, end),
+                &counters,
+                &params,
+                names,
+                out,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn open(
+        &mut self,
+        node: Node,
+        mut tags: Vec<Attribute>,
+        waiting: &mut Children,
+        endless: bool,
+    ) -> Open {
+        tags.sort_by_key(|tag| tag.at);
+        let mut children = waiting.remove(&node.id).unwrap_or_default();
+        children.sort_by_key(|child| (child.start, child.end));
+        Open {
+            end: node.end,
+            tags: tags.into_iter(),
+            children: children.into_iter(),
+            endless,
+        }
+    }
+
+    fn enter(
+        &mut self,
+        thread: i64,
+        node: &Node,
+        call: &mut Call,
+        out: &mut dyn Output,
+    ) -> Result<(), Error> {
+        call.now = node.start.max(call.now);
+        call.enters = call.enters.saturating_add(1);
+        let method = self.method(node.function);
+        self.event(thread, What::Enter(method), call.now, out)
+    }
+
+    fn method(&mut self, function: Option<FunctionId>) -> u32 {
+        match function {
+            Some(function) => self.words.function(function),
+            None => self.words.word("(unknown)"),
+        }
+    }
+
+    /// Writes an attribute as a tag, a list as one tag for each value.
+    fn attribute(
+        &mut self,
+        thread: i64,
+        tag: &Attribute,
+        at: i64,
+        names: &Names,
+        out: &mut dyn Output,
+    ) -> Result<(), Error> {
+        let word = self.words.key(tag.key, names);
+        let key = names.key(tag.key);
+        let indexed = key.is_some_and(|key| key.index) || word == CALL_RED;
+        let kind = key.and_then(|key| big(&names.bytes(key.name)));
+        let values = match &tag.value {
+            Value::List(_, values) => values.as_ref(),
+            value => std::slice::from_ref(value),
+        };
+        for value in values {
+            let bytes = Utf16::encode_wtf8(&plain(value, names));
+            let shared = match value {
+                Value::Text(id) if kind == Some(true) && !indexed => Some(*id),
+                _ => None,
+            };
+            let value = if let Some(id) = shared {
+                TagValue::Deduplicated(self.statement(id, &bytes, out)?)
+            } else if !indexed && (kind == Some(false) || bytes.len() > LONG) {
+                TagValue::Big(self.big(&bytes, out)?)
+            } else if indexed {
+                TagValue::Indexed(Utf16(&bytes))
+            } else {
+                TagValue::Inline(Utf16(&bytes))
+            };
+            self.event(thread, What::Tag(word, value), at, out)?;
+        }
+        Ok(())
+    }
+
+    fn statement(
+        &mut self,
+        id: StringId,
+        text: &[u8],
+        out: &mut dyn Output,
+    ) -> Result<Place, Error> {
+        if self.sql.bytes >= ROTATE || self.statements.len() >= KNOWN {
+            self.statements.clear();
+        }
+        if let Some(&place) = self.statements.get(&id) {
+            return Ok(place);
+        }
+        let mut file = std::mem::take(&mut self.sql);
+        let place = self.append("sql", &mut file, text, out);
+        self.sql = file;
+        let place = place?;
+        self.statements.insert(id, place);
+        Ok(place)
+    }
+
+    fn big(&mut self, text: &[u8], out: &mut dyn Output) -> Result<Place, Error> {
+        let mut file = std::mem::take(&mut self.xml);
+        let place = self.append("xml", &mut file, text, out);
+        self.xml = file;
+        place
+    }
+
+    fn append(
+        &self,
+        stream: &str,
+        file: &mut File,
+        text: &[u8],
+        out: &mut dyn Output,
+    ) -> Result<Place, Error> {
+        if file.index == 0 || file.bytes >= ROTATE {
+            file.index += 1;
+            file.bytes = 0;
+        }
+        let place = Place {
+            file_index: file.index,
+            offset: u32::try_from(file.bytes).unwrap_or(u32::MAX),
+        };
+        let mut record = Vec::new();
+        text::put(&mut record, Utf16(text));
+        file.bytes += record.len() as u64;
+        out.write(&self.name(stream, file.index), &record)?;
+        Ok(place)
+    }
+
+    /// Adds an event to the block; a full one goes out first.
+    fn event(
+        &mut self,
+        thread: i64,
+        what: What<'_>,
+        at: i64,
+        out: &mut dyn Output,
+    ) -> Result<(), Error> {
+        if self.events >= BLOCK {
+            self.flush(out)?;
+        }
+        if self.events == 0 {
+            self.begin(at, out)?;
+            let offset = u32::try_from(self.trace.bytes).unwrap_or(u32::MAX);
+            self.place.get_or_insert((self.trace.index, offset));
+            Block {
+                thread_id: thread,
+                real_time: at,
+            }
+            .write(&mut self.block);
+            self.last = self.start;
+        }
+        let elapsed = i32::try_from(at - self.last).unwrap_or(i32::MAX);
+        self.last += i64::from(elapsed);
+        Event { elapsed, what }.write(&mut self.block);
+        self.events += 1;
+        Ok(())
+    }
+
+    /// Makes sure that the trace file can hold a block that begins at a time.
+    fn begin(&mut self, at: i64, out: &mut dyn Output) -> Result<(), Error> {
+        // Events count milliseconds from the file's start in 32 bits.
+        let far = at.abs_diff(self.start) > 1 << 30;
+        if self.trace.index > 0 && !far && self.trace.bytes < ROTATE {
+            return Ok(());
+        }
+        if far {
+            self.start = at;
+        }
+        self.trace.index += 1;
+        self.trace.bytes = 8;
+        let name = self.name("trace", self.trace.index);
+        out.write(&name, &self.start.to_be_bytes())
+    }
+
+    /// Writes the block.
+    fn flush(&mut self, out: &mut dyn Output) -> Result<(), Error> {
+        if self.events == 0 {
+            return Ok(());
+        }
+        self.block.push(3);
+        out.write(&self.name("trace", self.trace.index), &self.block)?;
+        self.trace.bytes += self.block.len() as u64;
+        self.block.clear();
+        self.events = 0;
+        Ok(())
+    }
+
+    /// Counters that no field of a row holds, as texts.
+    fn extra_counters(
+        &mut self,
+        counters: &[(traceloom_model::ValueTypeId, i64)],
+        names: &Names,
+    ) -> Vec<(u32, String)> {
+        let mut extra = Vec::new();
+        for &(id, value) in counters {
+            let name = names.counter(id);
+            if !super::super::COUNTERS
+                .iter()
+                .any(|(known, ..)| *known == name)
+            {
+                extra.push((self.words.word(&name), value.to_string()));
+            }
+        }
+        extra
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a row is made of")]
+    fn row(
+        &mut self,
+        call: &Call,
+        track: TrackId,
+        method: u32,
+        (start, end): (i64, i64),
+        counters: &[(traceloom_model::ValueTypeId, i64)],
+        params: &[Attribute],
+        names: &Names,
+        out: &mut dyn Output,
+    ) -> Result<(), Error> {
+        let delta = i32::try_from(start - self.clock).ok();
+        let full = self.calls.index == 0 || self.calls.bytes >= ROTATE / 10;
+        let mut record = Vec::new();
+        let delta = match delta {
+            Some(delta) if !full => delta,
+            _ => {
+                self.calls.index += 1;
+                self.calls.bytes = 0;
+                self.names.clear();
+                Header {
+                    version: 4,
+                    start_time: start,
+                }
+                .write(&mut record);
+                0
+            }
+        };
+        self.clock = start;
+        let name = match names.track(track).and_then(|track| track.name) {
+            Some(name) => names.bytes(name).into_owned(),
+            None => format!("thread-{}", track.raw()).into_bytes(),
+        };
+        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        let index = *self.names.entry(name.clone()).or_insert(next);
+        let name = Utf16::encode_wtf8(&name);
+        let number = |wanted: &str| {
+            let found = counters.iter().find(|(id, _)| names.counter(*id) == wanted);
+            found.map_or(0, |&(_, value)| value)
+        };
+        let short =
+            |value: i64| u32::try_from(value).unwrap_or(if value < 0 { 0 } else { u32::MAX });
+        let long = |wanted: &str| u64::try_from(number(wanted)).unwrap_or(0);
+        // Milliseconds of a 32-bit integer, which may be negative (§1.4).
+        let time = |wanted: &str| {
+            let ms = i32::try_from(ms(number(wanted)));
+            u64::from(ms.unwrap_or(i32::MAX).cast_unsigned())
+        };
+        let written = short(number("logs_written"));
+        let mut bytes = Vec::new();
+        for param in params {
+            self.param(param, names, &mut bytes);
+        }
+        let mut count = u32::try_from(params.len()).unwrap_or(u32::MAX);
+        if !call.red {
+            put_u32_varint(&mut bytes, CALL_RED);
+            put_u32_varint(&mut bytes, 1);
+            bytes.push(0);
+            count += 1;
+        }
+        let (file, offset) = self.place.unwrap_or_default();
+        Row {
+            time_delta: delta,
+            method,
+            duration: short(end - start),
+            calls: call.enters,
+            thread_index: index,
+            thread_name: (index == next).then_some(Utf16(&name)),
+            logs_written: written,
+            logs_dropped: short(number("logs_generated")).saturating_sub(written),
+            trace_file_index: file,
+            buffer_offset: offset,
+            record_index: 0,
+            cpu_raw: time("cpu_time"),
+            wait_raw: time("wait_time"),
+            memory_used: long("memory_used"),
+            file_read: long("file_read"),
+            file_written: long("file_written"),
+            net_read: long("net_read"),
+            net_written: long("net_written"),
+            transactions: short(number("transactions")),
+            queue_wait: short(ms(number("queue_wait"))),
+            params: Params::new(count, &bytes),
+        }
+        .write(4, &mut record);
+        self.calls.bytes += record.len() as u64;
+        out.write(&self.name("calls", self.calls.index), &record)
+    }
+
+    fn param(&mut self, param: &Attribute, names: &Names, bytes: &mut Vec<u8>) {
+        let word = self.words.key(param.key, names);
+        let values = match &param.value {
+            Value::List(_, values) => values.as_ref(),
+            value => std::slice::from_ref(value),
+        };
+        put_u32_varint(bytes, word);
+        put_u32_varint(bytes, u32::try_from(values.len()).unwrap_or(u32::MAX));
+        for value in values {
+            text::put(bytes, Utf16(&Utf16::encode_wtf8(&plain(value, names))));
+        }
+    }
+
+    /// Returns the Java thread id of a track: its own where it has one nobody else took.
+    fn thread(&mut self, track: TrackId, names: &Names) -> i64 {
+        if let Some(&id) = self.threads.get(&track) {
+            return id;
+        }
+        let row = names.track(track);
+        let own = row.and_then(|row| row.id.or(row.os_id));
+        let own = own
+            .and_then(|id| i64::try_from(id).ok())
+            .filter(|&id| id > 0);
+        let mut id = own.unwrap_or_else(|| i64::from(track.raw()) + 1);
+        while !self.taken.insert(id) {
+            id = id % 1_000_000_000 + 1_000_000;
+        }
+        self.threads.insert(track, id);
+        id
+    }
+
+    /// Writes what stands once: dictionary, params, pauses; and the files that readers look for.
+    pub(super) fn finish(
+        &mut self,
+        names: &Names,
+        pauses: &[(i64, i64)],
+        out: &mut dyn Output,
+    ) -> Result<(), Error> {
+        let mut records: Vec<Vec<u8>> = Vec::new();
+        self.words
+            .params(names, &mut |record| records.push(record.to_vec()));
+        self.once("params", &records, out)?;
+        records.clear();
+        self.words
+            .dictionary(names, &mut |record| records.push(record.to_vec()));
+        self.once("dictionary", &records, out)?;
+        records.clear();
+        let start = pauses.first().map_or(self.start, |&(start, _)| start);
+        records.push(start.to_be_bytes().to_vec());
+        let mut clock = start;
+        for &(start, end) in pauses {
+            let delta = i32::try_from(end - clock).unwrap_or(i32::MAX);
+            clock += i64::from(delta);
+            let delay = u32::try_from(end - start).unwrap_or(0);
+            let mut record = Vec::new();
+            Pause { delta, delay }.write(&mut record);
+            records.push(record);
+        }
+        self.once("suspend", &records, out)?;
+        Ok(())
+    }
+
+    fn once(&self, stream: &str, records: &[Vec<u8>], out: &mut dyn Output) -> Result<(), Error> {
+        let mut bytes = Vec::new();
+        match self.layout {
+            Layout::Dump => records
+                .iter()
+                .for_each(|record| bytes.extend_from_slice(record)),
+            Layout::Streams => {
+                let mut phrases = Phrases::default();
+                for record in records {
+                    phrases.record(record, &mut bytes);
+                }
+                phrases.flush(&mut bytes);
+            }
+        }
+        out.write(&self.name(stream, 1), &bytes)
+    }
+}
+
+/// A call while it is written.
+struct Call {
+    enters: u32,
+    /// Nothing need be added to say that it failed, or did not.
+    red: bool,
+    now: i64,
+}
+
+/// Splits the attributes of a root into parameters of its row and tags of its tree.
+///
+/// What has no time was in the row; what the agent copies to the row is in both.
+fn split(root: &Node, names: &Names) -> (Vec<Attribute>, Vec<Attribute>) {
+    let mut params: Vec<Attribute> = Vec::new();
+    let mut tags = Vec::new();
+    for attribute in &root.attributes {
+        let key = names.key(attribute.key);
+        let red = key.is_some_and(|key| names.bytes(key.name).as_ref() == b"call.red");
+        let copied = red || key.is_some_and(|key| key.index);
+        let known = params.iter().any(|param| param.key == attribute.key);
+        if attribute.at.is_none() || (copied && !known) {
+            params.push(attribute.clone());
+        }
+        if attribute.at.is_some() {
+            tags.push(attribute.clone());
+        }
+    }
+    (params, tags)
+}
+
+/// A value as the text that streams hold.
+fn plain(value: &Value, names: &Names) -> Vec<u8> {
+    match value {
+        Value::Null => Vec::new(),
+        Value::I64(value) => value.to_string().into_bytes(),
+        Value::U64(value) => value.to_string().into_bytes(),
+        Value::F64(value) => value.to_string().into_bytes(),
+        Value::Bool(value) => value.to_string().into_bytes(),
+        Value::Text(id) => names.bytes(*id).into_owned(),
+        Value::Bytes(bytes) => {
+            let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            digits.concat().into_bytes()
+        }
+        Value::Exception(id) => format!("exception {}", id.raw()).into_bytes(),
+        Value::List(..) | Value::Map(_) => nested(value, names),
+    }
+}
+
+/// A list or map as text: values are nested no deeper than their reader allowed.
+fn nested(value: &Value, names: &Names) -> Vec<u8> {
+    let mut out = Vec::new();
+    match value {
+        Value::List(_, values) => {
+            out.push(b'[');
+            for (at, value) in values.iter().enumerate() {
+                if at > 0 {
+                    out.extend_from_slice(b", ");
+                }
+                out.extend(plain(value, names));
+            }
+            out.push(b']');
+        }
+        Value::Map(rows) => {
+            out.push(b'{');
+            for (at, (key, value)) in rows.iter().enumerate() {
+                if at > 0 {
+                    out.extend_from_slice(b", ");
+                }
+                out.extend(plain(key, names));
+                out.extend_from_slice(b": ");
+                out.extend(plain(value, names));
+            }
+            out.push(b'}');
+        }
+        other => out = plain(other, names),
+    }
+    out
+}

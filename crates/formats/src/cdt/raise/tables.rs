@@ -1,0 +1,137 @@
+//! What the tables of the model say, as far as streams need it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use traceloom_model::{
+    AttrKeyId, AttributeKey, Definitions, EventTypeId, Function, FunctionId, Resource, ResourceId,
+    StringId, Text, Track, TrackId, ValueTypeId,
+};
+
+use super::process::Identity;
+
+/// Rows by id, those that streams can hold.
+#[derive(Default)]
+pub(super) struct Names {
+    strings: HashMap<StringId, Text>,
+    functions: HashMap<FunctionId, Function>,
+    keys: HashMap<AttrKeyId, AttributeKey>,
+    tracks: HashMap<TrackId, Track>,
+    resources: HashMap<ResourceId, Resource>,
+    counters: HashMap<ValueTypeId, StringId>,
+    events: HashMap<EventTypeId, StringId>,
+}
+
+impl Names {
+    pub(super) fn define(&mut self, new: Definitions) {
+        self.strings.extend(new.strings);
+        self.functions.extend(new.functions);
+        self.keys.extend(new.attribute_keys);
+        self.tracks.extend(new.tracks);
+        self.resources.extend(new.resources);
+        let counters = new.value_types.into_iter();
+        self.counters
+            .extend(counters.map(|(id, row)| (id, row.name)));
+        let events = new.event_types.into_iter();
+        self.events.extend(events.map(|(id, row)| (id, row.name)));
+    }
+
+    /// Returns the bytes of a string, `#id` when it was never defined.
+    pub(super) fn bytes(&self, id: StringId) -> Cow<'_, [u8]> {
+        match self.strings.get(&id) {
+            Some(text) => Cow::Borrowed(text.as_bytes()),
+            None => Cow::Owned(format!("#{}", id.raw()).into_bytes()),
+        }
+    }
+
+    fn text(&self, id: StringId) -> Cow<'_, str> {
+        match self.strings.get(&id) {
+            Some(text) => text.to_lossy(),
+            None => Cow::Owned(format!("#{}", id.raw())),
+        }
+    }
+
+    pub(super) fn key(&self, id: AttrKeyId) -> Option<&AttributeKey> {
+        self.keys.get(&id)
+    }
+
+    pub(super) fn counter(&self, id: ValueTypeId) -> Cow<'_, str> {
+        let name = self.counters.get(&id);
+        name.map_or_else(
+            || Cow::Owned(format!("#{}", id.raw())),
+            |&name| self.text(name),
+        )
+    }
+
+    pub(super) fn is_pause(&self, id: EventTypeId) -> bool {
+        let name = self.events.get(&id);
+        name.is_some_and(|&name| self.text(name) == "pause")
+    }
+
+    pub(super) fn track(&self, id: TrackId) -> Option<&Track> {
+        self.tracks.get(&id)
+    }
+
+    pub(super) fn resource_of(&self, track: TrackId) -> Option<ResourceId> {
+        self.tracks.get(&track)?.resource
+    }
+
+    /// Writes a function as the agent names methods (§3).
+    pub(super) fn method(&self, id: FunctionId) -> Vec<u8> {
+        let Some(function) = self.functions.get(&id) else {
+            return format!("#{}", id.raw()).into_bytes();
+        };
+        let own = function.system_name.map(|name| self.bytes(name));
+        let is_method = |word: &Cow<'_, [u8]>| {
+            let text = std::str::from_utf8(word).ok();
+            text.and_then(super::super::Method::parse).is_some()
+        };
+        if let Some(word) = own.filter(is_method) {
+            return word.into_owned();
+        }
+        let name = self.bytes(function.name);
+        let plain = function.file.is_none() && function.library.is_none();
+        let Ok(name) = std::str::from_utf8(&name) else {
+            return name.into_owned();
+        };
+        if plain || !name.contains('.') || name.contains(' ') {
+            return name.as_bytes().to_vec();
+        }
+        // Signatures are `return (arguments)` or the arguments alone.
+        let signature = function
+            .signature
+            .map_or(Cow::Borrowed(""), |id| self.text(id));
+        let (returns, arguments) = match signature.split_once('(') {
+            Some((returns, rest)) => (returns.trim(), rest.trim_end_matches(')')),
+            None => ("", ""),
+        };
+        let returns = if returns.is_empty() { "void" } else { returns };
+        let mut word = format!("{returns} {name}({arguments})");
+        if let Some(file) = function.file {
+            word += &match function.line {
+                0 => format!(" ({})", self.text(file)),
+                line => format!(" ({}:{line})", self.text(file)),
+            };
+        }
+        if let Some(library) = function.library {
+            word += &format!(" [{}]", self.text(library));
+        }
+        word.into_bytes()
+    }
+
+    /// Names the folders of a process, the `number`-th of the recording.
+    pub(super) fn identity(&self, resource: Option<ResourceId>, number: usize) -> Identity {
+        let row = resource.and_then(|id| self.resources.get(&id));
+        let word = |id: Option<StringId>| {
+            let text = self.text(id?).replace(['/', '\\', '\0'], "_");
+            (!text.is_empty() && text != "." && text != "..").then_some(text)
+        };
+        let service = row.and_then(|row| word(row.service));
+        let instance = row.and_then(|row| word(row.instance));
+        Identity {
+            service,
+            instance,
+            number,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Any value of an event as an attribute of the model.
+
+use traceloom_model::{ElementType, Tables, Value};
+
+use super::super::schema::{Field, Kind, Meaning};
+use super::super::value::{Cell, unsigned};
+use super::constants::Constants;
+
+/// Structures and references inside one another in a generic value, at most.
+const NESTED: u32 = 8;
+
+/// Values a generic value may consist of; the references after that stay numbers.
+const VALUES: u32 = 64;
+
+impl<'c> Constants<'c> {
+    /// Returns a value as an attribute holds it.
+    pub(super) fn value(&mut self, field: &Field, cell: Cell<'c>, tables: &mut Tables) -> Value {
+        let mut left = VALUES;
+        self.nested(field, cell, tables, 0, &mut left)
+    }
+
+    fn nested(
+        &mut self,
+        field: &Field,
+        cell: Cell<'c>,
+        tables: &mut Tables,
+        depth: u32,
+        left: &mut u32,
+    ) -> Value {
+        *left = left.saturating_sub(1);
+        let deeper = depth < NESTED && *left > 0;
+        match cell {
+            Cell::Bool(byte) => Value::Bool(byte != 0),
+            Cell::Int(value) => self.integer(field, value),
+            Cell::Float(value) => float(field, f64::from(value)),
+            Cell::Double(value) => float(field, value),
+            Cell::Str(string) => self.string(string, tables).map_or(Value::Null, Value::Text),
+            Cell::Ref(key) => {
+                let Kind::Ref(index) = field.kind else {
+                    return Value::U64(key);
+                };
+                if depth == 0
+                    && let Some(known) = self.values.get(&(index, key))
+                {
+                    return known.clone();
+                }
+                let value = self.reference(index, key, tables, depth, left);
+                if depth == 0 {
+                    self.values.insert((index, key), value.clone());
+                }
+                value
+            }
+            Cell::Struct(mut scan) if deeper => {
+                let Kind::Struct(inner) = field.kind else {
+                    return Value::Null;
+                };
+                let mut cells = Vec::new();
+                match self.rules.cells(&mut scan, inner, &mut cells) {
+                    Ok(()) => self.map(inner, &cells, tables, depth, left),
+                    Err(_) => Value::Null,
+                }
+            }
+            Cell::Array(scan) if deeper => {
+                let mut elements = Vec::new();
+                let rules = self.rules;
+                let _ = rules.each(scan, field, &mut |cell| elements.push(cell));
+                let mut values = Vec::new();
+                for cell in elements.into_iter().take(VALUES as usize) {
+                    values.push(self.nested(field, cell, tables, depth + 1, left));
+                }
+                let element = match field.kind {
+                    Kind::Bool => ElementType::Bool,
+                    Kind::Float | Kind::Double => ElementType::F64,
+                    Kind::Str => ElementType::Text,
+                    Kind::Struct(_) | Kind::Ref(_) | Kind::Unknown => ElementType::Any,
+                    _ if field.is_unsigned() => ElementType::U64,
+                    _ => ElementType::I64,
+                };
+                Value::List(element, values.into())
+            }
+            Cell::Struct(_) | Cell::Array(_) => Value::Null,
+        }
+    }
+
+    fn reference(
+        &mut self,
+        index: usize,
+        key: u64,
+        tables: &mut Tables,
+        depth: u32,
+        left: &mut u32,
+    ) -> Value {
+        if let Some(text) = self.text(index, key, tables) {
+            return Value::Text(text);
+        }
+        if self.pools.find(index, key).is_none() {
+            return if key == 0 {
+                Value::Null
+            } else {
+                Value::U64(key)
+            };
+        }
+        if depth >= NESTED || *left == 0 {
+            return Value::U64(key);
+        }
+        match self.constant(index, key) {
+            Some(constant) if constant.fields.len() > 1 => {
+                let cells = constant.cells;
+                self.map(index, &cells, tables, depth, left)
+            }
+            Some(_) => Value::Null,
+            None => Value::U64(key),
+        }
+    }
+
+    fn map(
+        &mut self,
+        index: usize,
+        cells: &[Cell<'c>],
+        tables: &mut Tables,
+        depth: u32,
+        left: &mut u32,
+    ) -> Value {
+        let mut pairs = Vec::with_capacity(cells.len());
+        for (field, &cell) in self.schema().fields(index).iter().zip(cells) {
+            let name = Value::Text(tables.string(&field.name));
+            pairs.push((name, self.nested(field, cell, tables, depth + 1, left)));
+        }
+        Value::Map(pairs.into())
+    }
+
+    fn integer(&self, field: &Field, value: i64) -> Value {
+        match field.meaning {
+            Meaning::TicksTime => Value::I64(self.clock.time(value)),
+            Meaning::TicksSpan | Meaning::Span(_) | Meaning::Time(_) => self
+                .nanoseconds(field.meaning, value)
+                .map_or(Value::Null, Value::I64),
+            _ if field.is_unsigned() => Value::U64(unsigned(field.kind, value)),
+            _ => Value::I64(value),
+        }
+    }
+
+    /// Returns a length or point of time in nanoseconds; the smallest number means that there is none,
+    /// the largest forever (SPEC.md §4.3).
+    pub(super) fn nanoseconds(&self, meaning: Meaning, value: i64) -> Option<i64> {
+        match (meaning, value) {
+            (_, i64::MIN) => None,
+            (Meaning::TicksTime, ticks) => Some(self.clock.time(ticks)),
+            (_, i64::MAX) => Some(i64::MAX),
+            (Meaning::Span(unit) | Meaning::Time(unit), value) => Some(value.saturating_mul(unit)),
+            (_, ticks) => Some(self.clock.length(ticks)),
+        }
+    }
+}
+
+fn float(field: &Field, value: f64) -> Value {
+    Value::F64(if field.meaning == Meaning::Fraction {
+        value * 100.0
+    } else {
+        value
+    })
+}
