@@ -70,6 +70,8 @@ pub fn tables(
     note: &mut dyn FnMut(Note) -> Flow,
 ) -> Result<Option<Tables>, Error> {
     let mut tables = Tables::default();
+    let seen = pull.pull(0, 1)?.bytes.len();
+    tables.reserve(seen);
     let mut tally = Tally::default();
     let whole = each(pull, limits, u64::MAX, |piece| match piece {
         Piece::Damage { note: None, .. } => Flow::Continue(()),

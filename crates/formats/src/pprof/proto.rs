@@ -116,38 +116,29 @@ pub(super) fn padded(varint: &[u8]) -> bool {
 /// Appends varints that lie back to back; none when the last one is cut or one is too long.
 ///
 /// One load serves all varints that end within it: the position of the next one then depends on a
-/// shift, not on a load and a branch per byte. Bytes without a continuation bit are counted first, as
-/// each ends a value: writing to places that exist costs less than pushing.
+/// shift, not on a load and a branch per byte.
 #[inline]
-pub(super) fn packed<T: Copy + Default>(
-    bytes: &[u8],
-    out: &mut Vec<T>,
-    value: impl Fn(u64) -> T,
-) -> Option<()> {
-    let count = bytes.iter().filter(|&&byte| byte < 0x80).count();
-    let from = out.len();
-    out.resize(from + count, T::default());
-    let mut slots = out.get_mut(from..)?.iter_mut();
+pub(super) fn packed<T>(bytes: &[u8], out: &mut Vec<T>, value: impl Fn(u64) -> T) -> Option<()> {
+    out.reserve(bytes.len());
     let mut rest = bytes;
     while let Some(word) = rest.first_chunk::<8>() {
         let mut word = u64::from_le_bytes(*word);
         let mut stops = !word & STOPS;
         if stops == 0 {
             let (long, len) = varint_bytewise(rest)?;
-            *slots.next()? = value(long);
+            out.push(value(long));
             rest = rest.get(len..)?;
             continue;
         }
-        let mut used = 0;
+        let used = 64 - stops.leading_zeros();
         while stops != 0 {
             let bits = stops.trailing_zeros() + 1;
             let groups = word & (u64::MAX >> (64 - bits));
-            *slots.next()? = value(if bits <= 32 {
+            out.push(value(if bits <= 32 {
                 gather_short(groups)
             } else {
                 gather(groups)
-            });
-            used += bits;
+            }));
             // Shifting by 64 is a shift by 0 to the processor, so it is done in two.
             stops = (stops >> (bits - 1)) >> 1;
             word = (word >> (bits - 1)) >> 1;
@@ -158,7 +149,7 @@ pub(super) fn packed<T: Copy + Default>(
     while at < rest.len() {
         let last;
         (last, at) = varint(rest, at)?;
-        *slots.next()? = value(last);
+        out.push(value(last));
     }
     Some(())
 }

@@ -457,6 +457,59 @@ fn made(seed: u64, bytes: u64) -> Vec<u8> {
     made
 }
 
+/// Bytes in windows no larger than what was asked for.
+struct Drip<'a>(Vec<crate::Part>, &'a [u8]);
+
+struct Dripping<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl crate::Pull for Dripping<'_> {
+    fn pull(&mut self, consumed: usize, need: usize) -> Result<crate::Chunk<'_>, crate::Error> {
+        self.at += consumed;
+        let rest = self.bytes.get(self.at..).unwrap_or(&[]);
+        let window = rest.get(..need.max(1)).unwrap_or(rest);
+        Ok(crate::Chunk {
+            bytes: window,
+            offset: self.at as u64,
+            eof: window.len() == rest.len(),
+        })
+    }
+}
+
+impl crate::Source for Drip<'_> {
+    fn parts(&self) -> &[crate::Part] {
+        &self.0
+    }
+
+    fn open(&self, _part: usize, offset: u64) -> Result<Box<dyn crate::Pull + '_>, crate::Error> {
+        Ok(Box::new(Dripping {
+            bytes: self.1,
+            at: usize::try_from(offset).unwrap(),
+        }))
+    }
+}
+
+#[test]
+fn windows_do_not_change_what_is_lowered() {
+    let bytes = made(9, 40_000);
+    let part = crate::Part {
+        name: "x.pprof".to_owned(),
+        format: Some(&PPROF),
+        size: None,
+    };
+    let mut dripped = Recording::default();
+    let source = Drip(vec![part], &bytes);
+    lower(&source, &LowerOptions::default(), &mut dripped).unwrap();
+    let whole = lowered(&bytes);
+    assert_eq!(dripped.samples, whole.samples);
+    assert_eq!(dripped.strings, whole.strings);
+    assert_eq!(dripped.stacks, whole.stacks);
+    assert_eq!(dripped.frames, whole.frames);
+    assert_eq!(whole.notes.total(), 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
