@@ -1,6 +1,6 @@
 //! Views over the model: what ran, for how long, called by whom.
 //!
-//! A reader lowers its data into one of the sinks here ([`TreeBuilder`], [`CallTable`]…); what comes out
+//! A reader lowers its data into one of the sinks here ([`TreeBuilder`], [`calls::CallTable`]…); what comes out
 //! is a plain value that a command prints or a renderer draws. [`CallTree`] is the middle of it: `top`,
 //! `tree` and the flame graph are passes over one tree, so their totals cannot differ.
 //!

@@ -540,7 +540,6 @@ impl Service {
         let value = TagValue::Deduplicated(place);
         self.event(at, What::Tag(tag("sql"), value), 0, emit)?;
         if !self.random.per_mille(100) {
-        if !self.random.per_mille(150) {
             return Ok(());
         }
         words::binds(&mut self.random, &mut self.text);
