@@ -3,7 +3,7 @@
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::{
     AttrKeyId, AttributeKey, Class, ClassId, EventType, EventTypeId, Exception, ExceptionId, Frame,
@@ -43,6 +43,10 @@ impl Definitions {
     }
 }
 
+/// Bytes of values remembered at once, and what remembering one costs besides.
+const VALUE_BYTES: usize = 4 << 20;
+const VALUE_COST: usize = 64;
+
 type Interned<T> = IndexSet<T, RandomState>;
 
 /// The tables of one reader.
@@ -52,7 +56,11 @@ type Interned<T> = IndexSet<T, RandomState>;
 /// turns up after its first span: the id stays and the sink is told again.
 #[derive(Debug, Default)]
 pub struct Tables {
-    strings: Interned<Box<[u8]>>,
+    /// Ids ascend: values take numbers in between.
+    strings: IndexMap<Box<[u8]>, StringId, RandomState>,
+    values: std::collections::HashMap<Box<[u8]>, StringId, RandomState>,
+    value_bytes: usize,
+    next_string: u32,
     tracks: Interned<Track>,
     classes: Interned<Class>,
     functions: Interned<Function>,
@@ -111,21 +119,44 @@ impl Tables {
 
     /// Interns a string that may not be UTF-8.
     pub fn bytes(&mut self, text: &[u8]) -> StringId {
-        if let Some(index) = self.strings.get_index_of(text) {
-            return StringId::new(row_number(index));
+        if let Some(&id) = self.strings.get(text) {
+            return id;
         }
-        let (index, _) = self.strings.insert_full(text.into());
-        let id = StringId::new(row_number(index));
+        let id = self.new_string(text);
+        self.strings.insert(text.into(), id);
+        id
+    }
+
+    /// Interns a string of which a recording may hold any number: a parameter's value, a message.
+    ///
+    /// Equal values share an id while they are near each other; the tables forget them in between, so
+    /// that memory does not follow the input. [`Tables::string_bytes`] does not know them.
+    pub fn value(&mut self, text: &[u8]) -> StringId {
+        if let Some(&id) = self.strings.get(text).or_else(|| self.values.get(text)) {
+            return id;
+        }
+        if self.value_bytes > VALUE_BYTES {
+            self.values.clear();
+            self.value_bytes = 0;
+        }
+        let id = self.new_string(text);
+        self.value_bytes += text.len() + VALUE_COST;
+        self.values.insert(text.into(), id);
+        id
+    }
+
+    fn new_string(&mut self, text: &[u8]) -> StringId {
+        let id = StringId::new(count(&mut self.next_string));
         self.new.strings.push((id, Text::from_bytes(text.to_vec())));
         id
     }
 
-    /// Returns the bytes of a string interned here.
+    /// Returns the bytes of a string interned here, empty for a value.
     #[must_use]
     pub fn string_bytes(&self, id: StringId) -> &[u8] {
-        self.strings
-            .get_index(id.index())
-            .map_or(&[], |bytes| bytes)
+        let found = self.strings.binary_search_by(|_, known| known.cmp(&id));
+        let row = found.ok().and_then(|at| self.strings.get_index(at));
+        row.map_or(&[], |(bytes, _)| bytes)
     }
 
     /// Interns a track: equal tracks are one.
@@ -292,5 +323,29 @@ impl Tables {
     /// Returns what was defined since the last call, for [`crate::Sink::define`].
     pub fn take_definitions(&mut self) -> Definitions {
         std::mem::take(&mut self.new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_forgotten_and_strings_are_not() {
+        let mut tables = Tables::new();
+        let name = tables.string("web.url");
+        let first = tables.value(b"/orders/0");
+        assert_eq!(tables.value(b"/orders/0"), first);
+        for number in 1..200_000 {
+            tables.value(format!("/orders/{number}").as_bytes());
+            let _ = tables.take_definitions();
+        }
+        assert!(tables.values.len() < 100_000);
+        assert_ne!(tables.value(b"/orders/0"), first);
+        assert_eq!(tables.value(b"web.url"), name);
+        let last = tables.string("web.method");
+        assert_eq!(tables.string_bytes(name), b"web.url");
+        assert_eq!(tables.string_bytes(last), b"web.method");
+        assert_eq!(tables.string_bytes(first), b"");
     }
 }

@@ -317,7 +317,7 @@ pub struct Record<'a> {
     pub offset: u64,
     /// The bytes it was read from.
     pub bytes: &'a [u8],
-    /// They are what [`super::write::item`] makes of the fields.
+    /// They are what `super::write::item` makes of the fields.
     pub canonical: bool,
     /// What it says.
     pub item: &'a Item<'a>,

@@ -83,7 +83,7 @@ pub(super) fn params(
 fn value(values: Values<'_>, tables: &mut Tables) -> Value {
     let mut texts = values
         .iter()
-        .map(|text| Value::Text(tables.bytes(&text.to_wtf8())));
+        .map(|text| Value::Text(tables.value(&text.to_wtf8())));
     match values.len() {
         1 => texts.next().unwrap_or(Value::Null),
         _ => Value::List(ElementType::Text, texts.collect()),

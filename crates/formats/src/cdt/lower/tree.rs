@@ -242,7 +242,7 @@ impl Walk<'_, '_, '_> {
         let key = self.words.key(id, &mut self.out.tables);
         let text = match value {
             TagValue::Inline(text) | TagValue::Indexed(text) => {
-                self.out.tables.bytes(&text.to_wtf8())
+                self.out.tables.value(&text.to_wtf8())
             }
             TagValue::Big(place) => self.big(Big::Xml, place)?,
             TagValue::Deduplicated(place) => self.big(Big::Sql, place)?,

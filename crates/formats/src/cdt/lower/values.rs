@@ -82,7 +82,7 @@ impl<'s> Values<'s> {
             return (id, None);
         }
         let (id, note) = match self.read(big, place) {
-            Ok((text, note)) => (tables.bytes(&text), note),
+            Ok((text, note)) => (tables.value(&text), note),
             Err(note) => {
                 let marker = format!("#{} {}:{}", big.name(), place.file_index, place.offset);
                 (tables.string(&marker), note)
