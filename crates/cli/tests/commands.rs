@@ -51,7 +51,7 @@ fn file_of_shop(stream: &str) -> PathBuf {
 fn a_path_alone_says_what_is_in_it_and_what_to_do_next() {
     let shown = stdout(&[shop()]);
     assert!(shown.contains("cdt-dump"), "{shown}");
-    assert!(shown.contains("33 call"), "{shown}");
+    assert!(shown.contains("53 call"), "{shown}");
     assert!(
         shown
             .lines()
@@ -71,7 +71,7 @@ fn info_prints_the_documented_keys() {
     assert_eq!(object["wrappers"], serde_json::json!(["gzip"]));
     assert_eq!(
         object["records"],
-        serde_json::json!({"call": 33, "calls_header": 1})
+        serde_json::json!({"call": 53, "calls_header": 1})
     );
     assert_eq!(object["time"]["origin"], "unix");
     assert!(object["decoded_bytes"].as_u64() > object["bytes"].as_u64());

@@ -6,16 +6,14 @@
 //! lifts the sampling.
 
 mod corpus;
+mod obey;
 
-use std::hash::{Hash, Hasher};
 use std::io::Read as _;
 use std::path::Path;
 
-use traceloom_formats::{
-    ErrorKind, FORMATS, Field, Format, LowerOptions, Probe, Record, RecordSink, SliceSource,
-    read_chunked, read_slice,
-};
-use traceloom_model::{Flow, Limits, Note, Recording};
+use obey::{cut, lowers, obeys, whole};
+use proptest::prelude::*;
+use traceloom_formats::{FORMATS, Format, Probe};
 
 /// Inputs up to this size are treated exhaustively.
 const SMALL: usize = 4096;
@@ -46,168 +44,6 @@ impl Random {
 
     fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next() % limit.max(1) as u64).expect("below a usize")
-    }
-}
-
-/// A digest that costs less than reading: equal runs give equal digests, different ones hardly ever.
-struct Digest(u64);
-
-impl Hasher for Digest {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            let mixed = self.0.rotate_left(5) ^ u64::from_le_bytes(word);
-            self.0 = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// Checks records against the input as they come, and folds all they show into a digest.
-struct Check<'a> {
-    input: &'a [u8],
-    at: usize,
-    fault: Option<String>,
-    digest: Digest,
-    boundaries: Vec<usize>,
-    written: Vec<u8>,
-}
-
-impl<'a> Check<'a> {
-    fn new(input: &'a [u8]) -> Self {
-        Self {
-            input,
-            at: 0,
-            fault: None,
-            digest: Digest(0),
-            boundaries: Vec::new(),
-            written: Vec::new(),
-        }
-    }
-
-    fn fault(&mut self, text: String) {
-        self.fault.get_or_insert(text);
-    }
-
-    /// Returns the digest and the record boundaries, or what is wrong.
-    fn verdict(mut self) -> Result<(u64, Vec<usize>), String> {
-        if self.at != self.input.len() {
-            let text = format!("records end at {:#x} of {:#x}", self.at, self.input.len());
-            self.fault(text);
-        }
-        match self.fault {
-            Some(fault) => Err(fault),
-            None => Ok((self.digest.finish(), self.boundaries)),
-        }
-    }
-}
-
-fn digest(field: &Field<'_>, into: &mut Digest) {
-    std::mem::discriminant(field).hash(into);
-    match field {
-        Field::Null => {}
-        Field::Bool(value) => value.hash(into),
-        Field::U64(value) => value.hash(into),
-        Field::I64(value) => value.hash(into),
-        Field::F64(value) => value.to_bits().hash(into),
-        Field::Str(value) => value.hash(into),
-        Field::Text(value) | Field::Utf16(value) | Field::Bytes(value) => value.hash(into),
-        Field::Id(table, value) => (table, value).hash(into),
-        Field::List(values) => {
-            values.len().hash(into);
-            values.iter().for_each(|value| digest(value, into));
-        }
-        Field::Map(rows) => {
-            rows.len().hash(into);
-            for (key, value) in *rows {
-                digest(key, into);
-                digest(value, into);
-            }
-        }
-    }
-}
-
-impl RecordSink for Check<'_> {
-    fn record(&mut self, record: &dyn Record) -> Flow {
-        let kind = record.kind();
-        if record.offset() != self.at as u64 {
-            let text = format!("{kind} at {:#x}, not {:#x}", record.offset(), self.at);
-            self.fault(text);
-        }
-        self.written.clear();
-        record.write(&mut self.written);
-        if record.len() != self.written.len() as u64 {
-            let text = format!("{kind} at {:#x} writes another length", self.at);
-            self.fault(text);
-        }
-        let end = self.at + self.written.len();
-        if self.input.get(self.at..end) != Some(&self.written) {
-            let text = format!("{kind} at {:#x} writes other bytes", self.at);
-            self.fault(text);
-        }
-        self.boundaries.push(self.at);
-        self.at = end;
-        (kind, record.offset(), record.len(), record.time()).hash(&mut self.digest);
-        record.fields(&mut |name, field| {
-            name.hash(&mut self.digest);
-            digest(&field, &mut self.digest);
-        });
-        Flow::Continue(())
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        let Note {
-            kind,
-            level,
-            offset,
-            count,
-            text,
-            ..
-        } = note;
-        (kind, level, offset, count, text).hash(&mut self.digest);
-        Flow::Continue(())
-    }
-}
-
-/// Reads the input at once; returns digest and boundaries.
-fn whole(format: &Format, input: &[u8]) -> Result<(u64, Vec<usize>), String> {
-    let mut check = Check::new(input);
-    read_slice(
-        format.reader(&Limits::default()).as_mut(),
-        input,
-        &mut check,
-    );
-    check.verdict()
-}
-
-/// Reads the input in pieces and compares with reading it at once.
-fn cut(format: &Format, input: &[u8], cuts: &[usize], expected: u64) -> Result<(), String> {
-    let mut check = Check::new(input);
-    let mut reader = format.reader(&Limits::default());
-    read_chunked(reader.as_mut(), input, cuts.iter().copied(), &mut check);
-    let (found, _) = check.verdict().map_err(|fault| format!("cut: {fault}"))?;
-    if found == expected {
-        Ok(())
-    } else {
-        Err("cutting changes records or notes".to_owned())
-    }
-}
-
-/// Lowers the input alone; the result only must not panic or fail.
-fn lowers(format: &'static Format, input: &[u8]) -> Result<(), String> {
-    let Some(lower) = format.lower else {
-        return Ok(());
-    };
-    let source = SliceSource::default().with("part", format, input);
-    let mut recording = Recording::default();
-    match lower(&source, &LowerOptions::default(), &mut recording) {
-        // A version that is not read is said so, not lowered to nothing.
-        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(()),
-        result => result.map_err(|error| error.to_string()),
     }
 }
 
@@ -433,4 +269,26 @@ fn testdata_obeys() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
     let files = corpus::files_below(&root);
     obey("testdata", files);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Bytes that nobody chose, behind the beginning of real ones: the body of the fuzz target.
+    #[test]
+    fn spliced_inputs_obey(
+        row in 0..FORMATS.len(),
+        keep in 0_usize..600,
+        noise in proptest::collection::vec(any::<u8>(), 0..200),
+        at in 0_usize..800,
+    ) {
+        let format = FORMATS[row];
+        if let (Some(sample), Some(_)) = (format.sample, format.reader) {
+            let mut input = Vec::new();
+            sample(5, 600, &mut |piece| input.extend_from_slice(piece));
+            input.truncate(keep);
+            input.extend(noise);
+            prop_assert_eq!(obeys(format, &input, &[at]), Ok(()));
+        }
+    }
 }
