@@ -351,4 +351,38 @@ fn main() {
         rate("  as records", data.len(), seconds, units, "records");
     }
     lowering(bytes as u64);
+    captured(bytes);
+}
+
+/// The mix of a real service, where the corpus is there: its blocks over and over.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the library reads no files, its bench reads a capture"
+)]
+fn captured(bytes: usize) {
+    let Some(corpus) = std::env::var_os("TRACELOOM_CORPUS") else {
+        return;
+    };
+    let path = std::path::Path::new(&corpus).join("cdt/test-service/traces.bin");
+    let Ok(capture) = std::fs::read(path) else {
+        return;
+    };
+    let (start, blocks) = capture.split_at(8);
+    let mut data = start.to_vec();
+    while data.len() < bytes {
+        data.extend_from_slice(blocks);
+    }
+    println!("captured blocks, repeated: {} bytes", data.len());
+    let (seconds, units) = timed(|| skip_trace(&data));
+    rate("  skip loop", data.len(), seconds, units, "events");
+    let (seconds, (units, _)) = timed(|| decode_trace(&data));
+    rate("  decoded", data.len(), seconds, units, "events");
+    let source = SliceSource::default().with("trace", &cdt::TRACE, &data);
+    let lower = cdt::TRACE.lower.expect("a lowering");
+    let (seconds, units) = timed(|| {
+        let mut sink = Sunk(Wants::Steps { calls: false }, 0);
+        lower(&source, &LowerOptions::default(), &mut sink).expect("memory");
+        sink.1
+    });
+    rate("  lowered to steps", data.len(), seconds, units, "steps");
 }

@@ -105,7 +105,7 @@ impl<'a> Event<'a> {
     /// # Errors
     /// `Truncated`; `Invalid` for a varint that is too long; `Unsupported` for a tag of an unknown
     /// type, after which nothing of the block can be read; `Limit` for a string above `string_limit`.
-    #[inline]
+    #[inline(always)]
     pub fn read(cursor: &mut Cursor<'a>, string_limit: usize) -> Result<Self, Error> {
         let header = cursor.u8("event")?;
         if header & 3 == 3 {

@@ -54,7 +54,11 @@ impl<'k> Output<'k> {
         self.check()?;
         self.define()?;
         if !self.steps.is_empty() {
-            let batch = std::mem::take(&mut self.steps);
+            // The next batch will be as long: growing it would copy it several times.
+            let mut next = StepBatch::default();
+            next.time.reserve(self.steps.len());
+            next.function.reserve(self.steps.len());
+            let batch = std::mem::replace(&mut self.steps, next);
             let flow = self.sink.steps(batch);
             self.take(flow)?;
         }
