@@ -136,10 +136,14 @@ pub(crate) fn format_named(name: &str) -> Result<&'static Format, String> {
     })
 }
 
-/// Returns the name that differs least from `typed`, if any is near.
+/// Returns the name that differs least from `typed`, if any is near: people mistype what follows the
+/// first letter.
 pub(crate) fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let most = 1 + typed.len() / 4;
-    let scored = names.map(|name| (distance(typed, name), name));
+    let begins = |name: &&str| name.chars().next() == typed.chars().next();
+    let scored = names
+        .filter(begins)
+        .map(|name| (distance(typed, name), name));
     scored
         .filter(|&(distance, _)| distance <= most)
         .min()
@@ -177,5 +181,6 @@ mod tests {
         let names = ["info", "dump", "check"];
         assert_eq!(nearest("inof", names.into_iter()), Some("info"));
         assert_eq!(nearest("calls.bin", names.into_iter()), None);
+        assert_eq!(nearest("nope", ["top"].into_iter()), None);
     }
 }
