@@ -2,7 +2,7 @@
 //!
 //! Whatever the input: the records tile it, writing them gives it back, cutting it into chunks anywhere
 //! changes neither records nor notes, and nothing panics. Inputs up to 4 KiB are cut and flipped at
-//! every byte; larger ones around record boundaries and at 500 seeded places. `TRACELOOM_LAWS=all`
+//! every byte; larger ones at up to 500 seeded places and around as many record boundaries. `TRACELOOM_LAWS=all`
 //! lifts the sampling.
 
 mod corpus;
