@@ -51,6 +51,10 @@ pub(crate) enum Command {
     Tree(crate::tree::Options),
     /// Draw a flame graph as SVG or HTML.
     Flame(crate::flame::Options),
+    /// List the objects that threads waited for: how long, who held them, where.
+    Monitors(crate::monitors::Options),
+    /// List the classes of heap objects: allocated, live, freed, how old.
+    Objects(crate::objects::Options),
     /// Write the data in another format, and say what that format cannot hold.
     Convert(crate::convert::Options),
     /// List the formats and what can be done with each.

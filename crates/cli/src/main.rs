@@ -13,6 +13,8 @@ mod formats;
 mod info;
 mod lowered;
 mod man;
+mod monitors;
+mod objects;
 mod open;
 mod select;
 mod style;
@@ -66,6 +68,8 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Calls(options)) => calls::run(&options),
         Some(Command::Top(options)) => top::run(&options),
         Some(Command::Tree(options)) => tree::run(&options),
+        Some(Command::Monitors(options)) => monitors::run(&options),
+        Some(Command::Objects(options)) => objects::run(&options),
         Some(Command::Convert(options)) => convert::run(&options),
         Some(Command::Flame(options)) => flame::run(&options),
         Some(Command::Formats(options)) => formats::run(&options),

@@ -108,6 +108,11 @@ pub(crate) fn count(number: u64) -> String {
     grouped
 }
 
+/// Prints how many things there are, with the word that fits one or many.
+pub(crate) fn things(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
 /// Prints a size in bytes with the binary unit a person would take.
 pub(crate) fn size(bytes: u64) -> String {
     let (unit, name) = match bytes {

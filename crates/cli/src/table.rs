@@ -22,6 +22,21 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
+    /// Drops columns that have nothing in any row, for views whose inputs fill different ones.
+    pub(crate) fn without_empty(mut self) -> Self {
+        let filled: Vec<bool> = (0..self.head.len())
+            .map(|column| {
+                let mut cells = self.rows.iter().filter_map(|row| row.get(column));
+                cells.any(|cell| !cell.is_empty())
+            })
+            .collect();
+        for row in std::iter::once(&mut self.head).chain(&mut self.rows) {
+            let mut kept = filled.iter().copied();
+            row.retain(|_| kept.next().unwrap_or(true));
+        }
+        self
+    }
+
     pub(crate) fn print(&self, style: &Style, out: &mut impl Write) -> io::Result<()> {
         let columns = self.head.len();
         let widths: Vec<usize> = (0..columns)

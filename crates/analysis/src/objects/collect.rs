@@ -1,0 +1,594 @@
+//! The sink that counts objects.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    AttrKeyId, Attribute, ClassId, Definitions, EdgeBatch, EventBatch, EventRow, EventTypeId, Flow,
+    Note, ObjectBatch, ObjectId, ObjectRow, ProfileId, Recording, RootBatch, SampleBatch, Sink,
+    StringId, Timestamp, Value, Wants,
+};
+
+use super::census::Census;
+use super::collections::Collections;
+use super::row::{Ages, Amount, ClassRow, Collection, Held, Objects};
+use super::tracked::Tracked;
+
+/// What an [`ObjectTable`] keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectOptions {
+    /// Most objects followed from their birth to their end, 40 bytes each.
+    pub most_objects: usize,
+    /// Most collections, and most classes over all of them.
+    pub most_collections: usize,
+    /// Most pairs of classes that refer to each other.
+    pub most_pairs: usize,
+}
+
+impl Default for ObjectOptions {
+    fn default() -> Self {
+        Self {
+            most_objects: 16 << 20,
+            most_collections: 1 << 20,
+            most_pairs: 1 << 20,
+        }
+    }
+}
+
+/// A class while it is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub allocated: Amount,
+    pub freed: Amount,
+    pub live: Amount,
+    pub sampled_live: Amount,
+    pub freed_ages: Ages,
+    pub live_ages: Ages,
+    roots: u64,
+    references: u64,
+}
+
+/// A class, as the producer told it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Told {
+    Nothing,
+    Class(ClassId),
+    Name(StringId),
+}
+
+/// Classes by number.
+#[derive(Debug, Default)]
+pub(super) struct Classes {
+    numbers: HashMap<Told, u32, RandomState>,
+    rows: Vec<Tally>,
+}
+
+impl Classes {
+    fn number(&mut self, told: Told) -> u32 {
+        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry(told).or_insert(next);
+        if number == next {
+            self.rows.push(Tally::default());
+        }
+        number
+    }
+
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "numbers are handed out by this table"
+    )]
+    pub fn tally(&mut self, number: u32) -> &mut Tally {
+        &mut self.rows[number as usize]
+    }
+}
+
+/// What an event means here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Meaning {
+    Nothing,
+    Free,
+    Collection,
+    Counted,
+    HeapUsed,
+}
+
+/// What a field of an event or sample tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Tells {
+    Nothing,
+    Class,
+    /// A structure whose field `type` is the class.
+    Object,
+    Age,
+    Number,
+    Count,
+    Bytes,
+    Used,
+    When,
+    /// The id that may move, where the other one is not given.
+    Moving,
+}
+
+/// Columns of a heap profile: objects and bytes, allocated and live.
+#[derive(Clone, Copy, Debug, Default)]
+struct Columns {
+    allocated: (Option<usize>, Option<usize>),
+    live: (Option<usize>, Option<usize>),
+}
+
+/// Counts objects by class as they pass.
+///
+/// Memory is what the options allow, and the definitions of the input. The objects of a flush come after
+/// its events, so a batch of events is held until they do, and the two are merged by time.
+#[derive(Debug, Default)]
+pub struct ObjectTable {
+    options: ObjectOptions,
+    tables: Recording,
+    result: Objects,
+    classes: Classes,
+    tracked: Tracked,
+    census: Census,
+    collections: Collections,
+    pairs: HashMap<(u32, u32), u64, RandomState>,
+    meanings: Vec<Option<Meaning>>,
+    tells: HashMap<AttrKeyId, Tells, RandomState>,
+    profiles: HashMap<ProfileId, Option<Columns>, RandomState>,
+    held: Option<EventBatch>,
+    waiting: Vec<ObjectRow>,
+}
+
+impl ObjectTable {
+    /// An empty table.
+    #[must_use]
+    pub fn new(options: ObjectOptions) -> Self {
+        Self {
+            options,
+            ..Self::default()
+        }
+    }
+
+    /// Returns what was counted.
+    #[must_use]
+    pub fn finish(mut self) -> Objects {
+        self.release();
+        let most = self.options.most_collections;
+        let after_a_collection = self.tracked.collections > 0;
+        let deltas = self.collections.last.clone();
+        if after_a_collection && !self.tracked.interval.is_empty() {
+            let live = self.live();
+            let row = Collection::default();
+            self.collections.close(row, &mut self.tracked, live, most);
+        }
+        self.tracked.age(&mut self.classes);
+        let counted = !self.census.counts.is_empty();
+        let mut rows = vec![ClassRow::default(); self.classes.rows.len()];
+        for (row, tally) in rows.iter_mut().zip(&self.classes.rows) {
+            let followed = self.result.source.tracked || self.result.source.dumped;
+            *row = ClassRow {
+                class: None,
+                allocated: tally.allocated,
+                freed: tally.freed,
+                live: if followed {
+                    tally.live
+                } else {
+                    tally.sampled_live
+                },
+                delta: after_a_collection.then_some(super::Change::default()),
+                freed_ages: tally.freed_ages,
+                live_ages: tally.live_ages,
+                roots: tally.roots,
+                references: tally.references,
+                held_by: Vec::new(),
+            };
+        }
+        for (&class, &change) in &deltas {
+            if let Some(row) = rows.get_mut(class as usize) {
+                row.delta = Some(change);
+            }
+        }
+        if let (Some(last), before) = self.census.last_two() {
+            for row in &mut rows {
+                row.live = Amount::default();
+                row.delta = before.map(|_| super::Change::default());
+            }
+            for (&class, &amount) in &last.classes {
+                if let Some(row) = rows.get_mut(class as usize) {
+                    row.live = amount;
+                }
+            }
+            for (class, change) in before.map_or_else(Vec::new, |before| last.since(before)) {
+                if let Some(row) = rows.get_mut(class as usize) {
+                    row.delta = Some(change);
+                }
+            }
+        }
+        let mut names: Vec<Option<String>> = vec![None; rows.len()];
+        for (&told, &number) in &self.classes.numbers {
+            if let Some(name) = names.get_mut(number as usize) {
+                *name = self.class_name(told);
+            }
+        }
+        let name = |number: u32| names.get(number as usize).cloned().flatten();
+        for (&(from, to), &references) in &self.pairs {
+            if let Some(row) = rows.get_mut(to as usize) {
+                let by = name(from);
+                row.held_by.push(Held { by, references });
+            }
+        }
+        for (row, name) in rows.iter_mut().zip(&names) {
+            row.class.clone_from(name);
+        }
+        let rows = joined(rows);
+        let collections = self.collections.left_out;
+        let numbered = self.collections.finish(&self.census, most);
+        let told = numbered.into_iter().map(|found| {
+            let classes = found.classes.into_iter();
+            let classes = classes
+                .map(|(class, change)| (name(class), change))
+                .collect();
+            Collection {
+                classes,
+                ..found.row
+            }
+        });
+        self.result.collections = told.collect();
+        self.result.collections_left_out = collections;
+        self.result.source.counted = counted;
+        self.result.crowded_out = self.tracked.crowded_out;
+        self.result.classes = rows;
+        self.result
+    }
+
+    fn class_name(&self, told: Told) -> Option<String> {
+        let name = match told {
+            Told::Nothing => return None,
+            Told::Class(id) => match self.tables.class(id) {
+                Some(row) => row.name,
+                None => return Some(format!("#{}", id.raw())),
+            },
+            Told::Name(name) => name,
+        };
+        Some(self.tables.text(name).into_owned())
+    }
+
+    fn live(&self) -> Amount {
+        let mut live = Amount::default();
+        let rows = self.classes.rows.iter();
+        rows.for_each(|tally| live.add(tally.live));
+        live
+    }
+
+    fn meaning(&mut self, event_type: EventTypeId) -> Meaning {
+        let at = event_type.index();
+        if self.meanings.len() <= at {
+            self.meanings.resize(at + 1, None);
+        }
+        let tables = &self.tables;
+        let Some(slot) = self.meanings.get_mut(at) else {
+            return Meaning::Nothing;
+        };
+        if slot.is_none() {
+            let Some(row) = tables.event_type(event_type) else {
+                return Meaning::Nothing;
+            };
+            let name = tables.text(row.name);
+            let mut fields = row
+                .fields
+                .iter()
+                .filter_map(|&key| tables.attribute_key(key));
+            *slot = Some(match name.strip_prefix("com.oracle.").unwrap_or(&name) {
+                "obj_free" => Meaning::Free,
+                "gc" | "gc_finish" | "jdk.GarbageCollection" => Meaning::Collection,
+                "jdk.ObjectCount" | "jdk.ObjectCountAfterGC" => Meaning::Counted,
+                "jdk.GCHeapSummary" => Meaning::HeapUsed,
+                // A collector's log: its pauses say what the heap was.
+                _ if fields.any(|key| tables.text(key.name) == "heap_after") => Meaning::Collection,
+                _ => Meaning::Nothing,
+            });
+        }
+        slot.unwrap_or(Meaning::Nothing)
+    }
+
+    fn tells(&mut self, key: AttrKeyId) -> Tells {
+        let tables = &self.tables;
+        *self.tells.entry(key).or_insert_with(|| {
+            let name = tables.attribute_key(key).map(|row| tables.text(row.name));
+            match name.as_deref() {
+                Some("objectClass") => Tells::Class,
+                Some("object") => Tells::Object,
+                Some("obj_age" | "age") => Tells::Age,
+                Some("gcId" | "number") => Tells::Number,
+                Some("count") => Tells::Count,
+                Some("totalSize") => Tells::Bytes,
+                Some("used_obj_space" | "heap_after" | "heapUsed") => Tells::Used,
+                Some("when") => Tells::When,
+                Some("transient_obj_id_ref") => Tells::Moving,
+                _ => Tells::Nothing,
+            }
+        })
+    }
+
+    fn find<'a>(&mut self, attributes: &'a [Attribute], wanted: Tells) -> Option<&'a Value> {
+        let mut found = attributes.iter();
+        let found = found.find(|attribute| self.tells(attribute.key) == wanted);
+        found.map(|attribute| &attribute.value)
+    }
+
+    fn number(&mut self, attributes: &[Attribute], wanted: Tells) -> Option<u64> {
+        match *self.find(attributes, wanted)? {
+            Value::U64(number) => Some(number),
+            Value::I64(number) => u64::try_from(number).ok(),
+            _ => None,
+        }
+    }
+
+    fn named_class(&mut self, attributes: &[Attribute]) -> Option<Told> {
+        if let Some(&Value::Text(name)) = self.find(attributes, Tells::Class) {
+            return Some(Told::Name(name));
+        }
+        let Some(Value::Map(fields)) = self.find(attributes, Tells::Object) else {
+            return None;
+        };
+        let tables = &self.tables;
+        let is_type =
+            |key: &Value| matches!(key, Value::Text(name) if tables.text(*name) == "type");
+        fields.iter().find_map(|(key, value)| match value {
+            Value::Text(name) if is_type(key) => Some(Told::Name(*name)),
+            _ => None,
+        })
+    }
+
+    /// Merges the events and objects that wait.
+    fn release(&mut self) {
+        self.tracked.forget_ended();
+        let objects = std::mem::take(&mut self.waiting);
+        let mut objects = objects.iter().peekable();
+        let batch = self.held.take().unwrap_or_default();
+        self.result.events += batch.len() as u64;
+        for row in batch.iter() {
+            let meaning = self.meaning(row.event_type);
+            if meaning == Meaning::Nothing {
+                continue;
+            }
+            let object = match (row.object, meaning) {
+                (None, Meaning::Free) => self.number(row.attributes, Tells::Moving).map(ObjectId),
+                (object, _) => object,
+            };
+            let time = row.end.unwrap_or(row.time);
+            while let Some(born) = objects.next_if(|born| {
+                let at = born.time.unwrap_or(Timestamp::MIN);
+                // At the same time: the end of an object that lives comes before its id is given out again.
+                let ends = object.is_some_and(|id| self.tracked.lives(id));
+                at < time || (at == time && !ends)
+            }) {
+                self.allocate(born);
+            }
+            self.event(meaning, object, &row);
+        }
+        for born in objects {
+            self.allocate(born);
+        }
+    }
+
+    fn allocate(&mut self, row: &ObjectRow) {
+        let class = row.class.map_or(Told::Nothing, Told::Class);
+        let class = self.classes.number(class);
+        match row.time {
+            Some(_) => self.result.source.tracked = true,
+            None => self.result.source.dumped = true,
+        }
+        let most = self.options.most_objects;
+        self.tracked.allocate(row, class, most, &mut self.classes);
+    }
+
+    fn event(&mut self, meaning: Meaning, object: Option<ObjectId>, row: &EventRow<'_>) {
+        let most = self.options.most_collections;
+        match meaning {
+            Meaning::Nothing => {}
+            Meaning::Free => {
+                let age = self.number(row.attributes, Tells::Age);
+                let id = object.unwrap_or(ObjectId(0));
+                self.tracked.seen = true;
+                self.result.source.tracked = true;
+                if !self.tracked.free(id, age, &mut self.classes) {
+                    let unknown = self.classes.number(Told::Nothing);
+                    let tally = self.classes.tally(unknown);
+                    self.tracked.free_unknown(unknown, age, tally);
+                }
+            }
+            Meaning::Collection => {
+                let number = self.number(row.attributes, Tells::Number);
+                let found = Collection {
+                    number: number.unwrap_or_else(|| self.collections.next_number()),
+                    time: Some(row.time),
+                    took: row.end.map(|end| end.max(row.time).abs_diff(row.time)),
+                    used: self.number(row.attributes, Tells::Used),
+                    ..Collection::default()
+                };
+                let live = self.live();
+                self.collections.close(found, &mut self.tracked, live, most);
+            }
+            Meaning::Counted => {
+                let number = self.number(row.attributes, Tells::Number).unwrap_or(0);
+                let class = self.named_class(row.attributes).unwrap_or(Told::Nothing);
+                let class = self.classes.number(class);
+                let amount = Amount {
+                    count: self.number(row.attributes, Tells::Count).unwrap_or(0),
+                    bytes: self.number(row.attributes, Tells::Bytes).unwrap_or(0),
+                };
+                self.census.add(number, row.time, class, amount, most);
+            }
+            Meaning::HeapUsed => {
+                let after = match self.find(row.attributes, Tells::When) {
+                    Some(&Value::Text(when)) => self.tables.text(when).starts_with("After"),
+                    _ => false,
+                };
+                let number = self.number(row.attributes, Tells::Number);
+                let used = self.number(row.attributes, Tells::Used);
+                if let (true, Some(number), Some(used)) = (after, number, used) {
+                    self.collections.used(number, used, most);
+                }
+            }
+        }
+    }
+
+    fn columns(&mut self, profile: ProfileId) -> Option<Columns> {
+        if let Some(known) = self.profiles.get(&profile) {
+            return *known;
+        }
+        let tables = &self.tables;
+        let row = tables.profile(profile)?;
+        let names: Vec<_> = row
+            .value_types
+            .iter()
+            .map(|&id| tables.value_type(id).map(|row| tables.text(row.name)))
+            .collect();
+        let find = |wanted: &[&str]| {
+            let mut names = names.iter();
+            names.position(|name| {
+                name.as_ref()
+                    .is_some_and(|name| wanted.contains(&name.as_ref()))
+            })
+        };
+        let columns = Columns {
+            allocated: (find(&["alloc_objects"]), find(&["alloc", "alloc_space"])),
+            live: (
+                find(&["live_objects", "inuse_objects"]),
+                find(&["live", "inuse_space"]),
+            ),
+        };
+        let some =
+            |(count, bytes): (Option<usize>, Option<usize>)| count.is_some() || bytes.is_some();
+        let columns = (some(columns.allocated) || some(columns.live)).then_some(columns);
+        self.profiles.insert(profile, columns);
+        columns
+    }
+}
+
+/// Joins rows of one name: loaders may each have a class of it.
+fn joined(rows: Vec<ClassRow>) -> Vec<ClassRow> {
+    let mut by_name: HashMap<Option<String>, ClassRow, RandomState> = HashMap::default();
+    for row in rows {
+        match by_name.get_mut(&row.class) {
+            Some(known) => known.append(row),
+            None => {
+                by_name.insert(row.class.clone(), row);
+            }
+        }
+    }
+    let mut rows: Vec<ClassRow> = by_name
+        .into_values()
+        .filter(|row| !row.is_empty())
+        .collect();
+    for row in &mut rows {
+        row.settle();
+    }
+    rows.sort_by(|a, b| {
+        let rank = |row: &ClassRow| {
+            (
+                row.live.bytes,
+                row.live.count,
+                row.allocated.bytes,
+                row.allocated.count,
+            )
+        };
+        rank(b).cmp(&rank(a)).then_with(|| a.class.cmp(&b.class))
+    });
+    rows
+}
+
+impl Sink for ObjectTable {
+    fn wants(&self) -> Wants {
+        Wants::Calls
+    }
+
+    fn wants_sampled_events(&self) -> bool {
+        false
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.tables.define(definitions)
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        self.release();
+        self.held = Some(batch);
+        Flow::Continue(())
+    }
+
+    fn objects(&mut self, batch: ObjectBatch) -> Flow {
+        self.waiting = batch.rows;
+        self.release();
+        Flow::Continue(())
+    }
+
+    fn edges(&mut self, batch: EdgeBatch) -> Flow {
+        if self.held.is_some() {
+            self.release();
+        }
+        self.result.source.dumped = true;
+        for (&from, &to) in batch.from.iter().zip(&batch.to) {
+            let ends = [from, to].map(|id| match self.tracked.class_of(id) {
+                Some(class) => class,
+                None => self.classes.number(Told::Nothing),
+            });
+            let [from, to] = ends;
+            let tally = self.classes.tally(to);
+            tally.references += 1;
+            if self.pairs.len() < self.options.most_pairs || self.pairs.contains_key(&(from, to)) {
+                *self.pairs.entry((from, to)).or_default() += 1;
+            }
+        }
+        Flow::Continue(())
+    }
+
+    fn roots(&mut self, batch: RootBatch) -> Flow {
+        if self.held.is_some() {
+            self.release();
+        }
+        self.result.source.dumped = true;
+        for &object in &batch.object {
+            let class = match self.tracked.class_of(object) {
+                Some(class) => class,
+                None => self.classes.number(Told::Nothing),
+            };
+            self.classes.tally(class).roots += 1;
+        }
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        let Some(columns) = self.columns(batch.profile) else {
+            return Flow::Continue(());
+        };
+        for row in batch.iter() {
+            let Some(class) = self.named_class(row.labels) else {
+                self.result.unclassed += 1;
+                continue;
+            };
+            self.result.source.sampled = true;
+            let amount = |(count, bytes): (Option<usize>, Option<usize>)| {
+                let value = |at: Option<usize>| row.values.get(at?).copied();
+                let value = |at| u64::try_from(value(at).unwrap_or(0)).unwrap_or(0);
+                Amount {
+                    count: value(count),
+                    bytes: value(bytes),
+                }
+            };
+            let (allocated, live) = (amount(columns.allocated), amount(columns.live));
+            let age = self.number(row.labels, Tells::Age);
+            let class = self.classes.number(class);
+            let tally = self.classes.tally(class);
+            tally.allocated.add(allocated);
+            tally.sampled_live.add(live);
+            if let Some(age) = age.filter(|_| !live.is_empty()) {
+                tally.live_ages.add(age, live.count.max(1));
+            }
+        }
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}

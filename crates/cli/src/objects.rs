@@ -1,0 +1,538 @@
+//! `objects`: heap objects by class, and from collection to collection.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use traceloom_analysis::names;
+use traceloom_analysis::objects::{
+    Ages, Amount, Change, ClassRow, Collection, ObjectOptions, ObjectTable, Objects,
+};
+use traceloom_formats::LowerOptions;
+use traceloom_input::piped;
+use traceloom_model::Limit;
+
+use crate::Outcome;
+use crate::args::Common;
+use crate::lowered::{documents, lower, mention};
+use crate::open::{open, with_progress};
+use crate::style::{Style, count, duration, size, things};
+use crate::table::Table;
+
+/// Rows that fit a screen.
+const SCREEN: usize = 30;
+
+/// List the classes of heap objects: allocated, live, freed, how old.
+#[derive(Args)]
+#[command(
+    after_help = "Live are objects allocated and not freed, or what the producer counted or sampled as surviving;\n\
+    delta is their change over the last interval between collections. Ages are collections survived: the\n\
+    mean of the freed, and of the oldest that lives.\n\nExamples:\n  \
+    traceloom objects heap.trcbin\n  \
+    traceloom objects heap.trcbin --sort allocated -n 10\n  \
+    traceloom objects heap.trcbin --collections\n  \
+    traceloom objects app.jfr --csv"
+)]
+pub(crate) struct Options {
+    /// Files, folders, archives, or `-`.
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// Print a row a garbage collection instead of one a class.
+    #[arg(long)]
+    collections: bool,
+    /// Sort classes by this column.
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        default_value = "live",
+        conflicts_with = "collections"
+    )]
+    sort: Sort,
+    /// Rows to print; 0 prints all [default: 30 on a terminal, all with --json and --csv].
+    #[arg(short = 'n', long, value_name = "ROWS")]
+    rows: Option<usize>,
+    /// Print full names and exact numbers.
+    #[arg(long)]
+    wide: bool,
+    /// Print one JSON object a recording, with classes and collections.
+    #[arg(long, conflicts_with = "collections")]
+    json: bool,
+    /// Print comma-separated values.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    Live,
+    Allocated,
+    Freed,
+    Delta,
+    Age,
+    References,
+    Class,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let style = Style::new(&options.common)?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for path in &options.paths {
+        let input = open(path, &options.common)?;
+        let mut notes = Vec::new();
+        let mut found = Vec::new();
+        with_progress(&input, "reading", || {
+            for document in documents(&input)? {
+                let limits = options.common.limits()?;
+                let defaults = ObjectOptions::default();
+                let mut table = ObjectTable::new(ObjectOptions {
+                    most_objects: defaults.most_objects.min(limits.size(Limit::Table)),
+                    ..defaults
+                });
+                let lowering = LowerOptions {
+                    limits,
+                    ..LowerOptions::default()
+                };
+                notes.push(piped(&mut table, |sink| {
+                    lower(&document, &lowering, &options.common, sink)
+                })?);
+                found.push(table.finish());
+            }
+            Ok(())
+        })?;
+        print(path, found, options, &style, &mut out)?;
+        out.flush()?;
+        mention(path, &notes);
+    }
+    Ok(Outcome::Done)
+}
+
+fn print(
+    path: &str,
+    mut found: Vec<Objects>,
+    options: &Options,
+    style: &Style,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    for objects in &found {
+        for (number, what) in [
+            (
+                objects.crowded_out,
+                "objects found no room: nothing is known of their end",
+            ),
+            (objects.collections_left_out, "collections are not listed"),
+        ] {
+            if number > 0 {
+                eprintln!("traceloom: {path}: {} {what}", count(number));
+            }
+        }
+    }
+    let empty = |objects: &Objects| objects.classes.is_empty() && objects.collections.is_empty();
+    if found.iter().all(empty) {
+        eprintln!("traceloom: {path}: {}", nothing(&found));
+        return Ok(());
+    }
+    found.retain(|objects| !empty(objects));
+    let screen = if options.json || options.csv {
+        0
+    } else {
+        SCREEN
+    };
+    let most = options.rows.unwrap_or(screen);
+    for mut objects in found {
+        sort(&mut objects.classes, options.sort);
+        let classes = objects.classes.len();
+        if most > 0 {
+            objects.classes.truncate(most);
+        }
+        if options.json {
+            writeln!(out, "{}", as_json(&objects))?;
+        } else if options.collections {
+            collections(&objects, options, most, style, out)?;
+        } else if options.csv {
+            exact(&objects.classes).csv(out)?;
+        } else if classes == 0 {
+            eprintln!(
+                "traceloom: {path}: no objects, but {} collections: --collections lists them",
+                count(objects.collections.len() as u64)
+            );
+        } else {
+            let rows = table(&objects.classes, options.wide);
+            rows.without_empty().print(style, out)?;
+            writeln!(out, "{}", style.dim(summary(&objects, classes)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Says why there is nothing to show.
+fn nothing(found: &[Objects]) -> String {
+    let unclassed: u64 = found.iter().map(|objects| objects.unclassed).sum();
+    if unclassed > 0 {
+        return format!(
+            "no classes: its {} heap samples name functions; `traceloom top --value inuse_space` shows them",
+            count(unclassed)
+        );
+    }
+    let events: u64 = found.iter().map(|objects| objects.events).sum();
+    let held = match events {
+        0 => "it holds no events".to_owned(),
+        events => format!("none of its {} events is about the heap", count(events)),
+    };
+    format!(
+        "no objects: {held}; TPTP records them with its heap profiler, JFR with \
+         jdk.ObjectAllocationSample, jdk.OldObjectSample or jdk.ObjectCountAfterGC enabled"
+    )
+}
+
+fn summary(objects: &Objects, classes: usize) -> String {
+    let mut text = things(classes as u64, "class", "classes");
+    if objects.classes.len() < classes {
+        text += &format!(
+            ", {} shown; -n 0 prints all",
+            count(objects.classes.len() as u64)
+        );
+    }
+    let source = &objects.source;
+    let told = objects.collections.iter();
+    let collections = told.filter(|found| found.time.is_some()).count();
+    if collections > 0 {
+        let number = things(collections as u64, "collection", "collections");
+        text += &format!("; {number}, listed with --collections");
+    }
+    if source.sampled && !source.tracked {
+        text += "; from samples: counts are of samples";
+    }
+    text
+}
+
+fn sort(classes: &mut [ClassRow], by: Sort) {
+    let amount = |amount: Amount| (amount.bytes, amount.count);
+    match by {
+        Sort::Live => {}
+        Sort::Allocated => classes.sort_by_key(|row| Reverse(amount(row.allocated))),
+        Sort::Freed => classes.sort_by_key(|row| Reverse(amount(row.freed))),
+        Sort::Delta => classes.sort_by_key(|row| {
+            let change = row.delta.unwrap_or_default();
+            Reverse((change.bytes, change.count))
+        }),
+        Sort::Age => classes
+            .sort_by_key(|row| Reverse((row.live_ages.oldest, row.freed_ages.mean_hundredths()))),
+        Sort::References => classes.sort_by_key(|row| Reverse((row.references, row.roots))),
+        Sort::Class => classes.sort_by(|a, b| a.class.cmp(&b.class)),
+    }
+}
+
+fn class_name(class: Option<&String>, wide: bool) -> String {
+    match class {
+        None => "(unknown)".to_owned(),
+        Some(class) if wide => class.clone(),
+        Some(class) => names::shorten(class).into_owned(),
+    }
+}
+
+fn some(number: u64, wide: bool) -> String {
+    match number {
+        0 => String::new(),
+        number if wide => number.to_string(),
+        number => count(number),
+    }
+}
+
+fn bytes(number: u64, wide: bool) -> String {
+    match number {
+        0 => String::new(),
+        number if wide => number.to_string(),
+        number => size(number),
+    }
+}
+
+fn change(change: Option<Change>, wide: bool) -> String {
+    let Some(change) = change.filter(|change| *change != Change::default()) else {
+        return String::new();
+    };
+    let (number, unit) = match change.bytes {
+        0 => (change.count, ""),
+        bytes => (bytes, "B"),
+    };
+    let sign = if number < 0 { "-" } else { "+" };
+    let text = match unit {
+        "B" if !wide => size(number.unsigned_abs()),
+        _ => number.unsigned_abs().to_string(),
+    };
+    format!("{sign}{text}")
+}
+
+fn mean(ages: Ages) -> String {
+    let Some(hundredths) = ages.mean_hundredths() else {
+        return String::new();
+    };
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+fn table(classes: &[ClassRow], wide: bool) -> Table {
+    let mut table = Table::new(&[
+        "live",
+        "live size",
+        "delta",
+        "allocated",
+        "alloc size",
+        "freed",
+        "freed size",
+        "age",
+        "oldest",
+        "roots",
+        "references",
+        "held by",
+        "class",
+    ]);
+    for row in classes {
+        let held = row.held_by.first().filter(|held| held.references > 0);
+        let oldest = row.live_ages.objects > 0;
+        table.row([
+            some(row.live.count, wide),
+            bytes(row.live.bytes, wide),
+            change(row.delta, wide),
+            some(row.allocated.count, wide),
+            bytes(row.allocated.bytes, wide),
+            some(row.freed.count, wide),
+            bytes(row.freed.bytes, wide),
+            mean(row.freed_ages),
+            if oldest {
+                row.live_ages.oldest.to_string()
+            } else {
+                String::new()
+            },
+            some(row.roots, wide),
+            some(row.references, wide),
+            held.map_or_else(String::new, |held| class_name(held.by.as_ref(), wide)),
+            class_name(row.class.as_ref(), wide),
+        ]);
+    }
+    table
+}
+
+fn exact(classes: &[ClassRow]) -> Table {
+    let mut table = Table::new(&[
+        "class",
+        "allocated_count",
+        "allocated_bytes",
+        "freed_count",
+        "freed_bytes",
+        "live_count",
+        "live_bytes",
+        "delta_count",
+        "delta_bytes",
+        "freed_age_mean",
+        "freed_age_oldest",
+        "live_age_mean",
+        "live_age_oldest",
+        "roots",
+        "references",
+    ]);
+    for row in classes {
+        let delta = |of: fn(Change) -> i64| {
+            row.delta
+                .map_or_else(String::new, |change| of(change).to_string())
+        };
+        let oldest = |ages: Ages| match ages.objects {
+            0 => String::new(),
+            _ => ages.oldest.to_string(),
+        };
+        table.row([
+            row.class.clone().unwrap_or_default(),
+            row.allocated.count.to_string(),
+            row.allocated.bytes.to_string(),
+            row.freed.count.to_string(),
+            row.freed.bytes.to_string(),
+            row.live.count.to_string(),
+            row.live.bytes.to_string(),
+            delta(|change| change.count),
+            delta(|change| change.bytes),
+            mean(row.freed_ages),
+            oldest(row.freed_ages),
+            mean(row.live_ages),
+            oldest(row.live_ages),
+            row.roots.to_string(),
+            row.references.to_string(),
+        ]);
+    }
+    table
+}
+
+fn collections(
+    objects: &Objects,
+    options: &Options,
+    most: usize,
+    style: &Style,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let all = &objects.collections;
+    // The last ones are those that a leak shows in.
+    let skip = if most > 0 {
+        all.len().saturating_sub(most)
+    } else {
+        0
+    };
+    let mut rows = Table::new(if options.csv {
+        &[
+            "number",
+            "time_ns",
+            "took_ns",
+            "allocated_count",
+            "allocated_bytes",
+            "freed_count",
+            "freed_bytes",
+            "live_count",
+            "live_bytes",
+            "used_bytes",
+        ]
+    } else {
+        &[
+            "number",
+            "begin",
+            "took",
+            "allocated",
+            "alloc size",
+            "freed",
+            "freed size",
+            "live",
+            "live size",
+            "used",
+            "changed most",
+        ]
+    });
+    for found in all.iter().skip(skip) {
+        if options.csv {
+            rows.row(collection_exact(found));
+        } else {
+            rows.row(collection(found, options.wide, style));
+        }
+    }
+    if all.is_empty() {
+        eprintln!("traceloom: no garbage collection was recorded");
+    } else if options.csv {
+        rows.csv(out)?;
+    } else {
+        rows.without_empty().print(style, out)?;
+        if skip > 0 {
+            let more = format!(
+                "{} collections before these; -n 0 prints all",
+                count(skip as u64)
+            );
+            writeln!(out, "{}", style.dim(more))?;
+        }
+    }
+    Ok(())
+}
+
+fn collection(found: &Collection, wide: bool, style: &Style) -> Vec<String> {
+    let amount = |amount: Option<Amount>| match amount {
+        Some(amount) if wide => [amount.count.to_string(), amount.bytes.to_string()],
+        Some(amount) => [count(amount.count), size(amount.bytes)],
+        None => [String::new(), String::new()],
+    };
+    let most = found.classes.first().map(|(class, changed)| {
+        let change = change(Some(*changed), wide);
+        format!("{change} {}", class_name(class.as_ref(), wide))
+    });
+    let begin = match found.time {
+        Some(time) => style.time(time),
+        None => "after the last".to_owned(),
+    };
+    let number = found
+        .time
+        .map_or_else(String::new, |_| found.number.to_string());
+    let mut cells = vec![number, begin, found.took.map_or_else(String::new, duration)];
+    for amount in [found.allocated, found.freed, found.live].map(amount) {
+        cells.extend(amount);
+    }
+    cells.push(
+        found
+            .used
+            .map_or_else(String::new, |used| bytes(used, wide)),
+    );
+    cells.push(most.unwrap_or_default());
+    cells
+}
+
+fn collection_exact(found: &Collection) -> Vec<String> {
+    let number = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
+    let mut cells = vec![
+        number(found.time.map(|_| found.number)),
+        found.time.map_or_else(String::new, |time| time.to_string()),
+        number(found.took),
+    ];
+    for amount in [found.allocated, found.freed, found.live] {
+        cells.push(number(amount.map(|amount| amount.count)));
+        cells.push(number(amount.map(|amount| amount.bytes)));
+    }
+    cells.push(number(found.used));
+    cells
+}
+
+fn as_json(objects: &Objects) -> Value {
+    let amount = |amount: Amount| json!({"count": amount.count, "bytes": amount.bytes});
+    let change = |change: Change| json!({"count": change.count, "bytes": change.bytes});
+    let ages = |ages: Ages| match ages.objects {
+        0 => Value::Null,
+        objects => json!({"objects": objects, "sum": ages.sum, "oldest": ages.oldest}),
+    };
+    let classes: Vec<Value> = objects
+        .classes
+        .iter()
+        .map(|row| {
+            let held: Vec<Value> = row
+                .held_by
+                .iter()
+                .map(|held| json!({"class": held.by, "references": held.references}))
+                .collect();
+            json!({
+                "class": row.class,
+                "allocated": amount(row.allocated),
+                "freed": amount(row.freed),
+                "live": amount(row.live),
+                "delta": row.delta.map(change),
+                "freed_ages": ages(row.freed_ages),
+                "live_ages": ages(row.live_ages),
+                "roots": row.roots,
+                "references": row.references,
+                "held_by": held,
+            })
+        })
+        .collect();
+    let collections: Vec<Value> = objects
+        .collections
+        .iter()
+        .map(|found| {
+            let changed: Vec<Value> = found
+                .classes
+                .iter()
+                .map(|(class, by)| json!({"class": class, "count": by.count, "bytes": by.bytes}))
+                .collect();
+            json!({
+                "number": found.time.map(|_| found.number),
+                "time_ns": found.time,
+                "took_ns": found.took,
+                "allocated": found.allocated.map(amount),
+                "freed": found.freed.map(amount),
+                "live": found.live.map(amount),
+                "used_bytes": found.used,
+                "changed": changed,
+            })
+        })
+        .collect();
+    let source = &objects.source;
+    json!({
+        "source": {
+            "tracked": source.tracked,
+            "sampled": source.sampled,
+            "counted": source.counted,
+            "dumped": source.dumped,
+        },
+        "classes": classes,
+        "collections": collections,
+    })
+}
