@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 use traceloom_analysis::calls::{title, value_text};
+use traceloom_analysis::filter::Filter;
 use traceloom_analysis::{Pauses, names, shape};
 use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::{Document, Input};
@@ -19,6 +20,7 @@ use crate::args::{Common, Usage};
 use crate::info::unit_name;
 use crate::lowered::{documents, lower, mention};
 use crate::open::open;
+use crate::select::MethodFlags;
 use crate::style::{Style, count, duration};
 
 /// Print one call with everything in it, in time order.
@@ -38,6 +40,8 @@ pub(crate) struct Options {
     /// Leave out spans shorter than this.
     #[arg(long, value_name = "DURATION", value_parser = crate::select::duration)]
     min_duration: Option<u64>,
+    #[command(flatten)]
+    methods: MethodFlags,
     /// Print full names.
     #[arg(long)]
     wide: bool,
@@ -84,7 +88,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let (recording, root) = find(&input, &wanted, options)?;
     let root =
         root.with_context(|| format!("{}: there is no call {}", options.path, options.id))?;
-    let tree = Tree::of(&recording, root);
+    let tree = Tree::of(&recording, root, &options.methods.rules()?);
     let mut out = io::BufWriter::new(io::stdout().lock());
     if options.json {
         writeln!(out, "{}", tree.json())?;
@@ -152,14 +156,36 @@ struct Tree<'r> {
 }
 
 impl<'r> Tree<'r> {
-    fn of(recording: &'r Recording, root: SpanId) -> Self {
+    fn of(recording: &'r Recording, root: SpanId, methods: &Filter) -> Self {
         let mut children: BTreeMap<SpanId, Vec<usize>> = BTreeMap::new();
         let mut at = 0;
+        // The call itself was asked for by its id, so it stays whatever its method.
+        let hidden = |span: &SpanRow<'_>| {
+            let function = span
+                .function
+                .filter(|_| span.id != root && !methods.is_empty());
+            function.is_some_and(|id| !methods.admits(&recording.function_name(id)))
+        };
+        let gone: BTreeMap<SpanId, Option<SpanId>> = recording
+            .spans
+            .iter()
+            .filter(hidden)
+            .map(|span| (span.id, span.parent))
+            .collect();
         for (row, span) in recording.spans.iter().enumerate() {
             if span.id == root {
                 at = row;
             }
-            if let Some(parent) = span.parent {
+            if gone.contains_key(&span.id) {
+                continue;
+            }
+            let mut parent = span.parent;
+            for _ in 0..=gone.len() {
+                let above = parent.and_then(|parent| gone.get(&parent));
+                let Some(&above) = above else { break };
+                parent = above;
+            }
+            if let Some(parent) = parent {
                 children.entry(parent).or_default().push(row);
             }
         }

@@ -14,7 +14,7 @@ use crate::Outcome;
 use crate::args::Common;
 use crate::lowered::{documents, lower, mention};
 use crate::open::{open, with_progress};
-use crate::select::CallFlags;
+use crate::select::{CallFlags, MethodFlags};
 use crate::style::{Style, count, duration, size};
 use crate::table::Table;
 
@@ -32,6 +32,8 @@ pub(crate) struct Options {
     paths: Vec<String>,
     #[command(flatten)]
     calls: CallFlags,
+    #[command(flatten)]
+    methods: MethodFlags,
     /// Columns to print; any counter or parameter by its name, `all` for every one.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
@@ -62,8 +64,10 @@ impl Options {
             (column, name.starts_with('-'))
         });
         let limit = (self.rows > 0).then_some(self.rows);
+        let mut selection = self.calls.selection()?;
+        selection.filter = selection.filter.and(self.methods.rules()?);
         Ok(CallQuery {
-            selection: self.calls.selection()?,
+            selection,
             sort,
             limit,
         })

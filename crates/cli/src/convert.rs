@@ -4,18 +4,20 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
+use traceloom_analysis::filter::{Hide, Survey};
 use traceloom_analysis::loss::{Loss, Losses, Lost};
 use traceloom_formats::{
     FORMATS, Format, LowerOptions, Output, Part, RaiseOptions, Source, native_conversion,
 };
 use traceloom_input::save::{Save, Stdout};
 use traceloom_input::{Input, piped};
-use traceloom_model::{Concat, Flow, Level, Note, Notes};
+use traceloom_model::{Concat, Flow, Level, Note, Notes, Sink};
 
 use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
 use crate::lowered::{documents, lower, mention};
 use crate::open::{open, with_progress};
+use crate::select::MethodFlags;
 use crate::style::{Style, count, size};
 
 /// Write the data in another format, and say what that format cannot hold.
@@ -38,6 +40,8 @@ pub(crate) struct Options {
     /// Output, `-` for standard output.
     #[arg(short, long, value_name = "PATH")]
     output: Option<String>,
+    #[command(flatten)]
+    methods: MethodFlags,
     /// Overwrite the output.
     #[arg(long)]
     force: bool,
@@ -155,7 +159,9 @@ fn write(
         .iter()
         .map(|path| open(path, &options.common))
         .collect::<Result<_, _>>()?;
+    let methods = options.methods.rules()?;
     if let [input] = inputs.as_slice()
+        && methods.is_empty()
         && let Some(done) = rewrite(options, input, target, out)?
     {
         return Ok(done);
@@ -185,9 +191,16 @@ fn write(
                         limits: options.common.limits()?,
                         ..LowerOptions::default()
                     };
-                    notes.push(piped(&mut all, |sink| {
-                        lower(&document, &lowering, &options.common, sink)
-                    })?);
+                    let read =
+                        |sink: &mut dyn Sink| lower(&document, &lowering, &options.common, sink);
+                    notes.push(if methods.is_empty() {
+                        piped(&mut all, read)?
+                    } else {
+                        let mut survey = Survey::new(&methods);
+                        read(&mut survey)?;
+                        survey.settle();
+                        piped(&mut Hide::new(&mut survey, &mut all), read)?
+                    });
                     let parts: &[Part] = document.parts();
                     all.next_recording(parts.len());
                 }

@@ -1,12 +1,45 @@
 //! The flags by which views choose calls and frames.
 
+use std::fs::File;
+use std::io::Read as _;
+
+use anyhow::Context;
 use clap::Args;
 use regex_lite::Regex;
 use traceloom_analysis::calls::Selection;
-use traceloom_analysis::filter::Filter;
+use traceloom_analysis::filter::{Filter, rules};
 use traceloom_analysis::{FrameFilter, Symbol};
 
 use crate::args::Usage;
+
+/// Methods that the traced program is shown without.
+#[derive(Args, Clone, Default)]
+pub(crate) struct MethodFlags {
+    /// Leave methods out as if they had not been traced: a file of rules, `class method INCLUDE` or
+    /// `EXCLUDE` a line, `*` at an end of a name, the first rule that matches decides.
+    #[arg(long, value_name = "FILE")]
+    filter_file: Option<String>,
+}
+
+impl MethodFlags {
+    /// Reads the file; no file and no rule admit every method.
+    pub(crate) fn rules(&self) -> anyhow::Result<Filter> {
+        const MOST: u64 = 64 << 20;
+        let Some(path) = &self.filter_file else {
+            return Ok(Filter::default());
+        };
+        let mut text = Vec::new();
+        let file = File::open(path).with_context(|| path.clone())?;
+        let read = file.take(MOST + 1).read_to_end(&mut text);
+        if read.with_context(|| path.clone())? as u64 > MOST {
+            return Err(Usage(format!("--filter-file: {path} is larger than {MOST} bytes")).into());
+        }
+        let text = String::from_utf8(text)
+            .map_err(|_| Usage(format!("--filter-file: {path} is not UTF-8")))?;
+        let rules = rules(&text);
+        Ok(rules.map_err(|error| Usage(format!("--filter-file: {path}: {error}")))?)
+    }
+}
 
 /// Which calls count.
 #[derive(Args, Clone, Default)]
@@ -54,11 +87,21 @@ pub(crate) struct FrameFlags {
 }
 
 impl FrameFlags {
-    pub(crate) fn filter(&self) -> FrameFilter<'_> {
+    /// Chooses frames; those of methods that `methods` refuses are hidden too.
+    pub(crate) fn filter<'f>(&'f self, methods: &'f Filter) -> FrameFilter<'f> {
+        let hide = self.hide.as_ref();
+        let hide: Option<traceloom_analysis::Predicate<'f>> = if methods.is_empty() {
+            predicate(hide)
+        } else {
+            Some(Box::new(move |symbol: &Symbol| {
+                hide.is_some_and(|hide| hide.is_match(&symbol.name))
+                    || !methods.admits(&symbol.name)
+            }))
+        };
         FrameFilter {
             focus: predicate(self.focus.as_ref()),
             ignore: predicate(self.ignore.as_ref()),
-            hide: predicate(self.hide.as_ref()),
+            hide,
         }
     }
 }

@@ -8,7 +8,7 @@ use traceloom_input::piped;
 use crate::args::Common;
 use crate::lowered::{documents, lower, mention};
 use crate::open::{open, with_progress};
-use crate::select::{CallFlags, FrameFlags};
+use crate::select::{CallFlags, FrameFlags, MethodFlags};
 use crate::style;
 
 /// Flags of the views over call trees.
@@ -21,6 +21,8 @@ pub(crate) struct TreeFlags {
     pub(crate) calls: CallFlags,
     #[command(flatten)]
     pub(crate) frames: FrameFlags,
+    #[command(flatten)]
+    pub(crate) methods: MethodFlags,
     /// The sampled value to show, such as `cpu` or `alloc_space`.
     #[arg(long, value_name = "TYPE")]
     pub(crate) value: Option<String>,
@@ -34,6 +36,7 @@ pub(crate) struct TreeFlags {
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
     let selection = flags.calls.selection()?;
+    let methods = flags.methods.rules()?;
     let mut all = Trees::default();
     for path in &flags.paths {
         let input = open(path, &flags.common)?;
@@ -58,7 +61,7 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
         })?;
         mention(path, &notes);
     }
-    let filter = flags.frames.filter();
+    let filter = flags.frames.filter(&methods);
     let trees: Vec<_> = all.iter().map(|tree| tree.select(&filter)).collect();
     if trees.is_empty() {
         anyhow::bail!(match &flags.value {

@@ -13,7 +13,12 @@
 //! assert!(filter.accepts(&Request));
 //! ```
 
+mod hide;
 mod parse;
+mod rules;
+
+pub use hide::{Hide, Survey};
+pub use rules::{Pattern, RuleError, rules};
 
 use std::borrow::Cow;
 use std::fmt;
@@ -46,8 +51,8 @@ pub trait CallView {
 
 /// A filter as a syntax tree.
 ///
-/// Both the words of the CDT page and, later, comparisons and TPTP filter files parse to this; a new
-/// kind of condition is a new variant and an arm in [`Filter::accepts`].
+/// Both the words of the CDT page and the rules of TPTP's filter files parse to this; a new kind of
+/// condition is a new variant and an arm in [`Filter::accepts`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
     /// Every one of these; nothing to ask when empty.
@@ -65,6 +70,15 @@ pub enum Filter {
         /// What its value holds.
         value: Needle,
     },
+    /// The class and the name of the method match.
+    Method {
+        /// The class, with its package.
+        class: Pattern,
+        /// The method.
+        method: Pattern,
+    },
+    /// What the first of these says whose condition holds; everything passes that none holds for.
+    First(Vec<(Filter, bool)>),
 }
 
 /// Text to look for in any case.
@@ -114,7 +128,33 @@ impl Filter {
     /// Tells whether every call passes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        matches!(self, Self::All(terms) if terms.is_empty())
+        match self {
+            Self::All(terms) => terms.is_empty(),
+            Self::First(rules) => rules.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Tells whether a method of this name passes, where nothing else is known of the call.
+    #[must_use]
+    pub fn admits(&self, method: &str) -> bool {
+        struct Named<'n>(&'n str);
+        impl CallView for Named<'_> {
+            fn method(&self) -> Cow<'_, str> {
+                self.0.into()
+            }
+        }
+        self.accepts(&Named(method))
+    }
+
+    /// Returns the filter that passes what both do.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self.is_empty(), other.is_empty()) {
+            (true, _) => other,
+            (_, true) => self,
+            _ => Self::All(vec![self, other]),
+        }
     }
 
     /// Tells whether `call` passes.
@@ -131,6 +171,15 @@ impl Filter {
             }
             Self::Param { name, value } => {
                 call.params(&mut |known, held| known.to_lowercase() == *name && value.is_in(held))
+            }
+            Self::Method { class, method } => {
+                let name = call.method();
+                let (of, called) = rules::class_and_method(&name);
+                class.matches(of) && method.matches(called)
+            }
+            Self::First(rules) => {
+                let first = rules.iter().find(|(when, _)| when.accepts(call));
+                first.is_none_or(|&(_, keep)| keep)
             }
         }
     }

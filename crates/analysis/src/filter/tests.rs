@@ -89,3 +89,206 @@ fn errors_point_at_the_column() {
         "this quote is never closed (column 3)\n  x 'y\n    ^"
     );
 }
+
+#[test]
+fn the_first_rule_that_matches_wins() {
+    let text = "com.acme.Shop buy* INCLUDE\r\n\n# rest\ncom/acme/* * EXCLUDE\n*Test * exclude\n* -init- EXCLUDE";
+    let filter = rules(text).unwrap();
+    for (name, stays) in [
+        ("com.acme.Shop.buyNow", true),
+        ("void com.acme.Shop.buy(int) (Shop.java:7) [shop.jar]", true),
+        ("com.acme.Shop.sell", false),
+        ("com.acme.Shop.sell(Ljava/lang/String;)V", false),
+        ("com.acme.Till.buy", false),
+        ("org.example.Shop.buy", true),
+        ("org.example.ShopTest.buy", false),
+        ("org.example.Shop.<init>", false),
+        ("main", true),
+    ] {
+        assert_eq!(filter.admits(name), stays, "{name}");
+    }
+    assert!(rules("").unwrap().is_empty());
+    assert!(rules("").unwrap().admits("a.b"));
+    let inner = rules("*shop* *y EXCLUDE\n* * INCLUDE").unwrap();
+    assert!(!inner.admits("com.shop.Till.buy") && inner.admits("com.shop.Till.sell"));
+}
+
+#[test]
+fn lines_that_are_no_rules() {
+    let error = rules("* * INCLUDE\n* EXCLUDE\n").unwrap_err();
+    assert_eq!(error.line, 2);
+    assert!(error.message.contains("class method INCLUDE"), "{error}");
+    let error = rules("* * MAYBE").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 1: `MAYBE`: the modes are INCLUDE and EXCLUDE"
+    );
+}
+
+mod hiding {
+    use traceloom_model::{
+        Frame, Function, FunctionId, LinkBatch, Merge, Profile, Recording, SampleBatch, SampleRow,
+        Scope, Sink, SpanBatch, SpanId, SpanRow, Stack, StackId, Tables, Track, Unit, ValueType,
+    };
+
+    use super::super::{Hide, Survey, rules};
+
+    struct Made {
+        tables: Tables,
+        functions: Vec<FunctionId>,
+        stacks: Vec<StackId>,
+    }
+
+    /// Four functions, and the stacks in which each of them was called by the one before.
+    fn made() -> Made {
+        let mut tables = Tables::new();
+        let names = [
+            "app.Main.main",
+            "lib.Pool.run",
+            "lib.Pool.call",
+            "app.Shop.buy",
+        ];
+        let functions: Vec<FunctionId> = names
+            .iter()
+            .map(|name| {
+                let name = tables.string(name);
+                tables.function(Function::named(name))
+            })
+            .collect();
+        let mut stacks: Vec<StackId> = Vec::new();
+        for &function in &functions {
+            let frame = tables.frame(Frame {
+                function: Some(function),
+                ..Frame::default()
+            });
+            stacks.push(tables.stack(Stack {
+                parent: stacks.last().copied(),
+                frame,
+                truncated: false,
+            }));
+        }
+        Made {
+            tables,
+            functions,
+            stacks,
+        }
+    }
+
+    fn through(filter: &str, push: &dyn Fn(&mut dyn Sink)) -> Recording {
+        let filter = rules(filter).unwrap();
+        let mut survey = Survey::new(&filter);
+        push(&mut survey);
+        survey.settle();
+        let mut kept = Recording::default();
+        push(&mut Hide::new(&mut survey, &mut kept));
+        kept
+    }
+
+    #[test]
+    fn spans_hang_under_the_next_that_stays() {
+        let push = |sink: &mut dyn Sink| {
+            let mut made = made();
+            let name = made.tables.string("main");
+            let track = made.tables.track(Track::thread(name));
+            let mut spans = SpanBatch::default();
+            // Children first, as a reader pushes them; the roots' function is defined after its span.
+            for (id, parent, function, start, end) in [
+                (3, Some(2), 3, 30, 40),
+                (2, Some(1), 2, 20, 60),
+                (1, Some(0), 1, 10, 80),
+                (0, None, 0, 0, 100),
+                (5, Some(4), 3, 110, 120),
+                (4, None, 1, 105, 130),
+            ] {
+                let function = made.functions[function];
+                spans.push(&SpanRow {
+                    parent: parent.map(SpanId),
+                    entry: parent.is_none(),
+                    ..SpanRow::call(SpanId(id), track, function, start, end)
+                });
+            }
+            let _ = sink.spans(spans);
+            let _ = sink.define(made.tables.take_definitions());
+            let _ = sink.links(LinkBatch {
+                links: vec![traceloom_model::Link {
+                    from: SpanId(2),
+                    to: SpanId(5),
+                    kind: None,
+                }],
+            });
+        };
+        let kept = through("lib.* * EXCLUDE", &push);
+        let rows: Vec<_> = kept
+            .spans
+            .iter()
+            .map(|row| (row.id.0, row.parent.map(|id| id.0), row.entry))
+            .collect();
+        assert_eq!(
+            rows,
+            [(3, Some(0), false), (0, None, true), (5, None, true)]
+        );
+        assert_eq!(
+            (kept.links[0].from, kept.links[0].to),
+            (SpanId(0), SpanId(5))
+        );
+        let all = through("* nothing EXCLUDE", &push);
+        assert_eq!(all.spans.len(), 6);
+    }
+
+    #[test]
+    fn frames_fall_to_their_callers() {
+        let push = |sink: &mut dyn Sink| {
+            let mut made = made();
+            let columns = [("own", Scope::Own), ("inclusive", Scope::Inclusive)];
+            let value_types = columns.map(|(name, scope)| {
+                let name = made.tables.string(name);
+                made.tables.value_type(ValueType {
+                    name,
+                    unit: Unit::Nanoseconds,
+                    merge: Merge::Sum,
+                    scope,
+                })
+            });
+            let profile = made.tables.profile(Profile {
+                value_types: value_types.into(),
+                ..Profile::default()
+            });
+            let _ = sink.define(made.tables.take_definitions());
+            let mut batch = SampleBatch::new(profile, 2);
+            for (at, &stack) in made.stacks.iter().enumerate() {
+                let value = 1 << at;
+                batch.push(&SampleRow {
+                    stack: Some(stack),
+                    values: &[value, value * 100],
+                    time: None,
+                    track: None,
+                    span: None,
+                    labels: &[],
+                });
+            }
+            let _ = sink.samples(batch);
+        };
+        let kept = through("lib.* * EXCLUDE", &push);
+        let told: Vec<_> = kept.samples[0]
+            .iter()
+            .map(|row| (row.stack.map(StackId::raw), row.values.to_vec()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (Some(0), vec![1, 100]),
+                (Some(0), vec![2, 0]),
+                (Some(0), vec![4, 0]),
+                (Some(3), vec![8, 800]),
+            ]
+        );
+        let defined: Vec<_> = kept.stacks.iter().flatten().collect();
+        assert_eq!(defined.len(), 2);
+        assert_eq!(defined[1].parent.map(StackId::raw), Some(0));
+        // Nothing is left of a stack whose frames all go.
+        let kept = through("app.Main * EXCLUDE\nlib.* * EXCLUDE", &push);
+        assert_eq!(kept.samples[0].len(), 1);
+        assert_eq!(kept.samples[0].row(0).unwrap().values, [8, 800]);
+        assert!(kept.stacks.iter().flatten().all(|row| row.parent.is_none()));
+    }
+}

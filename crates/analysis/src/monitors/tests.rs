@@ -1,1 +1,296 @@
+use traceloom_model::{
+    Attribute, Class, EventBatch, EventRow, EventType, EventTypeId, Frame, Function, ObjectBatch,
+    ObjectId, ObjectRow, Profile, SampleBatch, SampleRow, Sink, Stack, StackId, Tables, Track,
+    TrackId, Unit, Value, ValueType,
+};
 
+use super::*;
+
+/// A recording under construction.
+#[derive(Default)]
+struct Made {
+    tables: Tables,
+    events: EventBatch,
+    objects: ObjectBatch,
+}
+
+impl Made {
+    fn event_type(&mut self, name: &str) -> EventTypeId {
+        let name = self.tables.string(name);
+        self.tables.event_type(EventType {
+            name,
+            label: None,
+            fields: Vec::new(),
+        })
+    }
+
+    fn thread(&mut self, name: &str) -> TrackId {
+        let name = self.tables.string(name);
+        self.tables.track(Track::thread(name))
+    }
+
+    fn stack(&mut self, names: &[&str]) -> StackId {
+        let mut stack = None;
+        for name in names {
+            let name = self.tables.string(name);
+            let function = self.tables.function(Function::named(name));
+            let frame = self.tables.frame(Frame {
+                function: Some(function),
+                line: 7,
+                ..Frame::default()
+            });
+            stack = Some(self.tables.stack(Stack {
+                parent: stack,
+                frame,
+                truncated: false,
+            }));
+        }
+        stack.unwrap()
+    }
+
+    fn object(&mut self, id: u64, generation: u32, class: &str, time: i64) {
+        let name = self.tables.string(class);
+        let class = self.tables.class(Class {
+            name,
+            superclass: None,
+            loader: None,
+            file: None,
+        });
+        self.objects.rows.push(ObjectRow {
+            id: ObjectId(id),
+            generation,
+            class: Some(class),
+            size: 16,
+            is_array: false,
+            time: Some(time),
+            site: None,
+            thread: None,
+        });
+    }
+
+    fn flush(&mut self, table: &mut MonitorTable) {
+        let _ = table.define(self.tables.take_definitions());
+        let _ = table.events(std::mem::take(&mut self.events));
+        let _ = table.objects(std::mem::take(&mut self.objects));
+    }
+}
+
+fn share<I>(of: I, count: u64, total: u64) -> Share<I> {
+    Share {
+        of: Some(of),
+        count,
+        total,
+    }
+}
+
+#[test]
+fn waits_owners_and_stacks_add_up_by_object() {
+    let mut made = Made::default();
+    let blocked = made.event_type("monitor_contention");
+    let waited = made.event_type("monitor_wait");
+    let other = made.event_type("gc");
+    let (one, two, three) = (made.thread("one"), made.thread("two"), made.thread("three"));
+    let buy = made.stack(&["main", "com.acme.Shop.buy"]);
+    let sell = made.stack(&["main", "com.acme.Shop.sell"]);
+    made.object(9, 0, "com.acme.Shop", 5);
+    for (event_type, track, time, end, owner, stack) in [
+        (blocked, one, 10, Some(30), Some(three), buy),
+        (blocked, two, 10, Some(60), Some(three), buy),
+        (blocked, two, 70, Some(75), Some(one), sell),
+        (blocked, two, 80, None, Some(one), sell),
+        (waited, one, 90, Some(190), None, sell),
+    ] {
+        made.events.push(&EventRow {
+            track: Some(track),
+            object: Some(ObjectId(9)),
+            owner,
+            stack: Some(stack),
+            ..EventRow::of_process(event_type, time, end)
+        });
+    }
+    made.events
+        .push(&EventRow::of_process(other, 100, Some(110)));
+    let mut table = MonitorTable::new(MonitorOptions::default());
+    made.flush(&mut table);
+    let monitors = table.finish();
+    assert_eq!(monitors.events, 6);
+    let [row] = monitors.rows.as_slice() else {
+        panic!("{:?}", monitors.rows);
+    };
+    assert_eq!(row.class.as_deref(), Some("com.acme.Shop"));
+    assert_eq!(row.object, Some(ObjectId(9)));
+    let contended = Waits {
+        count: 4,
+        total: 75,
+        longest: 50,
+        open: 1,
+        seen: 0,
+    };
+    assert_eq!(row.of(WaitKind::Contended), contended);
+    assert_eq!(row.of(WaitKind::Waited).total, 100);
+    assert_eq!(row.of(WaitKind::Parked), Waits::default());
+    assert_eq!(row.owners, [share(three, 2, 70), share(one, 2, 5)]);
+    assert_eq!(row.threads, [share(one, 2, 120), share(two, 3, 55)]);
+    assert_eq!(row.stacks, [share(sell, 3, 105), share(buy, 2, 70)]);
+    let frames = monitors.frames(sell);
+    assert_eq!(frames, ["com.acme.Shop.sell:7", "main:7"]);
+    assert_eq!(monitors.thread(two), "two");
+}
+
+/// One id, three objects in turn: each wait belongs to the object of its time, whatever the batches.
+#[test]
+fn objects_that_share_an_id_are_told_apart() {
+    let mut made = Made::default();
+    let blocked = made.event_type("monitor_contention");
+    let mut table = MonitorTable::new(MonitorOptions::default());
+    let wait = |made: &mut Made, time| {
+        let row = EventRow::of_process(blocked, time, Some(time + 1));
+        made.events.push(&EventRow {
+            object: Some(ObjectId(1)),
+            ..row
+        });
+    };
+    made.object(1, 0, "A", 10);
+    wait(&mut made, 15);
+    made.object(1, 1, "B", 20);
+    wait(&mut made, 25);
+    made.flush(&mut table);
+    wait(&mut made, 30);
+    made.object(1, 2, "A", 40);
+    wait(&mut made, 45);
+    made.flush(&mut table);
+    let monitors = table.finish();
+    let mut rows: Vec<_> = monitors
+        .rows
+        .iter()
+        .map(|row| (row.class.as_deref().unwrap(), row.generation, row.count()))
+        .collect();
+    rows.sort_unstable();
+    assert_eq!(rows, [("A", 0, 1), ("A", 2, 1), ("B", 1, 2)]);
+}
+
+#[test]
+fn classes_named_by_attributes_are_joined() {
+    for (by_class, rows) in [(false, 2), (true, 1)] {
+        let mut made = Made::default();
+        let enter = made.event_type("jdk.JavaMonitorEnter");
+        let park = made.event_type("com.oracle.jdk.ThreadPark");
+        let keys = ["monitorClass", "parkedClass"].map(|name| made.tables.attribute_named(name));
+        let class = Value::Text(made.tables.string("com.acme.Lock"));
+        for (event_type, key, object) in
+            [(enter, keys[0], 1), (enter, keys[0], 2), (park, keys[1], 2)]
+        {
+            made.events.push(&EventRow {
+                object: Some(ObjectId(object)),
+                attributes: &[Attribute::new(key, class.clone())],
+                ..EventRow::of_process(event_type, 0, Some(10))
+            });
+        }
+        let mut table = MonitorTable::new(MonitorOptions {
+            by_class,
+            ..MonitorOptions::default()
+        });
+        made.flush(&mut table);
+        let monitors = table.finish();
+        assert_eq!(monitors.rows.len(), rows, "{:?}", monitors.rows);
+        let sum = |kind| {
+            monitors
+                .rows
+                .iter()
+                .map(|row| row.of(kind).total)
+                .sum::<u64>()
+        };
+        assert_eq!(sum(WaitKind::Contended), 20);
+        assert_eq!(sum(WaitKind::Parked), 10);
+        for row in &monitors.rows {
+            assert_eq!(row.class.as_deref(), Some("com.acme.Lock"));
+            assert_eq!(row.object.is_none(), by_class);
+        }
+    }
+}
+
+#[test]
+fn thread_dumps_count_as_seen() {
+    let mut made = Made::default();
+    let name = made.tables.string("threads");
+    let value_type = made.tables.value_type(ValueType::sum(name, Unit::Count));
+    let profile = made.tables.profile(Profile {
+        value_types: vec![value_type],
+        ..Profile::default()
+    });
+    let keys = ["state", "lock"].map(|name| made.tables.attribute_named(name));
+    let lock = made.tables.string("<0x00000000eb0a> (a com.acme.Shop)");
+    let mut batch = SampleBatch::new(profile, 1);
+    for (state, locked) in [
+        ("BLOCKED (on object monitor)", true),
+        ("WAITING (on object monitor)", true),
+        ("WAITING (parking)", true),
+        ("RUNNABLE", false),
+    ] {
+        let state = Attribute::new(keys[0], Value::Text(made.tables.string(state)));
+        let lock = Attribute::new(keys[1], Value::Text(lock));
+        let labels = if locked {
+            vec![state, lock]
+        } else {
+            vec![state]
+        };
+        batch.push(&SampleRow {
+            stack: None,
+            values: &[1],
+            time: None,
+            track: None,
+            span: None,
+            labels: &labels,
+        });
+    }
+    let mut table = MonitorTable::new(MonitorOptions::default());
+    let _ = table.define(made.tables.take_definitions());
+    let _ = table.samples(batch);
+    let monitors = table.finish();
+    assert_eq!(monitors.samples, 1);
+    let [row] = monitors.rows.as_slice() else {
+        panic!("{:?}", monitors.rows);
+    };
+    assert_eq!(row.object, Some(ObjectId(0xeb0a)));
+    assert_eq!(row.class.as_deref(), Some("com.acme.Shop"));
+    assert_eq!(
+        row.waits.map(|waits| (waits.seen, waits.count)),
+        [(1, 0); 3]
+    );
+}
+
+/// Memory follows the options, and what found no room is counted.
+#[test]
+fn bounds_hold() {
+    let mut made = Made::default();
+    let blocked = made.event_type("monitor_contention");
+    let threads: Vec<TrackId> = (0..50).map(|n| made.thread(&format!("t{n}"))).collect();
+    for (at, thread) in threads.iter().enumerate() {
+        for object in 0..40 {
+            made.events.push(&EventRow {
+                track: Some(*thread),
+                object: Some(ObjectId(object)),
+                ..EventRow::of_process(blocked, at as i64, Some(at as i64 + 1))
+            });
+        }
+    }
+    let mut table = MonitorTable::new(MonitorOptions {
+        most_monitors: 10,
+        most_shares: 25,
+        ..MonitorOptions::default()
+    });
+    made.flush(&mut table);
+    let monitors = table.finish();
+    assert_eq!(monitors.rows.len(), 10);
+    assert_eq!(monitors.crowded_out, 30 * 50);
+    for row in &monitors.rows {
+        assert_eq!(row.of(WaitKind::Contended).count, 50);
+        assert_eq!(row.threads.iter().map(|share| share.count).sum::<u64>(), 50);
+    }
+    let shares: usize = monitors
+        .rows
+        .iter()
+        .map(|row| row.threads.len() + row.stacks.len())
+        .sum();
+    assert!(shares <= 25 + 2 * 10, "{shares} shares");
+}

@@ -2,16 +2,15 @@
 //!
 //! Both forms carry the same 30 messages ([`MESSAGES`]). [`binary`] and [`xml`] move between bytes and
 //! records, [`to_xml`] and [`to_binary`] between the forms; [`negotiate`] is the exchange by which a
-//! client and a profiler agree on one of them, [`filter`] the rules by which a profiler leaves methods
-//! out.
+//! client and a profiler agree on one of them.
 //!
-//! Deliberately absent: the Agent Controller's envelope. No reachable text gives its bytes (SPEC.md §9).
+//! Deliberately absent: filter files, which are a front end of the filter language in
+//! `traceloom-analysis`; and the Agent Controller's envelope. No reachable text gives its bytes (SPEC.md §9).
 
 pub mod binary;
 mod charset;
 mod convert;
 mod emit;
-pub mod filter;
 mod lower;
 mod markup;
 mod message;

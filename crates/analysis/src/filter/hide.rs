@@ -1,0 +1,294 @@
+//! Leaving functions out of a recording, as if the producer had not traced them.
+//!
+//! What an excluded function called hangs under whoever called it, its own time falls to that caller,
+//! and frames of it are in no stack. A span is told by its function, and its callees come before it, so
+//! the recording is read twice: [`Survey`] learns which spans go, [`Hide`] passes on the others.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, FunctionId, Link, LinkBatch,
+    Merge, Note, ObjectBatch, Order, ProfileId, Recording, RootBatch, SampleBatch, SampleRow,
+    Scope, Sink, SpanBatch, SpanId, SpanRow, Stack, StackId, Wants,
+};
+
+use super::Filter;
+
+/// The first reading: which functions the filter refuses, and which spans are theirs.
+///
+/// Memory is that of the tables, and some 32 bytes for each span that goes.
+#[derive(Debug)]
+pub struct Survey<'f> {
+    filter: &'f Filter,
+    tables: Recording,
+    /// Verdicts on functions that are defined: whether they go.
+    verdicts: Vec<Option<bool>>,
+    /// The parent of each span that goes.
+    gone: HashMap<SpanId, Option<SpanId>, RandomState>,
+    /// Spans of functions that nothing defined yet.
+    undecided: Vec<(SpanId, FunctionId, Option<SpanId>)>,
+}
+
+impl<'f> Survey<'f> {
+    /// A survey before anything was read.
+    #[must_use]
+    pub fn new(filter: &'f Filter) -> Self {
+        Self {
+            filter,
+            tables: Recording::default(),
+            verdicts: Vec::new(),
+            gone: HashMap::default(),
+            undecided: Vec::new(),
+        }
+    }
+
+    /// Returns how many spans go.
+    #[must_use]
+    pub fn hidden_spans(&self) -> usize {
+        self.gone.len()
+    }
+
+    /// Settles what could not be decided before everything was defined.
+    pub fn settle(&mut self) {
+        for (span, function, parent) in std::mem::take(&mut self.undecided) {
+            if self.goes(function).unwrap_or(false) {
+                self.gone.insert(span, parent);
+            }
+        }
+    }
+
+    /// Tells whether a function goes, none when it is not defined.
+    fn goes(&mut self, function: FunctionId) -> Option<bool> {
+        let at = function.index();
+        if self.verdicts.len() <= at {
+            self.verdicts.resize(at + 1, None);
+        }
+        let verdict = self.verdicts.get_mut(at)?;
+        if verdict.is_none() {
+            let row = self.tables.function(function)?;
+            *verdict = Some(!self.filter.admits(&self.tables.text(row.name)));
+        }
+        *verdict
+    }
+
+    /// The nearest enclosing span that stays.
+    fn above(&self, mut parent: Option<SpanId>) -> Option<SpanId> {
+        // A circle of parents ends after as many steps as there are spans that go.
+        for _ in 0..=self.gone.len() {
+            match parent.and_then(|parent| self.gone.get(&parent)) {
+                Some(&next) => parent = next,
+                None => return parent,
+            }
+        }
+        None
+    }
+
+    /// The stack without the frames that go, and whether its innermost frame went.
+    fn stack(&mut self, stack: StackId) -> (Option<StackId>, bool) {
+        let mut next = Some(stack);
+        for _ in 0..=self.tables.stacks.len() {
+            let Some(id) = next else { break };
+            let Some(&row) = self.tables.stack(id) else {
+                return (Some(id), id != stack);
+            };
+            let function = self.tables.frame(row.frame).and_then(|row| row.function);
+            let goes = function.and_then(|function| self.goes(function));
+            if goes != Some(true) {
+                return (Some(id), id != stack);
+            }
+            next = row.parent;
+        }
+        (None, true)
+    }
+
+    /// Columns in which what a frame has is part of what its caller has already.
+    fn inclusive(&self, profile: ProfileId) -> Vec<bool> {
+        let types = self
+            .tables
+            .profile(profile)
+            .map(|row| row.value_types.as_slice());
+        let types = types.unwrap_or_default().iter();
+        let sums = types.map(|&id| {
+            let row = self.tables.value_type(id);
+            row.is_some_and(|row| row.scope == Scope::Inclusive && row.merge == Merge::Sum)
+        });
+        sums.collect()
+    }
+}
+
+impl Sink for Survey<'_> {
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.tables.define(definitions)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        let columns = batch.id.iter().zip(&batch.function).zip(&batch.parent);
+        for ((&id, &function), &parent) in columns {
+            let Some(function) = function else { continue };
+            match self.goes(function) {
+                Some(true) => {
+                    self.gone.insert(id, parent);
+                }
+                Some(false) => {}
+                None => self.undecided.push((id, function, parent)),
+            }
+        }
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+/// The second reading: passes on what stays.
+///
+/// Spans keep the depth the producer gave them, and with it their order. A sample all of whose frames go
+/// goes too. Events stay, because no function makes them.
+pub struct Hide<'s, 'f> {
+    survey: &'s mut Survey<'f>,
+    to: &'s mut (dyn Sink + Send),
+}
+
+impl std::fmt::Debug for Hide<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hide")
+            .field("survey", &self.survey)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'s, 'f> Hide<'s, 'f> {
+    /// Passes on to `to`; `survey` has seen the same input.
+    pub fn new(survey: &'s mut Survey<'f>, to: &'s mut (dyn Sink + Send)) -> Self {
+        Self { survey, to }
+    }
+}
+
+impl Sink for Hide<'_, '_> {
+    fn wants(&self) -> Wants {
+        match self.to.wants() {
+            Wants::Steps { .. } => Wants::Spans,
+            wants => wants,
+        }
+    }
+
+    fn wants_sampled_events(&self) -> bool {
+        self.to.wants_sampled_events()
+    }
+
+    fn wants_derived_samples(&self) -> bool {
+        self.to.wants_derived_samples()
+    }
+
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.to.begin(order, clock);
+    }
+
+    fn define(&mut self, mut definitions: Definitions) -> Flow {
+        let survey = &mut *self.survey;
+        definitions.stacks.retain_mut(|(id, row)| {
+            let stays = !survey.stack(*id).1;
+            let parent = row.parent.and_then(|parent| survey.stack(parent).0);
+            *row = Stack { parent, ..*row };
+            stays
+        });
+        self.to.define(definitions)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        if self.survey.gone.is_empty() {
+            return self.to.spans(batch);
+        }
+        let mut kept = SpanBatch::with_capacity(batch.len());
+        for row in batch.iter() {
+            if self.survey.gone.contains_key(&row.id) {
+                continue;
+            }
+            let parent = self.survey.above(row.parent);
+            kept.push(&SpanRow {
+                parent,
+                entry: row.entry || parent.is_none(),
+                ..row
+            });
+        }
+        if kept.is_empty() {
+            return Flow::Continue(());
+        }
+        self.to.spans(kept)
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        let inclusive = self.survey.inclusive(batch.profile);
+        let mut kept = SampleBatch::new(batch.profile, batch.width());
+        let mut values = Vec::new();
+        for row in batch.iter() {
+            let (stack, cut) = match row.stack {
+                Some(stack) => self.survey.stack(stack),
+                None => (None, false),
+            };
+            if cut && stack.is_none() {
+                continue;
+            }
+            values.clear();
+            values.extend_from_slice(row.values);
+            for (value, inclusive) in values.iter_mut().zip(&inclusive) {
+                if cut && *inclusive {
+                    *value = 0;
+                }
+            }
+            kept.push(&SampleRow {
+                stack,
+                values: &values,
+                span: self.survey.above(row.span),
+                ..row
+            });
+        }
+        if kept.is_empty() {
+            return Flow::Continue(());
+        }
+        self.to.samples(kept)
+    }
+
+    fn events(&mut self, mut batch: EventBatch) -> Flow {
+        for stack in &mut batch.stack {
+            *stack = stack.and_then(|stack| self.survey.stack(stack).0);
+        }
+        self.to.events(batch)
+    }
+
+    fn counters(&mut self, batch: CounterBatch) -> Flow {
+        self.to.counters(batch)
+    }
+
+    fn links(&mut self, batch: LinkBatch) -> Flow {
+        let survey = &*self.survey;
+        let links = batch.links.into_iter().filter_map(|link| {
+            let from = survey.above(Some(link.from))?;
+            let to = survey.above(Some(link.to))?;
+            Some(Link { from, to, ..link })
+        });
+        let links: Vec<Link> = links.collect();
+        self.to.links(LinkBatch { links })
+    }
+
+    fn objects(&mut self, mut batch: ObjectBatch) -> Flow {
+        for row in &mut batch.rows {
+            row.site = row.site.and_then(|site| self.survey.stack(site).0);
+        }
+        self.to.objects(batch)
+    }
+
+    fn edges(&mut self, batch: EdgeBatch) -> Flow {
+        self.to.edges(batch)
+    }
+
+    fn roots(&mut self, batch: RootBatch) -> Flow {
+        self.to.roots(batch)
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.to.note(note)
+    }
+}
