@@ -1,15 +1,17 @@
 //! `top`: functions by their own time or value.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use traceloom_analysis::{CallTree, TopRow, TreeSource, names, top};
+use traceloom_analysis::{CallTree, MeasureUnit, Symbol, TopRow, TreeSource, names, top};
+use traceloom_model::{Merge, Scope};
 
 use crate::Outcome;
 use crate::style::{Style, count};
 use crate::table::Table;
-use crate::trees::{TreeFlags, amount, read, share, unit_word};
+use crate::trees::{TreeFlags, amount, read_with, share, unit_word};
 
 /// Print functions by their own time or value.
 #[derive(Args)]
@@ -54,7 +56,13 @@ enum Sort {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
-    for tree in &read(&options.tree)? {
+    let (trees, beside) = read_with(&options.tree, true)?;
+    let beside: Vec<Beside> = beside.iter().map(Beside::of).collect();
+    for tree in &trees {
+        let beside = match tree.measure.source {
+            TreeSource::Spans => &[][..],
+            TreeSource::Samples => &beside,
+        };
         let mut rows = top(tree);
         rows.retain(|row| {
             tree.percent(row.total)
@@ -70,12 +78,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             rows.truncate(options.rows);
         }
         if options.json {
-            writeln!(out, "{}", as_json(tree, &rows))?;
+            writeln!(out, "{}", as_json(tree, &rows, beside))?;
         } else if options.csv {
-            table(tree, &rows, true).csv(&mut out)?;
+            table(tree, &rows, beside, true).csv(&mut out)?;
         } else {
             writeln!(out, "{}", style.bold(heading(tree)))?;
-            table(tree, &rows, options.wide).print(&style, &mut out)?;
+            table(tree, &rows, beside, options.wide).print(&style, &mut out)?;
             if all > rows.len() {
                 let more = count((all - rows.len()) as u64);
                 writeln!(
@@ -108,17 +116,43 @@ fn count_word(tree: &CallTree) -> &'static str {
     }
 }
 
-fn table(tree: &CallTree, rows: &[TopRow], wide: bool) -> Table {
-    let mut table = Table::new(&[
-        "self",
-        "self%",
-        "total",
-        "total%",
-        count_word(tree),
-        "function",
-    ]);
+/// Another column of a statistic, such as the shortest call: its value by function.
+struct Beside {
+    name: String,
+    unit: MeasureUnit,
+    values: HashMap<(String, Option<String>), i64>,
+}
+
+impl Beside {
+    fn of(tree: &CallTree) -> Self {
+        let inclusive = tree.measure.scope == Scope::Inclusive && tree.measure.merge == Merge::Sum;
+        let values = top(tree).into_iter().filter(|row| row.count > 0);
+        let values = values.map(|row| {
+            let symbol = tree.symbol(row.symbol);
+            let value = if inclusive { row.total } else { row.own };
+            ((symbol.name.clone(), symbol.signature.clone()), value)
+        });
+        Self {
+            name: tree.measure.name.clone(),
+            unit: tree.measure.unit.clone(),
+            values: values.collect(),
+        }
+    }
+
+    fn value(&self, symbol: &Symbol) -> Option<i64> {
+        let key = (symbol.name.clone(), symbol.signature.clone());
+        self.values.get(&key).copied()
+    }
+}
+
+fn table(tree: &CallTree, rows: &[TopRow], beside: &[Beside], wide: bool) -> Table {
+    let mut head = vec!["self", "self%", "total", "total%", count_word(tree)];
+    head.extend(beside.iter().map(|column| column.name.as_str()));
+    head.push("function");
+    let mut table = Table::new(&head);
     for row in rows {
-        let name = &tree.symbol(row.symbol).name;
+        let symbol = tree.symbol(row.symbol);
+        let name = &symbol.name;
         let unit = &tree.measure.unit;
         let shown = |value| {
             if wide {
@@ -132,7 +166,7 @@ fn table(tree: &CallTree, rows: &[TopRow], wide: bool) -> Table {
         } else {
             String::new()
         };
-        table.row([
+        let mut cells = vec![
             shown(row.own),
             share(tree, row.own),
             shown(row.total),
@@ -142,28 +176,36 @@ fn table(tree: &CallTree, rows: &[TopRow], wide: bool) -> Table {
             } else {
                 count(row.count)
             },
-            if wide {
-                format!("{name}{partial}")
-            } else {
-                format!("{}{partial}", names::shorten(name))
-            },
-        ]);
+        ];
+        cells.extend(beside.iter().map(|column| match column.value(symbol) {
+            None => String::new(),
+            Some(value) if wide => unit_text(value, &column.unit),
+            Some(value) => amount(&column.unit, value),
+        }));
+        cells.push(if wide {
+            format!("{name}{partial}")
+        } else {
+            format!("{}{partial}", names::shorten(name))
+        });
+        table.row(cells);
     }
     table
 }
 
 fn value_text(tree: &CallTree, value: i64) -> String {
-    format!("{value} {}", unit_word(&tree.measure.unit))
-        .trim()
-        .to_owned()
+    unit_text(value, &tree.measure.unit)
 }
 
-fn as_json(tree: &CallTree, rows: &[TopRow]) -> serde_json::Value {
+fn unit_text(value: i64, unit: &MeasureUnit) -> String {
+    format!("{value} {}", unit_word(unit)).trim().to_owned()
+}
+
+fn as_json(tree: &CallTree, rows: &[TopRow], beside: &[Beside]) -> serde_json::Value {
     let rows: Vec<_> = rows
         .iter()
         .map(|row| {
             let symbol = tree.symbol(row.symbol);
-            json!({
+            let mut object = json!({
                 "function": symbol.name,
                 "self": row.own,
                 "total": row.total,
@@ -171,7 +213,14 @@ fn as_json(tree: &CallTree, rows: &[TopRow]) -> serde_json::Value {
                 "partial": row.partial,
                 "self_percent": tree.percent(row.own),
                 "total_percent": tree.percent(row.total),
-            })
+            });
+            if !beside.is_empty() {
+                let values = beside.iter();
+                let values =
+                    values.map(|column| (column.name.clone(), json!(column.value(symbol))));
+                object["values"] = values.collect::<serde_json::Map<_, _>>().into();
+            }
+            object
         })
         .collect();
     json!({

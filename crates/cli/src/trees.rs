@@ -35,6 +35,14 @@ pub(crate) struct TreeFlags {
 
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
+    Ok(read_with(flags, false)?.0)
+}
+
+/// Reads all inputs into trees, and with `beside` the other columns of statistics into trees of their own.
+pub(crate) fn read_with(
+    flags: &TreeFlags,
+    beside: bool,
+) -> anyhow::Result<(Vec<CallTree>, Vec<CallTree>)> {
     let selection = flags.calls.selection()?;
     let methods = flags.methods.rules()?;
     let mut all = Trees::default();
@@ -46,6 +54,7 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
                 let mut builder = TreeBuilder::new(TreeOptions {
                     lanes: flags.lanes,
                     value: flags.value.clone(),
+                    beside,
                     calls: (!selection.is_empty()).then(|| selection.clone()),
                 });
                 let options = LowerOptions {
@@ -63,6 +72,8 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
     }
     let filter = flags.frames.filter(&methods);
     let trees: Vec<_> = all.iter().map(|tree| tree.select(&filter)).collect();
+    let beside = all.beside.iter().map(|tree| tree.select(&filter));
+    let beside = beside.collect();
     if trees.is_empty() {
         anyhow::bail!(match &flags.value {
             Some(value) => format!(
@@ -71,7 +82,7 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
             None => "no spans and no samples here".to_owned(),
         });
     }
-    Ok(trees)
+    Ok((trees, beside))
 }
 
 /// A value with its unit, for people.

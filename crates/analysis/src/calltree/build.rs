@@ -21,6 +21,8 @@ pub struct TreeOptions {
     pub lanes: bool,
     /// The value column of samples; none for the profile's own.
     pub value: Option<String>,
+    /// The other columns of statistics are wanted too, unless one is named.
+    pub beside: bool,
     /// Only calls this selects, with their whole trees; a call is a span without parent.
     pub calls: Option<Selection>,
 }
@@ -32,6 +34,8 @@ pub struct Trees {
     pub spans: Option<CallTree>,
     /// One tree for each measure that profiles brought.
     pub samples: Vec<CallTree>,
+    /// Trees of the other columns of statistics, such as minima, maxima and calls.
+    pub beside: Vec<CallTree>,
 }
 
 impl Trees {
@@ -41,14 +45,16 @@ impl Trees {
             (Some(own), Some(other)) => own.merge(&other),
             (own, other) => *own = own.take().or(other),
         }
-        for tree in other.samples {
-            let known = self
-                .samples
-                .iter_mut()
-                .find(|known| known.measure == tree.measure);
-            match known {
-                Some(known) => known.merge(&tree),
-                None => self.samples.push(tree),
+        for (own, other) in [
+            (&mut self.samples, other.samples),
+            (&mut self.beside, other.beside),
+        ] {
+            for tree in other {
+                let mut known = own.iter_mut();
+                match known.find(|known| known.measure == tree.measure) {
+                    Some(known) => known.merge(&tree),
+                    None => own.push(tree),
+                }
             }
         }
     }
@@ -91,7 +97,7 @@ impl TreeBuilder {
     /// A builder without anything in it.
     #[must_use]
     pub fn new(options: TreeOptions) -> Self {
-        let columns = Columns::new(options.value.clone());
+        let columns = Columns::new(options.value.clone(), options.beside);
         Self {
             pieces: Pieces::new(options.lanes),
             options,
@@ -113,15 +119,21 @@ impl TreeBuilder {
         self.end_steps();
         let selecting = self.options.calls.is_some();
         self.pieces.finish(&mut self.arena, selecting);
-        let samples = self.columns.finish(&self.tables);
-        let samples = samples
-            .into_iter()
-            .map(|(measure, arena, total)| with_symbols(&self.tables, arena, measure, Some(total)))
-            .collect();
+        let [samples, beside] = self.columns.finish(&self.tables).map(|trees| {
+            let trees = trees.into_iter();
+            let trees = trees.map(|(measure, arena, total)| {
+                with_symbols(&self.tables, arena, measure, Some(total))
+            });
+            trees.collect()
+        });
         let spans = self
             .spans_seen
             .then(|| with_symbols(&self.tables, self.arena, Measure::wall(), None));
-        Trees { spans, samples }
+        Trees {
+            spans,
+            samples,
+            beside,
+        }
     }
 
     fn end_steps(&mut self) {

@@ -27,16 +27,20 @@ struct Column {
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     wanted: Option<String>,
-    columns: HashMap<ProfileId, Option<Column>, RandomState>,
+    /// Statistics are wanted with all their columns.
+    beside: bool,
+    /// The column shown, and those beside it.
+    columns: HashMap<ProfileId, Vec<Column>, RandomState>,
     order: Vec<ProfileId>,
     /// Batches of profiles that are not defined yet.
     early: Vec<SampleBatch>,
 }
 
 impl Columns {
-    pub fn new(wanted: Option<String>) -> Self {
+    pub fn new(wanted: Option<String>, beside: bool) -> Self {
         Self {
             wanted,
+            beside,
             ..Self::default()
         }
     }
@@ -47,17 +51,19 @@ impl Columns {
                 self.early.push(batch);
                 return;
             }
-            let column = self.choose(tables, batch.profile);
+            let columns = self.choose(tables, batch.profile).unwrap_or_default();
             self.order.push(batch.profile);
-            self.columns.insert(batch.profile, column);
+            self.columns.insert(batch.profile, columns);
         }
-        if let Some(Some(column)) = self.columns.get_mut(&batch.profile) {
+        for column in self.columns.get_mut(&batch.profile).into_iter().flatten() {
             column.take(&batch);
         }
     }
 
     /// Chooses the column: the one asked for, else the profile's default, else the last as pprof does.
-    fn choose(&self, tables: &Recording, profile: ProfileId) -> Option<Column> {
+    ///
+    /// A profile with minima or maxima is a statistic: its other columns stand beside the chosen one.
+    fn choose(&self, tables: &Recording, profile: ProfileId) -> Option<Vec<Column>> {
         let profile = tables.profile(profile)?;
         let named = |id| tables.value_type(id).map(|row| tables.text(row.name));
         let at = match &self.wanted {
@@ -70,44 +76,65 @@ impl Columns {
                 .and_then(|id| profile.value_types.iter().position(|&own| own == id))
                 .or(profile.value_types.len().checked_sub(1))?,
         };
-        Some(Column {
-            value_type: *tables.value_type(*profile.value_types.get(at)?)?,
-            at,
-            rows: Vec::new(),
-            values: Vec::new(),
-            without_stack: None,
-        })
+        let column = |at: usize| {
+            Some(Column {
+                value_type: *tables.value_type(*profile.value_types.get(at)?)?,
+                at,
+                rows: Vec::new(),
+                values: Vec::new(),
+                without_stack: None,
+            })
+        };
+        let mut columns = vec![column(at)?];
+        if self.beside && self.wanted.is_none() {
+            let others = (0..profile.value_types.len()).filter(|&other| other != at);
+            let others: Vec<Column> = others.filter_map(column).collect();
+            if others
+                .iter()
+                .any(|other| other.value_type.merge != Merge::Sum)
+            {
+                columns.extend(others);
+            }
+        }
+        Some(columns)
     }
 
-    /// Builds a tree for each measure, in the order profiles came; equal measures share one.
-    pub fn finish(&mut self, tables: &Recording) -> Vec<(Measure, Arena, i64)> {
+    /// Builds a tree for each measure, in the order profiles came; equal measures share one. The second
+    /// list is of the columns beside.
+    pub fn finish(&mut self, tables: &Recording) -> [Vec<(Measure, Arena, i64)>; 2] {
         for batch in std::mem::take(&mut self.early) {
             self.take(tables, batch);
         }
         self.early.clear();
-        let mut trees: Vec<(Measure, Arena, i64)> = Vec::new();
+        let [mut shown, mut beside] = [Vec::new(), Vec::new()];
         for profile in std::mem::take(&mut self.order) {
-            let Some(Some(column)) = self.columns.remove(&profile) else {
-                continue;
-            };
-            let measure = measure(tables, &column.value_type);
-            let known = trees.iter().position(|(known, ..)| *known == measure);
-            let at = known.unwrap_or_else(|| {
-                trees.push((measure, Arena::new(), 0));
-                trees.len() - 1
-            });
-            if let Some((measure, arena, _)) = trees.get_mut(at) {
-                column.grow(tables, arena, measure.merge);
+            let columns = self.columns.remove(&profile).into_iter().flatten();
+            for (at, column) in columns.enumerate() {
+                let trees = if at == 0 { &mut shown } else { &mut beside };
+                column.join(tables, trees);
             }
         }
-        for (measure, arena, total) in &mut trees {
+        for (measure, arena, total) in shown.iter_mut().chain(&mut beside) {
             *total = settle(arena, measure);
         }
-        trees
+        [shown, beside]
     }
 }
 
 impl Column {
+    /// Grows the tree of this measure.
+    fn join(&self, tables: &Recording, trees: &mut Vec<(Measure, Arena, i64)>) {
+        let measure = measure(tables, &self.value_type);
+        let known = trees.iter().position(|(known, ..)| *known == measure);
+        let at = known.unwrap_or_else(|| {
+            trees.push((measure, Arena::new(), 0));
+            trees.len() - 1
+        });
+        if let Some((measure, arena, _)) = trees.get_mut(at) {
+            self.grow(tables, arena, measure.merge);
+        }
+    }
+
     fn take(&mut self, batch: &SampleBatch) {
         for (row, &stack) in batch.stack.iter().enumerate() {
             let value = batch.values(row).get(self.at).copied().unwrap_or(0);
