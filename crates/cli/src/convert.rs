@@ -23,11 +23,13 @@ use crate::style::{Style, count, size};
 /// Write the data in another format, and say what that format cannot hold.
 #[derive(Args)]
 #[command(
-    after_help = "The target's format is --to, or what the output's extension says. The loss report goes to\n\
-    standard error, or to standard output with --json.\n\nExamples:\n  \
+    after_help = "The target's format is --to, or what the output's extension says; in a folder that exists the\n\
+    output is named after the input. The loss report goes to standard error, or to standard output with\n\
+    --json. With --filter-file, the time of a method left out falls to its caller.\n\nExamples:\n  \
     traceloom convert dump/ out/ --to cdt-streams\n  \
     traceloom convert capture.tcpdump streams/ --to cdt-streams --deny-loss\n  \
     traceloom convert a.pprof b.pprof -o both.folded\n  \
+    traceloom convert app.trcbin app.trcxml --filter-file filters.txt\n  \
     traceloom convert --to list"
 )]
 pub(crate) struct Options {
@@ -61,6 +63,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let (inputs, output) = inputs_and_output(options)?;
     let (target, variant) = target(options.to.as_deref(), output)?;
+    let inside = inside(inputs, output, target);
+    let output = inside.as_deref().unwrap_or(output);
+    contradiction(output, target);
     let raise = RaiseOptions { variant };
     let (losses, from) = if output == "-" {
         let mut out = Stdout::default();
@@ -146,6 +151,53 @@ fn target(to: Option<&str>, output: &str) -> anyhow::Result<(&'static Format, Op
     found
         .map(|format| (format, None))
         .ok_or_else(|| reason().into())
+}
+
+/// Names a file in the folder that was given as output, where the target is one file.
+fn inside(inputs: &[String], output: &str, target: &Format) -> Option<String> {
+    if target.set.is_some() || !Path::new(output).is_dir() {
+        return None;
+    }
+    let input = inputs.first().filter(|input| *input != "-")?;
+    let mut name = Path::new(input).file_name()?.to_str()?;
+    for wrapper in [".gz", ".zst", ".lz4", ".zip"] {
+        name = name.strip_suffix(wrapper).unwrap_or(name);
+    }
+    let known = FORMATS.iter().flat_map(|format| format.extensions);
+    let ending = known.filter_map(|extension| name.strip_suffix(extension)?.strip_suffix('.'));
+    let stem = ending
+        .filter(|stem| !stem.is_empty())
+        .min_by_key(|stem| stem.len());
+    let stem = stem.unwrap_or(name);
+    let extension = target.extensions.first()?;
+    let path = Path::new(output).join(format!("{stem}.{extension}"));
+    Some(path.to_str()?.to_owned())
+}
+
+/// Warns when the output's name says another format than it will hold.
+fn contradiction(output: &str, target: &Format) {
+    let plain = output.strip_suffix(".gz").unwrap_or(output);
+    let says = |format: &Format| {
+        let mut extensions = format.extensions.iter();
+        extensions.any(|extension| {
+            plain
+                .strip_suffix(extension)
+                .is_some_and(|stem| stem.ends_with('.'))
+        })
+    };
+    if says(target) {
+        return;
+    }
+    if let Some(other) = FORMATS.iter().find(|format| says(format)) {
+        let extension = target.extensions.first();
+        let extension = extension.map_or_else(String::new, |ending| {
+            format!("; its files end in .{ending}")
+        });
+        eprintln!(
+            "traceloom: warning: {output} is named like {}, and will hold {}{extension}",
+            other.name, target.name
+        );
+    }
 }
 
 fn write(
