@@ -76,7 +76,7 @@ fn monitors_tell_owners_and_stacks() {
         text.contains("held by  thread 1167563295931225317: 1 time"),
         "{text}"
     );
-    assert!(text.contains("pkg.Top.run:17"), "{text}");
+    assert!(text.contains(" p.Top.run:17"), "{text}");
     let csv = stdout(&traceloom(&["monitors", &file, "--csv"]));
     let mut lines = csv.lines();
     let columns = lines.next().expect("a head").split(',').count();

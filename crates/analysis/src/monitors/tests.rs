@@ -265,12 +265,12 @@ fn bounds_hold() {
     let mut made = Made::default();
     let blocked = made.event_type("monitor_contention");
     let threads: Vec<TrackId> = (0..50).map(|n| made.thread(&format!("t{n}"))).collect();
-    for (at, thread) in threads.iter().enumerate() {
+    for (at, thread) in (0..).zip(&threads) {
         for object in 0..40 {
             made.events.push(&EventRow {
                 track: Some(*thread),
                 object: Some(ObjectId(object)),
-                ..EventRow::of_process(blocked, at as i64, Some(at as i64 + 1))
+                ..EventRow::of_process(blocked, at, Some(at + 1))
             });
         }
     }

@@ -1,15 +1,20 @@
 //! The binary form: descriptor, system messages, data messages (SPEC.md §1).
 
+mod damaged;
 mod decode;
+mod descriptor;
 mod read;
 mod record;
+mod single;
 mod size;
+mod system;
 mod write;
 
 pub use decode::{Decoded, decode};
-pub use read::{Binary, read_message};
+pub use read::Binary;
 pub(super) use record::time_of;
 pub use record::{Data, Descriptor, Encoding, Frequency, Unknown};
+pub use single::read_message;
 pub use write::{Changed, Writer};
 
 /// Bytes of the descriptor.

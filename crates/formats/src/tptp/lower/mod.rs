@@ -5,24 +5,26 @@
 //! event named like its message, with the fields that are set as attributes. Definitions may come late
 //! or never: a method that nothing defines is called after its id.
 
+mod aggregated;
 mod calls;
 mod clock;
 mod events;
 mod heap;
 mod names;
 mod producers;
+mod threads;
 
 use traceloom_model::{
     BATCH_ROWS, EdgeBatch, EventBatch, Flow, Limit, Note, ObjectBatch, Order, PartId, RootBatch,
     SampleBatch, Sink, SpanBatch, Tables,
 };
 
-use self::calls::Calls;
 use self::clock::Ticks;
 use self::events::Events;
 use self::heap::Heap;
 use self::names::Names;
 use self::producers::Producers;
+use self::threads::Calls;
 use super::binary::Binary;
 use super::message::Message;
 use super::visit::{Item, Visit};

@@ -1,5 +1,7 @@
 //! The XML form: elements of a document or of a live stream (SPEC.md §7).
 
+mod attributes;
+mod element;
 mod read;
 mod record;
 mod tag;

@@ -2,73 +2,68 @@
 
 use traceloom_model::{Flow, Level, Limit, Limits, Note};
 
-use super::record::{Element, Piece};
+use super::record::Piece;
 use super::tag::{Ends, Mark, Scan};
 use crate::tptp::binary::MOST;
 use crate::tptp::charset::Charset;
 use crate::tptp::markup::{Attributes, mask, name_end};
-use crate::tptp::message::{Form, Frames, Message, Slot, Texts};
-use crate::tptp::seconds;
-use crate::tptp::table::{FieldDef, Kind, Layout, MOST_FIELDS, Schema, by_element};
+use crate::tptp::message::Slot;
+use crate::tptp::table::MOST_FIELDS;
 use crate::tptp::visit::{Item, Tally, ToRecords, Visit};
 use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info};
 
 /// Longest piece of text handed out at once.
-const PIECE: usize = 64 << 10;
-
-/// Unknown elements without an end that are searched for it: the first to the limit, the others one
-/// piece, those after them not at all, so that no input takes more than linear time.
-const UNCLOSED: u32 = 64;
+pub(super) const PIECE: usize = 64 << 10;
 
 /// The root element of a document.
-const ROOT: &[u8] = b"TRACE";
+pub(super) const ROOT: &[u8] = b"TRACE";
 
 /// Reads an XML trace: a document, or elements one after the other.
 #[derive(Debug)]
 pub struct Xml {
-    most: usize,
-    started: bool,
-    charset: Charset,
-    in_root: bool,
-    elements: bool,
-    done: bool,
-    ends: Ends,
-    subtree: Subtree,
-    unclosed: u32,
-    tally: Tally,
+    pub(super) most: usize,
+    pub(super) started: bool,
+    pub(super) charset: Charset,
+    pub(super) in_root: bool,
+    pub(super) elements: bool,
+    pub(super) done: bool,
+    pub(super) ends: Ends,
+    pub(super) subtree: Subtree,
+    pub(super) unclosed: u32,
+    pub(super) tally: Tally,
 }
 
 /// How far the end of an element was looked for.
 #[derive(Clone, Copy, Debug, Default)]
-struct Subtree {
-    element: u64,
-    at: usize,
-    depth: u64,
+pub(super) struct Subtree {
+    pub(super) element: u64,
+    pub(super) at: usize,
+    pub(super) depth: u64,
 }
 
 /// The window: its bytes, and its markup with one byte a code unit.
 #[derive(Clone, Copy)]
-struct Window<'a, 't> {
-    raw: &'a [u8],
-    text: &'t [u8],
-    scale: usize,
-    offset: u64,
-    eof: bool,
+pub(super) struct Window<'a, 't> {
+    pub(super) raw: &'a [u8],
+    pub(super) text: &'t [u8],
+    pub(super) scale: usize,
+    pub(super) offset: u64,
+    pub(super) eof: bool,
 }
 
 impl<'a> Window<'a, '_> {
-    fn raw(&self, from: usize, to: usize) -> &'a [u8] {
+    pub(super) fn raw(&self, from: usize, to: usize) -> &'a [u8] {
         self.raw
             .get(from * self.scale..to * self.scale)
             .unwrap_or_default()
     }
 
-    fn offset(&self, at: usize) -> u64 {
+    pub(super) fn offset(&self, at: usize) -> u64 {
         self.offset + (at * self.scale) as u64
     }
 }
 
-enum Next {
+pub(super) enum Next {
     Took(usize),
     Need(usize),
     Broken,
@@ -77,10 +72,10 @@ enum Next {
 }
 
 /// What a message is put together in.
-struct Scratch<'a> {
+pub(super) struct Scratch<'a> {
     /// A string may hold bytes or references that mean nothing.
-    doubtful: bool,
-    slots: [Slot<'a>; MOST_FIELDS],
+    pub(super) doubtful: bool,
+    pub(super) slots: [Slot<'a>; MOST_FIELDS],
 }
 
 impl Reader for Xml {
@@ -279,7 +274,7 @@ impl Xml {
         self.piece("text", window, at, length, out)
     }
 
-    fn piece<V: Visit>(
+    pub(super) fn piece<V: Visit>(
         &self,
         kind: &'static str,
         window: &Window<'_, '_>,
@@ -351,291 +346,6 @@ impl Xml {
         }
     }
 
-    #[inline]
-    fn tag<'a, V: Visit>(
-        &mut self,
-        window: &Window<'a, '_>,
-        at: usize,
-        tag: &[u8],
-        mark: Mark,
-        scratch: &mut Scratch<'a>,
-        out: &mut V,
-    ) -> Next {
-        let name = tag.get(1..name_end(tag)).unwrap_or_default();
-        let schema = by_element(name);
-        if schema.is_none() && name == ROOT {
-            self.elements = true;
-            self.in_root |= mark == Mark::Start;
-            return self.piece("root_start", window, at, tag.len(), out);
-        }
-        let (length, inner) = if mark == Mark::Empty {
-            (tag.len(), tag.len()..tag.len())
-        } else {
-            match self.subtree(window, at, tag.len(), schema.is_some(), out) {
-                Ok((length, end)) => (length, tag.len()..end),
-                Err(next) => return next,
-            }
-        };
-        let offset = window.offset(at);
-        let raw = window.raw(at, at + length);
-        let Some(schema) = schema else {
-            self.tally.count(Level::Info, "unknown_element", 0, offset);
-            let element = Element {
-                offset,
-                raw,
-                charset: self.charset,
-                message: None,
-            };
-            return took(out.item(Item::Element(&element)), length);
-        };
-        self.elements = true;
-        let inner = window.raw(at + inner.start, at + inner.end);
-        let (message, doubtful) = self.message(schema, window, at, tag, inner, scratch);
-        if doubtful && !message.is_valid() {
-            self.tally
-                .count(Level::Warn, "invalid_text", schema.id, offset);
-        }
-        let element = Element {
-            offset,
-            raw,
-            charset: self.charset,
-            message: Some(message),
-        };
-        took(out.item(Item::Element(&element)), length)
-    }
-
-    /// Finds the end of an element that has content: the length of all of it, and where its content ends.
-    #[cold]
-    fn subtree<V: Visit>(
-        &mut self,
-        window: &Window<'_, '_>,
-        at: usize,
-        start: usize,
-        known: bool,
-        out: &mut V,
-    ) -> Result<(usize, usize), Next> {
-        let most = match self.unclosed {
-            0 => self.most,
-            _ if known => self.most,
-            1..UNCLOSED => PIECE,
-            _ => 0,
-        };
-        let all = window.text.get(at..).unwrap_or_default();
-        let rest = all.get(..most).unwrap_or(all);
-        let offset = window.offset(at);
-        let mut state = if self.subtree.element == offset && self.subtree.depth > 0 {
-            self.subtree
-        } else {
-            Subtree {
-                element: offset,
-                at: start,
-                depth: 1,
-            }
-        };
-        loop {
-            let body = rest.get(state.at..).unwrap_or_default();
-            let Some(open) = memchr::memchr(b'<', body) else {
-                state.at = rest.len();
-                break;
-            };
-            let here = state.at + open;
-            let markup = rest.get(here..).unwrap_or_default();
-            state.at = here;
-            let (mark, length) = match self.ends.scan(markup, window.offset(at + here)) {
-                Scan::Whole(mark, length) => (mark, length),
-                Scan::Broken => {
-                    state.at = here + 1;
-                    continue;
-                }
-                Scan::Partial => break,
-            };
-            let tag = markup.get(..length).unwrap_or(markup);
-            let name = tag
-                .get(if mark == Mark::End { 2 } else { 1 }..name_end(tag))
-                .unwrap_or_default();
-            let foreign = match mark {
-                Mark::Start | Mark::Empty => known && by_element(name).is_some(),
-                Mark::End => name == ROOT,
-                _ => false,
-            };
-            if foreign && !known {
-                return Err(self.unclosed(window, at, start, out));
-            }
-            if foreign {
-                self.subtree = Subtree::default();
-                let text = "an element is not closed before the next one";
-                if out
-                    .note(damage("unclosed_element", offset, text))
-                    .is_break()
-                {
-                    return Err(Next::Stop);
-                }
-                return Ok((here, here));
-            }
-            state.at = here + length;
-            match mark {
-                Mark::Start => state.depth += 1,
-                Mark::End => state.depth -= 1,
-                _ => {}
-            }
-            if state.depth == 0 {
-                self.subtree = Subtree::default();
-                return Ok((state.at, here));
-            }
-        }
-        let too_long = all.len() > most;
-        if !known && (window.eof || too_long) {
-            return Err(self.unclosed(window, at, start, out));
-        }
-        if window.eof && !too_long {
-            return Err(Next::Cut);
-        }
-        if too_long {
-            self.subtree = Subtree::default();
-            let text = format!("an element of more than {most} bytes");
-            let flow = out.note(damage("limit_record", offset, text));
-            return Err(if flow.is_break() {
-                Next::Stop
-            } else {
-                Next::Broken
-            });
-        }
-        self.subtree = state;
-        Err(Next::Need(rest.len() + 1))
-    }
-
-    /// An element that no table has and that never ends: its start tag is damage, what follows is read.
-    fn unclosed<V: Visit>(
-        &mut self,
-        window: &Window<'_, '_>,
-        at: usize,
-        start: usize,
-        out: &mut V,
-    ) -> Next {
-        self.subtree = Subtree::default();
-        self.unclosed += 1;
-        let offset = window.offset(at);
-        let opaque = Opaque::damage(offset, window.raw(at, at + start));
-        if out.item(Item::Opaque(&opaque)).is_break() {
-            return Next::Stop;
-        }
-        let note = damage(
-            "unclosed_element",
-            offset,
-            "an unknown element is not closed",
-        );
-        took(out.note(note.counting(start as u64)), start)
-    }
-
-    fn message<'a, 's>(
-        &mut self,
-        schema: &'static Schema,
-        window: &Window<'a, '_>,
-        at: usize,
-        tag: &[u8],
-        inner: &'a [u8],
-        scratch: &'s mut Scratch<'a>,
-    ) -> (Message<'s>, bool)
-    where
-        'a: 's,
-    {
-        let mut layout = Layout::Table;
-        if !self.fill(schema, layout, window, at, tag, scratch) {
-            layout = Layout::Wide;
-            self.fill(schema, layout, window, at, tag, scratch);
-        }
-        let mut form = Form::Attribute;
-        let mut frames = Frames::None;
-        if schema.has_stack() {
-            frames = Frames::Markup(inner, self.charset);
-            scratch.doubtful |= !inner.is_ascii() || inner.contains(&b'&');
-            let depth = schema.position(layout, "stackDepth");
-            if let Some(slot) = depth.and_then(|at| scratch.slots.get_mut(at)) {
-                *slot = Slot::Number(frames.count() as u64);
-            }
-        } else if schema.id == 1041 && !inner.is_empty() {
-            form = if inner.contains(&b'<') {
-                Form::Plain
-            } else {
-                Form::Content
-            };
-            if let Some(slot) = scratch.slots.first_mut() {
-                *slot = Slot::Text(inner);
-                scratch.doubtful = true;
-            }
-        }
-        let fields = schema.fields(layout).len();
-        let message = Message {
-            schema,
-            layout,
-            values: scratch.slots.get(..fields).unwrap_or_default(),
-            frames,
-            texts: Texts {
-                charset: self.charset,
-                form,
-            },
-        };
-        (message, scratch.doubtful)
-    }
-
-    /// Fills the slots from the attributes; false when one of them belongs to the wider layout.
-    #[inline]
-    fn fill<'a>(
-        &mut self,
-        schema: &'static Schema,
-        layout: Layout,
-        window: &Window<'a, '_>,
-        at: usize,
-        tag: &[u8],
-        scratch: &mut Scratch<'a>,
-    ) -> bool {
-        let fields = schema.fields(layout);
-        for (slot, field) in scratch.slots.iter_mut().zip(fields) {
-            *slot = if field.kind == Kind::Text {
-                Slot::Text(&[])
-            } else {
-                Slot::Number(0)
-            };
-        }
-        scratch.doubtful = false;
-        let mut guess = 0;
-        for attribute in Attributes::new(tag) {
-            let offset = window.offset(at);
-            let Ok(attribute) = attribute else {
-                self.tally
-                    .count(Level::Warn, "bad_attribute", schema.id, offset);
-                break;
-            };
-            let name = tag.get(attribute.name).unwrap_or_default();
-            let Some(position) = place(schema, layout, fields, name, &mut guess) else {
-                if layout == Layout::Table && is_wide(schema, name) {
-                    return false;
-                }
-                self.tally
-                    .count(Level::Info, "unknown_attribute", schema.id, offset);
-                continue;
-            };
-            let (Some(field), Some(slot)) = (fields.get(position), scratch.slots.get_mut(position))
-            else {
-                continue;
-            };
-            if field.kind == Kind::Text {
-                let text = window.raw(at + attribute.value.start, at + attribute.value.end);
-                scratch.doubtful |= !text.is_ascii() || text.contains(&b'&');
-                *slot = Slot::Text(text);
-                continue;
-            }
-            let value = tag.get(attribute.value).unwrap_or_default();
-            match number(field.kind, value) {
-                Some(number) => *slot = Slot::Number(number),
-                None => self
-                    .tally
-                    .count(Level::Warn, "bad_number", schema.id, offset),
-            }
-        }
-        true
-    }
-
     /// A `<` that begins nothing: everything up to the next one is damage.
     fn broken<V: Visit>(&mut self, window: &Window<'_, '_>, at: usize, out: &mut V) -> Next {
         let rest = window.text.get(at..).unwrap_or_default();
@@ -671,72 +381,12 @@ fn cut<V: Visit>(window: &Window<'_, '_>, at: usize, out: &mut V) -> Next {
     took(out.note(note), length)
 }
 
-fn took(flow: Flow, length: usize) -> Next {
+pub(super) fn took(flow: Flow, length: usize) -> Next {
     if flow.is_break() {
         Next::Stop
     } else {
         Next::Took(length)
     }
-}
-
-/// Finds the field of an attribute; the next one in printed order is the likeliest.
-#[inline]
-fn place(
-    schema: &'static Schema,
-    layout: Layout,
-    fields: &'static [FieldDef],
-    name: &[u8],
-    guess: &mut usize,
-) -> Option<usize> {
-    if layout == Layout::Table {
-        for at in *guess..schema.printed.len() {
-            let position = usize::from(*schema.printed.get(at)?);
-            let Some(field) = fields.get(position) else {
-                break;
-            };
-            if field.attribute.as_bytes() == name {
-                *guess = at + 1;
-                return Some(position);
-            }
-        }
-    }
-    fields
-        .iter()
-        .position(|field| field.attribute.as_bytes() == name && !field.kind.is_array())
-}
-
-fn is_wide(schema: &'static Schema, name: &[u8]) -> bool {
-    let fields = schema.fields(Layout::Wide);
-    fields
-        .iter()
-        .any(|field| field.attribute.as_bytes() == name)
-}
-
-#[inline]
-fn number(kind: Kind, value: &[u8]) -> Option<u64> {
-    if kind == Kind::Ticks {
-        return seconds::parse(value);
-    }
-    if let Some(negative) = value.strip_prefix(b"-") {
-        let magnitude = seconds::digits(negative).filter(|_| !negative.is_empty())?;
-        let least = if matches!(kind, Kind::Long) {
-            1 << 63
-        } else {
-            1 << 31
-        };
-        return (magnitude <= least && kind != Kind::Byte).then(|| magnitude.wrapping_neg());
-    }
-    let most = match kind {
-        Kind::Byte => match value {
-            b"true" => return Some(1),
-            b"false" => return Some(0),
-            _ => u64::from(u8::MAX),
-        },
-        Kind::Int => u64::from(u32::MAX),
-        Kind::Signed => i32::MAX.unsigned_abs().into(),
-        _ => u64::MAX,
-    };
-    seconds::digits(value).filter(|&number| number <= most && !value.is_empty())
 }
 
 fn wording(kind: &'static str, id: u16) -> String {
