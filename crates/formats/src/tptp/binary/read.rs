@@ -14,7 +14,7 @@ use crate::tptp::visit::{Item, Tally, ToRecords, Visit};
 use crate::{Chunk, Reader, RecordSink, Step, damage, warn};
 
 /// Reads a binary stream.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Binary {
     pub(super) most: usize,
     pub(super) phase: Phase,

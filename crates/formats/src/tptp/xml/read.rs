@@ -19,7 +19,7 @@ pub(super) const PIECE: usize = 64 << 10;
 pub(super) const ROOT: &[u8] = b"TRACE";
 
 /// Reads an XML trace: a document, or elements one after the other.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Xml {
     pub(super) most: usize,
     pub(super) started: bool,
