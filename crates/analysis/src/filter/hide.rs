@@ -8,9 +8,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, FunctionId, Link, LinkBatch,
-    Merge, Note, ObjectBatch, Order, ProfileId, Recording, RootBatch, SampleBatch, SampleRow,
-    Scope, Sink, SpanBatch, SpanId, SpanRow, Stack, StackId, Wants,
+    Asks, Batch, Definitions, Flow, FunctionId, Link, LinkBatch, Merge, Note, ProfileId, Recording,
+    SampleBatch, SampleRow, Scope, Sink, SpanBatch, SpanId, SpanRow, Stack, StackId, Stage, Wants,
 };
 
 use super::Filter;
@@ -102,6 +101,69 @@ impl<'f> Survey<'f> {
         (None, true)
     }
 
+    fn definitions(&mut self, mut definitions: Definitions) -> Definitions {
+        definitions.stacks.retain_mut(|(id, row)| {
+            let stays = !self.stack(*id).1;
+            let parent = row.parent.and_then(|parent| self.stack(parent).0);
+            *row = Stack { parent, ..*row };
+            stays
+        });
+        definitions
+    }
+
+    fn kept_spans(&self, batch: SpanBatch) -> SpanBatch {
+        if self.gone.is_empty() {
+            return batch;
+        }
+        let mut kept = SpanBatch::with_capacity(batch.len());
+        for row in batch.iter().filter(|row| !self.gone.contains_key(&row.id)) {
+            let parent = self.above(row.parent);
+            kept.push(&SpanRow {
+                parent,
+                entry: row.entry || parent.is_none(),
+                ..row
+            });
+        }
+        kept
+    }
+
+    fn kept_samples(&mut self, batch: &SampleBatch) -> SampleBatch {
+        let inclusive = self.inclusive(batch.profile);
+        let mut kept = SampleBatch::new(batch.profile, batch.width());
+        let mut values = Vec::new();
+        for row in batch.iter() {
+            let (stack, cut) = row.stack.map_or((None, false), |stack| self.stack(stack));
+            if cut && stack.is_none() {
+                continue;
+            }
+            values.clear();
+            values.extend_from_slice(row.values);
+            for (value, inclusive) in values.iter_mut().zip(&inclusive) {
+                if cut && *inclusive {
+                    *value = 0;
+                }
+            }
+            kept.push(&SampleRow {
+                stack,
+                values: &values,
+                span: self.above(row.span),
+                ..row
+            });
+        }
+        kept
+    }
+
+    fn kept_links(&self, batch: LinkBatch) -> LinkBatch {
+        let links = batch.links.into_iter().filter_map(|link| {
+            let from = self.above(Some(link.from))?;
+            let to = self.above(Some(link.to))?;
+            Some(Link { from, to, ..link })
+        });
+        LinkBatch {
+            links: links.collect(),
+        }
+    }
+
     /// Columns in which what a frame has is part of what its caller has already.
     fn inclusive(&self, profile: ProfileId) -> Vec<bool> {
         let types = self
@@ -166,129 +228,47 @@ impl<'s, 'f> Hide<'s, 'f> {
     }
 }
 
-impl Sink for Hide<'_, '_> {
-    fn wants(&self) -> Wants {
-        match self.to.wants() {
+impl Stage for Hide<'_, '_> {
+    /// Steps name no span, so spans are asked for instead.
+    fn asks(&self) -> Asks {
+        let asks = Asks::of(self.to);
+        let wants = match asks.wants {
             Wants::Steps { .. } => Wants::Spans,
             wants => wants,
-        }
+        };
+        Asks { wants, ..asks }
     }
 
-    fn wants_sampled_events(&self) -> bool {
-        self.to.wants_sampled_events()
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        self.to.wants_derived_samples()
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.to.begin(order, clock);
-    }
-
-    fn define(&mut self, mut definitions: Definitions) -> Flow {
+    fn pass(&mut self, batch: Batch) -> Flow {
         let survey = &mut *self.survey;
-        definitions.stacks.retain_mut(|(id, row)| {
-            let stays = !survey.stack(*id).1;
-            let parent = row.parent.and_then(|parent| survey.stack(parent).0);
-            *row = Stack { parent, ..*row };
-            stays
-        });
-        self.to.define(definitions)
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        if self.survey.gone.is_empty() {
-            return self.to.spans(batch);
-        }
-        let mut kept = SpanBatch::with_capacity(batch.len());
-        for row in batch.iter() {
-            if self.survey.gone.contains_key(&row.id) {
-                continue;
-            }
-            let parent = self.survey.above(row.parent);
-            kept.push(&SpanRow {
-                parent,
-                entry: row.entry || parent.is_none(),
-                ..row
-            });
-        }
-        if kept.is_empty() {
-            return Flow::Continue(());
-        }
-        self.to.spans(kept)
-    }
-
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        let inclusive = self.survey.inclusive(batch.profile);
-        let mut kept = SampleBatch::new(batch.profile, batch.width());
-        let mut values = Vec::new();
-        for row in batch.iter() {
-            let (stack, cut) = match row.stack {
-                Some(stack) => self.survey.stack(stack),
-                None => (None, false),
-            };
-            if cut && stack.is_none() {
-                continue;
-            }
-            values.clear();
-            values.extend_from_slice(row.values);
-            for (value, inclusive) in values.iter_mut().zip(&inclusive) {
-                if cut && *inclusive {
-                    *value = 0;
+        let batch = match batch {
+            Batch::Define(definitions) => Batch::Define(survey.definitions(definitions)),
+            Batch::Spans(batch) => Batch::Spans(survey.kept_spans(batch)),
+            Batch::Samples(batch) => Batch::Samples(survey.kept_samples(&batch)),
+            Batch::Links(batch) => Batch::Links(survey.kept_links(batch)),
+            Batch::Events(mut batch) => {
+                for stack in &mut batch.stack {
+                    *stack = stack.and_then(|stack| survey.stack(stack).0);
                 }
+                Batch::Events(batch)
             }
-            kept.push(&SampleRow {
-                stack,
-                values: &values,
-                span: self.survey.above(row.span),
-                ..row
-            });
-        }
-        if kept.is_empty() {
+            Batch::Objects(mut batch) => {
+                for row in &mut batch.rows {
+                    row.site = row.site.and_then(|site| survey.stack(site).0);
+                }
+                Batch::Objects(batch)
+            }
+            other => other,
+        };
+        let nothing = match &batch {
+            Batch::Spans(batch) => batch.is_empty(),
+            Batch::Samples(batch) => batch.is_empty(),
+            Batch::Links(batch) => batch.links.is_empty(),
+            _ => false,
+        };
+        if nothing {
             return Flow::Continue(());
         }
-        self.to.samples(kept)
-    }
-
-    fn events(&mut self, mut batch: EventBatch) -> Flow {
-        for stack in &mut batch.stack {
-            *stack = stack.and_then(|stack| self.survey.stack(stack).0);
-        }
-        self.to.events(batch)
-    }
-
-    fn counters(&mut self, batch: CounterBatch) -> Flow {
-        self.to.counters(batch)
-    }
-
-    fn links(&mut self, batch: LinkBatch) -> Flow {
-        let survey = &*self.survey;
-        let links = batch.links.into_iter().filter_map(|link| {
-            let from = survey.above(Some(link.from))?;
-            let to = survey.above(Some(link.to))?;
-            Some(Link { from, to, ..link })
-        });
-        let links: Vec<Link> = links.collect();
-        self.to.links(LinkBatch { links })
-    }
-
-    fn objects(&mut self, mut batch: ObjectBatch) -> Flow {
-        for row in &mut batch.rows {
-            row.site = row.site.and_then(|site| self.survey.stack(site).0);
-        }
-        self.to.objects(batch)
-    }
-
-    fn edges(&mut self, batch: EdgeBatch) -> Flow {
-        self.to.edges(batch)
-    }
-
-    fn roots(&mut self, batch: RootBatch) -> Flow {
-        self.to.roots(batch)
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        self.to.note(note)
+        batch.push(self.to)
     }
 }
