@@ -159,8 +159,10 @@ fn print(
         });
         let shown = if all > rows.len() {
             format!(", {} shown; -n 0 prints all", count(rows.len() as u64))
-        } else {
+        } else if total > 0 {
             format!(", {} blocked in all", duration(total))
+        } else {
+            String::new()
         };
         let what = match options.by {
             By::Object => things(all as u64, "monitor", "monitors"),

@@ -211,7 +211,7 @@ impl MonitorTable {
             Class::Printed(lock) => {
                 let lock = tables.text(lock);
                 object = address(&lock);
-                class = Some(printed_class(&lock).to_owned().into());
+                class = printed_class(&lock).map(|class| class.to_owned().into());
             }
         }
         Name {
@@ -390,9 +390,10 @@ fn address(lock: &str) -> Option<ObjectId> {
     u64::from_str_radix(digits, 16).ok().map(ObjectId)
 }
 
-fn printed_class(lock: &str) -> &str {
-    let (_, rest) = lock.split_once("(a ").unwrap_or(("", lock));
-    rest.strip_suffix(')').unwrap_or(rest)
+/// The class in it; a JVM that knows no object prints none.
+fn printed_class(lock: &str) -> Option<&str> {
+    let (_, rest) = lock.split_once("(a ")?;
+    Some(rest.strip_suffix(')').unwrap_or(rest))
 }
 
 impl Sink for MonitorTable {

@@ -1,0 +1,113 @@
+//! `monitors` and `objects` over the model: recordings and thread dumps of the corpus.
+
+#[path = "../../formats/tests/corpus/mod.rs"]
+mod corpus;
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn json_lines(args: &[&str]) -> Vec<Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
+    let output = command.args(args).output().expect("the program runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {errors}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+/// A copy of a corpus file that the program can open.
+fn copy(name: &str, folder: &tempfile::TempDir) -> Option<String> {
+    let bytes = corpus::file(name)?;
+    let path = folder.path().join(name.rsplit('/').next().expect("a name"));
+    std::fs::write(&path, bytes).expect("written");
+    Some(path.to_str().expect("UTF-8").to_owned())
+}
+
+fn sum(rows: &[Value], group: &str, field: &str) -> u64 {
+    let numbers = rows
+        .iter()
+        .map(|row| row[group][field].as_u64().expect("a number"));
+    numbers.sum()
+}
+
+/// Every event of a recording is in one row, whatever the rows are.
+#[test]
+fn recordings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in [
+        "datakit/jfrp_example.jfr.gz",
+        "datakit/dk_ddtrace_main.jfr",
+        "datakit/jfrp_object-allocation-sample.jfr.gz",
+    ] {
+        let Some(path) = copy(name, &folder) else {
+            return;
+        };
+        let mut events = [0_u64; 3];
+        let info = json_lines(&["info", &path, "--json"]);
+        let records = &info[0]["records"];
+        for (kind, count) in ["JavaMonitorEnter", "JavaMonitorWait", "ThreadPark"]
+            .iter()
+            .zip(&mut events)
+        {
+            *count = records[format!("jdk.{kind}")].as_u64().unwrap_or(0);
+        }
+        assert!(events.iter().sum::<u64>() > 0, "{name}");
+        for by in ["object", "class"] {
+            let rows = json_lines(&["monitors", &path, "--json", "--by", by]);
+            let told = ["contended", "waited", "parked"].map(|kind| sum(&rows, kind, "count"));
+            assert_eq!(told, events, "{name} by {by}");
+            assert!(rows.iter().all(|row| row["class"].is_string()), "{name}");
+        }
+        let objects = json_lines(&["objects", &path, "--json"]);
+        assert_eq!(objects[0]["source"]["sampled"], true, "{name}");
+        let classes = objects[0]["classes"].as_array().expect("classes");
+        let top = json_lines(&["top", &path, "--json", "--value", "alloc_objects"]);
+        assert_eq!(
+            sum(classes, "allocated", "count"),
+            top[0]["total"],
+            "{name}"
+        );
+        let collections = objects[0]["collections"].as_array().expect("collections");
+        let pauses = records["jdk.GarbageCollection"].as_u64().unwrap_or(0);
+        assert_eq!(collections.len() as u64, pauses, "{name}");
+    }
+}
+
+/// Thread dumps have no times: who is seen waiting counts. A collector's log has collections alone.
+#[test]
+fn text_of_a_jvm() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(dump) = copy("cdt/text/20231219T062435UTC.td.txt", &folder) else {
+        return;
+    };
+    let rows = json_lines(&["monitors", &dump, "--json"]);
+    let text = std::fs::read_to_string(&dump).expect("a dump");
+    let lines = text.lines().map(str::trim_start).filter(|line| {
+        [
+            "- waiting on ",
+            "- waiting to lock ",
+            "- parking to wait for ",
+        ]
+        .iter()
+        .any(|start| line.starts_with(start))
+    });
+    let seen: u64 = ["contended", "waited", "parked"]
+        .iter()
+        .map(|kind| sum(&rows, kind, "seen"))
+        .sum();
+    assert_eq!(seen, lines.count() as u64);
+    assert!(rows.iter().any(|row| row["object"] == 0xecae_0698_u64));
+    let Some(log) = copy("cdt/text/20231219T062953UTC.gc.log", &folder) else {
+        return;
+    };
+    let objects = json_lines(&["objects", &log, "--json"]);
+    let collections = objects[0]["collections"].as_array().expect("collections");
+    let used = collections
+        .iter()
+        .filter(|found| found["used_bytes"].is_u64());
+    assert!(used.count() > 100, "{}", collections.len());
+    assert_eq!(objects[0]["classes"], serde_json::json!([]));
+}
