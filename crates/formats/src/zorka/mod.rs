@@ -11,6 +11,7 @@ mod lower;
 mod meaning;
 mod parts;
 mod probe;
+mod quick;
 mod raise;
 mod read;
 mod record;

@@ -136,7 +136,24 @@ impl<'a> Attributes<'a> {
         }
     }
 
+    #[inline]
+    pub(crate) const fn of(
+        form: AttributeForm,
+        upward: Option<i64>,
+        count: u64,
+        body: &'a [u8],
+    ) -> Self {
+        Self {
+            form,
+            upward,
+            count,
+            missing: false,
+            body,
+        }
+    }
+
     /// Iterates over keys and values in their order.
+    #[inline]
     pub fn pairs(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> + use<'a> {
         let mut cbor = Cbor::checked(self.body);
         let (count, missing) = (self.count, self.missing);
@@ -164,6 +181,7 @@ impl<'a> Values<'a> {
     }
 
     /// Iterates over the values.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
         let mut cbor = Cbor::checked(self.body);
         (0..self.count).map_while(move |_| cbor.value().ok())
