@@ -286,6 +286,14 @@ impl<'a> Cbor<'a> {
                 value: u64::from(info),
             });
         }
+        if matches!(first, 0xff | 0x9f) {
+            self.at += 1;
+            return Ok(Head {
+                major,
+                info,
+                value: 0,
+            });
+        }
         // One load and a shift for the four widths, where eight bytes are there.
         if info < 28
             && let Some(&[_, ref wide @ ..]) = self.window::<9>()

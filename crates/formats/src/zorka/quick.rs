@@ -27,17 +27,17 @@ impl Stream {
         while let Some(rest) = bytes.get(*at..)
             && let Some(window) = rest.first_chunk::<WINDOW>()
         {
-            let &[a, b, c, d, e, f, g, h, i, j, k, l, ..] = window;
+            let &[a, b, c, ..] = window;
             let len = match a {
                 0xc8 | 0xd8 => {
-                    let (form, order) = match u32::from_be_bytes([a, b, c, d]) {
+                    let (form, order) = match u32::from_be_bytes(bytes_at(window, 0)) {
                         0xc89f_cb48 => (StartForm::Tagged, Order::Little),
                         0xc89f_ca48 => (StartForm::Tagged, Order::Big),
                         0xd80b_9f48 => (StartForm::Seed { tag: 11 }, Order::Little),
                         0xd80a_9f48 => (StartForm::Seed { tag: 10 }, Order::Big),
                         _ => break,
                     };
-                    let (time, method) = unpack([e, f, g, h, i, j, k, l], order);
+                    let (time, method) = unpack(bytes_at(window, 4), order);
                     let start = Start {
                         form,
                         order,
@@ -50,20 +50,20 @@ impl Stream {
                     self.emit(chunk, *at, 12, &Item::Start(start), out)?;
                     12
                 }
-                0xcc | 0xcd if b == 0x48 && k == 0xff => {
+                0xcc | 0xcd if b == 0x48 && bytes_at(window, 10) == [0xff] => {
                     let order = if a == 0xcc { Order::Big } else { Order::Little };
                     if !self.closed() {
                         break;
                     }
-                    let end = word([c, d, e, f, g, h, i, j], EndForm::Tagged, order);
+                    let end = word(bytes_at(window, 2), EndForm::Tagged, order);
                     self.emit(chunk, *at, 11, &Item::End(end), out)?;
                     11
                 }
-                0x48 if j == 0xff => {
+                0x48 if bytes_at(window, 9) == [0xff] => {
                     let Some(order) = self.order().filter(|_| self.closed()) else {
                         break;
                     };
-                    let end = word([b, c, d, e, f, g, h, i], EndForm::Untagged, order);
+                    let end = word(bytes_at(window, 1), EndForm::Untagged, order);
                     self.emit(chunk, *at, 10, &Item::End(end), out)?;
                     10
                 }
@@ -87,11 +87,7 @@ impl Stream {
                     let Some((time, calls, len)) = nanos(window) else {
                         break;
                     };
-                    let Some(&[first, high, low, last]) =
-                        window.get(len..).and_then(<[u8]>::first_chunk)
-                    else {
-                        break;
-                    };
+                    let [first, high, low, last] = bytes_at(window, len);
                     let (flags, len) = match (b, first) {
                         (0x82, 0xff) => (None, len + 1),
                         (0x83, 0x19) if high > 0 && last == 0xff => {
@@ -160,6 +156,13 @@ impl Stream {
     }
 }
 
+/// Loads bytes at once: those of a window, taken apart by a pattern, are loaded one by one.
+#[inline(always)]
+fn bytes_at<const N: usize>(window: &[u8; WINDOW], at: usize) -> [u8; N] {
+    let found = window.get(at..).and_then(|rest| rest.first_chunk());
+    found.copied().unwrap_or([0; N])
+}
+
 #[inline(always)]
 fn word(word: [u8; 8], form: EndForm, order: Order) -> End {
     let (time, calls) = unpack(word, order);
@@ -177,8 +180,9 @@ fn word(word: [u8; 8], form: EndForm, order: Order) -> End {
 /// Reads a time of eight bytes and a number below 65,536, in C's begins and ends, behind two bytes.
 #[inline(always)]
 fn nanos(window: &[u8; WINDOW]) -> Option<(i64, i64, usize)> {
-    let &[_, _, first, t0, t1, t2, t3, t4, t5, t6, t7, n0, n1, n2, ..] = window;
-    let time = u64::from_be_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
+    let time = u64::from_be_bytes(bytes_at(window, 3));
+    let [n0, n1, n2] = bytes_at(window, 11);
+    let [first] = bytes_at(window, 2);
     if first != 0x1b || !(1 << 32..1 << 63).contains(&time) {
         return None;
     }
