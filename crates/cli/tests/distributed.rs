@@ -279,3 +279,48 @@ fn folders_are_sessions_of_their_own_and_join_by_span_ids() {
         ]
     );
 }
+
+#[test]
+fn the_processed_trace_is_one_file_that_says_what_the_posts_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), "posts/shop.jsonl", &shop());
+    write(folder.path(), "posts/stock.jsonl", &stock());
+    let posts = folder.path().join("posts");
+    let posts = posts.to_string_lossy();
+    let processed = folder.path().join("processed.bin");
+    let processed = processed.to_string_lossy();
+    stdout(&["convert", &posts, "--to", "zorka-c", "-o", &processed]);
+    let again = folder.path().join("again.bin");
+    let again = again.to_string_lossy();
+    stdout(&["convert", &processed, "--to", "zorka-c", "-o", &again]);
+    let bytes = std::fs::read(&*processed).expect("a file");
+    assert!(!bytes.is_empty());
+    assert!(
+        bytes == std::fs::read(&*again).expect("a file"),
+        "canonical"
+    );
+    assert_eq!(
+        stdout(&["top", "--json", &processed]),
+        stdout(&["top", "--json", &posts])
+    );
+    let calls = |path: &str| {
+        let json = stdout(&[
+            "calls",
+            "--json",
+            "--columns",
+            "start,end,method,component",
+            path,
+        ]);
+        let mut calls: Vec<Value> = json
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
+        for call in &mut calls {
+            call["id"].take();
+        }
+        calls.sort_by_key(|call| call["start"].as_i64());
+        calls
+    };
+    assert_eq!(calls(&processed), calls(&posts));
+    assert_eq!(calls(&posts).len(), 5);
+}
