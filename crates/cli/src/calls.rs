@@ -79,7 +79,7 @@ impl Options {
             return calls.columns();
         }
         if self.columns.is_empty() {
-            return Column::DEFAULT.to_vec();
+            return calls.first_columns();
         }
         let parsed = self
             .columns

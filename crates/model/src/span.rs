@@ -188,8 +188,19 @@ impl SpanBatch {
         }
     }
 
+    /// Adds a span, its attributes taken out of a list that is to be filled again.
+    pub fn push_draining(&mut self, row: &SpanRow<'_>, attributes: &mut Vec<Attribute>) {
+        self.attributes.push_row(attributes.drain(..));
+        self.push_columns(row);
+    }
+
     /// Adds a span.
     pub fn push(&mut self, row: &SpanRow<'_>) {
+        self.attributes.push_row(row.attributes.iter().cloned());
+        self.push_columns(row);
+    }
+
+    fn push_columns(&mut self, row: &SpanRow<'_>) {
         self.id.push(row.id);
         self.parent.push(row.parent);
         self.depth.push(row.depth);
@@ -203,7 +214,6 @@ impl SpanBatch {
         self.exception.push(row.exception);
         self.context.push(row.context);
         self.origin.push(row.origin);
-        self.attributes.push_row(row.attributes.iter().cloned());
         self.counters.extend_from_slice(row.counters);
         self.counter_ends
             .push(u32::try_from(self.counters.len()).unwrap_or(u32::MAX));

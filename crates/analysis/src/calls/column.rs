@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::str::FromStr;
 
-use traceloom_model::{Timestamp, Unit};
+use traceloom_model::{Timestamp, Unit, Value};
 
 use super::{Call, Calls, title, value_text};
 
@@ -36,11 +36,19 @@ pub enum Column {
     Method,
     /// It failed.
     Error,
+    /// What kind of work it was: its attribute `component`, else the producer's word for its kind.
+    Component,
+    /// What it ended with: class and message.
+    Exception,
+    /// Its trace across processes.
+    Trace,
+    /// Attributes that have no other place, as `name=value`.
+    Attributes,
     /// A counter or attribute of this name.
     Named(String),
 }
 
-const KNOWN: [(&str, Column); 12] = [
+const KNOWN: [(&str, Column); 16] = [
     ("start", Column::Start),
     ("end", Column::End),
     ("duration", Column::Duration),
@@ -53,6 +61,10 @@ const KNOWN: [(&str, Column); 12] = [
     ("title", Column::Title),
     ("method", Column::Method),
     ("error", Column::Error),
+    ("component", Column::Component),
+    ("exception", Column::Exception),
+    ("trace", Column::Trace),
+    ("attributes", Column::Attributes),
 ];
 
 impl FromStr for Column {
@@ -81,6 +93,19 @@ impl Column {
         Self::Title,
     ];
 
+    /// The columns a person sees first where calls are of kinds: web requests, statements, jobs.
+    pub const OF_KINDS: [Self; 9] = [
+        Self::Start,
+        Self::Duration,
+        Self::Component,
+        Self::Error,
+        Self::Calls,
+        Self::Thread,
+        Self::Title,
+        Self::Attributes,
+        Self::Exception,
+    ];
+
     /// Returns the name that parses to this column.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -100,6 +125,7 @@ impl Column {
             Self::Queue => vec!["queue", "queue_wait", "queue_wait_time", "time.queue.wait"],
             Self::Calls => vec!["calls"],
             Self::Transactions => vec!["transactions", "j2ee.transactions"],
+            Self::Component => vec!["component"],
             Self::Named(name) => vec![name],
             _ => Vec::new(),
         }
@@ -176,6 +202,22 @@ impl Calls {
                 .function
                 .map_or(Cell::None, |id| Cell::Text(self.tables.function_name(id))),
             Column::Error => Cell::Bool(call.failed()),
+            Column::Component => match (self.named(call, "component"), call.kind) {
+                (Cell::None, Some(kind)) => Cell::Text(self.tables.text(kind)),
+                (found, _) => found,
+            },
+            Column::Exception => call.exception.map_or(Cell::None, |id| {
+                let exception = Value::Exception(id);
+                let text = value_text(&self.tables, &exception);
+                Cell::Text(text.into_owned().into())
+            }),
+            Column::Trace => match call.context {
+                Some(context) if context.trace != 0 => {
+                    Cell::Text(format!("{:032x}", context.trace).into())
+                }
+                _ => Cell::None,
+            },
+            Column::Attributes => self.others(call),
             counted => counted
                 .sources()
                 .into_iter()
@@ -219,6 +261,61 @@ impl Calls {
         text.map_or(Cell::None, Cell::Text)
     }
 
+    /// The attributes that stand in no column of [`Column::OF_KINDS`] themselves.
+    fn others(&self, call: &Call) -> Cell<'_> {
+        const ELSEWHERE: [&str; 4] = ["component", "thread.name", "thread.id", "flags"];
+        let mut text = String::new();
+        for attribute in &call.attributes {
+            let Some(key) = self.tables.attribute_key(attribute.key) else {
+                continue;
+            };
+            let name = self.tables.text(key.name);
+            if ELSEWHERE.contains(&&*name) {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push_str(", ");
+            }
+            text.push_str(&name);
+            text.push('=');
+            text.push_str(&value_text(&self.tables, &attribute.value));
+        }
+        if text.is_empty() {
+            Cell::None
+        } else {
+            Cell::Text(text.into())
+        }
+    }
+
+    /// Returns the columns for people: those of kinds where some call has one, or has attributes and
+    /// none of the sums that the others are for.
+    #[must_use]
+    pub fn first_columns(&self) -> Vec<Column> {
+        let filled = |column: &Column| {
+            self.rows
+                .iter()
+                .any(|call| self.cell(call, column) != Cell::None)
+        };
+        let sums = [
+            Column::Cpu,
+            Column::Suspended,
+            Column::Queue,
+            Column::Transactions,
+        ];
+        let kinds = self
+            .rows
+            .iter()
+            .any(|call| call.kind.is_some() || call.context.is_some());
+        if !kinds && (sums.iter().any(filled) || !filled(&Column::Attributes)) {
+            return Column::DEFAULT.to_vec();
+        }
+        let shown = |column: &Column| match column {
+            Column::Component | Column::Exception | Column::Attributes => filled(column),
+            _ => true,
+        };
+        Column::OF_KINDS.into_iter().filter(shown).collect()
+    }
+
     /// Returns the columns that some call of the list has: the well-known ones, then counters and
     /// attributes by name.
     #[must_use]
@@ -232,7 +329,19 @@ impl Calls {
                 names.extend(self.tables.attribute_key(attribute.key).map(|key| key.name));
             }
         }
-        let known = KNOWN.iter().map(|(_, column)| column.clone());
+        // Of the columns that few formats fill, those that are; the rest of an object is the same for all.
+        let filled = |column: &Column| match column {
+            Column::Attributes => false,
+            Column::Component | Column::Exception | Column::Trace => self
+                .rows
+                .iter()
+                .any(|call| self.cell(call, column) != Cell::None),
+            _ => true,
+        };
+        let known = KNOWN
+            .iter()
+            .map(|(_, column)| column.clone())
+            .filter(filled);
         let taken: Vec<String> = known
             .clone()
             .flat_map(|column| {

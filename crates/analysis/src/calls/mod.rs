@@ -38,6 +38,7 @@ pub fn value_text<'v>(tables: &'v Recording, value: &'v Value) -> Cow<'v, str> {
             let exception = tables.exception(*id);
             let class = exception.and_then(|row| row.class);
             let message = exception.and_then(|row| row.message);
+            let message = message.filter(|&id| !tables.text(id).is_empty());
             match (class, message) {
                 (Some(class), Some(message)) => {
                     format!("{}: {}", tables.text(class), tables.text(message)).into()

@@ -2,8 +2,8 @@
 
 use traceloom_model::{
     Attribute, Clock, Definitions, EventBatch, ExceptionId, Flow, FunctionId, Note, Order, Origin,
-    Recording, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, Timestamp, TrackId,
-    ValueTypeId, Wants,
+    Recording, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, StringId, Timestamp,
+    TrackId, ValueTypeId, Wants,
 };
 
 use super::column::SortKey;
@@ -28,6 +28,7 @@ pub struct Call {
     pub id: SpanId,
     pub track: TrackId,
     pub function: Option<FunctionId>,
+    pub kind: Option<StringId>,
     pub start: Timestamp,
     pub end: Timestamp,
     pub status: SpanStatus,
@@ -44,6 +45,7 @@ impl Call {
             id: row.id,
             track: row.track,
             function: row.function,
+            kind: row.kind,
             start: row.start,
             end: row.end,
             status: row.status,

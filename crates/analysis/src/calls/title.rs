@@ -28,9 +28,11 @@ pub fn title<'t>(tables: &'t Recording, attributes: &'t [Attribute]) -> Option<C
     if let Some(title) = TITLES.iter().find_map(|name| named(name)) {
         return Some(title);
     }
-    let url = named("web.url")?;
+    let Some(url) = named("web.url").or_else(|| named("http.url")) else {
+        return named("db.statement");
+    };
     let mut title = String::new();
-    if let Some(method) = named("web.method") {
+    if let Some(method) = named("web.method").or_else(|| named("http.method")) {
         title.push_str(&method);
         title.push(' ');
     }

@@ -42,8 +42,16 @@ impl Bounds {
         }
     }
 
+    /// Returns how long a string may be.
+    #[must_use]
+    #[inline]
+    pub const fn string(&self) -> usize {
+        self.string
+    }
+
     /// Returns how many entries a container may say it has.
     #[must_use]
+    #[inline]
     pub const fn values(&self) -> u64 {
         self.values
     }
@@ -117,6 +125,15 @@ impl Value<'_> {
     }
 }
 
+/// Returns the least value that needs `width` bytes behind its head: 1, 2, 4 or 8.
+#[inline]
+const fn least(width: u32) -> u64 {
+    match width {
+        1 => 24,
+        _ => 1 << (4 * width),
+    }
+}
+
 /// Reads items from a window.
 #[derive(Clone, Debug)]
 pub struct Cbor<'a> {
@@ -129,6 +146,7 @@ pub struct Cbor<'a> {
 impl<'a> Cbor<'a> {
     /// Reads `bytes` from `at` on.
     #[must_use]
+    #[inline]
     pub const fn new(bytes: &'a [u8], at: usize, bounds: Bounds) -> Self {
         Self {
             bytes,
@@ -140,40 +158,47 @@ impl<'a> Cbor<'a> {
 
     /// Reads bytes that were read under bounds before.
     #[must_use]
+    #[inline]
     pub const fn checked(bytes: &'a [u8]) -> Self {
         Self::new(bytes, 0, Bounds::CHECKED)
     }
 
     /// Returns the position in the window.
     #[must_use]
+    #[inline]
     pub const fn position(&self) -> usize {
         self.at
     }
 
     /// Tells whether every head so far was the shortest there is.
     #[must_use]
+    #[inline]
     pub const fn canonical(&self) -> bool {
         self.canonical
     }
 
     /// Says that what was read cannot be written again from its fields.
+    #[inline]
     pub const fn not_canonical(&mut self) {
         self.canonical = false;
     }
 
     /// Says whether what was read is the one form a writer gives it.
+    #[inline]
     pub(crate) const fn set_canonical(&mut self, canonical: bool) {
         self.canonical = canonical;
     }
 
     /// Returns the bounds in force.
     #[must_use]
+    #[inline]
     pub const fn bounds(&self) -> Bounds {
         self.bounds
     }
 
     /// Returns bytes of the window that were read.
     #[must_use]
+    #[inline]
     pub fn since(&self, from: usize) -> &'a [u8] {
         self.bytes.get(from..self.at).unwrap_or(&[])
     }
@@ -207,7 +232,7 @@ impl<'a> Cbor<'a> {
 
     /// Takes `len` bytes after `skipped` ones, where there are as many and a string may be as long.
     #[inline]
-    pub(crate) fn pair(&mut self, skipped: usize, len: usize) -> Option<&'a [u8]> {
+    fn after(&mut self, skipped: usize, len: usize) -> Option<&'a [u8]> {
         let from = self.at + skipped;
         let body = self.bytes.get(from..from + len)?;
         if len > self.bounds.string {
@@ -217,12 +242,8 @@ impl<'a> Cbor<'a> {
         Some(body)
     }
 
-    /// Steps over bytes that [`Cbor::window`] showed.
-    pub const fn advance(&mut self, len: usize) {
-        self.at += len;
-    }
-
     /// Steps over one byte that was peeked at.
+    #[inline]
     pub const fn step(&mut self) {
         self.at += 1;
     }
@@ -265,34 +286,49 @@ impl<'a> Cbor<'a> {
                 value: u64::from(info),
             });
         }
+        if matches!(first, 0xff | 0x9f) {
+            self.at += 1;
+            return Ok(Head {
+                major,
+                info,
+                value: 0,
+            });
+        }
+        // One load and a shift for the four widths, where eight bytes are there.
+        if info < 28
+            && let Some(&[_, ref wide @ ..]) = self.window::<9>()
+        {
+            let width = 1_u32 << (info - 24);
+            let value = u64::from_be_bytes(*wide) >> (64 - 8 * width);
+            let shortest = value >= least(width);
+            self.canonical &= shortest | (major == 7);
+            self.at += 1 + width as usize;
+            return Ok(Head { major, info, value });
+        }
         self.long_head(major, info)
     }
 
+    #[cold]
     fn long_head(&mut self, major: u8, info: u8) -> Result<Head, Fault> {
         let start = self.at;
         self.at += 1;
         let read = match info {
-            24 => self
-                .array::<1>()
-                .map(|[byte]| (u64::from(byte), u64::from(byte) >= 24)),
-            25 => self.array().map(|b| {
-                let value = u64::from(u16::from_be_bytes(b));
-                (value, value > 0xff)
-            }),
-            26 => self.array().map(|b| {
-                let value = u64::from(u32::from_be_bytes(b));
-                (value, value > 0xffff)
-            }),
-            27 => self.array().map(|b| {
-                let value = u64::from_be_bytes(b);
-                (value, value > 0xffff_ffff)
-            }),
-            31 if !matches!(major, 0 | 1 | 6) => Ok((0, true)),
+            24 => self.array::<1>().map(|[byte]| u64::from(byte)),
+            25 => self.array().map(|b| u64::from(u16::from_be_bytes(b))),
+            26 => self.array().map(|b| u64::from(u32::from_be_bytes(b))),
+            27 => self.array().map(u64::from_be_bytes),
+            31 if !matches!(major, 0 | 1 | 6) => {
+                return Ok(Head {
+                    major,
+                    info,
+                    value: 0,
+                });
+            }
             _ => Err(Fault::Bad("reserved CBOR head")),
         };
         match read {
-            Ok((value, shortest)) => {
-                self.canonical &= shortest || major == 7;
+            Ok(value) => {
+                self.canonical &= value >= least(1 << (info & 3)) || major == 7;
                 Ok(Head { major, info, value })
             }
             Err(fault) => {
@@ -372,10 +408,9 @@ impl<'a> Cbor<'a> {
     /// What [`Cbor::skip`] fails with.
     #[inline]
     pub fn value(&mut self) -> Result<Value<'a>, Fault> {
-        // Small numbers, references and short texts are most of what there is.
+        // Small numbers, references and texts are most of what there is.
         if let Some(&[first, second]) = self.window::<2>() {
-            let len = usize::from(first & 0x1f);
-            match (first, second) {
+            let (skipped, len) = match (first, second) {
                 (0..24, _) => {
                     self.at += 1;
                     return Ok(Value::Int(i64::from(first)));
@@ -384,13 +419,12 @@ impl<'a> Cbor<'a> {
                     self.at += 2;
                     return Ok(Value::Ref(u64::from(second)));
                 }
-                (0x60..0x78, _) if len <= self.bounds.string => {
-                    if let Some(text) = self.bytes.get(self.at + 1..self.at + 1 + len) {
-                        self.at += 1 + len;
-                        return Ok(Value::Text(text));
-                    }
-                }
-                _ => {}
+                (0x60..0x78, _) => (1, usize::from(first & 0x1f)),
+                (0x78, 24..) => (2, usize::from(second)),
+                _ => return self.any_value(),
+            };
+            if let Some(text) = self.after(skipped, len) {
+                return Ok(Value::Text(text));
             }
         }
         self.any_value()

@@ -1,5 +1,7 @@
 //! Items to the model: symbols resolved, clocks attached, upward attributes where they belong.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use traceloom_model::{
     Attribute, Exception as ModelException, Flow, Note, PartId, ResourceId, SpanContext, SpanRow,
     SpanStatus, TrackId, Value as ModelValue,
@@ -10,7 +12,7 @@ use super::meaning::Words;
 use super::record::{Attributes, Begin, End, Item, Order, Record, Start, StartForm, Values};
 use super::session::{Base, Session, Symbols};
 use super::stream::TICK_NS;
-use super::tree::{Frame, Shared, Trace, origin};
+use super::tree::{Frame, Mark, Shared, Trace, origin};
 use super::{TwoItems, Visit};
 use crate::{damage, info, warn};
 
@@ -115,6 +117,8 @@ fn words<'w>(
     Words {
         session,
         union,
+        of_threads: shared.of_threads(),
+        limits: &shared.limits,
         tables: &mut shared.tables,
         too_deep: false,
     }
@@ -157,26 +161,19 @@ impl Lowering<'_, '_> {
             id: self.shared.tables.reserve_span(),
             method: None,
             raw: start.time,
-            start: 0,
+            stop: None,
+            calls: None,
+            flags: None,
+            attributes: self.trace.list(),
+            exception: None,
+            origin: origin(part, offset, index),
+            mark: None,
             ticks: !nanos,
             relative: !nanos && start.order == Order::Big,
             timed: !bare,
-            marked: false,
-            clock_ms: 0,
-            ttype: None,
-            kind: None,
-            trace: 0,
-            span: 0,
-            parent: 0,
-            flags: None,
-            attributes: Vec::new(),
-            exception: None,
             failed: false,
             nanos,
-            stop: None,
-            calls: None,
             orphan: false,
-            origin: origin(part, offset, index),
             selected: false,
         };
         if !bare {
@@ -220,7 +217,7 @@ impl Lowering<'_, '_> {
         let Some(top) = self.trace.open.last_mut() else {
             return;
         };
-        if top.marked {
+        if top.mark.is_some() {
             return;
         }
         if !begin.nanos && !known && !no_symbols && !seed {
@@ -228,23 +225,26 @@ impl Lowering<'_, '_> {
             begin.span_id = begin.span_id.or(begin.ttype);
             begin.ttype = None;
         }
-        top.marked = true;
-        top.clock_ms = begin.clock_ms;
-        top.ttype = begin.ttype;
-        top.trace = self.trace.id;
-        top.span = begin.span_id.unwrap_or(0).cast_unsigned();
-        top.parent = begin.parent_id.unwrap_or(0).cast_unsigned();
+        let mut mark = Mark {
+            clock_ms: begin.clock_ms,
+            ttype: begin.ttype,
+            trace: self.trace.id,
+            span: begin.span_id.unwrap_or(0).cast_unsigned(),
+            parent: begin.parent_id.unwrap_or(0).cast_unsigned(),
+            ..Mark::default()
+        };
         if let Some(id) = begin.ttype {
             let strange = !(0..65_536).contains(&id) || !no_symbols;
             if seed && !known && strange && id != 0 {
                 // The seed calls it a trace id (SPEC.md §8).
-                top.trace = u128::from(id.cast_unsigned());
+                mark.trace = u128::from(id.cast_unsigned());
             } else {
                 let tables = &mut self.shared.tables;
                 let kind = self.session.string(self.union, id.cast_unsigned(), tables);
-                top.kind = (id != 0).then_some(kind);
+                mark.kind = (id != 0).then_some(kind);
             }
         }
+        top.mark = Some(Box::new(mark));
         if top.timed {
             self.rebase();
         }
@@ -252,10 +252,15 @@ impl Lowering<'_, '_> {
 
     /// Ties the clock to the begin of the innermost record, unless the trace is tied already.
     fn rebase(&mut self) {
-        let Some(top) = self.trace.open.last() else {
+        let Some((top, mark)) = self
+            .trace
+            .open
+            .last()
+            .and_then(|top| Some((top, top.mark.as_deref()?)))
+        else {
             return;
         };
-        let ms = top.clock_ms;
+        let ms = mark.clock_ms;
         // A writer whose nanosecond clock counts from 1970 says more than its milliseconds.
         let clock_ns = if !top.ticks && top.raw.div_euclid(1_000_000) == ms {
             top.raw
@@ -285,10 +290,14 @@ impl Lowering<'_, '_> {
             Some(top) if attributes.upward.is_none() => std::mem::take(&mut top.attributes),
             _ => Vec::new(),
         };
+        let before = own.len();
         let mut words = words(self.shared, self.session, self.union);
         words.attributes(attributes, &mut own);
         let deep = words.too_deep;
         self.too_deep(deep, record.offset);
+        if self.shared.repeats && attributes.upward.is_none() {
+            self.print(attributes, own.get(before..).unwrap_or(&[]));
+        }
         let Some(ttype) = attributes.upward else {
             match self.trace.open.last_mut() {
                 Some(top) => top.attributes = own,
@@ -309,6 +318,30 @@ impl Lowering<'_, '_> {
         match self.trace.open.get_mut(at) {
             Some(frame) => frame.attributes.extend(given),
             None => self.trace.orphaned.extend(given),
+        }
+    }
+
+    /// Remembers the attributes of a trace by their content, by which it is known when posted again.
+    fn print(&mut self, attributes: &Attributes<'_>, lowered: &[Attribute]) {
+        let top = self.trace.open.last_mut();
+        let Some(mark) = top.and_then(|top| top.mark.as_deref_mut()) else {
+            return;
+        };
+        let mut raw = Vec::new();
+        for ((_, value), lowered) in attributes.pairs().zip(lowered) {
+            let text = match value {
+                Value::Text(text) => text,
+                // Another session may number its symbols otherwise.
+                Value::Ref(id) => self.session.text(self.union, id).unwrap_or(&[]),
+                other => {
+                    raw.clear();
+                    super::write::value(&mut raw, other);
+                    &raw
+                }
+            };
+            let mut hasher = DefaultHasher::new();
+            (mark.print, lowered.key, text).hash(&mut hasher);
+            mark.print = hasher.finish();
         }
     }
 
@@ -386,14 +419,13 @@ impl Lowering<'_, '_> {
         };
         let (ended, raw, ticks) = (top.stop.is_some(), top.raw, top.ticks);
         let start = self.wall(raw, ticks);
-        let last = self.trace.last;
-        if let Some(top) = self.trace.open.last_mut() {
-            top.start = start;
-            if !ended {
+        if !ended {
+            let last = self.trace.last;
+            if let Some(top) = self.trace.open.last_mut() {
                 top.stop = Some(last.max(raw));
             }
         }
-        self.shared.close(self.trace, self.resource, ended);
+        self.shared.close(self.trace, start, self.resource, ended);
     }
 
     /// Ends what is still open: the stream is over.
@@ -417,9 +449,9 @@ impl Lowering<'_, '_> {
         };
         match key {
             5 => {
-                top.marked = true;
-                top.clock_ms = int;
-                top.trace = id;
+                let mark = top.mark.get_or_insert_default();
+                mark.clock_ms = int;
+                mark.trace = id;
             }
             9 => top.calls = Some(int.cast_unsigned()),
             11 => top.flags = Some(int),
@@ -429,11 +461,11 @@ impl Lowering<'_, '_> {
             }
             13 => top.stop = Some(int),
             14 => top.method = method,
-            17 => top.parent = int.cast_unsigned(),
-            18 => top.span = int.cast_unsigned(),
+            17 => top.mark.get_or_insert_default().parent = int.cast_unsigned(),
+            18 => top.mark.get_or_insert_default().span = int.cast_unsigned(),
             _ => {}
         }
-        if top.marked && top.timed && matches!(key, 5 | 12) {
+        if top.mark.is_some() && top.timed && matches!(key, 5 | 12) {
             self.rebase();
         }
     }
@@ -511,16 +543,14 @@ impl Lowering<'_, '_> {
 
 /// Finds the record an upward attribute is for: the nearest trace of its type, 0 for any (SPEC.md §1.2).
 fn target(open: &[Frame], ttype: i64) -> Option<usize> {
-    let marked = |frame: &Frame| frame.marked;
+    let typed = |frame: &Frame, ttype: Option<i64>| {
+        let mark = frame.mark.as_deref();
+        mark.is_some_and(|mark| mark.ttype == ttype)
+    };
     if ttype == 0 {
-        return open.iter().rposition(marked);
+        return open.iter().rposition(|frame| frame.mark.is_some());
     }
-    let typed = open
-        .iter()
-        .rposition(|frame| frame.marked && frame.ttype == Some(ttype));
+    let found = open.iter().rposition(|frame| typed(frame, Some(ttype)));
     // B2's streaming tracer leaves the type out of its begins: the nearest trace without one.
-    typed.or_else(|| {
-        open.iter()
-            .rposition(|frame| frame.marked && frame.ttype.is_none())
-    })
+    found.or_else(|| open.iter().rposition(|frame| typed(frame, None)))
 }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use traceloom_model::{
-    Attribute, AttributeKey, ElementType, Exception as ModelException, ExceptionId, Frame,
-    Function, Stack, StackId, Tables, Value as ModelValue,
+    AttrKeyId, Attribute, AttributeKey, ElementType, Exception as ModelException, ExceptionId,
+    Frame, FrameId, Function, Limits, Stack, StackId, Tables, Value as ModelValue,
 };
 
 use super::cbor::{Cbor, Value};
 use super::diagnostic::{diagnostic, half};
 use super::record::{Attributes, Exception, ExceptionFields, Item, Values, inline_exception};
-use super::session::{Session, Symbols};
+use super::session::{FrameNames, Session, Symbols};
 
 /// Containers inside containers that become lists and maps; deeper ones stay bytes.
 const NESTED: u32 = 64;
@@ -23,6 +23,9 @@ pub(crate) struct Words<'l> {
     pub(crate) session: &'l mut Session,
     pub(crate) union: &'l Symbols,
     pub(crate) tables: &'l mut Tables,
+    pub(crate) limits: &'l Limits,
+    /// Keys whose values name tracks: few, and looked at again.
+    pub(crate) of_threads: [AttrKeyId; 2],
     /// A value was too deep for the model.
     pub(crate) too_deep: bool,
 }
@@ -41,7 +44,13 @@ impl Words<'_> {
                     self.tables.attribute_key(AttributeKey::named(name))
                 }
             };
-            into.push(Attribute::new(key, self.value(value, 0)));
+            let value = match value {
+                Value::Text(text) if self.of_threads.contains(&key) => {
+                    ModelValue::Text(self.tables.bytes(text))
+                }
+                value => self.value(value, 0),
+            };
+            into.push(Attribute::new(key, value));
         }
     }
 
@@ -52,7 +61,7 @@ impl Words<'_> {
             Value::Bool(value) => ModelValue::Bool(value),
             Value::Int(value) => ModelValue::I64(value),
             Value::Big(value) => ModelValue::U64(value),
-            Value::Text(text) => ModelValue::Text(self.tables.bytes(text)),
+            Value::Text(text) => ModelValue::Text(self.tables.value(text)),
             Value::Bytes(bytes) => ModelValue::Bytes(bytes.into()),
             Value::F16(bits) => ModelValue::F64(half(bits)),
             Value::F32(bits) => ModelValue::F64(f64::from(f32::from_bits(bits))),
@@ -68,7 +77,7 @@ impl Words<'_> {
     fn container(&mut self, raw: &[u8], depth: u32) -> ModelValue {
         if let Some((is_text, whole)) = Cbor::joined(raw) {
             return if is_text {
-                ModelValue::Text(self.tables.bytes(&whole))
+                ModelValue::Text(self.tables.value(&whole))
             } else {
                 ModelValue::Bytes(whole.into())
             };
@@ -143,8 +152,8 @@ impl Words<'_> {
     ) -> ExceptionId {
         let class = self.name(fields.class);
         let message = match fields.message {
-            Value::Text(text) => Some(self.tables.bytes(text)),
-            Value::Raw(raw) => Cbor::joined(raw).map(|(_, whole)| self.tables.bytes(&whole)),
+            Value::Text(text) => Some(self.tables.value(text)),
+            Value::Raw(raw) => Cbor::joined(raw).map(|(_, whole)| self.tables.value(&whole)),
             Value::Ref(_) => self.name(fields.message),
             _ => None,
         };
@@ -176,47 +185,7 @@ impl Words<'_> {
         let mut parent = None;
         for frame in Values::elements(raw).into_iter().rev() {
             let Value::Raw(raw) = frame else { continue };
-            let mut fields = Values::elements(raw).into_iter();
-            let mut next = || fields.next().unwrap_or(Value::Null);
-            let (class, method, file, line) = (next(), next(), next(), next());
-            let class = self.name(class);
-            let mut name = class.map_or_else(Vec::new, |class| {
-                let mut name = self.tables.string_bytes(class).to_vec();
-                name.push(b'.');
-                name
-            });
-            if let Some(method) = self.name(method) {
-                name.extend_from_slice(self.tables.string_bytes(method));
-            }
-            let class = class.map(|name| {
-                self.tables.class(traceloom_model::Class {
-                    name,
-                    superclass: None,
-                    loader: None,
-                    file: None,
-                })
-            });
-            let file = self.name(file);
-            let name = self.tables.bytes(&name);
-            let function = self.tables.function(Function {
-                class,
-                file,
-                ..Function::named(name)
-            });
-            let frame = self.tables.frame(Frame {
-                function: Some(function),
-                // Java marks native frames with -2 and unknown lines with -1.
-                line: line
-                    .int()
-                    .and_then(|line| u32::try_from(line).ok())
-                    .unwrap_or(0),
-                kind: if line == Value::Int(-2) {
-                    traceloom_model::FrameKind::Native
-                } else {
-                    traceloom_model::FrameKind::Unknown
-                },
-                ..Frame::default()
-            });
+            let frame = self.frame(raw);
             parent = Some(self.tables.stack(Stack {
                 parent,
                 frame,
@@ -225,6 +194,73 @@ impl Words<'_> {
         }
         parent
     }
+
+    /// Lowers a frame: the same few thousand stand in all stacks of a program.
+    fn frame(&mut self, raw: &[u8]) -> FrameId {
+        let mut fields = Values::array(raw);
+        let mut next = || fields.next().unwrap_or(Value::Null);
+        let (class, method, file, line) = (next(), next(), next(), next());
+        let names = frame_names(class, method, file, line);
+        if let Some(known) = names.and_then(|names| self.session.frame(&names)) {
+            return known;
+        }
+        let class = self.name(class);
+        let mut name = class.map_or_else(Vec::new, |class| {
+            let mut name = self.tables.string_bytes(class).to_vec();
+            name.push(b'.');
+            name
+        });
+        if let Some(method) = self.name(method) {
+            name.extend_from_slice(self.tables.string_bytes(method));
+        }
+        let class = class.map(|name| {
+            self.tables.class(traceloom_model::Class {
+                name,
+                superclass: None,
+                loader: None,
+                file: None,
+            })
+        });
+        let file = self.name(file);
+        let name = self.tables.bytes(&name);
+        let function = self.tables.function(Function {
+            class,
+            file,
+            ..Function::named(name)
+        });
+        let frame = self.tables.frame(Frame {
+            function: Some(function),
+            // Java marks native frames with -2 and unknown lines with -1.
+            line: line
+                .int()
+                .and_then(|line| u32::try_from(line).ok())
+                .unwrap_or(0),
+            kind: if line == Value::Int(-2) {
+                traceloom_model::FrameKind::Native
+            } else {
+                traceloom_model::FrameKind::Unknown
+            },
+            ..Frame::default()
+        });
+        if let Some(names) = names {
+            self.session.know_frame(names, frame, self.limits);
+        }
+        frame
+    }
+}
+
+/// The numbers that name a frame; none when it is named by texts.
+fn frame_names(
+    class: Value<'_>,
+    method: Value<'_>,
+    file: Value<'_>,
+    line: Value<'_>,
+) -> Option<FrameNames> {
+    let id = |value: Value<'_>| match value {
+        Value::Null => Some(0),
+        value => value.symbol().map(u64::cast_signed),
+    };
+    Some([id(class)?, id(method)?, id(file)?, line.int()?])
 }
 
 fn element_type(values: &[ModelValue]) -> ElementType {

@@ -11,6 +11,7 @@ mod lower;
 mod meaning;
 mod parts;
 mod probe;
+mod quick;
 mod raise;
 mod read;
 mod record;
@@ -188,7 +189,6 @@ pub const C: Format = Format {
     title: "Zorka traces, the current generation",
     probe: probe_c,
     reader: Some(open_any),
-    set: Some(parts::set),
     raise: Some(|options, output| raise::target(&dialect::C_VARIANTS, options, output)),
     holds: C_HOLDS,
     sample: Some(sample::c),
@@ -228,6 +228,8 @@ pub const REQUESTS: Format = Format {
     extensions: &["jsonl", "txt", "dump"],
     probe: probe_requests,
     reader: Some(|limits| Box::new(requests::Lines::new(limits))),
+    // A folder of one session; on a row that is not written, because what is written is one file.
+    set: Some(parts::set),
     raise: None,
     holds: Capabilities::NONE,
     sample: Some(sample::requests),

@@ -3,14 +3,16 @@
 //! No version stands in a stream, and a store may hold several: which generation an item is of follows
 //! from its tag together with the next byte, because no two generations agree on both.
 
+mod attributes;
+mod records;
+
 use super::cbor::{Cbor, Fault, Value};
 use super::record::{
-    AttributeForm, Attributes, Begin, End, EndForm, Exception, Item, Method, Order, Start,
-    StartForm, Symbol, Values,
+    Begin, EndForm, Exception, Item, Method, Order, Start, StartForm, Symbol, Values,
 };
-
-/// Mask of the tick in a packed word.
-pub(crate) const TICK: u64 = 0xff_ffff_ffff;
+use attributes::{attribute_map, pair, upward};
+pub(super) use records::{TICK, unpack};
+use records::{end_nanos, end_word, start};
 
 /// What an item cannot know from its own bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,139 +41,7 @@ pub enum TwoItems {
 ///
 /// # Errors
 /// `Short` when the window ends inside it, `Bad` and `Limit` when it is none.
-#[inline(always)]
 pub fn item<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, Fault> {
-    match quick(cbor, context) {
-        Some(item) => Ok(item),
-        None => any_item(cbor, context),
-    }
-}
-
-/// Reads the shapes that make up nearly all of any stream: record begins, and ends of few calls.
-#[inline(always)]
-fn quick<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Option<Item<'a>> {
-    let &[a, b, c, d, e, f, g, h, i, j, k, l] = cbor.window::<12>()?;
-    let started = match u32::from_be_bytes([a, b, c, d]) {
-        0xc89f_cb48 => Some((StartForm::Tagged, Order::Little)),
-        0xc89f_ca48 => Some((StartForm::Tagged, Order::Big)),
-        0xd80b_9f48 => Some((StartForm::Seed { tag: 11 }, Order::Little)),
-        0xd80a_9f48 => Some((StartForm::Seed { tag: 10 }, Order::Big)),
-        _ => None,
-    };
-    if let Some((form, order)) = started {
-        let (time, method) = unpack([e, f, g, h, i, j, k, l], order);
-        cbor.advance(12);
-        return Some(Item::Start(Start {
-            form,
-            order,
-            time,
-            method: method.cast_signed(),
-        }));
-    }
-    let (form, order, word, len) = match (a, b) {
-        (0xc3, 0x9f) | (0xc4, 0x82 | 0x83) if c == 0x1b => return quick_nanos(cbor, a, b),
-        (0xc9, 0xa1) | (0xc6, 0x82) => return quick_attribute(cbor, a),
-        (0xcd, 0x48) if k == 0xff => {
-            let word = [c, d, e, f, g, h, i, j];
-            (EndForm::Tagged, Order::Little, word, 11)
-        }
-        (0xcc, 0x48) if k == 0xff => {
-            let word = [c, d, e, f, g, h, i, j];
-            (EndForm::Tagged, Order::Big, word, 11)
-        }
-        (0x48, _) if j == 0xff => {
-            let word = [b, c, d, e, f, g, h, i];
-            (EndForm::Untagged, context.order?, word, 10)
-        }
-        _ => return None,
-    };
-    let (time, calls) = unpack(word, order);
-    cbor.advance(len);
-    Some(Item::End(End {
-        form,
-        order,
-        long: false,
-        closed: true,
-        time,
-        calls,
-        flags: None,
-    }))
-}
-
-/// Reads a record begin or end of C whose time takes eight bytes, as nearly all do.
-#[inline]
-fn quick_nanos<'a>(cbor: &mut Cbor<'a>, tag: u8, second: u8) -> Option<Item<'a>> {
-    let &[_, _, _, ref time @ .., first, n1, n2, n3, n4, n5] = cbor.window::<17>()?;
-    let time: [u8; 8] = *time;
-    let raw = u64::from_be_bytes(time);
-    if !(1 << 32..1 << 63).contains(&raw) {
-        return None;
-    }
-    let (number, after) = match first {
-        0..24 => (i64::from(first), 12),
-        0x18 if n1 >= 24 => (i64::from(n1), 13),
-        0x19 if n1 > 0 => (i64::from(u16::from_be_bytes([n1, n2])), 14),
-        _ => return None,
-    };
-    if tag == 0xc3 {
-        cbor.advance(after);
-        return Some(Item::Start(Start {
-            form: StartForm::Nanos,
-            order: Order::Little,
-            time: raw.cast_signed(),
-            method: number,
-        }));
-    }
-    let rest = match after {
-        12 => [n1, n2, n3, n4],
-        13 => [n2, n3, n4, n5],
-        _ => return None,
-    };
-    let (flags, len) = match (second, rest) {
-        (0x82, [0xff, ..]) => (None, after + 1),
-        (0x83, [0x19, high, low, 0xff]) if high > 0 => {
-            (Some(i64::from(u16::from_be_bytes([high, low]))), after + 4)
-        }
-        _ => return None,
-    };
-    cbor.advance(len);
-    Some(Item::End(End {
-        form: EndForm::Nanos,
-        order: Order::Little,
-        long: false,
-        closed: true,
-        time: raw.cast_signed(),
-        calls: number.cast_unsigned(),
-        flags,
-    }))
-}
-
-/// Reads one pair of a small symbol and a short text or small integer.
-#[inline]
-fn quick_attribute<'a>(cbor: &mut Cbor<'a>, tag: u8) -> Option<Item<'a>> {
-    let &[_, _, c, d, e, f, g, ..] = cbor.window::<12>()?;
-    let (key, head, next) = match (c, d) {
-        (0xc6, 0..24) if tag == 0xc9 => (2, e, f),
-        (0xc6, 0x18) if tag == 0xc9 && e >= 24 => (3, f, g),
-        (0..24, _) => (1, d, e),
-        _ => return None,
-    };
-    let value = match head {
-        0..24 => 1,
-        0x60..0x78 => 1 + usize::from(head & 0x1f),
-        0x78 if next >= 24 => 2 + usize::from(next),
-        _ => return None,
-    };
-    let body = cbor.pair(2, key + value)?;
-    let form = if tag == 0xc9 {
-        AttributeForm::Map { tag: 9 }
-    } else {
-        AttributeForm::Nanos
-    };
-    Some(Item::Attributes(Attributes::new(form, body)))
-}
-
-fn any_item<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, Fault> {
     let first = cbor.peek()?;
     match first >> 5 {
         6 => {
@@ -188,82 +58,6 @@ fn any_item<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, Faul
             Ok(Item::Break)
         }
         _ => Err(Fault::Bad("expected a tag")),
-    }
-}
-
-#[inline(always)]
-fn unpack(word: [u8; 8], order: Order) -> (i64, u64) {
-    let value = match order {
-        Order::Little => u64::from_le_bytes(word),
-        Order::Big => u64::from_be_bytes(word),
-    };
-    ((value & TICK).cast_signed(), value >> 40)
-}
-
-fn seed_start<'a>(cbor: &mut Cbor<'a>, tag: u64, first: u8) -> Result<Item<'a>, Fault> {
-    let [_, length] = cbor.array()?;
-    if length != 0x48 {
-        return Err(Fault::Bad("a record without its first word"));
-    }
-    let (tag, order) = match tag {
-        10 => (10, Order::Big),
-        11 => (11, Order::Little),
-        6 => (6, Order::Big),
-        _ => (7, Order::Little),
-    };
-    let (time, method) = unpack(cbor.array()?, order);
-    if matches!(tag, 10 | 11) {
-        // S0 writes its tag in two bytes, so that the header fills four.
-        cbor.set_canonical(first == 0xd8);
-    }
-    Ok(Item::Start(Start {
-        form: StartForm::Seed { tag },
-        order,
-        time,
-        method: method.cast_signed(),
-    }))
-}
-
-fn start<'a>(cbor: &mut Cbor<'a>, tag: u64, first: u8) -> Result<Item<'a>, Fault> {
-    match tag {
-        8 => {
-            let prolog = match (cbor.peek_at(1), cbor.peek_at(2)) {
-                (Ok(0xca), Ok(0x48)) => Some(Order::Big),
-                (Ok(0xcb), Ok(0x48)) => Some(Order::Little),
-                (Ok(0xca | 0xcb), Err(short)) | (Err(short), _) => return Err(short),
-                _ => None,
-            };
-            let Some(order) = prolog else {
-                cbor.step();
-                return Ok(Item::Start(Start {
-                    form: StartForm::Bare,
-                    order: Order::Little,
-                    time: 0,
-                    method: 0,
-                }));
-            };
-            let [_, _, _, word @ ..] = cbor.array::<11>()?;
-            let (time, method) = unpack(word, order);
-            Ok(Item::Start(Start {
-                form: StartForm::Tagged,
-                order,
-                time,
-                method: method.cast_signed(),
-            }))
-        }
-        3 => {
-            cbor.step();
-            let (time, method) = (cbor.int()?, cbor.int()?);
-            Ok(Item::Start(Start {
-                form: StartForm::Nanos,
-                order: Order::Little,
-                time,
-                method,
-            }))
-        }
-        6 | 7 | 10 | 11 => seed_start(cbor, tag, first),
-        9 | 12 => Err(Fault::Bad("attributes that are no map")),
-        _ => unknown(cbor),
     }
 }
 
@@ -349,85 +143,6 @@ fn tagged<'a>(
     }
 }
 
-/// Takes the `ff` after an epilog, which closes the record's array.
-fn closing(cbor: &mut Cbor<'_>, context: &Context) -> Result<bool, Fault> {
-    match cbor.next_is(0xff) {
-        Some(true) => {
-            cbor.step();
-            Ok(true)
-        }
-        Some(false) => Ok(false),
-        None if context.eof => Ok(false),
-        None => Err(Fault::Short(cbor.position() + 1)),
-    }
-}
-
-fn end_word<'a>(
-    cbor: &mut Cbor<'a>,
-    form: EndForm,
-    order: Option<Order>,
-    context: &Context,
-) -> Result<Item<'a>, Fault> {
-    let [length] = cbor.array()?;
-    let word: [u8; 8] = cbor.array()?;
-    let order = order.or(context.order).unwrap_or_else(|| guess(word));
-    let (time, short) = unpack(word, order);
-    let long = length == 0x50;
-    let calls = if long {
-        if short != 0 {
-            cbor.not_canonical();
-        }
-        match order {
-            Order::Little => u64::from_le_bytes(cbor.array()?),
-            Order::Big => u64::from_be_bytes(cbor.array()?),
-        }
-    } else {
-        short
-    };
-    let closed = closing(cbor, context)?;
-    Ok(Item::End(End {
-        form,
-        order,
-        long,
-        closed,
-        time,
-        calls,
-        flags: None,
-    }))
-}
-
-/// Orders the word of an epilog whose record is not here: fewer calls are the likelier.
-fn guess(word: [u8; 8]) -> Order {
-    if unpack(word, Order::Big).1 < unpack(word, Order::Little).1 {
-        Order::Big
-    } else {
-        Order::Little
-    }
-}
-
-fn end_nanos<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, Fault> {
-    let count = cbor.definite_array()?;
-    if !matches!(count, 2 | 3) {
-        return Err(Fault::Bad("a record end of another length"));
-    }
-    let time = cbor.int()?;
-    let calls = cbor.int()?;
-    if calls < 0 {
-        cbor.not_canonical();
-    }
-    let flags = if count == 3 { Some(cbor.int()?) } else { None };
-    let closed = closing(cbor, context)?;
-    Ok(Item::End(End {
-        form: EndForm::Nanos,
-        order: Order::Little,
-        long: false,
-        closed,
-        time,
-        calls: calls.cast_unsigned(),
-        flags,
-    }))
-}
-
 fn begin<'a>(cbor: &mut Cbor<'a>, nanos: bool, context: &Context) -> Result<Item<'a>, Fault> {
     let count = cbor.definite_array()?;
     if count == 0 || count > if nanos { 4 } else { 3 } {
@@ -467,121 +182,6 @@ fn begin<'a>(cbor: &mut Cbor<'a>, nanos: bool, context: &Context) -> Result<Item
         begin.parent_id = Some(cbor.int()?);
     }
     Ok(Item::Begin(begin))
-}
-
-/// Steps over the pairs of a map whose head was read; returns how many there are.
-fn pairs(cbor: &mut Cbor<'_>, indefinite: bool, count: u64) -> Result<u64, Fault> {
-    if !indefinite {
-        for _ in 0..count {
-            cbor.value()?;
-            cbor.value()?;
-        }
-        return Ok(count);
-    }
-    let mut seen = 0;
-    cbor.not_canonical();
-    while cbor.peek()? != 0xff {
-        cbor.value()?;
-        cbor.value()?;
-        seen += 1;
-    }
-    Ok(seen)
-}
-
-fn attribute_map<'a>(cbor: &mut Cbor<'a>, tag: u8, context: &Context) -> Result<Item<'a>, Fault> {
-    let mut head = cbor.head()?;
-    let mut attributes = Attributes::new(AttributeForm::Map { tag }, &[]);
-    if head.major == 6 {
-        if head.value != 0x26 {
-            return unknown(cbor);
-        }
-        head = cbor.head()?;
-        if head.major != 5 || head.value != 1 {
-            return Err(Fault::Bad("an upward attribute that is not one pair"));
-        }
-        attributes.form = AttributeForm::MapUpward { tag };
-        attributes.upward = Some(cbor.int()?);
-        head = cbor.head()?;
-        if head.major != 5 {
-            return Err(Fault::Bad("an upward attribute without a map"));
-        }
-    }
-    let from = cbor.position();
-    if head.value == 1 && head.info == 1 && cbor.peek()? >> 5 == 0 {
-        // An int key: S0, whose writer leaves out the value of an object it cannot write.
-        cbor.value()?;
-        if value_is_missing(cbor, context)? {
-            attributes.missing = true;
-        } else {
-            cbor.value()?;
-        }
-    } else {
-        if head.value > cbor.bounds().values() {
-            return Err(Fault::Limit("limit_values"));
-        }
-        attributes.count = pairs(cbor, head.info == 31, head.value)?;
-    }
-    let (count, missing) = (attributes.count, attributes.missing);
-    let (form, upward) = (attributes.form, attributes.upward);
-    attributes = Attributes::new(form, cbor.since(from));
-    (attributes.count, attributes.missing, attributes.upward) = (count, missing, upward);
-    if head.info == 31 {
-        cbor.step();
-    }
-    Ok(Item::Attributes(attributes))
-}
-
-/// Tells whether the record goes on where a value should be: the next item, or the epilog and its break.
-fn value_is_missing(cbor: &Cbor<'_>, context: &Context) -> Result<bool, Fault> {
-    let broken_after = |len| match cbor.peek_at(len) {
-        Ok(byte) => Ok(byte == 0xff),
-        Err(_) if context.eof => Ok(false),
-        Err(short) => Err(short),
-    };
-    match cbor.peek()? {
-        0xff | 0xc9 => Ok(true),
-        0xd8 => Ok(matches!(cbor.peek_at(1)?, 10 | 11 | 0x21 | 0x22 | 0x23)),
-        0x48 => broken_after(9),
-        0x50 => broken_after(17),
-        _ => Ok(false),
-    }
-}
-
-fn upward<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
-    if cbor.definite_array()? != 2 {
-        return Err(Fault::Bad("an upward attribute of another length"));
-    }
-    let upward = cbor.int()?;
-    let head = cbor.head()?;
-    if head.major != 5 {
-        return Err(Fault::Bad("an upward attribute without a map"));
-    }
-    if head.value > cbor.bounds().values() {
-        return Err(Fault::Limit("limit_values"));
-    }
-    let from = cbor.position();
-    let count = pairs(cbor, head.info == 31, head.value)?;
-    let mut attributes = Attributes::new(AttributeForm::Upward, cbor.since(from));
-    attributes.count = count;
-    attributes.upward = Some(upward);
-    if head.info == 31 {
-        cbor.step();
-    }
-    Ok(Item::Attributes(attributes))
-}
-
-fn pair<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
-    let upward = match cbor.definite_array()? {
-        2 => None,
-        3 => Some(cbor.int()?),
-        _ => return Err(Fault::Bad("an attribute of another length")),
-    };
-    let from = cbor.position();
-    cbor.value()?;
-    cbor.value()?;
-    let mut attributes = Attributes::new(AttributeForm::Nanos, cbor.since(from));
-    attributes.upward = upward;
-    Ok(Item::Attributes(attributes))
 }
 
 fn exception<'a>(cbor: &mut Cbor<'a>, tag: u64) -> Result<Item<'a>, Fault> {

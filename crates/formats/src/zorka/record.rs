@@ -136,7 +136,24 @@ impl<'a> Attributes<'a> {
         }
     }
 
+    #[inline]
+    pub(crate) const fn of(
+        form: AttributeForm,
+        upward: Option<i64>,
+        count: u64,
+        body: &'a [u8],
+    ) -> Self {
+        Self {
+            form,
+            upward,
+            count,
+            missing: false,
+            body,
+        }
+    }
+
     /// Iterates over keys and values in their order.
+    #[inline]
     pub fn pairs(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> + use<'a> {
         let mut cbor = Cbor::checked(self.body);
         let (count, missing) = (self.count, self.missing);
@@ -164,6 +181,7 @@ impl<'a> Values<'a> {
     }
 
     /// Iterates over the values.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
         let mut cbor = Cbor::checked(self.body);
         (0..self.count).map_while(move |_| cbor.value().ok())
@@ -172,22 +190,27 @@ impl<'a> Values<'a> {
     /// Opens an array, or a map as keys and values in turn; nothing when it is something else.
     #[must_use]
     pub fn elements(raw: &'a [u8]) -> Vec<Value<'a>> {
+        Self::array(raw).collect()
+    }
+
+    /// Iterates over what [`Values::elements`] collects.
+    pub fn array(raw: &'a [u8]) -> impl Iterator<Item = Value<'a>> + use<'a> {
         let mut cbor = Cbor::checked(raw);
-        let mut all = Vec::new();
-        let Ok(head) = cbor.head() else { return all };
-        if !matches!(head.major, 4 | 5) {
-            return all;
-        }
-        let mut left = match head.info {
-            31 => u64::MAX,
-            _ => head.value << (head.major & 1),
+        let head = cbor.head().ok().filter(|head| matches!(head.major, 4 | 5));
+        let indefinite = head.is_some_and(|head| head.info == 31);
+        let mut left = match head {
+            None => 0,
+            Some(_) if indefinite => u64::MAX,
+            Some(head) => head.value << (head.major & 1),
         };
-        while left > 0 && !(head.info == 31 && cbor.next_is(0xff) == Some(true)) {
-            let Ok(value) = cbor.value() else { break };
-            all.push(value);
-            left -= 1;
-        }
-        all
+        std::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            if indefinite && cbor.next_is(0xff) == Some(true) {
+                left = 0;
+                return None;
+            }
+            cbor.value().ok()
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
-use traceloom_model::{Limit, Limits};
+use traceloom_model::{Flow, Limit, Limits, Note};
 
 use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage, info};
 
@@ -183,9 +183,9 @@ impl Lines {
         }
     }
 
-    fn line(&self, offset: u64, line: &[u8], out: &mut dyn RecordSink) -> traceloom_model::Flow {
+    fn line(&self, offset: u64, line: &[u8], out: &mut impl Requests) -> Flow {
         if line.trim_ascii().is_empty() {
-            return out.record(&Opaque {
+            return out.other(&Opaque {
                 kind: "blank",
                 offset,
                 bytes: line,
@@ -197,17 +197,16 @@ impl Lines {
             Request::parse(offset, line)
         };
         match parsed {
-            Ok(request) => out.record(&request),
+            Ok(request) => out.request(&request),
             Err(text) => {
-                out.record(&Opaque::damage(offset, line))?;
+                out.other(&Opaque::damage(offset, line))?;
                 out.note(damage("bad_request", offset, text))
             }
         }
     }
-}
 
-impl Reader for Lines {
-    fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+    /// Reads every whole line of `chunk`.
+    pub(crate) fn each(&self, chunk: Chunk<'_>, out: &mut impl Requests) -> Step {
         let mut at = 0;
         while let Some(rest) = chunk.bytes.get(at..).filter(|rest| !rest.is_empty()) {
             let len = match rest.iter().position(|&byte| byte == b'\n') {
@@ -228,6 +227,41 @@ impl Reader for Lines {
             consumed: at,
             need: 1,
         }
+    }
+}
+
+/// Takes the lines of a request dump.
+pub(crate) trait Requests {
+    /// Takes a request.
+    fn request(&mut self, request: &Request<'_>) -> Flow;
+
+    /// Takes a line that is none.
+    fn other(&mut self, line: &Opaque<'_>) -> Flow;
+
+    /// Takes a note.
+    fn note(&mut self, note: Note) -> Flow;
+}
+
+/// Requests as native records.
+struct Native<'o>(&'o mut dyn RecordSink);
+
+impl Requests for Native<'_> {
+    fn request(&mut self, request: &Request<'_>) -> Flow {
+        self.0.record(request)
+    }
+
+    fn other(&mut self, line: &Opaque<'_>) -> Flow {
+        self.0.record(line)
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.0.note(note)
+    }
+}
+
+impl Reader for Lines {
+    fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+        self.each(chunk, &mut Native(out))
     }
 }
 
@@ -317,7 +351,7 @@ impl Reader for Definitions {
                 .record(&Opaque::damage(offset, bytes))
                 .is_continue()
                 .then_some(())
-                .map_or(traceloom_model::Flow::Break(()), |()| {
+                .map_or(Flow::Break(()), |()| {
                     out.note(info(
                         "no_symbols",
                         offset,

@@ -2,15 +2,71 @@
 //!
 //! A session's numbers mean nothing in another: each has tables of its own, and a reset empties them.
 
-use std::collections::HashMap;
+use std::collections::HashMap as StdHashMap;
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
-    AttrKeyId, AttributeKey, Class, Function, FunctionId, Limit, Limits, StringId, Tables,
+    AttrKeyId, AttributeKey, Class, FrameId, Function, FunctionId, Limit, Limits, StringId, Tables,
 };
 
 use super::cbor::Value;
 use super::record::{Method, Symbol};
 use super::stream::{TICK_NS, ticks_between};
+
+type HashMap<K, V> = StdHashMap<K, V, RandomState>;
+
+/// Ids that are looked up in a row of their own: agents count from 1.
+const DENSE: usize = 1 << 16;
+
+/// What small numbers became: a row by number, and a table for those that are not small.
+#[derive(Debug)]
+struct Known<T> {
+    dense: Vec<Option<T>>,
+    sparse: HashMap<i64, T>,
+}
+
+impl<T> Default for Known<T> {
+    fn default() -> Self {
+        Self {
+            dense: Vec::new(),
+            sparse: HashMap::default(),
+        }
+    }
+}
+
+impl<T: Copy> Known<T> {
+    #[inline]
+    fn of(&self, id: i64) -> Option<T> {
+        match usize::try_from(id) {
+            Ok(at) if at < DENSE => self.dense.get(at).copied().flatten(),
+            _ => self.sparse.get(&id).copied(),
+        }
+    }
+
+    fn set(&mut self, id: i64, known: T) {
+        match usize::try_from(id) {
+            Ok(at) if at < DENSE => {
+                if self.dense.len() <= at {
+                    self.dense.resize(at + 1, None);
+                }
+                if let Some(slot) = self.dense.get_mut(at) {
+                    *slot = Some(known);
+                }
+            }
+            _ => {
+                self.sparse.insert(id, known);
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.dense.clear();
+        self.sparse.clear();
+    }
+}
+
+/// A frame of a stack as a stream names it: class, method, file, line.
+pub(crate) type FrameNames = [i64; 4];
 
 /// Texts by symbol id, methods by method id: two separate number spaces.
 #[derive(Clone, Debug, Default)]
@@ -81,8 +137,9 @@ impl Symbols {
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     pub(crate) own: Symbols,
-    functions: HashMap<i64, FunctionId>,
-    keys: HashMap<u64, AttrKeyId>,
+    functions: Known<FunctionId>,
+    keys: Known<AttrKeyId>,
+    frames: HashMap<FrameNames, FrameId>,
     /// Nanosecond clock of the last trace that had one: all traces of a process share its origin.
     pub(crate) base: Option<Base>,
 }
@@ -120,6 +177,7 @@ impl Session {
     pub(crate) fn forget(&mut self) {
         self.functions.clear();
         self.keys.clear();
+        self.frames.clear();
     }
 
     /// Empties the tables: the agent sends everything again.
@@ -142,15 +200,25 @@ impl Session {
     }
 
     /// Returns the function of a method id; none for 0, which stands for no method.
+    #[inline]
     pub(crate) fn function(
         &mut self,
         union: &Symbols,
         id: i64,
         tables: &mut Tables,
     ) -> Option<FunctionId> {
-        if let Some(&function) = self.functions.get(&id) {
+        if let Some(function) = self.functions.of(id) {
             return Some(function);
         }
+        self.new_function(union, id, tables)
+    }
+
+    fn new_function(
+        &mut self,
+        union: &Symbols,
+        id: i64,
+        tables: &mut Tables,
+    ) -> Option<FunctionId> {
         let known = self.own.methods.get(&id).or_else(|| union.methods.get(&id));
         let function = match known.copied() {
             None if id == 0 => return None,
@@ -158,7 +226,7 @@ impl Session {
             Some(method) => self.named(union, &method, tables),
         };
         let function = tables.function(function);
-        self.functions.insert(id, function);
+        self.functions.set(id, function);
         Some(function)
     }
 
@@ -195,12 +263,25 @@ impl Session {
 
     /// Returns the key of an attribute named by a symbol.
     pub(crate) fn key(&mut self, union: &Symbols, id: u64, tables: &mut Tables) -> AttrKeyId {
-        if let Some(&key) = self.keys.get(&id) {
+        let number = id.cast_signed();
+        if let Some(key) = self.keys.of(number) {
             return key;
         }
         let name = self.string(union, id, tables);
         let key = tables.attribute_key(AttributeKey::named(name));
-        self.keys.insert(id, key);
+        self.keys.set(number, key);
         key
+    }
+
+    /// Returns the frame of a stack that was named so before.
+    pub(crate) fn frame(&self, names: &FrameNames) -> Option<FrameId> {
+        self.frames.get(names).copied()
+    }
+
+    /// Remembers what a frame became, until a definition changes.
+    pub(crate) fn know_frame(&mut self, names: FrameNames, frame: FrameId, limits: &Limits) {
+        if (self.frames.len() as u64) < limits.of(Limit::Table) {
+            self.frames.insert(names, frame);
+        }
     }
 }

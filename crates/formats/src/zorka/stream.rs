@@ -88,6 +88,46 @@ impl Stream {
         self.open.len() as u64 + self.deeper
     }
 
+    /// Returns the longest item of a few values that is within all limits.
+    pub(super) fn most(&self) -> usize {
+        let few = self.bounds.values() > 23;
+        self.bounds.string().min(self.record) * usize::from(few)
+    }
+
+    /// Tells whether records above the depth limit are open.
+    pub(super) const fn is_deeper(&self) -> bool {
+        self.deeper > 0
+    }
+
+    /// Returns the order of the innermost record's words.
+    #[inline]
+    pub(super) fn order(&self) -> Option<Order> {
+        self.open.last().copied()
+    }
+
+    /// Opens a record; false at the depth limit.
+    #[inline]
+    pub(super) fn opened(&mut self, start: &Start) -> bool {
+        if self.open.len() >= self.depth {
+            return false;
+        }
+        self.last = *start;
+        self.open.push(start.order);
+        true
+    }
+
+    /// Closes the innermost record; false when none is open here.
+    #[inline]
+    pub(super) fn closed(&mut self) -> bool {
+        self.open.pop().is_some()
+    }
+
+    /// Returns where the clock stands.
+    #[inline]
+    pub(super) const fn base(&self) -> Option<&Base> {
+        self.base.as_ref()
+    }
+
     /// Reads every whole item of `chunk`.
     pub fn read(&mut self, chunk: Chunk<'_>, out: &mut impl Visit) -> Step {
         let bytes = chunk.bytes;
@@ -98,6 +138,9 @@ impl Stream {
                     None => {}
                     Some(step) => return step,
                 }
+            }
+            if self.damage.is_none() && self.run(&chunk, &mut at, out).is_break() {
+                return Step::Stop;
             }
             if at >= bytes.len() {
                 let stopped = chunk.eof && self.finish(chunk.offset + at as u64, out).is_break();

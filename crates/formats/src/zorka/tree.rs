@@ -15,40 +15,50 @@ use crate::info;
 /// Largest trace that is held back to see whether it is posted again.
 const HELD_SPANS: usize = 4096;
 
+/// Rows of a batch: columns that fit the cache, and that an allocator hands out again.
+const ROWS: usize = 4096;
+
 /// Traces held back at once.
 const HELD_TRACES: usize = 256;
 
 /// A record that has begun.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) id: SpanId,
     pub(crate) method: Option<FunctionId>,
     /// Ticks or nanoseconds, as its generation counts.
     pub(crate) raw: i64,
-    pub(crate) start: i64,
+    pub(crate) stop: Option<i64>,
+    pub(crate) calls: Option<u64>,
+    pub(crate) flags: Option<i64>,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) exception: Option<ExceptionId>,
+    pub(crate) origin: Origin,
+    /// What makes it a trace: few records are.
+    pub(crate) mark: Option<Box<Mark>>,
     pub(crate) ticks: bool,
     /// Its times are relative to its trace: the local tracer of B.
     pub(crate) relative: bool,
     pub(crate) timed: bool,
-    pub(crate) marked: bool,
+    pub(crate) failed: bool,
+    /// The flags are C's.
+    pub(crate) nanos: bool,
+    pub(crate) orphan: bool,
+    /// It, or a record around it, is what was asked for.
+    pub(crate) selected: bool,
+}
+
+/// What a begin says of its record.
+#[derive(Debug, Default)]
+pub(crate) struct Mark {
     pub(crate) clock_ms: i64,
     pub(crate) ttype: Option<i64>,
     pub(crate) kind: Option<StringId>,
     pub(crate) trace: u128,
     pub(crate) span: u64,
     pub(crate) parent: u64,
-    pub(crate) flags: Option<i64>,
-    pub(crate) attributes: Vec<Attribute>,
-    pub(crate) exception: Option<ExceptionId>,
-    pub(crate) failed: bool,
-    /// The flags are C's.
-    pub(crate) nanos: bool,
-    pub(crate) stop: Option<i64>,
-    pub(crate) calls: Option<u64>,
-    pub(crate) orphan: bool,
-    pub(crate) origin: Origin,
-    /// It, or a record around it, is what was asked for.
-    pub(crate) selected: bool,
+    /// The record's own attributes by content, where posts may repeat them.
+    pub(crate) print: u64,
 }
 
 /// A finished record, before it is known whether its trace counts.
@@ -78,9 +88,17 @@ pub(crate) struct Trace {
     rows: SpanBatch,
     counted: Vec<Counted>,
     direct: bool,
+    /// Emptied lists of attributes, to be filled again.
+    spare: Vec<Vec<Attribute>>,
 }
 
 impl Trace {
+    /// Returns an empty list of attributes.
+    #[inline]
+    pub(crate) fn list(&mut self) -> Vec<Attribute> {
+        self.spare.pop().unwrap_or_default()
+    }
+
     /// A trace with this id across processes.
     pub(crate) fn of(id: u128) -> Self {
         Self {
@@ -113,7 +131,7 @@ pub(crate) struct Shared<'s> {
     flags: AttrKeyId,
     threads: HashMap<(Option<ResourceId>, StringId, Option<u64>), TrackId>,
     /// Posts of agents may hold a trace twice: alone and inside the trace around it.
-    posts: bool,
+    pub(crate) repeats: bool,
     held: VecDeque<Held>,
     held_spans: usize,
 }
@@ -137,14 +155,14 @@ impl<'s> Shared<'s> {
             limits,
             only,
             stopped: false,
-            out: SpanBatch::default(),
+            out: SpanBatch::with_capacity(ROWS),
             statistics: Statistics::default(),
             calls,
             thread_name: tables.attribute_named("thread.name"),
             thread_id: tables.attribute_named("thread.id"),
             flags: tables.attribute_named("flags"),
             threads: HashMap::new(),
-            posts,
+            repeats: posts,
             held: VecDeque::new(),
             held_spans: 0,
             tables,
@@ -154,6 +172,11 @@ impl<'s> Shared<'s> {
     /// Returns the counter of a record's calls.
     pub(crate) const fn calls(&self) -> ValueTypeId {
         self.calls
+    }
+
+    /// Returns the keys of the attributes that name a thread.
+    pub(crate) const fn of_threads(&self) -> [AttrKeyId; 2] {
+        [self.thread_name, self.thread_id]
     }
 
     pub(crate) fn flow(&self) -> Flow {
@@ -181,6 +204,7 @@ impl<'s> Shared<'s> {
     }
 
     /// Opens a record; false when too many are open.
+    #[inline]
     pub(crate) fn open(&mut self, trace: &mut Trace, mut frame: Frame) -> bool {
         if trace.open.len() as u64 >= self.limits.of(Limit::OpenSpans) {
             trace.deeper += 1;
@@ -191,7 +215,7 @@ impl<'s> Shared<'s> {
             trace.base = None;
             trace.track = None;
             trace.named = false;
-            trace.direct = !self.posts;
+            trace.direct = !self.repeats;
         }
         let asked = self.only.is_none_or(|only| {
             only.part == frame.origin.part
@@ -203,8 +227,14 @@ impl<'s> Shared<'s> {
         true
     }
 
-    /// Finishes the innermost record.
-    pub(crate) fn close(&mut self, trace: &mut Trace, resource: Option<ResourceId>, ended: bool) {
+    /// Finishes the innermost record, which began at `start`.
+    pub(crate) fn close(
+        &mut self,
+        trace: &mut Trace,
+        start: i64,
+        resource: Option<ResourceId>,
+        ended: bool,
+    ) {
         let Some(mut frame) = trace.open.pop() else {
             return;
         };
@@ -216,16 +246,7 @@ impl<'s> Shared<'s> {
                 ..crate::warn("negative_duration", frame.origin.offset, text)
             });
         }
-        let failing = frame
-            .flags
-            .is_some_and(|flags| error_flag(flags, frame.nanos));
-        let failed = frame.failed || failing;
-        if let Some(flags) = frame.flags
-            && flags & !if frame.nanos { 0x1000 } else { 8 } != 0
-        {
-            let flags = Attribute::new(self.flags, ModelValue::I64(flags));
-            frame.attributes.push(flags);
-        }
+        let failed = frame.failed | self.flagged(&mut frame);
         let status = match (frame.orphan, ended, failed) {
             (true, ..) => SpanStatus::PartialStart,
             (_, false, _) => SpanStatus::PartialEnd,
@@ -236,57 +257,64 @@ impl<'s> Shared<'s> {
         let root = trace.open.is_empty();
         let calls = frame
             .calls
-            .map(|calls| i64::try_from(calls).unwrap_or(i64::MAX));
-        let counter = [(self.calls, calls.unwrap_or(0))];
-        let counters: &[(ValueTypeId, i64)] = if calls.is_some() { &counter } else { &[] };
-        let end = frame
-            .start
-            .saturating_add(i64::try_from(duration).unwrap_or(i64::MAX));
-        let known = frame.trace != 0 || frame.span != 0;
+            .map(|calls| (self.calls, i64::try_from(calls).unwrap_or(i64::MAX)));
+        let end = start.saturating_add(i64::try_from(duration).unwrap_or(i64::MAX));
+        let mark = frame.mark.as_deref();
         let row = SpanRow {
             id: frame.id,
             parent: trace.open.last().map(|parent| parent.id),
             depth: u32::try_from(trace.open.len()).unwrap_or(u32::MAX),
             track,
             function: frame.method,
-            kind: frame.kind,
-            start: frame.start,
+            kind: mark.and_then(|mark| mark.kind),
+            start,
             end,
             status,
-            entry: root || frame.marked,
-            counters,
-            attributes: &frame.attributes,
+            entry: root || mark.is_some(),
+            counters: calls.as_slice(),
+            attributes: &[],
             exception: frame.exception,
-            context: known.then_some(SpanContext {
-                trace: frame.trace,
-                span: frame.span,
-                parent: frame.parent,
-            }),
+            context: mark
+                .filter(|mark| mark.trace != 0 || mark.span != 0)
+                .map(|mark| SpanContext {
+                    trace: mark.trace,
+                    span: mark.span,
+                    parent: mark.parent,
+                }),
             origin: Some(frame.origin),
         };
-        if frame.selected && (row.entry || self.wants != Wants::Calls) {
-            if trace.direct {
-                self.push(&row);
-            } else {
-                trace.rows.push(&row);
-            }
-        }
+        let print = mark
+            .filter(|_| ended && !trace.direct)
+            .map(|mark| fingerprint(&frame, mark, duration));
         if frame.selected {
             let counted = Counted {
                 function: frame.method,
                 duration,
                 failed,
             };
+            let wanted = row.entry || self.wants != Wants::Calls;
             if trace.direct {
+                if wanted {
+                    self.out.push_draining(&row, &mut frame.attributes);
+                }
                 self.count(counted);
             } else {
+                if wanted {
+                    trace.rows.push_draining(&row, &mut frame.attributes);
+                }
                 trace.counted.push(counted);
             }
         }
+        if frame.attributes.capacity() > 0 {
+            frame.attributes.clear();
+            trace.spare.push(std::mem::take(&mut frame.attributes));
+        }
         if trace.direct {
+            if self.out.len() >= ROWS {
+                self.flush();
+            }
             return;
         }
-        let print = (frame.marked && ended).then(|| fingerprint(&frame, duration));
         if let Some(print) = print {
             self.drop_repeated(print);
         }
@@ -300,6 +328,21 @@ impl<'s> Shared<'s> {
             );
             trace.direct = true;
         }
+    }
+
+    /// Tells whether its flags say that a record failed; what else they say becomes an attribute.
+    #[inline]
+    fn flagged(&self, frame: &mut Frame) -> bool {
+        let Some(flags) = frame.flags else {
+            return false;
+        };
+        // 0x1000 in C, where 0x08 is set on every ordinary trace (SPEC.md §2); 0x08 before.
+        let error = if frame.nanos { 0x1000 } else { 8 };
+        if flags & !error != 0 {
+            let flags = Attribute::new(self.flags, ModelValue::I64(flags));
+            frame.attributes.push(flags);
+        }
+        flags & error != 0
     }
 
     fn finish_root(&mut self, trace: &mut Trace, print: Option<u64>, origin: Origin) {
@@ -348,7 +391,7 @@ impl<'s> Shared<'s> {
 
     fn release(&mut self, rows: SpanBatch, counted: &[Counted]) {
         counted.iter().for_each(|&counted| self.count(counted));
-        if self.out.len() + rows.len() > BATCH_ROWS {
+        if self.out.len() + rows.len() > ROWS.max(rows.len()) {
             self.flush();
         }
         self.out.append(rows);
@@ -363,7 +406,7 @@ impl<'s> Shared<'s> {
 
     pub(crate) fn push(&mut self, row: &SpanRow<'_>) {
         self.out.push(row);
-        if self.out.len() >= BATCH_ROWS {
+        if self.out.len() >= ROWS {
             self.flush();
         }
     }
@@ -374,7 +417,13 @@ impl<'s> Shared<'s> {
             self.stopped = self.sink.define(definitions).is_break();
         }
         if !self.stopped && !self.out.is_empty() {
-            self.stopped = self.sink.spans(std::mem::take(&mut self.out)).is_break();
+            self.stopped = self
+                .sink
+                .spans(std::mem::replace(
+                    &mut self.out,
+                    SpanBatch::with_capacity(ROWS),
+                ))
+                .is_break();
         }
     }
 
@@ -462,15 +511,6 @@ impl<'s> Shared<'s> {
     }
 }
 
-/// Reads the error bit: 0x1000 in C, where 0x08 is set on every ordinary trace (SPEC.md §2).
-const fn error_flag(flags: i64, nanos: bool) -> bool {
-    if nanos && flags >= 0x100 {
-        flags & 0x1000 != 0
-    } else {
-        flags & 0x1008 != 0
-    }
-}
-
 /// Computes how long a record lasted; whether it ends before it begins.
 fn lasting(frame: &Frame) -> (u64, bool) {
     let Some(stop) = frame.stop else {
@@ -490,18 +530,11 @@ fn lasting(frame: &Frame) -> (u64, bool) {
 }
 
 /// Identifies a marked record wherever it is posted: the copies differ in their span ids only.
-fn fingerprint(frame: &Frame, duration: u64) -> u64 {
+fn fingerprint(frame: &Frame, mark: &Mark, duration: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     let start = if frame.relative { 0 } else { frame.raw };
-    (frame.method, frame.clock_ms, start, duration, frame.calls).hash(&mut hasher);
-    for attribute in &frame.attributes {
-        if attribute.from.is_none() {
-            attribute.key.hash(&mut hasher);
-            if let ModelValue::Text(text) = attribute.value {
-                text.hash(&mut hasher);
-            }
-        }
-    }
+    (frame.method, mark.clock_ms, start, duration, frame.calls).hash(&mut hasher);
+    mark.print.hash(&mut hasher);
     hasher.finish() | 1
 }
 

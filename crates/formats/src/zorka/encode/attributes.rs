@@ -1,0 +1,154 @@
+//! Attributes of a record, those handed up to it, and values as CBOR.
+
+use traceloom_model::{Attribute, Recording, StringId, Value as ModelValue};
+
+use super::super::cbor::{Cbor, Value};
+use super::super::diagnostic::diagnostic;
+use super::super::dialect::Generation;
+use super::super::write;
+use super::{Encoder, Node, Upward, symbol_type};
+
+/// Lists and maps inside each other that are written; deeper ones become null.
+const NESTED: u32 = 128;
+
+impl Encoder {
+    pub(super) fn attributes(&mut self, node: &Node, words: &Recording) {
+        let mut pairs: Vec<(i64, ModelValue)> = Vec::new();
+        for attribute in &node.attributes {
+            if let Some(key) = words.attribute_key(attribute.key) {
+                let id = self.symbol(key.name, symbol_type::PLAIN, words);
+                pairs.push((id, attribute.value.clone()));
+            }
+        }
+        for &(id, value) in &node.counters {
+            let name = words.value_type(id).map(|row| row.name);
+            if let Some(name) = name.filter(|&name| words.text(name) != "calls") {
+                let id = self.symbol(name, symbol_type::PLAIN, words);
+                pairs.push((id, ModelValue::I64(value)));
+            }
+        }
+        if let Some((name, id)) = node.thread {
+            let key = self.symbol_of(b"thread.name", symbol_type::PLAIN);
+            pairs.push((key, ModelValue::Text(name)));
+            if let Some(id) = id {
+                let key = self.symbol_of(b"thread.id", symbol_type::PLAIN);
+                pairs.push((key, ModelValue::U64(id)));
+            }
+        }
+        if pairs.is_empty() {
+            return;
+        }
+        if self.dialect.generation == Generation::B2 {
+            self.trace.push(0xc0 | self.dialect.attribute_tag);
+            write::head(&mut self.trace, 5, pairs.len() as u64);
+        }
+        for (id, value) in pairs {
+            match self.dialect.generation {
+                Generation::S0 => {
+                    self.trace.extend([0xc0 | self.dialect.attribute_tag, 0xa1]);
+                    write::int(&mut self.trace, id);
+                }
+                Generation::B2 => write::value(&mut self.trace, Value::Ref(id.cast_unsigned())),
+                Generation::C => {
+                    self.trace.extend([0xc6, 0x82]);
+                    write::int(&mut self.trace, id);
+                }
+            }
+            self.value(&value, words);
+        }
+    }
+
+    pub(super) fn upward(
+        &mut self,
+        ttype: Option<StringId>,
+        attribute: &Attribute,
+        words: &Recording,
+    ) {
+        let Some(key) = words.attribute_key(attribute.key) else {
+            return;
+        };
+        let ttype = ttype.map_or(0, |kind| self.symbol(kind, symbol_type::PLAIN, words));
+        let id = self.symbol(key.name, symbol_type::PLAIN, words);
+        if self.dialect.generation == Generation::C {
+            self.trace.extend([0xc6, 0x83]);
+            write::int(&mut self.trace, ttype);
+        } else {
+            let tag = 0xc0 | self.dialect.attribute_tag;
+            self.trace.extend([tag, 0xd8, 0x26, 0xa1]);
+            write::int(&mut self.trace, ttype);
+            self.trace.push(0xa1);
+        }
+        write::int(&mut self.trace, id);
+        self.value(&attribute.value, words);
+    }
+
+    /// Moves attributes that another span set to the record where they are written.
+    pub(super) fn take_upward(&self, node: &mut Node, upward: &mut Upward) {
+        if !self.dialect.upward {
+            return;
+        }
+        let mut kept = Vec::with_capacity(node.attributes.len());
+        for attribute in std::mem::take(&mut node.attributes) {
+            match attribute.from {
+                Some(from) => upward.entry(from).or_default().push((node.kind, attribute)),
+                None => kept.push(attribute),
+            }
+        }
+        node.attributes = kept;
+    }
+
+    pub(super) fn value(&mut self, value: &ModelValue, words: &Recording) {
+        if self.dialect.text_only && !matches!(value, ModelValue::Text(_) | ModelValue::Null) {
+            let mut plain = Vec::new();
+            put(&mut plain, value, words, 0);
+            let read = Cbor::checked(&plain).value();
+            let text = read.map_or_else(|_| String::new(), |value| diagnostic(value));
+            return write::text(&mut self.trace, text.as_bytes());
+        }
+        put(&mut self.trace, value, words, 0);
+    }
+}
+
+pub(super) fn is_named(attribute: &Attribute, name: &str, words: &Recording) -> bool {
+    let key = words.attribute_key(attribute.key);
+    key.is_some_and(|key| words.text(key.name) == name)
+}
+
+/// Appends a value as CBOR.
+fn put(out: &mut Vec<u8>, value: &ModelValue, words: &Recording, depth: u32) {
+    match value {
+        _ if depth > NESTED => out.push(0xf6),
+        ModelValue::Null => out.push(0xf6),
+        ModelValue::I64(value) => write::int(out, *value),
+        ModelValue::U64(value) => write::head(out, 0, *value),
+        ModelValue::F64(value) => write::value(out, Value::F64(value.to_bits())),
+        ModelValue::Bool(value) => write::value(out, Value::Bool(*value)),
+        ModelValue::Text(id) => match words.string(*id) {
+            Some(text) => write::text(out, text.as_bytes()),
+            None => write::text(out, format!("#{}", id.raw()).as_bytes()),
+        },
+        ModelValue::Bytes(bytes) => write::value(out, Value::Bytes(bytes)),
+        ModelValue::List(_, values) => {
+            write::head(out, 4, values.len() as u64);
+            for value in values {
+                put(out, value, words, depth + 1);
+            }
+        }
+        ModelValue::Map(pairs) => {
+            write::head(out, 5, pairs.len() as u64);
+            for (key, value) in pairs {
+                put(out, key, words, depth + 1);
+                put(out, value, words, depth + 1);
+            }
+        }
+        ModelValue::Exception(id) => {
+            let row = words.exception(*id);
+            let text = |id: Option<StringId>| {
+                id.map_or_else(String::new, |id| words.text(id).into_owned())
+            };
+            let class = text(row.and_then(|row| row.class));
+            let message = text(row.and_then(|row| row.message));
+            write::text(out, format!("{class}: {message}").as_bytes());
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The shapes that make up nearly all of any stream, read without a decoder's detours.
+//!
+//! What is read here is what [`super::read::item`] would have read: the laws compare the two, because a
+//! window that ends early leaves every item to the other. Each arm hands on an item whose kind it
+//! knows, so that a visitor's look at it folds away.
+
+use traceloom_model::Flow;
+
+use super::read::unpack;
+use super::record::{
+    AttributeForm, Attributes, End, EndForm, Item, Order, Record, Start, StartForm,
+};
+use super::stream::{Stream, Visit};
+use crate::Chunk;
+
+/// Bytes of the longest shape of a known length, which the window must hold.
+const WINDOW: usize = 24;
+
+impl Stream {
+    /// Reads items of common shapes from `at` on; stops before the first that is of none.
+    #[inline]
+    pub(super) fn run(&mut self, chunk: &Chunk<'_>, at: &mut usize, out: &mut impl Visit) -> Flow {
+        if self.most() < WINDOW || self.is_deeper() {
+            return Flow::Continue(());
+        }
+        let bytes = chunk.bytes;
+        while let Some(rest) = bytes.get(*at..)
+            && let Some(window) = rest.first_chunk::<WINDOW>()
+        {
+            let &[a, b, c, ..] = window;
+            let len = match a {
+                0xc8 | 0xd8 => {
+                    let (form, order) = match u32::from_be_bytes(bytes_at(window, 0)) {
+                        0xc89f_cb48 => (StartForm::Tagged, Order::Little),
+                        0xc89f_ca48 => (StartForm::Tagged, Order::Big),
+                        0xd80b_9f48 => (StartForm::Seed { tag: 11 }, Order::Little),
+                        0xd80a_9f48 => (StartForm::Seed { tag: 10 }, Order::Big),
+                        _ => break,
+                    };
+                    let (time, method) = unpack(bytes_at(window, 4), order);
+                    let start = Start {
+                        form,
+                        order,
+                        time,
+                        method: method.cast_signed(),
+                    };
+                    if !self.opened(&start) {
+                        break;
+                    }
+                    self.emit(chunk, *at, 12, &Item::Start(start), out)?;
+                    12
+                }
+                0xcc | 0xcd if b == 0x48 && bytes_at(window, 10) == [0xff] => {
+                    let order = if a == 0xcc { Order::Big } else { Order::Little };
+                    if !self.closed() {
+                        break;
+                    }
+                    let end = word(bytes_at(window, 2), EndForm::Tagged, order);
+                    self.emit(chunk, *at, 11, &Item::End(end), out)?;
+                    11
+                }
+                0x48 if bytes_at(window, 9) == [0xff] => {
+                    let Some(order) = self.order().filter(|_| self.closed()) else {
+                        break;
+                    };
+                    let end = word(bytes_at(window, 1), EndForm::Untagged, order);
+                    self.emit(chunk, *at, 10, &Item::End(end), out)?;
+                    10
+                }
+                0xc3 if b == 0x9f => {
+                    let Some((time, method, len)) = nanos(window) else {
+                        break;
+                    };
+                    let start = Start {
+                        form: StartForm::Nanos,
+                        order: Order::Little,
+                        time,
+                        method,
+                    };
+                    if !self.opened(&start) {
+                        break;
+                    }
+                    self.emit(chunk, *at, len, &Item::Start(start), out)?;
+                    len
+                }
+                0xc4 if matches!(b, 0x82 | 0x83) => {
+                    let Some((time, calls, len)) = nanos(window) else {
+                        break;
+                    };
+                    let [first, high, low, last] = bytes_at(window, len);
+                    let (flags, len) = match (b, first) {
+                        (0x82, 0xff) => (None, len + 1),
+                        (0x83, 0x19) if high > 0 && last == 0xff => {
+                            (Some(i64::from(u16::from_be_bytes([high, low]))), len + 4)
+                        }
+                        _ => break,
+                    };
+                    if !self.closed() {
+                        break;
+                    }
+                    let end = End {
+                        form: EndForm::Nanos,
+                        order: Order::Little,
+                        long: false,
+                        closed: true,
+                        time,
+                        calls: calls.cast_unsigned(),
+                        flags,
+                    };
+                    self.emit(chunk, *at, len, &Item::End(end), out)?;
+                    len
+                }
+                0xc6 | 0xc9 => {
+                    let (form, upward, count, head) = match (a, b, c) {
+                        (0xc9, 0xa1..=0xb7, _) => {
+                            (AttributeForm::Map { tag: 9 }, None, u64::from(b & 0x1f), 2)
+                        }
+                        (0xc6, 0x82, _) => (AttributeForm::Nanos, None, 1, 2),
+                        (0xc6, 0x83, 0..24) => (AttributeForm::Nanos, Some(i64::from(c)), 1, 3),
+                        _ => break,
+                    };
+                    let Some(body) = pairs(rest, head, count) else {
+                        break;
+                    };
+                    let len = head + body.len();
+                    if len > self.most() {
+                        break;
+                    }
+                    let attributes = Attributes::of(form, upward, count, body);
+                    self.emit(chunk, *at, len, &Item::Attributes(attributes), out)?;
+                    len
+                }
+                _ => break,
+            };
+            *at += len;
+        }
+        Flow::Continue(())
+    }
+
+    #[inline(always)]
+    fn emit(
+        &self,
+        chunk: &Chunk<'_>,
+        at: usize,
+        len: usize,
+        item: &Item<'_>,
+        out: &mut impl Visit,
+    ) -> Flow {
+        out.record(&Record {
+            offset: chunk.offset + at as u64,
+            bytes: chunk.bytes.get(at..at + len).unwrap_or(&[]),
+            canonical: true,
+            item,
+            base: self.base(),
+        })
+    }
+}
+
+/// Loads bytes at once: those of a window, taken apart by a pattern, are loaded one by one.
+#[inline(always)]
+fn bytes_at<const N: usize>(window: &[u8; WINDOW], at: usize) -> [u8; N] {
+    let found = window.get(at..).and_then(|rest| rest.first_chunk());
+    found.copied().unwrap_or([0; N])
+}
+
+#[inline(always)]
+fn word(word: [u8; 8], form: EndForm, order: Order) -> End {
+    let (time, calls) = unpack(word, order);
+    End {
+        form,
+        order,
+        long: false,
+        closed: true,
+        time,
+        calls,
+        flags: None,
+    }
+}
+
+/// Reads a time of eight bytes and a number below 65,536, in C's begins and ends, behind two bytes.
+#[inline(always)]
+fn nanos(window: &[u8; WINDOW]) -> Option<(i64, i64, usize)> {
+    let time = u64::from_be_bytes(bytes_at(window, 3));
+    let [n0, n1, n2] = bytes_at(window, 11);
+    let [first] = bytes_at(window, 2);
+    if first != 0x1b || !(1 << 32..1 << 63).contains(&time) {
+        return None;
+    }
+    let (number, len) = match n0 {
+        0..24 => (i64::from(n0), 12),
+        0x18 if n1 >= 24 => (i64::from(n1), 13),
+        0x19 if n1 > 0 => (i64::from(u16::from_be_bytes([n1, n2])), 14),
+        _ => return None,
+    };
+    Some((time.cast_signed(), number, len))
+}
+
+/// Takes `count` keys and values behind `head` bytes, where all are short and in their shortest form.
+#[inline(always)]
+fn pairs(rest: &[u8], head: usize, count: u64) -> Option<&[u8]> {
+    let mut end = head;
+    for _ in 0..count {
+        end += scalar(rest, end)?;
+        end += scalar(rest, end)?;
+    }
+    rest.get(head..end)
+}
+
+/// Measures a number, text or reference in its shortest form; nothing else, and nothing at the end.
+///
+/// A value that an S0 writer left out is none of these: what follows is an item.
+#[inline(always)]
+fn scalar(rest: &[u8], at: usize) -> Option<usize> {
+    let &[first, a, b, c, d] = rest.get(at..)?.first_chunk::<5>()?;
+    Some(match first {
+        0x00..=0x17 | 0x20..=0x37 | 0xf4..=0xf7 => 1,
+        0x60..=0x77 => 1 + usize::from(first & 0x1f),
+        0x78 if a >= 24 => 2 + usize::from(a),
+        0xc6 if a < 24 => 2,
+        0xc6 if a == 0x18 && b >= 24 => 3,
+        0x18 | 0x38 if a >= 24 => 2,
+        0x19 | 0x39 if a > 0 => 3,
+        0x1a | 0x3a if a | b > 0 => 5,
+        0x1b | 0x3b if a | b | c | d > 0 => 9,
+        0xfb => 9,
+        _ => return None,
+    })
+}
