@@ -6,7 +6,7 @@ use traceloom_formats::LowerOptions;
 use traceloom_input::{Document, Input};
 use traceloom_model::{
     Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, Level, LinkBatch, Note, Notes,
-    ObjectBatch, Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, Wants,
+    ObjectBatch, Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, StringId, Wants,
 };
 
 use crate::args::Common;
@@ -137,6 +137,10 @@ impl Sink for Watched<'_> {
 
     fn roots(&mut self, batch: RootBatch) -> Flow {
         self.to.roots(batch)
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        self.to.forget(strings);
     }
 
     fn note(&mut self, note: Note) -> Flow {

@@ -4,7 +4,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use traceloom_model::{
     Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note, ObjectBatch,
-    Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, Wants,
+    Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, StringId, Wants,
 };
 
 /// Batches that may wait; with at most 64 Ki rows each, some tens of megabytes.
@@ -22,6 +22,7 @@ enum Message {
     Objects(ObjectBatch),
     Edges(EdgeBatch),
     Roots(RootBatch),
+    Forget(Vec<StringId>),
     Note(Note),
 }
 
@@ -66,6 +67,10 @@ fn pass(message: Message, sink: &mut dyn Sink) -> Flow {
         Message::Objects(batch) => sink.objects(batch),
         Message::Edges(batch) => sink.edges(batch),
         Message::Roots(batch) => sink.roots(batch),
+        Message::Forget(strings) => {
+            sink.forget(&strings);
+            Flow::Continue(())
+        }
         Message::Note(note) => sink.note(note),
     }
 }
@@ -141,6 +146,10 @@ impl Sink for Sender {
 
     fn roots(&mut self, batch: RootBatch) -> Flow {
         self.send(Message::Roots(batch))
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        let _ = self.send(Message::Forget(strings.to_vec()));
     }
 
     fn note(&mut self, note: Note) -> Flow {

@@ -406,6 +406,12 @@ impl<S: Sink + ?Sized> Sink for Concat<'_, S> {
         self.to.roots(batch)
     }
 
+    fn forget(&mut self, strings: &[StringId]) {
+        let mut strings = strings.to_vec();
+        self.each(&mut strings, Self::string);
+        self.to.forget(&strings);
+    }
+
     fn note(&mut self, note: Note) -> Flow {
         let part = PartId(note.part.0.saturating_add(self.base.parts));
         self.to.note(Note { part, ..note })
