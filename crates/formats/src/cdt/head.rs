@@ -13,21 +13,12 @@ pub struct Head {
     pub elapsed: i32,
     /// The method of an enter, the parameter of a tag; 0 for an exit.
     pub id: u32,
-    /// What it begins.
-    pub kind: Kind,
+    /// It is an enter, which ends with its head.
+    pub enter: bool,
+    /// It is a tag: [`value_len`] tells how long its value is. What is neither is an exit.
+    pub tag: bool,
     /// Bytes it takes.
     pub len: usize,
-}
-
-/// What a head begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// An enter, which ends with its head.
-    Enter,
-    /// An exit, which ends with its head.
-    Exit,
-    /// A tag: [`value_len`] tells how long its value is.
-    Tag,
 }
 
 /// Last bytes that a head may have.
@@ -57,11 +48,8 @@ impl Head {
         Some(Self {
             elapsed: (low(word) >> 2 & 0x1f | joined(low(extension)) << 5).cast_signed(),
             id: joined(low(id)),
-            kind: match word & 3 {
-                0 => Kind::Enter,
-                1 => Kind::Exit,
-                _ => Kind::Tag,
-            },
+            enter: word & 3 == 0,
+            tag: word & 2 != 0,
             len: last.trailing_zeros() as usize / 8 + 1,
         })
     }
@@ -119,24 +107,22 @@ mod tests {
             .first_chunk()
             .and_then(|word| Head::read(u64::from_le_bytes(*word)));
         let Some(head) = head else { return false };
-        let value = match head.kind {
-            Kind::Tag => bytes
-                .get(head.len..)
-                .and_then(|value| value_len(value, LIMIT)),
-            Kind::Enter | Kind::Exit => Some(0),
+        let value = if head.tag {
+            let value = bytes.get(head.len..);
+            value.and_then(|value| value_len(value, LIMIT))
+        } else {
+            Some(0)
         };
         let Some(value) = value else { return false };
         let event = event.unwrap_or_else(|error| panic!("{bytes:02x?}: {error}"));
-        let (kind, id) = match event.what {
-            What::Enter(method) => (Kind::Enter, method),
-            What::Exit => (Kind::Exit, 0),
-            What::Tag(id, _) => (Kind::Tag, id),
+        let (enter, tag, id) = match event.what {
+            What::Enter(method) => (true, false, method),
+            What::Exit => (false, false, 0),
+            What::Tag(id, _) => (false, true, id),
             What::Finish(_) => panic!("{bytes:02x?} is no head"),
         };
-        assert_eq!(
-            (event.elapsed, id, kind),
-            (head.elapsed, head.id, head.kind)
-        );
+        assert_eq!((event.elapsed, id), (head.elapsed, head.id));
+        assert_eq!((enter, tag), (head.enter, head.tag));
         assert_eq!(cursor.position(), head.len + value, "{bytes:02x?}");
         true
     }

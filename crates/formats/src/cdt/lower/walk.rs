@@ -10,7 +10,7 @@ use super::output::{Broken, Output, STEPS};
 use super::rows::{Key, Window};
 use super::values::Values;
 use super::words::Dictionary;
-use crate::cdt::head::{Head, Kind, value_len};
+use crate::cdt::head::{Head, value_len};
 use crate::cdt::text::{self, ns};
 use crate::cdt::trace::{BLOCK_HEAD, Block, Event, What, plausible_block};
 use crate::wire::Cursor;
@@ -472,7 +472,7 @@ impl<'s> Walk<'_, 's, '_> {
             let Some(head) = word.and_then(Head::read) else {
                 break;
             };
-            if head.kind == Kind::Tag {
+            if head.tag {
                 let value = rest.get(head.len..);
                 match value.and_then(|value| value_len(value, self.string_limit)) {
                     Some(len) if plain_tag(head.id) => at += head.len + len,
@@ -482,19 +482,23 @@ impl<'s> Walk<'_, 's, '_> {
                 done += 1;
                 continue;
             }
-            let enter = head.kind == Kind::Enter;
-            let below = depth.wrapping_add(if enter { 1 } else { u32::MAX });
-            let function = functions.get(head.id as usize).copied().flatten();
+            let below = depth
+                .wrapping_sub(1)
+                .wrapping_add(2 * u32::from(head.enter));
+            // Exits have no id, and find none below the first one.
+            let at_function = head.id as usize + usize::from(head.enter);
+            let function = functions.get(at_function).copied().flatten();
             // The caller ends calls, resolves words and keeps to the depth limit.
-            if below == 0 || below > self.most_frames || (enter & function.is_none()) {
+            let deep = below.wrapping_sub(1) >= self.most_frames;
+            if deep | (function.is_some() != head.enter) {
                 break;
             }
             depth = below;
-            enters += u32::from(enter);
+            enters += u32::from(head.enter);
             elapsed = elapsed.wrapping_add(head.elapsed);
             last = self.start.saturating_add(i64::from(elapsed)).max(last);
             steps.time.push(ns(last));
-            steps.function.push(function.filter(|_| enter));
+            steps.function.push(function);
             at += head.len;
             done += 1;
         }
