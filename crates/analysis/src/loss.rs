@@ -379,7 +379,7 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
     fn pass(&mut self, batch: Batch) -> Flow {
         let one = |_: &Self| String::new();
         match &batch {
-            Batch::Begin(..) | Batch::Steps(_) | Batch::Note(_) => {}
+            Batch::Begin(..) | Batch::Steps(_) | Batch::Forget(_) | Batch::Note(_) => {}
             Batch::Define(new) => {
                 self.remember(new);
                 self.tables(new);

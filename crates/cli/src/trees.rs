@@ -3,7 +3,8 @@
 use clap::Args;
 use traceloom_analysis::{CallTree, MeasureUnit, TreeBuilder, TreeOptions, Trees};
 use traceloom_formats::LowerOptions;
-use traceloom_input::piped;
+use traceloom_input::{piped, piped_halves};
+use traceloom_model::Sink;
 
 use crate::args::Common;
 use crate::lowered::{documents, lower, mention};
@@ -51,20 +52,29 @@ pub(crate) fn read_with(
         let mut notes = Vec::new();
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
-                let mut builder = TreeBuilder::new(TreeOptions {
-                    lanes: flags.lanes,
-                    value: flags.value.clone(),
-                    beside,
-                    calls: (!selection.is_empty()).then(|| selection.clone()),
-                });
+                let builder = || {
+                    TreeBuilder::new(TreeOptions {
+                        lanes: flags.lanes,
+                        value: flags.value.clone(),
+                        beside,
+                        calls: (!selection.is_empty()).then(|| selection.clone()),
+                    })
+                };
+                let (mut builder, mut second) = (builder(), builder());
                 let options = LowerOptions {
                     limits: flags.common.limits()?,
                     ..LowerOptions::default()
                 };
-                notes.push(piped(&mut builder, |sink| {
-                    lower(&document, &options, &flags.common, sink)
-                })?);
-                all.merge(builder.finish());
+                let read = |sink: &mut dyn Sink| lower(&document, &options, &flags.common, sink);
+                // Calls are selected by rows that come after their steps, to one builder.
+                notes.push(if selection.is_empty() {
+                    piped_halves(&mut builder, &mut second, read)?
+                } else {
+                    piped(&mut builder, read)?
+                });
+                let mut trees = builder.finish();
+                trees.merge(second.finish());
+                all.merge(trees);
             }
             Ok(())
         })?;

@@ -2,6 +2,7 @@
 
 use traceloom_model::{Flow, Limits, Note};
 
+use super::strings::TextRecord;
 use super::text::{self, ns};
 use super::units::{Recovery, Units};
 use crate::wire::{Cursor, Utf16, put_leb128};
@@ -99,7 +100,9 @@ impl Units for FileList {
                 )
             })?;
             self.format = Some(number);
-            return Ok(out.record(&FormatRecord {
+            return Ok(out.record(&TextRecord {
+                kind: "blst_header",
+                field: "format",
                 text,
                 offset,
                 raw: cursor.slice(start, cursor.position()),
@@ -132,39 +135,6 @@ impl Units for FileList {
         };
         let note = super::units::tail("file list entry", error, at, rest);
         (note, Recovery::Rest)
-    }
-}
-
-struct FormatRecord<'a> {
-    text: Utf16<'a>,
-    offset: u64,
-    raw: &'a [u8],
-    exact: bool,
-}
-
-impl Record for FormatRecord<'_> {
-    fn kind(&self) -> &'static str {
-        "blst_header"
-    }
-
-    fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    fn len(&self) -> u64 {
-        self.raw.len() as u64
-    }
-
-    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
-        show("format", Field::Utf16(self.text.0));
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        if self.exact {
-            text::put(out, self.text);
-        } else {
-            out.extend_from_slice(self.raw);
-        }
     }
 }
 

@@ -30,7 +30,9 @@ impl Units for Strings {
     ) -> Result<Flow, Error> {
         let (start, offset) = (cursor.position(), cursor.offset());
         let text = text::string(cursor, self.string_limit, "string")?;
-        Ok(out.record(&StringRecord {
+        Ok(out.record(&TextRecord {
+            kind: "string",
+            field: "text",
             text,
             offset,
             raw: cursor.slice(start, cursor.position()),
@@ -43,16 +45,20 @@ impl Units for Strings {
     }
 }
 
-struct StringRecord<'a> {
-    text: Utf16<'a>,
-    offset: u64,
-    raw: &'a [u8],
-    exact: bool,
+/// A record that is one string.
+pub(super) struct TextRecord<'a> {
+    pub(super) kind: &'static str,
+    pub(super) field: &'static str,
+    pub(super) text: Utf16<'a>,
+    pub(super) offset: u64,
+    pub(super) raw: &'a [u8],
+    /// Writing the text again gives these bytes.
+    pub(super) exact: bool,
 }
 
-impl Record for StringRecord<'_> {
+impl Record for TextRecord<'_> {
     fn kind(&self) -> &'static str {
-        "string"
+        self.kind
     }
 
     fn offset(&self) -> u64 {
@@ -64,7 +70,7 @@ impl Record for StringRecord<'_> {
     }
 
     fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
-        show("text", Field::Utf16(self.text.0));
+        show(self.field, Field::Utf16(self.text.0));
     }
 
     fn write(&self, out: &mut Vec<u8>) {

@@ -18,6 +18,7 @@ use crate::{Error, RecordSink};
 #[derive(Default)]
 pub(super) struct Dictionary {
     words: Vec<Option<Box<[u8]>>>,
+    /// By id, after one that is no function: what an exit finds.
     functions: Vec<Option<FunctionId>>,
     keys: Vec<Option<AttrKeyId>>,
     far: HashMap<u32, (Option<FunctionId>, Option<AttrKeyId>)>,
@@ -86,13 +87,13 @@ impl Dictionary {
     /// Returns the function of an id.
     #[inline]
     pub(super) fn function(&mut self, id: u32, tables: &mut Tables) -> FunctionId {
-        match self.functions.get(id as usize) {
+        match self.functions.get((id as usize).saturating_add(1)) {
             Some(&Some(function)) => function,
             _ => self.new_function(id, tables),
         }
     }
 
-    /// Returns the functions resolved so far, by id.
+    /// Returns the functions resolved so far, by id, after one that is none.
     pub(super) fn functions(&self) -> &[Option<FunctionId>] {
         &self.functions
     }
@@ -112,8 +113,8 @@ impl Dictionary {
         let function = tables.function(function);
         let at = id as usize;
         if at < self.words.len() {
-            self.functions.resize(self.words.len(), None);
-            if let Some(slot) = self.functions.get_mut(at) {
+            self.functions.resize(self.words.len() + 1, None);
+            if let Some(slot) = self.functions.get_mut(at + 1) {
                 *slot = Some(function);
             }
         } else {

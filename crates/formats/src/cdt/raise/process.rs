@@ -1,5 +1,9 @@
 //! The streams of one process.
 
+mod block;
+mod row;
+mod value;
+
 use std::collections::HashMap;
 
 use traceloom_model::{Attribute, FunctionId, SpanStatus, StringId, TrackId, Value};
@@ -7,13 +11,14 @@ use traceloom_model::{Attribute, FunctionId, SpanStatus, StringId, TrackId, Valu
 use super::tables::Names;
 use super::words::{CALL_INFO, CALL_RED, Words};
 use super::{Children, Node};
-use crate::cdt::calls::{Header, Params, Row};
 use crate::cdt::phrase::Phrases;
 use crate::cdt::suspend::Pause;
 use crate::cdt::text;
-use crate::cdt::trace::{Block, Event, Place, TagValue, What};
-use crate::wire::{Utf16, put_u32_varint};
+use crate::cdt::trace::{Place, TagValue, What};
+use crate::wire::Utf16;
 use crate::{Error, Output};
+use row::split;
+use value::plain;
 
 /// How the streams lie in folders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -397,186 +402,6 @@ impl Process {
         Ok(place)
     }
 
-    /// Adds an event to the block; a full one goes out first.
-    fn event(
-        &mut self,
-        thread: i64,
-        what: What<'_>,
-        at: i64,
-        out: &mut dyn Output,
-    ) -> Result<(), Error> {
-        if self.events >= BLOCK {
-            self.flush(out)?;
-        }
-        if self.events == 0 {
-            self.begin(at, out)?;
-            let offset = u32::try_from(self.trace.bytes).unwrap_or(u32::MAX);
-            self.place.get_or_insert((self.trace.index, offset));
-            Block {
-                thread_id: thread,
-                real_time: at,
-            }
-            .write(&mut self.block);
-            self.last = self.start;
-        }
-        let elapsed = i32::try_from(at - self.last).unwrap_or(i32::MAX);
-        self.last += i64::from(elapsed);
-        Event { elapsed, what }.write(&mut self.block);
-        self.events += 1;
-        Ok(())
-    }
-
-    /// Makes sure that the trace file can hold a block that begins at a time.
-    fn begin(&mut self, at: i64, out: &mut dyn Output) -> Result<(), Error> {
-        // Events count milliseconds from the file's start in 32 bits.
-        let far = at.abs_diff(self.start) > 1 << 30;
-        if self.trace.index > 0 && !far && self.trace.bytes < ROTATE {
-            return Ok(());
-        }
-        if far {
-            self.start = at;
-        }
-        self.trace.index += 1;
-        self.trace.bytes = 8;
-        let name = self.name("trace", self.trace.index);
-        out.write(&name, &self.start.to_be_bytes())
-    }
-
-    /// Writes the block.
-    fn flush(&mut self, out: &mut dyn Output) -> Result<(), Error> {
-        if self.events == 0 {
-            return Ok(());
-        }
-        self.block.push(3);
-        out.write(&self.name("trace", self.trace.index), &self.block)?;
-        self.trace.bytes += self.block.len() as u64;
-        self.block.clear();
-        self.events = 0;
-        Ok(())
-    }
-
-    /// Counters that no field of a row holds, as texts.
-    fn extra_counters(
-        &mut self,
-        counters: &[(traceloom_model::ValueTypeId, i64)],
-        names: &Names,
-    ) -> Vec<(u32, String)> {
-        let mut extra = Vec::new();
-        for &(id, value) in counters {
-            let name = names.counter(id);
-            if !super::super::COUNTERS
-                .iter()
-                .any(|(known, ..)| *known == name)
-            {
-                extra.push((self.words.word(&name), value.to_string()));
-            }
-        }
-        extra
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what a row is made of")]
-    fn row(
-        &mut self,
-        call: &Call,
-        track: TrackId,
-        method: u32,
-        (start, end): (i64, i64),
-        counters: &[(traceloom_model::ValueTypeId, i64)],
-        params: &[Attribute],
-        names: &Names,
-        out: &mut dyn Output,
-    ) -> Result<(), Error> {
-        let delta = i32::try_from(start - self.clock).ok();
-        let full = self.calls.index == 0 || self.calls.bytes >= ROTATE / 10;
-        let mut record = Vec::new();
-        let delta = match delta {
-            Some(delta) if !full => delta,
-            _ => {
-                self.calls.index += 1;
-                self.calls.bytes = 0;
-                self.names.clear();
-                Header {
-                    version: 4,
-                    start_time: start,
-                }
-                .write(&mut record);
-                0
-            }
-        };
-        self.clock = start;
-        let name = match names.track(track).and_then(|track| track.name) {
-            Some(name) => names.bytes(name).into_owned(),
-            None => format!("thread-{}", track.raw()).into_bytes(),
-        };
-        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        let index = *self.names.entry(name.clone()).or_insert(next);
-        let name = Utf16::encode_wtf8(&name);
-        let number = |wanted: &str| {
-            let found = counters.iter().find(|(id, _)| names.counter(*id) == wanted);
-            found.map_or(0, |&(_, value)| value)
-        };
-        let short =
-            |value: i64| u32::try_from(value).unwrap_or(if value < 0 { 0 } else { u32::MAX });
-        let long = |wanted: &str| u64::try_from(number(wanted)).unwrap_or(0);
-        // Milliseconds of a 32-bit integer, which may be negative (§1.4).
-        let time = |wanted: &str| {
-            let ms = i32::try_from(ms(number(wanted)));
-            u64::from(ms.unwrap_or(i32::MAX).cast_unsigned())
-        };
-        let written = short(number("logs_written"));
-        let mut bytes = Vec::new();
-        for param in params {
-            self.param(param, names, &mut bytes);
-        }
-        let mut count = u32::try_from(params.len()).unwrap_or(u32::MAX);
-        if !call.red {
-            put_u32_varint(&mut bytes, CALL_RED);
-            put_u32_varint(&mut bytes, 1);
-            bytes.push(0);
-            count += 1;
-        }
-        let (file, offset) = self.place.unwrap_or_default();
-        Row {
-            time_delta: delta,
-            method,
-            duration: short(end - start),
-            calls: call.enters,
-            thread_index: index,
-            thread_name: (index == next).then_some(Utf16(&name)),
-            logs_written: written,
-            logs_dropped: short(number("logs_generated")).saturating_sub(written),
-            trace_file_index: file,
-            buffer_offset: offset,
-            record_index: 0,
-            cpu_raw: time("cpu_time"),
-            wait_raw: time("wait_time"),
-            memory_used: long("memory_used"),
-            file_read: long("file_read"),
-            file_written: long("file_written"),
-            net_read: long("net_read"),
-            net_written: long("net_written"),
-            transactions: short(number("transactions")),
-            queue_wait: short(ms(number("queue_wait"))),
-            params: Params::new(count, &bytes),
-        }
-        .write(4, &mut record);
-        self.calls.bytes += record.len() as u64;
-        out.write(&self.name("calls", self.calls.index), &record)
-    }
-
-    fn param(&mut self, param: &Attribute, names: &Names, bytes: &mut Vec<u8>) {
-        let word = self.words.key(param.key, names);
-        let values = match &param.value {
-            Value::List(_, values) => values.as_ref(),
-            value => std::slice::from_ref(value),
-        };
-        put_u32_varint(bytes, word);
-        put_u32_varint(bytes, u32::try_from(values.len()).unwrap_or(u32::MAX));
-        for value in values {
-            text::put(bytes, Utf16(&Utf16::encode_wtf8(&plain(value, names))));
-        }
-    }
-
     /// Returns the Java thread id of a track: its own where it has one nobody else took.
     fn thread(&mut self, track: TrackId, names: &Names) -> i64 {
         if let Some(&id) = self.threads.get(&track) {
@@ -650,74 +475,4 @@ struct Call {
     /// Nothing need be added to say that it failed, or did not.
     red: bool,
     now: i64,
-}
-
-/// Splits the attributes of a root into parameters of its row and tags of its tree.
-///
-/// What has no time was in the row; what the agent copies to the row is in both.
-fn split(root: &Node, names: &Names) -> (Vec<Attribute>, Vec<Attribute>) {
-    let mut params: Vec<Attribute> = Vec::new();
-    let mut tags = Vec::new();
-    for attribute in &root.attributes {
-        let key = names.key(attribute.key);
-        let red = key.is_some_and(|key| names.bytes(key.name).as_ref() == b"call.red");
-        let copied = red || key.is_some_and(|key| key.index);
-        let known = params.iter().any(|param| param.key == attribute.key);
-        if attribute.at.is_none() || (copied && !known) {
-            params.push(attribute.clone());
-        }
-        if attribute.at.is_some() {
-            tags.push(attribute.clone());
-        }
-    }
-    (params, tags)
-}
-
-/// A value as the text that streams hold.
-fn plain(value: &Value, names: &Names) -> Vec<u8> {
-    match value {
-        Value::Null => Vec::new(),
-        Value::I64(value) => value.to_string().into_bytes(),
-        Value::U64(value) => value.to_string().into_bytes(),
-        Value::F64(value) => value.to_string().into_bytes(),
-        Value::Bool(value) => value.to_string().into_bytes(),
-        Value::Text(id) => names.bytes(*id).into_owned(),
-        Value::Bytes(bytes) => {
-            let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            digits.concat().into_bytes()
-        }
-        Value::Exception(id) => format!("exception {}", id.raw()).into_bytes(),
-        Value::List(..) | Value::Map(_) => nested(value, names),
-    }
-}
-
-/// A list or map as text: values are nested no deeper than their reader allowed.
-fn nested(value: &Value, names: &Names) -> Vec<u8> {
-    let mut out = Vec::new();
-    match value {
-        Value::List(_, values) => {
-            out.push(b'[');
-            for (at, value) in values.iter().enumerate() {
-                if at > 0 {
-                    out.extend_from_slice(b", ");
-                }
-                out.extend(plain(value, names));
-            }
-            out.push(b']');
-        }
-        Value::Map(rows) => {
-            out.push(b'{');
-            for (at, (key, value)) in rows.iter().enumerate() {
-                if at > 0 {
-                    out.extend_from_slice(b", ");
-                }
-                out.extend(plain(key, names));
-                out.extend_from_slice(b": ");
-                out.extend(plain(value, names));
-            }
-            out.push(b'}');
-        }
-        other => out = plain(other, names),
-    }
-    out
 }

@@ -4,6 +4,7 @@
 //! the blocks of their trees, tags to statements and values, ids to words. Everything follows from a
 //! seed and nothing is kept but the threads' buffers, so a dump may have any size.
 
+mod gc_log;
 mod random;
 mod service;
 mod words;
@@ -220,7 +221,7 @@ pub(crate) fn gc_log(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
 }
 
 pub(super) fn gc(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    let mut log = service::GcLog::new(seed);
+    let mut log = gc_log::GcLog::new(seed);
     rows(seed & !1, bytes, out, |_, record| {
         let mut line = String::new();
         log.line(&mut line);

@@ -1,0 +1,120 @@
+//! Two sinks on threads of their own, each for half of the tracks.
+
+use traceloom_model::{Asks, Batch, Flow, Sink, Stage, StepBatch};
+
+use crate::piped;
+
+/// Runs `read` on this thread and two sinks on two others: steps of every second track go to `second`,
+/// all else to `first`, definitions to both.
+///
+/// Folding steps takes about twice the time of decoding them, so one sink alone would leave the reader
+/// waiting half of the time. Steps of one track depend on no other track. They may not name calls: those
+/// rows come in a batch of their own, to one sink.
+pub fn piped_halves<T>(
+    first: &mut (dyn Sink + Send),
+    second: &mut (dyn Sink + Send),
+    read: impl FnOnce(&mut dyn Sink) -> T,
+) -> T {
+    piped(first, |first| {
+        piped(second, |second| read(&mut Halves { first, second }))
+    })
+}
+
+struct Halves<'s> {
+    first: &'s mut dyn Sink,
+    second: &'s mut dyn Sink,
+}
+
+fn both(first: Flow, second: Flow) -> Flow {
+    if first.is_break() { first } else { second }
+}
+
+impl Halves<'_> {
+    fn steps(&mut self, batch: &StepBatch) -> Flow {
+        let mut halves = [StepBatch::default(), StepBatch::default()];
+        for (track, range) in batch.runs() {
+            let Some(half) = halves.get_mut(track.index() % 2) else {
+                continue;
+            };
+            half.track(track);
+            let time = batch.time.get(range.clone());
+            half.time.extend_from_slice(time.unwrap_or(&[]));
+            let function = batch.function.get(range);
+            half.function.extend_from_slice(function.unwrap_or(&[]));
+        }
+        let [even, odd] = halves;
+        let second = if odd.is_empty() {
+            Flow::Continue(())
+        } else {
+            self.second.steps(odd)
+        };
+        if even.is_empty() {
+            return second;
+        }
+        both(self.first.steps(even), second)
+    }
+}
+
+impl Stage for Halves<'_> {
+    fn asks(&self) -> Asks {
+        Asks::of(self.first)
+    }
+
+    fn pass(&mut self, batch: Batch) -> Flow {
+        match batch {
+            Batch::Begin(..) | Batch::Define(_) | Batch::Forget(_) => {
+                let second = batch.clone().push(self.second);
+                both(batch.push(self.first), second)
+            }
+            Batch::Steps(batch) => self.steps(&batch),
+            other => other.push(self.first),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traceloom_model::{Definitions, FunctionId, Note, TrackId};
+
+    #[derive(Default)]
+    struct Runs(Vec<(TrackId, usize)>);
+
+    impl Sink for Runs {
+        fn define(&mut self, _new: Definitions) -> Flow {
+            Flow::Continue(())
+        }
+
+        fn steps(&mut self, batch: StepBatch) -> Flow {
+            self.0
+                .extend(batch.runs().map(|(track, steps)| (track, steps.len())));
+            Flow::Continue(())
+        }
+
+        fn note(&mut self, _note: Note) -> Flow {
+            Flow::Continue(())
+        }
+    }
+
+    #[test]
+    fn each_track_keeps_its_steps_and_its_sink() {
+        let mut batch = StepBatch::default();
+        for (track, steps) in [(0, 2), (1, 3), (2, 1), (1, 4), (0, 5)] {
+            batch.track(TrackId::new(track));
+            for time in 0..steps {
+                batch.enter(time, FunctionId::new(7));
+            }
+        }
+        let (mut first, mut second) = (Runs::default(), Runs::default());
+        let flow = piped_halves(&mut first, &mut second, |sink| sink.steps(batch));
+        assert!(flow.is_continue());
+        let runs = |runs: &[(u32, usize)]| -> Vec<(TrackId, usize)> {
+            runs.iter()
+                .map(|&(track, n)| (TrackId::new(track), n))
+                .collect()
+        };
+        assert_eq!(first.0, runs(&[(0, 2), (2, 1), (0, 5)]));
+        // Steps of one track that come together are one run.
+        assert_eq!(second.0, runs(&[(1, 7)]));
+    }
+}
