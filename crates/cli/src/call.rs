@@ -120,8 +120,8 @@ fn find(
         };
         let mut recording = Recording::default();
         let lowering = LowerOptions {
-            limits: options.common.limits()?,
             only,
+            ..options.common.lower_options()?
         };
         let notes = lower(&document, &lowering, &options.common, &mut recording)?;
         let root = recording.spans.iter().find(|span| match wanted {
