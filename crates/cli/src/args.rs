@@ -3,7 +3,7 @@
 use std::fmt;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use traceloom_formats::{FORMATS, Format, by_name};
+use traceloom_formats::{FORMATS, Format, LowerOptions, by_name};
 use traceloom_input::OpenOptions;
 use traceloom_model::Limits;
 
@@ -77,6 +77,9 @@ pub(crate) struct Common {
     /// Set a limit on what is believed of an input, such as `string=1048576`; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) limit: Vec<String>,
+    /// Show what was recorded and infer nothing: events of actors stay on the stream they were written to.
+    #[arg(long)]
+    pub(crate) as_recorded: bool,
     /// Time zone of printed times, such as `Europe/Berlin`.
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub(crate) tz: String,
@@ -108,6 +111,14 @@ impl Common {
                 .map_err(|error| Usage(error.to_string()))?;
         }
         Ok(limits)
+    }
+
+    pub(crate) fn lower_options(&self) -> anyhow::Result<LowerOptions> {
+        Ok(LowerOptions {
+            limits: self.limits()?,
+            only: None,
+            as_recorded: self.as_recorded,
+        })
     }
 
     pub(crate) fn open_options(&self) -> anyhow::Result<OpenOptions> {

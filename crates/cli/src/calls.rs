@@ -6,7 +6,6 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use traceloom_analysis::calls::{Call, CallQuery, CallTable, Calls, Cell, Column};
 use traceloom_analysis::names;
-use traceloom_formats::LowerOptions;
 use traceloom_input::{Document, Input};
 use traceloom_model::Origin;
 
@@ -99,10 +98,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
                 let mut table = CallTable::new(options.query()?);
-                let lowering = LowerOptions {
-                    limits: options.common.limits()?,
-                    ..LowerOptions::default()
-                };
+                let lowering = options.common.lower_options()?;
                 notes.push(lower(&document, &lowering, &options.common, &mut table)?);
                 lists.push((document, table.finish()));
             }

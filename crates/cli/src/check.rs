@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::json;
-use traceloom_formats::{LowerOptions, Source};
+use traceloom_formats::Source;
 use traceloom_input::Input;
 use traceloom_model::{Definitions, Flow, Level, Note, Notes, PartId, Sink, Wants};
 
@@ -76,10 +76,7 @@ fn examine(input: &Input, common: &Common) -> anyhow::Result<Notes> {
             break;
         }
         sink.places = document.members().map(|(at, _)| at).collect();
-        let options = LowerOptions {
-            limits: common.limits()?,
-            ..LowerOptions::default()
-        };
+        let options = common.lower_options()?;
         lower(&document, &options, &mut sink)?;
         let _ = document.parts();
     }

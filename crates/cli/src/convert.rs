@@ -6,9 +6,7 @@ use std::path::Path;
 use clap::Args;
 use traceloom_analysis::filter::{Hide, Survey};
 use traceloom_analysis::loss::{Loss, Losses, Lost};
-use traceloom_formats::{
-    FORMATS, Format, LowerOptions, Output, Part, RaiseOptions, Source, native_conversion,
-};
+use traceloom_formats::{FORMATS, Format, Output, Part, RaiseOptions, Source, native_conversion};
 use traceloom_input::save::{Save, Stdout};
 use traceloom_input::{Input, piped};
 use traceloom_model::{Concat, Flow, Level, Note, Notes, Sink};
@@ -239,10 +237,7 @@ fn write(
             with_progress(input, "converting", || {
                 for document in documents(input)? {
                     from.extend(document.format().map(|format| format.name));
-                    let lowering = LowerOptions {
-                        limits: options.common.limits()?,
-                        ..LowerOptions::default()
-                    };
+                    let lowering = options.common.lower_options()?;
                     let read =
                         |sink: &mut dyn Sink| lower(&document, &lowering, &options.common, sink);
                     notes.push(if methods.is_empty() {

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use clap::Args;
 use serde::ser::{SerializeMap, Serializer};
-use traceloom_formats::{Field, LowerOptions, Record, RecordSink};
+use traceloom_formats::{Field, Record, RecordSink};
 use traceloom_input::Input;
 use traceloom_model::{Flow, Level, Note};
 
@@ -245,11 +245,7 @@ struct Names {
 
 impl Names {
     fn of(input: &Input, options: &Options) -> anyhow::Result<Self> {
-        let limits = LowerOptions {
-            limits: options.common.limits()?,
-            ..LowerOptions::default()
-        }
-        .limits;
+        let limits = options.common.limits()?;
         let mut names = Self::default();
         for document in input.documents() {
             let mut defined = Defined::default();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::json;
-use traceloom_formats::{LowerOptions, Record, RecordSink, Source};
+use traceloom_formats::{Record, RecordSink, Source};
 use traceloom_input::{Document, Input};
 use traceloom_model::{
     Definitions, Flow, Level, Note, Notes, PartId, Profile, ProfileId, SampleBatch, Sink,
@@ -214,10 +214,7 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
             continue;
         };
         let mut totals = Totals::default();
-        let options = LowerOptions {
-            limits,
-            ..LowerOptions::default()
-        };
+        let options = common.lower_options()?;
         lower(&document, &options, &mut totals)?;
         if let Some(facts) = all.get_mut(first) {
             facts.values = totals.values();

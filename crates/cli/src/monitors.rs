@@ -9,7 +9,6 @@ use traceloom_analysis::monitors::{
     Monitor, MonitorOptions, MonitorTable, Monitors, Share, WaitKind, Waits,
 };
 use traceloom_analysis::names;
-use traceloom_formats::LowerOptions;
 use traceloom_input::piped;
 use traceloom_model::{StackId, TrackId};
 
@@ -99,10 +98,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                     by_class: options.by == By::Class,
                     ..MonitorOptions::default()
                 });
-                let lowering = LowerOptions {
-                    limits: options.common.limits()?,
-                    ..LowerOptions::default()
-                };
+                let lowering = options.common.lower_options()?;
                 notes.push(piped(&mut table, |sink| {
                     lower(&document, &lowering, &options.common, sink)
                 })?);

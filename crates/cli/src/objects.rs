@@ -9,7 +9,6 @@ use traceloom_analysis::names;
 use traceloom_analysis::objects::{
     Ages, Amount, Change, ClassRow, Collection, ObjectOptions, ObjectTable, Objects,
 };
-use traceloom_formats::LowerOptions;
 use traceloom_input::piped;
 use traceloom_model::Limit;
 
@@ -91,10 +90,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                     most_objects: defaults.most_objects.min(limits.size(Limit::Table)),
                     ..defaults
                 });
-                let lowering = LowerOptions {
-                    limits,
-                    ..LowerOptions::default()
-                };
+                let lowering = options.common.lower_options()?;
                 notes.push(piped(&mut table, |sink| {
                     lower(&document, &lowering, &options.common, sink)
                 })?);

@@ -1,17 +1,18 @@
 //! `top`: functions by their own time or value.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use traceloom_analysis::{CallTree, MeasureUnit, Symbol, TopRow, TreeSource, names, top};
+use traceloom_analysis::{Functions, Measure, MeasureUnit, Symbol, TopRow, TreeSource, names};
 use traceloom_model::{Merge, Scope};
 
 use crate::Outcome;
 use crate::style::{Style, count};
 use crate::table::Table;
-use crate::trees::{TreeFlags, amount, read_with, share, unit_word};
+use crate::trees::{TreeFlags, amount, read_functions, share, unit_word};
 
 /// Print functions by their own time or value.
 #[derive(Args)]
@@ -56,34 +57,40 @@ enum Sort {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
-    let (trees, beside) = read_with(&options.tree, true)?;
+    let [tables, beside] = read_functions(&options.tree)?;
     let beside: Vec<Beside> = beside.iter().map(Beside::of).collect();
-    for tree in &trees {
-        let beside = match tree.measure.source {
+    for table in &tables {
+        let beside = match table.measure.source {
             TreeSource::Spans => &[][..],
             TreeSource::Samples => &beside,
         };
-        let mut rows = top(tree);
+        let mut rows = table.rows.clone();
         rows.retain(|row| {
-            tree.percent(row.total)
+            table
+                .percent(row.total)
                 .is_none_or(|share| share >= options.min_percent)
         });
-        match options.sort {
-            Sort::Own => {}
-            Sort::Total => rows.sort_by_key(|row| std::cmp::Reverse(row.total)),
-            Sort::Count => rows.sort_by_key(|row| std::cmp::Reverse(row.count)),
-        }
+        let order = |a: &TopRow, b: &TopRow| {
+            let first = match options.sort {
+                Sort::Own => Ordering::Equal,
+                Sort::Total => b.total.cmp(&a.total),
+                Sort::Count => b.count.cmp(&a.count),
+            };
+            first.then_with(|| table.order(a, b))
+        };
         let all = rows.len();
-        if options.rows > 0 && !options.json && !options.csv {
+        if (1..all).contains(&options.rows) && !options.json && !options.csv {
+            rows.select_nth_unstable_by(options.rows, order);
             rows.truncate(options.rows);
         }
+        rows.sort_unstable_by(order);
         if options.json {
-            writeln!(out, "{}", as_json(tree, &rows, beside))?;
+            writeln!(out, "{}", as_json(table, &rows, beside))?;
         } else if options.csv {
-            table(tree, &rows, beside, true).csv(&mut out)?;
+            rows_table(table, &rows, beside, true).csv(&mut out)?;
         } else {
-            writeln!(out, "{}", style.bold(heading(tree)))?;
-            table(tree, &rows, beside, options.wide).print(&style, &mut out)?;
+            writeln!(out, "{}", style.bold(heading(&table.measure, table.total)))?;
+            rows_table(table, &rows, beside, options.wide).print(&style, &mut out)?;
             if all > rows.len() {
                 let more = count((all - rows.len()) as u64);
                 writeln!(
@@ -97,20 +104,20 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-pub(crate) fn heading(tree: &CallTree) -> String {
-    let what = match tree.measure.source {
+pub(crate) fn heading(measure: &Measure, total: i64) -> String {
+    let what = match measure.source {
         TreeSource::Spans => "of calls",
         TreeSource::Samples => "of samples",
     };
     format!(
         "{} {what}, total {}",
-        tree.measure.name,
-        amount(&tree.measure.unit, tree.total)
+        measure.name,
+        amount(&measure.unit, total)
     )
 }
 
-fn count_word(tree: &CallTree) -> &'static str {
-    match tree.measure.source {
+fn count_word(of: &Functions) -> &'static str {
+    match of.measure.source {
         TreeSource::Spans => "calls",
         TreeSource::Samples => "samples",
     }
@@ -124,17 +131,18 @@ struct Beside {
 }
 
 impl Beside {
-    fn of(tree: &CallTree) -> Self {
-        let inclusive = tree.measure.scope == Scope::Inclusive && tree.measure.merge == Merge::Sum;
-        let values = top(tree).into_iter().filter(|row| row.count > 0);
+    fn of(table: &Functions) -> Self {
+        let measure = &table.measure;
+        let inclusive = measure.scope == Scope::Inclusive && measure.merge == Merge::Sum;
+        let values = table.rows.iter().filter(|row| row.count > 0);
         let values = values.map(|row| {
-            let symbol = tree.symbol(row.symbol);
+            let symbol = table.symbol(row.symbol);
             let value = if inclusive { row.total } else { row.own };
             ((symbol.name.clone(), symbol.signature.clone()), value)
         });
         Self {
-            name: tree.measure.name.clone(),
-            unit: tree.measure.unit.clone(),
+            name: measure.name.clone(),
+            unit: measure.unit.clone(),
             values: values.collect(),
         }
     }
@@ -145,18 +153,18 @@ impl Beside {
     }
 }
 
-fn table(tree: &CallTree, rows: &[TopRow], beside: &[Beside], wide: bool) -> Table {
-    let mut head = vec!["self", "self%", "total", "total%", count_word(tree)];
+fn rows_table(of: &Functions, rows: &[TopRow], beside: &[Beside], wide: bool) -> Table {
+    let mut head = vec!["self", "self%", "total", "total%", count_word(of)];
     head.extend(beside.iter().map(|column| column.name.as_str()));
     head.push("function");
     let mut table = Table::new(&head);
     for row in rows {
-        let symbol = tree.symbol(row.symbol);
+        let symbol = of.symbol(row.symbol);
         let name = &symbol.name;
-        let unit = &tree.measure.unit;
+        let unit = &of.measure.unit;
         let shown = |value| {
             if wide {
-                value_text(tree, value)
+                value_text(value, unit)
             } else {
                 amount(unit, value)
             }
@@ -168,9 +176,9 @@ fn table(tree: &CallTree, rows: &[TopRow], beside: &[Beside], wide: bool) -> Tab
         };
         let mut cells = vec![
             shown(row.own),
-            share(tree, row.own),
+            share(of.percent(row.own)),
             shown(row.total),
-            share(tree, row.total),
+            share(of.percent(row.total)),
             if wide {
                 row.count.to_string()
             } else {
@@ -179,7 +187,7 @@ fn table(tree: &CallTree, rows: &[TopRow], beside: &[Beside], wide: bool) -> Tab
         ];
         cells.extend(beside.iter().map(|column| match column.value(symbol) {
             None => String::new(),
-            Some(value) if wide => unit_text(value, &column.unit),
+            Some(value) if wide => value_text(value, &column.unit),
             Some(value) => amount(&column.unit, value),
         }));
         cells.push(if wide {
@@ -192,27 +200,23 @@ fn table(tree: &CallTree, rows: &[TopRow], beside: &[Beside], wide: bool) -> Tab
     table
 }
 
-fn value_text(tree: &CallTree, value: i64) -> String {
-    unit_text(value, &tree.measure.unit)
-}
-
-fn unit_text(value: i64, unit: &MeasureUnit) -> String {
+fn value_text(value: i64, unit: &MeasureUnit) -> String {
     format!("{value} {}", unit_word(unit)).trim().to_owned()
 }
 
-fn as_json(tree: &CallTree, rows: &[TopRow], beside: &[Beside]) -> serde_json::Value {
+fn as_json(of: &Functions, rows: &[TopRow], beside: &[Beside]) -> serde_json::Value {
     let rows: Vec<_> = rows
         .iter()
         .map(|row| {
-            let symbol = tree.symbol(row.symbol);
+            let symbol = of.symbol(row.symbol);
             let mut object = json!({
                 "function": symbol.name,
                 "self": row.own,
                 "total": row.total,
                 "count": row.count,
                 "partial": row.partial,
-                "self_percent": tree.percent(row.own),
-                "total_percent": tree.percent(row.total),
+                "self_percent": of.percent(row.own),
+                "total_percent": of.percent(row.total),
             });
             if !beside.is_empty() {
                 let values = beside.iter();
@@ -224,10 +228,10 @@ fn as_json(tree: &CallTree, rows: &[TopRow], beside: &[Beside]) -> serde_json::V
         })
         .collect();
     json!({
-        "measure": tree.measure.name,
-        "unit": unit_word(&tree.measure.unit),
-        "source": count_word(tree),
-        "total": tree.total,
+        "measure": of.measure.name,
+        "unit": unit_word(&of.measure.unit),
+        "source": count_word(of),
+        "total": of.total,
         "functions": rows,
     })
 }

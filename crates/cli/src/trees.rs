@@ -1,8 +1,9 @@
 //! The call trees of inputs: what `top`, `tree` and `flame` all start from.
 
 use clap::Args;
-use traceloom_analysis::{CallTree, MeasureUnit, TreeBuilder, TreeOptions, Trees};
-use traceloom_formats::LowerOptions;
+use traceloom_analysis::{
+    CallTree, Functions, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees,
+};
 use traceloom_input::{piped, piped_halves};
 use traceloom_model::Sink;
 
@@ -36,17 +37,61 @@ pub(crate) struct TreeFlags {
 
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
-    Ok(read_with(flags, false)?.0)
+    found(flags, selected(flags, Table::Trees)?.into_iter().collect())
 }
 
-/// Reads all inputs into trees, and with `beside` the other columns of statistics into trees of their own.
-pub(crate) fn read_with(
-    flags: &TreeFlags,
-    beside: bool,
-) -> anyhow::Result<(Vec<CallTree>, Vec<CallTree>)> {
-    let selection = flags.calls.selection()?;
-    let methods = flags.methods.rules()?;
+/// Tables of functions, and the other columns of statistics as tables of their own.
+pub(crate) type Tables = [Vec<Functions>; 2];
+
+/// Reads all inputs into tables of functions; who called whom matters only where frames are selected.
+pub(crate) fn read_functions(flags: &TreeFlags) -> anyhow::Result<Tables> {
+    let [mut all, mut beside] = Tables::default();
+    if flags.frames.filter(&flags.methods.rules()?).is_empty() {
+        each(flags, Table::Functions, |builder| {
+            let [own, others] = builder.finish_functions();
+            own.into_iter().for_each(|one| one.merge_into(&mut all));
+            let others = others.into_iter();
+            others.for_each(|one| one.merge_into(&mut beside));
+        })?;
+        // Wall time first, as with trees.
+        all.sort_by_key(|table| table.measure.source != TreeSource::Spans);
+    } else {
+        let mut trees = selected(flags, Table::Statistics)?;
+        let others = std::mem::take(&mut trees.beside).into_iter();
+        beside = others.map(Functions::of).collect();
+        all = trees.into_iter().map(Functions::of).collect();
+    }
+    Ok([found(flags, all)?, beside])
+}
+
+/// What builders are to make.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Table {
+    Trees,
+    /// Trees, and those of the other columns of statistics.
+    Statistics,
+    Functions,
+}
+
+fn selected(flags: &TreeFlags, table: Table) -> anyhow::Result<Trees> {
     let mut all = Trees::default();
+    each(flags, table, |builder| all.merge(builder.finish()))?;
+    let methods = flags.methods.rules()?;
+    let filter = flags.frames.filter(&methods);
+    if filter.is_empty() {
+        return Ok(all);
+    }
+    let select = |trees: Vec<CallTree>| trees.iter().map(|tree| tree.select(&filter)).collect();
+    Ok(Trees {
+        spans: all.spans.map(|tree| tree.select(&filter)),
+        samples: select(all.samples),
+        beside: select(all.beside),
+    })
+}
+
+/// Shows what each recording of all inputs was built into to `take`.
+fn each(flags: &TreeFlags, table: Table, mut take: impl FnMut(TreeBuilder)) -> anyhow::Result<()> {
+    let selection = flags.calls.selection()?;
     for path in &flags.paths {
         let input = open(path, &flags.common)?;
         let mut notes = Vec::new();
@@ -56,35 +101,32 @@ pub(crate) fn read_with(
                     TreeBuilder::new(TreeOptions {
                         lanes: flags.lanes,
                         value: flags.value.clone(),
-                        beside,
+                        functions: table == Table::Functions,
+                        beside: table != Table::Trees,
                         calls: (!selection.is_empty()).then(|| selection.clone()),
                     })
                 };
-                let (mut builder, mut second) = (builder(), builder());
-                let options = LowerOptions {
-                    limits: flags.common.limits()?,
-                    ..LowerOptions::default()
-                };
+                let (mut first, mut second) = (builder(), builder());
+                let options = flags.common.lower_options()?;
                 let read = |sink: &mut dyn Sink| lower(&document, &options, &flags.common, sink);
                 // Calls are selected by rows that come after their steps, to one builder.
                 notes.push(if selection.is_empty() {
-                    piped_halves(&mut builder, &mut second, read)?
+                    piped_halves(&mut first, &mut second, read)?
                 } else {
-                    piped(&mut builder, read)?
+                    piped(&mut first, read)?
                 });
-                let mut trees = builder.finish();
-                trees.merge(second.finish());
-                all.merge(trees);
+                take(first);
+                take(second);
             }
             Ok(())
         })?;
         mention(path, &notes);
     }
-    let filter = flags.frames.filter(&methods);
-    let trees: Vec<_> = all.iter().map(|tree| tree.select(&filter)).collect();
-    let beside = all.beside.iter().map(|tree| tree.select(&filter));
-    let beside = beside.collect();
-    if trees.is_empty() {
+    Ok(())
+}
+
+fn found<T>(flags: &TreeFlags, views: Vec<T>) -> anyhow::Result<Vec<T>> {
+    if views.is_empty() {
         anyhow::bail!(match &flags.value {
             Some(value) => format!(
                 "no spans and no samples with a value `{value}`; `traceloom info` lists the values"
@@ -92,7 +134,7 @@ pub(crate) fn read_with(
             None => "no spans and no samples here".to_owned(),
         });
     }
-    Ok((trees, beside))
+    Ok(views)
 }
 
 /// A value with its unit, for people.
@@ -120,7 +162,6 @@ pub(crate) fn unit_word(unit: &MeasureUnit) -> &str {
 }
 
 /// A share of the whole, with two digits.
-pub(crate) fn share(tree: &CallTree, value: i64) -> String {
-    tree.percent(value)
-        .map_or_else(|| "-".to_owned(), |percent| format!("{percent:.2}%"))
+pub(crate) fn share(percent: Option<f64>) -> String {
+    percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.2}%"))
 }

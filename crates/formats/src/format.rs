@@ -94,6 +94,9 @@ pub struct LowerOptions {
     pub limits: Limits,
     /// Lower only the call whose origin is here: part, offset, index.
     pub only: Option<traceloom_model::Origin>,
+    /// Lower what the producer wrote and nothing inferred from it: Heph events stay on their stream
+    /// although the actor they ran in is known.
+    pub as_recorded: bool,
 }
 
 /// What a raising is asked for besides its output.

@@ -1,9 +1,9 @@
 //! Lines of text formats: found chunk by chunk, of any length.
 
 use memchr::memchr;
-use traceloom_model::{Limit, Limits, Note};
+use traceloom_model::{Flow, Limit, Limits, Note};
 
-use crate::damage;
+use crate::{Chunk, Opaque, RecordSink, Step, damage};
 
 /// One line as it lies in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +129,55 @@ impl Lines {
     }
 }
 
+/// Reads the lines of a chunk: each goes to `take`, pieces of lines above the limit out as damage.
+pub(crate) fn read(
+    lines: &mut Lines,
+    chunk: Chunk<'_>,
+    out: &mut dyn RecordSink,
+    mut take: impl FnMut(&Line<'_>, &mut dyn RecordSink) -> Flow,
+) -> Step {
+    let mut at = 0;
+    loop {
+        let window = chunk.bytes.get(at..).unwrap_or(&[]);
+        let flow = match lines.next(window, chunk.offset + at as u64, chunk.eof) {
+            Next::Need(need) => return Step::More { consumed: at, need },
+            Next::End => {
+                return Step::More {
+                    consumed: at,
+                    need: 1,
+                };
+            }
+            Next::Line(line) => {
+                at += line.len();
+                take(&line, out)
+            }
+            Next::Long {
+                offset,
+                bytes,
+                note,
+            } => {
+                at += bytes.len();
+                let flow = out.record(&Opaque::damage(offset, bytes));
+                match note {
+                    Some(note) if flow.is_continue() => out.note(*note),
+                    _ => flow,
+                }
+            }
+        };
+        if flow.is_break() {
+            return Step::Stop;
+        }
+    }
+}
+
+/// Emits a line that is none of its format, with the note that says so.
+pub(crate) fn unread(line: &Line<'_>, note: Note, out: &mut dyn RecordSink) -> Flow {
+    let mut bytes = line.text.to_vec();
+    bytes.extend_from_slice(line.end);
+    out.record(&Opaque::damage(line.offset, &bytes))?;
+    out.note(note)
+}
+
 /// Shows each line of a part, and each note about lines above the limit.
 ///
 /// Returns false when `see` broke.
@@ -138,7 +187,7 @@ impl Lines {
 pub(crate) fn each(
     pull: &mut dyn crate::Pull,
     limits: &Limits,
-    see: &mut dyn FnMut(Result<Line<'_>, Note>) -> traceloom_model::Flow,
+    see: &mut dyn FnMut(Result<Line<'_>, Note>) -> Flow,
 ) -> Result<bool, crate::Error> {
     let mut lines = Lines::new(limits);
     let (mut consumed, mut need) = (0, 1);

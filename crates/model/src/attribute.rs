@@ -111,6 +111,7 @@ pub struct Attribute {
 
 impl Attribute {
     /// An attribute without time or source.
+    #[inline]
     #[must_use]
     pub const fn new(key: AttrKeyId, value: Value) -> Self {
         Self {
@@ -140,6 +141,7 @@ impl Attributes {
     }
 
     /// Adds the next row's attributes.
+    #[inline]
     pub fn push_row(&mut self, row: impl IntoIterator<Item = Attribute>) {
         self.values.extend(row);
         self.ends
@@ -147,6 +149,7 @@ impl Attributes {
     }
 
     /// Returns the attributes of row `row`, empty for a row that does not exist.
+    #[inline]
     #[must_use]
     pub fn row(&self, row: usize) -> &[Attribute] {
         let Some(&end) = self.ends.get(row) else {

@@ -19,7 +19,9 @@ pub enum Feature {
     UpwardAttributes,
     /// Attribute values other than strings.
     TypedAttributes,
-    /// Lists and maps as attribute values.
+    /// Lists of one element type as attribute values.
+    ListAttributes,
+    /// Lists and maps as attribute values, inside each other too.
     NestedAttributes,
     /// Units and display rules of attributes.
     AttributeKeys,
@@ -35,6 +37,8 @@ pub enum Feature {
     SubMillisecond,
     /// Times finer than a microsecond.
     SubMicrosecond,
+    /// Numbers of threads and streams.
+    TrackIds,
     /// Thread names and ids.
     Tracks,
     /// Service, host and other facts about the producer.
@@ -98,6 +102,7 @@ impl Feature {
             Self::AttributeTimes => "attribute_times",
             Self::UpwardAttributes => "upward_attributes",
             Self::TypedAttributes => "typed_attributes",
+            Self::ListAttributes => "list_attributes",
             Self::NestedAttributes => "nested_attributes",
             Self::AttributeKeys => "attribute_keys",
             Self::ErrorStatus => "error_status",
@@ -106,6 +111,7 @@ impl Feature {
             Self::SpanKinds => "span_kinds",
             Self::SubMillisecond => "sub_millisecond",
             Self::SubMicrosecond => "sub_microsecond",
+            Self::TrackIds => "track_ids",
             Self::Tracks => "tracks",
             Self::Resources => "resources",
             Self::FunctionDetails => "function_details",

@@ -188,19 +188,19 @@ impl SpanBatch {
         }
     }
 
-    /// Adds a span, its attributes taken out of a list that is to be filled again.
-    pub fn push_draining(&mut self, row: &SpanRow<'_>, attributes: &mut Vec<Attribute>) {
-        self.attributes.push_row(attributes.drain(..));
-        self.push_columns(row);
-    }
-
     /// Adds a span.
     pub fn push(&mut self, row: &SpanRow<'_>) {
-        self.attributes.push_row(row.attributes.iter().cloned());
-        self.push_columns(row);
+        self.push_with(row, row.attributes.iter().cloned());
     }
 
-    fn push_columns(&mut self, row: &SpanRow<'_>) {
+    /// Adds a span with these attributes instead of the row's: a reader that builds them for one span
+    /// need not copy what they own.
+    #[inline]
+    pub fn push_with(
+        &mut self,
+        row: &SpanRow<'_>,
+        attributes: impl IntoIterator<Item = Attribute>,
+    ) {
         self.id.push(row.id);
         self.parent.push(row.parent);
         self.depth.push(row.depth);
@@ -214,6 +214,7 @@ impl SpanBatch {
         self.exception.push(row.exception);
         self.context.push(row.context);
         self.origin.push(row.origin);
+        self.attributes.push_row(attributes);
         self.counters.extend_from_slice(row.counters);
         self.counter_ends
             .push(u32::try_from(self.counters.len()).unwrap_or(u32::MAX));
@@ -232,6 +233,7 @@ impl SpanBatch {
     }
 
     /// Returns the span at `row`.
+    #[inline]
     #[must_use]
     pub fn row(&self, row: usize) -> Option<SpanRow<'_>> {
         Some(SpanRow {
@@ -254,6 +256,7 @@ impl SpanBatch {
     }
 
     /// Returns the counters of the span at `row`, empty for a row that does not exist.
+    #[inline]
     #[must_use]
     pub fn counters(&self, row: usize) -> &[(ValueTypeId, i64)] {
         let Some(&end) = self.counter_ends.get(row) else {

@@ -111,8 +111,8 @@ fn alone(
     };
     let mut recording = Recording::default();
     let options = LowerOptions {
-        limits: common.limits()?,
         only,
+        ..common.lower_options()?
     };
     let notes = lower(document, &options, common, &mut recording)?;
     let root = recording.spans.iter().find(|span| match wanted {
@@ -140,10 +140,7 @@ fn joined(
     from: &[SpanContext],
     common: &Common,
 ) -> anyhow::Result<Found> {
-    let options = LowerOptions {
-        limits: common.limits()?,
-        ..LowerOptions::default()
-    };
+    let options = common.lower_options()?;
     let mut trees = Vec::new();
     for (_, document) in all {
         let mut contexts = Contexts::default();

@@ -49,13 +49,12 @@ fn put_pair(number: u64, slot: Option<&mut [u8]>) {
     }
 }
 
-/// Appends nanoseconds as microseconds, exactly.
-pub(super) fn microseconds(ns: i128, out: &mut Vec<u8>) {
-    if ns < 0 {
+/// Appends the nanoseconds from `base` to `time` as microseconds, exactly.
+pub(super) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
+    if time < base {
         out.push(b'-');
     }
-    // No difference of two 64-bit times needs more than 64 bits.
-    let ns = u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX);
+    let ns = time.abs_diff(base);
     digits(ns / 1000, out);
     let rest = ns % 1000;
     if rest > 0 {

@@ -1,8 +1,5 @@
 //! The model to trace events, one a line.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use traceloom_model::{
     Clock, CounterBatch, Definitions, EventBatch, EventRow, Flow, Note, Order, ResourceId, Sink,
     SpanBatch, SpanRow, SpanStatus, Timestamp, Track, TrackId, TrackKind,
@@ -41,7 +38,7 @@ pub(super) fn open<'o>(
         base: None,
         first: true,
         pairs: 0,
-        places: HashMap::default(),
+        places: Vec::new(),
     }))
 }
 
@@ -55,8 +52,8 @@ struct Writer<'o> {
     base: Option<Timestamp>,
     first: bool,
     pairs: u64,
-    /// Process and thread of each track, as written.
-    places: HashMap<Option<TrackId>, Box<[u8]>, RandomState>,
+    /// Process and thread as written: of no track, then of each one.
+    places: Vec<Option<Box<[u8]>>>,
 }
 
 impl Writer<'_> {
@@ -72,11 +69,13 @@ impl Writer<'_> {
         }
     }
 
+    #[inline]
     fn raw(&mut self, text: &str) {
         self.buffer.extend_from_slice(text.as_bytes());
     }
 
     /// Begins an event of phase `phase` on `track`.
+    #[inline]
     fn event(&mut self, phase: &str, track: Option<TrackId>) {
         self.raw(if self.first {
             "\n{\"ph\":\""
@@ -85,21 +84,26 @@ impl Writer<'_> {
         });
         self.first = false;
         self.raw(phase);
-        match self.places.get(&track) {
-            Some(place) => self.buffer.extend_from_slice(place),
-            None => self.place(track),
+        let at = track.map_or(0, |track| track.index() + 1);
+        match self.places.get(at) {
+            Some(Some(place)) => self.buffer.extend_from_slice(place),
+            _ => self.place(track, at),
         }
     }
 
     /// Writes process and thread of a track and keeps the text until a definition may change it.
     #[inline(never)]
-    fn place(&mut self, track: Option<TrackId>) {
+    fn place(&mut self, track: Option<TrackId>, at: usize) {
         let resource = track.and_then(|track| self.names.tracks.get(&track)?.resource);
         let (pid, tid) = (process(resource), track.map_or(0, thread));
         let place = format!("\",\"pid\":{pid},\"tid\":{tid}");
         self.raw(&place);
-        self.places
-            .insert(track, place.into_bytes().into_boxed_slice());
+        if self.places.len() <= at {
+            self.places.resize(at + 1, None);
+        }
+        if let Some(slot) = self.places.get_mut(at) {
+            *slot = Some(place.into_bytes().into_boxed_slice());
+        }
     }
 
     fn time(&mut self, time: Timestamp) {
@@ -109,14 +113,14 @@ impl Writer<'_> {
         } else {
             0
         };
-        json::microseconds(i128::from(time) - i128::from(base), &mut self.buffer);
+        json::microseconds(time, base, &mut self.buffer);
     }
 
     fn span(&mut self, span: &SpanRow<'_>) {
         self.event("X", Some(span.track));
         self.time(span.start);
         self.raw(",\"dur\":");
-        json::microseconds(i128::from(span.duration()), &mut self.buffer);
+        json::microseconds(span.end.max(span.start), span.start, &mut self.buffer);
         self.raw(",\"name\":");
         match span.function {
             Some(function) => self.names.function(function, &mut self.buffer),

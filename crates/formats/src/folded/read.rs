@@ -1,11 +1,9 @@
 //! Lines to records.
 
-use traceloom_model::{Flow, Limits};
+use traceloom_model::Limits;
 
-use crate::lines::{Line, Lines, Next, canonical};
-use crate::{
-    Chunk, Field, Opaque, Reader as Native, Record as NativeRecord, RecordSink, Step, damage,
-};
+use crate::lines::{self, Line, Lines, canonical};
+use crate::{Chunk, Field, Reader as Native, Record as NativeRecord, RecordSink, Step, damage};
 
 /// Splits a line into the stack and the count after its last space; none without a count.
 ///
@@ -161,57 +159,11 @@ pub(super) fn no_count(line: &Line<'_>) -> traceloom_model::Note {
 
 impl Native for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        let mut at = 0;
-        loop {
-            let window = chunk.bytes.get(at..).unwrap_or(&[]);
-            let offset = chunk.offset + at as u64;
-            let flow = match self.lines.next(window, offset, chunk.eof) {
-                Next::Need(need) => return Step::More { consumed: at, need },
-                Next::End => {
-                    return Step::More {
-                        consumed: at,
-                        need: 1,
-                    };
-                }
-                Next::Line(line) => {
-                    at += line.len();
-                    take(&line, out)
-                }
-                Next::Long {
-                    offset,
-                    bytes,
-                    note,
-                } => {
-                    at += bytes.len();
-                    long(offset, bytes, note, out)
-                }
-            };
-            if flow.is_break() {
-                return Step::Stop;
+        lines::read(&mut self.lines, chunk, out, |line, out| {
+            match Record::new(line) {
+                Some(record) => out.record(&record),
+                None => lines::unread(line, no_count(line), out),
             }
-        }
-    }
-}
-
-fn take(line: &Line<'_>, out: &mut dyn RecordSink) -> Flow {
-    if let Some(record) = Record::new(line) {
-        return out.record(&record);
-    }
-    let mut bytes = line.text.to_vec();
-    bytes.extend_from_slice(line.end);
-    out.record(&Opaque::damage(line.offset, &bytes))?;
-    out.note(no_count(line))
-}
-
-fn long(
-    offset: u64,
-    bytes: &[u8],
-    note: Option<Box<traceloom_model::Note>>,
-    out: &mut dyn RecordSink,
-) -> Flow {
-    out.record(&Opaque::damage(offset, bytes))?;
-    match note {
-        Some(note) => out.note(*note),
-        None => Flow::Continue(()),
+        })
     }
 }

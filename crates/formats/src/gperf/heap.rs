@@ -1,11 +1,11 @@
 //! Records of the text heap profile, a line each (SPEC.md §2).
 
-use traceloom_model::{Flow, Limits};
+use traceloom_model::Limits;
 
 use super::cpu::show_entry;
 use super::maps::Entry;
-use crate::lines::{Line, Lines, Next};
-use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage};
+use crate::lines::{self, Line, Lines};
+use crate::{Chunk, Field, Reader, Record, RecordSink, Step, damage};
 
 /// The four numbers that header and samples have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -270,16 +270,6 @@ impl HeapReader {
             parser: Parser::new(),
         }
     }
-
-    fn line(&mut self, line: &Line<'_>, out: &mut dyn RecordSink) -> Flow {
-        if let Some(record) = self.parser.line(line) {
-            return out.record(&record);
-        }
-        let mut bytes = line.text.to_vec();
-        bytes.extend_from_slice(line.end);
-        out.record(&Opaque::damage(line.offset, &bytes))?;
-        out.note(no_sample(line))
-    }
 }
 
 /// The note about a line that is no sample.
@@ -290,38 +280,10 @@ pub(super) fn no_sample(line: &Line<'_>) -> traceloom_model::Note {
 
 impl Reader for HeapReader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        let mut at = 0;
-        loop {
-            let window = chunk.bytes.get(at..).unwrap_or(&[]);
-            let next = self.lines.next(window, chunk.offset + at as u64, chunk.eof);
-            let flow = match next {
-                Next::Need(need) => return Step::More { consumed: at, need },
-                Next::End => {
-                    return Step::More {
-                        consumed: at,
-                        need: 1,
-                    };
-                }
-                Next::Line(line) => {
-                    at += line.len();
-                    self.line(&line, out)
-                }
-                Next::Long {
-                    offset,
-                    bytes,
-                    note,
-                } => {
-                    at += bytes.len();
-                    let flow = out.record(&Opaque::damage(offset, bytes));
-                    match note {
-                        Some(note) if flow.is_continue() => out.note(*note),
-                        _ => flow,
-                    }
-                }
-            };
-            if flow.is_break() {
-                return Step::Stop;
-            }
-        }
+        let Self { lines, parser } = self;
+        lines::read(lines, chunk, out, |line, out| match parser.line(line) {
+            Some(record) => out.record(&record),
+            None => lines::unread(line, no_sample(line), out),
+        })
     }
 }

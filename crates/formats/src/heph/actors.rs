@@ -13,10 +13,12 @@ const MOST: usize = 1 << 20;
 
 /// Tells whether an event of this description is an actor being run.
 pub(super) fn is_running(description: &[u8]) -> bool {
-    matches!(
-        description,
-        b"Running thread-local process" | b"Running thread-safe process"
-    )
+    // Compared as wholes: a pattern would compare byte by byte.
+    match description.len() {
+        28 => description == b"Running thread-local process",
+        27 => description == b"Running thread-safe process",
+        _ => false,
+    }
 }
 
 /// Tells whether the runtime writes events of this description about itself (SPEC.md §3).
@@ -63,6 +65,8 @@ pub(super) struct Runs {
     shared: VecDeque<Running>,
     /// Runs before these lie in blocks already settled.
     settled: (usize, usize),
+    /// Where the last look ended: events come by their ends, so that the next one is near.
+    cursor: (usize, usize),
 }
 
 /// Returns the actor's id and name in the attributes of its run.
@@ -90,13 +94,13 @@ impl Runs {
     }
 
     /// Returns the actor that ran at `time`.
-    pub fn at(&self, time: u64) -> Option<u64> {
-        covering(&self.all, time)
+    pub fn at(&mut self, time: u64) -> Option<u64> {
+        covering(&self.all, &mut self.cursor.0, time)
     }
 
     /// Returns the thread-safe actor that ran at `time`.
-    pub fn shared_at(&self, time: u64) -> Option<u64> {
-        covering(&self.shared, time)
+    pub fn shared_at(&mut self, time: u64) -> Option<u64> {
+        covering(&self.shared, &mut self.cursor.1, time)
     }
 
     /// Forgets the runs before the last call of this that end before `needed`.
@@ -127,8 +131,21 @@ fn add(runs: &mut VecDeque<Running>, run: Running, settled: &mut usize) {
     runs.push_back(run);
 }
 
-fn covering(runs: &VecDeque<Running>, time: u64) -> Option<u64> {
-    let at = runs.partition_point(|run| run.end < time);
+fn covering(runs: &VecDeque<Running>, cursor: &mut usize, time: u64) -> Option<u64> {
+    const STEPS: usize = 8;
+    let is_over = |at: usize| runs.get(at).is_some_and(|run| run.end < time);
+    let mut at = *cursor;
+    let after_others = at == 0 || is_over(at - 1);
+    for _ in 0..STEPS {
+        if !is_over(at) {
+            break;
+        }
+        at += 1;
+    }
+    if !after_others || is_over(at) {
+        at = runs.partition_point(|run| run.end < time);
+    }
+    *cursor = at;
     let run = runs.get(at)?;
     (run.start <= time).then_some(run.actor)
 }

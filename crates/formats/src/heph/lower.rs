@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink, SpanBatch,
-    SpanRow, SpanStatus, Tables, TrackId, Wants,
+    Attribute, Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink,
+    SpanBatch, SpanRow, SpanStatus, Tables, TrackId, Wants,
 };
 
 use super::names::Names;
@@ -60,6 +60,7 @@ pub fn lower(
             out: Out {
                 sink: &mut *sink,
                 names,
+                attributes: Vec::new(),
                 batch: SpanBatch::with_capacity(BATCH),
                 part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
                 only: options.only,
@@ -72,6 +73,7 @@ pub fn lower(
             events: 0,
             shift,
             most: options.limits.size(Limit::OpenSpans),
+            recover: !options.as_recorded,
         };
         let mut pass = Pass {
             decoder: Decoder::new(&options.limits),
@@ -141,6 +143,8 @@ struct Lowering<'s> {
     events: u64,
     shift: u32,
     most: usize,
+    /// Events without substream go to the actor that ran (SPEC.md §6.12).
+    recover: bool,
 }
 
 impl Lowering<'_> {
@@ -185,7 +189,7 @@ impl Lowering<'_> {
             if let Some(run) = self.waiting.pop_front() {
                 let resource = self.out.begin_run(&run, self.runs)?;
                 self.runs += 1;
-                self.run = Some(RunState::begin(run, resource));
+                self.run = Some(RunState::begin(run, resource, self.recover));
             }
         }
         Flow::Continue(())
@@ -222,6 +226,8 @@ impl Visit for Lowering<'_> {
 pub(super) struct Out<'s> {
     sink: &'s mut dyn Sink,
     pub names: Names,
+    /// Those of the span under way.
+    attributes: Vec<Attribute>,
     batch: SpanBatch,
     part: PartId,
     only: Option<Origin>,
@@ -274,8 +280,8 @@ impl Out<'_> {
         let saturated = since_origin(span.end).is_none();
         let time = |time| since_origin(time).unwrap_or(i64::MAX);
         let function = self.names.function(span.body.description);
-        let attributes = self.names.attributes(&span.body);
-        self.batch.push(&SpanRow {
+        self.names.attributes(&span.body, &mut self.attributes);
+        let row = SpanRow {
             id: span.id,
             parent: span.parent,
             depth: span.depth,
@@ -287,7 +293,7 @@ impl Out<'_> {
             status: SpanStatus::Complete,
             entry: span.parent.is_none(),
             counters: &[],
-            attributes,
+            attributes: &[],
             exception: None,
             context: None,
             origin: Some(Origin {
@@ -295,7 +301,8 @@ impl Out<'_> {
                 offset: span.offset,
                 index: 0,
             }),
-        });
+        };
+        self.batch.push_with(&row, self.attributes.drain(..));
         if saturated {
             let text = "a time after 11 April 2262 is held as that date";
             self.note(warn("time_saturated", span.offset, text))?;

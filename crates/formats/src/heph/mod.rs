@@ -44,6 +44,8 @@ pub const HEPH: Format = Format {
         Feature::AsyncTracks,
         Feature::SpanAttributes,
         Feature::TypedAttributes,
+        Feature::ListAttributes,
+        Feature::TrackIds,
         Feature::SubMillisecond,
         Feature::SubMicrosecond,
         Feature::InvalidText,

@@ -17,21 +17,59 @@ pub(super) const UNDECODED: &str = "heph.undecoded";
 #[derive(Debug)]
 pub(super) struct Names {
     pub tables: Tables,
-    functions: Map<Box<[u8]>, FunctionId>,
-    keys: Map<Box<[u8]>, AttrKeyId>,
-    attributes: Vec<Attribute>,
+    functions: Known<FunctionId>,
+    keys: Known<AttrKeyId>,
     most: u64,
     full: Option<StringId>,
     refused: u64,
+}
+
+/// Ids by name. A trace has few names and each event some of them: those met last are found by two of
+/// their bytes and their length, without hashing all of them.
+#[derive(Debug)]
+struct Known<I> {
+    all: Map<Box<[u8]>, I>,
+    recent: Vec<Option<(Box<[u8]>, I)>>,
+}
+
+const RECENT: usize = 64;
+
+impl<I> Default for Known<I> {
+    fn default() -> Self {
+        Self {
+            all: Map::default(),
+            recent: (0..RECENT).map(|_| None).collect(),
+        }
+    }
+}
+
+impl<I: Copy> Known<I> {
+    #[inline]
+    fn get(&mut self, name: &[u8]) -> Option<I> {
+        let ends = (name.first().copied(), name.last().copied());
+        let ends = usize::from(ends.0.unwrap_or(0)) + 5 * usize::from(ends.1.unwrap_or(0));
+        let slot = self.recent.get_mut((ends + 11 * name.len()) % RECENT)?;
+        if let Some((known, id)) = slot
+            && **known == *name
+        {
+            return Some(*id);
+        }
+        let (known, &id) = self.all.get_key_value(name)?;
+        *slot = Some((known.clone(), id));
+        Some(id)
+    }
+
+    fn insert(&mut self, name: &[u8], id: I) {
+        self.all.insert(name.into(), id);
+    }
 }
 
 impl Names {
     pub fn new(limits: &Limits) -> Self {
         Self {
             tables: Tables::new(),
-            functions: Map::default(),
-            keys: Map::default(),
-            attributes: Vec::new(),
+            functions: Known::default(),
+            keys: Known::default(),
             most: limits.of(Limit::Table),
             full: None,
             refused: 0,
@@ -52,26 +90,26 @@ impl Names {
     }
 
     pub fn function(&mut self, description: &[u8]) -> FunctionId {
-        if let Some(&id) = self.functions.get(description) {
+        if let Some(id) = self.functions.get(description) {
             return id;
         }
         let name = self.text(description);
         let id = self.tables.function(Function::named(name));
         if self.full.is_none() {
-            self.functions.insert(description.into(), id);
+            self.functions.insert(description, id);
         }
         id
     }
 
     fn key(&mut self, name: &[u8]) -> AttrKeyId {
-        if let Some(&id) = self.keys.get(name) {
+        if let Some(id) = self.keys.get(name) {
             return id;
         }
         let text = self.text(name);
         let key = traceloom_model::AttributeKey::named(text);
         let id = self.tables.attribute_key(key);
         if self.full.is_none() {
-            self.keys.insert(name.into(), id);
+            self.keys.insert(name, id);
         }
         id
     }
@@ -86,10 +124,8 @@ impl Names {
         Attribute::new(key, value)
     }
 
-    /// Lowers the attributes of an event.
-    pub fn attributes(&mut self, body: &Body<'_>) -> &[Attribute] {
-        let mut lowered = std::mem::take(&mut self.attributes);
-        lowered.clear();
+    /// Appends the attributes of an event.
+    pub fn attributes(&mut self, body: &Body<'_>, lowered: &mut Vec<Attribute>) {
         for record::Attribute { name, value } in body.attributes {
             let key = self.key(name);
             lowered.push(Attribute::new(key, self.value(value)));
@@ -98,8 +134,6 @@ impl Names {
             let key = self.key(UNDECODED.as_bytes());
             lowered.push(Attribute::new(key, Value::Bytes(body.undecoded.into())));
         }
-        self.attributes = lowered;
-        &self.attributes
     }
 
     fn value(&mut self, value: record::Value<'_>) -> Value {

@@ -68,7 +68,9 @@ impl Rows {
         });
         self.bytes.extend_from_slice(event.description);
         self.bytes.extend_from_slice(event.attributes.bytes);
-        self.bytes.extend_from_slice(event.undecoded);
+        if !event.undecoded.is_empty() {
+            self.bytes.extend_from_slice(event.undecoded);
+        }
     }
 
     fn bytes_of(&self, row: &Row) -> &[u8] {
@@ -163,12 +165,7 @@ impl Nest {
     /// [`Nest::drop_placed`] forgets them.
     pub fn place(&mut self, horizon: u64, all: bool) -> Vec<usize> {
         let rows = &self.rows.rows;
-        // Later written is the outer one of equals, because writers write at the end.
-        let keys = rows.iter().enumerate();
-        let mut order: Vec<_> = keys
-            .map(|(at, row)| (row.start, Reverse(row.end), Reverse(at)))
-            .collect();
-        order.sort_unstable();
+        let mut order = by_start(rows);
         order.truncate(closed(&order, horizon, all));
         self.places.clear();
         self.overlaps += stack(&order, &mut self.places);
@@ -184,7 +181,9 @@ impl Nest {
         let mut finish: Vec<_> = placed
             .map(|(at, (row, place))| (row.end, Reverse(row.start), at, place))
             .collect();
-        finish.sort_unstable();
+        if !finish.is_sorted() {
+            finish.sort_unstable();
+        }
         finish.into_iter().map(|(.., place)| place).collect()
     }
 
@@ -219,6 +218,40 @@ impl Nest {
 
 /// Start, end and position of a row, in the order of nesting.
 type Key = (u64, Reverse<u64>, Reverse<usize>);
+
+/// Returns the rows in the order of nesting: later written is the outer one of equals, because writers
+/// write at the end.
+///
+/// Starts of one block span little, so that start and position nearly always fit one integer, which sorts
+/// several times faster than three keys do.
+fn by_start(rows: &[Row]) -> Vec<Key> {
+    let key = |at: usize| {
+        let row = rows.get(at)?;
+        Some((row.start, Reverse(row.end), Reverse(at)))
+    };
+    let first = rows.iter().map(|row| row.start).min().unwrap_or(0);
+    let last = rows.iter().map(|row| row.start).max().unwrap_or(0);
+    let bits = usize::BITS - rows.len().leading_zeros();
+    if (last - first).leading_zeros() < bits {
+        let mut order: Vec<Key> = (0..rows.len()).filter_map(key).collect();
+        order.sort_unstable();
+        return order;
+    }
+    let mask = (1_u64 << bits) - 1;
+    let keys = rows.iter().zip(0_u64..);
+    let mut keys: Vec<u64> = keys
+        .map(|(row, at)| (row.start - first) << bits | (mask - at))
+        .collect();
+    keys.sort_unstable();
+    let at = |key: &u64| usize::try_from(mask - (key & mask)).unwrap_or(usize::MAX);
+    let mut order: Vec<Key> = keys.iter().filter_map(|packed| key(at(packed))).collect();
+    for equal in order.chunk_by_mut(|a, b| a.0 == b.0) {
+        if equal.len() > 1 {
+            equal.sort_unstable();
+        }
+    }
+    order
+}
 
 /// Returns how many rows of `order` lie in clusters of overlapping intervals that end before `horizon`.
 fn closed(order: &[Key], horizon: u64, all: bool) -> usize {

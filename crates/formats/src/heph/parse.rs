@@ -53,24 +53,35 @@ pub fn event(packet: &[u8], offset: u64, layout: Layout, most: usize) -> Option<
 /// [`event`] for the one place where moving the result costs as much as reading it.
 #[inline(always)]
 pub fn event_inline(packet: &[u8], offset: u64, layout: Layout, most: usize) -> Option<Event<'_>> {
-    let (head, body) = packet.split_at_checked(layout.description())?;
-    let (stream, counter) = (be32(head, 8)?, be32(head, 12)?);
-    let (substream, start, end, length) = match layout {
-        Layout::Substream => (
-            be64(head, 16)?,
-            be64(head, 24)?,
-            be64(head, 32)?,
-            be16(head, 40)?,
-        ),
-        Layout::NoSubstream => (0, be64(head, 16)?, be64(head, 24)?, be16(head, 32)?),
+    let begin = layout.description();
+    let (stream, counter, substream, start, end, length) = match layout {
+        Layout::Substream => {
+            let head = packet.first_chunk::<42>()?;
+            (
+                be32(head, 8)?,
+                be32(head, 12)?,
+                be64(head, 16)?,
+                be64(head, 24)?,
+                be64(head, 32)?,
+                be16(head, 40)?,
+            )
+        }
+        Layout::NoSubstream => {
+            let head = packet.first_chunk::<34>()?;
+            (
+                be32(head, 8)?,
+                be32(head, 12)?,
+                0,
+                be64(head, 16)?,
+                be64(head, 24)?,
+                be16(head, 32)?,
+            )
+        }
     };
-    let (description, rest, fits) = match body.split_at_checked(usize::from(length)) {
-        Some((description, rest)) => (description, rest, true),
-        None => (body, &[][..], false),
-    };
-    let (length_decoded, valid_attributes) = check_attributes(rest, most);
-    let (decoded, left) = rest.split_at_checked(length_decoded).unwrap_or_default();
-    let valid_text = is_text(description) && valid_attributes;
+    let stated = begin + usize::from(length);
+    let described = stated.min(packet.len());
+    let (attributes_end, valid_attributes) = check_attributes(packet, described, most);
+    let undecoded = packet.get(attributes_end..)?;
     Some(Event {
         offset,
         layout,
@@ -80,23 +91,25 @@ pub fn event_inline(packet: &[u8], offset: u64, layout: Layout, most: usize) -> 
         start,
         end,
         description_length: length,
-        description,
-        attributes: Attributes { bytes: decoded },
-        undecoded: left,
-        valid_text,
-        complete: fits && left.is_empty(),
+        description: packet.get(begin..described)?,
+        attributes: Attributes {
+            bytes: packet.get(described..attributes_end)?,
+        },
+        undecoded,
+        valid_text: valid_attributes && is_text(packet, begin, described),
+        complete: stated <= packet.len() && undecoded.is_empty(),
     })
 }
 
-/// Returns how many bytes of `bytes` are whole attributes of known types, at most `most` of them, and
-/// whether their text is UTF-8.
+/// Returns where the whole attributes of known types end that begin at `from`, at most `most` of them,
+/// and whether their text is UTF-8.
 ///
 /// The same walk as [`attribute`] without its values: every packet takes it, most visitors not the other.
 #[inline]
-fn check_attributes(bytes: &[u8], most: usize) -> (usize, bool) {
-    let (mut at, mut valid) = (0, true);
+fn check_attributes(packet: &[u8], from: usize, most: usize) -> (usize, bool) {
+    let (mut at, mut valid) = (from, true);
     for _ in 0..most {
-        let Some(end) = check_attribute(bytes, at, &mut valid) else {
+        let Some(end) = check_attribute(packet, at, &mut valid) else {
             break;
         };
         at = end;
@@ -105,54 +118,60 @@ fn check_attributes(bytes: &[u8], most: usize) -> (usize, bool) {
 }
 
 #[inline(always)]
-fn check_attribute(bytes: &[u8], at: usize, valid: &mut bool) -> Option<usize> {
-    let name = at + 2;
-    let value = name + usize::from(be16(bytes, at)?) + 1;
-    let &type_byte = bytes.get(value - 1)?;
-    let end = match type_byte {
-        0x01..=0x03 => value + 8,
+fn check_attribute(packet: &[u8], at: usize, valid: &mut bool) -> Option<usize> {
+    let (&length, rest) = packet.get(at..)?.split_first_chunk::<2>()?;
+    let name = usize::from(u16::from_be_bytes(length));
+    let (named, rest) = rest.split_at_checked(name + 1)?;
+    let value = at + 3 + name;
+    let end = match named.last()? {
+        0x01..=0x03 => {
+            rest.first_chunk::<8>()?;
+            value + 8
+        }
         0x04 => {
             let text = value + 2;
-            let end = text + usize::from(be16(bytes, value)?);
-            let ok = is_text(bytes.get(text..end)?);
-            *valid &= ok;
+            let end = text + usize::from(u16::from_be_bytes(*rest.first_chunk()?));
+            if end > packet.len() {
+                return None;
+            }
+            *valid &= is_text(packet, text, end);
             end
         }
-        _ => check_list(bytes, type_byte, value, valid)?,
+        &type_byte => check_list(packet, type_byte, value, valid)?,
     };
-    if end > bytes.len() {
-        return None;
-    }
-    *valid &= is_text(bytes.get(name..value - 1)?);
+    *valid &= is_text(packet, at + 2, value - 1);
     Some(end)
 }
 
 #[inline(never)]
-fn check_list(bytes: &[u8], type_byte: u8, at: usize, valid: &mut bool) -> Option<usize> {
-    let count = usize::from(be16(bytes, at)?);
+fn check_list(packet: &[u8], type_byte: u8, at: usize, valid: &mut bool) -> Option<usize> {
+    let count = usize::from(be16(packet, at)?);
     let mut end = at + 2;
     match type_byte {
-        0x81..=0x83 => Some(end + count * 8),
+        0x81..=0x83 => end += count * 8,
         0x84 => {
             let mut all = true;
             for _ in 0..count {
                 let text = end + 2;
-                end = text + usize::from(be16(bytes, end)?);
-                all &= is_text(bytes.get(text..end)?);
+                end = text + usize::from(be16(packet, end)?);
+                if end > packet.len() {
+                    return None;
+                }
+                all &= is_text(packet, text, end);
             }
             *valid &= all;
-            Some(end)
         }
-        _ => None,
+        _ => return None,
     }
+    (end <= packet.len()).then_some(end)
 }
 
 /// Reads the first attribute of `bytes`; none when its type is unknown or it does not fit.
 #[inline(always)]
 pub fn attribute(bytes: &[u8]) -> Option<(Attribute<'_>, &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<2>()?;
-    let (name, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
-    let (&type_byte, rest) = rest.split_first()?;
+    let (named, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)) + 1)?;
+    let (&type_byte, name) = named.split_last()?;
     let (value, rest) = match type_byte {
         0x01..=0x03 => {
             let (&raw, rest) = rest.split_first_chunk::<8>()?;
@@ -201,41 +220,55 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
 }
 
-/// Nearly every text is a few ASCII bytes, for which the general check costs more than this one.
-#[inline]
-fn is_text(bytes: &[u8]) -> bool {
-    is_short_ascii(bytes) || std::str::from_utf8(bytes).is_ok()
-}
+const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// Tells whether all bytes are ASCII, with as few loads as there can be: the last one may overlap.
-#[inline]
-fn is_short_ascii(bytes: &[u8]) -> bool {
-    let mut all = 0_u64;
-    if let Some(last) = bytes.last_chunk::<8>() {
-        let (eights, _) = bytes.as_chunks::<8>();
-        for eight in eights {
-            all |= u64::from_ne_bytes(*eight);
+/// Tells whether the bytes of `packet` from `from` to `to` are UTF-8.
+///
+/// Nearly every text is a few ASCII bytes, for which the general check costs more than this one. Eight of
+/// them are one load that reaches back over what lies before the text: the head of the packet leaves room
+/// for it.
+#[inline(always)]
+fn is_text(packet: &[u8], from: usize, to: usize) -> bool {
+    let Some(bytes) = packet.get(..to) else {
+        return false;
+    };
+    let length = to.saturating_sub(from);
+    match bytes.last_chunk::<8>() {
+        Some(last) if length <= 8 => {
+            // A shift by all 64 bits, for no text at all, is none.
+            let before = u32::try_from(8 - length).unwrap_or(0) * 8;
+            let text = u64::from_le_bytes(*last).checked_shr(before).unwrap_or(0);
+            text & HIGHS == 0 || is_utf8(bytes.get(from..))
         }
-        all |= u64::from_ne_bytes(*last);
-    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        all |= u64::from(u32::from_ne_bytes(*first) | u32::from_ne_bytes(*last));
-    } else {
-        all = bytes.iter().fold(0, |all, &byte| all | u64::from(byte));
+        _ => is_long_text(bytes.get(from..)),
     }
-    all & 0x8080_8080_8080_8080 == 0
 }
 
 #[inline]
+fn is_long_text(text: Option<&[u8]>) -> bool {
+    let eights = text.map(<[u8]>::as_chunks::<8>).unwrap_or_default().0;
+    let last = text.and_then(<[u8]>::last_chunk::<8>);
+    let last = last.map_or(HIGHS, |last| u64::from_ne_bytes(*last));
+    let all = |all, eight: &[u8; 8]| all | u64::from_ne_bytes(*eight);
+    eights.iter().fold(last, all) & HIGHS == 0 || is_utf8(text)
+}
+
+#[inline(never)]
+fn is_utf8(text: Option<&[u8]>) -> bool {
+    text.is_some_and(|text| std::str::from_utf8(text).is_ok())
+}
+
+#[inline(always)]
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-#[inline]
+#[inline(always)]
 fn be32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-#[inline]
+#[inline(always)]
 fn be64(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }

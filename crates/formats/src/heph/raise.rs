@@ -1,8 +1,10 @@
 //! The model to packets: one event a span, in the order the spans come.
 //!
 //! Threads and streams become streams, async tracks substreams of theirs; lanes go back to the track they
-//! were split from. Times are nanoseconds since 1970 with epoch 0, or since the unknown origin without
-//! one; times before the origin are held as 0. Texts and lists beyond 65,535 go on in further attributes
+//! were split from. The epoch is a midnight, the second last before the first span starts: whatever
+//! began at most a day before it still counts from there. A span that began earlier yet begins another
+//! run with an epoch of its own. Without a known origin there is no epoch, and times before the origin
+//! are held as 0, as are those before 1970. Texts and lists beyond 65,535 go on in further attributes
 //! of the same name, descriptions beyond that are cut.
 
 use std::collections::HashSet;
@@ -22,6 +24,8 @@ use crate::{Error, Output, RaiseOptions, Target};
 const BUFFER: usize = 64 << 10;
 /// Most bytes of a text, and most elements of a list.
 const MOST: usize = 65_535;
+/// Nanoseconds.
+const DAY: u64 = 86_400_000_000_000;
 
 /// Opens a target.
 pub(super) fn open<'o>(
@@ -43,6 +47,8 @@ pub(super) fn open<'o>(
         addresses: Map::default(),
         taken: HashSet::default(),
         counters: Map::default(),
+        dated: false,
+        epoch: None,
     }))
 }
 
@@ -58,6 +64,10 @@ struct Writer<'o> {
     addresses: Map<TrackId, (u32, u64)>,
     taken: HashSet<(u32, u64)>,
     counters: Map<u32, u32>,
+    /// Times count from 1970.
+    dated: bool,
+    /// The epoch in force, once one is written.
+    epoch: Option<u64>,
 }
 
 impl Writer<'_> {
@@ -71,6 +81,23 @@ impl Writer<'_> {
         } else {
             Flow::Continue(())
         }
+    }
+
+    /// Sees to an epoch that is not after `first`.
+    fn date(&mut self, first: u64) {
+        if !self.dated || self.epoch.is_some_and(|epoch| epoch <= first) {
+            return;
+        }
+        let epoch = (first / DAY * DAY).saturating_sub(DAY);
+        let packet = Metadata {
+            offset: 0,
+            name: b"epoch",
+            value: &epoch.to_be_bytes(),
+        };
+        write::metadata(&packet, &mut self.buffer);
+        self.epoch = Some(epoch);
+        // Counters that begin again tell a reader that the epoch is not a correction of the last one.
+        self.counters.clear();
     }
 
     fn span(&mut self, span: &SpanRow<'_>) {
@@ -95,7 +122,8 @@ impl Writer<'_> {
             self.text(name, id.raw())
         });
         let description = cut(&function);
-        let since = |time: Timestamp| u64::try_from(time).unwrap_or(0);
+        let epoch = self.epoch.unwrap_or(0);
+        let since = |time: Timestamp| u64::try_from(time).unwrap_or(0).saturating_sub(epoch);
         let begin = self.buffer.len();
         write::head(
             &Event {
@@ -276,14 +304,7 @@ fn cut(text: &[u8]) -> &[u8] {
 
 impl Sink for Writer<'_> {
     fn begin(&mut self, _order: Order, clock: Clock) {
-        if clock == Clock::Unix {
-            let epoch = Metadata {
-                offset: 0,
-                name: b"epoch",
-                value: &0_u64.to_be_bytes(),
-            };
-            write::metadata(&epoch, &mut self.buffer);
-        }
+        self.dated = clock == Clock::Unix;
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
@@ -298,6 +319,8 @@ impl Sink for Writer<'_> {
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
+        let first = batch.start.iter().min().copied().unwrap_or_default();
+        self.date(u64::try_from(first).unwrap_or(0));
         for span in batch.iter() {
             self.span(&span);
             self.flush(BUFFER)?;
@@ -312,6 +335,9 @@ impl Sink for Writer<'_> {
 
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
+        if self.epoch.is_none() {
+            self.date(0);
+        }
         let _ = self.flush(0);
         self.error.take().map_or(Ok(()), Err)
     }

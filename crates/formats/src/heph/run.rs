@@ -19,6 +19,7 @@ pub(super) struct RunState {
     last_stream: Option<(u32, usize)>,
     lines: Vec<Line>,
     line_of: Map<(u32, Option<u64>), usize>,
+    last_line: Option<((u32, Option<u64>), usize)>,
     actor_names: Map<u64, StringId>,
     /// Streams that run actors at some time.
     running: Vec<u32>,
@@ -72,9 +73,9 @@ pub(super) enum Effort {
 }
 
 impl RunState {
-    pub fn begin(run: Run, resource: ResourceId) -> Self {
+    pub fn begin(run: Run, resource: ResourceId, recover: bool) -> Self {
         Self {
-            recover: run.has_running && !run.has_substreams,
+            recover: recover && run.has_running && !run.has_substreams,
             running: run.horizon.running().collect(),
             run,
             streams: Vec::new(),
@@ -82,6 +83,7 @@ impl RunState {
             last_stream: None,
             lines: Vec::new(),
             line_of: Map::default(),
+            last_line: None,
             actor_names: Map::default(),
             workers: Vec::new(),
             resource: Some(resource),
@@ -186,8 +188,12 @@ impl RunState {
     }
 
     fn rows(&mut self, stream: u32, within: Option<u64>) -> Option<&mut Rows> {
+        if let Some((_, at)) = self.last_line.filter(|(last, _)| *last == (stream, within)) {
+            return self.lines.get_mut(at).map(|line| &mut line.nest.rows);
+        }
         let next = self.lines.len();
         let at = *self.line_of.entry((stream, within)).or_insert(next);
+        self.last_line = Some(((stream, within), at));
         if at == next {
             let stream = *self.stream_of.get(&stream)?;
             if within.is_none() {
@@ -313,12 +319,13 @@ impl RunState {
     }
 
     fn actor_at(&mut self, at: usize, end: u64) -> Option<u64> {
-        let stream = self.streams.get(at)?;
+        let stream = self.streams.get_mut(at)?;
         if stream.id != 0 {
             return stream.runs.at(end);
         }
+        let streams = &mut self.streams;
         let workers = self.workers.iter().take(MOST_WORKERS);
-        let mut found = workers.filter_map(|&at| self.streams.get(at)?.runs.shared_at(end));
+        let mut found = workers.filter_map(|&at| streams.get_mut(at)?.runs.shared_at(end));
         let actor = found.next()?;
         if found.next().is_some() || self.workers.len() > MOST_WORKERS {
             self.ambiguous += 1;

@@ -3,10 +3,8 @@
 use traceloom_model::{Flow, Limits};
 
 use super::event::{Event, Frame, source};
-use crate::lines::{Line, Lines, Next};
-use crate::{
-    Chunk, Field, Opaque, Reader as Native, Record as NativeRecord, RecordSink, Step, warn,
-};
+use crate::lines::{self, Line, Lines};
+use crate::{Chunk, Field, Reader as Native, Record as NativeRecord, RecordSink, Step, warn};
 
 /// One line of the text.
 #[derive(Clone, Copy, Debug)]
@@ -142,16 +140,6 @@ impl Reader {
             within: false,
         }
     }
-
-    fn line(&mut self, line: &Line<'_>, out: &mut dyn RecordSink) -> Flow {
-        let record = Record::new(line, self.within);
-        self.within = record.opens(self.within);
-        out.record(&record)?;
-        match record.content {
-            Content::Other => out.note(no_line(line)),
-            _ => Flow::Continue(()),
-        }
-    }
 }
 
 /// The note about a line that is neither event nor frame.
@@ -162,38 +150,15 @@ pub(super) fn no_line(line: &Line<'_>) -> traceloom_model::Note {
 
 impl Native for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        let mut at = 0;
-        loop {
-            let window = chunk.bytes.get(at..).unwrap_or(&[]);
-            let next = self.lines.next(window, chunk.offset + at as u64, chunk.eof);
-            let flow = match next {
-                Next::Need(need) => return Step::More { consumed: at, need },
-                Next::End => {
-                    return Step::More {
-                        consumed: at,
-                        need: 1,
-                    };
-                }
-                Next::Line(line) => {
-                    at += line.len();
-                    self.line(&line, out)
-                }
-                Next::Long {
-                    offset,
-                    bytes,
-                    note,
-                } => {
-                    at += bytes.len();
-                    let flow = out.record(&Opaque::damage(offset, bytes));
-                    match note {
-                        Some(note) if flow.is_continue() => out.note(*note),
-                        _ => flow,
-                    }
-                }
-            };
-            if flow.is_break() {
-                return Step::Stop;
+        let Self { lines, within } = self;
+        lines::read(lines, chunk, out, |line, out| {
+            let record = Record::new(line, *within);
+            *within = record.opens(*within);
+            out.record(&record)?;
+            match record.content {
+                Content::Other => out.note(no_line(line)),
+                _ => Flow::Continue(()),
             }
-        }
+        })
     }
 }

@@ -295,12 +295,12 @@ impl<'s> Shared<'s> {
             let wanted = row.entry || self.wants != Wants::Calls;
             if trace.direct {
                 if wanted {
-                    self.out.push_draining(&row, &mut frame.attributes);
+                    self.out.push_with(&row, frame.attributes.drain(..));
                 }
                 self.count(counted);
             } else {
                 if wanted {
-                    trace.rows.push_draining(&row, &mut frame.attributes);
+                    trace.rows.push_with(&row, frame.attributes.drain(..));
                 }
                 trace.counted.push(counted);
             }
