@@ -122,6 +122,7 @@ fn find(
         let lowering = LowerOptions {
             limits: options.common.limits()?,
             only,
+            ..LowerOptions::default()
         };
         let notes = lower(&document, &lowering, &options.common, &mut recording)?;
         let root = recording.spans.iter().find(|span| match wanted {

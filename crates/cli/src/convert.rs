@@ -10,11 +10,13 @@ use traceloom_formats::{
 };
 use traceloom_input::save::{Save, Stdout};
 use traceloom_input::{Input, piped};
-use traceloom_model::{Concat, Flow, Level, Note, Notes};
+use traceloom_model::{Concat, Flow, Level, Note, Notes, Sink};
 
 use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
+use crate::graph::GraphFlags;
 use crate::lowered::{documents, lower, mention};
+use crate::only::Only;
 use crate::open::{open, with_progress};
 use crate::style::{Style, count, size};
 
@@ -26,6 +28,9 @@ use crate::style::{Style, count, size};
     traceloom convert dump/ out/ --to cdt-streams\n  \
     traceloom convert capture.tcpdump streams/ --to cdt-streams --deny-loss\n  \
     traceloom convert a.pprof b.pprof -o both.folded\n  \
+    traceloom convert app.jfr alloc.folded --value alloc\n  \
+    traceloom convert app.jfr flame.flamegraph.json --dimension package --unit ms\n  \
+    traceloom convert bundle/ points.lp --to line-protocol:metrics\n  \
     traceloom convert --to list"
 )]
 pub(crate) struct Options {
@@ -44,11 +49,41 @@ pub(crate) struct Options {
     /// Fail when anything is lost, and write nothing.
     #[arg(long)]
     deny_loss: bool,
+    /// Write only this value of the samples: its own name, Datakit's (`cpu-time`), or `cpu`, `wall`, `alloc`,
+    /// `lock`, `live`, `exceptions`.
+    #[arg(long, value_name = "TYPE")]
+    value: Option<String>,
+    #[command(flatten)]
+    graph: GraphFlags,
     /// Print the loss report as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     common: Common,
+}
+
+impl Options {
+    /// The conversion that draws a flame graph as JSON.
+    pub(crate) fn graph(
+        paths: Vec<String>,
+        output: &str,
+        force: bool,
+        value: Option<String>,
+        graph: GraphFlags,
+        common: Common,
+    ) -> Self {
+        Self {
+            paths,
+            to: Some(traceloom_formats::flamejson::FORMAT.name.to_owned()),
+            output: Some(output.to_owned()),
+            force,
+            deny_loss: false,
+            value,
+            graph,
+            json: false,
+            common,
+        }
+    }
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
@@ -57,7 +92,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let (inputs, output) = inputs_and_output(options)?;
     let (target, variant) = target(options.to.as_deref(), output)?;
-    let raise = RaiseOptions { variant };
+    let raise = RaiseOptions {
+        variant: options.graph.variant(target, variant)?,
+    };
     let (losses, from) = if output == "-" {
         let mut out = Stdout::default();
         let done = write(options, inputs, target, &raise, &mut out)?;
@@ -156,6 +193,7 @@ fn write(
         .map(|path| open(path, &options.common))
         .collect::<Result<_, _>>()?;
     if let [input] = inputs.as_slice()
+        && options.value.is_none()
         && let Some(done) = rewrite(options, input, target, out)?
     {
         return Ok(done);
@@ -166,41 +204,56 @@ fn write(
         .ok_or_else(|| anyhow::anyhow!("`{}` is not written", target.name))?;
     let mut writer = make(raise, out)?;
     let mut loss = Loss::new(writer.as_mut(), target.holds);
-    {
-        let mut all = Concat::new(&mut loss);
-        if inputs
-            .iter()
-            .map(|input| input.documents().count())
-            .sum::<usize>()
-            > 1
-        {
-            all = all.of_many();
-        }
-        for input in &inputs {
-            let mut notes: Vec<Notes> = Vec::new();
-            with_progress(input, "converting", || {
-                for document in documents(input)? {
-                    from.extend(document.format().map(|format| format.name));
-                    let lowering = LowerOptions {
-                        limits: options.common.limits()?,
-                        ..LowerOptions::default()
-                    };
-                    notes.push(piped(&mut all, |sink| {
-                        lower(&document, &lowering, &options.common, sink)
-                    })?);
-                    let parts: &[Part] = document.parts();
-                    all.next_recording(parts.len());
-                }
-                Ok(())
-            })?;
-            mention(input.path(), &notes);
-        }
+    if let Some(value) = &options.value {
+        let mut only = Only::new(&mut loss, value);
+        read(options, &inputs, &mut only, &mut from)?;
+        only.finish()?;
+    } else {
+        read(options, &inputs, &mut loss, &mut from)?;
     }
     let losses = loss.finish();
     writer.finish()?;
     from.sort_unstable();
     from.dedup();
     Ok((losses, from))
+}
+
+/// Lowers every recording of the inputs into one sink.
+fn read(
+    options: &Options,
+    inputs: &[Input],
+    sink: &mut (dyn Sink + Send),
+    from: &mut Vec<&'static str>,
+) -> anyhow::Result<()> {
+    let mut all = Concat::new(sink);
+    if inputs
+        .iter()
+        .map(|input| input.documents().count())
+        .sum::<usize>()
+        > 1
+    {
+        all = all.of_many();
+    }
+    for input in inputs {
+        let mut notes: Vec<Notes> = Vec::new();
+        with_progress(input, "converting", || {
+            for document in documents(input)? {
+                from.extend(document.format().map(|format| format.name));
+                let lowering = LowerOptions {
+                    limits: options.common.limits()?,
+                    ..LowerOptions::default()
+                };
+                notes.push(piped(&mut all, |sink| {
+                    lower(&document, &lowering, &options.common, sink)
+                })?);
+                let parts: &[Part] = document.parts();
+                all.next_recording(parts.len());
+            }
+            Ok(())
+        })?;
+        mention(input.path(), &notes);
+    }
+    Ok(())
 }
 
 /// Rewrites record by record, without the model, where the two formats hold the same records.

@@ -54,6 +54,11 @@ pub(crate) struct FrameFlags {
 }
 
 impl FrameFlags {
+    /// Tells whether every frame is shown.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.focus.is_none() && self.ignore.is_none() && self.hide.is_none()
+    }
+
     pub(crate) fn filter(&self) -> FrameFilter<'_> {
         FrameFilter {
             focus: predicate(self.focus.as_ref()),

@@ -3,6 +3,7 @@
 use clap::Args;
 use traceloom_analysis::{CallTree, MeasureUnit, TreeBuilder, TreeOptions, Trees};
 use traceloom_formats::LowerOptions;
+use traceloom_formats::datakit::value_names;
 use traceloom_input::piped;
 
 use crate::args::Common;
@@ -21,7 +22,8 @@ pub(crate) struct TreeFlags {
     pub(crate) calls: CallFlags,
     #[command(flatten)]
     pub(crate) frames: FrameFlags,
-    /// The sampled value to show, such as `cpu` or `alloc_space`.
+    /// The sampled value to show: its own name, Datakit's (`cpu-time`), or `cpu`, `wall`, `alloc`, `lock`,
+    /// `live`, `exceptions`.
     #[arg(long, value_name = "TYPE")]
     pub(crate) value: Option<String>,
     /// Count async tracks and lanes too.
@@ -42,7 +44,7 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
             for document in documents(&input)? {
                 let mut builder = TreeBuilder::new(TreeOptions {
                     lanes: flags.lanes,
-                    value: flags.value.clone(),
+                    values: flags.value.as_deref().map(value_names).unwrap_or_default(),
                     calls: (!selection.is_empty()).then(|| selection.clone()),
                 });
                 let options = LowerOptions {

@@ -10,7 +10,7 @@ use traceloom_model::{
 /// Batches that may wait; with at most 64 Ki rows each, some tens of megabytes.
 const WAITING: usize = 4;
 
-enum Message {
+pub(crate) enum Message {
     Begin(Order, Clock),
     Define(Definitions),
     Spans(SpanBatch),
@@ -29,10 +29,8 @@ enum Message {
 ///
 /// A sink that breaks stops the reader at its next batch.
 pub fn piped<T>(sink: &mut (dyn Sink + Send), read: impl FnOnce(&mut dyn Sink) -> T) -> T {
-    let wants = sink.wants();
-    let sampled_events = sink.wants_sampled_events();
-    let derived_samples = sink.wants_derived_samples();
     let (sender, receiver) = sync_channel(WAITING);
+    let mut sender = Sender::new(sink, sender);
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while let Ok(message) = receiver.recv() {
@@ -41,16 +39,14 @@ pub fn piped<T>(sink: &mut (dyn Sink + Send), read: impl FnOnce(&mut dyn Sink) -
                 }
             }
         });
-        read(&mut Sender {
-            wants,
-            sampled_events,
-            derived_samples,
-            sender,
-        })
+        // The sender goes with the reading: the other thread ends when there is nobody to send.
+        let result = read(&mut sender);
+        drop(sender);
+        result
     })
 }
 
-fn pass(message: Message, sink: &mut dyn Sink) -> Flow {
+pub(crate) fn pass(message: Message, sink: &mut dyn Sink) -> Flow {
     match message {
         Message::Begin(order, clock) => {
             sink.begin(order, clock);
@@ -70,23 +66,33 @@ fn pass(message: Message, sink: &mut dyn Sink) -> Flow {
     }
 }
 
-struct Sender {
+/// A sink that sends, and answers as the sink on the other side does.
+pub(crate) struct Sender<M = Message> {
     wants: Wants,
     sampled_events: bool,
     derived_samples: bool,
-    sender: SyncSender<Message>,
+    sender: SyncSender<M>,
 }
 
-impl Sender {
+impl<M: From<Message>> Sender<M> {
+    pub(crate) fn new(like: &dyn Sink, sender: SyncSender<M>) -> Self {
+        Self {
+            wants: like.wants(),
+            sampled_events: like.wants_sampled_events(),
+            derived_samples: like.wants_derived_samples(),
+            sender,
+        }
+    }
+
     fn send(&self, message: Message) -> Flow {
-        match self.sender.send(message) {
+        match self.sender.send(message.into()) {
             Ok(()) => Flow::Continue(()),
             Err(_) => Flow::Break(()),
         }
     }
 }
 
-impl Sink for Sender {
+impl<M: From<Message>> Sink for Sender<M> {
     fn wants(&self) -> Wants {
         self.wants
     }

@@ -32,11 +32,13 @@ mod code;
 mod concat;
 mod event;
 mod id;
+mod join;
 mod limits;
 mod note;
 mod object;
 mod profile;
 mod recording;
+mod renumber;
 mod resource;
 mod sink;
 mod span;
@@ -55,6 +57,7 @@ pub use id::{
     AttrKeyId, ClassId, EventTypeId, ExceptionId, FrameId, FunctionId, MappingId, ObjectId,
     ProfileId, ResourceId, SeriesId, SpanId, StackId, StringId, TrackId, ValueTypeId,
 };
+pub use join::Join;
 pub use limits::{Limit, Limits, UnknownLimit};
 pub use note::{Level, Note, Notes, PartId};
 pub use object::{EdgeBatch, ObjectBatch, ObjectRow, RootBatch};

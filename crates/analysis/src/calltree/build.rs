@@ -19,8 +19,9 @@ use crate::filter::CallView;
 pub struct TreeOptions {
     /// Async tracks and lanes count too (`--async`).
     pub lanes: bool,
-    /// The value column of samples; none for the profile's own.
-    pub value: Option<String>,
+    /// Names of the value column of samples, the best first: of each profile the first that it has counts.
+    /// None of them for the profile's own.
+    pub values: Vec<String>,
     /// Only calls this selects, with their whole trees; a call is a span without parent.
     pub calls: Option<Selection>,
 }
@@ -91,7 +92,7 @@ impl TreeBuilder {
     /// A builder without anything in it.
     #[must_use]
     pub fn new(options: TreeOptions) -> Self {
-        let columns = Columns::new(options.value.clone());
+        let columns = Columns::new(options.values.clone());
         Self {
             pieces: Pieces::new(options.lanes),
             options,

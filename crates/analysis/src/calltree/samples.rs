@@ -26,7 +26,7 @@ struct Column {
 /// The columns that samples came for.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    wanted: Option<String>,
+    wanted: Vec<String>,
     columns: HashMap<ProfileId, Option<Column>, RandomState>,
     order: Vec<ProfileId>,
     /// Batches of profiles that are not defined yet.
@@ -34,7 +34,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub fn new(wanted: Option<String>) -> Self {
+    pub fn new(wanted: Vec<String>) -> Self {
         Self {
             wanted,
             ..Self::default()
@@ -60,12 +60,13 @@ impl Columns {
     fn choose(&self, tables: &Recording, profile: ProfileId) -> Option<Column> {
         let profile = tables.profile(profile)?;
         let named = |id| tables.value_type(id).map(|row| tables.text(row.name));
-        let at = match &self.wanted {
-            Some(wanted) => profile
-                .value_types
-                .iter()
-                .position(|&id| named(id).is_some_and(|name| name == *wanted))?,
-            None => profile
+        let of = |wanted: &String| {
+            let mut types = profile.value_types.iter();
+            types.position(|&id| named(id).is_some_and(|name| name == *wanted))
+        };
+        let at = match self.wanted.as_slice() {
+            wanted @ [_, ..] => wanted.iter().find_map(of)?,
+            [] => profile
                 .default
                 .and_then(|id| profile.value_types.iter().position(|&own| own == id))
                 .or(profile.value_types.len().checked_sub(1))?,

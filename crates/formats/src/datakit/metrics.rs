@@ -1,6 +1,6 @@
 //! Metrics derived from a profile (SPEC.md §9): the few numbers a dashboard wants of each upload.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use traceloom_model::{EventRow, Recording, Unit, Value};
 
@@ -36,7 +36,7 @@ impl Metrics {
         }
         point.tags.sort();
         point.tags.dedup_by(|again, first| again.0 == first.0);
-        point.time = Some(profile.end);
+        point.time = (profile.end != 0).then_some(profile.end);
         for (name, value) in &self.values {
             point.field(name, value.clone());
         }
@@ -59,6 +59,59 @@ impl Metrics {
             self.values.push((name.to_owned(), FieldValue::F64(value)));
         }
     }
+}
+
+/// Returns the unit a metric is in, by its name: nanoseconds for times, bytes, cores, or a count; a rate is
+/// of so much a second.
+#[must_use]
+pub fn metric_unit(name: &str) -> &'static str {
+    // Go's own figure of pauses is passed on as the program reported it.
+    if name == "prof_go_gc_pause_time" {
+        return "";
+    }
+    let rate = name.ends_with("_per_sec");
+    match name {
+        _ if name.contains("_bytes") && rate => "bytes/s",
+        _ if name.contains("_bytes") => "bytes",
+        _ if name.ends_with("_time") || name.ends_with("_nanoseconds") => "ns",
+        _ if name.ends_with("cpu_cores") => "cores",
+        _ if rate => "1/s",
+        _ => "",
+    }
+}
+
+/// Derives the metrics of every profile of a recording; of the recording as a whole when it has events
+/// and no profile. Profiles of which nothing can be derived are left out.
+#[must_use]
+pub fn all_metrics(recording: &Recording) -> Vec<(Profile, Metrics)> {
+    let mut profiles = super::profiles(recording, false);
+    if profiles.is_empty() && !recording.events.is_empty() {
+        let ends = recording.events.end.iter().zip(&recording.events.time);
+        let start = recording.events.time.iter().min().copied().unwrap_or(0);
+        let end = ends.map(|(end, &time)| end.unwrap_or(time)).max();
+        let end = end.unwrap_or(start);
+        profiles.push(Profile {
+            start,
+            end,
+            duration: end.saturating_sub(start),
+            ..Profile::default()
+        });
+    }
+    let keys = recording.attribute_keys.iter().flatten();
+    let tags: HashSet<_> = keys
+        .filter(|key| key.index)
+        .map(|key| recording.text(key.name))
+        .collect();
+    let derived = profiles.into_iter().map(|mut profile| {
+        // What a recording knows of its process, such as its arguments, is no tag: only what a bundle or
+        // a point had as one.
+        profile.tags.retain(|key, _| tags.contains(key.as_str()));
+        let metrics = metrics(recording, &profile);
+        (profile, metrics)
+    });
+    derived
+        .filter(|(_, metrics)| !metrics.values.is_empty())
+        .collect()
 }
 
 /// Derives the metrics of a recording that `profile` describes; none for languages without a rule.
