@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use traceloom_formats::datakit::value_names;
 use traceloom_model::{
-    Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note, ObjectBatch,
-    Order, Profile, Recording, RootBatch, SampleBatch, SampleRow, Sink, SpanBatch, StepBatch,
-    Wants,
+    Asks, Batch, Definitions, Flow, Profile, Recording, SampleBatch, SampleRow, Sink, Stage,
 };
 
 /// A sink that passes on one value column of each profile that has it, and no other profile.
@@ -60,7 +58,7 @@ impl<'s> Only<'s> {
         self.names.iter().find_map(position)
     }
 
-    fn pass(&mut self, batch: &SampleBatch) -> Flow {
+    fn narrow(&mut self, batch: &SampleBatch) -> Flow {
         let profile = self.tables.profile(batch.profile);
         let Some(at) = profile.and_then(|profile| self.column(profile)) else {
             return Flow::Continue(());
@@ -75,34 +73,8 @@ impl<'s> Only<'s> {
         }
         self.to.samples(narrow)
     }
-}
 
-macro_rules! pass_on {
-    ($($method:ident $batch:ident)*) => {$(
-        fn $method(&mut self, batch: $batch) -> Flow {
-            self.to.$method(batch)
-        }
-    )*};
-}
-
-impl Sink for Only<'_> {
-    fn wants(&self) -> Wants {
-        self.to.wants()
-    }
-
-    fn wants_sampled_events(&self) -> bool {
-        self.to.wants_sampled_events()
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        self.to.wants_derived_samples()
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.to.begin(order, clock);
-    }
-
-    fn define(&mut self, mut new: Definitions) -> Flow {
+    fn define_narrow(&mut self, mut new: Definitions) -> Flow {
         let _ = self.tables.define(Definitions {
             strings: new.strings.clone(),
             value_types: new.value_types.clone(),
@@ -120,31 +92,27 @@ impl Sink for Only<'_> {
         new.profiles
             .retain(|(_, profile)| !profile.value_types.is_empty());
         self.to.define(new)?;
-        let defined = |batch: &mut SampleBatch| self.tables.profile(batch.profile).is_some();
+        let tables = &self.tables;
+        let defined = |batch: &mut SampleBatch| tables.profile(batch.profile).is_some();
         let ready: Vec<_> = self.early.extract_if(.., defined).collect();
-        ready.iter().try_for_each(|batch| self.pass(batch))
+        ready.iter().try_for_each(|batch| self.narrow(batch))
+    }
+}
+
+impl Stage for Only<'_> {
+    fn asks(&self) -> Asks {
+        Asks::of(self.to)
     }
 
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        if self.tables.profile(batch.profile).is_none() {
-            self.early.push(batch);
-            return Flow::Continue(());
+    fn pass(&mut self, batch: Batch) -> Flow {
+        match batch {
+            Batch::Define(new) => self.define_narrow(new),
+            Batch::Samples(batch) if self.tables.profile(batch.profile).is_none() => {
+                self.early.push(batch);
+                Flow::Continue(())
+            }
+            Batch::Samples(batch) => self.narrow(&batch),
+            other => other.push(self.to),
         }
-        self.pass(&batch)
-    }
-
-    pass_on! {
-        spans SpanBatch
-        steps StepBatch
-        events EventBatch
-        counters CounterBatch
-        links LinkBatch
-        objects ObjectBatch
-        edges EdgeBatch
-        roots RootBatch
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        self.to.note(note)
     }
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use traceloom_formats::{Error, Lower, LowerOptions, Piece, Pieces};
-use traceloom_model::{Join, Sink};
+use traceloom_model::{Asks, Batch, Flow, Join, Sink};
 
 use crate::Document;
-use crate::pipe::{Message, Sender, pass};
+use crate::pipe::Sender;
 
 /// Pieces smaller than this are lowered together: threads, and tables told again, have a price.
 const LEAST: u64 = 2 << 20;
@@ -22,13 +22,13 @@ const AHEAD: usize = 64;
 )]
 /// What a thread says: a batch of the piece it is at, or that the piece is over.
 enum Said {
-    Passed(Message),
+    Passed(Batch),
     Over(Result<(), Error>),
 }
 
-impl From<Message> for Said {
-    fn from(message: Message) -> Self {
-        Self::Passed(message)
+impl From<Batch> for Said {
+    fn from(batch: Batch) -> Self {
+        Self::Passed(batch)
     }
 }
 
@@ -105,12 +105,16 @@ fn lower_pieces(
         whole: Some(pieces.whole),
         ..options.clone()
     };
+    let asks = Asks::of(sink);
     std::thread::scope(|scope| {
         let mut heard: Vec<Receiver<Said>> = Vec::new();
         for thread in 0..threads {
             let (say, hear) = sync_channel(AHEAD);
             heard.push(hear);
-            let mut sender = Sender::new(sink, say.clone());
+            let mut sender = Sender {
+                asks,
+                sender: say.clone(),
+            };
             scope.spawn(move || {
                 for range in pieces.ranges.iter().skip(thread).step_by(threads) {
                     let piece = Piece::new(document, 0, range.clone());
@@ -126,8 +130,8 @@ fn lower_pieces(
             let Some(hear) = heard.get(thread) else { break };
             loop {
                 match hear.recv() {
-                    Ok(Said::Passed(message)) => {
-                        if pass(message, &mut join).is_break() {
+                    Ok(Said::Passed(batch)) => {
+                        if batch.push(&mut join).is_break() {
                             return Ok(());
                         }
                     }
@@ -142,10 +146,10 @@ fn lower_pieces(
     })
 }
 
-fn over(say: &SyncSender<Said>, done: Result<(), Error>) -> traceloom_model::Flow {
+fn over(say: &SyncSender<Said>, done: Result<(), Error>) -> Flow {
     match say.send(Said::Over(done)) {
-        Ok(()) => traceloom_model::Flow::Continue(()),
-        Err(_) => traceloom_model::Flow::Break(()),
+        Ok(()) => Flow::Continue(()),
+        Err(_) => Flow::Break(()),
     }
 }
 
@@ -193,12 +197,12 @@ mod tests {
     fn a_sink_that_breaks_ends_every_thread() {
         struct Once(u32);
         impl Sink for Once {
-            fn define(&mut self, _new: traceloom_model::Definitions) -> traceloom_model::Flow {
+            fn define(&mut self, _new: traceloom_model::Definitions) -> Flow {
                 self.0 += 1;
-                traceloom_model::Flow::Break(())
+                Flow::Break(())
             }
-            fn note(&mut self, _note: traceloom_model::Note) -> traceloom_model::Flow {
-                traceloom_model::Flow::Continue(())
+            fn note(&mut self, _note: traceloom_model::Note) -> Flow {
+                Flow::Continue(())
             }
         }
         let folder = tempfile::tempdir().unwrap();

@@ -2,10 +2,9 @@
 
 use crate::renumber::Renumber;
 use crate::{
-    AttrKeyId, ClassId, Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, EventTypeId,
-    ExceptionId, Flow, FrameId, FunctionId, LinkBatch, MappingId, Note, ObjectBatch, ObjectId,
-    Order, PartId, ProfileId, ResourceId, RootBatch, SampleBatch, SeriesId, Sink, SpanBatch,
-    SpanId, StackId, StepBatch, StringId, TrackId, ValueTypeId, Wants,
+    Asks, AttrKeyId, Batch, ClassId, Definitions, EventTypeId, ExceptionId, Flow, FrameId,
+    FunctionId, MappingId, ObjectId, Order, PartId, ProfileId, ResourceId, SeriesId, Sink, SpanId,
+    StackId, Stage, StringId, TrackId, ValueTypeId,
 };
 
 /// A sink that numbers the rows of each recording after those of the recordings before it.
@@ -151,88 +150,40 @@ impl<S: Sink + ?Sized> Concat<'_, S> {
     }
 }
 
-impl<S: Sink + ?Sized> Sink for Concat<'_, S> {
-    fn wants(&self) -> Wants {
-        self.to.wants()
+impl<S: Sink + ?Sized> Stage for Concat<'_, S> {
+    fn asks(&self) -> Asks {
+        Asks::of(self.to)
     }
 
-    fn wants_sampled_events(&self) -> bool {
-        self.to.wants_sampled_events()
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        self.to.wants_derived_samples()
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        if !std::mem::replace(&mut self.begun, true) {
-            self.to.begin(self.order.unwrap_or(order), clock);
+    fn pass(&mut self, mut batch: Batch) -> Flow {
+        match &mut batch {
+            Batch::Begin(order, _) => {
+                if std::mem::replace(&mut self.begun, true) {
+                    return Flow::Continue(());
+                }
+                *order = self.order.unwrap_or(*order);
+            }
+            Batch::Define(new) => self.tables(new),
+            Batch::Note(note) => {
+                note.part = PartId(note.part.0.saturating_add(self.base.parts));
+            }
+            rows => {
+                if let Batch::Spans(spans) = rows {
+                    for origin in spans.origin.iter_mut().flatten() {
+                        origin.part = PartId(origin.part.0.saturating_add(self.base.parts));
+                    }
+                }
+                self.batch(rows);
+            }
         }
-    }
-
-    fn define(&mut self, mut new: Definitions) -> Flow {
-        self.tables(&mut new);
-        self.to.define(new)
-    }
-
-    fn spans(&mut self, mut batch: SpanBatch) -> Flow {
-        self.span_batch(&mut batch);
-        for origin in batch.origin.iter_mut().flatten() {
-            origin.part = PartId(origin.part.0.saturating_add(self.base.parts));
-        }
-        self.to.spans(batch)
-    }
-
-    fn steps(&mut self, mut batch: StepBatch) -> Flow {
-        self.step_batch(&mut batch);
-        self.to.steps(batch)
-    }
-
-    fn samples(&mut self, mut batch: SampleBatch) -> Flow {
-        self.sample_batch(&mut batch);
-        self.to.samples(batch)
-    }
-
-    fn events(&mut self, mut batch: EventBatch) -> Flow {
-        self.event_batch(&mut batch);
-        self.to.events(batch)
-    }
-
-    fn counters(&mut self, mut batch: CounterBatch) -> Flow {
-        self.counter_batch(&mut batch);
-        self.to.counters(batch)
-    }
-
-    fn links(&mut self, mut batch: LinkBatch) -> Flow {
-        self.link_batch(&mut batch);
-        self.to.links(batch)
-    }
-
-    fn objects(&mut self, mut batch: ObjectBatch) -> Flow {
-        self.object_batch(&mut batch);
-        self.to.objects(batch)
-    }
-
-    fn edges(&mut self, mut batch: EdgeBatch) -> Flow {
-        self.edge_batch(&mut batch);
-        self.to.edges(batch)
-    }
-
-    fn roots(&mut self, mut batch: RootBatch) -> Flow {
-        self.root_batch(&mut batch);
-        self.to.roots(batch)
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        let part = PartId(note.part.0.saturating_add(self.base.parts));
-        self.to.note(Note { part, ..note })
+        batch.push(self.to)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Function, Recording, SpanRow, Tables, Track};
+    use crate::{Function, Recording, SpanBatch, SpanRow, Tables, Track};
 
     fn push_one(sink: &mut dyn Sink, function: &str, thread: &str) {
         let mut tables = Tables::new();

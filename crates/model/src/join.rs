@@ -6,11 +6,10 @@ use foldhash::fast::RandomState;
 
 use crate::renumber::Renumber;
 use crate::{
-    AttrKeyId, Class, ClassId, Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, EventType,
-    EventTypeId, Exception, ExceptionId, Flow, Frame, FrameId, Function, FunctionId, LinkBatch,
-    Mapping, MappingId, Note, ObjectBatch, ObjectId, Order, Profile, ProfileId, Resource,
-    ResourceId, RootBatch, SampleBatch, Series, SeriesId, Sink, SpanBatch, SpanId, Stack, StackId,
-    StepBatch, StringId, Tables, Track, TrackId, TrackKind, Unit, ValueType, ValueTypeId, Wants,
+    Asks, AttrKeyId, Batch, Class, ClassId, Definitions, EventType, EventTypeId, Exception,
+    ExceptionId, Flow, Frame, FrameId, Function, FunctionId, Mapping, MappingId, ObjectId, Profile,
+    ProfileId, Resource, ResourceId, Series, SeriesId, Sink, SpanId, Stack, StackId, Stage,
+    StringId, Tables, Track, TrackId, TrackKind, Unit, ValueType, ValueTypeId,
 };
 
 /// A sink that tells the rows of each piece again to tables of its own, so that a recording lowered in
@@ -349,61 +348,32 @@ impl<S: Sink + ?Sized> Renumber for Join<'_, S> {
     }
 }
 
-macro_rules! passes {
-    ($($method:ident $batch:ident $renumber:ident)*) => {$(
-        fn $method(&mut self, mut batch: $batch) -> Flow {
-            self.$renumber(&mut batch);
-            self.define_new()?;
-            self.to.$method(batch)
+impl<S: Sink + ?Sized> Stage for Join<'_, S> {
+    fn asks(&self) -> Asks {
+        Asks::of(self.to)
+    }
+
+    fn pass(&mut self, mut batch: Batch) -> Flow {
+        match batch {
+            Batch::Begin(..) if std::mem::replace(&mut self.begun, true) => Flow::Continue(()),
+            Batch::Begin(..) | Batch::Note(_) => batch.push(self.to),
+            Batch::Define(new) => {
+                self.rows(new);
+                self.define_new()
+            }
+            _ => {
+                self.batch(&mut batch);
+                self.define_new()?;
+                batch.push(self.to)
+            }
         }
-    )*};
-}
-
-impl<S: Sink + ?Sized> Sink for Join<'_, S> {
-    fn wants(&self) -> Wants {
-        self.to.wants()
-    }
-
-    fn wants_sampled_events(&self) -> bool {
-        self.to.wants_sampled_events()
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        self.to.wants_derived_samples()
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        if !std::mem::replace(&mut self.begun, true) {
-            self.to.begin(order, clock);
-        }
-    }
-
-    fn define(&mut self, new: Definitions) -> Flow {
-        self.rows(new);
-        self.define_new()
-    }
-
-    passes! {
-        spans SpanBatch span_batch
-        steps StepBatch step_batch
-        samples SampleBatch sample_batch
-        events EventBatch event_batch
-        counters CounterBatch counter_batch
-        links LinkBatch link_batch
-        objects ObjectBatch object_batch
-        edges EdgeBatch edge_batch
-        roots RootBatch root_batch
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        self.to.note(note)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Attribute, Recording, Value};
+    use crate::{Attribute, CounterBatch, Recording, SampleBatch, Value};
 
     fn piece(sink: &mut dyn Sink, thread: &str, setting: i64) {
         let mut tables = Tables::new();

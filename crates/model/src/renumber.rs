@@ -4,11 +4,10 @@
 //! looks them up.
 
 use crate::{
-    AttrKeyId, Attribute, AttributeKey, Attributes, Class, ClassId, CounterBatch, EdgeBatch,
-    EventBatch, EventType, EventTypeId, Exception, ExceptionId, Frame, FrameId, Function,
-    FunctionId, LinkBatch, Mapping, MappingId, ObjectBatch, ObjectId, Profile, ProfileId, Resource,
-    ResourceId, RootBatch, SampleBatch, Series, SeriesId, SpanBatch, SpanId, Stack, StackId,
-    StepBatch, StringId, Track, TrackId, Unit, Value, ValueType, ValueTypeId,
+    AttrKeyId, Attribute, AttributeKey, Attributes, Batch, Class, ClassId, EventBatch, EventType,
+    EventTypeId, Exception, ExceptionId, Frame, FrameId, Function, FunctionId, Mapping, MappingId,
+    ObjectId, Profile, ProfileId, Resource, ResourceId, SampleBatch, Series, SeriesId, SpanBatch,
+    SpanId, Stack, StackId, StringId, Track, TrackId, Unit, Value, ValueType, ValueTypeId,
 };
 
 /// A new number for each id; the rest follows.
@@ -206,7 +205,48 @@ pub(crate) trait Renumber: Sized {
         self.some(signature, Self::string);
     }
 
-    fn span_batch(&mut self, batch: &mut SpanBatch) {
+    /// Moves the ids of a batch of rows; definitions and notes are the caller's.
+    fn batch(&mut self, batch: &mut Batch) {
+        match batch {
+            Batch::Spans(batch) => self.spans(batch),
+            Batch::Steps(batch) => {
+                self.each_some(&mut batch.function, Self::function);
+                for (_, track) in &mut batch.tracks {
+                    self.track(track);
+                }
+            }
+            Batch::Samples(batch) => self.samples(batch),
+            Batch::Events(batch) => self.events(batch),
+            Batch::Counters(batch) => self.each(&mut batch.series, Self::series),
+            Batch::Links(batch) => {
+                for link in &mut batch.links {
+                    self.span(&mut link.from);
+                    self.span(&mut link.to);
+                    self.some(&mut link.kind, Self::string);
+                }
+            }
+            Batch::Objects(batch) => {
+                for row in &mut batch.rows {
+                    self.object(&mut row.id);
+                    self.some(&mut row.class, Self::class);
+                    self.some(&mut row.site, Self::stack);
+                    self.some(&mut row.thread, Self::track);
+                }
+            }
+            Batch::Edges(batch) => {
+                self.each(&mut batch.dump, Self::dump);
+                self.each(&mut batch.from, Self::object);
+                self.each(&mut batch.to, Self::object);
+            }
+            Batch::Roots(batch) => {
+                self.each(&mut batch.dump, Self::dump);
+                self.each(&mut batch.object, Self::object);
+            }
+            Batch::Begin(..) | Batch::Define(_) | Batch::Note(_) => {}
+        }
+    }
+
+    fn spans(&mut self, batch: &mut SpanBatch) {
         self.each(&mut batch.id, Self::span);
         self.each_some(&mut batch.parent, Self::span);
         self.each(&mut batch.track, Self::track);
@@ -219,14 +259,7 @@ pub(crate) trait Renumber: Sized {
         self.attributes(&mut batch.attributes);
     }
 
-    fn step_batch(&mut self, batch: &mut StepBatch) {
-        self.each_some(&mut batch.function, Self::function);
-        for (_, track) in &mut batch.tracks {
-            self.track(track);
-        }
-    }
-
-    fn sample_batch(&mut self, batch: &mut SampleBatch) {
+    fn samples(&mut self, batch: &mut SampleBatch) {
         self.profile(&mut batch.profile);
         self.each_some(&mut batch.stack, Self::stack);
         self.each_some(&mut batch.track, Self::track);
@@ -234,44 +267,12 @@ pub(crate) trait Renumber: Sized {
         self.attributes(&mut batch.labels);
     }
 
-    fn event_batch(&mut self, batch: &mut EventBatch) {
+    fn events(&mut self, batch: &mut EventBatch) {
         self.each(&mut batch.event_type, Self::event_type);
         self.each_some(&mut batch.track, Self::track);
         self.each_some(&mut batch.object, Self::object);
         self.each_some(&mut batch.owner, Self::track);
         self.each_some(&mut batch.stack, Self::stack);
         self.attributes(&mut batch.attributes);
-    }
-
-    fn counter_batch(&mut self, batch: &mut CounterBatch) {
-        self.each(&mut batch.series, Self::series);
-    }
-
-    fn link_batch(&mut self, batch: &mut LinkBatch) {
-        for link in &mut batch.links {
-            self.span(&mut link.from);
-            self.span(&mut link.to);
-            self.some(&mut link.kind, Self::string);
-        }
-    }
-
-    fn object_batch(&mut self, batch: &mut ObjectBatch) {
-        for row in &mut batch.rows {
-            self.object(&mut row.id);
-            self.some(&mut row.class, Self::class);
-            self.some(&mut row.site, Self::stack);
-            self.some(&mut row.thread, Self::track);
-        }
-    }
-
-    fn edge_batch(&mut self, batch: &mut EdgeBatch) {
-        self.each(&mut batch.dump, Self::dump);
-        self.each(&mut batch.from, Self::object);
-        self.each(&mut batch.to, Self::object);
-    }
-
-    fn root_batch(&mut self, batch: &mut RootBatch) {
-        self.each(&mut batch.dump, Self::dump);
-        self.each(&mut batch.object, Self::object);
     }
 }
