@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Calls(crate::calls::Options),
     /// Print one call with everything in it, in time order.
     Call(crate::call::Options),
+    /// List the types of events, or print the events of a type.
+    Events(crate::events::Options),
     /// Print functions by their own time or value.
     Top(crate::top::Options),
     /// Print the call tree.
@@ -57,6 +59,8 @@ pub(crate) enum Command {
     Objects(crate::objects::Options),
     /// Write the data in another format, and say what that format cannot hold.
     Convert(crate::convert::Options),
+    /// Derive the metrics of profiles: cores, allocation, pauses, locks.
+    Metrics(crate::metrics::Options),
     /// List the formats and what can be done with each.
     Formats(crate::formats::Options),
     /// Print a completion script for a shell.

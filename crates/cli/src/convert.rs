@@ -4,30 +4,33 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
-use traceloom_analysis::filter::{Hide, Survey};
 use traceloom_analysis::loss::{Loss, Losses, Lost};
-use traceloom_formats::{FORMATS, Format, Output, Part, RaiseOptions, Source, native_conversion};
+use traceloom_formats::{
+    FORMATS, Format, LowerOptions, Output, Part, RaiseOptions, Source, native_conversion,
+};
 use traceloom_input::save::{Save, Stdout};
 use traceloom_input::{Input, piped};
 use traceloom_model::{Concat, Flow, Level, Note, Notes, Sink};
 
 use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
+use crate::graph::GraphFlags;
 use crate::lowered::{documents, lower, mention};
+use crate::only::Only;
 use crate::open::{open, with_progress};
-use crate::select::MethodFlags;
 use crate::style::{Style, count, size};
 
 /// Write the data in another format, and say what that format cannot hold.
 #[derive(Args)]
 #[command(
-    after_help = "The target's format is --to, or what the output's extension says; in a folder that exists the\n\
-    output is named after the input. The loss report goes to standard error, or to standard output with\n\
-    --json. With --filter-file, the time of a method left out falls to its caller.\n\nExamples:\n  \
+    after_help = "The target's format is --to, or what the output's extension says. The loss report goes to\n\
+    standard error, or to standard output with --json.\n\nExamples:\n  \
     traceloom convert dump/ out/ --to cdt-streams\n  \
     traceloom convert capture.tcpdump streams/ --to cdt-streams --deny-loss\n  \
     traceloom convert a.pprof b.pprof -o both.folded\n  \
-    traceloom convert app.trcbin app.trcxml --filter-file filters.txt\n  \
+    traceloom convert app.jfr alloc.folded --value alloc\n  \
+    traceloom convert app.jfr flame.flamegraph.json --dimension package --unit ms\n  \
+    traceloom convert bundle/ points.lp --to line-protocol:metrics\n  \
     traceloom convert --to list"
 )]
 pub(crate) struct Options {
@@ -40,19 +43,47 @@ pub(crate) struct Options {
     /// Output, `-` for standard output.
     #[arg(short, long, value_name = "PATH")]
     output: Option<String>,
-    #[command(flatten)]
-    methods: MethodFlags,
     /// Overwrite the output.
     #[arg(long)]
     force: bool,
     /// Fail when anything is lost, and write nothing.
     #[arg(long)]
     deny_loss: bool,
+    /// Write only this value of the samples: its own name, Datakit's (`cpu-time`), or `cpu`, `wall`, `alloc`,
+    /// `lock`, `live`, `exceptions`.
+    #[arg(long, value_name = "TYPE")]
+    value: Option<String>,
+    #[command(flatten)]
+    graph: GraphFlags,
     /// Print the loss report as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     common: Common,
+}
+
+impl Options {
+    /// The conversion that draws a flame graph as JSON.
+    pub(crate) fn graph(
+        paths: Vec<String>,
+        output: &str,
+        force: bool,
+        value: Option<String>,
+        graph: GraphFlags,
+        common: Common,
+    ) -> Self {
+        Self {
+            paths,
+            to: Some(traceloom_formats::flamejson::FORMAT.name.to_owned()),
+            output: Some(output.to_owned()),
+            force,
+            deny_loss: false,
+            value,
+            graph,
+            json: false,
+            common,
+        }
+    }
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
@@ -61,10 +92,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let (inputs, output) = inputs_and_output(options)?;
     let (target, variant) = target(options.to.as_deref(), output)?;
-    let inside = inside(inputs, output, target);
-    let output = inside.as_deref().unwrap_or(output);
-    contradiction(output, target);
-    let raise = RaiseOptions { variant };
+    let raise = RaiseOptions {
+        variant: options.graph.variant(target, variant)?,
+    };
     let (losses, from) = if output == "-" {
         let mut out = Stdout::default();
         let done = write(options, inputs, target, &raise, &mut out)?;
@@ -151,53 +181,6 @@ fn target(to: Option<&str>, output: &str) -> anyhow::Result<(&'static Format, Op
         .ok_or_else(|| reason().into())
 }
 
-/// Names a file in the folder that was given as output, where the target is one file.
-fn inside(inputs: &[String], output: &str, target: &Format) -> Option<String> {
-    if target.set.is_some() || !Path::new(output).is_dir() {
-        return None;
-    }
-    let input = inputs.first().filter(|input| *input != "-")?;
-    let mut name = Path::new(input).file_name()?.to_str()?;
-    for wrapper in [".gz", ".zst", ".lz4", ".zip"] {
-        name = name.strip_suffix(wrapper).unwrap_or(name);
-    }
-    let known = FORMATS.iter().flat_map(|format| format.extensions);
-    let ending = known.filter_map(|extension| name.strip_suffix(extension)?.strip_suffix('.'));
-    let stem = ending
-        .filter(|stem| !stem.is_empty())
-        .min_by_key(|stem| stem.len());
-    let stem = stem.unwrap_or(name);
-    let extension = target.extensions.first()?;
-    let path = Path::new(output).join(format!("{stem}.{extension}"));
-    Some(path.to_str()?.to_owned())
-}
-
-/// Warns when the output's name says another format than it will hold.
-fn contradiction(output: &str, target: &Format) {
-    let plain = output.strip_suffix(".gz").unwrap_or(output);
-    let says = |format: &Format| {
-        let mut extensions = format.extensions.iter();
-        extensions.any(|extension| {
-            plain
-                .strip_suffix(extension)
-                .is_some_and(|stem| stem.ends_with('.'))
-        })
-    };
-    if says(target) {
-        return;
-    }
-    if let Some(other) = FORMATS.iter().find(|format| says(format)) {
-        let extension = target.extensions.first();
-        let extension = extension.map_or_else(String::new, |ending| {
-            format!("; its files end in .{ending}")
-        });
-        eprintln!(
-            "traceloom: warning: {output} is named like {}, and will hold {}{extension}",
-            other.name, target.name
-        );
-    }
-}
-
 fn write(
     options: &Options,
     paths: &[String],
@@ -209,9 +192,8 @@ fn write(
         .iter()
         .map(|path| open(path, &options.common))
         .collect::<Result<_, _>>()?;
-    let methods = options.methods.rules()?;
     if let [input] = inputs.as_slice()
-        && methods.is_empty()
+        && options.value.is_none()
         && let Some(done) = rewrite(options, input, target, out)?
     {
         return Ok(done);
@@ -222,45 +204,56 @@ fn write(
         .ok_or_else(|| anyhow::anyhow!("`{}` is not written", target.name))?;
     let mut writer = make(raise, out)?;
     let mut loss = Loss::new(writer.as_mut(), target.holds);
-    {
-        let mut all = Concat::new(&mut loss);
-        if inputs
-            .iter()
-            .map(|input| input.documents().count())
-            .sum::<usize>()
-            > 1
-        {
-            all = all.of_many();
-        }
-        for input in &inputs {
-            let mut notes: Vec<Notes> = Vec::new();
-            with_progress(input, "converting", || {
-                for document in documents(input)? {
-                    from.extend(document.format().map(|format| format.name));
-                    let lowering = options.common.lower_options()?;
-                    let read =
-                        |sink: &mut dyn Sink| lower(&document, &lowering, &options.common, sink);
-                    notes.push(if methods.is_empty() {
-                        piped(&mut all, read)?
-                    } else {
-                        let mut survey = Survey::new(&methods);
-                        read(&mut survey)?;
-                        survey.settle();
-                        piped(&mut Hide::new(&mut survey, &mut all), read)?
-                    });
-                    let parts: &[Part] = document.parts();
-                    all.next_recording(parts.len());
-                }
-                Ok(())
-            })?;
-            mention(input.path(), &notes);
-        }
+    if let Some(value) = &options.value {
+        let mut only = Only::new(&mut loss, value);
+        read(options, &inputs, &mut only, &mut from)?;
+        only.finish()?;
+    } else {
+        read(options, &inputs, &mut loss, &mut from)?;
     }
     let losses = loss.finish();
     writer.finish()?;
     from.sort_unstable();
     from.dedup();
     Ok((losses, from))
+}
+
+/// Lowers every recording of the inputs into one sink.
+fn read(
+    options: &Options,
+    inputs: &[Input],
+    sink: &mut (dyn Sink + Send),
+    from: &mut Vec<&'static str>,
+) -> anyhow::Result<()> {
+    let mut all = Concat::new(sink);
+    if inputs
+        .iter()
+        .map(|input| input.documents().count())
+        .sum::<usize>()
+        > 1
+    {
+        all = all.of_many();
+    }
+    for input in inputs {
+        let mut notes: Vec<Notes> = Vec::new();
+        with_progress(input, "converting", || {
+            for document in documents(input)? {
+                from.extend(document.format().map(|format| format.name));
+                let lowering = LowerOptions {
+                    limits: options.common.limits()?,
+                    ..LowerOptions::default()
+                };
+                notes.push(piped(&mut all, |sink| {
+                    lower(&document, &lowering, &options.common, sink)
+                })?);
+                let parts: &[Part] = document.parts();
+                all.next_recording(parts.len());
+            }
+            Ok(())
+        })?;
+        mention(input.path(), &notes);
+    }
+    Ok(())
 }
 
 /// Rewrites record by record, without the model, where the two formats hold the same records.

@@ -1,19 +1,18 @@
 //! `dump`: every record with its offset and fields.
 
-use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
 use clap::Args;
 use serde::ser::{SerializeMap, Serializer};
-use traceloom_formats::{Field, Record, RecordSink};
-use traceloom_input::Input;
+use traceloom_formats::{Record, RecordSink};
 use traceloom_model::{Flow, Level, Note};
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::fields::{Json, plain, text_of};
+use crate::fields::{Json, plain};
 use crate::info::note_json;
 use crate::open::open;
+use crate::resolve::{Names, Table, Texts};
 use crate::style::Style;
 
 /// Print every record with its offset and fields.
@@ -21,7 +20,8 @@ use crate::style::Style;
 #[command(after_help = "Examples:\n  \
     traceloom dump calls.bin\n  \
     traceloom dump traces.bin --start 2567 --limit-records 20\n  \
-    traceloom dump dump/ --json --resolve | jq 'select(.kind == \"call\")'")]
+    traceloom dump dump/ --json --resolve | jq 'select(.kind == \"call\")'\n  \
+    traceloom dump app.jfr --json --resolve | jq 'select(.kind == \"jdk.ExecutionSample\").stackTrace_text'")]
 pub(crate) struct Options {
     /// Files, folders, archives, or `-`.
     #[arg(value_name = "PATH", required = true)]
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     for path in &options.paths {
         let input = open(path, &options.common)?;
         let names = if options.resolve {
-            Names::of(&input, options)?
+            Names::of(&input, &options.common)?
         } else {
             Names::default()
         };
@@ -141,13 +141,17 @@ impl<W: Write> Printer<'_, W> {
         object.serialize_entry("offset", &record.offset())?;
         object.serialize_entry("bytes", &record.len())?;
         let mut failed = Ok(());
-        let names = self.names;
+        let texts = Texts {
+            record,
+            names: self.names,
+        };
+        let resolving = self.options.resolve;
         record.fields(&mut |name, field| {
-            if failed.is_ok() {
+            if failed.is_err() {
+            } else if resolving {
+                failed = texts.entry(name, &field, &mut object);
+            } else {
                 failed = object.serialize_entry(name, &Json(&field));
-            }
-            if let (Some(text), true) = (resolved(names, &field), failed.is_ok()) {
-                failed = object.serialize_entry(&format!("{name}_text"), text);
             }
         });
         failed?;
@@ -160,25 +164,20 @@ impl<W: Write> Printer<'_, W> {
         let place = self.style.dim(format!("{:>10}", record.offset()));
         write!(self.out, "{place} {}", self.style.bold(record.kind()))?;
         let mut written = Ok(());
-        let names = self.names;
+        let texts = self.options.resolve.then_some(Texts {
+            record,
+            names: self.names,
+        });
         record.fields(&mut |name, field| {
             if written.is_ok() {
-                written = write!(self.out, " {name}={}", plain(&field));
-            }
-            if let (Some(text), true) = (resolved(names, &field), written.is_ok()) {
-                written = write!(self.out, " {text:?}");
+                let shown = texts.as_ref().map(|texts| texts.plain(&field));
+                let shown = shown.unwrap_or_else(|| plain(&field));
+                written = write!(self.out, " {name}={shown}");
             }
         });
         written?;
         writeln!(self.out)?;
         Ok(())
-    }
-}
-
-fn resolved<'n>(names: Option<&'n Table>, field: &Field<'_>) -> Option<&'n str> {
-    match field {
-        Field::Id(table, id) => names?.get(&(*table, *id)).map(String::as_str),
-        _ => None,
     }
 }
 
@@ -230,74 +229,5 @@ impl<W: Write> RecordSink for Printer<'_, W> {
             return Flow::Break(());
         }
         self.keep(written)
-    }
-}
-
-type Table = HashMap<(&'static str, u64), String>;
-
-/// Texts of ids, by document: a record whose field `id` is an id defines that row, and its text field
-/// is what the row says.
-#[derive(Default)]
-struct Names {
-    tables: Vec<Table>,
-    of_part: HashMap<usize, usize>,
-}
-
-impl Names {
-    fn of(input: &Input, options: &Options) -> anyhow::Result<Self> {
-        let limits = options.common.limits()?;
-        let mut names = Self::default();
-        for document in input.documents() {
-            let mut defined = Defined::default();
-            for (at, part) in document.members() {
-                names.of_part.insert(at, names.tables.len());
-                let Some(reader) = part.part.format.and_then(|format| format.reader) else {
-                    continue;
-                };
-                defined.undefining = 0;
-                input.read(at, 0, reader(&limits).as_mut(), &mut defined)?;
-            }
-            names.tables.push(defined.table);
-        }
-        Ok(names)
-    }
-
-    fn of_part(&self, part: usize) -> Option<&Table> {
-        self.tables.get(*self.of_part.get(&part)?)
-    }
-}
-
-#[derive(Default)]
-struct Defined {
-    table: Table,
-    undefining: u32,
-}
-
-impl RecordSink for Defined {
-    fn record(&mut self, record: &dyn Record) -> Flow {
-        const PATIENCE: u32 = 10_000;
-        let mut id = None;
-        let mut text = None;
-        record.fields(&mut |name, field| match field {
-            Field::Id(table, row) if name == "id" => id = Some((table, row)),
-            _ if id.is_some() && text.is_none() => text = text_of(&field),
-            _ => {}
-        });
-        match (id, text) {
-            (Some(id), Some(text)) => {
-                self.table.insert(id, text);
-                self.undefining = 0;
-            }
-            _ => self.undefining += 1,
-        }
-        if self.undefining > PATIENCE {
-            Flow::Break(())
-        } else {
-            Flow::Continue(())
-        }
-    }
-
-    fn note(&mut self, _note: Note) -> Flow {
-        Flow::Continue(())
     }
 }

@@ -10,6 +10,8 @@ use traceloom_input::save::Save;
 
 use crate::Outcome;
 use crate::args::Usage;
+use crate::convert;
+use crate::graph::GraphFlags;
 use crate::trees::{TreeFlags, read};
 
 /// Draw a flame graph.
@@ -19,12 +21,13 @@ use crate::trees::{TreeFlags, read};
     Examples:\n  \
     traceloom flame dump/\n  \
     traceloom flame dump/ -o checkout.html --filter checkout\n  \
-    traceloom flame cpu.pprof -o - > cpu.svg"
+    traceloom flame cpu.pprof -o - > cpu.svg\n  \
+    traceloom flame app.jfr -o app.json --value alloc --dimension package"
 )]
 pub(crate) struct Options {
     #[command(flatten)]
     tree: TreeFlags,
-    /// File to write, `.svg` or `.html`; `-` writes SVG to standard output.
+    /// File to write, `.svg`, `.html` or, for Datakit's flame graph, `.json`; `-` writes SVG to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
     /// Overwrite the file.
@@ -39,9 +42,22 @@ pub(crate) struct Options {
     /// Print full names instead of shortened ones.
     #[arg(long)]
     wide: bool,
+    #[command(flatten)]
+    graph: GraphFlags,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    if let Some(output) = options
+        .output
+        .as_ref()
+        .filter(|name| name.ends_with(".json"))
+    {
+        return json(options, output);
+    }
+    if !options.graph.is_empty() {
+        let reason = "--dimension, --unit and --lang are for flame graph JSON: end -o in .json";
+        return Err(Usage(reason.to_owned()).into());
+    }
     let first = options.tree.paths.first().context("an input")?;
     let name = Path::new(first)
         .file_name()
@@ -57,7 +73,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         _ if output == "-" => svg,
         Some("svg") => svg,
         Some("html" | "htm") => html,
-        _ => return Err(Usage(format!("-o {output}: end the name in .svg or .html")).into()),
+        _ => {
+            return Err(Usage(format!("-o {output}: end the name in .svg, .html or .json")).into());
+        }
     };
     let trees = read(&options.tree)?;
     let title = options
@@ -88,6 +106,24 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         println!("{}", path.display());
     }
     Ok(Outcome::Done)
+}
+
+/// Flame graph JSON is written from the recording itself: frames have packages and threads there, which the
+/// pictures' trees do not.
+fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
+    let tree = &options.tree;
+    if !tree.calls.selection()?.is_empty() || !tree.frames.is_empty() || tree.lanes {
+        let reason = "flame graph JSON holds everything: filters are for .svg and .html";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    convert::run(&convert::Options::graph(
+        tree.paths.clone(),
+        output,
+        options.force,
+        tree.value.clone(),
+        options.graph.clone(),
+        tree.common.clone(),
+    ))
 }
 
 /// The file of the first tree is the one asked for; others carry their measure's name.

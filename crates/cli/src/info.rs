@@ -5,11 +5,12 @@ use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::json;
+use traceloom_formats::datakit::{EventKind, Language};
 use traceloom_formats::{Record, RecordSink, Source};
-use traceloom_input::{Document, Input};
+use traceloom_input::{Document, Input, lower};
 use traceloom_model::{
-    Definitions, Flow, Level, Note, Notes, PartId, Profile, ProfileId, SampleBatch, Sink,
-    SpanBatch, StringId, Text, Unit, ValueType, ValueTypeId, Wants,
+    Definitions, Flow, Level, Note, Notes, PartId, ProfileId, Recording, SampleBatch, Sink,
+    SpanBatch, StringId, Unit, Wants,
 };
 
 use crate::Outcome;
@@ -153,13 +154,51 @@ pub(crate) struct Value {
     unit: String,
     samples: u64,
     total: i128,
+    /// What Datakit calls it in the language of the recording, and how it is shown there.
+    event: Option<EventKind>,
 }
 
 impl Value {
     fn json(&self) -> serde_json::Value {
-        let total =
-            i64::try_from(self.total).map_or_else(|_| json!(self.total.to_string()), |n| json!(n));
-        json!({"type": self.name, "unit": self.unit, "samples": self.samples, "total": total})
+        let whole = |total: i128| {
+            i64::try_from(total).map_or_else(|_| json!(total.to_string()), |n| json!(n))
+        };
+        let mut object = json!({
+            "type": self.name,
+            "unit": self.unit,
+            "samples": self.samples,
+            "total": whole(self.total),
+        });
+        if let (Some(event), Some(object)) = (self.event, object.as_object_mut()) {
+            let (unit, factor) = event.quantity.display();
+            object.insert("event_type".into(), event.name.into());
+            object.insert("shown".into(), whole(self.total / i128::from(factor)));
+            object.insert("shown_unit".into(), unit.into());
+        }
+        object
+    }
+
+    fn line(&self) -> String {
+        let samples = count(self.samples);
+        let Some(event) = self.event else {
+            return format!(
+                "{} {} {}, {samples} samples",
+                self.name, self.total, self.unit
+            );
+        };
+        let (unit, factor) = event.quantity.display();
+        let shown = self.total / i128::from(factor);
+        let shown = u64::try_from(shown).map_or_else(|_| shown.to_string(), count);
+        let own = match self.name == event.name {
+            true => String::new(),
+            false => format!(" ({})", self.name),
+        };
+        let amount = format!("{shown} {unit}");
+        format!(
+            "{}{own} {}, {samples} samples",
+            event.name,
+            amount.trim_end()
+        )
     }
 }
 
@@ -207,9 +246,6 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
         all.push(facts);
     }
     for document in input.documents() {
-        let Some(lower) = document.format().and_then(|format| format.lower) else {
-            continue;
-        };
         let Some((first, _)) = document.members().next() else {
             continue;
         };
@@ -217,7 +253,8 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
         let options = common.lower_options()?;
         lower(&document, &options, &mut totals)?;
         if let Some(facts) = all.get_mut(first) {
-            facts.values = totals.values();
+            let name = input.parts().get(first).map_or("", |part| &part.part.name);
+            facts.values = totals.values(name);
         }
     }
     Ok(all)
@@ -226,28 +263,35 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
 /// Adds up the values of samples; an input of spans is left at the first one.
 #[derive(Default)]
 struct Totals {
-    strings: BTreeMap<StringId, Text>,
-    types: BTreeMap<ValueTypeId, ValueType>,
-    profiles: BTreeMap<ProfileId, Profile>,
+    tables: Recording,
     sums: BTreeMap<(ProfileId, usize), (u64, i128)>,
 }
 
 impl Totals {
-    fn values(&self) -> Vec<Value> {
-        let text = |id: StringId| {
-            self.strings
-                .get(&id)
-                .map_or_else(|| format!("#{}", id.raw()), Text::to_string)
-        };
+    /// Functions whose files tell the language; more say nothing new.
+    const FUNCTIONS: usize = 4096;
+
+    /// Returns the columns of a part called `file`.
+    fn values(&self, file: &str) -> Vec<Value> {
+        let text = |id: StringId| self.tables.text(id).into_owned();
+        let language = Language::of_recording(&self.tables);
         let value =
             |(&(profile, column), &(samples, total)): (&(ProfileId, usize), &(u64, i128))| {
-                let types = &self.profiles.get(&profile)?.value_types;
-                let row = self.types.get(types.get(column)?)?;
+                let types = &self.tables.profile(profile)?.value_types;
+                let row = self.tables.value_type(*types.get(column)?)?;
+                let name = text(row.name);
+                let plain = !matches!(row.unit, Unit::Nanoseconds | Unit::Bytes);
+                let event = language.and_then(|language| {
+                    let kinds = EventKind::of_language(language);
+                    let already = kinds.into_iter().find(|kind| kind.name == name);
+                    already.or_else(|| EventKind::of(language, file, &name, plain))
+                });
                 Some(Value {
-                    name: text(row.name),
+                    name,
                     unit: unit_name(row.unit, &text),
                     samples,
                     total,
+                    event,
                 })
             };
         self.sums.iter().filter_map(value).collect()
@@ -271,14 +315,23 @@ impl Sink for Totals {
     }
 
     fn define(&mut self, new: Definitions) -> Flow {
-        self.strings.extend(new.strings);
-        self.types.extend(new.value_types);
-        self.profiles.extend(new.profiles);
-        Flow::Continue(())
+        let functions = match self.tables.functions.len() < Self::FUNCTIONS {
+            true => new.functions,
+            false => Vec::new(),
+        };
+        self.tables.define(Definitions {
+            strings: new.strings,
+            resources: new.resources,
+            functions,
+            value_types: new.value_types,
+            profiles: new.profiles,
+            event_types: new.event_types,
+            ..Definitions::default()
+        })
     }
 
     fn spans(&mut self, _batch: SpanBatch) -> Flow {
-        if self.profiles.is_empty() {
+        if self.tables.profiles.is_empty() {
             Flow::Break(())
         } else {
             Flow::Continue(())
@@ -438,15 +491,7 @@ fn print(
             )?;
         }
         for value in &facts.values {
-            let samples = count(value.samples);
-            row(
-                out,
-                "value",
-                &format!(
-                    "{} {} {}, {samples} samples",
-                    value.name, value.total, value.unit
-                ),
-            )?;
+            row(out, "value", &value.line())?;
         }
         print_note_counts(&facts.notes, style, out)?;
     }

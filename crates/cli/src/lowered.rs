@@ -46,9 +46,7 @@ pub(crate) fn lower(
         strict: common.strict,
         stopped: None,
     };
-    if let Some(lower) = document.format().and_then(|format| format.lower) {
-        lower(document, options, &mut watched)?;
-    }
+    traceloom_input::lower(document, options, &mut watched)?;
     match watched.stopped {
         Some(note) => anyhow::bail!("{} at {:#x}: {}", note.kind, note.offset, note.text),
         None => Ok(watched.notes),

@@ -7,15 +7,20 @@ mod check;
 mod completions;
 mod convert;
 mod dump;
+mod events;
 mod fields;
 mod flame;
 mod formats;
+mod graph;
 mod info;
 mod lowered;
 mod man;
+mod metrics;
 mod monitors;
 mod objects;
+mod only;
 mod open;
+mod resolve;
 mod select;
 mod style;
 mod table;
@@ -65,7 +70,9 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Dump(options)) => dump::run(&options),
         Some(Command::Check(options)) => check::run(&options),
         Some(Command::Call(options)) => call::run(&options),
+        Some(Command::Events(options)) => events::run(&options),
         Some(Command::Calls(options)) => calls::run(&options),
+        Some(Command::Metrics(options)) => metrics::run(&options),
         Some(Command::Top(options)) => top::run(&options),
         Some(Command::Tree(options)) => tree::run(&options),
         Some(Command::Monitors(options)) => monitors::run(&options),

@@ -87,6 +87,11 @@ pub(crate) struct FrameFlags {
 }
 
 impl FrameFlags {
+    /// Tells whether every frame is shown.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.focus.is_none() && self.ignore.is_none() && self.hide.is_none()
+    }
+
     /// Chooses frames; those of methods that `methods` refuses are hidden too.
     pub(crate) fn filter<'f>(&'f self, methods: &'f Filter) -> FrameFilter<'f> {
         let hide = self.hide.as_ref();

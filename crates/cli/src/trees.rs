@@ -4,6 +4,7 @@ use clap::Args;
 use traceloom_analysis::{
     CallTree, Functions, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees,
 };
+use traceloom_formats::datakit::value_names;
 use traceloom_input::{piped, piped_halves};
 use traceloom_model::Sink;
 
@@ -25,7 +26,8 @@ pub(crate) struct TreeFlags {
     pub(crate) frames: FrameFlags,
     #[command(flatten)]
     pub(crate) methods: MethodFlags,
-    /// The sampled value to show, such as `cpu` or `alloc_space`.
+    /// The sampled value to show: its own name, Datakit's (`cpu-time`), or `cpu`, `wall`, `alloc`, `lock`,
+    /// `live`, `exceptions`.
     #[arg(long, value_name = "TYPE")]
     pub(crate) value: Option<String>,
     /// Count async tracks and lanes too.
@@ -100,7 +102,7 @@ fn each(flags: &TreeFlags, table: Table, mut take: impl FnMut(TreeBuilder)) -> a
                 let builder = || {
                     TreeBuilder::new(TreeOptions {
                         lanes: flags.lanes,
-                        value: flags.value.clone(),
+                        values: flags.value.as_deref().map(value_names).unwrap_or_default(),
                         functions: table == Table::Functions,
                         beside: table != Table::Trees,
                         calls: (!selection.is_empty()).then(|| selection.clone()),

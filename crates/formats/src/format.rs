@@ -1,8 +1,9 @@
 //! What a format offers, as plain function pointers.
 
 use std::fmt;
+use std::ops::Range;
 
-use traceloom_model::{Capabilities, Limits, Sink};
+use traceloom_model::{Capabilities, Limits, Sink, Timestamp};
 
 use crate::{Confidence, Error, Fork, Output, Part, Probe, Pull, Source, Target};
 
@@ -24,6 +25,8 @@ pub struct Format {
     pub set: Option<Set>,
     /// Lowers a source to the model.
     pub lower: Option<Lower>,
+    /// Cuts a part into pieces that lower by themselves, for several threads.
+    pub split: Option<Split>,
     /// Writes the model.
     pub raise: Option<Raise>,
     /// What a writer of this format can hold.
@@ -65,6 +68,12 @@ pub type OpenReader = fn(&Limits) -> Box<dyn Fork>;
 /// Lowers a source into a sink; damage becomes notes, only an unreadable source is an error.
 pub type Lower = fn(&dyn Source, &LowerOptions, &mut dyn Sink) -> Result<(), Error>;
 
+/// Cuts a part of a source into pieces; none for a part that has to be lowered as a whole.
+///
+/// The pieces tile the part. Lowering them one after the other, each as a [`crate::Piece`] with
+/// [`LowerOptions::whole`], into a [`traceloom_model::Join`] gives what lowering the part gives.
+pub type Split = fn(&dyn Source, part: usize, &Limits) -> Result<Option<Pieces>, Error>;
+
 /// Builds a target that writes this format.
 pub type Raise =
     for<'o> fn(&RaiseOptions, &'o mut dyn Output) -> Result<Box<dyn Target + 'o>, Error>;
@@ -87,6 +96,24 @@ pub struct Member {
     pub pieces: Vec<(u64, u32)>,
 }
 
+/// What a part was cut into.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pieces {
+    /// Where they are, in order; the last one goes on to the end, wherever that is.
+    pub ranges: Vec<Range<u64>>,
+    /// What each of them has to know of the others.
+    pub whole: Whole,
+}
+
+/// What is known of a recording before any of it is lowered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Whole {
+    /// When it began.
+    pub time: Timestamp,
+    /// How long it lasted, in nanoseconds.
+    pub duration: i64,
+}
+
 /// What a lowering is asked for besides its source.
 #[derive(Clone, Debug, Default)]
 pub struct LowerOptions {
@@ -97,6 +124,8 @@ pub struct LowerOptions {
     /// Lower what the producer wrote and nothing inferred from it: Heph events stay on their stream
     /// although the actor they ran in is known.
     pub as_recorded: bool,
+    /// The source is a piece of a larger recording, of which this is known.
+    pub whole: Option<Whole>,
 }
 
 /// What a raising is asked for besides its output.

@@ -70,7 +70,8 @@ pub mod zorka;
 
 pub use error::{Error, ErrorKind};
 pub use format::{
-    Format, Lower, LowerOptions, Member, Members, OpenReader, Raise, RaiseOptions, Sample, Set,
+    Format, Lower, LowerOptions, Member, Members, OpenReader, Pieces, Raise, RaiseOptions, Sample,
+    Set, Split, Whole,
 };
 pub use native::{Change, NATIVE, NativeConvert, native_conversion};
 pub use note::{damage, info, warn};
@@ -81,4 +82,4 @@ pub use record::{
 };
 pub use refused::refused;
 pub use registry::{FORMATS, by_name};
-pub use source::{Part, Pull, SlicePull, SliceSource, Source, drive};
+pub use source::{Part, Piece, Pull, SlicePull, SliceSource, Source, drive};

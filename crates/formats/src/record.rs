@@ -83,6 +83,12 @@ pub trait Record {
     /// Appends its bytes, from its fields.
     fn write(&self, out: &mut Vec<u8>);
 
+    /// Returns the text that a [`Field::Id`] of this record stands for, where the record itself knows: ids
+    /// that hold for a part of the input only, such as constants of a JFR chunk.
+    fn resolve(&self, _table: &str, _id: u64) -> Option<String> {
+        None
+    }
+
     /// Returns the times it covers, in nanoseconds of the part's clock, for `info`.
     fn time(&self) -> Option<(i64, i64)> {
         None
@@ -111,7 +117,7 @@ pub enum Field<'a> {
     /// Bytes.
     Bytes(&'a [u8]),
     /// A row of the table named first; `--resolve` adds its text.
-    Id(&'static str, u64),
+    Id(&'a str, u64),
     /// A list.
     List(&'a [Field<'a>]),
     /// A map, in order.

@@ -1,5 +1,7 @@
 //! The parts of an input as lowering sees them: named, formatted, readable from any offset.
 
+use std::ops::Range;
+
 use crate::{Chunk, Error, Format, Reader, RecordSink, Step};
 
 /// One part of an input.
@@ -126,5 +128,70 @@ impl Source for SliceSource<'_> {
         let bytes = self.bytes.get(part);
         let bytes = bytes.ok_or_else(|| Error::usage(format!("there is no part {part}")))?;
         Ok(Box::new(SlicePull::new(bytes, offset)))
+    }
+}
+
+/// One range of a part as a source of its own; offsets in notes stay those of the part.
+#[expect(
+    missing_debug_implementations,
+    reason = "a source need not be printable"
+)]
+pub struct Piece<'s> {
+    source: &'s dyn Source,
+    part: usize,
+    range: Range<u64>,
+    parts: Vec<Part>,
+}
+
+impl<'s> Piece<'s> {
+    /// Takes `range` of part `part`.
+    #[must_use]
+    pub fn new(source: &'s dyn Source, part: usize, range: Range<u64>) -> Self {
+        let parts = source.parts().get(part).cloned().into_iter().collect();
+        Self {
+            source,
+            part,
+            range,
+            parts,
+        }
+    }
+}
+
+impl Source for Piece<'_> {
+    fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
+        if part != 0 {
+            return Err(Error::usage(format!("there is no part {part}")));
+        }
+        let from = self.range.start.saturating_add(offset);
+        Ok(Box::new(Within {
+            pull: self.source.open(self.part, from)?,
+            end: self.range.end,
+        }))
+    }
+}
+
+/// A pull that ends where its range does.
+struct Within<'p> {
+    pull: Box<dyn Pull + 'p>,
+    end: u64,
+}
+
+impl Pull for Within<'_> {
+    fn pull(&mut self, consumed: usize, need: usize) -> Result<Chunk<'_>, Error> {
+        let window = self.pull.pull(consumed, need)?;
+        let left = self.end.saturating_sub(window.offset);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        Ok(match window.bytes.get(..left) {
+            Some(bytes) => Chunk {
+                bytes,
+                offset: window.offset,
+                eof: true,
+            },
+            None => window,
+        })
     }
 }

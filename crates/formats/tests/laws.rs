@@ -270,6 +270,37 @@ fn corpus_datakit_obeys() {
     corpus_obeys("datakit");
 }
 
+/// Recordings behind each other are a recording: of several producers, versions and clocks.
+#[test]
+fn recordings_behind_each_other_lower_in_pieces() {
+    let names = [
+        "jfrp_example.jfr.gz",
+        "jfrp_nativemem.jfr.gz",
+        "jfrp_dump2.jfr.gz",
+        "jfrp_nativemem.jfr.gz",
+        // From here on endpoints of spans may hold for what follows: one piece.
+        "jfrp_dd-trace-java.jfr.gz",
+        "jfrp_object-allocation-sample.jfr.gz",
+    ];
+    let mut all = Vec::new();
+    for name in names {
+        let Some(bytes) = corpus::file(&format!("datakit/{name}")) else {
+            return;
+        };
+        all.extend(unpacked(bytes));
+    }
+    let format = traceloom_formats::by_name("jfr").expect("the format");
+    let source = traceloom_formats::SliceSource::default().with("all", format, &all);
+    let split = format.split.expect("pieces");
+    let pieces = split(&source, 0, &traceloom_model::Limits::default()).expect("it opens");
+    assert!(pieces.is_some_and(|pieces| pieces.ranges.len() > names.len() - 2));
+    assert_eq!(lowers(format, &all), Ok(()));
+    // A cut last chunk is the last piece's, damage to a header is not cut around.
+    for cut in [all.len() - 5_000, all.len() - 1, all.len() / 2] {
+        assert_eq!(lowers(format, &all[..cut]), Ok(()), "cut at {cut}");
+    }
+}
+
 #[test]
 fn corpus_heph_obeys() {
     corpus_obeys("heph");

@@ -45,6 +45,16 @@ impl<'i> Document<'i> {
             .filter_map(|&at| Some((at, self.input.parts().get(at)?)))
     }
 
+    /// Returns the length of its only part's bytes when they can be read from anywhere: not for several
+    /// parts, and not behind compression, which has to be opened from its beginning.
+    #[must_use]
+    pub fn seekable_size(&self) -> Option<u64> {
+        match self.parts.as_slice() {
+            [only] => only.size,
+            _ => None,
+        }
+    }
+
     /// Returns the input's number of the part that a note or an origin of this document names.
     #[must_use]
     pub fn input_part(&self, part: traceloom_model::PartId) -> Option<usize> {

@@ -25,18 +25,19 @@ pub fn piped<T>(sink: &mut (dyn Sink + Send), read: impl FnOnce(&mut dyn Sink) -
     })
 }
 
-struct Sender {
-    asks: Asks,
-    sender: SyncSender<Batch>,
+/// A sink that sends, and asks what the sink on the other side does.
+pub(crate) struct Sender<M = Batch> {
+    pub(crate) asks: Asks,
+    pub(crate) sender: SyncSender<M>,
 }
 
-impl Stage for Sender {
+impl<M: From<Batch>> Stage for Sender<M> {
     fn asks(&self) -> Asks {
         self.asks
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {
-        match self.sender.send(batch) {
+        match self.sender.send(batch.into()) {
             Ok(()) => Flow::Continue(()),
             Err(_) => Flow::Break(()),
         }

@@ -1,10 +1,10 @@
 //! Several recordings into one sink: every id moves behind those already used.
 
+use crate::renumber::Renumber;
 use crate::{
-    Asks, AttrKeyId, Attribute, AttributeKey, Attributes, Batch, ClassId, Definitions, EventBatch,
-    EventTypeId, ExceptionId, Flow, FrameId, FunctionId, LinkBatch, MappingId, ObjectBatch,
-    ObjectId, Order, PartId, ProfileId, ResourceId, SampleBatch, SeriesId, Sink, SpanBatch, SpanId,
-    StackId, Stage, StepBatch, StringId, TrackId, Unit, Value, ValueTypeId,
+    Asks, AttrKeyId, Batch, ClassId, Definitions, EventTypeId, ExceptionId, Flow, FrameId,
+    FunctionId, MappingId, ObjectId, Order, PartId, ProfileId, ResourceId, SeriesId, Sink, SpanId,
+    StackId, Stage, StringId, TrackId, ValueTypeId,
 };
 
 /// A sink that numbers the rows of each recording after those of the recordings before it.
@@ -81,7 +81,9 @@ impl<'s, S: Sink + ?Sized> Concat<'s, S> {
         self.base.parts = before.saturating_add(u32::try_from(parts).unwrap_or(u32::MAX));
         self.next = self.base;
     }
+}
 
+impl<S: Sink + ?Sized> Renumber for Concat<'_, S> {
     shifts! {
         string strings StringId
         resource resources ResourceId
@@ -113,248 +115,37 @@ impl<'s, S: Sink + ?Sized> Concat<'s, S> {
         *dump = dump.saturating_add(self.base.dumps);
         self.next.dumps = self.next.dumps.max(dump.saturating_add(1));
     }
+}
 
-    fn each<I>(&mut self, ids: &mut [I], shift: fn(&mut Self, &mut I)) {
-        for id in ids {
-            shift(self, id);
+/// Moves the rows of a table: their own ids and those in them.
+macro_rules! move_rows {
+    ($self:ident $new:ident $($table:ident $id:ident $row:ident)*) => {$(
+        for (id, row) in &mut $new.$table {
+            $self.$id(id);
+            $self.$row(row);
         }
-    }
+    )*};
+}
 
-    fn each_some<I>(&mut self, ids: &mut [Option<I>], shift: fn(&mut Self, &mut I)) {
-        for id in ids.iter_mut().flatten() {
-            shift(self, id);
-        }
-    }
-
-    fn some<I>(&mut self, id: &mut Option<I>, shift: fn(&mut Self, &mut I)) {
-        if let Some(id) = id {
-            shift(self, id);
-        }
-    }
-
-    fn unit(&mut self, unit: &mut Unit) {
-        if let Unit::Other(name) = unit {
-            self.string(name);
-        }
-    }
-
-    fn value(&mut self, value: &mut Value) {
-        let mut pending = vec![value];
-        while let Some(value) = pending.pop() {
-            match value {
-                Value::Text(text) => self.string(text),
-                Value::Exception(id) => self.exception(id),
-                Value::List(_, items) => pending.extend(items.iter_mut()),
-                Value::Map(entries) => {
-                    pending.extend(entries.iter_mut().flat_map(|(key, value)| [key, value]));
-                }
-                Value::Null
-                | Value::I64(_)
-                | Value::U64(_)
-                | Value::F64(_)
-                | Value::Bool(_)
-                | Value::Bytes(_) => {}
-            }
-        }
-    }
-
-    fn attribute(&mut self, attribute: &mut Attribute) {
-        self.attribute_key(&mut attribute.key);
-        self.value(&mut attribute.value);
-        self.some(&mut attribute.from, Self::span);
-    }
-
-    fn attributes(&mut self, attributes: &mut Attributes) {
-        for attribute in attributes.all_mut() {
-            self.attribute(attribute);
-        }
-    }
-
+impl<S: Sink + ?Sized> Concat<'_, S> {
     fn tables(&mut self, new: &mut Definitions) {
         for (id, _) in &mut new.strings {
             self.string(id);
         }
-        for (id, row) in &mut new.resources {
-            self.resource(id);
-            self.some(&mut row.parent, Self::resource);
-            let names = [
-                &mut row.service,
-                &mut row.instance,
-                &mut row.host,
-                &mut row.namespace,
-                &mut row.language,
-                &mut row.runtime,
-                &mut row.os,
-                &mut row.arch,
-                &mut row.version,
-                &mut row.env,
-            ];
-            names
-                .into_iter()
-                .for_each(|name| self.some(name, Self::string));
-            row.attributes
-                .iter_mut()
-                .for_each(|attribute| self.attribute(attribute));
-        }
-        for (id, row) in &mut new.tracks {
-            self.track(id);
-            self.some(&mut row.resource, Self::resource);
-            self.some(&mut row.parent, Self::track);
-            self.some(&mut row.name, Self::string);
-        }
-        for (id, row) in &mut new.classes {
-            self.class(id);
-            self.string(&mut row.name);
-            self.some(&mut row.superclass, Self::class);
-            self.some(&mut row.loader, Self::string);
-            self.some(&mut row.file, Self::string);
-        }
-        for (id, row) in &mut new.functions {
-            self.function(id);
-            self.string(&mut row.name);
-            self.some(&mut row.class, Self::class);
-            let names = [
-                &mut row.system_name,
-                &mut row.package,
-                &mut row.library,
-                &mut row.file,
-                &mut row.signature,
-            ];
-            names
-                .into_iter()
-                .for_each(|name| self.some(name, Self::string));
-        }
-        for (id, row) in &mut new.mappings {
-            self.mapping(id);
-            self.some(&mut row.file, Self::string);
-            self.some(&mut row.build_id, Self::string);
-        }
-        for (id, row) in &mut new.frames {
-            self.frame(id);
-            self.some(&mut row.function, Self::function);
-            self.some(&mut row.mapping, Self::mapping);
-        }
-        for (id, row) in &mut new.stacks {
-            self.stack(id);
-            self.some(&mut row.parent, Self::stack);
-            self.frame(&mut row.frame);
-        }
-        self.descriptions(new);
-    }
-
-    fn descriptions(&mut self, new: &mut Definitions) {
-        for (id, row) in &mut new.value_types {
-            self.value_type(id);
-            self.string(&mut row.name);
-            self.unit(&mut row.unit);
-        }
-        for (id, row) in &mut new.profiles {
-            self.profile(id);
-            self.each(&mut row.value_types, Self::value_type);
-            self.some(&mut row.default, Self::value_type);
-            if let Some((value_type, _)) = &mut row.period {
-                self.value_type(value_type);
-            }
-            self.each(&mut row.comments, Self::string);
-            let names = [&mut row.drop_frames, &mut row.keep_frames, &mut row.doc_url];
-            names
-                .into_iter()
-                .for_each(|name| self.some(name, Self::string));
-            row.settings
-                .iter_mut()
-                .for_each(|attribute| self.attribute(attribute));
-        }
-        for (id, row) in &mut new.event_types {
-            self.event_type(id);
-            self.string(&mut row.name);
-            self.some(&mut row.label, Self::string);
-            self.each(&mut row.fields, Self::attribute_key);
-        }
-        for (id, row) in &mut new.series {
-            self.series(id);
-            self.string(&mut row.name);
-            self.unit(&mut row.unit);
-            self.some(&mut row.track, Self::track);
-        }
-        for (id, row) in &mut new.exceptions {
-            self.exception(id);
-            self.some(&mut row.class, Self::string);
-            self.some(&mut row.message, Self::string);
-            self.some(&mut row.stack, Self::stack);
-            self.some(&mut row.cause, Self::exception);
-        }
-        for (id, row) in &mut new.attribute_keys {
-            self.attribute_key(id);
-            let AttributeKey {
-                name,
-                unit,
-                order: _,
-                list: _,
-                index: _,
-                signature,
-            } = row;
-            self.string(name);
-            self.unit(unit);
-            self.some(signature, Self::string);
-        }
-    }
-}
-
-impl<S: Sink + ?Sized> Concat<'_, S> {
-    fn spans(&mut self, batch: &mut SpanBatch) {
-        self.each(&mut batch.id, Self::span);
-        self.each_some(&mut batch.parent, Self::span);
-        self.each(&mut batch.track, Self::track);
-        self.each_some(&mut batch.function, Self::function);
-        self.each_some(&mut batch.kind, Self::string);
-        self.each_some(&mut batch.exception, Self::exception);
-        for origin in batch.origin.iter_mut().flatten() {
-            origin.part = PartId(origin.part.0.saturating_add(self.base.parts));
-        }
-        for (value_type, _) in batch.all_counters_mut() {
-            self.value_type(value_type);
-        }
-        self.attributes(&mut batch.attributes);
-    }
-
-    fn steps(&mut self, batch: &mut StepBatch) {
-        self.each_some(&mut batch.function, Self::function);
-        for (_, track) in &mut batch.tracks {
-            self.track(track);
-        }
-    }
-
-    fn samples(&mut self, batch: &mut SampleBatch) {
-        self.profile(&mut batch.profile);
-        self.each_some(&mut batch.stack, Self::stack);
-        self.each_some(&mut batch.track, Self::track);
-        self.each_some(&mut batch.span, Self::span);
-        self.attributes(&mut batch.labels);
-    }
-
-    fn events(&mut self, batch: &mut EventBatch) {
-        self.each(&mut batch.event_type, Self::event_type);
-        self.each_some(&mut batch.track, Self::track);
-        self.each_some(&mut batch.object, Self::object);
-        self.each_some(&mut batch.owner, Self::track);
-        self.each_some(&mut batch.stack, Self::stack);
-        self.attributes(&mut batch.attributes);
-    }
-
-    fn links(&mut self, batch: &mut LinkBatch) {
-        for link in &mut batch.links {
-            self.span(&mut link.from);
-            self.span(&mut link.to);
-            self.some(&mut link.kind, Self::string);
-        }
-    }
-
-    fn objects(&mut self, batch: &mut ObjectBatch) {
-        for row in &mut batch.rows {
-            self.object(&mut row.id);
-            self.some(&mut row.class, Self::class);
-            self.some(&mut row.site, Self::stack);
-            self.some(&mut row.thread, Self::track);
+        move_rows! { self new
+            resources resource resource_row
+            tracks track track_row
+            classes class class_row
+            functions function function_row
+            mappings mapping mapping_row
+            frames frame frame_row
+            stacks stack stack_row
+            value_types value_type value_type_row
+            profiles profile profile_row
+            event_types event_type event_type_row
+            series series series_row
+            exceptions exception exception_row
+            attribute_keys attribute_key attribute_key_row
         }
     }
 }
@@ -373,29 +164,16 @@ impl<S: Sink + ?Sized> Stage for Concat<'_, S> {
                 *order = self.order.unwrap_or(*order);
             }
             Batch::Define(new) => self.tables(new),
-            Batch::Spans(batch) => self.spans(batch),
-            Batch::Steps(batch) => self.steps(batch),
-            Batch::Samples(batch) => self.samples(batch),
-            Batch::Paths(batch) => {
-                self.profile(&mut batch.profile);
-                self.each(batch.frames_mut(), Self::frame);
-            }
-            Batch::Events(batch) => self.events(batch),
-            Batch::Counters(batch) => self.each(&mut batch.series, Self::series),
-            Batch::Links(batch) => self.links(batch),
-            Batch::Objects(batch) => self.objects(batch),
-            Batch::Edges(batch) => {
-                self.each(&mut batch.dump, Self::dump);
-                self.each(&mut batch.from, Self::object);
-                self.each(&mut batch.to, Self::object);
-            }
-            Batch::Roots(batch) => {
-                self.each(&mut batch.dump, Self::dump);
-                self.each(&mut batch.object, Self::object);
-            }
-            Batch::Forget(strings) => self.each(strings, Self::string),
             Batch::Note(note) => {
                 note.part = PartId(note.part.0.saturating_add(self.base.parts));
+            }
+            rows => {
+                if let Batch::Spans(spans) = rows {
+                    for origin in spans.origin.iter_mut().flatten() {
+                        origin.part = PartId(origin.part.0.saturating_add(self.base.parts));
+                    }
+                }
+                self.batch(rows);
             }
         }
         batch.push(self.to)
@@ -405,7 +183,7 @@ impl<S: Sink + ?Sized> Stage for Concat<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Function, Recording, SpanRow, Tables, Track};
+    use crate::{Function, Recording, SpanBatch, SpanRow, Tables, Track};
 
     fn push_one(sink: &mut dyn Sink, function: &str, thread: &str) {
         let mut tables = Tables::new();

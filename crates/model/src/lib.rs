@@ -32,12 +32,14 @@ mod code;
 mod concat;
 mod event;
 mod id;
+mod join;
 mod limits;
 mod note;
 mod object;
 mod path;
 mod profile;
 mod recording;
+mod renumber;
 mod resource;
 mod sink;
 mod span;
@@ -58,6 +60,7 @@ pub use id::{
     AttrKeyId, ClassId, EventTypeId, ExceptionId, FrameId, FunctionId, MappingId, ObjectId,
     ProfileId, ResourceId, SeriesId, SpanId, StackId, StringId, TrackId, ValueTypeId,
 };
+pub use join::Join;
 pub use limits::{Limit, Limits, UnknownLimit};
 pub use note::{Level, Note, Notes, PartId};
 pub use object::{EdgeBatch, ObjectBatch, ObjectRow, RootBatch};

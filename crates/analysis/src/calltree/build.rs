@@ -20,8 +20,9 @@ use crate::top::Functions;
 pub struct TreeOptions {
     /// Async tracks and lanes count too (`--async`).
     pub lanes: bool,
-    /// The value column of samples; none for the profile's own.
-    pub value: Option<String>,
+    /// Names of the value column of samples, the best first: of each profile the first that it has counts.
+    /// None of them for the profile's own.
+    pub values: Vec<String>,
     /// The other columns of statistics are wanted too, unless one is named.
     pub beside: bool,
     /// Sums of functions are wanted, not who called whom: [`TreeBuilder::finish_functions`].
@@ -109,7 +110,7 @@ impl TreeBuilder {
     /// A builder without anything in it.
     #[must_use]
     pub fn new(options: TreeOptions) -> Self {
-        let columns = Columns::new(options.value.clone(), options.beside);
+        let columns = Columns::new(options.values.clone(), options.beside);
         Self {
             pieces: Pieces::new(options.lanes),
             options,

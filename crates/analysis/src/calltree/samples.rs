@@ -30,7 +30,7 @@ struct Column {
 /// The columns that samples came for.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    wanted: Option<String>,
+    wanted: Vec<String>,
     /// Statistics are wanted with all their columns.
     beside: bool,
     /// The column shown, and those beside it.
@@ -49,7 +49,7 @@ struct OfProfile {
 }
 
 impl Columns {
-    pub fn new(wanted: Option<String>, beside: bool) -> Self {
+    pub fn new(wanted: Vec<String>, beside: bool) -> Self {
         Self {
             wanted,
             beside,
@@ -101,12 +101,13 @@ impl Columns {
     fn choose(&self, tables: &Recording, profile: ProfileId) -> Option<Vec<Column>> {
         let profile = tables.profile(profile)?;
         let named = |id| tables.value_type(id).map(|row| tables.text(row.name));
-        let at = match &self.wanted {
-            Some(wanted) => profile
-                .value_types
-                .iter()
-                .position(|&id| named(id).is_some_and(|name| name == *wanted))?,
-            None => profile
+        let of = |wanted: &String| {
+            let mut types = profile.value_types.iter();
+            types.position(|&id| named(id).is_some_and(|name| name == *wanted))
+        };
+        let at = match self.wanted.as_slice() {
+            wanted @ [_, ..] => wanted.iter().find_map(of)?,
+            [] => profile
                 .default
                 .and_then(|id| profile.value_types.iter().position(|&own| own == id))
                 .or(profile.value_types.len().checked_sub(1))?,
@@ -121,7 +122,7 @@ impl Columns {
             })
         };
         let mut columns = vec![column(at)?];
-        if self.beside && self.wanted.is_none() {
+        if self.beside && self.wanted.is_empty() {
             let others = (0..profile.value_types.len()).filter(|&other| other != at);
             let others: Vec<Column> = others.filter_map(column).collect();
             if others

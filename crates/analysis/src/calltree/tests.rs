@@ -599,7 +599,7 @@ fn sampled_twice_counts(trees: Vec<CallTree>) -> Vec<CallTree> {
 fn the_value_asked_for() {
     let builder = |value: &str| {
         TreeBuilder::new(TreeOptions {
-            value: Some(value.to_owned()),
+            values: vec![value.to_owned()],
             ..TreeOptions::default()
         })
     };

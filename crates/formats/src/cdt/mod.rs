@@ -39,6 +39,7 @@ const NONE: Format = Format {
     members: None,
     set: None,
     lower: None,
+    split: None,
     raise: None,
     holds: Capabilities::NONE,
     sample: None,
@@ -73,6 +74,7 @@ pub const CALLS: Format = Format {
     reader: Some(|limits| Box::new(Stream::new(calls::Calls::new(limits)))),
     sample: Some(sample::calls),
     lower: Some(lower::lower),
+    split: None,
     ..NONE
 };
 
@@ -85,6 +87,7 @@ pub const TRACE: Format = Format {
     reader: Some(|limits| Box::new(Stream::new(trace::Trace::new(limits)))),
     sample: Some(sample::trace),
     lower: Some(lower::lower),
+    split: None,
     ..NONE
 };
 
@@ -128,6 +131,7 @@ pub const SUSPEND: Format = Format {
     }),
     sample: Some(sample::suspend),
     lower: Some(lower::lower),
+    split: None,
     ..NONE
 };
 
@@ -171,6 +175,7 @@ pub const GC: Format = Format {
     probe: probe::gc,
     reader: Some(lines::reader),
     lower: Some(lower::lower),
+    split: None,
     sample: Some(sample::gc),
     ..NONE
 };
@@ -204,6 +209,7 @@ pub const DUMP: Format = Format {
     title: "CDT dump directory of an agent",
     set: Some(set::dump),
     lower: Some(lower::lower),
+    split: None,
     raise: Some(raise::dump),
     holds: HOLDS,
     ..NONE
@@ -215,6 +221,7 @@ pub const STREAMS: Format = Format {
     title: "CDT streams as a collector receives them",
     set: Some(set::streams),
     lower: Some(lower::lower),
+    split: None,
     raise: Some(raise::streams),
     holds: HOLDS,
     ..NONE

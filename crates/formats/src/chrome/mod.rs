@@ -32,6 +32,7 @@ pub const CHROME: Format = Format {
     members: None,
     set: None,
     lower: None,
+    split: None,
     raise: Some(write::open),
     holds: Capabilities::of(&[
         Feature::Spans,

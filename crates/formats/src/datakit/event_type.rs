@@ -145,6 +145,50 @@ impl EventKind {
     }
 }
 
+/// Short names for what is measured, with what producers and Datakit call it, best first.
+const SHORT: [(&str, &[&str]); 8] = [
+    ("cpu", &["cpu-time", "cpu_time", "cpu-samples", "samples"]),
+    ("wall", &["wall-time", "wall_time"]),
+    ("alloc", &["alloc-space", "alloc_space", "alloc-size"]),
+    (
+        "lock",
+        &["lock-acquire-wait", "lock-time", "mutex", "delay"],
+    ),
+    ("live", &["heap-space", "inuse_space", "inuse-space"]),
+    (
+        "exceptions",
+        &["exception-samples", "exception_samples", "exception"],
+    ),
+    ("goroutines", &["goroutine"]),
+    ("nativemem", &[]),
+];
+
+/// Returns the names of value columns that are meant by `word`, the word itself first: a short name, a name
+/// of Datakit's event types, or what some producer calls it.
+///
+/// The first of them that a profile has is the one.
+#[must_use]
+pub fn value_names(word: &str) -> Vec<String> {
+    let mut names = vec![word.to_owned()];
+    let mut add = |name: &str| {
+        if !name.is_empty() && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    };
+    for (short, meant) in SHORT {
+        if short == word {
+            meant.iter().copied().for_each(&mut add);
+        }
+    }
+    for row in ROWS.iter().filter(|row| row.event.name == word) {
+        add(row.source);
+    }
+    for row in ROWS.iter().filter(|row| row.source == word) {
+        add(row.event.name);
+    }
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,6 +205,16 @@ mod tests {
         // The defect of the producer's own table: real files say `goroutine`.
         assert_eq!(name("goroutines.pprof", "goroutine"), Some("goroutines"));
         assert_eq!(name("goroutines.pprof", "goroutines"), Some("goroutines"));
+    }
+
+    #[test]
+    fn a_value_is_found_by_any_of_its_names() {
+        let has = |word, name: &str| value_names(word).iter().any(|known| known == name);
+        assert_eq!(value_names("cpu").first().map(String::as_str), Some("cpu"));
+        assert!(has("cpu", "cpu-time") && has("cpu-time", "cpu"));
+        assert!(has("alloc", "alloc_space") && has("alloc-space", "alloc_space"));
+        assert!(has("heap-space", "inuse_space") && has("inuse_space", "heap-space"));
+        assert_eq!(value_names("shoes"), ["shoes"]);
     }
 
     #[test]

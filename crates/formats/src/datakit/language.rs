@@ -1,5 +1,7 @@
 //! Languages: what producers call them, and the one word for each.
 
+use traceloom_model::{EventType, Function, Recording};
+
 /// A language a profile may come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[expect(missing_docs, reason = "each is the language of its name")]
@@ -46,6 +48,49 @@ const NAMES: [(&str, Language); 22] = [
 const SHORT: usize = 3;
 
 impl Language {
+    /// Returns the language of a recording: what its resources say, else what the types of its events or
+    /// the files of its functions tell.
+    #[must_use]
+    pub fn of_recording(recording: &Recording) -> Option<Self> {
+        let rows = recording.resources.iter().flatten();
+        let told = rows
+            .flat_map(|row| [row.language, row.runtime])
+            .flatten()
+            .find_map(|id| Self::resolve(&recording.text(id)));
+        let extension = |row: &Function| {
+            let file = recording.text(row.file?).into_owned();
+            match file.rsplit_once('.')?.1 {
+                "go" => Some(Self::Golang),
+                "java" | "kt" | "scala" => Some(Self::Java),
+                "py" => Some(Self::Python),
+                "js" | "ts" | "mjs" => Some(Self::Nodejs),
+                "rb" => Some(Self::Ruby),
+                "php" => Some(Self::Php),
+                "cs" => Some(Self::Dotnet),
+                "rs" => Some(Self::Rust),
+                "cpp" | "cc" | "cxx" | "hpp" => Some(Self::Cpp),
+                _ => None,
+            }
+        };
+        let java = || {
+            let name = |row: &EventType| recording.text(row.name).starts_with("jdk.");
+            recording
+                .event_types
+                .iter()
+                .flatten()
+                .any(name)
+                .then_some(Self::Java)
+        };
+        told.or_else(java).or_else(|| {
+            recording
+                .functions
+                .iter()
+                .flatten()
+                .take(4096)
+                .find_map(extension)
+        })
+    }
+
     /// Returns the word that is written.
     #[must_use]
     pub const fn name(self) -> &'static str {

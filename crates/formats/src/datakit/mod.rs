@@ -5,6 +5,7 @@
 //! and come out under Datakit's names for their values.
 
 mod bundle;
+mod digest;
 mod event_type;
 mod header;
 mod http;
@@ -25,12 +26,13 @@ use traceloom_model::Capabilities;
 use crate::json::{Document, JsonReader, Kind, Layout, Value};
 use crate::{Confidence, Format, Probe};
 
-pub use event_type::EventKind;
+pub use digest::Digest;
+pub use event_type::{EventKind, value_names};
 pub use header::profiles;
 pub(crate) use header::{lower_profile, show};
 pub use language::Language;
 pub use metadata::Metadata;
-pub use metrics::{METRICS, Metrics, metrics};
+pub use metrics::{METRICS, Metrics, all_metrics, metric_unit, metrics};
 pub use names::NameParts;
 pub use profile::{MEASUREMENT, Profile, TimeUnit};
 pub use sample::{Sample, SampleValue, TraceFunc};
@@ -47,6 +49,7 @@ pub const FORMAT: Format = Format {
     members: None,
     set: Some(bundle::set),
     lower: Some(bundle::lower),
+    split: None,
     raise: None,
     holds: Capabilities::NONE,
     sample: None,
@@ -62,6 +65,7 @@ pub const EVENT: Format = Format {
     members: None,
     set: None,
     lower: Some(bundle::lower),
+    split: None,
     raise: None,
     holds: Capabilities::NONE,
     sample: Some(sample::event),
@@ -77,6 +81,7 @@ pub const REQUEST: Format = Format {
     members: Some(members::members),
     set: None,
     lower: Some(bundle::lower_request),
+    split: None,
     raise: None,
     holds: Capabilities::NONE,
     sample: Some(sample::request),
@@ -92,6 +97,7 @@ pub const INGEST: Format = Format {
     members: Some(members::members),
     set: None,
     lower: Some(bundle::lower_request),
+    split: None,
     raise: None,
     holds: Capabilities::NONE,
     sample: Some(sample::ingest),

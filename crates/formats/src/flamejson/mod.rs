@@ -29,6 +29,7 @@ pub const FORMAT: Format = Format {
     members: None,
     set: None,
     lower: Some(lower::lower),
+    split: None,
     raise: Some(raise::raise),
     holds: Capabilities::of(&[
         Feature::Samples,

@@ -64,7 +64,7 @@ impl Options {
 /// # Errors
 /// [`crate::ErrorKind::Usage`] when there is nothing to draw, or no value of the name asked for.
 pub fn write_recording(recording: &Recording, options: &Options) -> Result<Vec<u8>, Error> {
-    let language = language(recording);
+    let language = Language::of_recording(recording);
     let tree = tree(recording, language, options)?;
     let mut out = Vec::new();
     if options.positional {
@@ -73,47 +73,6 @@ pub fn write_recording(recording: &Recording, options: &Options) -> Result<Vec<u
         write::document(recording, &tree, options, &mut out);
     }
     Ok(out)
-}
-
-/// The language of the recording: what its resources say, else what its frames' files end in.
-fn language(recording: &Recording) -> Option<Language> {
-    let rows = recording.resources.iter().flatten();
-    let told = rows
-        .flat_map(|row| [row.language, row.runtime])
-        .flatten()
-        .find_map(|id| Language::resolve(&recording.text(id)));
-    let extension = |row: &traceloom_model::Function| {
-        let file = recording.text(row.file?).into_owned();
-        match file.rsplit_once('.')?.1 {
-            "go" => Some(Language::Golang),
-            "java" | "kt" | "scala" => Some(Language::Java),
-            "py" => Some(Language::Python),
-            "js" | "ts" | "mjs" => Some(Language::Nodejs),
-            "rb" => Some(Language::Ruby),
-            "php" => Some(Language::Php),
-            "cs" => Some(Language::Dotnet),
-            "rs" => Some(Language::Rust),
-            "cpp" | "cc" | "cxx" | "hpp" => Some(Language::Cpp),
-            _ => None,
-        }
-    };
-    let java = || {
-        let name = |row: &traceloom_model::EventType| recording.text(row.name).starts_with("jdk.");
-        recording
-            .event_types
-            .iter()
-            .flatten()
-            .any(name)
-            .then_some(Language::Java)
-    };
-    told.or_else(java).or_else(|| {
-        recording
-            .functions
-            .iter()
-            .flatten()
-            .take(4096)
-            .find_map(extension)
-    })
 }
 
 fn tree(

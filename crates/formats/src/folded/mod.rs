@@ -28,6 +28,7 @@ pub static FOLDED: Format = Format {
     members: None,
     set: None,
     lower: Some(lower),
+    split: None,
     raise: Some(raise),
     holds: Capabilities::of(&[Feature::Samples, Feature::InvalidText]),
     sample: Some(sample),

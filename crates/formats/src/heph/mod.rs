@@ -38,6 +38,7 @@ pub const HEPH: Format = Format {
     members: None,
     set: None,
     lower: Some(lower::lower),
+    split: None,
     raise: Some(raise::open),
     holds: Capabilities::of(&[
         Feature::Spans,

@@ -25,8 +25,6 @@ mod tests;
 mod value;
 mod walk;
 
-pub use split::{Piece, split};
-
 use crate::{Confidence, Format, Probe};
 use traceloom_model::Capabilities;
 
@@ -40,6 +38,7 @@ pub const FORMAT: Format = Format {
     members: None,
     set: None,
     lower: Some(lower::lower),
+    split: Some(split::split),
     raise: None,
     holds: Capabilities::NONE,
     sample: Some(sample::sample),

@@ -6,9 +6,8 @@ use traceloom_model::{Flow, Limits, Note};
 
 use super::frame::{End, Frames, Pieces};
 use super::header::{HEADER, Header};
-use super::record::{
-    CheckpointRecord, ChunkRecord, EventRecord, MetadataRecord, Place, UnknownRecord,
-};
+use super::lower::Texts;
+use super::record::{ChunkPart, ChunkRecord, Place, What};
 use super::schema::Schema;
 use super::walk::{Stretch, Walk, find_schema};
 use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info, warn};
@@ -64,56 +63,45 @@ impl Pieces for ToRecords<'_> {
             &mut |note| self.out.note(note),
         )?;
         let mut walk = Walk::new(bytes, header, self.schema.as_ref(), &nothing, self.limits);
+        let texts = Texts::new(bytes, header, walk.rules(), self.limits);
         let place = Place {
             chunk: bytes,
             offset,
             header,
             rules: walk.rules(),
             limits: self.limits,
+            texts: Some(&texts),
         };
         while let Some(stretch) = walk.next() {
-            if let Stretch::Event {
-                head,
-                type_index,
-                used,
-            } = stretch
-                && used == head.end
-            {
-                self.out.record(&EventRecord {
-                    place: &place,
-                    head,
-                    type_index,
-                    used,
-                })?;
-                continue;
-            }
             if let Some(note) = note_of(&stretch, &place, end) {
                 self.out.note(note)?;
             }
             let opaque = |from: usize, to: usize| {
                 Opaque::damage(offset + from as u64, bytes.get(from..to).unwrap_or(&[]))
             };
-            match stretch {
-                Stretch::Event {
+            let (head, what) = match &stretch {
+                &Stretch::Event {
                     head,
                     type_index,
                     used,
-                } => self.out.record(&EventRecord {
-                    place: &place,
-                    head,
-                    type_index,
-                    used,
-                })?,
-                Stretch::Metadata(head) => self.out.record(&MetadataRecord { place, head })?,
-                Stretch::Checkpoint(head, checkpoint) => self.out.record(&CheckpointRecord {
-                    place,
-                    head,
-                    checkpoint: &checkpoint,
-                })?,
-                Stretch::Unknown(head) => self.out.record(&UnknownRecord { place, head })?,
-                Stretch::Bad(head, _) => self.out.record(&opaque(head.at, head.end))?,
-                Stretch::Lost(from, to) => self.out.record(&opaque(from, to))?,
-            }
+                } => (head, What::Event { type_index, used }),
+                Stretch::Metadata(head) => (*head, What::Metadata),
+                Stretch::Checkpoint(head, checkpoint) => (*head, What::Checkpoint(checkpoint)),
+                Stretch::Unknown(head) => (*head, What::Unknown),
+                Stretch::Bad(head, _) => {
+                    self.out.record(&opaque(head.at, head.end))?;
+                    continue;
+                }
+                &Stretch::Lost(from, to) => {
+                    self.out.record(&opaque(from, to))?;
+                    continue;
+                }
+            };
+            self.out.record(&ChunkPart {
+                place: &place,
+                head,
+                what,
+            })?;
         }
         ControlFlow::Continue(())
     }

@@ -57,6 +57,12 @@ impl Record for ChunkRecord {
     }
 }
 
+/// Knows what ids of a chunk stand for.
+pub(super) trait Resolve {
+    /// Returns the text of row `id` of the pool of the type called `table`.
+    fn resolve(&self, table: &str, id: u64) -> Option<String>;
+}
+
 /// What the records of a chunk's events share.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
@@ -66,6 +72,8 @@ pub(super) struct Place<'a> {
     pub(super) header: &'a Header,
     pub(super) rules: Rules<'a>,
     pub(super) limits: &'a Limits,
+    /// What ids of the chunk stand for.
+    pub(super) texts: Option<&'a dyn Resolve>,
 }
 
 impl<'a> Place<'a> {
@@ -97,24 +105,38 @@ impl<'a> Place<'a> {
     }
 }
 
-/// An event of a type that the metadata describes.
-pub(super) struct EventRecord<'a> {
-    pub(super) place: &'a Place<'a>,
+/// A record of a chunk: an event, metadata, a checkpoint.
+pub(super) struct ChunkPart<'a, 'k> {
+    pub(super) place: &'k Place<'a>,
     pub(super) head: Head,
-    pub(super) type_index: usize,
-    pub(super) used: usize,
+    pub(super) what: What<'k>,
 }
 
-impl<'a> EventRecord<'a> {
-    fn found(&self) -> Option<&'a Type> {
-        let schema: &'a Schema = self.place.rules.schema;
-        schema.get(self.type_index)
-    }
+/// What a record of a chunk is.
+#[derive(Clone, Copy)]
+pub(super) enum What<'k> {
+    /// An event of a type that the metadata describes; its fields end at `used`.
+    Event {
+        type_index: usize,
+        used: usize,
+    },
+    /// An event of a type that no metadata describes.
+    Unknown,
+    Metadata,
+    /// Constant pools.
+    Checkpoint(&'k Checkpoint),
 }
 
-impl Record for EventRecord<'_> {
+impl Record for ChunkPart<'_, '_> {
     fn kind(&self) -> &str {
-        self.found().map_or("event", |found| &found.name)
+        match self.what {
+            What::Event { type_index, .. } => {
+                self.found(type_index).map_or("event", |found| &found.name)
+            }
+            What::Unknown => "event",
+            What::Metadata => "jdk.Metadata",
+            What::Checkpoint(_) => "jdk.CheckPoint",
+        }
     }
 
     fn offset(&self) -> u64 {
@@ -126,43 +148,49 @@ impl Record for EventRecord<'_> {
     }
 
     fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
-        let mut scan = self.place.body(&self.head);
-        if let Ok(shown) = self.place.rules.show(&mut scan, self.type_index, 0) {
-            for (name, tree) in &shown {
-                show(name, tree.lend());
+        match self.what {
+            What::Event { type_index, used } => self.show_event(type_index, used, show),
+            What::Unknown => {
+                show("type_id", Field::U64(self.head.type_id));
+                show("body", Field::Bytes(self.place.body(&self.head).rest()));
             }
+            What::Metadata => self.show_metadata(show),
+            What::Checkpoint(checkpoint) => self.show_checkpoint(checkpoint, show),
         }
-        let fields = self.found().map_or(&[][..], |found| &found.fields);
-        let units: Vec<_> = fields
-            .iter()
-            .filter_map(|field| Some((Field::Str(&field.name), Field::Str(field.unit.as_ref()?))))
-            .collect();
-        if !units.is_empty() {
-            show("units", Field::Map(&units));
-        }
-        if self.used < self.head.end {
-            let extra = self.place.chunk.get(self.used..self.head.end);
-            show("extra", Field::Bytes(extra.unwrap_or(&[])));
-        }
+    }
+
+    fn resolve(&self, table: &str, id: u64) -> Option<String> {
+        self.place.texts?.resolve(table, id)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         self.place.write_head(&self.head, out);
         let mut scan = self.place.body(&self.head);
-        // The walk has decoded these fields before; what follows them is carried along.
-        let _ = self.place.rules.pass(&mut scan, self.type_index, out);
+        // The walk has decoded all this before; what follows it is carried along.
+        let _ = match self.what {
+            What::Event { type_index, .. } => self.place.rules.pass(&mut scan, type_index, out),
+            What::Unknown => Ok(()),
+            What::Metadata => Metadata::read(&mut scan, self.place.limits, out).map(drop),
+            What::Checkpoint(checkpoint) => {
+                let _ = write_checkpoint(&self.place.rules, &mut scan, checkpoint, out);
+                return;
+            }
+        };
         out.extend_from_slice(scan.rest());
     }
 
     fn time(&self) -> Option<(i64, i64)> {
+        let What::Event { type_index, .. } = self.what else {
+            return None;
+        };
         let mut scan = self.place.body(&self.head);
         let mut cells = Vec::new();
         self.place
             .rules
-            .cells(&mut scan, self.type_index, &mut cells)
+            .cells(&mut scan, type_index, &mut cells)
             .ok()?;
         let (mut start, mut duration) = (None, 0);
-        for (field, cell) in self.found()?.fields.iter().zip(cells) {
+        for (field, cell) in self.found(type_index)?.fields.iter().zip(cells) {
             match (field.name.as_str(), cell) {
                 ("startTime", Cell::Int(ticks)) if is_ticks(field.meaning) => start = Some(ticks),
                 ("duration", Cell::Int(ticks)) if is_ticks(field.meaning) => duration = ticks,
@@ -173,64 +201,59 @@ impl Record for EventRecord<'_> {
     }
 }
 
-/// Tells whether a start or duration is in ticks: writers that leave the annotation out mean ticks too.
-pub(super) fn is_ticks(meaning: Meaning) -> bool {
-    matches!(
-        meaning,
-        Meaning::TicksTime | Meaning::TicksSpan | Meaning::Plain
-    )
-}
-
-/// An event of a type that no metadata describes.
-pub(super) struct UnknownRecord<'a> {
-    pub(super) place: Place<'a>,
-    pub(super) head: Head,
-}
-
-impl Record for UnknownRecord<'_> {
-    fn kind(&self) -> &str {
-        "event"
+impl<'a> ChunkPart<'a, '_> {
+    fn found(&self, type_index: usize) -> Option<&'a Type> {
+        let schema: &'a Schema = self.place.rules.schema;
+        schema.get(type_index)
     }
 
-    fn offset(&self) -> u64 {
-        self.place.offset + self.head.at as u64
+    fn show_event(&self, type_index: usize, used: usize, show: &mut dyn FnMut(&str, Field<'_>)) {
+        let mut scan = self.place.body(&self.head);
+        if let Ok(shown) = self.place.rules.show(&mut scan, type_index, 0) {
+            for (name, tree) in &shown {
+                show(name, tree.lend());
+            }
+        }
+        let fields = self
+            .found(type_index)
+            .map_or(&[][..], |found| &found.fields);
+        let units: Vec<_> = fields
+            .iter()
+            .filter_map(|field| Some((Field::Str(&field.name), Field::Str(field.unit.as_ref()?))))
+            .collect();
+        if !units.is_empty() {
+            show("units", Field::Map(&units));
+        }
+        self.show_annotations(type_index, show);
+        if used < self.head.end {
+            let extra = self.place.chunk.get(used..self.head.end);
+            show("extra", Field::Bytes(extra.unwrap_or(&[])));
+        }
     }
 
-    fn len(&self) -> u64 {
-        (self.head.end - self.head.at) as u64
+    /// Shows what the metadata says of the fields besides name and type.
+    fn show_annotations(&self, type_index: usize, show: &mut dyn FnMut(&str, Field<'_>)) {
+        let fields = self
+            .found(type_index)
+            .map_or(&[][..], |found| &found.fields);
+        let annotated = fields.iter().filter(|field| !field.annotations.is_empty());
+        let rows: Vec<(&str, Vec<_>)> = annotated
+            .map(|field| {
+                let pairs = field.annotations.iter();
+                let pairs = pairs.map(|(name, value)| (Field::Str(name), Field::Str(value)));
+                (field.name.as_str(), pairs.collect())
+            })
+            .collect();
+        let maps: Vec<_> = rows
+            .iter()
+            .map(|(name, pairs)| (Field::Str(name), Field::Map(pairs)))
+            .collect();
+        if !maps.is_empty() {
+            show("annotations", Field::Map(&maps));
+        }
     }
 
-    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
-        show("type_id", Field::U64(self.head.type_id));
-        show("body", Field::Bytes(self.place.body(&self.head).rest()));
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        self.place.write_head(&self.head, out);
-        out.extend_from_slice(self.place.body(&self.head).rest());
-    }
-}
-
-/// A metadata event.
-pub(super) struct MetadataRecord<'a> {
-    pub(super) place: Place<'a>,
-    pub(super) head: Head,
-}
-
-impl Record for MetadataRecord<'_> {
-    fn kind(&self) -> &str {
-        "jdk.Metadata"
-    }
-
-    fn offset(&self) -> u64 {
-        self.place.offset + self.head.at as u64
-    }
-
-    fn len(&self) -> u64 {
-        (self.head.end - self.head.at) as u64
-    }
-
-    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
+    fn show_metadata(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
         let mut scan = self.place.body(&self.head);
         let Ok(metadata) = Metadata::read(&mut scan, self.place.limits, &mut Skip) else {
             return;
@@ -273,22 +296,31 @@ impl Record for MetadataRecord<'_> {
         show("elements", elements.lend());
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        self.place.write_head(&self.head, out);
-        let mut scan = self.place.body(&self.head);
-        let _ = Metadata::read(&mut scan, self.place.limits, out);
-        out.extend_from_slice(scan.rest());
+    fn show_checkpoint(&self, checkpoint: &Checkpoint, show: &mut dyn FnMut(&str, Field<'_>)) {
+        show("start_ticks", Field::I64(checkpoint.start.cast_signed()));
+        show(
+            "duration_ticks",
+            Field::I64(checkpoint.duration.cast_signed()),
+        );
+        show("delta", Field::I64(checkpoint.delta.cast_signed()));
+        show("mask", Field::U64(checkpoint.mask.into()));
+        let mut pieces = Vec::new();
+        for piece in &checkpoint.pieces {
+            match piece {
+                Piece::Pool(pool) => pieces.extend(self.pool(pool)),
+                Piece::Hole(range, _) => {
+                    let lost = self.place.body(&self.head).between(range.start, range.end);
+                    pieces.push(Tree::map(vec![(
+                        Tree::Leaf(Field::Str("damage")),
+                        Tree::Leaf(Field::Bytes(lost)),
+                    )]));
+                }
+            }
+        }
+        let pools = Tree::list(pieces);
+        show("pools", pools.lend());
     }
-}
 
-/// A checkpoint event: constant pools.
-pub(super) struct CheckpointRecord<'a> {
-    pub(super) place: Place<'a>,
-    pub(super) head: Head,
-    pub(super) checkpoint: &'a Checkpoint,
-}
-
-impl<'a> CheckpointRecord<'a> {
     fn pool(&self, pool: &super::pool::Segment) -> Result<Tree<'a>, Bad> {
         let rules = self.place.rules;
         let mut scan = self.place.body(&self.head);
@@ -316,50 +348,12 @@ impl<'a> CheckpointRecord<'a> {
     }
 }
 
-impl Record for CheckpointRecord<'_> {
-    fn kind(&self) -> &str {
-        "jdk.CheckPoint"
-    }
-
-    fn offset(&self) -> u64 {
-        self.place.offset + self.head.at as u64
-    }
-
-    fn len(&self) -> u64 {
-        (self.head.end - self.head.at) as u64
-    }
-
-    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
-        let checkpoint = self.checkpoint;
-        show("start_ticks", Field::I64(checkpoint.start.cast_signed()));
-        show(
-            "duration_ticks",
-            Field::I64(checkpoint.duration.cast_signed()),
-        );
-        show("delta", Field::I64(checkpoint.delta.cast_signed()));
-        show("mask", Field::U64(checkpoint.mask.into()));
-        let mut pieces = Vec::new();
-        for piece in &checkpoint.pieces {
-            match piece {
-                Piece::Pool(pool) => pieces.extend(self.pool(pool)),
-                Piece::Hole(range, _) => {
-                    let lost = self.place.body(&self.head).between(range.start, range.end);
-                    pieces.push(Tree::map(vec![(
-                        Tree::Leaf(Field::Str("damage")),
-                        Tree::Leaf(Field::Bytes(lost)),
-                    )]));
-                }
-            }
-        }
-        let pools = Tree::list(pieces);
-        show("pools", pools.lend());
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        self.place.write_head(&self.head, out);
-        let mut scan = self.place.body(&self.head);
-        let _ = write_checkpoint(&self.place.rules, &mut scan, self.checkpoint, out);
-    }
+/// Tells whether a start or duration is in ticks: writers that leave the annotation out mean ticks too.
+pub(super) fn is_ticks(meaning: Meaning) -> bool {
+    matches!(
+        meaning,
+        Meaning::TicksTime | Meaning::TicksSpan | Meaning::Plain
+    )
 }
 
 fn write_checkpoint(

@@ -56,6 +56,8 @@ pub(super) struct Field {
     pub(super) label: Option<String>,
     /// The unit as `dump` shows it.
     pub(super) unit: Option<String>,
+    /// Annotations with their values, but for those that are prose.
+    pub(super) annotations: Vec<(String, String)>,
 }
 
 /// A type of the recording: an event, a structure or a primitive.
@@ -116,6 +118,12 @@ pub(super) struct Schema {
 
 const DENSE: usize = 4096;
 
+/// Annotations longer than this are not kept: one string of the metadata may be the value of any number.
+const ANNOTATION: usize = 256;
+
+/// The type of strings, which have a pool of their own.
+pub(super) const STRING: &str = "java.lang.String";
+
 impl Schema {
     /// Builds the types from metadata.
     pub(super) fn build(metadata: &Metadata<'_>) -> Self {
@@ -145,7 +153,7 @@ impl Schema {
         for (index, found) in raw.iter().enumerate() {
             // A later definition of an id replaces an earlier one.
             schema.by_id.insert(found.id, index);
-            if found.name == "java.lang.String" {
+            if found.name == STRING {
                 schema.string = Some(index);
             }
         }
@@ -350,9 +358,14 @@ impl RawField {
             unsigned: false,
             label: label(&self.annotations, names),
             unit: None,
+            annotations: Vec::new(),
         };
         for note in &self.annotations {
             let value = note.value.as_deref().unwrap_or_default();
+            let name = short(names, note.class);
+            if !matches!(name, "Label" | "Description") && name.len() + value.len() <= ANNOTATION {
+                field.annotations.push((name.to_owned(), value.to_owned()));
+            }
             let meaning = match short(names, note.class) {
                 "Unsigned" => {
                     field.unsigned = true;
@@ -402,7 +415,7 @@ fn primitive(name: &str) -> Option<Kind> {
         "long" => Kind::Long,
         "float" => Kind::Float,
         "double" => Kind::Double,
-        "java.lang.String" => Kind::Str,
+        STRING => Kind::Str,
         _ => return None,
     })
 }

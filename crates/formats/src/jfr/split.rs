@@ -1,105 +1,179 @@
-//! Independent ranges of a recording: its chunks, so that several threads can decode it.
+//! Independent pieces of a recording: its chunks, so that several threads can decode it.
 
 use std::ops::Range;
 
-use crate::{Chunk, Error, Part, Pull, Source};
+use traceloom_model::{Limit, Limits};
 
-use super::header::{HEADER, Header, begins_chunk};
+use super::header::{HEADER, Header, begins_chunk, find_magic};
+use super::metadata::Metadata;
+use super::scan::Scan;
+use super::value::Skip;
+use super::walk::{METADATA, head};
+use crate::{Chunk, Error, Pieces, Pull, Source, Whole};
 
-/// Finds the chunks of part `part` by their headers, without reading what is between them.
+/// The event that tells later chunks something: which endpoint a span belongs to.
+const ENDPOINT: &[u8] = b"datadog.Endpoint";
+
+/// Finds the chunks of part `part` by their headers, without reading the events between them.
 ///
-/// The ranges tile the part; where a header does not lead to the next one, the last range goes on to the
-/// end. Lowering each range as a [`Piece`] gives together what lowering the whole part gives, in tables
-/// of their own; only a chunk whose metadata is lost can tell the difference, because it borrows the
-/// types of the chunk before.
+/// A chunk begins a piece when its own metadata can be read and no chunk before it may hold endpoints
+/// of spans, which hold for the chunks after as well. The last chunk may be unfinished or cut. None
+/// where headers do not lead from chunk to chunk: finding the chunks is then the reader's work.
 ///
 /// # Errors
 /// What opening the part fails with.
-pub fn split(source: &dyn Source, part: usize) -> Result<Vec<Range<u64>>, Error> {
+pub(super) fn split(
+    source: &dyn Source,
+    part: usize,
+    limits: &Limits,
+) -> Result<Option<Pieces>, Error> {
+    let mut view = View::new(source, part);
     let mut ranges: Vec<Range<u64>> = Vec::new();
+    let mut whole: Option<Whole> = None;
+    let mut endpoints = false;
     let mut start = 0_u64;
     loop {
-        let mut pull = source.open(part, start)?;
-        let window = pull.pull(0, HEADER)?;
-        let header = Header::read(window.bytes).filter(|_| begins_chunk(window.bytes));
-        let Some(header) = header.filter(Header::finished) else {
-            // What is no finished chunk is left to the reader, together with all that follows.
-            if !window.bytes.is_empty() || ranges.is_empty() {
-                ranges.push(start..u64::MAX);
-            }
-            return Ok(ranges);
+        let window = view.at(start, HEADER)?;
+        let header = Header::read(window.bytes)
+            .filter(Header::is_supported)
+            .filter(|_| begins_chunk(window.bytes));
+        let Some(header) = header else {
+            return Ok(None);
         };
+        let whole = whole.get_or_insert(Whole {
+            time: header.start_time_ns,
+            duration: 0,
+        });
+        whole.duration = whole.duration.saturating_add(header.duration_ns.max(0));
+        let whole = *whole;
         let end = start.saturating_add(header.chunk_size);
-        drop(pull);
-        let mut after = source.open(part, end)?;
-        let next = after.pull(0, 8)?;
-        // What follows is no chunk, or nothing, or lies beyond the end of a cut one.
-        if !begins_chunk(next.bytes) {
-            ranges.push(start..u64::MAX);
-            return Ok(ranges);
+        let finished = header.finished() && header.chunk_size <= limits.of(Limit::Record);
+        let facts = match finished {
+            true => view.facts(start, &header, limits)?,
+            false => None,
+        };
+        // The byte before the end tells a whole chunk from a cut one.
+        let there = finished && !view.at(end - 1, 1)?.bytes.is_empty();
+        let facts = facts.filter(|_| there);
+        match (ranges.last_mut(), facts) {
+            (Some(last), None) => last.end = end,
+            (Some(last), Some(_)) if endpoints => last.end = end,
+            _ => ranges.push(start..end),
         }
-        ranges.push(start..end);
+        endpoints |= facts.is_some_and(|facts| facts.endpoints);
+        let next = view.at(end, 8)?;
+        let (last, clean) = match there {
+            true => (next.bytes.is_empty(), begins_chunk(next.bytes)),
+            false => (true, false),
+        };
+        if last {
+            // What the last chunk is cut at must not be another chunk.
+            let more = !there && view.has_magic(start + HEADER as u64)?;
+            if let Some(last) = ranges.last_mut() {
+                last.end = u64::MAX;
+            }
+            return Ok((!more).then_some(Pieces { ranges, whole }));
+        }
+        if !clean {
+            return Ok(None);
+        }
         start = end;
     }
 }
 
-/// One range of a part as a source of its own; offsets in notes stay those of the part.
-pub struct Piece<'s> {
-    source: &'s dyn Source,
-    part: usize,
-    range: Range<u64>,
-    parts: Vec<Part>,
+/// What a chunk's metadata says.
+#[derive(Clone, Copy)]
+struct Facts {
+    endpoints: bool,
 }
 
-impl<'s> Piece<'s> {
-    /// Takes `range` of part `part`.
-    #[must_use]
-    pub fn new(source: &'s dyn Source, part: usize, range: Range<u64>) -> Self {
-        let parts = source.parts().get(part).cloned().into_iter().collect();
+/// A part seen through windows at rising offsets.
+struct View<'s> {
+    source: &'s dyn Source,
+    part: usize,
+    pull: Option<Box<dyn Pull + 's>>,
+    offset: u64,
+    len: usize,
+}
+
+impl<'s> View<'s> {
+    fn new(source: &'s dyn Source, part: usize) -> Self {
         Self {
             source,
             part,
-            range,
-            parts,
+            pull: None,
+            offset: 0,
+            len: 0,
         }
     }
-}
 
-impl Source for Piece<'_> {
-    fn parts(&self) -> &[Part] {
-        &self.parts
+    /// Returns a window that begins at `offset` and holds `need` bytes, unless the part ends before.
+    fn at(&mut self, offset: u64, need: usize) -> Result<Chunk<'_>, Error> {
+        let ahead = offset.checked_sub(self.offset);
+        let ahead = ahead.and_then(|ahead| usize::try_from(ahead).ok());
+        // Near places are in the window; far ones are not worth reading up to.
+        let step = ahead.filter(|&ahead| ahead < self.len || ahead == 0);
+        let (mut pull, step) = match (self.pull.take(), step) {
+            (Some(pull), Some(step)) => (pull, step),
+            _ => (self.source.open(self.part, offset)?, 0),
+        };
+        self.len = pull.pull(step, need)?.bytes.len();
+        self.offset = offset;
+        self.pull.insert(pull).pull(0, need)
     }
 
-    fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
-        if part != 0 {
-            return Err(Error::usage(format!("there is no part {part}")));
+    /// Reads what a chunk's metadata says; none when it cannot be read where the header says it is.
+    fn facts(
+        &mut self,
+        start: u64,
+        header: &Header,
+        limits: &Limits,
+    ) -> Result<Option<Facts>, Error> {
+        let inside = HEADER as u64..header.chunk_size;
+        if !inside.contains(&header.metadata_offset) {
+            return Ok(None);
         }
-        let from = self.range.start.saturating_add(offset);
-        Ok(Box::new(Within {
-            pull: self.source.open(self.part, from)?,
-            end: self.range.end,
-        }))
+        let at = start.saturating_add(header.metadata_offset);
+        let left = usize::try_from(header.chunk_size - header.metadata_offset);
+        let compressed = header.compressed();
+        let window = self.at(at, 16)?;
+        let mut scan = Scan::new(window.bytes, compressed);
+        let size = scan.integer(4).map_or(0, |(size, _)| size);
+        let Some(size) = usize::try_from(size)
+            .ok()
+            .filter(|&size| left.is_ok_and(|left| size <= left))
+        else {
+            return Ok(None);
+        };
+        let window = self.at(at, size)?;
+        let event = window.bytes.get(..size).unwrap_or(&[]);
+        let Some(head) = head(event, 0, compressed).filter(|head| head.type_id == METADATA) else {
+            return Ok(None);
+        };
+        let mut scan = Scan::new(event, compressed);
+        scan.seek(head.body);
+        let Ok(metadata) = Metadata::read(&mut scan, limits, &mut Skip) else {
+            return Ok(None);
+        };
+        let mut strings = metadata.strings.iter();
+        let endpoints = strings.any(|string| string.text().as_deref() == Some(ENDPOINT));
+        Ok((scan.left() == 0).then_some(Facts { endpoints }))
     }
-}
 
-/// A pull that ends where its range does.
-struct Within<'p> {
-    pull: Box<dyn Pull + 'p>,
-    end: u64,
-}
-
-impl Pull for Within<'_> {
-    fn pull(&mut self, consumed: usize, need: usize) -> Result<Chunk<'_>, Error> {
-        let window = self.pull.pull(consumed, need)?;
-        let left = self.end.saturating_sub(window.offset);
-        let left = usize::try_from(left).unwrap_or(usize::MAX);
-        Ok(match window.bytes.get(..left) {
-            Some(bytes) => Chunk {
-                bytes,
-                offset: window.offset,
-                eof: true,
-            },
-            None => window,
-        })
+    /// Tells whether a chunk begins at or after `from`.
+    fn has_magic(&mut self, from: u64) -> Result<bool, Error> {
+        let mut pull = self.source.open(self.part, from)?;
+        let mut consumed = 0;
+        loop {
+            let window = pull.pull(consumed, HEADER)?;
+            if find_magic(window.bytes, 0).is_some() {
+                return Ok(true);
+            }
+            if window.eof {
+                return Ok(false);
+            }
+            // A chunk may begin with the last bytes of the window.
+            consumed = window.bytes.len().saturating_sub(8);
+        }
     }
 }

@@ -4,12 +4,12 @@
 
 use traceloom_model::{FrameKind, Level, Limits, Recording, Value};
 
+use super::FORMAT;
 use super::build::{Bytes, ChunkBuilder, Described, How, Member};
 use super::sample::{TYPES, sample};
-use super::{FORMAT, Piece, split};
 use crate::{
-    Confidence, Error, ErrorKind, LowerOptions, Probe, Records, SliceSource, Source, read_chunked,
-    read_slice,
+    Confidence, Error, ErrorKind, LowerOptions, Piece, Probe, Records, SliceSource, Source,
+    read_chunked, read_slice,
 };
 
 fn read(bytes: &[u8]) -> Records {
@@ -272,9 +272,11 @@ fn the_sample_lowers_whole_and_in_pieces() {
     let events = records.kinds().len() - 5 - 5 - 10;
     assert_eq!(whole.events.len(), events);
     let source = SliceSource::default().with("a.jfr", &FORMAT, &bytes);
-    let ranges = split(&source, 0).unwrap();
-    assert_eq!(ranges.len(), 5);
-    let pieces: Vec<Recording> = ranges
+    let split = FORMAT.split.unwrap();
+    let pieces = split(&source, 0, &Limits::default()).unwrap().unwrap();
+    assert_eq!(pieces.ranges.len(), 5);
+    let pieces: Vec<Recording> = pieces
+        .ranges
         .into_iter()
         .map(|range| try_lower(&Piece::new(&source, 0, range)).unwrap())
         .collect();

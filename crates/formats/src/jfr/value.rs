@@ -351,26 +351,12 @@ impl<'t> Rules<'t> {
         })
     }
 
-    /// Returns the name `dump` gives the pool that a reference points into.
-    fn table(&self, kind: Kind) -> &'static str {
-        let Kind::Ref(index) = kind else {
-            return "constant";
-        };
-        let name = self.schema.get(index).map_or("", |found| &found.name);
-        match name.rsplit('.').next().unwrap_or(name) {
-            "Thread" => "thread",
-            "ThreadGroup" => "thread_group",
-            "ThreadState" => "thread_state",
-            "StackTrace" => "stack_trace",
-            "FrameType" => "frame_type",
-            "Class" => "class",
-            "ClassLoader" => "class_loader",
-            "Method" => "method",
-            "Symbol" => "symbol",
-            "Package" => "package",
-            "Module" => "module",
-            "String" => "string",
-            _ => "constant",
+    /// Returns the type whose pool a reference points into.
+    fn table(&self, kind: Kind) -> &'t str {
+        let schema: &'t Schema = self.schema;
+        match kind {
+            Kind::Ref(index) => schema.get(index).map_or("", |found| &found.name),
+            _ => "",
         }
     }
 }
@@ -431,7 +417,7 @@ impl<'t> Tree<'t> {
     pub(super) fn of(string: Str<'t>) -> Self {
         match string {
             Str::Null => Self::Leaf(Shown::Null),
-            Str::Pool(key) => Self::Leaf(Shown::Id("string", key)),
+            Str::Pool(key) => Self::Leaf(Shown::Id(super::schema::STRING, key)),
             _ => match string.text() {
                 Some(std::borrow::Cow::Borrowed(text)) => Self::Leaf(Shown::Text(text)),
                 Some(std::borrow::Cow::Owned(text)) => Self::Text(text),

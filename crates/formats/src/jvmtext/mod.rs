@@ -29,6 +29,7 @@ const TEXT: Format = Format {
     members: None,
     set: None,
     lower: None,
+    split: None,
     raise: None,
     holds: Capabilities::NONE,
     sample: None,
@@ -45,6 +46,7 @@ pub const THREADS: Format = Format {
             .then_some(Confidence::Certain)
     },
     lower: Some(threads::lower),
+    split: None,
     sample: Some(threads::sample),
     ..TEXT
 };
@@ -63,6 +65,7 @@ pub const TOP: Format = Format {
         is_top.then_some(Confidence::Certain)
     },
     lower: Some(top::lower),
+    split: None,
     sample: Some(top::sample),
     ..TEXT
 };
@@ -82,6 +85,7 @@ pub const GC_LOG: Format = Format {
         })
     },
     lower: Some(gc::lower),
+    split: None,
     sample: Some(gc::sample),
     ..TEXT
 };

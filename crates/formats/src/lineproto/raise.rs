@@ -7,7 +7,7 @@ use traceloom_model::{
 
 use super::point::{FieldValue, OwnedPoint};
 use super::write::{Dialect, Writer};
-use crate::datakit::{self, TimeUnit};
+use crate::datakit::{self, Digest, TimeUnit};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// What a variant asks for: words of `--to line-protocol:WORD,WORD`.
@@ -52,6 +52,7 @@ pub(super) fn raise<'o>(
     Ok(Box::new(LineTarget {
         choice: Choice::of(options.variant.as_deref())?,
         recording: Recording::default(),
+        digest: Digest::default(),
         buffer: Vec::new(),
         failed: None,
         output,
@@ -62,6 +63,8 @@ pub(super) fn raise<'o>(
 struct LineTarget<'o> {
     choice: Choice,
     recording: Recording,
+    /// What metrics are derived from, where those are asked for.
+    digest: Digest,
     buffer: Vec<u8>,
     failed: Option<Error>,
     output: &'o mut dyn Output,
@@ -101,11 +104,17 @@ impl Sink for LineTarget<'_> {
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
+        if self.choice.metrics {
+            return self.digest.define(definitions);
+        }
         self.recording.define(definitions)
     }
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
-        if self.choice.samples || self.choice.metrics {
+        if self.choice.metrics {
+            return self.digest.samples(batch);
+        }
+        if self.choice.samples {
             return self.recording.samples(batch);
         }
         Flow::Continue(())
@@ -113,7 +122,7 @@ impl Sink for LineTarget<'_> {
 
     fn events(&mut self, batch: EventBatch) -> Flow {
         if self.choice.metrics {
-            return self.recording.events(batch);
+            return self.digest.events(batch);
         }
         for row in 0..batch.len() {
             if let Some(point) = event_point(&self.recording, &batch, row) {
@@ -125,7 +134,7 @@ impl Sink for LineTarget<'_> {
 
     fn counters(&mut self, batch: CounterBatch) -> Flow {
         if self.choice.metrics {
-            return self.recording.counters(batch);
+            return Flow::Continue(());
         }
         let rows = batch.series.iter().zip(&batch.time).zip(&batch.value);
         for ((&series, &time), &value) in rows {
@@ -166,7 +175,7 @@ fn unit_word(unit: Unit) -> &'static str {
 impl Target for LineTarget<'_> {
     fn finish(&mut self) -> Result<(), Error> {
         let points = if self.choice.metrics {
-            metric_points(&self.recording)
+            metric_points(self.digest.recording())
         } else {
             index_points(&self.recording, self.choice.unit, self.choice.samples)
         };
@@ -193,11 +202,11 @@ pub fn index_points(recording: &Recording, unit: TimeUnit, with_samples: bool) -
 /// Builds the metric points of a recording's profiles (SPEC.md §9); none where nothing can be derived.
 #[must_use]
 pub fn metric_points(recording: &Recording) -> Vec<OwnedPoint> {
-    let profiles = datakit::profiles(recording, false);
-    let points = profiles
+    let derived = datakit::all_metrics(recording);
+    derived
         .iter()
-        .map(|profile| datakit::metrics(recording, profile).to_point(profile));
-    points.filter(|point| !point.fields.is_empty()).collect()
+        .map(|(profile, metrics)| metrics.to_point(profile))
+        .collect()
 }
 
 /// An event as a point: tags are its indexed attributes, its track and stack are left out.

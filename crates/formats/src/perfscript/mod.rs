@@ -25,6 +25,7 @@ pub static PERF_SCRIPT: Format = Format {
     members: None,
     set: None,
     lower: Some(lower),
+    split: None,
     raise: None,
     holds: Capabilities::NONE,
     sample: Some(sample),

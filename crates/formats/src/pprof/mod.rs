@@ -50,6 +50,7 @@ pub static PPROF: Format = Format {
     members: None,
     set: None,
     lower: Some(lower),
+    split: None,
     raise: Some(raise),
     holds: Capabilities::of(&[
         Feature::Samples,

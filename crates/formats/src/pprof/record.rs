@@ -146,7 +146,7 @@ impl Native for Record<'_> {
             return show("value", self.raw(token.value));
         };
         if let Some(index) = self.index {
-            show("index", Field::U64(index));
+            show("index", Field::Id("string", index));
         }
         match (&spec.kind, token.value) {
             (Kind::Message(schema), _) => self.message(schema, content, show),

@@ -122,7 +122,7 @@ fn fields_are_shown_by_name() {
     );
     assert_eq!(shown[0], r#"type=Id("string", 1) unit=Id("string", 2)"#);
     assert!(
-        shown[3].starts_with("index=U64(2) value=Text("),
+        shown[3].starts_with("index=Id(\"string\", 2) value=Text("),
         "{}",
         shown[3]
     );

@@ -23,6 +23,7 @@ pub const FORMAT: Format = Format {
     members: None,
     set: None,
     lower: Some(lower::lower),
+    split: None,
     raise: None,
     holds: Capabilities::NONE,
     sample: Some(sample),

@@ -144,6 +144,7 @@ pub const S0: Format = Format {
     members: None,
     set: None,
     lower: Some(source::lower),
+    split: None,
     raise: Some(|options, output| raise::target(&dialect::S0_VARIANTS, options, output)),
     holds: S0_HOLDS,
     sample: Some(sample::s0),

@@ -3,10 +3,10 @@
 use std::hash::{Hash, Hasher};
 
 use traceloom_formats::{
-    Chunk, ErrorKind, Field, Fork, Format, LowerOptions, Record, RecordSink, SliceSource, Step,
-    read_chunked, read_slice,
+    Chunk, ErrorKind, Field, Fork, Format, LowerOptions, Piece, Record, RecordSink, SliceSource,
+    Step, read_chunked, read_slice,
 };
-use traceloom_model::{Flow, Limits, Note, Recording};
+use traceloom_model::{Flow, Join, Limits, Note, Recording, SampleBatch};
 
 /// Reads the input at once and in the pieces that `cuts` make, and lowers it.
 ///
@@ -282,7 +282,8 @@ fn chunk(input: &[u8], start: usize, end: usize, eof: bool) -> Chunk<'_> {
     }
 }
 
-/// Lowers the input alone; the result only must not panic or fail.
+/// Lowers the input alone, which must not panic or fail; a format that cuts parts into pieces gives the same
+/// piece by piece.
 pub fn lowers(format: &'static Format, input: &[u8]) -> Result<(), String> {
     let Some(lower) = format.lower else {
         return Ok(());
@@ -291,7 +292,63 @@ pub fn lowers(format: &'static Format, input: &[u8]) -> Result<(), String> {
     let mut recording = Recording::default();
     match lower(&source, &LowerOptions::default(), &mut recording) {
         // A version that is not read is said so, not lowered to nothing.
-        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(()),
-        result => result.map_err(|error| error.to_string()),
+        Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
+        result => result.map_err(|error| error.to_string())?,
     }
+    let Some(split) = format.split else {
+        return Ok(());
+    };
+    let pieces = split(&source, 0, &Limits::default()).map_err(|error| error.to_string())?;
+    let Some(pieces) = pieces.filter(|pieces| pieces.ranges.len() > 1) else {
+        return Ok(());
+    };
+    let options = LowerOptions {
+        whole: Some(pieces.whole),
+        ..LowerOptions::default()
+    };
+    let mut joined = Recording::default();
+    let mut join = Join::new(&mut joined);
+    for range in pieces.ranges {
+        let piece = Piece::new(&source, 0, range);
+        lower(&piece, &options, &mut join).map_err(|error| error.to_string())?;
+        join.next_piece();
+    }
+    match difference(&recording, &joined) {
+        None => Ok(()),
+        Some(what) => Err(format!("lowered in pieces, {what} are others")),
+    }
+}
+
+/// Names what two recordings differ in, rows and their order; only where batches end may differ.
+fn difference(a: &Recording, b: &Recording) -> Option<&'static str> {
+    let samples = |recording: &Recording| {
+        let mut profiles = std::collections::BTreeMap::new();
+        for batch in &recording.samples {
+            let empty = || SampleBatch::new(batch.profile, batch.width());
+            let all = profiles.entry(batch.profile).or_insert_with(empty);
+            batch.iter().for_each(|row| all.push(&row));
+        }
+        profiles
+    };
+    let notes = |recording: &Recording| recording.notes.kept().to_vec();
+    let checks = [
+        ("strings", a.strings == b.strings),
+        ("resources", a.resources == b.resources),
+        ("tracks", a.tracks == b.tracks),
+        ("classes", a.classes == b.classes),
+        ("functions", a.functions == b.functions),
+        ("frames", a.frames == b.frames),
+        ("stacks", a.stacks == b.stacks),
+        ("value types", a.value_types == b.value_types),
+        ("profiles", a.profiles == b.profiles),
+        ("event types", a.event_types == b.event_types),
+        ("series", a.series == b.series),
+        ("attribute keys", a.attribute_keys == b.attribute_keys),
+        ("events", a.events == b.events),
+        ("counters", a.counters == b.counters),
+        ("samples", samples(a) == samples(b)),
+        ("notes", notes(a) == notes(b)),
+    ];
+    let found = checks.into_iter().find(|(_, same)| !same);
+    found.map(|(what, _)| what)
 }

@@ -2,31 +2,35 @@
 
 mod constants;
 mod context;
+mod gather;
 mod plan;
 mod profiles;
 mod sampling;
+mod texts;
 mod values;
+
+pub(super) use texts::Texts;
 
 use std::ops::ControlFlow;
 
 use traceloom_model::{
-    Attribute, Clock, CounterBatch, EventBatch, EventRow, Flow, Limit, Limits, Note, ObjectId,
-    Order, ResourceId, Series, Sink, StackId, Tables, TrackId, Value,
+    Attribute, Clock, CounterBatch, EventBatch, EventRow, Flow, Limits, Note, ObjectId, Order,
+    ResourceId, Series, Sink, StackId, Tables, TrackId, Value,
 };
 
 use self::constants::{Constants, Into, Threads};
 use self::context::Context;
+use self::gather::{Gathered, Types};
 use self::plan::{Counter, EventTypes, Plan, Role};
 use self::profiles::{Profiles, ROWS};
 use super::frame::{End, Frames, Pieces, unsupported, unsupported_version};
 use super::header::Header;
-use super::pool::{Checkpoint, Pools};
 use super::read::{note_of, settle_schema};
 use super::record::Place;
 use super::schema::{Field, Schema};
 use super::value::Cell;
-use super::walk::{Head, Outline, Stretch, Walk, head};
-use crate::{Error, LowerOptions, Source, Step, damage, info};
+use super::walk::{Outline, Stretch, Walk, head};
+use crate::{Error, LowerOptions, Source, Step, Whole, damage, info};
 
 /// Lowers every part of `source`.
 ///
@@ -39,6 +43,8 @@ pub(super) fn lower(
 ) -> Result<(), Error> {
     sink.begin(Order::None, Clock::Unix);
     let mut lowering = Lowering::new(options.limits, sink);
+    lowering.whole = options.whole;
+    lowering.profiles.time = options.whole.map(|whole| whole.time);
     for part in 0..source.parts().len() {
         let mut pull = source.open(part, 0)?;
         let mut frames = Frames::default();
@@ -84,6 +90,8 @@ struct Lowering<'s> {
     counters: CounterBatch,
     /// Nanoseconds the chunks cover together.
     duration: i64,
+    /// The recording, when its chunks are lowered apart.
+    whole: Option<Whole>,
     sampled_events: bool,
 }
 
@@ -116,6 +124,7 @@ impl<'s> Lowering<'s> {
             events: EventBatch::default(),
             counters: CounterBatch::default(),
             duration: 0,
+            whole: None,
             sampled_events,
         }
     }
@@ -140,49 +149,11 @@ impl<'s> Lowering<'s> {
     }
 
     fn finish(&mut self) -> Flow {
-        let left = self.profiles.finish(self.duration, &mut self.tables);
+        let duration = self.whole.map_or(self.duration, |whole| whole.duration);
+        let left = self.profiles.finish(duration, &mut self.tables);
         self.flush()?;
         left.into_iter()
             .try_for_each(|batch| self.sink.samples(batch))
-    }
-
-    /// Collects the constants of every checkpoint of the chunk, wherever it stands.
-    fn pools(
-        &self,
-        chunk: &[u8],
-        header: &Header,
-        outline: &Outline,
-        types: Types<'_>,
-    ) -> Gathered {
-        let mut walk = Walk::new(chunk, header, types.known, types.schema, &self.limits);
-        let mut gathered = Gathered::default();
-        let most = self.limits.of(Limit::Table);
-        let rules = walk.rules();
-        let mut add = |walk: &Walk<'_, '_>, head: &Head, checkpoint: &Checkpoint| {
-            let body = walk.body(head);
-            gathered.full |= !gathered
-                .pools
-                .add(&rules, body, head.body, checkpoint, most);
-        };
-        if outline.reached == chunk.len() {
-            for &at in &outline.checkpoints {
-                let Some(head) = head(chunk, at, header.compressed()) else {
-                    continue;
-                };
-                let mut work = super::walk::PATIENCE * (head.end - head.at);
-                if let Ok(found) = Checkpoint::read(&rules, &mut walk.body(&head), &mut work) {
-                    add(&walk, &head, &found);
-                }
-            }
-        } else {
-            // Sizes cannot be trusted: the walk that recovers finds the checkpoints behind damage.
-            while let Some(stretch) = walk.next() {
-                if let Stretch::Checkpoint(head, found) = stretch {
-                    add(&walk, &head, &found);
-                }
-            }
-        }
-        gathered
     }
 
     /// Looks at the events that say how to take the others.
@@ -338,7 +309,7 @@ impl<'s> Lowering<'s> {
         };
         let outline = Outline::of(bytes, header.compressed(), &early);
         let mut walk = Walk::new(bytes, header, types.known, schema, &limits);
-        let gathered = self.pools(bytes, header, &outline, types);
+        let gathered = Gathered::of(bytes, header, &outline, types, &limits);
         if gathered.full {
             let text = "the constant pools have more entries than the limit `table` allows";
             self.sink.note(damage("limit_table", offset, text))?;
@@ -355,6 +326,7 @@ impl<'s> Lowering<'s> {
             header,
             rules,
             limits: &limits,
+            texts: None,
         };
         let mut cells = Vec::new();
         let mut row = Row::default();
@@ -434,20 +406,6 @@ impl Pieces for Lowering<'_> {
     fn note(&mut self, note: Note) -> Flow {
         self.sink.note(note)
     }
-}
-
-/// The types of a chunk: what is known of them, and nothing where nothing is.
-#[derive(Clone, Copy)]
-struct Types<'c> {
-    known: Option<&'c Schema>,
-    schema: &'c Schema,
-}
-
-/// Constants found, and whether there were too many.
-#[derive(Default)]
-struct Gathered {
-    pools: Pools,
-    full: bool,
 }
 
 /// Plans of the types met in a chunk.

@@ -116,6 +116,8 @@ struct Slot {
     id: ProfileId,
     row: Profile,
     batch: SampleBatch,
+    /// The chunk at hand has samples of it.
+    touched: bool,
 }
 
 /// The profiles of a recording, one a subject.
@@ -137,6 +139,7 @@ impl Profiles {
         let known = self.slots.iter().position(|(known, _)| *known == subject);
         let at = known.unwrap_or_else(|| self.add(subject, tables));
         let (_, slot) = self.slots.get_mut(at)?;
+        slot.touched = true;
         slot.batch.push(row);
         (slot.batch.len() >= ROWS)
             .then(|| std::mem::replace(&mut slot.batch, SampleBatch::new(slot.id, 2)))
@@ -154,7 +157,15 @@ impl Profiles {
         };
         let id = tables.profile(row.clone());
         let batch = SampleBatch::new(id, 2);
-        self.slots.push((subject, Slot { id, row, batch }));
+        self.slots.push((
+            subject,
+            Slot {
+                id,
+                row,
+                batch,
+                touched: false,
+            },
+        ));
         self.slots.len() - 1
     }
 
@@ -184,9 +195,13 @@ impl Profiles {
         }
     }
 
-    /// Returns the subjects that have samples.
-    pub(super) fn subjects(&self) -> Vec<Subject> {
-        self.slots.iter().map(|(subject, _)| *subject).collect()
+    /// Returns the subjects of which the chunk had samples, and begins the next chunk: a chunk's settings
+    /// are those its samples were taken with.
+    pub(super) fn next_chunk(&mut self) -> Vec<Subject> {
+        let slots = self.slots.iter_mut();
+        slots
+            .filter_map(|(subject, slot)| std::mem::take(&mut slot.touched).then_some(*subject))
+            .collect()
     }
 
     /// Returns what is left, after telling the tables what is known of each profile at the end.

@@ -133,7 +133,7 @@ impl Lowering<'_> {
     /// Gives profiles the settings of the events they are made of.
     pub(super) fn settings(&mut self) {
         let settings = std::mem::take(&mut self.context.settings);
-        let subjects = self.profiles.subjects();
+        let subjects = self.profiles.next_chunk();
         for found in &settings {
             let of = found.of.as_str();
             let name = match Rule::of(of) {

@@ -1,0 +1,271 @@
+//! The columns of a table of events: what every event has, and the fields of its type.
+
+use traceloom_analysis::names;
+use traceloom_model::{EventRow, StackId, TrackId, Unit};
+
+use super::collect::Collect;
+use super::value::{Amount, Cell};
+use crate::args::{Usage, nearest};
+
+/// What every event has, by the name of its column.
+const COMMON: [(&str, Common); 8] = [
+    ("time", Common::Time),
+    ("end", Common::End),
+    ("duration", Common::Duration),
+    ("type", Common::Type),
+    ("thread", Common::Thread),
+    ("owner", Common::Owner),
+    ("object", Common::Object),
+    ("stack", Common::Stack),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Common {
+    Time,
+    End,
+    Duration,
+    Type,
+    Thread,
+    Owner,
+    Object,
+    Stack,
+}
+
+/// One column.
+#[derive(Debug)]
+pub(super) struct Column {
+    name: String,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Common(Common),
+    /// A field by its name, and the way into its value.
+    Field(String, Vec<String>),
+}
+
+impl Column {
+    fn common(what: Common) -> Self {
+        let name = COMMON.iter().find(|(_, known)| *known == what);
+        Self {
+            name: name.map_or("", |(name, _)| name).to_owned(),
+            what: What::Common(what),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the word of the unit that exact numbers of the column are in.
+    pub(super) fn unit(&self, events: &Collect) -> Option<String> {
+        match &self.what {
+            What::Common(Common::Time | Common::End | Common::Duration) => Some("ns".to_owned()),
+            What::Common(_) => None,
+            What::Field(name, path) if path.is_empty() => {
+                let keys = &events.tables.attribute_keys;
+                let named = keys
+                    .iter()
+                    .flatten()
+                    .find(|key| key.unit != Unit::Count && events.tables.text(key.name) == **name);
+                let text = |id| events.tables.text(id).into_owned();
+                named.map(|key| crate::info::unit_name(key.unit, &text))
+            }
+            What::Field(..) => None,
+        }
+    }
+
+    /// Returns the value of the event at `row`.
+    pub(super) fn cell(&self, events: &Collect, row: usize) -> Cell {
+        let Some(event) = events.events.row(row) else {
+            return Cell::Nothing;
+        };
+        match &self.what {
+            What::Common(what) => common(*what, &event, events),
+            What::Field(name, path) => {
+                let tables = &events.tables;
+                let found = event.attributes.iter().find(|attribute| {
+                    let key = tables.attribute_key(attribute.key);
+                    key.is_some_and(|key| tables.text(key.name) == *name)
+                });
+                found.map_or(Cell::Nothing, |attribute| {
+                    let amount = Amount::of(events.unit_of(attribute.key), tables);
+                    Cell::of(&attribute.value, &amount, tables).at(path)
+                })
+            }
+        }
+    }
+}
+
+fn common(what: Common, event: &EventRow<'_>, events: &Collect) -> Cell {
+    let tables = &events.tables;
+    let thread = |id: Option<TrackId>| {
+        let row = id.and_then(|id| tables.track(id));
+        row.map_or(Cell::Nothing, |row| {
+            Cell::Text(match (row.name, row.os_id.or(row.id)) {
+                (Some(name), _) => tables.text(name).into_owned(),
+                (None, Some(id)) => format!("#{id}"),
+                (None, None) => String::new(),
+            })
+        })
+    };
+    match what {
+        Common::Time => Cell::Time(event.time),
+        Common::End => event.end.map_or(Cell::Nothing, Cell::Time),
+        Common::Duration => event.end.map_or(Cell::Nothing, |end| {
+            let length = i128::from(end) - i128::from(event.time);
+            Cell::Integer(length, Amount::Nanoseconds)
+        }),
+        Common::Type => {
+            let row = tables.event_type(event.event_type);
+            row.map_or(Cell::Nothing, |row| {
+                Cell::Text(tables.text(row.name).into_owned())
+            })
+        }
+        Common::Thread => thread(event.track),
+        Common::Owner => thread(event.owner),
+        Common::Object => event
+            .object
+            .map_or(Cell::Nothing, |id| Cell::Text(format!("{:#x}", id.0))),
+        Common::Stack => event
+            .stack
+            .map_or(Cell::Nothing, |stack| Cell::Stack(frames(stack, events))),
+    }
+}
+
+fn frames(stack: StackId, events: &Collect) -> Vec<String> {
+    let tables = &events.tables;
+    let mut frames = Vec::new();
+    let mut next = Some(stack);
+    while let Some(row) = next.and_then(|id| tables.stack(id)) {
+        // No stack has more frames than there are stacks: a circle ends here.
+        if frames.len() > tables.stacks.len() {
+            break;
+        }
+        let frame = tables.frame(row.frame);
+        let name = frame.and_then(|frame| frame.function).map_or_else(
+            || format!("{:#x}", frame.and_then(|frame| frame.address).unwrap_or(0)),
+            |function| names::shorten(&tables.function_name(function)).to_string(),
+        );
+        let line = frame.map_or(0, |frame| frame.line);
+        frames.push(if line > 0 {
+            format!("{name}:{line}")
+        } else {
+            name
+        });
+        next = row.parent;
+    }
+    frames
+}
+
+/// The columns to print.
+pub(super) struct Columns(Vec<Column>);
+
+impl Columns {
+    /// Takes the columns that were named, else all that any event fills.
+    pub(super) fn choose(events: &Collect, named: &[String]) -> anyhow::Result<Self> {
+        if named.is_empty() {
+            return Ok(Self::filled(events));
+        }
+        let columns: anyhow::Result<_> = named
+            .iter()
+            .map(|name| Self::one(events, name.trim()))
+            .collect();
+        columns.map(Self)
+    }
+
+    pub(super) fn list(&self) -> &[Column] {
+        &self.0
+    }
+
+    fn filled(events: &Collect) -> Self {
+        let batch = &events.events;
+        let mut columns = vec![Column::common(Common::Time)];
+        let types: std::collections::BTreeSet<_> = batch.event_type.iter().collect();
+        let mut add = |filled: bool, what| {
+            if filled {
+                columns.push(Column::common(what));
+            }
+        };
+        add(batch.end.iter().any(Option::is_some), Common::Duration);
+        let names = types.iter().filter_map(|id| events.tables.event_type(**id));
+        let names: std::collections::BTreeSet<_> = names.map(|row| row.name).collect();
+        add(names.len() > 1, Common::Type);
+        add(batch.track.iter().any(Option::is_some), Common::Thread);
+        add(batch.owner.iter().any(Option::is_some), Common::Owner);
+        add(batch.object.iter().any(Option::is_some), Common::Object);
+        let stacks = batch.stack.iter().any(Option::is_some);
+        for name in fields(events) {
+            columns.push(Column {
+                what: What::Field(name.clone(), Vec::new()),
+                name,
+            });
+        }
+        if stacks {
+            columns.push(Column::common(Common::Stack));
+        }
+        Self(columns)
+    }
+
+    /// Finds a column by its name.
+    ///
+    /// # Errors
+    /// When there is none, with the nearest one that is.
+    pub(super) fn one(events: &Collect, name: &str) -> anyhow::Result<Column> {
+        let plain = name.strip_prefix('.');
+        if plain.is_none()
+            && let Some((_, what)) = COMMON.iter().find(|(known, _)| *known == name)
+        {
+            return Ok(Column::common(*what));
+        }
+        let wanted = plain.unwrap_or(name);
+        let fields = fields(events);
+        // Names of fields may have dots themselves: the longest one that is a field counts.
+        let ends = wanted.match_indices('.').map(|(at, _)| at);
+        for end in std::iter::once(wanted.len()).chain(ends.rev()) {
+            let (field, rest) = wanted.split_at(end);
+            if fields.iter().any(|known| known == field) {
+                let path = rest.split('.').skip(1).map(str::to_owned).collect();
+                return Ok(Column {
+                    name: name.to_owned(),
+                    what: What::Field(field.to_owned(), path),
+                });
+            }
+        }
+        let known = fields
+            .iter()
+            .map(String::as_str)
+            .chain(COMMON.iter().map(|(name, _)| *name));
+        let hint = nearest(wanted, known.clone()).map_or_else(
+            || {
+                let known: Vec<_> = known.collect();
+                format!("; there are {}", known.join(", "))
+            },
+            |near| format!("; did you mean `{near}`?"),
+        );
+        Err(Usage(format!("there is no column `{name}`{hint}")).into())
+    }
+}
+
+/// The fields of the types that the events are of, in their order.
+fn fields(events: &Collect) -> Vec<String> {
+    let types: std::collections::BTreeSet<_> = events.events.event_type.iter().collect();
+    let mut names = Vec::new();
+    let rows = types
+        .into_iter()
+        .filter_map(|id| events.tables.event_type(*id));
+    let declared = rows.flat_map(|row| row.fields.iter().copied());
+    // Types that declare nothing show what their events carry.
+    let carried = events.events.attributes.all().iter().map(|row| row.key);
+    let mut seen = std::collections::BTreeSet::new();
+    for key in declared.chain(carried) {
+        if seen.insert(key) {
+            let name = events.field_name(key);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}

@@ -1,0 +1,186 @@
+//! `metrics`: the few numbers a dashboard wants of each profile.
+
+use std::io::{self, BufWriter, Write};
+
+use clap::Args;
+use serde_json::json;
+use traceloom_formats::LowerOptions;
+use traceloom_formats::datakit::{Digest, METRICS, Metrics, Profile, all_metrics, metric_unit};
+use traceloom_formats::lineproto::{Dialect, FieldValue, Writer};
+use traceloom_input::piped;
+
+use crate::Outcome;
+use crate::args::Common;
+use crate::lowered::{documents, lower, mention};
+use crate::open::{open, with_progress};
+use crate::style::{Style, duration, size};
+use crate::table::Table;
+
+/// Derive the metrics of profiles: cores, allocation, pauses, locks.
+#[derive(Args)]
+#[command(
+    after_help = "Rules are those of Datakit for Java (from JFR), Go (from pprof files and metrics.json) and Python. A bundle is a\n\
+    folder or a zip with its event.json; without one, rates cover the time the profile says it lasted.\n\n\
+    Examples:\n  \
+    traceloom metrics app.jfr\n  \
+    traceloom metrics bundle/ --line-protocol | influx write\n  \
+    traceloom metrics bundles/*.zip --csv"
+)]
+pub(crate) struct Options {
+    /// Files, folders, archives, or `-`.
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+    /// Print points of line protocol, measurement `profiling_metrics`.
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    line_protocol: bool,
+    /// Print exact numbers.
+    #[arg(long)]
+    wide: bool,
+    /// Print JSON Lines, one profile a line.
+    #[arg(long)]
+    json: bool,
+    /// Print comma-separated values, one metric a row.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let style = Style::new(&options.common)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut rows = Table::new(&["path", "service", "time (ns)", "metric", "value", "unit"]);
+    for path in &options.paths {
+        let input = open(path, &options.common)?;
+        let mut notes = Vec::new();
+        let mut found = 0;
+        with_progress(&input, "reading", || {
+            for document in documents(&input)? {
+                let mut digest = Digest::default();
+                let lowering = LowerOptions {
+                    limits: options.common.limits()?,
+                    ..LowerOptions::default()
+                };
+                notes.push(piped(&mut digest, |sink| {
+                    lower(&document, &lowering, &options.common, sink)
+                })?);
+                for (profile, metrics) in all_metrics(digest.recording()) {
+                    found += 1;
+                    if options.csv {
+                        add(path, &profile, &metrics, &mut rows);
+                    } else {
+                        one(path, &profile, &metrics, options, &style, &mut out)?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        mention(path, &notes);
+        if found == 0 {
+            eprintln!(
+                "traceloom: {path}: no metrics: there are rules for profiles of Java, Go and Python"
+            );
+        }
+    }
+    if options.csv {
+        rows.csv(&mut out)?;
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+fn one(
+    path: &str,
+    profile: &Profile,
+    metrics: &Metrics,
+    options: &Options,
+    style: &Style,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let point = metrics.to_point(profile);
+    if options.line_protocol {
+        let mut line = Vec::new();
+        Writer::new(&mut line, Dialect::Influx).point(&point);
+        return Ok(out.write_all(&line)?);
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if options.json {
+        let tags: serde_json::Map<_, _> = point
+            .tags
+            .iter()
+            .map(|(key, value)| (text(key), json!(text(value))))
+            .collect();
+        let values = metrics.values.iter();
+        let values: serde_json::Map<_, _> = values
+            .map(|(name, value)| (name.clone(), number(value)))
+            .collect();
+        let object = json!({
+            "path": path,
+            "measurement": METRICS,
+            "time_ns": point.time,
+            "duration_ns": profile.end.saturating_sub(profile.start),
+            "tags": tags,
+            "metrics": values,
+        });
+        serde_json::to_writer(&mut *out, &object)?;
+        return Ok(writeln!(out)?);
+    }
+    let tags = point.tags.iter();
+    let tags: Vec<_> = tags
+        .map(|(key, value)| format!("{}={}", text(key), text(value)))
+        .collect();
+    let length = u64::try_from(profile.end.saturating_sub(profile.start)).unwrap_or(0);
+    let over = if length > 0 {
+        format!(", over {}", duration(length))
+    } else {
+        ", no rates: the profile has no duration".to_owned()
+    };
+    writeln!(out, "{}{over}", style.bold(path))?;
+    if !tags.is_empty() {
+        writeln!(out, "{}", style.dim(tags.join(" ")))?;
+    }
+    let mut table = Table::new(&["value", "metric"]);
+    for (name, value) in &metrics.values {
+        table.row([shown(name, value, options.wide), name.clone()]);
+    }
+    Ok(table.print(style, out)?)
+}
+
+fn add(path: &str, profile: &Profile, metrics: &Metrics, rows: &mut Table) {
+    for (name, value) in &metrics.values {
+        rows.row([
+            path.to_owned(),
+            profile.service.clone(),
+            profile.end.to_string(),
+            name.clone(),
+            number(value).to_string(),
+            metric_unit(name).to_owned(),
+        ]);
+    }
+}
+
+fn number(value: &FieldValue) -> serde_json::Value {
+    match value {
+        FieldValue::I64(value) => json!(value),
+        FieldValue::U64(value) => json!(value),
+        FieldValue::F64(value) => json!(value),
+        FieldValue::Bool(value) => json!(value),
+        FieldValue::Text(text) | FieldValue::Bytes(text) => json!(String::from_utf8_lossy(text)),
+        FieldValue::List(items) => items.iter().map(number).collect(),
+    }
+}
+
+/// A metric for people: in the unit a person would take, which the metric's name implies.
+fn shown(name: &str, value: &FieldValue, wide: bool) -> String {
+    let unit = metric_unit(name);
+    match (value, unit) {
+        (FieldValue::I64(value @ 0..), "ns") if !wide => duration(value.unsigned_abs()),
+        (FieldValue::I64(value @ 0..), "bytes") if !wide => size(value.unsigned_abs()),
+        (FieldValue::F64(value), "bytes") if !wide && *value >= 0.0 => size(value.round() as u64),
+        (FieldValue::F64(value), "bytes/s") if !wide && *value >= 0.0 => {
+            format!("{}/s", size(value.round() as u64))
+        }
+        (FieldValue::F64(value), _) if !wide => format!("{value:.3} {unit}").trim_end().to_owned(),
+        (value, _) => format!("{} {unit}", number(value)).trim_end().to_owned(),
+    }
+}

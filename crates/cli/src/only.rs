@@ -1,0 +1,118 @@
+//! One value of the samples and no other, on its way to a target.
+
+use std::collections::BTreeSet;
+
+use traceloom_formats::datakit::value_names;
+use traceloom_model::{
+    Asks, Batch, Definitions, Flow, Profile, Recording, SampleBatch, SampleRow, Sink, Stage,
+};
+
+/// A sink that passes on one value column of each profile that has it, and no other profile.
+pub(crate) struct Only<'s> {
+    to: &'s mut (dyn Sink + Send),
+    /// Names of the column, the best first.
+    names: Vec<String>,
+    /// Strings, value types and profiles as they came.
+    tables: Recording,
+    /// Batches of profiles that are not defined yet.
+    early: Vec<SampleBatch>,
+    matched: bool,
+}
+
+impl<'s> Only<'s> {
+    pub(crate) fn new(to: &'s mut (dyn Sink + Send), value: &str) -> Self {
+        Self {
+            to,
+            names: value_names(value),
+            tables: Recording::default(),
+            early: Vec::new(),
+            matched: false,
+        }
+    }
+
+    /// Fails when no profile had the value, and says which there are.
+    pub(crate) fn finish(&self) -> anyhow::Result<()> {
+        if self.matched {
+            return Ok(());
+        }
+        let types = self.tables.value_types.iter().flatten();
+        let there: BTreeSet<_> = types.map(|row| self.tables.text(row.name)).collect();
+        let there: Vec<_> = there.iter().map(AsRef::as_ref).collect();
+        let wanted = self.names.first().map_or("", String::as_str);
+        if there.is_empty() {
+            anyhow::bail!("no samples with a value `{wanted}`, nor with any other");
+        }
+        anyhow::bail!(
+            "no samples with a value `{wanted}`; there are {}",
+            there.join(", ")
+        )
+    }
+
+    fn column(&self, profile: &Profile) -> Option<usize> {
+        let position = |wanted: &String| {
+            profile.value_types.iter().position(|&id| {
+                let row = self.tables.value_type(id);
+                row.is_some_and(|row| self.tables.text(row.name) == *wanted)
+            })
+        };
+        self.names.iter().find_map(position)
+    }
+
+    fn narrow(&mut self, batch: &SampleBatch) -> Flow {
+        let profile = self.tables.profile(batch.profile);
+        let Some(at) = profile.and_then(|profile| self.column(profile)) else {
+            return Flow::Continue(());
+        };
+        let mut narrow = SampleBatch::new(batch.profile, 1);
+        for row in batch.iter() {
+            let value = row.values.get(at).copied().unwrap_or(0);
+            narrow.push(&SampleRow {
+                values: &[value],
+                ..row
+            });
+        }
+        self.to.samples(narrow)
+    }
+
+    fn define_narrow(&mut self, mut new: Definitions) -> Flow {
+        let _ = self.tables.define(Definitions {
+            strings: new.strings.clone(),
+            value_types: new.value_types.clone(),
+            profiles: new.profiles.clone(),
+            ..Definitions::default()
+        });
+        for (_, profile) in &mut new.profiles {
+            let column = self.column(profile);
+            let column = column.and_then(|at| profile.value_types.get(at).copied());
+            self.matched |= column.is_some();
+            profile.value_types = column.into_iter().collect();
+            profile.default = column;
+            profile.period = profile.period.filter(|(of, _)| Some(*of) == column);
+        }
+        new.profiles
+            .retain(|(_, profile)| !profile.value_types.is_empty());
+        self.to.define(new)?;
+        let tables = &self.tables;
+        let defined = |batch: &mut SampleBatch| tables.profile(batch.profile).is_some();
+        let ready: Vec<_> = self.early.extract_if(.., defined).collect();
+        ready.iter().try_for_each(|batch| self.narrow(batch))
+    }
+}
+
+impl Stage for Only<'_> {
+    fn asks(&self) -> Asks {
+        Asks::of(self.to)
+    }
+
+    fn pass(&mut self, batch: Batch) -> Flow {
+        match batch {
+            Batch::Define(new) => self.define_narrow(new),
+            Batch::Samples(batch) if self.tables.profile(batch.profile).is_none() => {
+                self.early.push(batch);
+                Flow::Continue(())
+            }
+            Batch::Samples(batch) => self.narrow(&batch),
+            other => other.push(self.to),
+        }
+    }
+}

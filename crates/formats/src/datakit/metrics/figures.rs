@@ -1,0 +1,164 @@
+//! What metrics are computed from: totals of sampled values, and events by their types.
+
+use std::collections::HashMap;
+
+use traceloom_model::{EventRow, Recording, Unit, Value};
+
+use super::float;
+use crate::datakit::Language;
+
+/// Totals of the value columns by name.
+pub(super) struct Values(HashMap<String, Total>);
+
+#[derive(Clone, Copy, Default)]
+struct Total {
+    sum: i64,
+    unit: Unit,
+}
+
+impl Values {
+    pub(super) fn of(recording: &Recording) -> Self {
+        let mut totals: HashMap<String, Total> = HashMap::new();
+        for batch in &recording.samples {
+            let Some(profile) = recording.profile(batch.profile) else {
+                continue;
+            };
+            for (column, &id) in profile.value_types.iter().enumerate() {
+                let Some(kind) = recording.value_type(id) else {
+                    continue;
+                };
+                let total = totals
+                    .entry(recording.text(kind.name).into_owned())
+                    .or_default();
+                total.unit = kind.unit;
+                for row in 0..batch.len() {
+                    let value = batch.values(row).get(column).copied().unwrap_or(0);
+                    total.sum = total.sum.saturating_add(value);
+                }
+            }
+        }
+        Self(totals)
+    }
+
+    /// Returns the total of the first of `names` that a profile has.
+    pub(super) fn total(&self, names: &[&str]) -> Option<i64> {
+        names
+            .iter()
+            .find_map(|name| self.0.get(*name))
+            .map(|total| total.sum)
+    }
+
+    /// Returns such a total when it is a time.
+    pub(super) fn time(&self, names: &[&str]) -> Option<i64> {
+        let mut totals = names.iter().filter_map(|name| self.0.get(*name));
+        totals
+            .find(|total| total.unit == Unit::Nanoseconds)
+            .map(|total| total.sum)
+    }
+}
+
+/// Events by the name of their type.
+pub(super) struct Events<'r> {
+    recording: &'r Recording,
+    rows: HashMap<String, Vec<usize>>,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct Times {
+    pub(super) max: i64,
+    pub(super) total: i64,
+    pub(super) count: i64,
+}
+
+impl<'r> Events<'r> {
+    pub(super) fn of(recording: &'r Recording) -> Self {
+        let mut names: Vec<Option<String>> = Vec::new();
+        for row in &recording.event_types {
+            names.push(
+                row.as_ref()
+                    .map(|row| recording.text(row.name).into_owned()),
+            );
+        }
+        let mut rows: HashMap<String, Vec<usize>> = HashMap::new();
+        for (row, id) in recording.events.event_type.iter().enumerate() {
+            if let Some(Some(name)) = names.get(id.index()) {
+                match rows.get_mut(name) {
+                    Some(list) => list.push(row),
+                    None => {
+                        rows.insert(name.clone(), vec![row]);
+                    }
+                }
+            }
+        }
+        Self { recording, rows }
+    }
+
+    pub(super) fn language(&self) -> Option<Language> {
+        if self.rows.contains_key(crate::gometrics::EVENT) {
+            return Some(Language::Golang);
+        }
+        let java = |name: &String| name.starts_with("jdk.") || name.starts_with("datadog.");
+        self.rows.keys().any(java).then_some(Language::Java)
+    }
+
+    pub(super) fn each(&self, name: &str) -> impl Iterator<Item = EventRow<'r>> {
+        let rows = self.rows.get(name).map_or(&[][..], Vec::as_slice);
+        rows.iter()
+            .filter_map(|&row| self.recording.events.row(row))
+    }
+
+    pub(super) fn count(&self, name: &str) -> i64 {
+        let count = self.rows.get(name).map_or(0, Vec::len);
+        i64::try_from(count).unwrap_or(i64::MAX)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.rows.contains_key(name)
+    }
+
+    pub(super) fn value(&self, row: &EventRow<'r>, key: &str) -> Option<&'r Value> {
+        let found = row.attributes.iter().find(|attribute| {
+            let name = self.recording.attribute_key(attribute.key);
+            name.is_some_and(|name| self.recording.text(name.name) == key)
+        });
+        found.map(|attribute| &attribute.value)
+    }
+
+    pub(super) fn number(&self, row: &EventRow<'r>, key: &str) -> Option<f64> {
+        match self.value(row, key)? {
+            Value::I64(value) => Some(float(*value)),
+            Value::U64(value) => Some(float(i64::try_from(*value).unwrap_or(i64::MAX))),
+            Value::F64(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn integer(&self, row: &EventRow<'r>, key: &str) -> Option<i64> {
+        match self.value(row, key)? {
+            Value::I64(value) => Some(*value),
+            Value::U64(value) => i64::try_from(*value).ok(),
+            #[expect(clippy::cast_possible_truncation, reason = "saturates")]
+            Value::F64(value) => Some(*value as i64),
+            _ => None,
+        }
+    }
+
+    pub(super) fn times(&self, name: &str) -> Times {
+        let mut times = Times::default();
+        for row in self.each(name) {
+            let length = row.end.map_or(0, |end| end.saturating_sub(row.time));
+            times.max = times.max.max(length);
+            times.total = times.total.saturating_add(length);
+            times.count += 1;
+        }
+        times
+    }
+
+    /// Returns the largest value of a field and the sum of all.
+    pub(super) fn amounts(&self, name: &str, key: &str) -> (i64, i64) {
+        let values = self.each(name).filter_map(|row| self.integer(&row, key));
+        values.fold((0, 0), |(max, total), value| {
+            (value.max(max), value.saturating_add(total))
+        })
+    }
+}
