@@ -57,6 +57,7 @@ pub mod names;
 mod pauses;
 mod reorder;
 pub mod shape;
+pub mod stage;
 mod top;
 mod tree;
 

@@ -30,6 +30,25 @@ pub struct Losses {
     pub changed: Vec<Lost>,
 }
 
+impl Losses {
+    /// Adds the loss of another recording, entries of one kind and field together.
+    pub fn merge(&mut self, other: Self) {
+        for (own, other) in [
+            (&mut self.lost, other.lost),
+            (&mut self.changed, other.changed),
+        ] {
+            for entry in other {
+                let same =
+                    |known: &&mut Lost| known.kind == entry.kind && known.field == entry.field;
+                match own.iter_mut().find(same) {
+                    Some(known) => known.count = known.count.saturating_add(entry.count),
+                    None => own.push(entry),
+                }
+            }
+        }
+    }
+}
+
 /// Features whose absence coarsens a value instead of dropping it.
 const COARSENS: [Feature; 5] = [
     Feature::SubMillisecond,

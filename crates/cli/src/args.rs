@@ -53,6 +53,10 @@ pub(crate) enum Command {
     Flame(crate::flame::Options),
     /// Write the data in another format, and say what that format cannot hold.
     Convert(crate::convert::Options),
+    /// Write a part of a recording: a stretch of time, some calls, a fraction of them.
+    Slice(crate::slice::Options),
+    /// Write several recordings as one, on one clock.
+    Merge(crate::merge::Options),
     /// List the formats and what can be done with each.
     Formats(crate::formats::Options),
     /// Print a completion script for a shell.

@@ -17,9 +17,10 @@ use traceloom_model::{
 use crate::Outcome;
 use crate::args::{Common, Usage};
 use crate::info::unit_name;
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
 use crate::open::open;
 use crate::style::{Style, count, duration};
+use crate::timing::{TimeFlags, Timing};
 
 /// Print one call with everything in it, in time order.
 #[derive(Args)]
@@ -38,6 +39,8 @@ pub(crate) struct Options {
     /// Leave out spans shorter than this.
     #[arg(long, value_name = "DURATION", value_parser = crate::select::duration)]
     min_duration: Option<u64>,
+    #[command(flatten)]
+    time: TimeFlags,
     /// Print full names.
     #[arg(long)]
     wide: bool,
@@ -100,6 +103,12 @@ fn find(
     wanted: &Id,
     options: &Options,
 ) -> anyhow::Result<(Recording, Option<SpanId>)> {
+    let timing = Timing::of(
+        &options.time,
+        &options.common,
+        1,
+        std::slice::from_ref(input),
+    )?;
     for document in documents(input)? {
         let only = match wanted {
             Id::Origin {
@@ -123,7 +132,7 @@ fn find(
             limits: options.common.limits()?,
             only,
         };
-        let notes = lower(&document, &lowering, &options.common, &mut recording)?;
+        let notes = timing.lower(0, input, &document, &lowering, &mut recording)?;
         let root = recording.spans.iter().find(|span| match wanted {
             Id::Span(id) => span.id == *id,
             Id::Origin { .. } => span.origin.is_some() && span.origin == only,

@@ -12,11 +12,12 @@ use traceloom_model::Origin;
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
 use crate::open::{open, with_progress};
 use crate::select::CallFlags;
 use crate::style::{Style, count, duration, size};
 use crate::table::Table;
+use crate::timing::{TimeFlags, Timing};
 
 /// List the calls: when, how long, what.
 #[derive(Args)]
@@ -32,6 +33,8 @@ pub(crate) struct Options {
     paths: Vec<String>,
     #[command(flatten)]
     calls: CallFlags,
+    #[command(flatten)]
+    time: TimeFlags,
     /// Columns to print; any counter or parameter by its name, `all` for every one.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
@@ -88,8 +91,14 @@ impl Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    for path in &options.paths {
+    for (number, path) in (1..).zip(&options.paths) {
         let input = open(path, &options.common)?;
+        let timing = Timing::of(
+            &options.time,
+            &options.common,
+            number,
+            std::slice::from_ref(&input),
+        )?;
         let mut notes = Vec::new();
         let mut lists = Vec::new();
         with_progress(&input, "reading", || {
@@ -99,7 +108,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                     limits: options.common.limits()?,
                     ..LowerOptions::default()
                 };
-                notes.push(lower(&document, &lowering, &options.common, &mut table)?);
+                notes.push(timing.lower(0, &input, &document, &lowering, &mut table)?);
                 lists.push((document, table.finish()));
             }
             Ok(())
@@ -108,6 +117,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         out.flush()?;
         mention(path, &notes);
     }
+    options.time.check_names()?;
     Ok(Outcome::Done)
 }
 

@@ -13,10 +13,14 @@ mod formats;
 mod info;
 mod lowered;
 mod man;
+mod merge;
 mod open;
+mod pick;
 mod select;
+mod slice;
 mod style;
 mod table;
+mod timing;
 mod top;
 mod tree;
 mod trees;
@@ -67,6 +71,8 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Top(options)) => top::run(&options),
         Some(Command::Tree(options)) => tree::run(&options),
         Some(Command::Convert(options)) => convert::run(&options),
+        Some(Command::Slice(options)) => slice::run(&options),
+        Some(Command::Merge(options)) => merge::run(&options),
         Some(Command::Flame(options)) => flame::run(&options),
         Some(Command::Formats(options)) => formats::run(&options),
         Some(Command::Completions(options)) => completions::run(&options),

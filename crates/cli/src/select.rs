@@ -24,6 +24,11 @@ pub(crate) struct CallFlags {
 }
 
 impl CallFlags {
+    /// Tells whether every call passes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.filter.is_none() && self.min_duration.is_none() && !self.errors
+    }
+
     pub(crate) fn selection(&self) -> anyhow::Result<Selection> {
         let filter = match &self.filter {
             None => Filter::default(),

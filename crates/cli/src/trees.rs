@@ -6,10 +6,11 @@ use traceloom_formats::LowerOptions;
 use traceloom_input::piped;
 
 use crate::args::Common;
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
 use crate::open::{open, with_progress};
 use crate::select::{CallFlags, FrameFlags};
 use crate::style;
+use crate::timing::{TimeFlags, Timing};
 
 /// Flags of the views over call trees.
 #[derive(Args, Clone, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct TreeFlags {
     pub(crate) calls: CallFlags,
     #[command(flatten)]
     pub(crate) frames: FrameFlags,
+    #[command(flatten)]
+    pub(crate) time: TimeFlags,
     /// The sampled value to show, such as `cpu` or `alloc_space`.
     #[arg(long, value_name = "TYPE")]
     pub(crate) value: Option<String>,
@@ -35,8 +38,14 @@ pub(crate) struct TreeFlags {
 pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
     let selection = flags.calls.selection()?;
     let mut all = Trees::default();
-    for path in &flags.paths {
+    for (number, path) in (1..).zip(&flags.paths) {
         let input = open(path, &flags.common)?;
+        let timing = Timing::of(
+            &flags.time,
+            &flags.common,
+            number,
+            std::slice::from_ref(&input),
+        )?;
         let mut notes = Vec::new();
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
@@ -50,7 +59,7 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
                     ..LowerOptions::default()
                 };
                 notes.push(piped(&mut builder, |sink| {
-                    lower(&document, &options, &flags.common, sink)
+                    timing.lower(0, &input, &document, &options, sink)
                 })?);
                 all.merge(builder.finish());
             }
@@ -58,6 +67,7 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
         })?;
         mention(path, &notes);
     }
+    flags.time.check_names()?;
     let filter = flags.frames.filter();
     let trees: Vec<_> = all.iter().map(|tree| tree.select(&filter)).collect();
     if trees.is_empty() {

@@ -11,9 +11,10 @@ mod steps;
 mod symbol;
 
 pub use build::{TreeBuilder, TreeOptions, Trees};
+pub(crate) use cover::Cover;
 pub use select::{FrameFilter, Predicate};
-pub(crate) use symbol::is_synthetic;
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
+pub(crate) use symbol::{is_synthetic, symbol_of_frame};
 
 use arena::{Arena, ROOT};
 use symbol::Symbols;
