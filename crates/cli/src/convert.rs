@@ -12,7 +12,8 @@ use traceloom_formats::{
 use traceloom_input::save::{Save, Stdout};
 use traceloom_input::{Document, Input, piped};
 use traceloom_model::{
-    Asks, Batch, Capabilities, Clock, Concat, Feature, Flow, Level, Limit, Note, Notes, Sink, Stage,
+    Asks, Batch, Capabilities, Clock, Concat, Feature, Flow, Level, Limit, Note, Notes, Sink,
+    Stage, Wants,
 };
 
 use crate::Outcome;
@@ -152,11 +153,17 @@ pub(crate) fn target(
         return Err(Usage(reason).into());
     }
     let plain = output.strip_suffix(".gz").unwrap_or(output);
-    let fits = |format: &&'static Format| {
-        let suffix = |extension: &&str| plain.ends_with(&format!(".{extension}"));
-        format.extensions.iter().any(suffix)
+    // The longest extension says most; among equals the format whose own it is comes first.
+    let fit = |format: &'static Format| {
+        let fits = |extension: &&str| plain.ends_with(&format!(".{extension}"));
+        let found = format.extensions.iter().position(fits)?;
+        let length = format.extensions.get(found)?.len();
+        Some((std::cmp::Reverse(length), found))
     };
-    let found = writable().find(fits);
+    let found = writable()
+        .filter_map(|format| Some((fit(format)?, format)))
+        .min_by_key(|(fit, _)| *fit)
+        .map(|(_, format)| format);
     let reason = || {
         Usage(format!(
             "no target has the extension of `{output}`; choose one with --to"
@@ -622,7 +629,14 @@ struct Held<'s> {
 
 impl Stage for Held<'_> {
     fn asks(&self) -> Asks {
-        Asks::of(self.to)
+        let asks = Asks::of(self.to);
+        // What is kept from the target is counted, and steps are not.
+        let wants = if self.holds.holds(Feature::Spans) {
+            asks.wants
+        } else {
+            Wants::Spans
+        };
+        Asks { wants, ..asks }
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

@@ -16,6 +16,7 @@ use crate::args::{Common, Usage};
 use crate::lowered::{documents, lower};
 use crate::open::with_progress;
 use crate::select::duration;
+use crate::style::Style;
 
 /// When.
 #[derive(Args, Clone, Default)]
@@ -260,11 +261,48 @@ impl<'f> Timing<'f> {
         let mut shift = Shift::new(&mut window, shifts.clone());
         let mut notes = lower(document, options, self.common, &mut shift)?;
         self.flags.met_services(&shifts, &shift.finish());
+        if self.flags.is_bounded() && window.is_empty() {
+            self.say_empty(at, input, document, range)?;
+        }
         if let Some(note) = window.finish() {
             eprintln!("traceloom: {}: {} {}", input.path(), note.count, note.text);
             notes.push_placed(note);
         }
         Ok(notes)
+    }
+
+    /// Says what was asked for and what there is.
+    fn say_empty(
+        &self,
+        at: usize,
+        input: &Input,
+        document: &Document<'_>,
+        range: Range,
+    ) -> anyhow::Result<()> {
+        let style = Style::new(self.common)?;
+        let extent = self.extent(at, input, document, Extent::default())?;
+        let unix = extent.clock().unwrap_or_default() == Clock::Unix;
+        let shown = |ns: i64| {
+            if unix {
+                style.time(ns)
+            } else {
+                format!("{ns} ns")
+            }
+        };
+        let border = |ns: Option<i64>, open: &str| ns.map_or(open.to_owned(), shown);
+        let reach = extent
+            .times()
+            .map(|(start, end)| format!("{} to {}", shown(start), shown(end)));
+        eprintln!(
+            "traceloom: {}: nothing from {} to {}; it reaches from {}",
+            input.path(),
+            border(range.since, "the start"),
+            border(range.until, "the end"),
+            reach
+                .as_deref()
+                .unwrap_or("nowhere: nothing in it has a time"),
+        );
+        Ok(())
     }
 
     fn range(&self, at: usize, input: &Input, document: &Document<'_>) -> anyhow::Result<Range> {

@@ -12,6 +12,8 @@ mod fresh;
 mod held;
 mod redact;
 mod shift;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use as_samples::AsSamples;

@@ -52,6 +52,7 @@ pub struct Window<'s> {
     range: Range,
     keep: Keep,
     timeless: u64,
+    kept: bool,
 }
 
 impl std::fmt::Debug for Window<'_> {
@@ -71,7 +72,14 @@ impl<'s> Window<'s> {
             range,
             keep,
             timeless: 0,
+            kept: false,
         }
+    }
+
+    /// Tells whether nothing that happened was passed on so far.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.kept
     }
 
     /// Returns a note about samples that have no time, if there were any.
@@ -182,6 +190,13 @@ impl Stage for Window<'_> {
             Batch::Events(events) => Batch::Events(self.events_inside(&events)),
             Batch::Counters(points) => Batch::Counters(self.counters_inside(&points)),
             other => other,
+        };
+        self.kept |= match &batch {
+            Batch::Spans(spans) => !spans.is_empty(),
+            Batch::Samples(samples) => !samples.is_empty(),
+            Batch::Events(events) => !events.is_empty(),
+            Batch::Counters(points) => !points.time.is_empty(),
+            _ => false,
         };
         batch.push(self.to)
     }

@@ -196,6 +196,8 @@ impl Redaction {
             self.has(Category::Sql) && (meaning == Some(&Meaning::Sql) || sql::is_sql(text));
         let plain = is_sql.then(|| sql::literals(self.key, text));
         let seen = plain.as_deref().unwrap_or(text);
+        // `o.net` in a statement is a column.
+        let place = if is_sql { Place::Code } else { place };
         words::replace(self, seen, place).or(plain)
     }
 

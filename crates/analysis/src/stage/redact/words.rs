@@ -5,18 +5,17 @@ use std::net::Ipv6Addr;
 use super::pseudonym::Key;
 use super::{Category, Redaction};
 
-/// Last labels of host names. Labels that are also the ends of file names (`rs`, `py`, `sh`) are left out.
-const ENDS: [&str; 60] = [
+/// Last labels of host names. Labels that are also the ends of file names (`rs`, `py`, `sh`)
+/// or of columns (`name`) are left out.
+const ENDS: &[&str] = &[
     "com",
     "net",
     "org",
     "edu",
     "gov",
     "mil",
-    "int",
     "info",
     "biz",
-    "name",
     "io",
     "dev",
     "app",
@@ -30,7 +29,6 @@ const ENDS: [&str; 60] = [
     "intranet",
     "lan",
     "corp",
-    "home",
     "svc",
     "cluster",
     "consul",
