@@ -114,6 +114,7 @@ impl Common {
         Ok(OpenOptions {
             format: self.input_format,
             limits: self.limits()?,
+            ..OpenOptions::default()
         })
     }
 }

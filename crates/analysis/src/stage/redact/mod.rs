@@ -237,23 +237,24 @@ impl Redaction {
         if self.has(Category::Sql) && has(&["sql", "statement", "db.query"]) {
             return Some(Meaning::Sql);
         }
-        let last = name.rsplit(['.', '_', '-', ' ']).next().unwrap_or("");
-        let host = matches!(
-            last,
-            "host" | "hostname" | "pod" | "node" | "nodename" | "fqdn" | "server"
-        ) || has(&[
-            "host.name",
-            "host_name",
-            "net.peer.name",
-            "server.address",
-            "peer.address",
-            "remote_host",
-            "remotehost",
+        const MACHINES: [&str; 12] = [
+            "host",
+            "hostname",
+            "pod",
             "podname",
-            "pod_name",
-            "pod.name",
-            "container.id",
-        ]);
+            "node",
+            "nodename",
+            "fqdn",
+            "server",
+            "peer",
+            "machine",
+            "container",
+            "remotehost",
+        ];
+        let mut words = name.split(['.', '_', '-', ' ']);
+        let last = words.clone().next_back().unwrap_or("");
+        let names = matches!(last, "name" | "address" | "id") || MACHINES.contains(&last);
+        let host = names && words.any(|word| MACHINES.contains(&word));
         if self.has(Category::Hosts) && host {
             return Some(Meaning::Host);
         }
