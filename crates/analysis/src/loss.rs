@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use traceloom_model::{
     Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, EventBatch, Feature,
-    Flow, FrameKind, Merge, SampleBatch, Scope, Sink, SpanBatch, SpanStatus, Stage, StringId, Text,
-    Track, TrackId, TrackKind, Unit, Value,
+    Flow, FrameKind, Merge, SampleBatch, Scope, Sink, SpanBatch, SpanStatus, Stage, StringId,
+    Strings, Text, Track, TrackId, TrackKind, Unit, Value,
 };
 
 /// One kind of meaning that went missing, or that was kept in another form.
@@ -69,7 +69,7 @@ pub struct Loss<'t, S: Sink + ?Sized> {
     to: &'t mut S,
     holds: Capabilities,
     found: BTreeMap<(Feature, String), (u64, String)>,
-    strings: Vec<Option<Text>>,
+    strings: Strings,
     keys: Vec<Option<StringId>>,
     events: Vec<Option<StringId>>,
     counters: Vec<Option<StringId>>,
@@ -84,7 +84,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             to,
             holds,
             found: BTreeMap::new(),
-            strings: Vec::new(),
+            strings: Strings::default(),
             keys: Vec::new(),
             events: Vec::new(),
             counters: Vec::new(),
@@ -144,7 +144,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     fn text(&self, id: StringId) -> String {
-        let text = self.strings.get(id.index()).and_then(Option::as_ref);
+        let text = self.strings.get(id.index());
         text.map_or_else(|| format!("#{}", id.raw()), Text::to_string)
     }
 
@@ -280,7 +280,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
 
     fn remember(&mut self, new: &Definitions) {
         for (id, text) in &new.strings {
-            place(&mut self.strings, id.index(), text.clone());
+            self.strings.put(id.index(), text.clone());
         }
         for (id, row) in &new.attribute_keys {
             place(&mut self.keys, id.index(), row.name);
@@ -399,6 +399,11 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
         let one = |_: &Self| String::new();
         match &batch {
             Batch::Begin(..) | Batch::Steps(_) | Batch::Note(_) => {}
+            Batch::Forget(strings) => {
+                strings
+                    .iter()
+                    .for_each(|id| self.strings.drop_row(id.index()));
+            }
             Batch::Define(new) => {
                 self.remember(new);
                 self.tables(new);

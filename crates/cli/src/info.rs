@@ -299,6 +299,12 @@ impl Sink for Totals {
         Flow::Continue(())
     }
 
+    fn forget(&mut self, strings: &[StringId]) {
+        for id in strings {
+            self.strings.remove(id);
+        }
+    }
+
     fn note(&mut self, _note: Note) -> Flow {
         Flow::Continue(())
     }

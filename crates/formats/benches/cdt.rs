@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use traceloom_formats::cdt::calls::{Header, Row, RowLimits};
+use traceloom_formats::cdt::head::{Head, Kind, value_len};
 use traceloom_formats::cdt::sample::{Detail, Service, StreamName};
 use traceloom_formats::cdt::trace::{Block, Event, What};
 use traceloom_formats::wire::Cursor;
@@ -189,6 +190,26 @@ fn decode_trace(bytes: &[u8]) -> (u64, u64) {
         }
         let mut elapsed = 0_i32;
         loop {
+            let rest = cursor.rest();
+            let mut at = 0;
+            while let Some(bytes) = rest.get(at..)
+                && let Some(word) = bytes.first_chunk()
+                && let Some(head) = Head::read(u64::from_le_bytes(*word))
+            {
+                if head.kind == Kind::Tag {
+                    let value = bytes.get(head.len..);
+                    match value.and_then(|value| value_len(value, 16 << 20)) {
+                        Some(len) => at += len,
+                        None => break,
+                    }
+                }
+                at += head.len;
+                elapsed = elapsed.wrapping_add(head.elapsed);
+                check = check.wrapping_add(u64::from(head.id));
+                check = check.wrapping_add(u64::from(elapsed.cast_unsigned()));
+                events += 1;
+            }
+            cursor.seek(cursor.position() + at);
             let Ok(event) = Event::read(&mut cursor, 16 << 20) else {
                 break 'blocks;
             };

@@ -389,6 +389,7 @@ impl<S: Sink + ?Sized> Stage for Concat<'_, S> {
                 self.each(&mut batch.dump, Self::dump);
                 self.each(&mut batch.object, Self::object);
             }
+            Batch::Forget(strings) => self.each(strings, Self::string),
             Batch::Note(note) => {
                 note.part = PartId(note.part.0.saturating_add(self.base.parts));
             }

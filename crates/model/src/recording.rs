@@ -5,7 +5,7 @@ use crate::{
     EventBatch, EventType, EventTypeId, Exception, ExceptionId, Flow, Frame, FrameId, Function,
     FunctionId, Link, LinkBatch, Mapping, MappingId, Note, Notes, ObjectBatch, ObjectRow, Order,
     Profile, ProfileId, Resource, ResourceId, RootBatch, SampleBatch, Series, SeriesId, Sink,
-    SpanBatch, Stack, StackId, StringId, Text, Track, TrackId, ValueType, ValueTypeId,
+    SpanBatch, Stack, StackId, StringId, Strings, Text, Track, TrackId, ValueType, ValueTypeId,
 };
 
 /// A sink that keeps everything.
@@ -16,7 +16,7 @@ use crate::{
 pub struct Recording {
     pub order: Order,
     pub clock: Clock,
-    pub strings: Vec<Option<Text>>,
+    pub strings: Strings,
     pub resources: Vec<Option<Resource>>,
     pub tracks: Vec<Option<Track>>,
     pub classes: Vec<Option<Class>>,
@@ -62,7 +62,6 @@ macro_rules! lookups {
 
 impl Recording {
     lookups! {
-        string strings StringId Text
         resource resources ResourceId Resource
         track tracks TrackId Track
         class classes ClassId Class
@@ -76,6 +75,12 @@ impl Recording {
         series_row series SeriesId Series
         exception exceptions ExceptionId Exception
         attribute_key attribute_keys AttrKeyId AttributeKey
+    }
+
+    /// Returns the string of this id, none when it was never defined.
+    #[must_use]
+    pub fn string(&self, id: StringId) -> Option<&Text> {
+        self.strings.get(id.index())
     }
 
     /// Returns a string for people: lossy, and `#id` when it was never defined.
@@ -106,7 +111,7 @@ impl Sink for Recording {
     fn define(&mut self, new: Definitions) -> Flow {
         new.strings
             .into_iter()
-            .for_each(|(id, row)| place(&mut self.strings, id.index(), row));
+            .for_each(|(id, row)| self.strings.put(id.index(), row));
         new.resources
             .into_iter()
             .for_each(|(id, row)| place(&mut self.resources, id.index(), row));

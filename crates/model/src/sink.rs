@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, LinkBatch, Note, ObjectBatch,
-    RootBatch, SampleBatch, SpanBatch, StepBatch,
+    RootBatch, SampleBatch, SpanBatch, StepBatch, StringId,
 };
 
 /// Go on, or stop reading: a sink that has seen enough breaks.
@@ -115,6 +115,12 @@ pub trait Sink {
     fn roots(&mut self, _batch: RootBatch) -> Flow {
         Flow::Continue(())
     }
+
+    /// Says that nothing to come refers to these strings, right after the batches that did: a sink may drop those that it shows nowhere.
+    ///
+    /// Values of rows that stand alone are as many as the rows; a sink that keeps few rows has a
+    /// bounded memory only without them.
+    fn forget(&mut self, _strings: &[StringId]) {}
 
     /// Takes a note; breaking stops at it (`--strict`).
     fn note(&mut self, note: Note) -> Flow;

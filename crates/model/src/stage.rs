@@ -2,7 +2,7 @@
 
 use crate::{
     Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note, ObjectBatch,
-    Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, Wants,
+    Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, StringId, Wants,
 };
 
 /// One call of a [`Sink`] method, as a value that can wait, be sent to a thread or be looked at.
@@ -20,6 +20,7 @@ pub enum Batch {
     Objects(ObjectBatch),
     Edges(EdgeBatch),
     Roots(RootBatch),
+    Forget(Vec<StringId>),
     Note(Note),
 }
 
@@ -41,6 +42,10 @@ impl Batch {
             Self::Objects(batch) => to.objects(batch),
             Self::Edges(batch) => to.edges(batch),
             Self::Roots(batch) => to.roots(batch),
+            Self::Forget(strings) => {
+                to.forget(&strings);
+                Flow::Continue(())
+            }
             Self::Note(note) => to.note(note),
         }
     }
@@ -156,6 +161,10 @@ impl<T: Stage + ?Sized> Sink for T {
 
     fn roots(&mut self, batch: RootBatch) -> Flow {
         self.pass(Batch::Roots(batch))
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        let _ = self.pass(Batch::Forget(strings.to_vec()));
     }
 
     fn note(&mut self, note: Note) -> Flow {

@@ -1,6 +1,7 @@
 //! Interning: rows in, dense ids out, and what is new since the last batch.
 
-use std::hash::Hash;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
@@ -58,8 +59,11 @@ type Interned<T> = IndexSet<T, RandomState>;
 pub struct Tables {
     /// Ids ascend: values take numbers in between.
     strings: IndexMap<Box<[u8]>, StringId, RandomState>,
-    values: std::collections::HashMap<Box<[u8]>, StringId, RandomState>,
+    values: HashMap<Box<[u8]>, StringId, RandomState>,
     value_bytes: usize,
+    /// Passing strings since the last definitions: where in `new` each is, by the hash of its bytes.
+    passing: HashMap<u64, u32, RandomState>,
+    passed: Vec<StringId>,
     next_string: u32,
     tracks: Interned<Track>,
     classes: Interned<Class>,
@@ -143,6 +147,31 @@ impl Tables {
         self.value_bytes += text.len() + VALUE_COST;
         self.values.insert(text.into(), id);
         id
+    }
+
+    /// Adds a string that only the rows of the next batches refer to.
+    ///
+    /// Equal strings share an id up to the next [`Tables::take_definitions`]. When the batches are
+    /// pushed, [`Tables::take_passed`] has what the sink may forget.
+    pub fn passing(&mut self, text: &[u8]) -> StringId {
+        let hash = self.passing.hasher().hash_one(text);
+        if let Some(&at) = self.passing.get(&hash)
+            && let Some((id, known)) = self.new.strings.get(at as usize)
+            && known.as_bytes() == text
+        {
+            return *id;
+        }
+        self.passing
+            .insert(hash, row_number(self.new.strings.len()));
+        let id = self.new_string(text);
+        self.passed.push(id);
+        id
+    }
+
+    /// Returns the strings that were defined to pass with the batches just pushed, for
+    /// [`crate::Sink::forget`].
+    pub fn take_passed(&mut self) -> Vec<StringId> {
+        std::mem::take(&mut self.passed)
     }
 
     fn new_string(&mut self, text: &[u8]) -> StringId {
@@ -322,6 +351,7 @@ impl Tables {
 
     /// Returns what was defined since the last call, for [`crate::Sink::define`].
     pub fn take_definitions(&mut self) -> Definitions {
+        self.passing.clear();
         std::mem::take(&mut self.new)
     }
 }
@@ -329,6 +359,26 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn passing_strings_are_shared_until_they_are_defined() {
+        let mut tables = Tables::new();
+        let name = tables.string("GET");
+        let first = tables.passing(b"/orders/1");
+        assert_ne!(tables.passing(b"GET"), name);
+        assert_eq!(tables.passing(b"/orders/1"), first);
+        let definitions = tables.take_definitions();
+        let texts: Vec<_> = definitions
+            .strings
+            .iter()
+            .map(|(_, text)| text.as_str())
+            .collect();
+        assert_eq!(texts, [Some("GET"), Some("/orders/1"), Some("GET")]);
+        let second = tables.passing(b"/orders/1");
+        assert_ne!(second, first);
+        assert_eq!(tables.take_passed().len(), 3);
+        assert_eq!(tables.take_passed(), []);
+    }
 
     #[test]
     fn values_are_forgotten_and_strings_are_not() {

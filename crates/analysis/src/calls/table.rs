@@ -1,9 +1,11 @@
 //! The sink that keeps the calls asked for.
 
+use std::collections::HashSet;
+
 use traceloom_model::{
     Attribute, Clock, Definitions, EventBatch, ExceptionId, Flow, FunctionId, Note, Order, Origin,
-    Recording, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, Timestamp, TrackId,
-    ValueTypeId, Wants,
+    Recording, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, StringId, Timestamp,
+    TrackId, Value, ValueTypeId, Wants,
 };
 
 use super::column::SortKey;
@@ -99,6 +101,10 @@ pub struct CallTable {
     query: CallQuery,
     calls: Calls,
     pub(super) keys: Vec<(SortKey, u64, Call)>,
+    /// Texts of the calls kept from the last batch.
+    held: HashSet<StringId>,
+    /// Texts that only calls kept here refer to.
+    own: Vec<StringId>,
 }
 
 impl CallTable {
@@ -138,7 +144,23 @@ impl CallTable {
                 order.then(a.1.cmp(&b.1))
             });
         }
-        self.keys.truncate(self.query.limit.unwrap_or(usize::MAX));
+        let limit = self.query.limit.unwrap_or(usize::MAX);
+        if self.keys.len() <= limit {
+            return;
+        }
+        self.keys.truncate(limit);
+        let mut still = HashSet::new();
+        for (_, _, call) in &self.keys {
+            texts_of(&call.attributes, &mut still);
+        }
+        let strings = &mut self.calls.tables.strings;
+        self.own.retain(|id| {
+            let is_held = still.contains(id);
+            if !is_held {
+                strings.drop_row(id.index());
+            }
+            is_held
+        });
     }
 
     fn keep(&mut self, row: &SpanRow<'_>) {
@@ -147,6 +169,7 @@ impl CallTable {
         let limit = self.query.limit.unwrap_or(usize::MAX);
         let Some((column, _)) = &self.query.sort else {
             if self.keys.len() < limit {
+                texts_of(row.attributes, &mut self.held);
                 self.keys.push((SortKey::None, number, Call::of(row)));
             }
             return;
@@ -158,9 +181,30 @@ impl CallTable {
         } else {
             self.calls.cell(&call, column).sort_key()
         };
+        texts_of(row.attributes, &mut self.held);
         self.keys.push((key, number, call));
         if !later && self.keys.len() >= limit.saturating_mul(2).max(1024) {
             self.cut();
+        }
+    }
+}
+
+/// Collects the strings that attributes hold.
+fn texts_of(attributes: &[Attribute], into: &mut HashSet<StringId>) {
+    let mut work: Vec<&Value> = attributes
+        .iter()
+        .map(|attribute| &attribute.value)
+        .collect();
+    while let Some(value) = work.pop() {
+        match value {
+            Value::Text(id) => {
+                into.insert(*id);
+            }
+            Value::List(_, items) => work.extend(items.iter()),
+            Value::Map(entries) => {
+                work.extend(entries.iter().flat_map(|(key, value)| [key, value]))
+            }
+            _ => {}
         }
     }
 }
@@ -175,6 +219,7 @@ impl Sink for CallTable {
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
+        self.held.clear();
         self.calls.tables.define(definitions)
     }
 
@@ -198,6 +243,16 @@ impl Sink for CallTable {
         self.calls.pauses.add_events(&self.calls.tables, &batch);
         self.calls.pauses_seen = self.calls.pauses.iter().next().is_some();
         Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        for id in strings {
+            if self.held.contains(id) {
+                self.own.push(*id);
+            } else {
+                self.calls.tables.strings.drop_row(id.index());
+            }
+        }
     }
 
     fn note(&mut self, _note: Note) -> Flow {

@@ -2,7 +2,7 @@
 
 use traceloom_model::{
     Clock, Definitions, Flow, FunctionId, Note, Order, Recording, SampleBatch, Sink, SpanBatch,
-    StepBatch, Timestamp, TrackId, TrackKind, Wants,
+    StepBatch, StringId, Timestamp, TrackId, TrackKind, Wants,
 };
 
 use super::arena::{Arena, NONE, ROOT};
@@ -357,6 +357,12 @@ impl Sink for TreeBuilder {
     fn samples(&mut self, batch: SampleBatch) -> Flow {
         self.columns.take(&self.tables, batch);
         Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        for id in strings {
+            self.tables.strings.drop_row(id.index());
+        }
     }
 
     fn note(&mut self, _note: Note) -> Flow {

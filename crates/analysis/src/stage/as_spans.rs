@@ -278,6 +278,13 @@ impl Stage for AsSpans<'_> {
                 self.tables.define(new.clone())?;
                 self.to.define(new)
             }
+            Batch::Forget(strings) => {
+                for id in &strings {
+                    self.tables.strings.drop_row(id.index());
+                }
+                self.to.forget(&strings);
+                Flow::Continue(())
+            }
             Batch::Spans(spans) => {
                 spans.id.iter().for_each(|&id| self.fresh.see_span(id));
                 self.busy.extend(&spans.track);

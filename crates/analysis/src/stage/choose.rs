@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use traceloom_model::{
     Asks, Batch, Flow, Level, Note, Order, Recording, SampleBatch, Sink, SpanBatch, SpanId,
-    SpanRow, Stage, Wants,
+    SpanRow, Stage, StringId, Wants,
 };
 
 use super::held::Held;
@@ -63,6 +63,8 @@ pub struct Choose<'s> {
     order: Order,
     held: Held,
     samples: u64,
+    /// Strings that nothing to come refers to, except spans that are held.
+    passed: Vec<StringId>,
 }
 
 impl std::fmt::Debug for Choose<'_> {
@@ -92,6 +94,7 @@ impl<'s> Choose<'s> {
             order: Order::default(),
             held: Held::default(),
             samples: 0,
+            passed: Vec::new(),
         }
     }
 
@@ -176,6 +179,17 @@ impl<'s> Choose<'s> {
         self.to.spans(chosen)
     }
 
+    /// Lets strings go that only spans which are held no more referred to.
+    fn forget_passed(&mut self) {
+        if self.held.len() == 0 && !self.passed.is_empty() {
+            let passed = std::mem::take(&mut self.passed);
+            for id in &passed {
+                self.tables.strings.drop_row(id.index());
+            }
+            self.to.forget(&passed);
+        }
+    }
+
     fn samples(&mut self, batch: SampleBatch) -> SampleBatch {
         let Some(fraction) = self.fraction else {
             return batch;
@@ -215,6 +229,11 @@ impl Stage for Choose<'_> {
             Batch::Begin(order, _) => {
                 self.order = order;
                 batch.push(self.to)
+            }
+            Batch::Forget(strings) => {
+                self.passed.extend(strings);
+                self.forget_passed();
+                Flow::Continue(())
             }
             Batch::Define(new) => {
                 // Strings of every call are kept only when calls are asked about them.

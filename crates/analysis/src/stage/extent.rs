@@ -69,7 +69,9 @@ impl Stage for Extent {
                 self.see_all(events.end.iter().flatten());
             }
             Batch::Counters(points) => self.see_all(&points.time),
+            // What is defined has no time, and comes before what has.
             Batch::Define(_)
+            | Batch::Forget(_)
             | Batch::Links(_)
             | Batch::Objects(_)
             | Batch::Edges(_)

@@ -237,7 +237,11 @@ impl Stage for Shift<'_> {
                     move_some(&mut row.time, self.distance(row.thread));
                 }
             }
-            Batch::Links(_) | Batch::Edges(_) | Batch::Roots(_) | Batch::Note(_) => {}
+            Batch::Links(_)
+            | Batch::Edges(_)
+            | Batch::Roots(_)
+            | Batch::Forget(_)
+            | Batch::Note(_) => {}
         }
         batch.push(self.to)
     }

@@ -5,6 +5,7 @@
 pub mod blst;
 pub mod calls;
 pub mod dictionary;
+pub mod head;
 pub(crate) mod lines;
 mod lower;
 pub mod params;

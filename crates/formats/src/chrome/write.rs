@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Clock, CounterBatch, Definitions, EventBatch, EventRow, Flow, Note, Order, ResourceId, Sink,
-    SpanBatch, SpanRow, SpanStatus, Timestamp, Track, TrackId, TrackKind,
+    SpanBatch, SpanRow, SpanStatus, StringId, Timestamp, Track, TrackId, TrackKind,
 };
 
 use super::json;
@@ -361,6 +361,10 @@ impl Sink for Writer<'_> {
             self.flush(BUFFER)?;
         }
         Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        self.names.forget(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

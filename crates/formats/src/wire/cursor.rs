@@ -17,6 +17,7 @@ pub struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// Reads `bytes`, whose first one lies at `offset` of the part.
     #[must_use]
+    #[inline]
     pub const fn new(bytes: &'a [u8], offset: u64) -> Self {
         Self {
             bytes,
@@ -28,35 +29,41 @@ impl<'a> Cursor<'a> {
 
     /// Returns the offset of the next byte in the part.
     #[must_use]
+    #[inline]
     pub const fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
 
     /// Returns how many bytes of the window were read.
     #[must_use]
+    #[inline]
     pub const fn position(&self) -> usize {
         self.at
     }
 
     /// Moves to a position of the window; past its end means its end.
+    #[inline]
     pub fn seek(&mut self, position: usize) {
         self.at = position.min(self.bytes.len());
     }
 
     /// Returns the bytes not read yet.
     #[must_use]
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or(&[])
     }
 
     /// Returns the bytes between two positions of the window.
     #[must_use]
+    #[inline]
     pub fn slice(&self, from: usize, to: usize) -> &'a [u8] {
         self.bytes.get(from..to).unwrap_or(&[])
     }
 
     /// Tells whether the window is used up.
     #[must_use]
+    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.at >= self.bytes.len()
     }
@@ -64,6 +71,7 @@ impl<'a> Cursor<'a> {
     /// Tells whether a varint read since the last call was longer than it needed to be.
     ///
     /// Such a value decodes like the short form but must be written back as it was.
+    #[inline]
     pub fn take_padded(&mut self) -> bool {
         std::mem::take(&mut self.padded)
     }

@@ -32,6 +32,13 @@ impl<'a> Utf16<'a> {
     /// three-byte form.
     #[must_use]
     pub fn to_wtf8(self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.put_wtf8(&mut out);
+        out
+    }
+
+    /// Appends what [`Utf16::to_wtf8`] returns.
+    pub fn put_wtf8(self, out: &mut Vec<u8>) {
         // Nearly every string is ASCII; both loops run over many units at once.
         let wide = self.0.chunks_exact(2).fold(0, |wide, pair| match pair {
             &[high, low] => wide | high | low & 0x80,
@@ -39,9 +46,9 @@ impl<'a> Utf16<'a> {
         });
         if wide == 0 {
             let low = |pair: &[u8]| pair.last().copied().unwrap_or(0);
-            return self.0.chunks_exact(2).map(low).collect();
+            return out.extend(self.0.chunks_exact(2).map(low));
         }
-        utf16_to_wtf8(self.code_units(), self.units())
+        put_code_units(self.code_units(), out);
     }
 
     /// Tells whether the string equals `text`, without decoding it.
@@ -105,6 +112,11 @@ impl<'a> Utf16<'a> {
 #[must_use]
 pub fn utf16_to_wtf8(units: impl Iterator<Item = u16>, hint: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(hint);
+    put_code_units(units, &mut out);
+    out
+}
+
+fn put_code_units(units: impl Iterator<Item = u16>, out: &mut Vec<u8>) {
     let mut buffer = [0; 4];
     for unit in char::decode_utf16(units) {
         match unit {
@@ -119,7 +131,6 @@ pub fn utf16_to_wtf8(units: impl Iterator<Item = u16>, hint: usize) -> Vec<u8> {
             }
         }
     }
-    out
 }
 
 impl fmt::Debug for Utf16<'_> {

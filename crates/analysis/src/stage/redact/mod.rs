@@ -404,6 +404,13 @@ impl Stage for Learning<'_> {
             Batch::Spans(spans) => self.attributes(spans.attributes.all()),
             Batch::Samples(samples) => self.attributes(samples.labels.all()),
             Batch::Events(events) => self.attributes(events.attributes.all()),
+            Batch::Forget(strings) => {
+                for id in strings {
+                    if let Some(slot) = self.strings.get_mut(id.index()) {
+                        slot.1 = None;
+                    }
+                }
+            }
             _ => {}
         }
         Flow::Continue(())

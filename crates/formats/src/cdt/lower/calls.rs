@@ -66,24 +66,40 @@ impl Counters {
     }
 }
 
+/// How long the texts of parameters are referred to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Texts {
+    /// By the row alone.
+    Passing,
+    /// By tags as well, which come before or after it.
+    Shared,
+}
+
 /// Appends the row's parameters: a text, or a list where there are none or several values.
 pub(super) fn params(
     row: &Row<'_>,
     words: &mut Dictionary,
     tables: &mut Tables,
+    texts: Texts,
     out: &mut Vec<Attribute>,
 ) {
+    let mut bytes = Vec::new();
     for (id, values) in row.params.iter() {
         let key = words.key(id, tables);
-        let value = value(values, tables);
+        let value = value(values, tables, texts, &mut bytes);
         out.push(Attribute::new(key, value));
     }
 }
 
-fn value(values: Values<'_>, tables: &mut Tables) -> Value {
-    let mut texts = values
-        .iter()
-        .map(|text| Value::Text(tables.value(&text.to_wtf8())));
+fn value(values: Values<'_>, tables: &mut Tables, kept: Texts, bytes: &mut Vec<u8>) -> Value {
+    let mut texts = values.iter().map(|text| {
+        bytes.clear();
+        text.put_wtf8(bytes);
+        Value::Text(match kept {
+            Texts::Passing => tables.passing(bytes),
+            Texts::Shared => tables.value(bytes),
+        })
+    });
     match values.len() {
         1 => texts.next().unwrap_or(Value::Null),
         _ => Value::List(ElementType::Text, texts.collect()),

@@ -6,7 +6,7 @@ use traceloom_model::{
     Attribute, Note, Origin, PartId, SpanId, SpanRow, SpanStatus, Tables, Track, TrackId,
 };
 
-use super::calls::{Counters, has_param, params};
+use super::calls::{Counters, Texts, has_param, params};
 use super::output::{Broken, Output};
 use super::part_id;
 use super::rows::{Held, Key};
@@ -71,6 +71,10 @@ impl Walk<'_, '_, '_> {
                 &row,
                 self.words,
                 &mut self.out.tables,
+                match self.depth {
+                    Depth::Spans => Texts::Shared,
+                    Depth::Roots | Depth::Steps { .. } => Texts::Passing,
+                },
                 &mut self.scratch.attributes,
             );
             if has_param(&row, self.words.special.call_red) && status == SpanStatus::Complete {
@@ -365,7 +369,7 @@ impl Alone<'_> {
         } = scratch;
         attributes.clear();
         counters.of(self.row, self.version, numbers);
-        params(self.row, words, &mut out.tables, attributes);
+        params(self.row, words, &mut out.tables, Texts::Passing, attributes);
         let function = words.function(self.row.method, &mut out.tables);
         let id = out.tables.reserve_span();
         let start = ns(self.time);

@@ -1,8 +1,12 @@
 //! Batches on their way to the sink.
 
-use traceloom_model::{
-    BATCH_ROWS, EventBatch, Flow, Note, Sink, SpanBatch, SpanRow, StepBatch, Tables,
-};
+use traceloom_model::{EventBatch, Flow, Note, Sink, SpanBatch, SpanRow, StepBatch, Tables};
+
+/// Spans of a batch, and a quarter of its steps: what lies between this sink and the next stays in a core's
+/// cache, and a batch of rows with their texts takes a few megabytes.
+const ROWS: usize = 4096;
+/// Steps of a batch.
+pub(super) const STEPS: usize = 4 * ROWS;
 
 /// Collects rows and pushes them in batches, definitions first.
 pub(super) struct Output<'k> {
@@ -63,7 +67,8 @@ impl<'k> Output<'k> {
             self.take(flow)?;
         }
         if !self.spans.is_empty() {
-            let batch = std::mem::take(&mut self.spans);
+            let next = SpanBatch::with_capacity(self.spans.len());
+            let batch = std::mem::replace(&mut self.spans, next);
             let flow = self.sink.spans(batch);
             self.take(flow)?;
         }
@@ -72,13 +77,17 @@ impl<'k> Output<'k> {
             let flow = self.sink.events(batch);
             self.take(flow)?;
         }
+        let passed = self.tables.take_passed();
+        if !passed.is_empty() {
+            self.sink.forget(&passed);
+        }
         Ok(())
     }
 
     /// Adds a span.
     pub(super) fn span(&mut self, row: &SpanRow<'_>) -> Result<(), Broken> {
         self.spans.push(row);
-        if self.spans.len() >= BATCH_ROWS || self.spans.attributes.all().len() >= BATCH_ROWS * 4 {
+        if self.spans.len() >= ROWS || self.spans.attributes.all().len() >= ROWS * 4 {
             return self.flush();
         }
         Ok(())

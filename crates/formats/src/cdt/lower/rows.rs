@@ -4,8 +4,9 @@
 //! roots come in one order, but for files that were collected, cut or merged differently. A window of
 //! rows covers that; a row that falls out of the window is remembered by its place alone.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use traceloom_model::{Limits, Note, PartId};
 
 use crate::cdt::calls::{Header, Row, RowLimits, unknown_thread};

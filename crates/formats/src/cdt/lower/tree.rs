@@ -1,7 +1,8 @@
 //! Events as trees: a stack for each thread, across blocks and files (§6).
 
-use traceloom_model::{Attribute, BATCH_ROWS, SpanRow, SpanStatus, StringId, Value};
+use traceloom_model::{Attribute, SpanRow, SpanStatus, StringId, Value};
 
+use super::output::STEPS;
 use super::rows::Key;
 use super::values::Big;
 use super::walk::{Depth, Frame, Halt, Open, Root, Walk};
@@ -63,7 +64,7 @@ impl Walk<'_, '_, '_> {
                 let function = self.words.function(method, &mut self.out.tables);
                 self.out.steps.track(thread.track);
                 self.out.steps.enter(ns(time), function);
-                if self.out.steps.len() >= BATCH_ROWS {
+                if self.out.steps.len() >= STEPS {
                     self.out.flush()?;
                 }
             }
@@ -126,7 +127,7 @@ impl Walk<'_, '_, '_> {
         } else if early {
             self.abandon(at)?;
         }
-        if matches!(self.depth, Depth::Steps { .. }) && self.out.steps.len() >= BATCH_ROWS {
+        if matches!(self.depth, Depth::Steps { .. }) && self.out.steps.len() >= STEPS {
             self.out.flush()?;
         }
         Ok(())
@@ -190,7 +191,7 @@ impl Walk<'_, '_, '_> {
                 Depth::Spans if left > 0 => self.close(at, last, SpanStatus::PartialEnd)?,
                 Depth::Spans => {}
             }
-            if matches!(self.depth, Depth::Steps { .. }) && self.out.steps.len() >= BATCH_ROWS {
+            if matches!(self.depth, Depth::Steps { .. }) && self.out.steps.len() >= STEPS {
                 self.out.flush()?;
             }
         }

@@ -1,17 +1,16 @@
 //! The walk over trace files: blocks, damage between them, events of one thread at a time (§6).
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use traceloom_model::{
-    Attribute, BATCH_ROWS, Limit, Limits, Note, PartId, ResourceId, SpanId, Track, TrackId,
-    ValueTypeId,
+    Attribute, Limit, Limits, Note, PartId, ResourceId, SpanId, Track, TrackId, ValueTypeId,
 };
 
 use super::calls::Counters;
-use super::output::{Broken, Output};
+use super::output::{Broken, Output, STEPS};
 use super::rows::{Key, Window};
 use super::values::Values;
 use super::words::Dictionary;
+use crate::cdt::head::{Head, Kind, value_len};
 use crate::cdt::text::{self, ns};
 use crate::cdt::trace::{BLOCK_HEAD, Block, Event, What, plausible_block};
 use crate::wire::Cursor;
@@ -459,49 +458,51 @@ impl<'s> Walk<'_, 's, '_> {
         let functions = self.words.functions();
         let steps = &mut self.out.steps;
         steps.track(thread.track);
-        let room = BATCH_ROWS.saturating_sub(steps.len() + 1);
+        let room = STEPS.saturating_sub(steps.len() + 1);
         let next_root = block.roots.get(block.next).copied().unwrap_or(u32::MAX);
-        let limit = self.string_limit;
-        let (mut depth, mut last) = (thread.depth, thread.last);
-        let (mut elapsed, mut index) = (block.elapsed, block.index);
-        let mut done = 0;
-        while done < room && index < next_root {
-            let at = cursor.position();
-            let Ok(event) = Event::read(cursor, limit) else {
-                cursor.seek(at);
+        // Tags count as well: the caller comes back as long as there are events.
+        let most = room.min(next_root.saturating_sub(block.index) as usize);
+        let (mut depth, mut last, mut elapsed) = (thread.depth, thread.last, block.elapsed);
+        let (mut enters, mut done) = (0_u32, 0_u32);
+        let bytes = cursor.rest();
+        let mut at = 0;
+        while (done as usize) < most {
+            let rest = bytes.get(at..).unwrap_or(&[]);
+            let word = rest.first_chunk().copied().map(u64::from_le_bytes);
+            let Some(head) = word.and_then(Head::read) else {
                 break;
             };
-            let sum = elapsed.wrapping_add(event.elapsed);
-            let time = self.start.saturating_add(i64::from(sum)).max(last);
-            match event.what {
-                What::Enter(method) if depth < self.most_frames => {
-                    let Some(&Some(function)) = functions.get(method as usize) else {
-                        cursor.seek(at);
-                        break;
-                    };
-                    steps.enter(ns(time), function);
-                    depth += 1;
-                    root.enters = root.enters.saturating_add(1);
-                    last = time;
-                    done += 1;
+            if head.kind == Kind::Tag {
+                let value = rest.get(head.len..);
+                match value.and_then(|value| value_len(value, self.string_limit)) {
+                    Some(len) if plain_tag(head.id) => at += head.len + len,
+                    _ => break,
                 }
-                What::Exit if depth > 1 => {
-                    steps.exit(ns(time));
-                    depth -= 1;
-                    last = time;
-                    done += 1;
-                }
-                What::Tag(id, _) if plain_tag(id) => {}
-                _ => {
-                    cursor.seek(at);
-                    break;
-                }
+                elapsed = elapsed.wrapping_add(head.elapsed);
+                done += 1;
+                continue;
             }
-            elapsed = sum;
-            index = index.wrapping_add(1);
+            let enter = head.kind == Kind::Enter;
+            let below = depth.wrapping_add(if enter { 1 } else { u32::MAX });
+            let function = functions.get(head.id as usize).copied().flatten();
+            // The caller ends calls, resolves words and keeps to the depth limit.
+            if below == 0 || below > self.most_frames || (enter & function.is_none()) {
+                break;
+            }
+            depth = below;
+            enters += u32::from(enter);
+            elapsed = elapsed.wrapping_add(head.elapsed);
+            last = self.start.saturating_add(i64::from(elapsed)).max(last);
+            steps.time.push(ns(last));
+            steps.function.push(function.filter(|_| enter));
+            at += head.len;
+            done += 1;
         }
+        cursor.seek(cursor.position() + at);
+        root.enters = root.enters.saturating_add(enters);
         (thread.depth, thread.last) = (depth, last);
-        (block.elapsed, block.index) = (elapsed, index);
+        block.elapsed = elapsed;
+        block.index = block.index.wrapping_add(done);
     }
 
     /// Tells whether the event belongs to the one call asked for, if one is.
