@@ -103,6 +103,18 @@ fn a_window_means_the_same_everywhere() {
     args.extend(WINDOW);
     let tree: Value = serde_json::from_str(&stdout(&args)).expect("JSON");
     assert_eq!(tree["total"], total);
+    args[1] = "--csv";
+    let roots: i64 = stdout(&args)
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("0,")?
+                .split(',')
+                .next()?
+                .parse::<i64>()
+                .ok()
+        })
+        .sum();
+    assert_eq!(roots, total);
 
     let scratch = Scratch::new();
     let cut = scratch.path("cut");
