@@ -438,7 +438,12 @@ fn a_redacted_capture_goes_there_and_back_without_a_secret() {
     written.push(PathBuf::from(&there));
     for path in written {
         let part = path.to_string_lossy().into_owned();
-        let mut text = stdout(&["dump", &part, "--json"]);
+        // What is escaped or in phrases is looked at decoded too; Chrome JSON is plain.
+        let mut text = if path == Path::new(&there) {
+            String::new()
+        } else {
+            stdout(&["dump", &part, "--json"])
+        };
         text.push_str(&String::from_utf8_lossy(
             &std::fs::read(&path).expect("a file"),
         ));

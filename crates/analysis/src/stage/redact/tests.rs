@@ -40,7 +40,7 @@ fn forms_are_kept_and_values_go() {
             "jdbc:oracle:thin:@host-",
             ":1521:XE",
         ),
-        ("read /home/bob/data.csv failed", "read /p-", ".csv failed"),
+        ("read /srv/bob/data.csv failed", "read /p-", ".csv failed"),
         (r"open C:\Users\bob\x.txt", r"open C:\p-", ".txt"),
         (
             "lookup db01.prod.acme.com failed",

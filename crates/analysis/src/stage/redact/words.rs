@@ -1,6 +1,6 @@
 //! What tells of the outside world inside a text: hosts, addresses, URLs, paths.
 
-use std::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::pseudonym::Key;
 use super::{Category, Redaction};
@@ -278,7 +278,7 @@ fn segments(key: Key, path: &str, between: char) -> String {
     out
 }
 
-/// `/home/x`, `~/x` or `C:\x`; a path of a URL without host looks like the first.
+/// `/srv/x`, `~/x` or `C:\x`; a path of a URL without host looks like the first.
 fn path(key: Key, rest: &str) -> Option<(usize, String)> {
     let mut head = rest.chars();
     let (first, second, third) = (head.next()?, head.next(), head.next());
@@ -350,7 +350,7 @@ fn address(key: Key, rest: &str) -> Option<(usize, String)> {
 }
 
 pub(super) fn is_ipv4(text: &str) -> bool {
-    text.parse::<std::net::Ipv4Addr>().is_ok()
+    text.parse::<Ipv4Addr>().is_ok()
 }
 
 fn host(
