@@ -7,6 +7,7 @@ mod bless;
 mod cargo;
 mod check;
 mod laws;
+mod memory;
 mod tidy;
 
 use std::process::ExitCode;
@@ -17,7 +18,9 @@ usage: cargo xtask COMMAND
   check       everything CI runs, stopping at the first failure
   tidy        the rules of this repository that no compiler knows
   bless       rewrite golden files, snapshots and generated documents
-  laws --all  the long run of the laws every format obeys";
+  laws --all  the long run of the laws every format obeys
+  memory SMALL LARGE [TARGET…]
+              the peak memory of conversions of two sizes, such as 512M 2G";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["bless"] => bless::run(),
         ["laws", "--all"] => laws::run(),
+        ["memory", small, large, targets @ ..] => memory::run([small, large], targets),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -60,6 +60,7 @@ pub mod objects;
 mod pauses;
 mod reorder;
 pub mod shape;
+pub mod stage;
 mod top;
 mod tree;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use traceloom_model::{
     Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,
     EventBatch, Feature, Flow, FrameKind, Merge, SampleBatch, Scope, Sink, SpanBatch, SpanStatus,
-    Stage, StringId, Text, Track, TrackId, TrackKind, Unit, Value,
+    Stage, StringId, Strings, Text, Track, TrackId, TrackKind, Unit, Value,
 };
 
 /// One kind of meaning that went missing, or that was kept in another form.
@@ -30,6 +30,25 @@ pub struct Losses {
     pub changed: Vec<Lost>,
 }
 
+impl Losses {
+    /// Adds the loss of another recording, entries of one kind and field together.
+    pub fn merge(&mut self, other: Self) {
+        for (own, other) in [
+            (&mut self.lost, other.lost),
+            (&mut self.changed, other.changed),
+        ] {
+            for entry in other {
+                let same =
+                    |known: &&mut Lost| known.kind == entry.kind && known.field == entry.field;
+                match own.iter_mut().find(same) {
+                    Some(known) => known.count = known.count.saturating_add(entry.count),
+                    None => own.push(entry),
+                }
+            }
+        }
+    }
+}
+
 /// Features whose absence coarsens a value instead of dropping it.
 const COARSENS: [Feature; 5] = [
     Feature::SubMillisecond,
@@ -50,7 +69,7 @@ pub struct Loss<'t, S: Sink + ?Sized> {
     to: &'t mut S,
     holds: Capabilities,
     found: BTreeMap<(Feature, String), (u64, String)>,
-    strings: Vec<Option<Text>>,
+    strings: Strings,
     keys: Vec<Option<StringId>>,
     events: Vec<Option<StringId>>,
     counters: Vec<Option<StringId>>,
@@ -65,7 +84,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             to,
             holds,
             found: BTreeMap::new(),
-            strings: Vec::new(),
+            strings: Strings::default(),
             keys: Vec::new(),
             events: Vec::new(),
             counters: Vec::new(),
@@ -125,7 +144,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     fn text(&self, id: StringId) -> String {
-        let text = self.strings.get(id.index()).and_then(Option::as_ref);
+        let text = self.strings.get(id.index());
         text.map_or_else(|| format!("#{}", id.raw()), Text::to_string)
     }
 
@@ -269,7 +288,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
 
     fn remember(&mut self, new: &Definitions) {
         for (id, text) in &new.strings {
-            place(&mut self.strings, id.index(), text.clone());
+            self.strings.put(id.index(), text.clone());
         }
         for (id, row) in &new.attribute_keys {
             place(&mut self.keys, id.index(), row.name);
@@ -388,7 +407,12 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
     fn pass(&mut self, batch: Batch) -> Flow {
         let one = |_: &Self| String::new();
         match &batch {
-            Batch::Begin(..) | Batch::Steps(_) | Batch::Forget(_) | Batch::Note(_) => {}
+            Batch::Begin(..) | Batch::Steps(_) | Batch::Note(_) => {}
+            Batch::Forget(strings) => {
+                strings
+                    .iter()
+                    .for_each(|id| self.strings.drop_row(id.index()));
+            }
             Batch::Define(new) => {
                 self.remember(new);
                 self.tables(new);

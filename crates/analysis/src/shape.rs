@@ -192,12 +192,12 @@ impl Shape {
     }
 }
 
-fn is_word(c: char) -> bool {
+pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '#'
 }
 
 /// Length of a quoted token; a doubled quote and, in text, a backslash do not end it.
-fn quoted(rest: &str, quote: char) -> usize {
+pub(crate) fn quoted(rest: &str, quote: char) -> usize {
     let mut chars = rest.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {
         if c == '\\' && quote == '\'' {
@@ -214,7 +214,7 @@ fn quoted(rest: &str, quote: char) -> usize {
 }
 
 /// Length of `$tag$ … $tag$`, if `rest` begins with one.
-fn dollar_quote(rest: &str) -> Option<usize> {
+pub(crate) fn dollar_quote(rest: &str) -> Option<usize> {
     let tag_end = rest.get(1..)?.find('$')? + 2;
     let tag = rest.get(..tag_end)?;
     let word = tag.get(1..tag_end - 1)?;

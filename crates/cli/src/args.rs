@@ -61,6 +61,10 @@ pub(crate) enum Command {
     Convert(crate::convert::Options),
     /// Derive the metrics of profiles: cores, allocation, pauses, locks.
     Metrics(crate::metrics::Options),
+    /// Write a part of a recording: a stretch of time, some calls, a fraction of them.
+    Slice(crate::slice::Options),
+    /// Write several recordings as one, on one clock.
+    Merge(crate::merge::Options),
     /// List the formats and what can be done with each.
     Formats(crate::formats::Options),
     /// Print a completion script for a shell.
@@ -122,6 +126,7 @@ impl Common {
             limits: self.limits()?,
             only: None,
             as_recorded: self.as_recorded,
+            whole: None,
         })
     }
 
@@ -129,6 +134,7 @@ impl Common {
         Ok(OpenOptions {
             format: self.input_format,
             limits: self.limits()?,
+            ..OpenOptions::default()
         })
     }
 }

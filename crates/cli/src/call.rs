@@ -17,6 +17,7 @@ use crate::args::{Common, Usage};
 use crate::open::open;
 use crate::select::MethodFlags;
 use crate::style::Style;
+use crate::timing::{TimeFlags, Timing};
 use find::find;
 use tree::Tree;
 
@@ -45,6 +46,8 @@ pub(crate) struct Options {
     min_duration: Option<u64>,
     #[command(flatten)]
     methods: MethodFlags,
+    #[command(flatten)]
+    time: TimeFlags,
     /// Print full names and whole stacks.
     #[arg(long)]
     wide: bool,
@@ -101,7 +104,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .iter()
         .map(|path| open(path, &options.common))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let found = find(&inputs, &wanted, &options.common)?;
+    let timing = Timing::of(&options.time, &options.common, 1, &inputs)?;
+    let found = find(&inputs, &wanted, &timing, &options.common)?;
+    options.time.check_names()?;
     let found = found.with_context(|| match wanted {
         Id::Trace(_) => format!("{paths}: there is no call of trace {}", options.id),
         _ => format!("{paths}: there is no call {}", options.id),

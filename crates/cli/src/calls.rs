@@ -11,11 +11,12 @@ use traceloom_model::Origin;
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
 use crate::open::{open, with_progress};
 use crate::select::{CallFlags, MethodFlags};
 use crate::style::{Style, count, duration, size};
 use crate::table::Table;
+use crate::timing::{TimeFlags, Timing};
 
 /// List the calls: when, how long, what.
 #[derive(Args)]
@@ -33,6 +34,8 @@ pub(crate) struct Options {
     calls: CallFlags,
     #[command(flatten)]
     methods: MethodFlags,
+    #[command(flatten)]
+    time: TimeFlags,
     /// Columns to print; any counter or parameter by its name, `all` for every one.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
@@ -91,15 +94,21 @@ impl Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    for path in &options.paths {
+    for (number, path) in (1..).zip(&options.paths) {
         let input = open(path, &options.common)?;
+        let timing = Timing::of(
+            &options.time,
+            &options.common,
+            number,
+            std::slice::from_ref(&input),
+        )?;
         let mut notes = Vec::new();
         let mut lists = Vec::new();
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
                 let mut table = CallTable::new(options.query()?);
                 let lowering = options.common.lower_options()?;
-                notes.push(lower(&document, &lowering, &options.common, &mut table)?);
+                notes.push(timing.lower(0, &input, &document, &lowering, &mut table)?);
                 lists.push((document, table.finish()));
             }
             Ok(())
@@ -108,6 +117,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         out.flush()?;
         mention(path, &notes);
     }
+    options.time.check_names()?;
     Ok(Outcome::Done)
 }
 

@@ -12,6 +12,7 @@ use crate::Outcome;
 use crate::args::Usage;
 use crate::convert;
 use crate::graph::GraphFlags;
+use crate::pick::Pick;
 use crate::trees::{TreeFlags, read};
 
 /// Draw a flame graph.
@@ -112,15 +113,21 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// pictures' trees do not.
 fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
     let tree = &options.tree;
-    if !tree.calls.selection()?.is_empty() || !tree.frames.is_empty() || tree.lanes {
-        let reason = "flame graph JSON holds everything: filters are for .svg and .html";
+    if !tree.frames.is_empty() || tree.lanes {
+        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide and --async are for .svg and .html";
         return Err(Usage(reason.to_owned()).into());
     }
+    let pick = Pick {
+        calls: tree.calls.clone(),
+        methods: tree.methods.clone(),
+        time: tree.time.clone(),
+        value: tree.value.clone(),
+        ..Pick::default()
+    };
     convert::run(&convert::Options::graph(
         tree.paths.clone(),
-        output,
-        options.force,
-        tree.value.clone(),
+        (output, options.force),
+        pick,
         options.graph.clone(),
         tree.common.clone(),
     ))

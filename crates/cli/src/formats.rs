@@ -7,6 +7,7 @@ use serde_json::json;
 use traceloom_formats::FORMATS;
 
 use crate::Outcome;
+use crate::table::Table;
 
 /// List the formats and what can be done with each.
 #[derive(Args)]
@@ -14,6 +15,9 @@ pub(crate) struct Options {
     /// Print a JSON array.
     #[arg(long)]
     json: bool,
+    /// Print comma-separated values.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
     /// Print the table of the README.
     #[arg(long, hide = true)]
     markdown: bool,
@@ -37,6 +41,19 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             .collect();
         serde_json::to_writer_pretty(&mut out, &rows)?;
         writeln!(out)?;
+    } else if options.csv {
+        let mut table = Table::new(&["name", "title", "extensions", "records", "lower", "write"]);
+        for format in FORMATS {
+            table.row([
+                format.name.to_owned(),
+                format.title.to_owned(),
+                format.extensions.join(" "),
+                format.reader.is_some().to_string(),
+                format.lower.is_some().to_string(),
+                format.raise.is_some().to_string(),
+            ]);
+        }
+        table.csv(&mut out)?;
     } else if options.markdown {
         writeln!(out, "| format | what it is | records | model | written |")?;
         writeln!(out, "|---|---|---|---|---|")?;

@@ -351,7 +351,7 @@ impl Sink for Totals {
 
     fn forget(&mut self, strings: &[StringId]) {
         for id in strings {
-            self.strings.remove(id);
+            self.tables.strings.drop_row(id.index());
         }
     }
 

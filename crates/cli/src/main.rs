@@ -15,15 +15,19 @@ mod graph;
 mod info;
 mod lowered;
 mod man;
+mod merge;
 mod metrics;
 mod monitors;
 mod objects;
 mod only;
 mod open;
+mod pick;
 mod resolve;
 mod select;
+mod slice;
 mod style;
 mod table;
+mod timing;
 mod top;
 mod tree;
 mod trees;
@@ -78,6 +82,8 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Monitors(options)) => monitors::run(&options),
         Some(Command::Objects(options)) => objects::run(&options),
         Some(Command::Convert(options)) => convert::run(&options),
+        Some(Command::Slice(options)) => slice::run(&options),
+        Some(Command::Merge(options)) => merge::run(&options),
         Some(Command::Flame(options)) => flame::run(&options),
         Some(Command::Formats(options)) => formats::run(&options),
         Some(Command::Completions(options)) => completions::run(&options),

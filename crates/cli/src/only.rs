@@ -9,7 +9,7 @@ use traceloom_model::{
 
 /// A sink that passes on one value column of each profile that has it, and no other profile.
 pub(crate) struct Only<'s> {
-    to: &'s mut (dyn Sink + Send),
+    to: &'s mut dyn Sink,
     /// Names of the column, the best first.
     names: Vec<String>,
     /// Strings, value types and profiles as they came.
@@ -20,7 +20,7 @@ pub(crate) struct Only<'s> {
 }
 
 impl<'s> Only<'s> {
-    pub(crate) fn new(to: &'s mut (dyn Sink + Send), value: &str) -> Self {
+    pub(crate) fn new(to: &'s mut dyn Sink, value: &str) -> Self {
         Self {
             to,
             names: value_names(value),
@@ -30,22 +30,14 @@ impl<'s> Only<'s> {
         }
     }
 
-    /// Fails when no profile had the value, and says which there are.
-    pub(crate) fn finish(&self) -> anyhow::Result<()> {
-        if self.matched {
-            return Ok(());
-        }
+    /// Returns which values there were.
+    pub(crate) fn finish(&self) -> Values {
         let types = self.tables.value_types.iter().flatten();
-        let there: BTreeSet<_> = types.map(|row| self.tables.text(row.name)).collect();
-        let there: Vec<_> = there.iter().map(AsRef::as_ref).collect();
-        let wanted = self.names.first().map_or("", String::as_str);
-        if there.is_empty() {
-            anyhow::bail!("no samples with a value `{wanted}`, nor with any other");
+        let there = types.map(|row| self.tables.text(row.name).into_owned());
+        Values {
+            matched: self.matched,
+            there: there.collect(),
         }
-        anyhow::bail!(
-            "no samples with a value `{wanted}`; there are {}",
-            there.join(", ")
-        )
     }
 
     fn column(&self, profile: &Profile) -> Option<usize> {
@@ -96,6 +88,35 @@ impl<'s> Only<'s> {
         let defined = |batch: &mut SampleBatch| tables.profile(batch.profile).is_some();
         let ready: Vec<_> = self.early.extract_if(.., defined).collect();
         ready.iter().try_for_each(|batch| self.narrow(batch))
+    }
+}
+
+/// The values that samples had, of one recording or several.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Values {
+    matched: bool,
+    there: BTreeSet<String>,
+}
+
+impl Values {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.matched |= other.matched;
+        self.there.extend(other.there);
+    }
+
+    /// Fails when no profile had the value, and says which there are.
+    pub(crate) fn check(&self, wanted: &str) -> anyhow::Result<()> {
+        if self.matched {
+            return Ok(());
+        }
+        if self.there.is_empty() {
+            anyhow::bail!("no samples with a value `{wanted}`, nor with any other");
+        }
+        let there: Vec<&str> = self.there.iter().map(String::as_str).collect();
+        anyhow::bail!(
+            "no samples with a value `{wanted}`; there are {}",
+            there.join(", ")
+        )
     }
 }
 

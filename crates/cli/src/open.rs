@@ -3,16 +3,17 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::CommandFactory;
 use indicatif::{ProgressBar, ProgressStyle};
-use traceloom_input::Input;
+use traceloom_input::{Input, Progress};
 
 use crate::args::{Args, Common, Usage, nearest};
 
 /// Opens a path.
 pub(crate) fn open(path: &str, common: &Common) -> anyhow::Result<Input> {
-    Input::open(path, &common.open_options()?).map_err(|error| {
+    let options = common.open_options()?;
+    let opened = watched(&options.opening, "opening", || Input::open(path, &options));
+    opened.map_err(|error| {
         let command = Args::command();
         let names = command.get_subcommands().map(clap::Command::get_name);
         match nearest(path, names).filter(|_| error.is_not_found()) {
@@ -40,30 +41,60 @@ pub(crate) fn with_progress<T>(
     what: &str,
     work: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
+    watched(input.start_progress(), what, work)
+}
+
+/// Runs `work` while a bar follows `progress`, once there is enough to be worth one.
+fn watched<T>(progress: &Progress, what: &str, work: impl FnOnce() -> T) -> T {
     const WORTH_A_BAR: u64 = 32 << 20;
-    if !std::io::stderr().is_terminal() || input.stored_size() < WORTH_A_BAR {
+    if !std::io::stderr().is_terminal() {
         return work();
     }
-    let bar = ProgressBar::new(input.stored_size());
-    let style = ProgressStyle::with_template("{msg} {bar:30} {bytes}/{total_bytes} {eta}");
-    bar.set_style(style.context("progress style")?);
-    bar.set_message(what.to_owned());
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {
-        let bar = &bar;
         scope.spawn(move || {
+            let mut shown: Option<ProgressBar> = None;
             while stopped
                 .recv_timeout(Duration::from_millis(100))
                 .is_err_and(is_timeout)
             {
-                bar.set_position(input.progress().read().min(input.stored_size()));
+                let (read, total) = (progress.read(), progress.total());
+                if total.unwrap_or(read) < WORTH_A_BAR {
+                    continue;
+                }
+                let bar = shown.get_or_insert_with(|| bar(what, total));
+                bar.set_position(total.map_or(read, |total| read.min(total)));
+                // Formats that look twice, and targets that write at the end, go on after the last byte.
+                if total.is_some_and(|total| read >= total) {
+                    bar.set_message(format!("{what}, all read"));
+                }
             }
-            bar.finish_and_clear();
+            if let Some(bar) = shown {
+                bar.finish_and_clear();
+            }
         });
         let result = work();
         drop(stop);
         result
     })
+}
+
+fn bar(what: &str, total: Option<u64>) -> ProgressBar {
+    let (bar, template) = match total {
+        Some(total) => (
+            ProgressBar::new(total),
+            "{msg} {bar:30} {bytes}/{total_bytes} {eta}",
+        ),
+        None => (
+            ProgressBar::no_length(),
+            "{msg} {spinner} {bytes} {bytes_per_sec}",
+        ),
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_message(what.to_owned());
+    bar
 }
 
 fn is_timeout(error: std::sync::mpsc::RecvTimeoutError) -> bool {

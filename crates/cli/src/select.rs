@@ -22,6 +22,11 @@ pub(crate) struct MethodFlags {
 }
 
 impl MethodFlags {
+    /// Tells whether every method is shown.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.filter_file.is_none()
+    }
+
     /// Reads the file; no file and no rule admit every method.
     pub(crate) fn rules(&self) -> anyhow::Result<Filter> {
         const MOST: u64 = 64 << 20;
@@ -57,6 +62,11 @@ pub(crate) struct CallFlags {
 }
 
 impl CallFlags {
+    /// Tells whether every call passes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.filter.is_none() && self.min_duration.is_none() && !self.errors
+    }
+
     pub(crate) fn selection(&self) -> anyhow::Result<Selection> {
         let filter = match &self.filter {
             None => Filter::default(),

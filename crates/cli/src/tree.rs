@@ -8,6 +8,7 @@ use traceloom_analysis::{CallTree, Visible, bottom_up, names, visible};
 
 use crate::Outcome;
 use crate::style::{Style, count};
+use crate::table::Table;
 use crate::top::heading;
 use crate::trees::{TreeFlags, amount, read, share, unit_word};
 
@@ -32,6 +33,9 @@ pub(crate) struct Options {
     /// Print one JSON object a measure.
     #[arg(long)]
     json: bool,
+    /// Print comma-separated values, one node a row, with its depth.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
@@ -46,6 +50,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         let rows = visible(&tree, options.min_percent);
         if options.json {
             writeln!(out, "{}", as_json(&tree, &rows))?;
+        } else if options.csv {
+            table(&tree, &rows).csv(&mut out)?;
         } else {
             writeln!(out, "{}", style.bold(heading(&tree.measure, tree.total)))?;
             print(&tree, &rows, options, &style, &mut out)?;
@@ -112,6 +118,27 @@ fn print(
         }
     }
     Ok(())
+}
+
+fn table(tree: &CallTree, rows: &[Visible]) -> Table {
+    let mut table = Table::new(&[
+        "depth", "total", "total%", "self", "count", "partial", "function",
+    ]);
+    for node in rows
+        .iter()
+        .filter_map(|row| tree.nodes.get(row.node as usize))
+    {
+        table.row([
+            node.depth.to_string(),
+            node.total.to_string(),
+            share(tree.percent(node.total)),
+            node.own.to_string(),
+            node.count.to_string(),
+            node.partial.to_string(),
+            tree.symbol(node.symbol).name.clone(),
+        ]);
+    }
+    table
 }
 
 /// Nodes depth first with their depth: a tree of any depth as flat JSON.

@@ -9,10 +9,11 @@ use traceloom_input::{piped, piped_halves};
 use traceloom_model::Sink;
 
 use crate::args::Common;
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
 use crate::open::{open, with_progress};
 use crate::select::{CallFlags, FrameFlags, MethodFlags};
 use crate::style;
+use crate::timing::{TimeFlags, Timing};
 
 /// Flags of the views over call trees.
 #[derive(Args, Clone, Default)]
@@ -26,6 +27,8 @@ pub(crate) struct TreeFlags {
     pub(crate) frames: FrameFlags,
     #[command(flatten)]
     pub(crate) methods: MethodFlags,
+    #[command(flatten)]
+    pub(crate) time: TimeFlags,
     /// The sampled value to show: its own name, Datakit's (`cpu-time`), or `cpu`, `wall`, `alloc`, `lock`,
     /// `live`, `exceptions`.
     #[arg(long, value_name = "TYPE")]
@@ -94,8 +97,14 @@ fn selected(flags: &TreeFlags, table: Table) -> anyhow::Result<Trees> {
 /// Shows what each recording of all inputs was built into to `take`.
 fn each(flags: &TreeFlags, table: Table, mut take: impl FnMut(TreeBuilder)) -> anyhow::Result<()> {
     let selection = flags.calls.selection()?;
-    for path in &flags.paths {
+    for (number, path) in (1..).zip(&flags.paths) {
         let input = open(path, &flags.common)?;
+        let timing = Timing::of(
+            &flags.time,
+            &flags.common,
+            number,
+            std::slice::from_ref(&input),
+        )?;
         let mut notes = Vec::new();
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
@@ -110,7 +119,7 @@ fn each(flags: &TreeFlags, table: Table, mut take: impl FnMut(TreeBuilder)) -> a
                 };
                 let (mut first, mut second) = (builder(), builder());
                 let options = flags.common.lower_options()?;
-                let read = |sink: &mut dyn Sink| lower(&document, &options, &flags.common, sink);
+                let read = |sink: &mut dyn Sink| timing.lower(0, &input, &document, &options, sink);
                 // Calls are selected by rows that come after their steps, to one builder.
                 notes.push(if selection.is_empty() {
                     piped_halves(&mut first, &mut second, read)?
@@ -124,7 +133,7 @@ fn each(flags: &TreeFlags, table: Table, mut take: impl FnMut(TreeBuilder)) -> a
         })?;
         mention(path, &notes);
     }
-    Ok(())
+    flags.time.check_names()
 }
 
 fn found<T>(flags: &TreeFlags, views: Vec<T>) -> anyhow::Result<Vec<T>> {

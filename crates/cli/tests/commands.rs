@@ -287,8 +287,8 @@ fn generated_texts_name_every_command() {
     let help = stdout(&["--help"]);
     let man = stdout(&["man"]);
     for name in [
-        "info", "dump", "check", "calls", "call", "events", "top", "tree", "flame", "convert",
-        "metrics", "formats",
+        "info", "dump", "check", "calls", "call", "events", "top", "tree", "flame", "monitors",
+        "objects", "metrics", "convert", "slice", "merge", "formats",
     ] {
         assert!(help.contains(&format!("\n  {name} ")), "{name} in --help");
         assert!(man.contains(name), "{name} in the manual page");

@@ -5,8 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use crate::Error;
 use crate::spool::Spool;
+use crate::{Error, Progress};
 
 /// Tells whether decoded bytes begin like a zip archive.
 pub(crate) fn is_zip(head: &[u8]) -> bool {
@@ -24,13 +24,19 @@ pub(crate) struct Unzipped {
 ///
 /// # Errors
 /// When it is no readable archive, or a member is encrypted or compressed in a way this build lacks.
-pub(crate) fn unzip(path: &str, archive: Spool) -> Result<Vec<Unzipped>, Error> {
+pub(crate) fn unzip(
+    path: &str,
+    archive: Spool,
+    progress: &Progress,
+) -> Result<Vec<Unzipped>, Error> {
     let refuse = |error: ZipError| Error::about(path, format!("zip archive: {error}"));
+    let size = archive.size();
     let mut archive = ZipArchive::new(Seekable {
         spool: archive,
         at: 0,
     })
     .map_err(refuse)?;
+    progress.begin(size);
     let mut members = Vec::new();
     for index in 0..archive.len() {
         let member = match archive.by_index(index) {
@@ -45,8 +51,10 @@ pub(crate) fn unzip(path: &str, archive: Spool) -> Result<Vec<Unzipped>, Error> 
         if !member.is_file() {
             continue;
         }
+        let packed = member.compressed_size();
         let name = member.name().map_err(refuse)?.replace('\\', "/");
         let (bytes, cut) = Spool::fill(member).map_err(|error| Error::io(path, error))?;
+        progress.add(packed);
         members.push(Unzipped { name, bytes, cut });
     }
     members.sort_by(|a, b| a.name.cmp(&b.name));

@@ -1,6 +1,7 @@
 //! An opened path: its parts, their formats, and what belongs together.
 
 use std::collections::BTreeSet;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub struct OpenOptions {
     pub format: Option<&'static Format>,
     /// Limits in force.
     pub limits: Limits,
+    /// Counts what is taken in before reading can begin: standard input, members of an archive.
+    pub opening: Progress,
 }
 
 /// A part of an input.
@@ -73,9 +76,9 @@ impl Input {
         let progress = Progress::default();
         let folder = path != "-" && Path::new(path).is_dir();
         let mut stored = if folder {
-            folder_parts(path)?
+            folder_parts(path, &options.opening)?
         } else {
-            file_parts(path)?
+            file_parts(path, &options.opening)?
         };
         let archived = stored.len() > 1
             || stored
@@ -128,6 +131,23 @@ impl Input {
         self.sets
             .iter()
             .map(|(format, members)| Document::new(self, *format, members.clone()))
+    }
+
+    /// Returns the counter of stored bytes read, which begins at 0: the parts inside another count in its
+    /// place.
+    pub fn start_progress(&self) -> &Progress {
+        let holds_others = |at| self.parts.iter().any(|part| part.inside == Some(at));
+        let read = self
+            .parts
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !holds_others(*at));
+        self.progress
+            .begin(read.map(|(_, part)| part.stored_size()).sum());
+        self.parts
+            .iter()
+            .for_each(|part| part.stored.mark.restart());
+        &self.progress
     }
 
     /// Returns the counter of stored bytes read.
@@ -211,7 +231,7 @@ impl Input {
                 Stored::new(path.clone(), store, size)
             };
             // What is compressed in a way nobody opens stays as it is: a part without format.
-            let inner = opened(name.clone(), stored(), false);
+            let inner = opened(name.clone(), stored(), false, &options.opening);
             let inner = inner.unwrap_or_else(|_| vec![(name, stored())]);
             opened_members.extend(inner.into_iter().map(|(name, stored)| (at, name, stored)));
         }
@@ -224,6 +244,7 @@ impl Input {
             let guessed = OpenOptions {
                 format: None,
                 limits: options.limits,
+                opening: options.opening.clone(),
             };
             self.parts.push(recognise(
                 name,
@@ -297,7 +318,7 @@ fn recognise(
     })
 }
 
-fn folder_parts(path: &str) -> Result<Vec<(String, Stored)>, Error> {
+fn folder_parts(path: &str, opening: &Progress) -> Result<Vec<(String, Stored)>, Error> {
     let mut parts = Vec::new();
     for (name, file) in walk::files(Path::new(path))? {
         let stored = stored_file(&file)?;
@@ -305,14 +326,16 @@ fn folder_parts(path: &str) -> Result<Vec<(String, Stored)>, Error> {
             Wrapper::strip_suffix(&name).to_owned(),
             stored,
             false,
+            opening,
         )?);
     }
     Ok(parts)
 }
 
-fn file_parts(path: &str) -> Result<Vec<(String, Stored)>, Error> {
+fn file_parts(path: &str, opening: &Progress) -> Result<Vec<(String, Stored)>, Error> {
     let (name, stored) = if path == "-" {
-        let (spool, error) = Spool::fill(std::io::stdin()).map_err(|e| Error::io(path, e))?;
+        let (spool, error) =
+            Spool::fill(Counting(std::io::stdin(), opening)).map_err(|e| Error::io(path, e))?;
         if let Some(error) = error {
             return Err(Error::io("standard input", error));
         }
@@ -328,7 +351,18 @@ fn file_parts(path: &str) -> Result<Vec<(String, Stored)>, Error> {
             .map_or(path.into(), |name| name.to_string_lossy());
         (Wrapper::strip_suffix(&name).to_owned(), stored_file(file)?)
     };
-    opened(name, stored, true)
+    opened(name, stored, true, opening)
+}
+
+/// Counts what comes from a stream.
+struct Counting<'p, R>(R, &'p Progress);
+
+impl<R: Read> Read for Counting<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.0.read(buffer)?;
+        self.1.add(len as u64);
+        Ok(len)
+    }
 }
 
 fn stored_file(path: &Path) -> Result<Stored, Error> {
@@ -341,14 +375,19 @@ fn stored_file(path: &Path) -> Result<Stored, Error> {
 
 /// Opens compression and archives: one part, or the members of an archive. `alone` drops the
 /// archive's own name from theirs.
-fn opened(name: String, stored: Stored, alone: bool) -> Result<Vec<(String, Stored)>, Error> {
+fn opened(
+    name: String,
+    stored: Stored,
+    alone: bool,
+    opening: &Progress,
+) -> Result<Vec<(String, Stored)>, Error> {
     let stored = stored.unwrap_layers()?;
     if !archive::is_zip(&stored.head(4)?) {
         return Ok(vec![(name, stored)]);
     }
     let spool = stored.spool(&Progress::default())?;
     let mut parts = Vec::new();
-    for member in archive::unzip(&stored.path, spool)? {
+    for member in archive::unzip(&stored.path, spool, opening)? {
         let path = format!("{}#{}", stored.path, member.name);
         if let Some(error) = member.cut {
             return Err(Error::about(path, error.to_string()));

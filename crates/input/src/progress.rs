@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Stored bytes read so far, shared by every reader of an input.
+/// Stored bytes read so far, of how many; shared by every reader of an input.
 ///
-/// Counted before decompression, because that is the number whose end is known.
+/// Counted before decompression, because that is the number whose end is known. A byte counts the first
+/// time it is read, so that a format which looks at a part twice does not seem to be done before it is.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<Counters>);
 
 #[derive(Debug, Default)]
 struct Counters {
     read: AtomicU64,
+    total: AtomicU64,
     kept: AtomicU64,
 }
 
@@ -19,8 +21,8 @@ struct Counters {
 const KEPT: u64 = 32 << 20;
 
 impl Progress {
-    pub(crate) fn add(&self, bytes: usize) {
-        self.0.read.fetch_add(bytes as u64, Ordering::Relaxed);
+    pub(crate) fn add(&self, bytes: u64) {
+        self.0.read.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Tells whether so many decoded bytes may be kept for a second reading, and counts them if so.
@@ -29,9 +31,52 @@ impl Progress {
         before.saturating_add(bytes as u64) <= KEPT
     }
 
-    /// Returns the stored bytes read so far; more than the input holds when parts are read twice.
+    /// Begins a pass over `total` bytes.
+    pub(crate) fn begin(&self, total: u64) {
+        self.0.read.store(0, Ordering::Relaxed);
+        self.0.total.store(total, Ordering::Relaxed);
+    }
+
+    /// Returns the stored bytes read so far, each once.
     #[must_use]
     pub fn read(&self) -> u64 {
         self.0.read.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many there are to read, none when nobody knows: standard input.
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        Some(self.0.total.load(Ordering::Relaxed)).filter(|&total| total > 0)
+    }
+}
+
+/// How far into some bytes reading has come.
+#[derive(Debug, Default)]
+pub(crate) struct Mark(AtomicU64);
+
+impl Mark {
+    /// Reading has come to `end`: what is new counts.
+    pub(crate) fn reach(&self, end: u64, progress: &Progress) {
+        let before = self.0.fetch_max(end, Ordering::Relaxed);
+        progress.add(end.saturating_sub(before));
+    }
+
+    pub(crate) fn restart(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_counts_once() {
+        let (progress, mark) = (Progress::default(), Mark::default());
+        progress.begin(100);
+        for end in [10, 40, 20, 40, 70] {
+            mark.reach(end, &progress);
+        }
+        assert_eq!((progress.read(), progress.total()), (70, Some(100)));
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use crate::layers::{Ending, Wrapper};
+use crate::progress::Mark;
 use crate::spool::{Spool, SpoolReader};
 use crate::{Error, Progress};
 
@@ -31,6 +32,7 @@ pub(crate) struct Stored {
     pub(crate) store: Store,
     pub(crate) wrappers: Vec<Wrapper>,
     pub(crate) size: u64,
+    pub(crate) mark: Mark,
     decoded: OnceLock<Spool>,
 }
 
@@ -41,6 +43,7 @@ impl Stored {
             store,
             wrappers: Vec::new(),
             size,
+            mark: Mark::default(),
             decoded: OnceLock::new(),
         }
     }
@@ -146,17 +149,21 @@ impl Stored {
     }
 
     fn stored_reader(&self, offset: u64, progress: &Progress) -> Result<Box<dyn Read + '_>, Error> {
-        let counted = |inner| Counted {
-            inner,
-            progress: progress.clone(),
-        };
         match &self.store {
             Store::File(path) => {
                 let file = File::open(path).map_err(|error| Error::io(path, error))?;
                 let spool = Spool::file(file).map_err(|error| Error::io(path, error))?;
-                Ok(Box::new(counted(SpoolReader::new(spool, offset))))
+                Ok(Box::new(self.counted(
+                    SpoolReader::new(spool, offset),
+                    offset,
+                    progress,
+                )))
             }
-            Store::Spooled(spool) => Ok(Box::new(counted(SpoolReader::new(spool.clone(), offset)))),
+            Store::Spooled(spool) => Ok(Box::new(self.counted(
+                SpoolReader::new(spool.clone(), offset),
+                offset,
+                progress,
+            ))),
             Store::Pieces {
                 whole,
                 pieces,
@@ -166,14 +173,25 @@ impl Stored {
                     .partition_point(|&start| start <= offset)
                     .saturating_sub(1);
                 let into = starts.get(piece).map_or(0, |start| offset - start);
-                let spool = whole.spool(progress)?;
-                Ok(Box::new(PieceReader {
+                // What is spooled of the enclosing part is read again here, and counts here.
+                let spool = whole.spool(&Progress::default())?;
+                let reader = PieceReader {
                     spool,
                     pieces,
                     piece,
                     into,
-                }))
+                };
+                Ok(Box::new(self.counted(reader, offset, progress)))
             }
+        }
+    }
+
+    fn counted<R: Read>(&self, inner: R, at: u64, progress: &Progress) -> Counted<'_, R> {
+        Counted {
+            inner,
+            at,
+            mark: &self.mark,
+            progress: progress.clone(),
         }
     }
 
@@ -224,15 +242,18 @@ impl Read for Broken {
     }
 }
 
-struct Counted {
-    inner: SpoolReader,
+struct Counted<'s, R> {
+    inner: R,
+    at: u64,
+    mark: &'s Mark,
     progress: Progress,
 }
 
-impl Read for Counted {
+impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let len = self.inner.read(buffer)?;
-        self.progress.add(len);
+        self.at += len as u64;
+        self.mark.reach(self.at, &self.progress);
         Ok(len)
     }
 }

@@ -152,22 +152,27 @@ impl Attributes {
     #[inline]
     #[must_use]
     pub fn row(&self, row: usize) -> &[Attribute] {
-        let Some(&end) = self.ends.get(row) else {
-            return &[];
-        };
-        let start = row
-            .checked_sub(1)
-            .and_then(|previous| self.ends.get(previous))
-            .copied();
-        self.values
-            .get(start.unwrap_or(0) as usize..end as usize)
-            .unwrap_or(&[])
+        self.values.get(self.range(row)).unwrap_or(&[])
     }
 
     /// Returns every attribute of every row.
     #[must_use]
     pub fn all(&self) -> &[Attribute] {
         &self.values
+    }
+
+    /// Returns the attributes of row `row` to change them, none for a row that does not exist.
+    pub fn row_mut(&mut self, row: usize) -> &mut [Attribute] {
+        let range = self.range(row);
+        self.values.get_mut(range).unwrap_or_default()
+    }
+
+    fn range(&self, row: usize) -> std::ops::Range<usize> {
+        let end = self.ends.get(row).copied().unwrap_or(0) as usize;
+        let before = row
+            .checked_sub(1)
+            .and_then(|previous| self.ends.get(previous));
+        before.map_or(0, |&start| start as usize).min(end)..end
     }
 
     pub(crate) fn all_mut(&mut self) -> &mut [Attribute] {

@@ -160,6 +160,18 @@ impl Capabilities {
         Self(bits)
     }
 
+    /// Returns the set with `features` added.
+    #[must_use]
+    pub const fn with(self, features: &[Feature]) -> Self {
+        Self(self.0 | Self::of(features).0)
+    }
+
+    /// Returns the set without `features`.
+    #[must_use]
+    pub const fn without(self, features: &[Feature]) -> Self {
+        Self(self.0 & !Self::of(features).0)
+    }
+
     /// Tells whether `feature` is in the set.
     #[must_use]
     pub const fn holds(self, feature: Feature) -> bool {

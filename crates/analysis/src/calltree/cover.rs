@@ -9,7 +9,7 @@ const KEPT: usize = 1024;
 /// interval. Overlapping ones are sorted in. Beyond [`KEPT`] gaps the older half becomes a sum, and what
 /// would still fall before it counts as covered.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cover {
+pub(crate) struct Cover {
     folded: i64,
     floor: Option<i64>,
     open: Vec<(i64, i64)>,

@@ -12,9 +12,10 @@ mod steps;
 mod symbol;
 
 pub use build::{TreeBuilder, TreeOptions, Trees};
+pub(crate) use cover::Cover;
 pub use select::{FrameFilter, Predicate};
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
-pub(crate) use symbol::{Symbols, is_synthetic};
+pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
 
 use arena::{Arena, ROOT};
 use traceloom_model::{Merge, Scope};

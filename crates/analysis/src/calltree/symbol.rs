@@ -157,7 +157,7 @@ pub fn symbol_of_function(tables: &Recording, id: FunctionId) -> Symbol {
     }
 }
 
-fn symbol_of_frame(tables: &Recording, id: FrameId) -> Symbol {
+pub(crate) fn symbol_of_frame(tables: &Recording, id: FrameId) -> Symbol {
     let Some(frame) = tables.frame(id) else {
         return Symbol::named(format!("#{}", id.raw()));
     };

@@ -210,7 +210,7 @@ impl Sink for Survey<'_> {
 /// goes too. Events stay, because no function makes them.
 pub struct Hide<'s, 'f> {
     survey: &'s mut Survey<'f>,
-    to: &'s mut (dyn Sink + Send),
+    to: &'s mut dyn Sink,
 }
 
 impl std::fmt::Debug for Hide<'_, '_> {
@@ -223,7 +223,7 @@ impl std::fmt::Debug for Hide<'_, '_> {
 
 impl<'s, 'f> Hide<'s, 'f> {
     /// Passes on to `to`; `survey` has seen the same input.
-    pub fn new(survey: &'s mut Survey<'f>, to: &'s mut (dyn Sink + Send)) -> Self {
+    pub fn new(survey: &'s mut Survey<'f>, to: &'s mut dyn Sink) -> Self {
         Self { survey, to }
     }
 }

@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use traceloom_analysis::distributed::{Chosen, Contexts, TreeKey, attach, related};
 use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::{Document, Input};
-use traceloom_model::{Concat, Origin, PartId, Recording, SpanContext, SpanId};
+use traceloom_model::{Concat, Notes, Origin, PartId, Recording, Sink, SpanContext, SpanId};
 
 use super::Id;
 use crate::args::Common;
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
+use crate::timing::Timing;
 
 /// What is shown.
 pub(super) struct Found {
@@ -24,23 +25,44 @@ pub(super) struct Found {
     pub(super) trace: Option<u128>,
 }
 
+/// A recording among the inputs.
+struct Place<'a> {
+    number: usize,
+    input: &'a Input,
+    document: Document<'a>,
+    timing: &'a Timing<'a>,
+}
+
+impl Place<'_> {
+    fn lower(&self, options: &LowerOptions, sink: &mut dyn Sink) -> anyhow::Result<Notes> {
+        self.timing
+            .lower(self.number, self.input, &self.document, options, sink)
+    }
+}
+
 /// Finds a call, and the rest of its trace below it; none when there is no such call.
 pub(super) fn find(
     inputs: &[Input],
     wanted: &Id,
+    timing: &Timing<'_>,
     common: &Common,
 ) -> anyhow::Result<Option<Found>> {
     let mut all = Vec::new();
-    for input in inputs {
-        let own = documents(input)?;
-        all.extend(own.into_iter().map(|document| (input, document)));
+    for (number, input) in inputs.iter().enumerate() {
+        let own = documents(input)?.into_iter();
+        all.extend(own.map(|document| Place {
+            number,
+            input,
+            document,
+            timing,
+        }));
     }
     if let &Id::Trace(trace) = wanted {
         let found = joined(&all, trace, &[], common)?;
         return Ok(Some(found).filter(|found| !found.roots.is_empty()));
     }
-    for (at, (input, document)) in all.iter().enumerate() {
-        let Some((recording, root)) = alone(document, wanted, common, input.path())? else {
+    for (at, place) in all.iter().enumerate() {
+        let Some((recording, root)) = alone(place, wanted, common)? else {
             continue;
         };
         let contexts: Vec<SpanContext> =
@@ -52,7 +74,7 @@ pub(super) fn find(
             let trace = trace.map_or(0, |context| context.trace);
             let mut found = joined(&all, trace, &contexts, common)?;
             let before = all.iter().take(at);
-            let offset: usize = before.map(|(_, document)| document.parts().len()).sum();
+            let offset: usize = before.map(|place| place.document.parts().len()).sum();
             let place = |origin: Origin| Origin {
                 part: PartId(
                     origin
@@ -87,10 +109,9 @@ pub(super) fn find(
 
 /// Lowers the call alone, where it is in this document.
 fn alone(
-    document: &Document<'_>,
+    place: &Place<'_>,
     wanted: &Id,
     common: &Common,
-    path: &str,
 ) -> anyhow::Result<Option<(Recording, SpanId)>> {
     let only = match wanted {
         Id::Origin {
@@ -98,7 +119,7 @@ fn alone(
             offset,
             index,
         } => {
-            let Some(part) = local(document, *part) else {
+            let Some(part) = local(&place.document, *part) else {
                 return Ok(None);
             };
             Some(Origin {
@@ -114,14 +135,14 @@ fn alone(
         only,
         ..common.lower_options()?
     };
-    let notes = lower(document, &options, common, &mut recording)?;
+    let notes = place.lower(&options, &mut recording)?;
     let root = recording.spans.iter().find(|span| match wanted {
         Id::Span(id) => span.id == *id,
         _ => span.origin.is_some() && span.origin == only,
     });
     let root = root.map(|span| span.id);
     if root.is_some() {
-        mention(path, &[notes]);
+        mention(place.input.path(), &[notes]);
     }
     Ok(root.map(|root| (recording, root)))
 }
@@ -135,34 +156,34 @@ fn local(document: &Document<'_>, part: usize) -> Option<PartId> {
 
 /// Lowers the trees of a trace from every document into one recording.
 fn joined(
-    all: &[(&Input, Document<'_>)],
+    all: &[Place<'_>],
     trace: u128,
     from: &[SpanContext],
     common: &Common,
 ) -> anyhow::Result<Found> {
     let options = common.lower_options()?;
     let mut trees = Vec::new();
-    for (_, document) in all {
+    for place in all {
         let mut contexts = Contexts::default();
-        lower(document, &options, common, &mut contexts)?;
+        place.lower(&options, &mut contexts)?;
         trees.push(contexts.finish());
     }
     let chosen = related(&trees, trace, from);
     let mut recording = Recording::default();
     let mut many = Concat::new(&mut recording).of_many();
-    for ((input, document), chosen) in all.iter().zip(&chosen) {
+    for (place, chosen) in all.iter().zip(&chosen) {
         if !chosen.is_empty() {
             let mut trees = Chosen::new(&mut many, chosen);
-            let notes = lower(document, &options, common, &mut trees)?;
-            mention(input.path(), &[notes]);
+            let notes = place.lower(&options, &mut trees)?;
+            mention(place.input.path(), &[notes]);
         }
-        many.next_recording(document.parts().len());
+        many.next_recording(place.document.parts().len());
     }
     let attached = attach(&recording);
     let roots = roots(&recording, trace, &attached);
     let several = all
         .windows(2)
-        .any(|pair| matches!(pair, [a, b] if !std::ptr::eq(a.0, b.0)));
+        .any(|pair| matches!(pair, [a, b] if a.number != b.number));
     Ok(Found {
         recording,
         roots,
@@ -201,9 +222,12 @@ fn roots(recording: &Recording, trace: u128, attached: &HashMap<SpanId, SpanId>)
 }
 
 /// Names the parts of all documents in their order; of several inputs with their path.
-fn names(all: &[(&Input, Document<'_>)], several: bool) -> Vec<String> {
+fn names(all: &[Place<'_>], several: bool) -> Vec<String> {
     let mut names = Vec::new();
-    for (input, document) in all {
+    for Place {
+        input, document, ..
+    } in all
+    {
         for part in document.parts() {
             names.push(match (several, input.is_folder()) {
                 (true, true) => format!("{}/{}", input.path().trim_end_matches('/'), part.name),

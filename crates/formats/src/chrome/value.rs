@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 use traceloom_model::{
     AttrKeyId, Attribute, Definitions, EventTypeId, ExceptionId, FunctionId, Resource, ResourceId,
-    Series, SeriesId, StringId, Track, TrackId, Value, ValueTypeId,
+    Series, SeriesId, StringId, Strings, Text, Track, TrackId, Value, ValueTypeId,
 };
 
 use super::json;
@@ -18,7 +18,7 @@ const FEW: usize = 16;
 /// What was defined so far. Names are kept as JSON, without quotes.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    strings: Vec<Option<Box<[u8]>>>,
+    strings: Strings,
     functions: Vec<Option<StringId>>,
     keys: Vec<Option<StringId>>,
     event_types: Map<EventTypeId, StringId>,
@@ -43,7 +43,7 @@ impl Names {
         for (id, text) in definitions.strings {
             let mut escaped = Vec::with_capacity(text.as_bytes().len());
             json::inner(text.as_bytes(), &mut escaped);
-            place(&mut self.strings, id.index(), escaped.into_boxed_slice());
+            self.strings.put(id.index(), Text::from_bytes(escaped));
         }
         for (id, function) in definitions.functions {
             place(&mut self.functions, id.index(), function.name);
@@ -65,11 +65,18 @@ impl Names {
         self.resources.extend(definitions.resources);
     }
 
+    /// Drops strings that nothing to come refers to.
+    pub fn forget(&mut self, strings: &[StringId]) {
+        strings
+            .iter()
+            .for_each(|id| self.strings.drop_row(id.index()));
+    }
+
     /// Appends a string, without quotes; `#id` when it is not defined.
     pub fn inner(&self, id: StringId, out: &mut Vec<u8>) {
         match self.strings.get(id.index()) {
-            Some(Some(text)) => out.extend_from_slice(text),
-            _ => {
+            Some(text) => out.extend_from_slice(text.as_bytes()),
+            None => {
                 out.push(b'#');
                 json::digits(u64::from(id.raw()), out);
             }

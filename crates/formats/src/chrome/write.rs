@@ -2,7 +2,7 @@
 
 use traceloom_model::{
     Clock, CounterBatch, Definitions, EventBatch, EventRow, Flow, Note, Order, ResourceId, Sink,
-    SpanBatch, SpanRow, SpanStatus, Timestamp, Track, TrackId, TrackKind,
+    SpanBatch, SpanRow, SpanStatus, StringId, Timestamp, Track, TrackId, TrackKind,
 };
 
 use super::json;
@@ -365,6 +365,10 @@ impl Sink for Writer<'_> {
             self.flush(BUFFER)?;
         }
         Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        self.names.forget(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

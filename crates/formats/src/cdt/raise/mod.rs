@@ -49,6 +49,7 @@ fn open<'o>(
         layout,
         names: Names::default(),
         processes: BTreeMap::new(),
+        taken: std::collections::HashSet::new(),
         waiting: HashMap::new(),
         partial: Vec::new(),
         pauses: Vec::new(),
@@ -94,6 +95,8 @@ struct Writer<'o> {
     layout: Layout,
     names: Names,
     processes: BTreeMap<Option<u32>, Process>,
+    /// Folders of processes.
+    taken: std::collections::HashSet<String>,
     waiting: Children,
     /// Calls without end: written last, because nothing can follow them on their threads.
     partial: Vec<Node>,
@@ -108,13 +111,13 @@ impl Writer<'_> {
         }
         let resource = self.names.resource_of(root.track);
         let key = resource.map(ResourceId::raw);
-        let (names, layout) = (&self.names, self.layout);
+        let (names, layout, taken) = (&self.names, self.layout, &mut self.taken);
         let known = self.processes.len();
         let start = root.start;
         let process = self
             .processes
             .entry(key)
-            .or_insert_with(|| Process::new(layout, names.identity(resource, known), start));
+            .or_insert_with(|| Process::new(layout, names.identity(resource, known), start, taken));
         let result = process.call(root, &mut self.waiting, open, names, self.output);
         self.error = result.err();
     }
@@ -208,8 +211,10 @@ impl Target for Writer<'_> {
         if self.processes.is_empty() && !self.pauses.is_empty() {
             let start = self.pauses.iter().map(|pause| pause.0).min().unwrap_or(0);
             let identity = self.names.identity(None, 0);
-            self.processes
-                .insert(None, Process::new(self.layout, identity, start));
+            self.processes.insert(
+                None,
+                Process::new(self.layout, identity, start, &mut self.taken),
+            );
         }
         for process in self.processes.values_mut() {
             process.finish(&self.names, &self.pauses, self.output)?;

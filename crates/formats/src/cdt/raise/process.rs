@@ -124,29 +124,47 @@ fn big(name: &[u8]) -> Option<bool> {
     holds(b"xml").then_some(false)
 }
 
+/// The folder of a process that started at `start` in milliseconds.
+fn folder_of(layout: Layout, service: &str, instance: Option<&str>, start: i64) -> String {
+    let start = start.max(0);
+    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+    match layout {
+        Layout::Streams => match instance {
+            // An instance that is a start time alone says too little.
+            Some(pod) if !is_number(&pod) => pod.to_owned(),
+            Some(start) => format!("{service}_{start}"),
+            None => format!("{service}_{start}"),
+        },
+        Layout::Dump => {
+            let (year, month, day) = crate::jvmtext::civil(start);
+            let restart = instance.filter(is_number);
+            let restart = restart.map_or_else(|| start.to_string(), str::to_owned);
+            format!("{service}/{year:04}/{month:02}/{day:02}/{restart}")
+        }
+    }
+}
+
 impl Process {
-    pub(super) fn new(layout: Layout, identity: Identity, start: i64) -> Self {
+    /// Begins a process in a folder of its own: two recordings of one process do not write into one file.
+    pub(super) fn new(
+        layout: Layout,
+        identity: Identity,
+        start: i64,
+        taken: &mut std::collections::HashSet<String>,
+    ) -> Self {
         let nth = |word: &str| match identity.number {
             0 => word.to_owned(),
             number => format!("{word}-{}", number + 1),
         };
-        let service = identity.service.unwrap_or_else(|| nth("process"));
-        let folder = match layout {
-            Layout::Streams => match identity.instance {
-                // An instance that is a start time alone says too little.
-                Some(pod) if !pod.bytes().all(|byte| byte.is_ascii_digit()) => pod,
-                Some(start) => format!("{service}_{start}"),
-                None => format!("{service}_{}", start.max(0)),
-            },
-            Layout::Dump => {
-                let (year, month, day) = crate::jvmtext::civil(start);
-                let restart = match &identity.instance {
-                    Some(word) if word.bytes().all(|byte| byte.is_ascii_digit()) => word.clone(),
-                    _ => start.max(0).to_string(),
-                };
-                format!("{service}/{year:04}/{month:02}/{day:02}/{restart}")
-            }
-        };
+        let service = identity.service.clone().unwrap_or_else(|| nth("process"));
+        let named = folder_of(layout, &service, identity.instance.as_deref(), start);
+        let free = |folder: &String| !taken.contains(folder);
+        let later = (start.max(0) + 1..).map(|start| folder_of(layout, &service, None, start));
+        let folder = std::iter::once(named)
+            .chain(later)
+            .find(free)
+            .unwrap_or_default();
+        taken.insert(folder.clone());
         Self {
             layout,
             folder,

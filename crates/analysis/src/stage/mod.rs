@@ -1,0 +1,25 @@
+//! What stands between a reader and a sink: each stage changes one thing and passes the rest on.
+//!
+//! [`Shift`] and [`Window`] decide about time, [`Choose`] about calls, [`AsSpans`] and [`AsSamples`] tell one kind
+//! of recording as the other; they look at one recording each, because ids and order are its own.
+//! [`Redact`] takes out what a capture must not tell when it is shared.
+
+mod as_samples;
+mod as_spans;
+mod choose;
+mod extent;
+mod fresh;
+mod held;
+mod redact;
+mod shift;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use as_samples::AsSamples;
+pub use as_spans::{AsSpans, Told};
+pub use choose::{Choose, Fraction};
+pub use extent::Extent;
+pub use redact::{Category, Learning, Redact, Redaction};
+pub use shift::{Shift, Shifts};
+pub use window::{Keep, Range, Window};
