@@ -25,26 +25,26 @@ pub(crate) struct Pick {
     /// One call in N with everything in it, and one sample in N; the same ones in every run. Values are not
     /// scaled up.
     #[arg(long, value_name = "1/N", value_parser = fraction)]
-    sample: Option<Fraction>,
+    pub(crate) sample: Option<Fraction>,
     /// Tell samples as spans: a frame ran while it was on the stack of one sample after another.
     #[arg(long, conflicts_with = "as_samples")]
-    as_spans: bool,
+    pub(crate) as_spans: bool,
     /// Tell spans as samples: own time and calls by stack.
     #[arg(long)]
-    as_samples: bool,
+    pub(crate) as_samples: bool,
     /// Only this sampled value, named as `top --value` does; with --as-spans, the one whose samples become spans.
     #[arg(long, value_name = "TYPE")]
     pub(crate) value: Option<String>,
     /// Replace these by pseudonyms wherever they stand; the same value has the same one in a run.
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
-    redact: Vec<Kind>,
+    pub(crate) redact: Vec<Kind>,
     /// Make the pseudonyms of every run with this phrase alike; `@FILE` reads it from a file.
     #[arg(long, value_name = "PHRASE", requires = "redact")]
-    redact_key: Option<String>,
+    pub(crate) redact_key: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+pub(crate) enum Kind {
     /// Names of machines, pods and containers.
     Hosts,
     /// IP, MAC and mail addresses.

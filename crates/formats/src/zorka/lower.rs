@@ -118,6 +118,7 @@ fn words<'w>(
         session,
         union,
         of_threads: shared.of_threads(),
+        threads_only: shared.threads_only(),
         limits: &shared.limits,
         tables: &mut shared.tables,
         too_deep: false,

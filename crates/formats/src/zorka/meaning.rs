@@ -26,6 +26,8 @@ pub(crate) struct Words<'l> {
     pub(crate) limits: &'l Limits,
     /// Keys whose values name tracks: few, and looked at again.
     pub(crate) of_threads: [AttrKeyId; 2],
+    /// No other attribute is wanted.
+    pub(crate) threads_only: bool,
     /// A value was too deep for the model.
     pub(crate) too_deep: bool,
 }
@@ -44,6 +46,9 @@ impl Words<'_> {
                     self.tables.attribute_key(AttributeKey::named(name))
                 }
             };
+            if self.threads_only && !self.of_threads.contains(&key) {
+                continue;
+            }
             let value = match value {
                 Value::Text(text) if self.of_threads.contains(&key) => {
                     ModelValue::Text(self.tables.bytes(text))

@@ -179,6 +179,12 @@ impl<'s> Shared<'s> {
         [self.thread_name, self.thread_id]
     }
 
+    /// Tells whether attributes are wanted only where they name a thread: a view of times keeps none,
+    /// and would remember every text it was told. Repeated posts are known by all of them.
+    pub(crate) fn threads_only(&self) -> bool {
+        self.wants == Wants::Steps { calls: false } && !self.repeats
+    }
+
     pub(crate) fn flow(&self) -> Flow {
         if self.stopped {
             Flow::Break(())
