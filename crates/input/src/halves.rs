@@ -1,9 +1,6 @@
 //! Two sinks on threads of their own, each for half of the tracks.
 
-use traceloom_model::{
-    Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note, ObjectBatch,
-    Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, StringId, Wants,
-};
+use traceloom_model::{Asks, Batch, Flow, Sink, Stage, StepBatch};
 
 use crate::piped;
 
@@ -28,34 +25,13 @@ struct Halves<'s> {
     second: &'s mut dyn Sink,
 }
 
-fn both(first: Flow, second: Flow) -> Flow {
-    if first.is_break() { first } else { second }
-}
-
-impl Sink for Halves<'_> {
-    fn wants(&self) -> Wants {
-        self.first.wants()
+impl Halves<'_> {
+    fn both(&mut self, batch: Batch) -> Flow {
+        batch.clone().push(self.second)?;
+        batch.push(self.first)
     }
 
-    fn wants_sampled_events(&self) -> bool {
-        self.first.wants_sampled_events()
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        self.first.wants_derived_samples()
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.first.begin(order, clock);
-        self.second.begin(order, clock);
-    }
-
-    fn define(&mut self, definitions: Definitions) -> Flow {
-        let second = self.second.define(definitions.clone());
-        both(self.first.define(definitions), second)
-    }
-
-    fn steps(&mut self, batch: StepBatch) -> Flow {
+    fn steps(&mut self, batch: &StepBatch) -> Flow {
         let mut halves = [StepBatch::default(), StepBatch::default()];
         for (track, range) in batch.runs() {
             let Some(half) = halves.get_mut(track.index() % 2) else {
@@ -68,63 +44,34 @@ impl Sink for Halves<'_> {
             half.function.extend_from_slice(function.unwrap_or(&[]));
         }
         let [even, odd] = halves;
-        let second = if odd.is_empty() {
-            Flow::Continue(())
-        } else {
-            self.second.steps(odd)
-        };
-        if even.is_empty() {
-            return second;
+        if !odd.is_empty() {
+            self.second.steps(odd)?;
         }
-        both(self.first.steps(even), second)
+        if even.is_empty() {
+            return Flow::Continue(());
+        }
+        self.first.steps(even)
+    }
+}
+
+impl Stage for Halves<'_> {
+    fn asks(&self) -> Asks {
+        Asks::of(self.first)
     }
 
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        self.first.spans(batch)
-    }
-
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        self.first.samples(batch)
-    }
-
-    fn events(&mut self, batch: EventBatch) -> Flow {
-        self.first.events(batch)
-    }
-
-    fn counters(&mut self, batch: CounterBatch) -> Flow {
-        self.first.counters(batch)
-    }
-
-    fn links(&mut self, batch: LinkBatch) -> Flow {
-        self.first.links(batch)
-    }
-
-    fn objects(&mut self, batch: ObjectBatch) -> Flow {
-        self.first.objects(batch)
-    }
-
-    fn edges(&mut self, batch: EdgeBatch) -> Flow {
-        self.first.edges(batch)
-    }
-
-    fn roots(&mut self, batch: RootBatch) -> Flow {
-        self.first.roots(batch)
-    }
-
-    fn forget(&mut self, strings: &[StringId]) {
-        self.first.forget(strings);
-        self.second.forget(strings);
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        self.first.note(note)
+    fn pass(&mut self, batch: Batch) -> Flow {
+        match batch {
+            Batch::Begin(..) | Batch::Define(_) | Batch::Forget(_) => self.both(batch),
+            Batch::Steps(steps) => self.steps(&steps),
+            other => other.push(self.first),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use traceloom_model::{FunctionId, TrackId};
+    use traceloom_model::{Definitions, FunctionId, Note, TrackId};
 
     #[derive(Default)]
     struct Runs(Vec<(TrackId, usize)>);

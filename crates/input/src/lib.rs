@@ -25,6 +25,7 @@ mod archive;
 mod detect;
 mod document;
 mod error;
+mod gzip;
 mod halves;
 mod input;
 mod layers;
