@@ -246,8 +246,11 @@ impl Stage for Reorder<'_> {
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {
-        let Batch::Spans(spans) = batch else {
-            return batch.push(self.to);
+        let spans = match batch {
+            Batch::Spans(spans) => spans,
+            // Spans held here may refer to them.
+            Batch::Forget(_) => return Flow::Continue(()),
+            other => return other.push(self.to),
         };
         for row in spans.iter() {
             self.take(&row)?;

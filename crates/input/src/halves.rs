@@ -25,11 +25,12 @@ struct Halves<'s> {
     second: &'s mut dyn Sink,
 }
 
-fn both(first: Flow, second: Flow) -> Flow {
-    if first.is_break() { first } else { second }
-}
-
 impl Halves<'_> {
+    fn both(&mut self, batch: Batch) -> Flow {
+        batch.clone().push(self.second)?;
+        batch.push(self.first)
+    }
+
     fn steps(&mut self, batch: &StepBatch) -> Flow {
         let mut halves = [StepBatch::default(), StepBatch::default()];
         for (track, range) in batch.runs() {
@@ -43,15 +44,13 @@ impl Halves<'_> {
             half.function.extend_from_slice(function.unwrap_or(&[]));
         }
         let [even, odd] = halves;
-        let second = if odd.is_empty() {
-            Flow::Continue(())
-        } else {
-            self.second.steps(odd)
-        };
-        if even.is_empty() {
-            return second;
+        if !odd.is_empty() {
+            self.second.steps(odd)?;
         }
-        both(self.first.steps(even), second)
+        if even.is_empty() {
+            return Flow::Continue(());
+        }
+        self.first.steps(even)
     }
 }
 
@@ -62,11 +61,8 @@ impl Stage for Halves<'_> {
 
     fn pass(&mut self, batch: Batch) -> Flow {
         match batch {
-            Batch::Begin(..) | Batch::Define(_) | Batch::Forget(_) => {
-                let second = batch.clone().push(self.second);
-                both(batch.push(self.first), second)
-            }
-            Batch::Steps(batch) => self.steps(&batch),
+            Batch::Begin(..) | Batch::Define(_) | Batch::Forget(_) => self.both(batch),
+            Batch::Steps(steps) => self.steps(&steps),
             other => other.push(self.first),
         }
     }

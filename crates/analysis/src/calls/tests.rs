@@ -172,3 +172,53 @@ fn title_from_the_request() {
     );
     assert_eq!(title(&recording, &attributes[..2]), None);
 }
+
+/// Pushes batches of calls whose titles pass, the longest ones in the middle.
+fn pass(table: &mut CallTable, calls: i64) {
+    let mut tables = Tables::new();
+    let name = tables.string("exec-1");
+    let track = tables.track(Track::thread(name));
+    let name = tables.string("service");
+    let service = tables.function(Function::named(name));
+    let title = tables.attribute_named("title");
+    for first in (0..calls).step_by(100) {
+        let mut batch = SpanBatch::default();
+        for number in first..first + 100 {
+            // Every title is there twice in its batch.
+            let text = tables.passing(format!("call {}", number / 2).as_bytes());
+            let attributes = [Attribute::new(title, Value::Text(text))];
+            let duration = calls - (number - calls / 2).abs();
+            batch.push(&SpanRow {
+                attributes: &attributes,
+                ..SpanRow::call(tables.reserve_span(), track, service, 0, duration)
+            });
+        }
+        let _ = table.define(tables.take_definitions());
+        let _ = table.spans(batch);
+        table.forget(&tables.take_passed());
+    }
+}
+
+#[test]
+fn texts_of_calls_that_are_not_kept_are_forgotten() {
+    let titles = |sort, limit| {
+        let mut table = CallTable::new(CallQuery {
+            sort,
+            limit: Some(limit),
+            ..CallQuery::default()
+        });
+        pass(&mut table, 20_000);
+        let calls = table.finish();
+        let texts = calls.tables.strings.iter().flatten().count();
+        assert!(texts < 3 + 2 * limit, "{texts} texts for {limit} calls");
+        let rows = calls.rows.iter();
+        let titles = rows.map(|call| match calls.cell(call, &Column::Title) {
+            Cell::Text(text) => text.into_owned(),
+            other => panic!("{other:?}"),
+        });
+        titles.collect::<Vec<_>>()
+    };
+    assert_eq!(titles(None, 3), ["call 0", "call 0", "call 1"]);
+    let longest = titles(Some((Column::Duration, true)), 2);
+    assert_eq!(longest, ["call 5000", "call 4999"]);
+}

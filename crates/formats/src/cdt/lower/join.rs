@@ -63,8 +63,9 @@ impl Walk<'_, '_, '_> {
         let limits = self.rows.limits();
         let row = held
             .as_ref()
+            .filter(|_| wanted)
             .and_then(|held| held.row(&limits).map(|row| (held, row)));
-        if let Some((held, row)) = row.filter(|_| wanted) {
+        if let Some((held, row)) = row {
             self.counters
                 .of(&row, held.version(), &mut self.scratch.numbers);
             params(
@@ -157,21 +158,18 @@ impl Walk<'_, '_, '_> {
         end: i64,
         status: SpanStatus,
     ) -> Result<(), Halt> {
-        let Some(row) = held.row(&self.rows.limits()) else {
-            return Ok(());
-        };
         let mut differs = Vec::new();
-        if row.method != root.method {
+        if held.method != root.method {
             differs.push("method");
         }
         if held.time != root.start {
             differs.push("time");
         }
         if status == SpanStatus::Complete {
-            if row.calls != root.enters {
+            if held.calls != root.enters {
                 differs.push("calls");
             }
-            if i64::from(row.duration) != end - root.start {
+            if i64::from(held.duration) != end - root.start {
                 differs.push("duration");
             }
         }

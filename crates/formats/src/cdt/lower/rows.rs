@@ -29,6 +29,10 @@ pub(super) struct Held {
     pub(super) key: Key,
     /// Start, epoch milliseconds.
     pub(super) time: i64,
+    pub(super) method: u32,
+    pub(super) calls: u32,
+    /// Milliseconds.
+    pub(super) duration: u32,
     version: u8,
     /// Thread names seen before the row: what tells whether the row brings one.
     names: u32,
@@ -153,6 +157,9 @@ impl Seen<'_> {
         Held {
             key: self.key,
             time: self.time,
+            method: self.row.method,
+            calls: self.row.calls,
+            duration: self.row.duration,
             version: self.version,
             names: self.names,
             thread: self.thread,
@@ -430,10 +437,13 @@ impl<'s> Window<'s> {
             let chunk = pull.pull(0, need).ok()?;
             let mut cursor = Cursor::new(chunk.bytes, late.offset);
             match Row::read(&mut cursor, late.version, late.names, &self.limits()) {
-                Ok(_) => {
+                Ok(row) => {
                     return Some(Held {
                         key,
                         time: late.time,
+                        method: row.method,
+                        calls: row.calls,
+                        duration: row.duration,
                         version: late.version,
                         names: late.names,
                         thread: late.thread,
@@ -480,8 +490,7 @@ impl<'s> Window<'s> {
 
     /// Returns the method of a row that is held.
     pub(super) fn method(&self, key: Key) -> Option<u32> {
-        let held = self.held.get(&key)?;
-        held.row(&self.limits()).map(|row| row.method)
+        self.held.get(&key).map(|held| held.method)
     }
 
     /// Holds one row only, wherever it is.

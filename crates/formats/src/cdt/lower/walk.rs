@@ -1,5 +1,7 @@
 //! The walk over trace files: blocks, damage between them, events of one thread at a time (§6).
 
+use std::mem::take;
+
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use traceloom_model::{
     Attribute, Limit, Limits, Note, PartId, ResourceId, SpanId, Track, TrackId, ValueTypeId,
@@ -459,6 +461,9 @@ impl<'s> Walk<'_, 's, '_> {
         let steps = &mut self.out.steps;
         steps.track(thread.track);
         let room = STEPS.saturating_sub(steps.len() + 1);
+        // Columns and bounds of our own: through `self` each step would load them anew.
+        let (mut times, mut entered) = (take(&mut steps.time), take(&mut steps.function));
+        let (start, most_frames, string_limit) = (self.start, self.most_frames, self.string_limit);
         let next_root = block.roots.get(block.next).copied().unwrap_or(u32::MAX);
         // Tags count as well: the caller comes back as long as there are events.
         let most = room.min(next_root.saturating_sub(block.index) as usize);
@@ -474,7 +479,7 @@ impl<'s> Walk<'_, 's, '_> {
             };
             if head.tag {
                 let value = rest.get(head.len..);
-                match value.and_then(|value| value_len(value, self.string_limit)) {
+                match value.and_then(|value| value_len(value, string_limit)) {
                     Some(len) if plain_tag(head.id) => at += head.len + len,
                     _ => break,
                 }
@@ -489,19 +494,20 @@ impl<'s> Walk<'_, 's, '_> {
             let at_function = head.id as usize + usize::from(head.enter);
             let function = functions.get(at_function).copied().flatten();
             // The caller ends calls, resolves words and keeps to the depth limit.
-            let deep = below.wrapping_sub(1) >= self.most_frames;
+            let deep = below.wrapping_sub(1) >= most_frames;
             if deep | (function.is_some() != head.enter) {
                 break;
             }
             depth = below;
             enters += u32::from(head.enter);
             elapsed = elapsed.wrapping_add(head.elapsed);
-            last = self.start.saturating_add(i64::from(elapsed)).max(last);
-            steps.time.push(ns(last));
-            steps.function.push(function);
+            last = start.saturating_add(i64::from(elapsed)).max(last);
+            times.push(ns(last));
+            entered.push(function);
             at += head.len;
             done += 1;
         }
+        (steps.time, steps.function) = (times, entered);
         cursor.seek(cursor.position() + at);
         root.enters = root.enters.saturating_add(enters);
         (thread.depth, thread.last) = (depth, last);
