@@ -67,5 +67,5 @@ pub use calltree::{
 };
 pub use pauses::Pauses;
 pub use reorder::{BeginEnd, Reorder};
-pub use top::{TopRow, top};
+pub use top::{Functions, TopRow, top};
 pub use tree::{Visible, bottom_up, visible};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, EventBatch, Feature,
-    Flow, FrameKind, Merge, SampleBatch, Scope, Sink, SpanBatch, SpanStatus, Stage, StringId, Text,
-    Track, TrackId, TrackKind, Unit, Value,
+    Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,
+    EventBatch, Feature, Flow, FrameKind, Merge, SampleBatch, Scope, Sink, SpanBatch, SpanStatus,
+    Stage, StringId, Text, Track, TrackId, TrackKind, Unit, Value,
 };
 
 /// One kind of meaning that went missing, or that was kept in another form.
@@ -165,6 +165,11 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         }
         match &attribute.value {
             Value::Null | Value::Text(_) => {}
+            Value::List(kind, _) if *kind != ElementType::Any => {
+                if !self.holds.holds(Feature::NestedAttributes) {
+                    self.lose(Feature::ListAttributes, key, 1);
+                }
+            }
             Value::List(..) | Value::Map(_) => self.lose(Feature::NestedAttributes, key, 1),
             _ => self.lose(Feature::TypedAttributes, key, 1),
         }
@@ -197,8 +202,11 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             }
         }
         for (_, row) in &new.tracks {
-            let named = row.name.is_some() || row.id.is_some() || row.os_id.is_some();
+            let named = row.name.is_some() || row.os_id.is_some();
             let name = row.name;
+            if !named && !self.holds.holds(Feature::Tracks) {
+                self.lose(Feature::TrackIds, one, u64::from(row.id.is_some()));
+            }
             self.lose_with(Feature::Tracks, one, u64::from(named), |loss| {
                 name.map_or_else(String::new, |name| loss.text(name))
             });
@@ -373,6 +381,7 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
             wants: asks.wants,
             sampled_events: !told_by_samples && asks.sampled_events,
             derived_samples: !self.holds.holds(Feature::Spans) && asks.derived_samples,
+            stacks: self.to.wants_stacks(),
         }
     }
 
@@ -386,6 +395,7 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
             }
             Batch::Spans(spans) => self.spans(spans),
             Batch::Samples(samples) => self.samples(samples),
+            Batch::Paths(paths) => self.lose(Feature::Samples, one, paths.len() as u64),
             Batch::Events(events) => self.events(events),
             Batch::Counters(points) => self.lose(Feature::Counters, one, points.time.len() as u64),
             Batch::Links(links) => self.lose(Feature::Links, one, links.links.len() as u64),

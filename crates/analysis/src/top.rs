@@ -1,6 +1,9 @@
 //! The table of functions: self, total, calls or samples.
 
-use crate::{CallTree, SymbolId};
+use std::cmp::Ordering;
+
+use crate::calltree::Symbols;
+use crate::{CallTree, Measure, Symbol, SymbolId};
 use traceloom_model::Merge;
 
 /// One function over all its paths.
@@ -64,13 +67,113 @@ pub fn top(tree: &CallTree) -> Vec<TopRow> {
         }
     }
     let mut rows: Vec<TopRow> = rows.into_iter().flatten().collect();
-    rows.sort_by(|a, b| {
-        b.own
-            .cmp(&a.own)
-            .then(b.total.cmp(&a.total))
-            .then_with(|| tree.symbol(a.symbol).name.cmp(&tree.symbol(b.symbol).name))
-    });
+    rows.sort_by(|a, b| order(&tree.symbols, a, b));
     rows
+}
+
+fn order(symbols: &[Symbol], a: &TopRow, b: &TopRow) -> Ordering {
+    let name = |row: &TopRow| {
+        let symbol = symbols.get(row.symbol.index());
+        symbol.map_or("", |symbol| symbol.name.as_str())
+    };
+    b.own
+        .cmp(&a.own)
+        .then(b.total.cmp(&a.total))
+        .then_with(|| name(a).cmp(name(b)))
+        .then(a.symbol.cmp(&b.symbol))
+}
+
+/// The functions of one measure: the table of [`top`] with what its rows mean.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Functions {
+    /// What the values are.
+    pub measure: Measure,
+    /// Functions; [`TopRow::symbol`] points here.
+    pub symbols: Vec<Symbol>,
+    /// A row for each function, in no order: see [`Functions::order`].
+    pub rows: Vec<TopRow>,
+    /// 100 %.
+    pub total: i64,
+}
+
+impl Functions {
+    /// Adds up the nodes of a tree.
+    #[must_use]
+    pub fn of(tree: CallTree) -> Self {
+        Self {
+            rows: top(&tree),
+            measure: tree.measure,
+            symbols: tree.symbols,
+            total: tree.total,
+        }
+    }
+
+    /// Compares two rows: the one with the larger own value first, then by total, then by name.
+    #[must_use]
+    pub fn order(&self, a: &TopRow, b: &TopRow) -> Ordering {
+        order(&self.symbols, a, b)
+    }
+
+    /// Returns the symbol of a row of this table.
+    ///
+    /// # Panics
+    /// When `id` belongs to another, larger table.
+    #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "documented")]
+    pub fn symbol(&self, id: SymbolId) -> &Symbol {
+        &self.symbols[id.index()]
+    }
+
+    /// Returns `value` as a share of the whole, in percent; none where shares mean nothing.
+    #[must_use]
+    pub fn percent(&self, value: i64) -> Option<f64> {
+        self.measure.percent(value, self.total)
+    }
+
+    /// Adds this table to the one of the same measure in `all`, or puts it there.
+    pub fn merge_into(self, all: &mut Vec<Self>) {
+        match all.iter_mut().find(|other| other.measure == self.measure) {
+            Some(other) => other.add(self),
+            None => all.push(self),
+        }
+    }
+
+    /// Adds the rows of another input; functions are the same when their name and signature are.
+    fn add(&mut self, other: Self) {
+        let merge = self.measure.merge;
+        self.total = join(merge, self.total, other.total, 1, 1);
+        let mut symbols = Symbols::default();
+        for symbol in self.symbols.drain(..) {
+            symbols.intern(symbol);
+        }
+        let mut row_of = vec![None; symbols.len() + other.symbols.len()];
+        for (at, row) in self.rows.iter().enumerate() {
+            if let Some(slot) = row_of.get_mut(row.symbol.index()) {
+                *slot = Some(at);
+            }
+        }
+        let ids: Vec<u32> = other
+            .symbols
+            .into_iter()
+            .map(|symbol| symbols.intern(symbol))
+            .collect();
+        for row in other.rows {
+            let Some(&symbol) = ids.get(row.symbol.index()) else {
+                continue;
+            };
+            let symbol = SymbolId(symbol);
+            let known = row_of.get(symbol.index()).copied().flatten();
+            let Some(own) = known.and_then(|at: usize| self.rows.get_mut(at)) else {
+                self.rows.push(TopRow { symbol, ..row });
+                continue;
+            };
+            own.own = join(merge, own.own, row.own, own.count, row.count);
+            own.total = join(merge, own.total, row.total, 1, 1);
+            own.count = own.count.saturating_add(row.count);
+            own.partial = own.partial.saturating_add(row.partial);
+        }
+        self.symbols = symbols.into_rows();
+    }
 }
 
 /// Combines two values; a value nobody recorded has no part in a minimum or maximum.

@@ -17,8 +17,13 @@ pub(crate) struct Style {
 
 impl Style {
     pub(crate) fn new(common: &Common) -> anyhow::Result<Self> {
-        let zone = TimeZone::get(&common.tz)
-            .map_err(|_| Usage(format!("--tz: there is no time zone `{}`", common.tz)))?;
+        // Finding a zone by name reads the whole folder of them.
+        let zone = if common.tz == "UTC" {
+            TimeZone::UTC
+        } else {
+            TimeZone::get(&common.tz)
+                .map_err(|_| Usage(format!("--tz: there is no time zone `{}`", common.tz)))?
+        };
         let quiet = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colored = match common.color {
             Color::Always => true,

@@ -1,15 +1,16 @@
 //! `top`: functions by their own time or value.
 
+use std::cmp::Ordering;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use traceloom_analysis::{CallTree, TopRow, TreeSource, names, top};
+use traceloom_analysis::{Functions, Measure, TopRow, TreeSource, names};
 
 use crate::Outcome;
 use crate::style::{Style, count};
 use crate::table::Table;
-use crate::trees::{TreeFlags, amount, read, share, unit_word};
+use crate::trees::{TreeFlags, amount, read_functions, share, unit_word};
 
 /// Print functions by their own time or value.
 #[derive(Args)]
@@ -54,28 +55,34 @@ enum Sort {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
-    for tree in &read(&options.tree)? {
-        let mut rows = top(tree);
+    for table in &read_functions(&options.tree)? {
+        let mut rows = table.rows.clone();
         rows.retain(|row| {
-            tree.percent(row.total)
+            table
+                .percent(row.total)
                 .is_none_or(|share| share >= options.min_percent)
         });
-        match options.sort {
-            Sort::Own => {}
-            Sort::Total => rows.sort_by_key(|row| std::cmp::Reverse(row.total)),
-            Sort::Count => rows.sort_by_key(|row| std::cmp::Reverse(row.count)),
-        }
+        let order = |a: &TopRow, b: &TopRow| {
+            let first = match options.sort {
+                Sort::Own => Ordering::Equal,
+                Sort::Total => b.total.cmp(&a.total),
+                Sort::Count => b.count.cmp(&a.count),
+            };
+            first.then_with(|| table.order(a, b))
+        };
         let all = rows.len();
-        if options.rows > 0 && !options.json && !options.csv {
+        if (1..all).contains(&options.rows) && !options.json && !options.csv {
+            rows.select_nth_unstable_by(options.rows, order);
             rows.truncate(options.rows);
         }
+        rows.sort_unstable_by(order);
         if options.json {
-            writeln!(out, "{}", as_json(tree, &rows))?;
+            writeln!(out, "{}", as_json(table, &rows))?;
         } else if options.csv {
-            table(tree, &rows, true).csv(&mut out)?;
+            rows_table(table, &rows, true).csv(&mut out)?;
         } else {
-            writeln!(out, "{}", style.bold(heading(tree)))?;
-            table(tree, &rows, options.wide).print(&style, &mut out)?;
+            writeln!(out, "{}", style.bold(heading(&table.measure, table.total)))?;
+            rows_table(table, &rows, options.wide).print(&style, &mut out)?;
             if all > rows.len() {
                 let more = count((all - rows.len()) as u64);
                 writeln!(
@@ -89,40 +96,40 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-pub(crate) fn heading(tree: &CallTree) -> String {
-    let what = match tree.measure.source {
+pub(crate) fn heading(measure: &Measure, total: i64) -> String {
+    let what = match measure.source {
         TreeSource::Spans => "of calls",
         TreeSource::Samples => "of samples",
     };
     format!(
         "{} {what}, total {}",
-        tree.measure.name,
-        amount(&tree.measure.unit, tree.total)
+        measure.name,
+        amount(&measure.unit, total)
     )
 }
 
-fn count_word(tree: &CallTree) -> &'static str {
-    match tree.measure.source {
+fn count_word(of: &Functions) -> &'static str {
+    match of.measure.source {
         TreeSource::Spans => "calls",
         TreeSource::Samples => "samples",
     }
 }
 
-fn table(tree: &CallTree, rows: &[TopRow], wide: bool) -> Table {
+fn rows_table(of: &Functions, rows: &[TopRow], wide: bool) -> Table {
     let mut table = Table::new(&[
         "self",
         "self%",
         "total",
         "total%",
-        count_word(tree),
+        count_word(of),
         "function",
     ]);
     for row in rows {
-        let name = &tree.symbol(row.symbol).name;
-        let unit = &tree.measure.unit;
+        let name = &of.symbol(row.symbol).name;
+        let unit = &of.measure.unit;
         let shown = |value| {
             if wide {
-                value_text(tree, value)
+                value_text(of, value)
             } else {
                 amount(unit, value)
             }
@@ -134,9 +141,9 @@ fn table(tree: &CallTree, rows: &[TopRow], wide: bool) -> Table {
         };
         table.row([
             shown(row.own),
-            share(tree, row.own),
+            share(of.percent(row.own)),
             shown(row.total),
-            share(tree, row.total),
+            share(of.percent(row.total)),
             if wide {
                 row.count.to_string()
             } else {
@@ -152,33 +159,33 @@ fn table(tree: &CallTree, rows: &[TopRow], wide: bool) -> Table {
     table
 }
 
-fn value_text(tree: &CallTree, value: i64) -> String {
-    format!("{value} {}", unit_word(&tree.measure.unit))
+fn value_text(of: &Functions, value: i64) -> String {
+    format!("{value} {}", unit_word(&of.measure.unit))
         .trim()
         .to_owned()
 }
 
-fn as_json(tree: &CallTree, rows: &[TopRow]) -> serde_json::Value {
+fn as_json(of: &Functions, rows: &[TopRow]) -> serde_json::Value {
     let rows: Vec<_> = rows
         .iter()
         .map(|row| {
-            let symbol = tree.symbol(row.symbol);
+            let symbol = of.symbol(row.symbol);
             json!({
                 "function": symbol.name,
                 "self": row.own,
                 "total": row.total,
                 "count": row.count,
                 "partial": row.partial,
-                "self_percent": tree.percent(row.own),
-                "total_percent": tree.percent(row.total),
+                "self_percent": of.percent(row.own),
+                "total_percent": of.percent(row.total),
             })
         })
         .collect();
     json!({
-        "measure": tree.measure.name,
-        "unit": unit_word(&tree.measure.unit),
-        "source": count_word(tree),
-        "total": tree.total,
+        "measure": of.measure.name,
+        "unit": unit_word(&of.measure.unit),
+        "source": count_word(of),
+        "total": of.total,
         "functions": rows,
     })
 }

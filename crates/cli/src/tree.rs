@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         if options.json {
             writeln!(out, "{}", as_json(&tree, &rows))?;
         } else {
-            writeln!(out, "{}", style.bold(heading(&tree)))?;
+            writeln!(out, "{}", style.bold(heading(&tree.measure, tree.total)))?;
             print(&tree, &rows, options, &style, &mut out)?;
         }
     }
@@ -96,7 +96,7 @@ fn print(
         };
         let numbers = columns(
             &amount(unit, node.total),
-            &share(tree, node.total),
+            &share(tree.percent(node.total)),
             &amount(unit, node.own),
             &count(node.count),
         );

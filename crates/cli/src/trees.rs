@@ -1,8 +1,9 @@
 //! The call trees of inputs: what `top`, `tree` and `flame` all start from.
 
 use clap::Args;
-use traceloom_analysis::{CallTree, MeasureUnit, TreeBuilder, TreeOptions, Trees};
-use traceloom_formats::LowerOptions;
+use traceloom_analysis::{
+    CallTree, Functions, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees,
+};
 use traceloom_input::piped;
 
 use crate::args::Common;
@@ -33,8 +34,39 @@ pub(crate) struct TreeFlags {
 
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
-    let selection = flags.calls.selection()?;
     let mut all = Trees::default();
+    each(flags, false, |builder| all.merge(builder.finish()))?;
+    let filter = flags.frames.filter();
+    let trees: Vec<_> = if filter.is_empty() {
+        all.into_trees().collect()
+    } else {
+        all.iter().map(|tree| tree.select(&filter)).collect()
+    };
+    found(flags, trees)
+}
+
+/// Reads all inputs into tables of functions; who called whom matters only where frames are selected.
+pub(crate) fn read_functions(flags: &TreeFlags) -> anyhow::Result<Vec<Functions>> {
+    if !flags.frames.filter().is_empty() {
+        return Ok(read(flags)?.into_iter().map(Functions::of).collect());
+    }
+    let mut all = Vec::new();
+    each(flags, true, |builder| {
+        let tables = builder.finish_functions().into_iter();
+        tables.for_each(|table| table.merge_into(&mut all));
+    })?;
+    // Wall time first, as with trees.
+    all.sort_by_key(|table| table.measure.source != TreeSource::Spans);
+    found(flags, all)
+}
+
+/// Shows what each recording of all inputs was built into to `take`.
+fn each(
+    flags: &TreeFlags,
+    functions: bool,
+    mut take: impl FnMut(TreeBuilder),
+) -> anyhow::Result<()> {
+    let selection = flags.calls.selection()?;
     for path in &flags.paths {
         let input = open(path, &flags.common)?;
         let mut notes = Vec::new();
@@ -43,24 +75,24 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
                 let mut builder = TreeBuilder::new(TreeOptions {
                     lanes: flags.lanes,
                     value: flags.value.clone(),
+                    functions,
                     calls: (!selection.is_empty()).then(|| selection.clone()),
                 });
-                let options = LowerOptions {
-                    limits: flags.common.limits()?,
-                    ..LowerOptions::default()
-                };
+                let options = flags.common.lower_options()?;
                 notes.push(piped(&mut builder, |sink| {
                     lower(&document, &options, &flags.common, sink)
                 })?);
-                all.merge(builder.finish());
+                take(builder);
             }
             Ok(())
         })?;
         mention(path, &notes);
     }
-    let filter = flags.frames.filter();
-    let trees: Vec<_> = all.iter().map(|tree| tree.select(&filter)).collect();
-    if trees.is_empty() {
+    Ok(())
+}
+
+fn found<T>(flags: &TreeFlags, views: Vec<T>) -> anyhow::Result<Vec<T>> {
+    if views.is_empty() {
         anyhow::bail!(match &flags.value {
             Some(value) => format!(
                 "no spans and no samples with a value `{value}`; `traceloom info` lists the values"
@@ -68,7 +100,7 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
             None => "no spans and no samples here".to_owned(),
         });
     }
-    Ok(trees)
+    Ok(views)
 }
 
 /// A value with its unit, for people.
@@ -96,7 +128,6 @@ pub(crate) fn unit_word(unit: &MeasureUnit) -> &str {
 }
 
 /// A share of the whole, with two digits.
-pub(crate) fn share(tree: &CallTree, value: i64) -> String {
-    tree.percent(value)
-        .map_or_else(|| "-".to_owned(), |percent| format!("{percent:.2}%"))
+pub(crate) fn share(percent: Option<f64>) -> String {
+    percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.2}%"))
 }

@@ -1,7 +1,6 @@
 //! Profiles that we write, as `go tool pprof` reads them.
 //!
-//! The tool is `TRACELOOM_PPROF` (a built `cmd/pprof`), or is built from the Go that `TRACELOOM_GO` or
-//! the path leads to. Without either the test says so and passes.
+//! Without the tool the test says so and passes.
 #![allow(
     missing_docs,
     clippy::disallowed_methods,
@@ -10,94 +9,20 @@
 )]
 
 mod corpus;
+mod gopprof;
 mod raised;
 mod top;
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
+use gopprof::{report, tool};
 use raised::raise;
 use top::{lowered, top};
 use traceloom_formats::by_name;
 use traceloom_model::{
     Function, FunctionId, Recording, Sink, SpanBatch, SpanRow, Tables, Track, Unit,
 };
-
-/// Builds or finds the tool.
-fn tool() -> Option<PathBuf> {
-    if let Some(tool) = std::env::var_os("TRACELOOM_PPROF") {
-        return Some(tool.into());
-    }
-    let go = std::env::var_os("TRACELOOM_GO").unwrap_or_else(|| "go".into());
-    let root = Command::new(&go).args(["env", "GOROOT"]).output().ok()?;
-    let root = PathBuf::from(String::from_utf8(root.stdout).ok()?.trim());
-    let tool = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-pprof");
-    let build = Command::new(&go)
-        .args(["build", "-mod=vendor", "-o"])
-        .arg(&tool)
-        .arg(".")
-        .current_dir(root.join("src/cmd/pprof"))
-        .env("GOTOOLCHAIN", "local")
-        .env("CGO_ENABLED", "0")
-        .env(
-            "GOCACHE",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache"),
-        )
-        .status()
-        .ok()?;
-    build.success().then_some(tool)
-}
-
-/// What the tool says about one column: the total, and name, self and total of each row.
-fn report(tool: &Path, file: &Path, column: &str, unit: &str) -> (i64, Vec<(String, i64, i64)>) {
-    let output = Command::new(tool)
-        .args([
-            "-top",
-            "-symbolize=none",
-            "-nodecount=1000000",
-            "-nodefraction=0",
-            "-edgefraction=0",
-        ])
-        .arg(format!("-sample_index={column}"))
-        .arg(format!("-unit={unit}"))
-        .arg(file)
-        .output()
-        .expect("the tool runs");
-    let text = String::from_utf8(output.stdout).expect("text");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {said}", file.display());
-    let mut rows = Vec::new();
-    let mut total = None;
-    let number = |text: &str| -> i64 {
-        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        digits
-            .parse()
-            .unwrap_or_else(|_| panic!("{text} is no number"))
-    };
-    for line in text.lines() {
-        if let Some((_, rest)) = line.split_once("% of ")
-            && line.starts_with("Showing nodes")
-        {
-            total = rest.split_whitespace().next().map(number);
-        }
-        let mut words = line.split_whitespace();
-        let fields: Vec<&str> = words.by_ref().take(5).collect();
-        if let [flat, flat_part, sum, cum, cum_part] = fields[..]
-            && flat != "flat"
-            && [flat_part, sum, cum_part]
-                .iter()
-                .all(|part| part.ends_with('%'))
-        {
-            let name = words.collect::<Vec<_>>().join(" ");
-            let name = name.strip_suffix(" (inline)").unwrap_or(&name);
-            let name = name.strip_suffix(" (partial-inline)").unwrap_or(name);
-            rows.push((name.to_owned(), number(flat), number(cum)));
-        }
-    }
-    rows.sort();
-    (total.unwrap_or(0), rows)
-}
 
 fn agree(tool: &Path, what: &str, recording: &Recording) {
     let format = by_name("pprof").unwrap();

@@ -61,7 +61,7 @@ impl Stored {
     /// Returns up to `len` decoded bytes from the beginning, fewer only where there are fewer.
     pub(crate) fn head(&self, len: usize) -> Result<Vec<u8>, Error> {
         let mut head = Vec::new();
-        let mut reader = self.reader(0, &Progress::default())?;
+        let mut reader = self.decoder(&Progress::default())?;
         let mut buffer = [0; 8 << 10];
         while head.len() < len {
             let want = (len - head.len()).min(buffer.len());
@@ -106,16 +106,43 @@ impl Stored {
         if let Some(spool) = self.decoded.get() {
             return Ok(Box::new(SpoolReader::new(spool.clone(), offset)));
         }
-        let mut reader = self.stored_reader(0, progress)?;
-        for &wrapper in &self.wrappers {
-            reader = wrapper.open(reader).map_err(io)?;
-        }
+        let reader = self.decoder(progress)?;
         if offset == 0 {
-            return Ok(reader);
+            return Ok(self.keeping(reader, progress));
         }
         let (spool, _) = Spool::fill(reader).map_err(io)?;
         let spool = self.decoded.get_or_init(|| spool);
         Ok(Box::new(SpoolReader::new(spool.clone(), offset)))
+    }
+
+    /// Reads the bytes inside the wrappers from their beginning, however often it is asked to.
+    fn decoder(&self, progress: &Progress) -> Result<Box<dyn Read + '_>, Error> {
+        let mut reader = self.stored_reader(0, progress)?;
+        for &wrapper in &self.wrappers {
+            let opened = wrapper.open(reader);
+            reader = opened.map_err(|error| Error::io(&self.path, error))?;
+        }
+        Ok(reader)
+    }
+
+    /// Keeps what a short reader decodes, because lowering passes over most parts twice.
+    fn keeping<'r>(
+        &'r self,
+        mut reader: Box<dyn Read + 'r>,
+        progress: &Progress,
+    ) -> Box<dyn Read + 'r> {
+        let mut bytes = Vec::new();
+        let end = reader.by_ref().take(SHORT).read_to_end(&mut bytes);
+        let whole = end.is_ok() && (bytes.len() as u64) < SHORT;
+        if whole && progress.keep(bytes.len()) {
+            let spool = self.decoded.get_or_init(|| Spool::Memory(bytes.into()));
+            return Box::new(SpoolReader::new(spool.clone(), 0));
+        }
+        let rest: Box<dyn Read> = match end {
+            Ok(_) => reader,
+            Err(error) => Box::new(Broken(Some(error))),
+        };
+        Box::new(io::Cursor::new(bytes).chain(rest))
     }
 
     fn stored_reader(&self, offset: u64, progress: &Progress) -> Result<Box<dyn Read + '_>, Error> {
@@ -183,6 +210,18 @@ pub(crate) fn piece_starts(pieces: &[(u64, u32)]) -> (Vec<u64>, u64) {
         })
         .collect();
     (starts, end)
+}
+
+/// Decoded bytes up to which a part is kept.
+const SHORT: u64 = 8 << 20;
+
+/// What follows the bytes before an error: the error, then nothing.
+struct Broken(Option<io::Error>);
+
+impl Read for Broken {
+    fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 struct Counted {

@@ -376,6 +376,10 @@ impl<S: Sink + ?Sized> Stage for Concat<'_, S> {
             Batch::Spans(batch) => self.spans(batch),
             Batch::Steps(batch) => self.steps(batch),
             Batch::Samples(batch) => self.samples(batch),
+            Batch::Paths(batch) => {
+                self.profile(&mut batch.profile);
+                self.each(batch.frames_mut(), Self::frame);
+            }
             Batch::Events(batch) => self.events(batch),
             Batch::Counters(batch) => self.each(&mut batch.series, Self::series),
             Batch::Links(batch) => self.links(batch),

@@ -35,6 +35,7 @@ mod id;
 mod limits;
 mod note;
 mod object;
+mod path;
 mod profile;
 mod recording;
 mod resource;
@@ -59,6 +60,7 @@ pub use id::{
 pub use limits::{Limit, Limits, UnknownLimit};
 pub use note::{Level, Note, Notes, PartId};
 pub use object::{EdgeBatch, ObjectBatch, ObjectRow, RootBatch};
+pub use path::PathBatch;
 pub use profile::{Merge, Profile, SampleBatch, SampleRow, Scope, ValueType};
 pub use recording::Recording;
 pub use resource::{Resource, Track, TrackKind};

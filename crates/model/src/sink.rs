@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, LinkBatch, Note, ObjectBatch,
-    RootBatch, SampleBatch, SpanBatch, StepBatch,
+    PathBatch, RootBatch, SampleBatch, SpanBatch, StepBatch,
 };
 
 /// Go on, or stop reading: a sink that has seen enough breaks.
@@ -65,6 +65,14 @@ pub trait Sink {
         true
     }
 
+    /// Tells whether samples are wanted with stacks of the stack table.
+    ///
+    /// A sink that only adds up functions has no use for them. Where a reader can, it then pushes
+    /// [`Sink::paths`], else samples all the same.
+    fn wants_stacks(&self) -> bool {
+        true
+    }
+
     /// Says in which order spans come and what time zero is. Called once, before any batch.
     fn begin(&mut self, _order: Order, _clock: Clock) {}
 
@@ -83,6 +91,11 @@ pub trait Sink {
 
     /// Takes samples.
     fn samples(&mut self, _batch: SampleBatch) -> Flow {
+        Flow::Continue(())
+    }
+
+    /// Takes samples whose stacks are written out; profile and frames are defined before.
+    fn paths(&mut self, _batch: PathBatch) -> Flow {
         Flow::Continue(())
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note, ObjectBatch,
-    Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, Wants,
+    Order, PathBatch, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, Wants,
 };
 
 /// One call of a [`Sink`] method, as a value that can wait, be sent to a thread or be looked at.
@@ -14,6 +14,7 @@ pub enum Batch {
     Spans(SpanBatch),
     Steps(StepBatch),
     Samples(SampleBatch),
+    Paths(PathBatch),
     Events(EventBatch),
     Counters(CounterBatch),
     Links(LinkBatch),
@@ -35,6 +36,7 @@ impl Batch {
             Self::Spans(batch) => to.spans(batch),
             Self::Steps(batch) => to.steps(batch),
             Self::Samples(batch) => to.samples(batch),
+            Self::Paths(batch) => to.paths(batch),
             Self::Events(batch) => to.events(batch),
             Self::Counters(batch) => to.counters(batch),
             Self::Links(batch) => to.links(batch),
@@ -55,6 +57,8 @@ pub struct Asks {
     pub sampled_events: bool,
     /// [`Sink::wants_derived_samples`]
     pub derived_samples: bool,
+    /// [`Sink::wants_stacks`]
+    pub stacks: bool,
 }
 
 impl Asks {
@@ -65,6 +69,7 @@ impl Asks {
             wants: sink.wants(),
             sampled_events: sink.wants_sampled_events(),
             derived_samples: sink.wants_derived_samples(),
+            stacks: sink.wants_stacks(),
         }
     }
 }
@@ -114,6 +119,10 @@ impl<T: Stage + ?Sized> Sink for T {
         self.asks().derived_samples
     }
 
+    fn wants_stacks(&self) -> bool {
+        self.asks().stacks
+    }
+
     fn begin(&mut self, order: Order, clock: Clock) {
         let _ = self.pass(Batch::Begin(order, clock));
     }
@@ -132,6 +141,10 @@ impl<T: Stage + ?Sized> Sink for T {
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
         self.pass(Batch::Samples(batch))
+    }
+
+    fn paths(&mut self, batch: PathBatch) -> Flow {
+        self.pass(Batch::Paths(batch))
     }
 
     fn events(&mut self, batch: EventBatch) -> Flow {

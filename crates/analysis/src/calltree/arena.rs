@@ -91,6 +91,35 @@ impl Arena {
         self.nodes.len()
     }
 
+    /// Iterates over the nodes that hang under the root, by whatever way.
+    pub fn used(&self) -> impl Iterator<Item = u32> {
+        let mut work = vec![self.nodes[ROOT as usize].first_child];
+        std::iter::from_fn(move || {
+            let node = loop {
+                match work.pop()? {
+                    NONE => {}
+                    node => break node,
+                }
+            };
+            let row = &self.nodes[node as usize];
+            work.push(row.next_sibling);
+            work.push(row.first_child);
+            Some(node)
+        })
+    }
+
+    /// Returns what the roots come to.
+    pub fn roots_total(&self) -> i64 {
+        let mut total = 0_i64;
+        let mut root = self.nodes[ROOT as usize].first_child;
+        while root != NONE {
+            let row = &self.nodes[root as usize];
+            total = total.saturating_add(row.total);
+            root = row.next_sibling;
+        }
+        total
+    }
+
     /// Finds or adds the child of `parent` called `key`.
     #[inline]
     pub fn child(&mut self, parent: u32, key: u32) -> u32 {
@@ -128,14 +157,26 @@ impl Arena {
         node
     }
 
+    /// Adds a child without looking for one of that name and without being found later: for callers that
+    /// know the place of each node themselves and let [`super::flatten`] join what is equal.
+    pub fn append(&mut self, parent: u32, key: u32) -> u32 {
+        let node = self.allocate();
+        self.chain(node, parent, key);
+        node
+    }
+
     fn link(&mut self, node: u32, parent: u32, key: u32) {
+        self.chain(node, parent, key);
+        self.children.insert(edge(parent, key), node);
+    }
+
+    fn chain(&mut self, node: u32, parent: u32, key: u32) {
         let sibling = std::mem::replace(&mut self.nodes[parent as usize].first_child, node);
         let row = &mut self.nodes[node as usize];
         row.key = key;
         row.parent = parent;
         row.next_sibling = sibling;
         row.follower = NONE;
-        self.children.insert(edge(parent, key), node);
     }
 
     fn allocate(&mut self) -> u32 {
@@ -210,6 +251,9 @@ impl Arena {
         row.total = row.total.saturating_add(total);
         row.own = row.own.saturating_add(own);
         row.count = row.count.saturating_add(count);
+        if self.partial.is_empty() {
+            return;
+        }
         if let Some(partial) = self.partial.remove(&from) {
             *self.partial.entry(to).or_default() += partial;
         }
@@ -241,6 +285,41 @@ impl Arena {
     pub fn discard(&mut self, side: u32) {
         self.clear(side);
         self.release(side);
+    }
+
+    /// Adds the values of `from`, a sibling of the same name, to those of `to`; a value nobody recorded has
+    /// no part in a minimum or maximum.
+    pub fn join(&mut self, from: u32, to: u32, merge: Merge) {
+        if merge == Merge::Sum {
+            self.add_values(from, to);
+            return;
+        }
+        let Growing {
+            total, own, count, ..
+        } = self.nodes[from as usize];
+        let row = &mut self.nodes[to as usize];
+        let pick = |a: i64, b: i64| {
+            if merge == Merge::Min {
+                a.min(b)
+            } else {
+                a.max(b)
+            }
+        };
+        row.total = pick(row.total, total);
+        row.own = match (row.count, count) {
+            (_, 0) => row.own,
+            (0, _) => own,
+            _ => pick(row.own, own),
+        };
+        row.count = row.count.saturating_add(count);
+    }
+
+    /// Returns how many spans of this node were not recorded whole.
+    pub fn partial_of(&self, node: u32) -> u64 {
+        if self.partial.is_empty() {
+            return 0;
+        }
+        self.partial.get(&node).copied().unwrap_or(0)
     }
 
     /// Combines `value` into the own value of `node`.

@@ -1,18 +1,19 @@
 //! The sink that builds trees.
 
 use traceloom_model::{
-    Clock, Definitions, Flow, FunctionId, Note, Order, Recording, SampleBatch, Sink, SpanBatch,
-    StepBatch, Timestamp, TrackId, TrackKind, Wants,
+    Clock, Definitions, Flow, FunctionId, Note, Order, PathBatch, Recording, SampleBatch, Sink,
+    SpanBatch, StepBatch, Timestamp, TrackId, TrackKind, Wants,
 };
 
-use super::arena::{Arena, NONE, ROOT};
+use super::arena::Arena;
 use super::samples::Columns;
 use super::spans::{Piece, Pieces};
 use super::steps::Lines;
-use super::symbol::{self, Symbols};
+use super::symbol::{self, KeyMap, Symbols};
 use super::{CallTree, Measure, flatten};
 use crate::calls::{CallOfRow, Selection};
 use crate::filter::CallView;
+use crate::top::Functions;
 
 /// What a [`TreeBuilder`] counts.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub struct TreeOptions {
     pub lanes: bool,
     /// The value column of samples; none for the profile's own.
     pub value: Option<String>,
+    /// Sums of functions are wanted, not who called whom: [`TreeBuilder::finish_functions`].
+    pub functions: bool,
     /// Only calls this selects, with their whole trees; a call is a span without parent.
     pub calls: Option<Selection>,
 }
@@ -51,6 +54,11 @@ impl Trees {
                 None => self.samples.push(tree),
             }
         }
+    }
+
+    /// Iterates over the trees, wall time first.
+    pub fn into_trees(self) -> impl Iterator<Item = CallTree> {
+        self.spans.into_iter().chain(self.samples)
     }
 
     /// Iterates over the trees, wall time first.
@@ -122,6 +130,16 @@ impl TreeBuilder {
             .spans_seen
             .then(|| with_symbols(&self.tables, self.arena, Measure::wall(), None));
         Trees { spans, samples }
+    }
+
+    /// Ends what is open and returns the functions of each tree.
+    #[must_use]
+    pub fn finish_functions(mut self) -> Vec<Functions> {
+        let paths: Vec<Functions> = self.columns.finish_paths().collect();
+        let trees = self.finish().into_trees().map(Functions::of);
+        let mut all = Vec::new();
+        trees.chain(paths).for_each(|one| one.merge_into(&mut all));
+        all
     }
 
     fn end_steps(&mut self) {
@@ -230,57 +248,20 @@ fn is_lane(tables: &Recording, track: TrackId) -> bool {
 /// Turns keys into symbols; keys that turn out to be one function are joined.
 fn with_symbols(
     tables: &Recording,
-    mut arena: Arena,
+    arena: Arena,
     measure: Measure,
     total: Option<i64>,
 ) -> CallTree {
     let mut symbols = Symbols::default();
-    let mut ids = std::collections::HashMap::<u32, u32, foldhash::fast::RandomState>::default();
-    let mut joined = Arena::new();
-    let mut work = vec![(ROOT, ROOT)];
-    let mut whole = 0_i64;
-    while let Some((from, to)) = work.pop() {
-        let mut child = arena.node(from).first_child;
-        while child != NONE {
-            let row = arena.node(child).clone();
-            let symbol = *ids
-                .entry(row.key)
-                .or_insert_with(|| symbols.intern(symbol::symbol_of_key(tables, row.key)));
-            let at = joined.child(to, symbol);
-            if from == ROOT {
-                whole = whole.saturating_add(row.total);
-            }
-            let fresh = joined.node(at).count == 0 && joined.node(at).first_child == NONE;
-            join(&mut joined, at, &row, measure.merge, fresh);
-            if let Some(partial) = arena.partial.remove(&child) {
-                *joined.partial.entry(at).or_default() += partial;
-            }
-            work.push((child, at));
-            child = row.next_sibling;
-        }
+    let mut ids = KeyMap::default();
+    for node in arena.used() {
+        let key = arena.node(node).key;
+        ids.get_or_insert(key, || symbols.intern(symbol::symbol_of_key(tables, key)));
     }
-    let total = total.unwrap_or(whole);
-    flatten::flatten(&joined, measure, symbols.into_rows(), total)
-}
-
-fn join(
-    joined: &mut Arena,
-    at: u32,
-    row: &super::arena::Growing,
-    merge: traceloom_model::Merge,
-    fresh: bool,
-) {
-    use traceloom_model::Merge;
-    let node = joined.node_mut(at);
-    let pick = |a: i64, b: i64| match merge {
-        Merge::Sum => a.saturating_add(b),
-        _ if fresh => b,
-        Merge::Min => a.min(b),
-        Merge::Max => a.max(b),
-    };
-    node.total = pick(node.total, row.total);
-    node.own = pick(node.own, row.own);
-    node.count = node.count.saturating_add(row.count);
+    let total = total.unwrap_or_else(|| arena.roots_total());
+    flatten::flatten(arena, measure, symbols.into_rows(), total, |key| {
+        ids.get(key)
+    })
 }
 
 /// A call of which there are steps but no row.
@@ -315,6 +296,10 @@ impl Sink for TreeBuilder {
 
     fn wants_derived_samples(&self) -> bool {
         false
+    }
+
+    fn wants_stacks(&self) -> bool {
+        !self.options.functions
     }
 
     fn wants(&self) -> Wants {
@@ -356,6 +341,11 @@ impl Sink for TreeBuilder {
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
         self.columns.take(&self.tables, batch);
+        Flow::Continue(())
+    }
+
+    fn paths(&mut self, batch: PathBatch) -> Flow {
+        self.columns.take_paths(&self.tables, &batch);
         Flow::Continue(())
     }
 

@@ -22,25 +22,25 @@ pub(super) fn add(arena: &mut Arena, at: u32, node: &Node, merge: Merge) {
     row.count = row.count.saturating_add(node.count);
 }
 
-/// Lays the nodes depth first, siblings by falling total, then name. Keys are symbol numbers.
+/// Lays the nodes depth first, siblings by falling total, then name.
+///
+/// `symbol_of` turns keys into symbol numbers; siblings whose keys turn out to be one symbol are joined on
+/// the way, with all they called.
 pub(super) fn flatten(
-    arena: &Arena,
+    mut arena: Arena,
     measure: Measure,
     symbols: Vec<Symbol>,
     total: i64,
+    symbol_of: impl Fn(u32) -> u32,
 ) -> CallTree {
-    let name = |node: u32| {
-        let symbol = symbols.get(arena.node(node).key as usize);
-        symbol.map_or("", |symbol| symbol.name.as_str())
-    };
+    let mut siblings = Siblings::new(arena.len(), symbols.len());
     let mut nodes: Vec<Node> = Vec::with_capacity(arena.len().saturating_sub(1));
     let mut open: Vec<u32> = Vec::new();
     let mut work = vec![(ROOT, 0_u32)];
-    let mut children = Vec::new();
     while let Some((from, depth)) = work.pop() {
         let number = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-        let row = arena.node(from);
         if from != ROOT {
+            let row = arena.node(from);
             close(&mut nodes, &mut open, depth - 1, number);
             nodes.push(Node {
                 symbol: SymbolId(row.key),
@@ -50,23 +50,13 @@ pub(super) fn flatten(
                 total: row.total,
                 own: row.own,
                 count: row.count,
-                partial: arena.partial.get(&from).copied().unwrap_or(0),
+                partial: arena.partial_of(from),
             });
             open.push(number);
         }
-        children.clear();
-        let mut child = row.first_child;
-        while child != NONE {
-            children.push(child);
-            child = arena.node(child).next_sibling;
-        }
-        children.sort_unstable_by(|&a, &b| {
-            let order = arena.node(a).total.cmp(&arena.node(b).total);
-            order
-                .then_with(|| name(b).cmp(name(a)))
-                .then_with(|| arena.node(b).key.cmp(&arena.node(a).key))
-        });
-        work.extend(children.iter().map(|&child| (child, depth + 1)));
+        siblings.collect(&mut arena, from, measure.merge, &symbol_of);
+        siblings.sort(&arena, &symbols);
+        work.extend(siblings.children.iter().map(|&child| (child, depth + 1)));
     }
     let end = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
     close(&mut nodes, &mut open, 0, end);
@@ -75,6 +65,81 @@ pub(super) fn flatten(
         symbols,
         nodes,
         total,
+    }
+}
+
+/// The children of one node of the finished tree.
+struct Siblings {
+    /// One node of the arena for each child; it holds the values of all that were joined.
+    children: Vec<u32>,
+    /// The next node joined to a node.
+    joined: Vec<u32>,
+    /// For each symbol the round in which it was met last, and its node.
+    met: Vec<(u32, u32)>,
+    round: u32,
+}
+
+impl Siblings {
+    fn new(nodes: usize, symbols: usize) -> Self {
+        Self {
+            children: Vec::new(),
+            joined: vec![NONE; nodes],
+            met: vec![(0, NONE); symbols],
+            round: 0,
+        }
+    }
+
+    /// Finds the children of `of` and of the nodes joined to it.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "one entry for each node and each symbol"
+    )]
+    fn collect(
+        &mut self,
+        arena: &mut Arena,
+        of: u32,
+        merge: Merge,
+        symbol_of: impl Fn(u32) -> u32,
+    ) {
+        self.children.clear();
+        self.round += 1;
+        let mut member = of;
+        while member != NONE {
+            let mut child = arena.node(member).first_child;
+            while child != NONE {
+                let row = arena.node_mut(child);
+                row.key = symbol_of(row.key);
+                let next = row.next_sibling;
+                let met = &mut self.met[row.key as usize];
+                if met.0 == self.round {
+                    arena.join(child, met.1, merge);
+                    self.joined[child as usize] = self.joined[met.1 as usize];
+                    self.joined[met.1 as usize] = child;
+                } else {
+                    *met = (self.round, child);
+                    self.children.push(child);
+                }
+                child = next;
+            }
+            member = self.joined[member as usize];
+        }
+    }
+
+    /// Puts the one to be laid first last.
+    fn sort(&mut self, arena: &Arena, symbols: &[Symbol]) {
+        if self.children.len() < 2 {
+            return;
+        }
+        let name = |node: u32| {
+            let symbol = symbols.get(arena.node(node).key as usize);
+            symbol.map_or("", |symbol| symbol.name.as_str())
+        };
+        self.children.sort_unstable_by(|&a, &b| {
+            let order = arena.node(a).total.cmp(&arena.node(b).total);
+            order
+                .then_with(|| name(b).cmp(name(a)))
+                .then_with(|| arena.node(b).key.cmp(&arena.node(a).key))
+        });
     }
 }
 

@@ -4,6 +4,7 @@ mod arena;
 mod build;
 mod cover;
 mod flatten;
+mod functions;
 mod samples;
 mod select;
 mod spans;
@@ -12,11 +13,10 @@ mod symbol;
 
 pub use build::{TreeBuilder, TreeOptions, Trees};
 pub use select::{FrameFilter, Predicate};
-pub(crate) use symbol::is_synthetic;
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
+pub(crate) use symbol::{Symbols, is_synthetic};
 
 use arena::{Arena, ROOT};
-use symbol::Symbols;
 use traceloom_model::{Merge, Scope};
 
 /// What a tree's values are.
@@ -71,6 +71,16 @@ impl Measure {
             merge: Merge::Sum,
             scope: Scope::Own,
         }
+    }
+
+    /// Returns `value` as a share of `total`, in percent; none where shares mean nothing.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a percentage for people, shown with two digits"
+    )]
+    pub(crate) fn percent(&self, value: i64, total: i64) -> Option<f64> {
+        let shares = self.merge == Merge::Sum && total != 0;
+        shares.then(|| value as f64 * 100.0 / total as f64)
     }
 
     /// Tells whether totals follow from own values: not for spans, whose siblings may overlap, nor where
@@ -143,13 +153,8 @@ impl CallTree {
 
     /// Returns `value` as a share of the whole, in percent; none where shares mean nothing.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a percentage for people, shown with two digits"
-    )]
     pub fn percent(&self, value: i64) -> Option<f64> {
-        let shares = self.measure.merge == Merge::Sum && self.total != 0;
-        shares.then(|| value as f64 * 100.0 / self.total as f64)
+        self.measure.percent(value, self.total)
     }
 
     /// Iterates over the numbers of the roots.
@@ -199,7 +204,7 @@ impl CallTree {
             self.total.saturating_add(other.total)
         };
         let measure = self.measure.clone();
-        *self = flatten::flatten(&arena, measure, symbols.into_rows(), total);
+        *self = flatten::flatten(arena, measure, symbols.into_rows(), total, |symbol| symbol);
     }
 }
 
@@ -229,7 +234,13 @@ pub(crate) fn grow(of: &CallTree, fill: impl FnOnce(AddPath<'_>)) -> CallTree {
         let row = arena.node_mut(at);
         row.own = row.own.saturating_add(value);
     });
-    flatten::flatten(&arena, of.measure.clone(), of.symbols.clone(), of.total)
+    flatten::flatten(
+        arena,
+        of.measure.clone(),
+        of.symbols.clone(),
+        of.total,
+        |symbol| symbol,
+    )
 }
 
 #[cfg(test)]

@@ -3,11 +3,15 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use traceloom_model::{Merge, ProfileId, Recording, SampleBatch, Scope, StackId, Unit, ValueType};
+use traceloom_model::{
+    Merge, PathBatch, ProfileId, Recording, SampleBatch, Scope, StackId, Unit, ValueType,
+};
 
 use super::arena::{Arena, NONE, ROOT};
+use super::functions::Sums;
 use super::symbol::{NO_STACK, key_of_frame};
 use super::{Measure, MeasureUnit, TreeSource};
+use crate::top::Functions;
 
 /// One value column of one profile, by stack.
 ///
@@ -31,6 +35,14 @@ pub(super) struct Columns {
     order: Vec<ProfileId>,
     /// Batches of profiles that are not defined yet.
     early: Vec<SampleBatch>,
+    paths: Vec<OfProfile>,
+}
+
+#[derive(Debug)]
+struct OfProfile {
+    profile: ProfileId,
+    /// None where the profile lacks the value asked for.
+    sums: Option<Sums>,
 }
 
 impl Columns {
@@ -39,6 +51,28 @@ impl Columns {
             wanted,
             ..Self::default()
         }
+    }
+
+    /// Adds up what samples with their stacks written out say of each function.
+    pub fn take_paths(&mut self, tables: &Recording, batch: &PathBatch) {
+        let known = self.paths.iter().position(|of| of.profile == batch.profile);
+        let at = known.unwrap_or_else(|| {
+            let column = self.choose(tables, batch.profile);
+            let sums =
+                column.map(|column| Sums::new(measure(tables, &column.value_type), column.at));
+            let profile = batch.profile;
+            self.paths.push(OfProfile { profile, sums });
+            self.paths.len() - 1
+        });
+        if let Some(sums) = self.paths.get_mut(at).and_then(|of| of.sums.as_mut()) {
+            sums.take(tables, batch);
+        }
+    }
+
+    /// Returns what [`Columns::take_paths`] added up, in the order profiles came.
+    pub fn finish_paths(&mut self) -> impl Iterator<Item = Functions> {
+        let paths = std::mem::take(&mut self.paths).into_iter();
+        paths.filter_map(|of| Some(of.sums?.finish()))
     }
 
     pub fn take(&mut self, tables: &Recording, batch: SampleBatch) {
@@ -97,7 +131,7 @@ impl Columns {
                 trees.len() - 1
             });
             if let Some((measure, arena, _)) = trees.get_mut(at) {
-                column.grow(tables, arena, measure.merge);
+                column.grow(tables, arena, measure);
             }
         }
         for (measure, arena, total) in &mut trees {
@@ -144,15 +178,21 @@ impl Column {
         *slot
     }
 
-    fn grow(&self, tables: &Recording, arena: &mut Arena, merge: Merge) {
+    /// Hangs the stacks into the tree.
+    ///
+    /// Stacks are a tree already, each of its nodes met once here. Where values add up it does not matter
+    /// that two of them may be the same functions at other lines: they are joined when names are known.
+    fn grow(&self, tables: &Recording, arena: &mut Arena, measure: &Measure) {
+        let adds_up = (measure.merge, measure.scope) == (Merge::Sum, Scope::Own);
+        let child = if adds_up { Arena::append } else { Arena::child };
         let mut known = vec![NONE; tables.stacks.len()];
         let mut path = Vec::new();
         for &(stack, value, count) in &self.values {
             let at = match stack {
-                Some(stack) => node_of(tables, arena, &mut known, &mut path, stack),
+                Some(stack) => node_of(tables, arena, child, &mut known, &mut path, stack),
                 None => arena.child(ROOT, NO_STACK),
             };
-            arena.combine(at, value, count, merge);
+            arena.combine(at, value, count, measure.merge);
         }
     }
 }
@@ -161,6 +201,7 @@ impl Column {
 fn node_of(
     tables: &Recording,
     arena: &mut Arena,
+    child: fn(&mut Arena, u32, u32) -> u32,
     known: &mut [u32],
     path: &mut Vec<(usize, u32)>,
     stack: StackId,
@@ -184,7 +225,7 @@ fn node_of(
         next = row.parent;
     }
     while let Some((stack, key)) = path.pop() {
-        node = arena.child(node, key);
+        node = child(arena, node, key);
         if let Some(slot) = known.get_mut(stack) {
             *slot = node;
         }

@@ -1,6 +1,6 @@
 //! Frame filters: focus, ignore and hide, with the meaning pprof gives them.
 
-use super::arena::{Arena, NONE, ROOT};
+use super::arena::{Arena, ROOT};
 use super::samples::settle;
 use super::{CallTree, Symbol, TreeSource, flatten};
 
@@ -137,19 +137,14 @@ impl CallTree {
         let total = if self.measure.settles() {
             settle(&mut arena, &self.measure)
         } else {
-            roots_total(&arena)
+            arena.roots_total()
         };
-        flatten::flatten(&arena, self.measure.clone(), self.symbols.clone(), total)
+        flatten::flatten(
+            arena,
+            self.measure.clone(),
+            self.symbols.clone(),
+            total,
+            |symbol| symbol,
+        )
     }
-}
-
-fn roots_total(arena: &Arena) -> i64 {
-    let mut total = 0_i64;
-    let mut root = arena.node(ROOT).first_child;
-    while root != NONE {
-        let row = arena.node(root);
-        total = total.saturating_add(row.total);
-        root = row.next_sibling;
-    }
-    total
 }

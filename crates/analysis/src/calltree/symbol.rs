@@ -8,7 +8,7 @@ use crate::names;
 
 /// A row of [`super::CallTree::symbols`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SymbolId(pub(super) u32);
+pub struct SymbolId(pub(crate) u32);
 
 impl SymbolId {
     /// Returns the row number, from 0.
@@ -75,6 +75,60 @@ pub(super) fn key_of_frame(tables: &Recording, frame: FrameId) -> u32 {
     }
 }
 
+/// A number for each key met. Functions and frames are counted from 0 by their reader, so that two columns
+/// answer for all but the two keys at the end.
+#[derive(Debug, Default)]
+pub(super) struct KeyMap {
+    functions: Vec<u32>,
+    frames: Vec<u32>,
+    others: [Option<u32>; 2],
+}
+
+impl KeyMap {
+    const UNSET: u32 = u32::MAX;
+
+    /// Returns the number of `key`, which was inserted before.
+    #[inline]
+    pub fn get(&self, key: u32) -> u32 {
+        let column = if key & FRAME == 0 {
+            &self.functions
+        } else {
+            &self.frames
+        };
+        match key {
+            NO_FUNCTION => self.others[0].unwrap_or(Self::UNSET),
+            NO_STACK => self.others[1].unwrap_or(Self::UNSET),
+            _ => column
+                .get((key & !FRAME) as usize)
+                .copied()
+                .unwrap_or(Self::UNSET),
+        }
+    }
+
+    /// Gives `key` the number that `number` returns, unless it has one.
+    pub fn get_or_insert(&mut self, key: u32, number: impl FnOnce() -> u32) {
+        let column = match key {
+            NO_FUNCTION => {
+                self.others[0].get_or_insert_with(number);
+                return;
+            }
+            NO_STACK => {
+                self.others[1].get_or_insert_with(number);
+                return;
+            }
+            key if key & FRAME == 0 => &mut self.functions,
+            _ => &mut self.frames,
+        };
+        let at = (key & !FRAME) as usize;
+        if column.len() <= at {
+            column.resize(at + 1, Self::UNSET);
+        }
+        if let Some(slot) = column.get_mut(at).filter(|slot| **slot == Self::UNSET) {
+            *slot = number();
+        }
+    }
+}
+
 /// Turns a key into the symbol it stands for.
 pub(super) fn symbol_of_key(tables: &Recording, key: u32) -> Symbol {
     match key {
@@ -135,7 +189,7 @@ pub(crate) fn is_synthetic(symbol: &Symbol) -> bool {
 
 /// Interns symbols by name and signature.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Symbols {
+pub(crate) struct Symbols {
     ids: HashMap<(String, Option<String>), u32, RandomState>,
     rows: Vec<Symbol>,
 }
@@ -149,6 +203,11 @@ impl Symbols {
             self.rows.push(symbol);
         }
         id
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
     }
 
     pub fn into_rows(self) -> Vec<Symbol> {

@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 use traceloom_model::{
-    Attribute, Clock, Frame, Function, FunctionId, Merge, Order, Profile, SampleBatch, SampleRow,
-    Scope, Sink, SpanBatch, SpanRow, SpanStatus, Stack, StepBatch, Tables, Track, TrackId,
-    TrackKind, Unit, Value, ValueType,
+    Attribute, Clock, Frame, Function, FunctionId, Merge, Order, PathBatch, Profile, SampleBatch,
+    SampleRow, Scope, Sink, SpanBatch, SpanRow, SpanStatus, Stack, StepBatch, Tables, Track,
+    TrackId, TrackKind, Unit, Value, ValueType,
 };
 
 use super::*;
 use crate::calls::Selection;
-use crate::{bottom_up, top};
+use crate::{Functions, TopRow, bottom_up, top};
 
 /// A recording of nested calls on two tracks, as steps and as spans.
 #[derive(Debug, Default)]
@@ -651,4 +651,72 @@ fn frames_without_function_are_addresses() {
         trees.samples[0].symbols[0].library.as_deref(),
         Some("/usr/lib/libz.so")
     );
+}
+
+proptest! {
+    /// Functions 0 and 3 have one name; frames of a function differ in their line.
+    #[test]
+    fn a_table_without_a_tree_is_the_same_table(
+        samples in prop::collection::vec((prop::collection::vec((0_usize..4, 0_u32..2), 0..6), 0_i64..9), 0..40)
+    ) {
+        let mut tables = Tables::new();
+        let mut functions = names(&mut tables, 3);
+        let name = tables.string("com.acme.F0.run");
+        let file = tables.string("Other.java");
+        functions.push(tables.function(Function { file: Some(file), ..Function::named(name) }));
+        let column = ValueType::sum(tables.string("cpu"), Unit::Count);
+        let column = tables.value_type(column);
+        let profile = tables.profile(Profile { value_types: vec![column], ..Profile::default() });
+        let mut batch = SampleBatch::new(profile, 1);
+        let mut paths = PathBatch::new(profile, 1);
+        for (frames, value) in &samples {
+            let mut frame = |&(function, line): &(usize, u32)| {
+                let function = functions.get(function).copied();
+                tables.frame(Frame { function, line, ..Frame::default() })
+            };
+            let frames: Vec<_> = frames.iter().map(&mut frame).collect();
+            frames.iter().for_each(|&frame| paths.push_frame(frame));
+            paths.push(&[*value]);
+            let stack = frames.iter().rev().fold(None, |parent, &frame| {
+                Some(tables.stack(Stack { parent, frame, truncated: false }))
+            });
+            batch.push(&SampleRow {
+                stack, values: &[*value], time: None, track: None, span: None, labels: &[],
+            });
+        }
+        let definitions = tables.take_definitions();
+        let options = || TreeOptions { functions: true, ..TreeOptions::default() };
+        let mut trees = TreeBuilder::new(options());
+        let _ = trees.define(definitions.clone());
+        let _ = trees.samples(batch);
+        let mut tables = TreeBuilder::new(options());
+        let _ = tables.define(definitions);
+        let _ = tables.paths(paths);
+        let (of_trees, of_paths) = (trees.finish_functions(), tables.finish_functions());
+        prop_assert_eq!(said(&of_trees), said(&of_paths));
+        let mut twice = of_trees.clone();
+        of_paths.into_iter().for_each(|table| table.merge_into(&mut twice));
+        for ((total, rows), (doubled, rows_doubled)) in said(&of_trees).into_iter().zip(said(&twice)) {
+            prop_assert_eq!(total * 2, doubled);
+            let double = |(name, own, total, count)| (name, own * 2, total * 2, count * 2);
+            prop_assert_eq!(rows.into_iter().map(double).collect::<Vec<_>>(), rows_doubled);
+        }
+    }
+}
+
+/// Tables in words, rows in their order.
+fn said(tables: &[Functions]) -> Vec<(i64, Vec<(String, i64, i64, u64)>)> {
+    let rows = |table: &Functions| {
+        let mut rows = table.rows.clone();
+        rows.sort_by(|a, b| table.order(a, b));
+        let row = |row: &TopRow| {
+            let name = table.symbol(row.symbol).name.clone();
+            (name, row.own, row.total, row.count)
+        };
+        rows.iter().map(row).collect()
+    };
+    tables
+        .iter()
+        .map(|table| (table.total, rows(table)))
+        .collect()
 }

@@ -1,8 +1,8 @@
 //! Mappings, functions, locations and stacks of a profile, in the model's tables.
 
 use traceloom_model::{
-    Frame, FrameId, Function, FunctionId, Level, Limit, Limits, Mapping, MappingId, Stack, StackId,
-    Tables,
+    Frame, FrameId, Function, FunctionId, Level, Limit, Limits, Mapping, MappingId, PathBatch,
+    Stack, StackId, Tables,
 };
 
 use super::calltree::CallTree;
@@ -121,9 +121,7 @@ impl<'a> Code<'a> {
         for &id in rest.iter().rev() {
             let location = self.location(id);
             if location == UNKNOWN {
-                tally.add(Level::Damage, "location_id", offset, || {
-                    format!("location {id} is referred to and does not exist")
-                });
+                unknown_location(id, offset, tally);
             }
             if self.tree.len() >= self.room {
                 tally.add(Level::Damage, "limit_table", offset, || {
@@ -146,6 +144,31 @@ impl<'a> Code<'a> {
             }
         }
         stack
+    }
+
+    /// Adds the frames of a sample to `path`, the innermost first.
+    pub(super) fn path(
+        &mut self,
+        location_ids: &[u64],
+        offset: u64,
+        (strings, model): (&mut Strings<'a>, &mut Tables),
+        tally: &mut Tally,
+        path: &mut PathBatch,
+    ) {
+        let (location_ids, _) = self.within_depth(location_ids, offset, tally);
+        for &id in location_ids {
+            let location = self.location(id);
+            if location == UNKNOWN {
+                unknown_location(id, offset, tally);
+            }
+            match self.frames_of(location, strings, model, tally) {
+                &[frame] => path.push_frame(frame),
+                frames => frames
+                    .iter()
+                    .rev()
+                    .for_each(|&frame| path.push_frame(frame)),
+            }
+        }
     }
 
     /// Returns the row of a location, [`UNKNOWN`] when there is none.
@@ -303,6 +326,12 @@ impl<'a> Code<'a> {
         }
         id
     }
+}
+
+fn unknown_location(id: u64, offset: u64, tally: &mut Tally) {
+    tally.add(Level::Damage, "location_id", offset, || {
+        format!("location {id} is referred to and does not exist")
+    });
 }
 
 fn model_mapping(

@@ -109,12 +109,15 @@ pub fn tables(
 
 /// Adds a sample to the stretches of the input that hold samples.
 ///
-/// Writers put all samples in a row. Where one does not, the last stretch takes in what lies between.
+/// Writers put all samples in a row, or each behind the locations it is the first to use. What lies
+/// between takes part in a stretch unless it is long: stepping over it costs less than opening the part
+/// again at another place.
 fn extend(stretches: &mut Vec<Range<u64>>, sample: Range<u64>) {
     const MOST: usize = 256;
+    const GAP: u64 = 4 << 20;
     let many = stretches.len() >= MOST;
     match stretches.last_mut() {
-        Some(last) if last.end == sample.start || many => last.end = sample.end,
+        Some(last) if many || sample.start - last.end < GAP => last.end = sample.end,
         _ => stretches.push(sample),
     }
 }

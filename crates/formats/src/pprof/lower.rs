@@ -1,8 +1,8 @@
 //! A profile to the model.
 
 use traceloom_model::{
-    Clock, Flow, Level, Limits, Order, Profile, ProfileId, SampleBatch, SampleRow, Sink, StringId,
-    Tables, ValueTypeId,
+    Clock, Flow, Level, Limits, Order, PathBatch, Profile, ProfileId, SampleBatch, SampleRow, Sink,
+    StringId, Tables, ValueTypeId,
 };
 
 use super::code::Code;
@@ -49,6 +49,7 @@ fn profile(
     };
     drop(pull);
     let mut lowering = Lowering::new(&columns, model, limits);
+    lowering.stacks = sink.wants_stacks();
     if sink.define(lowering.model.take_definitions()).is_break() {
         return Ok(false);
     }
@@ -80,6 +81,8 @@ struct Lowering<'a> {
     /// What a value of each column is multiplied with.
     factors: Vec<i64>,
     plain: bool,
+    /// Stacks go to the stack table.
+    stacks: bool,
     n_values: usize,
 }
 
@@ -167,6 +170,7 @@ impl<'a> Lowering<'a> {
             tally,
             profile,
             plain: factors.iter().all(|&factor| factor == 1),
+            stacks: true,
             n_values: factors.len(),
             factors,
         }
@@ -174,18 +178,12 @@ impl<'a> Lowering<'a> {
 
     fn block(&mut self, block: &Samples, sink: &mut dyn Sink) -> Flow {
         let mut batch = SampleBatch::new(self.profile, self.n_values);
+        let mut paths = PathBatch::new(self.profile, self.n_values);
         let mut scaled = Vec::new();
         for (row, &offset) in block.offsets.iter().enumerate() {
             let Some(sample) = block.get(row) else {
                 continue;
             };
-            let stack = self.code.stack(
-                sample.location_id,
-                offset,
-                &mut self.strings,
-                self.model,
-                &mut self.tally,
-            );
             let labels = self.labels.lower(
                 sample.label,
                 offset,
@@ -211,6 +209,24 @@ impl<'a> Lowering<'a> {
                 }
                 &scaled
             };
+            if !self.stacks {
+                self.code.path(
+                    sample.location_id,
+                    offset,
+                    (&mut self.strings, &mut *self.model),
+                    &mut self.tally,
+                    &mut paths,
+                );
+                paths.push(values);
+                continue;
+            }
+            let stack = self.code.stack(
+                sample.location_id,
+                offset,
+                &mut self.strings,
+                self.model,
+                &mut self.tally,
+            );
             batch.push(&SampleRow {
                 stack,
                 values,
@@ -223,6 +239,9 @@ impl<'a> Lowering<'a> {
         let new = self.model.take_definitions();
         if !new.is_empty() {
             sink.define(new)?;
+        }
+        if !paths.is_empty() {
+            return sink.paths(paths);
         }
         if batch.is_empty() {
             return Flow::Continue(());
