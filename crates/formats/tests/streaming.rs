@@ -1,0 +1,196 @@
+//! Profiles larger than memory: what is held does not depend on how many samples there are.
+#![allow(missing_docs, reason = "a test")]
+
+use traceloom_formats::{
+    Chunk, Error, Format, LowerOptions, Part, Pull, RaiseOptions, Source, by_name,
+};
+use traceloom_model::{
+    Definitions, Flow, Frame, Function, Note, Profile, SampleBatch, SampleRow, Sink, Stack, Tables,
+    Unit, ValueType,
+};
+
+/// A file whose middle is one block over and over; nothing of it exists but what is asked for.
+struct Repeated {
+    parts: Vec<Part>,
+    head: Vec<u8>,
+    block: Vec<u8>,
+    times: usize,
+    tail: Vec<u8>,
+}
+
+impl Repeated {
+    fn new(format: &'static Format, [head, block, tail]: [Vec<u8>; 3], times: usize) -> Self {
+        let parts = vec![Part {
+            name: "large".to_owned(),
+            format: Some(format),
+            size: None,
+        }];
+        Self {
+            parts,
+            head,
+            block,
+            times,
+            tail,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.head.len() + self.block.len() * self.times + self.tail.len()
+    }
+
+    fn bytes(&self, from: usize, to: usize) -> Vec<u8> {
+        let (middle, tail) = (
+            self.head.len(),
+            self.head.len() + self.block.len() * self.times,
+        );
+        let byte = |at: usize| match at {
+            at if at < middle => self.head[at],
+            at if at < tail => self.block[(at - middle) % self.block.len()],
+            at => self.tail[at - tail],
+        };
+        (from..to.min(self.len())).map(byte).collect()
+    }
+}
+
+/// Bytes of a window beyond what is asked for.
+const WINDOW: usize = 4 << 10;
+/// Most that a reader of short records may ask for.
+const MOST: usize = 64 << 10;
+
+struct Narrow<'s> {
+    of: &'s Repeated,
+    at: usize,
+    window: Vec<u8>,
+}
+
+impl Pull for Narrow<'_> {
+    fn pull(&mut self, consumed: usize, need: usize) -> Result<Chunk<'_>, Error> {
+        assert!(need <= MOST, "a window of {need} bytes");
+        self.at += consumed;
+        self.window = self.of.bytes(self.at, self.at + need.max(WINDOW));
+        Ok(Chunk {
+            bytes: &self.window,
+            offset: self.at as u64,
+            eof: self.at + self.window.len() == self.of.len(),
+        })
+    }
+}
+
+impl Source for Repeated {
+    fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    fn open(&self, _part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
+        Ok(Box::new(Narrow {
+            of: self,
+            at: usize::try_from(offset).unwrap(),
+            window: Vec::new(),
+        }))
+    }
+}
+
+/// Counts what comes and keeps nothing.
+#[derive(Default)]
+struct Held {
+    samples: u64,
+    largest: usize,
+    rows: usize,
+}
+
+impl Sink for Held {
+    fn define(&mut self, new: Definitions) -> Flow {
+        self.rows += new.strings.len() + new.functions.len() + new.frames.len() + new.stacks.len();
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        self.samples += batch.len() as u64;
+        self.largest = self.largest.max(batch.len());
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        panic!("{note:?}");
+    }
+}
+
+fn held(name: &str, pieces: [Vec<u8>; 3], times: usize) -> Held {
+    let format = by_name(name).unwrap();
+    let source = Repeated::new(format, pieces, times);
+    let mut held = Held::default();
+    (format.lower.unwrap())(&source, &LowerOptions::default(), &mut held).unwrap();
+    held
+}
+
+/// A profile of one sample: what comes before it, the sample, what comes after it.
+fn profile() -> [Vec<u8>; 3] {
+    let mut tables = Tables::new();
+    let mut stack = None;
+    for name in ["main", "serve", "hash"] {
+        let name = tables.string(name);
+        let function = Some(tables.function(Function::named(name)));
+        let frame = tables.frame(Frame {
+            function,
+            ..Frame::default()
+        });
+        stack = Some(tables.stack(Stack {
+            parent: stack,
+            frame,
+            truncated: false,
+        }));
+    }
+    let name = tables.string("cpu");
+    let column = tables.value_type(ValueType::sum(name, Unit::Nanoseconds));
+    let profile = tables.profile(Profile {
+        value_types: vec![column],
+        ..Profile::default()
+    });
+    let mut batch = SampleBatch::new(profile, 1);
+    batch.push(&SampleRow {
+        stack,
+        values: &[7],
+        time: None,
+        track: None,
+        span: None,
+        labels: &[],
+    });
+    let mut bytes = Vec::new();
+    let raise = by_name("pprof").unwrap().raise.unwrap();
+    let mut target = raise(&RaiseOptions::default(), &mut bytes).unwrap();
+    let _ = target.define(tables.take_definitions());
+    let _ = target.samples(batch);
+    target.finish().unwrap();
+    drop(target);
+    // The sample is the field of number 2: three packed locations, a packed value.
+    let at = bytes.windows(2).position(|two| two == [0x12, 8]).unwrap();
+    let tail = bytes.split_off(at + 10);
+    let sample = bytes.split_off(at);
+    assert_eq!(sample[2..4], [0x0a, 3]);
+    [bytes, sample, tail]
+}
+
+#[test]
+fn samples_of_a_profile_pass_in_blocks() {
+    let few = held("pprof", profile(), 10);
+    let many = held("pprof", profile(), 2_000_000);
+    assert_eq!((few.samples, many.samples), (10, 2_000_000));
+    assert_eq!(few.rows, many.rows, "tables grow with what is different");
+    assert!(many.largest <= 4096, "{}", many.largest);
+}
+
+#[test]
+fn lines_of_folded_stacks_pass_in_blocks() {
+    let pieces = || {
+        [
+            b"main 1\n".to_vec(),
+            b"main;serve;hash 7\nmain;serve 2\n".to_vec(),
+            b"main;end 1\n".to_vec(),
+        ]
+    };
+    let few = held("folded", pieces(), 10);
+    let many = held("folded", pieces(), 500_000);
+    assert_eq!((few.samples, many.samples), (22, 1_000_002));
+    assert_eq!(few.rows, many.rows, "tables grow with what is different");
+    assert!(many.largest <= 1 << 16, "{}", many.largest);
+}
