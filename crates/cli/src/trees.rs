@@ -42,7 +42,7 @@ pub(crate) struct TreeFlags {
 
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
-    found(flags, selected(flags, Table::Trees)?.into_iter().collect())
+    found(flags, selected(flags, Table::Trees)?.into_trees().collect())
 }
 
 /// Tables of functions, and the other columns of statistics as tables of their own.
@@ -64,7 +64,7 @@ pub(crate) fn read_functions(flags: &TreeFlags) -> anyhow::Result<Tables> {
         let mut trees = selected(flags, Table::Statistics)?;
         let others = std::mem::take(&mut trees.beside).into_iter();
         beside = others.map(Functions::of).collect();
-        all = trees.into_iter().map(Functions::of).collect();
+        all = trees.into_trees().map(Functions::of).collect();
     }
     Ok([found(flags, all)?, beside])
 }

@@ -179,7 +179,6 @@ fn samples_that_datakit_carries() {
         "dk_ddtrace_main.jfr",
         "jfrp_async-profiler.jfr.gz",
         "jfrp_dd-trace-java.jfr.gz",
-        "gpprof_cppbench.cpu",
         "rs_pprof-rs_profile.pb",
     ];
     for name in names {

@@ -64,11 +64,7 @@ impl Trees {
     }
 
     /// Iterates over the trees, wall time first.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "the iterator has no name to give"
-    )]
-    pub fn into_iter(self) -> impl Iterator<Item = CallTree> {
+    pub fn into_trees(self) -> impl Iterator<Item = CallTree> {
         self.spans.into_iter().chain(self.samples)
     }
 
@@ -156,7 +152,7 @@ impl TreeBuilder {
         let mut trees = self.finish();
         let beside = std::mem::take(&mut trees.beside);
         let mut all = Vec::new();
-        let trees = trees.into_iter().map(Functions::of);
+        let trees = trees.into_trees().map(Functions::of);
         trees.chain(paths).for_each(|one| one.merge_into(&mut all));
         [all, beside.into_iter().map(Functions::of).collect()]
     }
