@@ -299,17 +299,52 @@ fn jdk(tool: &str, arguments: &[&str], folder: &std::path::Path) -> Option<Strin
     Some(text(&output.stdout))
 }
 
-/// Reads the counts of `jfr summary`: type, count, bytes.
+/// Reads the counts of `jfr summary`: type, count, bytes; a name with several types has several lines.
 fn summary(text: &str) -> BTreeMap<String, (u64, u64)> {
-    text.lines()
-        .filter_map(|line| {
-            let mut words = line.split_whitespace();
-            let kind = words.next().filter(|kind| kind.contains('.'))?;
-            let count: u64 = words.next()?.parse().ok()?;
-            let bytes = words.next()?.parse().ok()?;
-            (count > 0).then(|| (kind.to_owned(), (count, bytes)))
-        })
-        .collect()
+    let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let Some(kind) = words.next().filter(|kind| kind.contains('.')) else {
+            continue;
+        };
+        let mut number = || words.next()?.parse::<u64>().ok();
+        if let (Some(count @ 1..), Some(bytes)) = (number(), number()) {
+            let sum = counts.entry(kind.to_owned()).or_default();
+            sum.0 += count;
+            sum.1 += bytes;
+        }
+    }
+    counts
+}
+
+#[test]
+fn the_jdk_of_this_machine_counts_the_same() {
+    let folder = std::env::temp_dir().join(format!("traceloom-summary-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut differ = Vec::new();
+    for name in FILES {
+        let Some(bytes) = recording(name) else { break };
+        std::fs::write(folder.join("a.jfr"), &bytes).unwrap();
+        let summary_of = std::process::Command::new("jfr")
+            .args(["summary", "a.jfr"])
+            .current_dir(&folder)
+            .output();
+        let Ok(said) = summary_of else {
+            println!("no jfr on this machine, skipped");
+            break;
+        };
+        if !said.status.success() {
+            println!("{name}: this JDK cannot read it, skipped");
+            continue;
+        }
+        let mut counts = facts(&bytes).counts;
+        counts.remove("chunk");
+        if counts != summary(&String::from_utf8_lossy(&said.stdout)) {
+            differ.push(name);
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(differ, [""; 0]);
 }
 
 #[test]
