@@ -361,6 +361,9 @@ impl<S: Sink + ?Sized> Sink for Loss<'_, S> {
         let one = |_: &Self| String::new();
         if self.holds.holds(Feature::Samples) {
             let some = |present: usize| present as u64;
+            let values = (0..batch.len()).flat_map(|row| batch.values(row));
+            let negative = values.filter(|&&value| value < 0).count();
+            self.lose(Feature::NegativeValues, one, some(negative));
             self.lose(
                 Feature::SampleTimes,
                 one,

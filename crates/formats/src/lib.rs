@@ -50,6 +50,7 @@ pub mod heph;
 pub mod jfr;
 pub mod json;
 pub mod jvmtext;
+mod label;
 pub mod lineproto;
 mod lines;
 mod native;

@@ -55,6 +55,8 @@ pub enum Feature {
     ManyValues,
     /// Values that cover callees, or merge by minimum or maximum.
     InclusiveValues,
+    /// Values below zero, as the difference of two profiles has them.
+    NegativeValues,
     /// Times of single samples.
     SampleTimes,
     /// Threads of single samples.
@@ -116,6 +118,7 @@ impl Feature {
             Self::Samples => "samples",
             Self::ManyValues => "many_values",
             Self::InclusiveValues => "inclusive_values",
+            Self::NegativeValues => "negative_values",
             Self::SampleTimes => "sample_times",
             Self::SampleTracks => "sample_tracks",
             Self::SampleSpans => "sample_spans",

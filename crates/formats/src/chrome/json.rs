@@ -22,7 +22,7 @@ const PAIRS: [[u8; 2]; 100] = {
 };
 
 /// Appends the decimal digits of `value`.
-pub(super) fn digits(mut value: u64, out: &mut Vec<u8>) {
+pub(crate) fn digits(mut value: u64, out: &mut Vec<u8>) {
     let mut buffer = [0_u8; 20];
     let mut at = buffer.len();
     while value >= 10 {
@@ -50,7 +50,7 @@ fn put_pair(number: u64, slot: Option<&mut [u8]>) {
 }
 
 /// Appends nanoseconds as microseconds, exactly.
-pub(super) fn microseconds(ns: i128, out: &mut Vec<u8>) {
+pub(crate) fn microseconds(ns: i128, out: &mut Vec<u8>) {
     if ns < 0 {
         out.push(b'-');
     }
@@ -66,7 +66,7 @@ pub(super) fn microseconds(ns: i128, out: &mut Vec<u8>) {
 }
 
 /// Appends an integer; as a string where a double would round it.
-pub(super) fn unsigned(value: u64, out: &mut Vec<u8>) {
+pub(crate) fn unsigned(value: u64, out: &mut Vec<u8>) {
     if value <= EXACT {
         digits(value, out);
     } else {
@@ -77,7 +77,7 @@ pub(super) fn unsigned(value: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends an integer; as a string where a double would round it.
-pub(super) fn signed(value: i64, out: &mut Vec<u8>) {
+pub(crate) fn signed(value: i64, out: &mut Vec<u8>) {
     if value >= 0 {
         unsigned(value.unsigned_abs(), out);
     } else if value.unsigned_abs() <= EXACT {
@@ -91,7 +91,7 @@ pub(super) fn signed(value: i64, out: &mut Vec<u8>) {
 }
 
 /// Appends a float in the fewest digits that read back equal; NaN and infinities as strings.
-pub(super) fn float(value: f64, out: &mut Vec<u8>) {
+pub(crate) fn float(value: f64, out: &mut Vec<u8>) {
     let text = if value.is_finite() {
         format!("{value:?}")
     } else {
@@ -108,7 +108,7 @@ pub(super) fn float(value: f64, out: &mut Vec<u8>) {
 }
 
 /// Appends what stands between the quotes of a string; bytes that are not UTF-8 become U+FFFD.
-pub(super) fn inner(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn inner(text: &[u8], out: &mut Vec<u8>) {
     let lossy = String::from_utf8_lossy(text);
     for &byte in lossy.as_bytes() {
         match byte {
@@ -124,7 +124,7 @@ pub(super) fn inner(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends bytes as a string of hexadecimal digits.
-pub(super) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: [u8; 16] = *b"0123456789abcdef";
     out.push(b'"');
     for byte in bytes {

@@ -1,0 +1,1 @@
+//! The model as Arrow record batches; Arrow IPC and Parquet.
