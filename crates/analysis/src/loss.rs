@@ -1,12 +1,12 @@
 //! What a target cannot hold, counted as it passes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use traceloom_model::{
     AttrKeyId, Attribute, Attributes, Capabilities, Clock, CounterBatch, Definitions, EdgeBatch,
-    EventBatch, Feature, Flow, FrameKind, LinkBatch, Merge, Note, ObjectBatch, Order, RootBatch,
-    SampleBatch, Scope, Sink, SpanBatch, SpanStatus, StringId, Text, Track, TrackId, TrackKind,
-    Unit, Value, Wants,
+    EventBatch, Feature, Flow, FrameKind, LinkBatch, Merge, Note, ObjectBatch, Order, ProfileId,
+    RootBatch, SampleBatch, Scope, Sink, SpanBatch, SpanStatus, StringId, Text, Track, TrackId,
+    TrackKind, Unit, Value, Wants,
 };
 
 /// One kind of meaning that went missing, or that was kept in another form.
@@ -32,7 +32,7 @@ pub struct Losses {
 }
 
 /// Features whose absence coarsens a value instead of dropping it.
-const COARSENS: [Feature; 5] = [
+pub const COARSENS: [Feature; 5] = [
     Feature::SubMillisecond,
     Feature::SubMicrosecond,
     Feature::TypedAttributes,
@@ -56,6 +56,7 @@ pub struct Loss<'t, S: Sink + ?Sized> {
     events: Vec<Option<StringId>>,
     counters: Vec<Option<StringId>>,
     lanes: Vec<bool>,
+    profiles: BTreeSet<ProfileId>,
 }
 
 impl<'t, S: Sink + ?Sized> Loss<'t, S> {
@@ -71,6 +72,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             events: Vec::new(),
             counters: Vec::new(),
             lanes: Vec::new(),
+            profiles: BTreeSet::new(),
         }
     }
 
@@ -231,15 +233,23 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
                 u64::from(wide),
             );
         }
-        for (_, row) in &new.profiles {
+        for (id, row) in &new.profiles {
             let headed = row.period.is_some()
                 || row.duration.is_some()
                 || row.time.is_some()
                 || !row.comments.is_empty()
                 || !row.settings.is_empty();
             self.lose(Feature::ProfileHeaders, one, u64::from(headed));
-            let columns = row.value_types.len() as u64;
-            self.lose(Feature::ManyValues, one, columns.saturating_sub(1));
+            // A target of one column has room for one of one profile.
+            let first = self.profiles.is_empty();
+            if self.profiles.insert(*id) {
+                let columns = row.value_types.len() as u64;
+                self.lose(
+                    Feature::ManyValues,
+                    one,
+                    columns - u64::from(first && columns > 0),
+                );
+            }
         }
         for (_, row) in &new.exceptions {
             let class = row.class;

@@ -1,5 +1,6 @@
 //! `convert`: any format to any other, with what was lost.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -14,6 +15,7 @@ use traceloom_model::{Concat, Flow, Level, Note, Notes};
 
 use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
+use crate::columnar;
 use crate::lowered::{documents, lower, mention};
 use crate::open::{open, with_progress};
 use crate::style::{Style, count, size};
@@ -129,11 +131,21 @@ fn target(to: Option<&str>, output: &str) -> anyhow::Result<(&'static Format, Op
         return Err(Usage(reason).into());
     }
     let plain = output.strip_suffix(".gz").unwrap_or(output);
-    let fits = |format: &&'static Format| {
-        let suffix = |extension: &&str| plain.ends_with(&format!(".{extension}"));
-        format.extensions.iter().any(suffix)
+    // The longest extension is the most particular one: `x.speedscope.json` is no Chrome trace.
+    let fits = |format: &'static Format| {
+        let suffix = |extension: &&&str| plain.ends_with(&format!(".{extension}"));
+        let longest = format
+            .extensions
+            .iter()
+            .filter(suffix)
+            .map(|e| e.len())
+            .max();
+        longest.map(|length| (Reverse(length), format))
     };
-    let found = writable().find(fits);
+    let found = writable()
+        .filter_map(fits)
+        .min_by_key(|&(length, _)| length);
+    let found = found.map(|(_, format)| format);
     let reason = || {
         Usage(format!(
             "no target has the extension of `{output}`; choose one with --to"
@@ -161,8 +173,7 @@ fn write(
         return Ok(done);
     }
     let mut from: Vec<&'static str> = Vec::new();
-    let make = target
-        .raise
+    let make = columnar::raise_of(target)
         .ok_or_else(|| anyhow::anyhow!("`{}` is not written", target.name))?;
     let mut writer = make(raise, out)?;
     let mut loss = Loss::new(writer.as_mut(), target.holds);

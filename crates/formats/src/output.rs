@@ -1,6 +1,7 @@
 //! Where targets write.
 
 use traceloom_model::Sink;
+use traceloom_model::flat::{FlatRows, Flatten};
 
 use crate::Error;
 
@@ -36,6 +37,23 @@ pub trait Target: Sink + Send {
     /// # Errors
     /// The first error met: writing failed, or the data cannot be held at all.
     fn finish(&mut self) -> Result<(), Error>;
+}
+
+/// Takes the rows of the flat tables and can be finished: with [`Flatten`] around it, a target.
+pub trait RowTarget: FlatRows + Send {
+    /// Writes what is left; no row follows.
+    ///
+    /// # Errors
+    /// The first error met.
+    fn end(&mut self) -> Result<(), Error>;
+}
+
+impl<R: RowTarget> Target for Flatten<R> {
+    fn finish(&mut self) -> Result<(), Error> {
+        // A sink that breaks has met the error that its end returns.
+        let _ = self.complete();
+        self.rows().end()
+    }
 }
 
 /// Bytes gathered before they are handed out.

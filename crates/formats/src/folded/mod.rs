@@ -29,7 +29,11 @@ pub static FOLDED: Format = Format {
     set: None,
     lower: Some(lower),
     raise: Some(raise),
-    holds: Capabilities::of(&[Feature::Samples, Feature::InvalidText]),
+    holds: Capabilities::of(&[
+        Feature::Samples,
+        Feature::NegativeValues,
+        Feature::InvalidText,
+    ]),
     sample: Some(sample),
 };
 
