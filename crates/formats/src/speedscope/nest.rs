@@ -194,7 +194,6 @@ fn nest(run: &mut [Kept]) {
 }
 
 #[cfg(test)]
-#[expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
