@@ -6,9 +6,8 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, Level, LinkBatch, Note,
-    ObjectBatch, Order, RootBatch, SampleBatch, Sink, SpanBatch, SpanId, SpanRow, SpanStatus,
-    StepBatch, Timestamp, TrackId, Wants,
+    Asks, Batch, Flow, Level, Note, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, Stage, Timestamp,
+    TrackId, Wants,
 };
 
 /// Takes begins and ends of spans, properly nested on each lane of a track.
@@ -238,60 +237,22 @@ fn depths(spans: &SpanBatch) -> Vec<u32> {
     depths.into_iter().map(|depth| depth.unwrap_or(0)).collect()
 }
 
-impl Sink for Reorder<'_> {
-    fn wants(&self) -> Wants {
-        Wants::Spans
+impl Stage for Reorder<'_> {
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::Spans,
+            ..Asks::of(self.to)
+        }
     }
 
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.to.begin(order, clock);
-    }
-
-    fn define(&mut self, definitions: Definitions) -> Flow {
-        self.to.define(definitions)
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        for row in batch.iter() {
+    fn pass(&mut self, batch: Batch) -> Flow {
+        let Batch::Spans(spans) = batch else {
+            return batch.push(self.to);
+        };
+        for row in spans.iter() {
             self.take(&row)?;
         }
         Flow::Continue(())
-    }
-
-    fn steps(&mut self, batch: StepBatch) -> Flow {
-        self.to.steps(batch)
-    }
-
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        self.to.samples(batch)
-    }
-
-    fn events(&mut self, batch: EventBatch) -> Flow {
-        self.to.events(batch)
-    }
-
-    fn counters(&mut self, batch: CounterBatch) -> Flow {
-        self.to.counters(batch)
-    }
-
-    fn links(&mut self, batch: LinkBatch) -> Flow {
-        self.to.links(batch)
-    }
-
-    fn objects(&mut self, batch: ObjectBatch) -> Flow {
-        self.to.objects(batch)
-    }
-
-    fn edges(&mut self, batch: EdgeBatch) -> Flow {
-        self.to.edges(batch)
-    }
-
-    fn roots(&mut self, batch: RootBatch) -> Flow {
-        self.to.roots(batch)
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        self.to.note(note)
     }
 }
 
@@ -299,7 +260,7 @@ impl Sink for Reorder<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use traceloom_model::FunctionId;
+    use traceloom_model::{Definitions, FunctionId};
 
     /// Writes begins and ends down, and checks that each lane nests and time never runs back.
     #[derive(Default)]

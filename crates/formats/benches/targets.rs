@@ -9,72 +9,37 @@ mod cpu;
 
 use std::hint::black_box;
 
-use traceloom_formats::{Error, LowerOptions, Output, RaiseOptions, SliceSource, Target, by_name};
-use traceloom_model::{
-    Clock, CounterBatch, Definitions, EventBatch, Flow, Note, Order, SampleBatch, Sink, SpanBatch,
-};
+use traceloom_formats::{Error, LowerOptions, Output, RaiseOptions, SliceSource, by_name};
+use traceloom_model::{Batch, Clock, Definitions, Flow, Note, Order, SampleBatch, Sink, SpanBatch};
 
 const BYTES: u64 = 32 << 20;
 
 /// Everything a lowering pushes, to be pushed again.
 #[derive(Default)]
-struct Tape {
-    begin: Option<(Order, Clock)>,
-    pushed: Vec<Pushed>,
-}
-
-#[derive(Clone)]
-enum Pushed {
-    Define(Box<Definitions>),
-    Spans(SpanBatch),
-    Samples(SampleBatch),
-    Events(EventBatch),
-    Counters(CounterBatch),
-}
+struct Tape(Vec<Batch>);
 
 impl Tape {
-    fn keep(&mut self, pushed: Pushed) -> Flow {
-        self.pushed.push(pushed);
+    fn keep(&mut self, batch: Batch) -> Flow {
+        self.0.push(batch);
         Flow::Continue(())
-    }
-
-    fn play(pushed: Vec<Pushed>, (order, clock): (Order, Clock), to: &mut dyn Target) {
-        to.begin(order, clock);
-        for one in pushed {
-            let _ = match one {
-                Pushed::Define(new) => to.define(*new),
-                Pushed::Spans(batch) => to.spans(batch),
-                Pushed::Samples(batch) => to.samples(batch),
-                Pushed::Events(batch) => to.events(batch),
-                Pushed::Counters(batch) => to.counters(batch),
-            };
-        }
     }
 }
 
 impl Sink for Tape {
     fn begin(&mut self, order: Order, clock: Clock) {
-        self.begin = Some((order, clock));
+        self.0.push(Batch::Begin(order, clock));
     }
 
     fn define(&mut self, new: Definitions) -> Flow {
-        self.keep(Pushed::Define(Box::new(new)))
+        self.keep(Batch::Define(new))
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
-        self.keep(Pushed::Spans(batch))
+        self.keep(Batch::Spans(batch))
     }
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
-        self.keep(Pushed::Samples(batch))
-    }
-
-    fn events(&mut self, batch: EventBatch) -> Flow {
-        self.keep(Pushed::Events(batch))
-    }
-
-    fn counters(&mut self, batch: CounterBatch) -> Flow {
-        self.keep(Pushed::Counters(batch))
+        self.keep(Batch::Samples(batch))
     }
 
     fn note(&mut self, _: Note) -> Flow {
@@ -101,9 +66,8 @@ fn main() {
         let input = SliceSource::default().with("sample", format, &bytes);
         let mut tape = Tape::default();
         (format.lower.unwrap())(&input, &LowerOptions::default(), &mut tape).unwrap();
-        let begin = tape.begin.unwrap();
         // Playing a tape copies it, which is not the writer's work.
-        let copied = cpu::best(3, || drop(black_box(tape.pushed.clone())));
+        let copied = cpu::best(3, || drop(black_box(tape.0.clone())));
         for name in ["chrome", "speedscope", "firefox", "csv"] {
             let target = by_name(name).unwrap();
             let mut size = 0;
@@ -112,7 +76,9 @@ fn main() {
                 {
                     let mut writer =
                         (target.raise.unwrap())(&RaiseOptions::default(), &mut out).unwrap();
-                    Tape::play(tape.pushed.clone(), begin, writer.as_mut());
+                    for batch in tape.0.clone() {
+                        let _ = batch.push(writer.as_mut());
+                    }
                     writer.finish().unwrap();
                 }
                 size = out.0;

@@ -10,7 +10,7 @@ use super::tokens::Tokens;
 use crate::{Chunk, Opaque, Reader as Native, RecordSink, Step, damage, warn};
 
 /// Reads the fields of a `Profile`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reader {
     splitter: Splitter,
     tokens: Tokens,

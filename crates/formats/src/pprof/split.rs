@@ -58,13 +58,13 @@ const LOOKAHEAD: usize = PROOF * (PROOF_FIELD + 20);
 const TORN: usize = 4096;
 
 /// Finds the fields. The state is the damaged stretch it is in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Splitter {
     lost: Option<Lost>,
     limit: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lost {
     kind: &'static str,
     offset: u64,

@@ -27,7 +27,7 @@ pub(super) enum Value {
 }
 
 /// The tokens of one record; the vectors serve record after record.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tokens {
     pub(super) tokens: Vec<Token>,
     pub(super) numbers: Vec<u64>,
