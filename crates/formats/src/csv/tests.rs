@@ -44,17 +44,17 @@ fn fields_are_quoted_where_they_must_be_and_nothing_is_not_an_empty_text() {
     let spans = text("spans.csv");
     let (header, row) = spans.trim_end().split_once("\r\n").unwrap();
     assert!(header.starts_with("span_id,parent_id,depth,track_id,function_id,name,kind,ts_ns,ts,"));
+    // A duration beyond the signed range keeps its bits.
     assert_eq!(
         row,
         "0,,0,0,0,\"say \"\"hi\"\", twice\",,-1500,1969-12-31T23:59:59.999998Z,9223372036854775807,\
-         9223372036854777307,complete,true,,,,,,,"
-            .replace("9223372036854777307", "-9223372036854774309")
+         -9223372036854774309,complete,true,,,,,,,"
     );
     assert!(text("tracks.csv").ends_with("\r\n0,thread,,,0,\"\",,\r\n"));
     assert!(text("attributes.csv").contains("spans,0,0,0,sql,text,\"select 1\nfrom dual\",,\r\n"));
     assert!(
         text("counters.csv")
-            .ends_with("\r\n0,1795254184000000001,2026-11-21T10:23:04.000000Z,0.5\r\n")
+            .ends_with("\r\n0,1795254184000000001,2026-11-21T09:43:04.000000Z,0.5\r\n")
     );
     // Tables without rows have their header, so that a query finds them.
     assert_eq!(text("edges.csv"), "dump,from_object_id,to_object_id\r\n");
