@@ -4,7 +4,7 @@ use crate::cargo::{cargo, output, root, succeed};
 use std::fs;
 
 /// Each document's path, and the arguments of `traceloom` whose standard output it holds.
-const GENERATED_DOCUMENTS: &[(&str, &[&str])] = &[];
+const GENERATED_DOCUMENTS: &[(&str, &[&str])] = &[("docs/formats.md", &["formats", "--matrix"])];
 
 /// Runs the tests so that they write what they otherwise compare, then the documents.
 ///

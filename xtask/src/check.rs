@@ -53,10 +53,25 @@ const STEPS: &[Step] = &[
         run: corpus_is_there,
     },
     Step {
+        name: "cargo clippy with Arrow and Parquet",
+        run: || {
+            let lints = ["--", "-D", "warnings"];
+            passes(&[&["clippy", "--all-targets"], WITH_TABLES, &lints[..]].concat())
+        },
+    },
+    Step {
         name: "cargo test",
         run: || passes(&["test", "--workspace"]),
     },
+    Step {
+        name: "cargo test with Arrow and Parquet",
+        run: || passes(&[&["test", "--test", "tables"], WITH_TABLES].concat()),
+    },
 ];
+
+/// The program with the feature that default builds leave out; of the whole workspace, so that what it depends
+/// on is built as for the other steps.
+const WITH_TABLES: &[&str] = &["--workspace", "--features", "traceloom/tables"];
 
 /// Runs every step until one fails.
 ///

@@ -1,11 +1,11 @@
 //! What a target cannot hold, counted as it passes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use traceloom_model::{
     Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,
-    EventBatch, Feature, Flow, FrameKind, Merge, SampleBatch, Scope, Sink, SpanBatch, SpanStatus,
-    Stage, StringId, Strings, Text, Track, TrackId, TrackKind, Unit, Value,
+    EventBatch, Feature, Flow, FrameKind, Merge, ProfileId, SampleBatch, Scope, Sink, SpanBatch,
+    SpanStatus, Stage, StringId, Strings, Text, Track, TrackId, TrackKind, Unit, Value,
 };
 
 /// One kind of meaning that went missing, or that was kept in another form.
@@ -50,7 +50,7 @@ impl Losses {
 }
 
 /// Features whose absence coarsens a value instead of dropping it.
-const COARSENS: [Feature; 5] = [
+pub const COARSENS: [Feature; 5] = [
     Feature::SubMillisecond,
     Feature::SubMicrosecond,
     Feature::TypedAttributes,
@@ -74,6 +74,7 @@ pub struct Loss<'t, S: Sink + ?Sized> {
     events: Vec<Option<StringId>>,
     counters: Vec<Option<StringId>>,
     lanes: Vec<bool>,
+    profiles: BTreeSet<ProfileId>,
 }
 
 impl<'t, S: Sink + ?Sized> Loss<'t, S> {
@@ -89,6 +90,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             events: Vec::new(),
             counters: Vec::new(),
             lanes: Vec::new(),
+            profiles: BTreeSet::new(),
         }
     }
 
@@ -257,15 +259,23 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
                 u64::from(wide),
             );
         }
-        for (_, row) in &new.profiles {
+        for (id, row) in &new.profiles {
             let headed = row.period.is_some()
                 || row.duration.is_some()
                 || row.time.is_some()
                 || !row.comments.is_empty()
                 || !row.settings.is_empty();
             self.lose(Feature::ProfileHeaders, one, u64::from(headed));
-            let columns = row.value_types.len() as u64;
-            self.lose(Feature::ManyValues, one, columns.saturating_sub(1));
+            // A target of one column has room for one of one profile.
+            let first = self.profiles.is_empty();
+            if self.profiles.insert(*id) {
+                let columns = row.value_types.len() as u64;
+                self.lose(
+                    Feature::ManyValues,
+                    one,
+                    columns - u64::from(first && columns > 0),
+                );
+            }
         }
         for (_, row) in &new.exceptions {
             let class = row.class;
@@ -358,6 +368,9 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
             self.lose(Feature::Samples, one, batch.len() as u64);
             return;
         }
+        let values = (0..batch.len()).flat_map(|row| batch.values(row));
+        let negative = values.filter(|&&value| value < 0).count();
+        self.lose(Feature::NegativeValues, one, negative as u64);
         let timed = batch.time.iter().flatten().count();
         self.lose(Feature::SampleTimes, one, timed as u64);
         let placed = batch.track.iter().flatten().count();

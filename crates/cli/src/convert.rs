@@ -19,6 +19,7 @@ use traceloom_model::{
 
 use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
+use crate::columnar;
 use crate::graph::GraphFlags;
 use crate::lowered::{documents, lower, mention};
 use crate::only::{Only, Values};
@@ -324,8 +325,7 @@ impl Job<'_> {
             self.check_clocks(inputs, target, &timing)?;
         }
         let redaction = self.redaction(inputs)?;
-        let make = target
-            .raise
+        let make = columnar::raise_of(target)
             .ok_or_else(|| anyhow::anyhow!("`{}` is not written", target.name))?;
         let mut writer = make(raise, out)?;
         let mut all = Concat::new(writer.as_mut());

@@ -4,10 +4,13 @@ use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::json;
-use traceloom_formats::FORMATS;
+use traceloom_formats::{FORMATS, Format};
+use traceloom_model::Feature;
 
 use crate::Outcome;
 use crate::table::Table;
+
+mod matrix;
 
 /// List the formats and what can be done with each.
 #[derive(Args)]
@@ -21,10 +24,23 @@ pub(crate) struct Options {
     /// Print the table of the README.
     #[arg(long, hide = true)]
     markdown: bool,
+    /// Print docs/formats.md: what each target holds and loses.
+    #[arg(long)]
+    matrix: bool,
+}
+
+/// What a target holds, in the words of loss reports.
+fn held(format: &Format) -> Vec<&'static str> {
+    let features = Feature::ALL.iter().copied();
+    let held = features.filter(|&feature| format.holds.holds(feature));
+    held.map(Feature::name).collect()
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = io::stdout().lock();
+    if options.matrix {
+        return matrix::print(&mut out).map(|()| Outcome::Done);
+    }
     if options.json {
         let rows: Vec<_> = FORMATS
             .iter()
@@ -36,6 +52,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                     "records": format.reader.is_some(),
                     "lower": format.lower.is_some(),
                     "write": format.raise.is_some(),
+                    "holds": held(format),
                 })
             })
             .collect();
@@ -77,7 +94,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             .unwrap_or(0);
         for format in FORMATS {
             let mut can = Vec::new();
-            if format.reader.is_some() || format.set.is_some() {
+            if format.reader.is_some() || format.lower.is_some() {
                 can.push("read");
             }
             if format.raise.is_some() {

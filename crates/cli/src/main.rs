@@ -4,6 +4,7 @@ mod args;
 mod call;
 mod calls;
 mod check;
+mod columnar;
 mod completions;
 mod convert;
 mod dump;

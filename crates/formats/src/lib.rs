@@ -37,9 +37,12 @@
 mod calls;
 pub mod cdt;
 pub mod chrome;
+pub mod columnar;
 pub mod cpuprofile;
+pub mod csv;
 pub mod datakit;
 mod error;
+pub mod firefox;
 pub mod flamejson;
 pub mod folded;
 mod format;
@@ -50,6 +53,7 @@ pub mod heph;
 pub mod jfr;
 pub mod json;
 pub mod jvmtext;
+mod label;
 pub mod lineproto;
 mod lines;
 mod native;
@@ -75,7 +79,7 @@ pub use format::{
 };
 pub use native::{Change, NATIVE, NativeConvert, native_conversion};
 pub use note::{damage, info, warn};
-pub use output::{Output, Target};
+pub use output::{Output, RowTarget, Target};
 pub use probe::{Confidence, Probe};
 pub use record::{
     Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,

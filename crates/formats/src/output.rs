@@ -1,6 +1,7 @@
 //! Where targets write.
 
 use traceloom_model::Sink;
+use traceloom_model::flat::{FlatRows, Flatten};
 
 use crate::Error;
 
@@ -36,4 +37,73 @@ pub trait Target: Sink + Send {
     /// # Errors
     /// The first error met: writing failed, or the data cannot be held at all.
     fn finish(&mut self) -> Result<(), Error>;
+}
+
+/// Takes the rows of the flat tables and can be finished: with [`Flatten`] around it, a target.
+pub trait RowTarget: FlatRows + Send {
+    /// Writes what is left; no row follows.
+    ///
+    /// # Errors
+    /// The first error met.
+    fn end(&mut self) -> Result<(), Error>;
+}
+
+impl<R: RowTarget> Target for Flatten<R> {
+    fn finish(&mut self) -> Result<(), Error> {
+        // A sink that breaks has met the error that its end returns.
+        let _ = self.complete();
+        self.rows().end()
+    }
+}
+
+/// Bytes gathered before they are handed out.
+const BUFFER: usize = 64 << 10;
+
+/// Gathers what a target writes to a file and keeps the first error until it is finished.
+pub(crate) struct Buffered<'o> {
+    output: &'o mut dyn Output,
+    name: String,
+    /// What is not handed out yet.
+    pub(crate) bytes: Vec<u8>,
+    error: Option<Error>,
+}
+
+impl<'o> Buffered<'o> {
+    /// Writes the file `name`, empty for a target of one file.
+    pub(crate) fn new(output: &'o mut dyn Output, name: &str) -> Self {
+        Self {
+            output,
+            name: name.to_owned(),
+            bytes: Vec::with_capacity(2 * BUFFER),
+            error: None,
+        }
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Hands out what is gathered once it is worth it.
+    #[inline]
+    pub(crate) fn spill(&mut self) {
+        if self.bytes.len() >= BUFFER {
+            self.hand_out();
+        }
+    }
+
+    fn hand_out(&mut self) {
+        if self.error.is_none() {
+            self.error = self.output.write(&self.name, &self.bytes).err();
+        }
+        self.bytes.clear();
+    }
+
+    /// Hands out the rest.
+    ///
+    /// # Errors
+    /// The first that writing met.
+    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+        self.hand_out();
+        self.error.take().map_or(Ok(()), Err)
+    }
 }

@@ -1,8 +1,8 @@
 //! The list of formats.
 
 use crate::{
-    Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr,
-    jvmtext, lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
+    Format, cdt, chrome, columnar, cpuprofile, csv, datakit, firefox, flamejson, folded, gometrics,
+    gperf, heph, jfr, jvmtext, lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
 };
 
 /// Every format, siblings together, in the order tables show them.
@@ -51,6 +51,10 @@ pub const FORMATS: &[&Format] = &[
     &speedscope::FORMAT,
     &cpuprofile::FORMAT,
     &stackprof::FORMAT,
+    &firefox::FORMAT,
+    &csv::FORMAT,
+    &columnar::ARROW,
+    &columnar::PARQUET,
 ];
 
 /// Finds a format by its name.

@@ -1,143 +1,80 @@
 //! What a format can hold: the closed list that loss reports are computed from.
 
-/// A kind of meaning. A source uses some, a target holds some; the difference is the loss.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Feature {
-    /// Spans at exact times.
-    Spans,
-    /// Spans that overlap a sibling on their track, or async tracks.
-    AsyncTracks,
-    /// Spans whose start or end was not recorded.
-    PartialSpans,
-    /// Counters of a span.
-    SpanCounters,
-    /// Attributes of spans.
-    SpanAttributes,
-    /// The time at which an attribute was set.
-    AttributeTimes,
-    /// Attributes handed to an enclosing span.
-    UpwardAttributes,
-    /// Attribute values other than strings.
-    TypedAttributes,
-    /// Lists of one element type as attribute values.
-    ListAttributes,
-    /// Lists and maps as attribute values, inside each other too.
-    NestedAttributes,
-    /// Units and display rules of attributes.
-    AttributeKeys,
-    /// A failed span.
-    ErrorStatus,
-    /// Exceptions with class, message, stack and cause.
-    Exceptions,
-    /// Trace and span ids across processes.
-    SpanContexts,
-    /// The producer's word for a span's kind.
-    SpanKinds,
-    /// Times finer than a millisecond.
-    SubMillisecond,
-    /// Times finer than a microsecond.
-    SubMicrosecond,
-    /// Numbers of threads and streams.
-    TrackIds,
-    /// Thread names and ids.
-    Tracks,
-    /// Service, host and other facts about the producer.
-    Resources,
-    /// Class, package, signature and modifiers of functions.
-    FunctionDetails,
-    /// Source files and lines.
-    SourceLines,
-    /// Addresses and mapped binaries.
-    Addresses,
-    /// Inlined frames marked as such, and other frame kinds.
-    FrameKinds,
-    /// Stacks marked as cut.
-    TruncatedStacks,
-    /// Samples with stacks.
-    Samples,
-    /// More than one value column.
-    ManyValues,
-    /// Values that cover callees, or merge by minimum or maximum.
-    InclusiveValues,
-    /// Times of single samples.
-    SampleTimes,
-    /// Threads of single samples.
-    SampleTracks,
-    /// Spans of single samples.
-    SampleSpans,
-    /// Labels of samples.
-    SampleLabels,
-    /// Period, duration, comments and settings of a profile.
-    ProfileHeaders,
-    /// Events.
-    Events,
-    /// Events with an end.
-    EventDurations,
-    /// Fields of events.
-    EventAttributes,
-    /// Pauses of the whole process, where other events cannot be held.
-    Pauses,
-    /// Counter series.
-    Counters,
-    /// Flows between spans.
-    Links,
-    /// Heap objects, references and roots.
-    HeapObjects,
-    /// Strings that are not valid UTF-8.
-    InvalidText,
-    /// Times before the origin, or durations beyond the format's integers.
-    WideTimes,
+macro_rules! features {
+    ($($feature:ident $name:literal $about:literal)*) => {
+        /// A kind of meaning. A source uses some, a target holds some; the difference is the loss.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Feature {
+            $(#[doc = $about] $feature,)*
+        }
+
+        impl Feature {
+            /// Every feature, in the order of reports.
+            pub const ALL: &[Self] = &[$(Self::$feature),*];
+
+            /// Returns the word used in loss reports.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$feature => $name,)*
+                }
+            }
+
+            /// Returns what it means, in a sentence.
+            #[must_use]
+            pub const fn about(self) -> &'static str {
+                match self {
+                    $(Self::$feature => $about,)*
+                }
+            }
+        }
+    };
 }
 
-impl Feature {
-    /// Returns the word used in loss reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Spans => "spans",
-            Self::AsyncTracks => "async_tracks",
-            Self::PartialSpans => "partial_spans",
-            Self::SpanCounters => "span_counters",
-            Self::SpanAttributes => "span_attributes",
-            Self::AttributeTimes => "attribute_times",
-            Self::UpwardAttributes => "upward_attributes",
-            Self::TypedAttributes => "typed_attributes",
-            Self::ListAttributes => "list_attributes",
-            Self::NestedAttributes => "nested_attributes",
-            Self::AttributeKeys => "attribute_keys",
-            Self::ErrorStatus => "error_status",
-            Self::Exceptions => "exceptions",
-            Self::SpanContexts => "span_contexts",
-            Self::SpanKinds => "span_kinds",
-            Self::SubMillisecond => "sub_millisecond",
-            Self::SubMicrosecond => "sub_microsecond",
-            Self::TrackIds => "track_ids",
-            Self::Tracks => "tracks",
-            Self::Resources => "resources",
-            Self::FunctionDetails => "function_details",
-            Self::SourceLines => "source_lines",
-            Self::Addresses => "addresses",
-            Self::FrameKinds => "frame_kinds",
-            Self::TruncatedStacks => "truncated_stacks",
-            Self::Samples => "samples",
-            Self::ManyValues => "many_values",
-            Self::InclusiveValues => "inclusive_values",
-            Self::SampleTimes => "sample_times",
-            Self::SampleTracks => "sample_tracks",
-            Self::SampleSpans => "sample_spans",
-            Self::SampleLabels => "sample_labels",
-            Self::ProfileHeaders => "profile_headers",
-            Self::Events => "events",
-            Self::EventDurations => "event_durations",
-            Self::EventAttributes => "event_attributes",
-            Self::Pauses => "pauses",
-            Self::Counters => "counters",
-            Self::Links => "links",
-            Self::HeapObjects => "heap_objects",
-            Self::InvalidText => "invalid_text",
-            Self::WideTimes => "wide_times",
-        }
-    }
+features! {
+    Spans "spans" "Spans at exact times."
+    AsyncTracks "async_tracks" "Spans that overlap a sibling on their track, or async tracks."
+    PartialSpans "partial_spans" "Spans whose start or end was not recorded."
+    SpanCounters "span_counters" "Counters of a span."
+    SpanAttributes "span_attributes" "Attributes of spans."
+    AttributeTimes "attribute_times" "The time at which an attribute was set."
+    UpwardAttributes "upward_attributes" "Attributes handed to an enclosing span."
+    TypedAttributes "typed_attributes" "Attribute values other than strings."
+    ListAttributes "list_attributes" "Lists of one element type as attribute values."
+    NestedAttributes "nested_attributes" "Lists and maps as attribute values, inside each other too."
+    AttributeKeys "attribute_keys" "Units and display rules of attributes."
+    ErrorStatus "error_status" "A failed span."
+    Exceptions "exceptions" "Exceptions with class, message, stack and cause."
+    SpanContexts "span_contexts" "Trace and span ids across processes."
+    SpanKinds "span_kinds" "The producer's word for a span's kind."
+    SubMillisecond "sub_millisecond" "Times finer than a millisecond."
+    SubMicrosecond "sub_microsecond" "Times finer than a microsecond."
+    TrackIds "track_ids" "Numbers of threads and streams."
+    Tracks "tracks" "Thread names and ids."
+    Resources "resources" "Service, host and other facts about the producer."
+    FunctionDetails "function_details" "Class, package, signature and modifiers of functions."
+    SourceLines "source_lines" "Source files and lines."
+    Addresses "addresses" "Addresses and mapped binaries."
+    FrameKinds "frame_kinds" "Inlined frames marked as such, and other frame kinds."
+    TruncatedStacks "truncated_stacks" "Stacks marked as cut."
+    Samples "samples" "Samples with stacks."
+    ManyValues "many_values" "More than one value column."
+    InclusiveValues "inclusive_values" "Values that cover callees, or merge by minimum or maximum."
+    NegativeValues "negative_values" "Values below zero, as the difference of two profiles has them."
+    SampleTimes "sample_times" "Times of single samples."
+    SampleTracks "sample_tracks" "Threads of single samples."
+    SampleSpans "sample_spans" "Spans of single samples."
+    SampleLabels "sample_labels" "Labels of samples."
+    ProfileHeaders "profile_headers" "Period, duration, comments and settings of a profile."
+    Events "events" "Events."
+    EventDurations "event_durations" "Events with an end."
+    EventAttributes "event_attributes" "Fields of events."
+    Pauses "pauses" "Pauses of the whole process, where other events cannot be held."
+    Counters "counters" "Counter series."
+    Links "links" "Flows between spans."
+    HeapObjects "heap_objects" "Heap objects, references and roots."
+    InvalidText "invalid_text" "Strings that are not valid UTF-8."
+    WideTimes "wide_times" "Times before the origin, or durations beyond the format's integers."
 }
 
 /// A set of features.

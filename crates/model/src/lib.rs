@@ -31,6 +31,7 @@ mod capability;
 mod code;
 mod concat;
 mod event;
+pub mod flat;
 mod id;
 mod join;
 mod limits;

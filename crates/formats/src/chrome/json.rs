@@ -22,7 +22,7 @@ const PAIRS: [[u8; 2]; 100] = {
 };
 
 /// Appends the decimal digits of `value`.
-pub(super) fn digits(mut value: u64, out: &mut Vec<u8>) {
+pub(crate) fn digits(mut value: u64, out: &mut Vec<u8>) {
     let mut buffer = [0_u8; 20];
     let mut at = buffer.len();
     while value >= 10 {
@@ -50,7 +50,7 @@ fn put_pair(number: u64, slot: Option<&mut [u8]>) {
 }
 
 /// Appends the nanoseconds from `base` to `time` as microseconds, exactly.
-pub(super) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
+pub(crate) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
     if time < base {
         out.push(b'-');
     }
@@ -65,7 +65,7 @@ pub(super) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
 }
 
 /// Appends an integer; as a string where a double would round it.
-pub(super) fn unsigned(value: u64, out: &mut Vec<u8>) {
+pub(crate) fn unsigned(value: u64, out: &mut Vec<u8>) {
     if value <= EXACT {
         digits(value, out);
     } else {
@@ -76,7 +76,7 @@ pub(super) fn unsigned(value: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends an integer; as a string where a double would round it.
-pub(super) fn signed(value: i64, out: &mut Vec<u8>) {
+pub(crate) fn signed(value: i64, out: &mut Vec<u8>) {
     if value >= 0 {
         unsigned(value.unsigned_abs(), out);
     } else if value.unsigned_abs() <= EXACT {
@@ -90,7 +90,7 @@ pub(super) fn signed(value: i64, out: &mut Vec<u8>) {
 }
 
 /// Appends a float in the fewest digits that read back equal; NaN and infinities as strings.
-pub(super) fn float(value: f64, out: &mut Vec<u8>) {
+pub(crate) fn float(value: f64, out: &mut Vec<u8>) {
     let text = if value.is_finite() {
         format!("{value:?}")
     } else {
@@ -107,7 +107,7 @@ pub(super) fn float(value: f64, out: &mut Vec<u8>) {
 }
 
 /// Appends what stands between the quotes of a string; bytes that are not UTF-8 become U+FFFD.
-pub(super) fn inner(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn inner(text: &[u8], out: &mut Vec<u8>) {
     let lossy = String::from_utf8_lossy(text);
     for &byte in lossy.as_bytes() {
         match byte {
@@ -123,7 +123,7 @@ pub(super) fn inner(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends bytes as a string of hexadecimal digits.
-pub(super) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: [u8; 16] = *b"0123456789abcdef";
     out.push(b'"');
     for byte in bytes {

@@ -12,7 +12,7 @@
 //!
 //! Memory: the tables, not the spans. Track names are written at the end, when all are known.
 
-mod json;
+pub(crate) mod json;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -33,6 +33,7 @@ pub const FORMAT: Format = Format {
     raise: Some(raise::raise),
     holds: Capabilities::of(&[
         Feature::Samples,
+        Feature::NegativeValues,
         Feature::FunctionDetails,
         Feature::SourceLines,
     ]),

@@ -30,7 +30,11 @@ pub static FOLDED: Format = Format {
     lower: Some(lower),
     split: None,
     raise: Some(raise),
-    holds: Capabilities::of(&[Feature::Samples, Feature::InvalidText]),
+    holds: Capabilities::of(&[
+        Feature::Samples,
+        Feature::NegativeValues,
+        Feature::InvalidText,
+    ]),
     sample: Some(sample),
 };
 

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Clock, Definitions, Flow, FrameId, Note, Order, ProfileId, Recording, SampleBatch, Sink,
-    SpanBatch, StackId, StepBatch, StringId, TrackId, TrackKind, Wants,
+    SpanBatch, StackId, StepBatch, TrackId, TrackKind, Wants,
 };
 
 use crate::calls::Calls;
-use crate::{Error, Output, RaiseOptions, Target};
+use crate::{Error, Output, RaiseOptions, Target, label};
 
 /// Builds a target that writes folded stacks.
 ///
@@ -187,24 +187,13 @@ impl Writer<'_> {
             return format!("#{}", id.raw()).into_bytes();
         };
         let Some(function) = frame.function else {
-            let file = frame.mapping.and_then(|id| self.tables.mapping(id)?.file);
-            let mut text = file.map_or_else(Vec::new, |file| self.text(file));
-            if let Some(at) = text.iter().rposition(|&byte| byte == b'/') {
-                text.drain(..=at);
-            }
-            match frame.address {
-                Some(address) if !text.is_empty() => text.extend(format!("+{address:#x}").bytes()),
-                Some(address) => text.extend(format!("{address:#x}").bytes()),
-                None if text.is_empty() => text.extend(b"[unknown]"),
-                None => {}
-            }
-            return clean(text);
+            return clean(label::frame(&self.tables, id));
         };
         let mut text = self.function_text(Some(function));
         let file = self.tables.function(function).and_then(|row| row.file);
         if let (true, Some(file)) = (self.lines, file) {
             text.extend(b" (");
-            text.extend(clean(self.text(file)));
+            text.extend(clean(label::text(&self.tables, file)));
             if frame.line != 0 {
                 text.extend(format!(":{}", frame.line).bytes());
             }
@@ -214,20 +203,7 @@ impl Writer<'_> {
     }
 
     fn function_text(&self, id: Option<traceloom_model::FunctionId>) -> Vec<u8> {
-        let Some(id) = id else {
-            return b"[unknown]".to_vec();
-        };
-        clean(match self.tables.function(id) {
-            Some(row) => self.text(row.name),
-            None => format!("#{}", id.raw()).into_bytes(),
-        })
-    }
-
-    fn text(&self, id: StringId) -> Vec<u8> {
-        match self.tables.string(id) {
-            Some(text) => text.as_bytes().to_vec(),
-            None => format!("#{}", id.raw()).into_bytes(),
-        }
+        clean(label::function(&self.tables, id))
     }
 
     fn put_calls(&mut self) -> Result<(), Error> {

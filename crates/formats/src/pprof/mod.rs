@@ -54,6 +54,7 @@ pub static PPROF: Format = Format {
     raise: Some(raise),
     holds: Capabilities::of(&[
         Feature::Samples,
+        Feature::NegativeValues,
         Feature::ManyValues,
         Feature::SampleTimes,
         Feature::SampleTracks,

@@ -1,13 +1,13 @@
 //! Profiles to samples and spans.
 
 use traceloom_model::{
-    BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, FunctionId, Order, Profile, SampleBatch,
-    SampleRow, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, Stack, StackId, Tables, Track,
-    TrackId, Unit, ValueType,
+    BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, FunctionId, Limits, Order, Profile,
+    SampleBatch, SampleRow, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, Stack, StackId, Tables,
+    Track, TrackId, Unit, ValueType,
 };
 
 use crate::datakit::model_unit;
-use crate::json::{Lowered, Value, lower_documents};
+use crate::json::{Document, Lowered, Value, lower_documents};
 use crate::{Error, LowerOptions, Source, damage, warn};
 
 pub(super) fn lower(
@@ -15,9 +15,44 @@ pub(super) fn lower(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    // speedscope's times count from where its producer began.
-    let clock = |tables: &mut Tables| Clock::Unknown(Some(tables.string("speedscope")));
+    let origin = origin(source)?;
+    // speedscope's times count from where its producer began, unless one of ours says where that is.
+    let clock = |tables: &mut Tables| match origin {
+        Some(Origin { unix: true, .. }) => Clock::Unix,
+        _ => Clock::Unknown(Some(tables.string("speedscope"))),
+    };
+    let base = origin.map(|origin| origin.base);
+    let document = |root: Value<'_>, to: &mut Lowered<'_>| document(root, base, to);
     lower_documents(source, options, sink, Order::Nested, clock, document)
+}
+
+/// Bytes in which our writer has said what its times count from.
+const HEAD: usize = 512;
+
+/// What our own files say of their times.
+#[derive(Clone, Copy)]
+struct Origin {
+    unix: bool,
+    base: i64,
+}
+
+/// Looks for the origin in the first part; files of one recording share it.
+fn origin(source: &dyn Source) -> Result<Option<Origin>, Error> {
+    if source.parts().len() != 1 {
+        return Ok(None);
+    }
+    let mut pull = source.open(0, 0)?;
+    let head = pull.pull(0, HEAD)?.bytes;
+    let head = Document::parse(head.get(..HEAD).unwrap_or(head), &Limits::default());
+    let ours = head.root().and_then(|root| root.get("traceloom"));
+    let base = ours.and_then(|ours| ours.get("base_time_ns")?.text()?.parse().ok());
+    Ok(base.map(|base| Origin {
+        unix: ours
+            .and_then(|ours| ours.get("clock"))
+            .and_then(Value::bytes)
+            .is_some_and(|clock| *clock == *b"unix"),
+        base,
+    }))
 }
 
 fn text(value: Option<Value<'_>>, tables: &mut Tables) -> Option<traceloom_model::StringId> {
@@ -32,7 +67,7 @@ fn small(value: Option<Value<'_>>) -> u32 {
         .unwrap_or(0)
 }
 
-fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
+fn document(root: Value<'_>, base: Option<i64>, to: &mut Lowered<'_>) -> Flow {
     let shared = root.get("shared").and_then(|shared| shared.get("frames"));
     let mut frames = Vec::new();
     for item in shared.into_iter().flat_map(Value::items) {
@@ -60,6 +95,7 @@ fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
             frames: &frames,
             unit,
             factor,
+            base,
         };
         match (&*kind, unit) {
             ("sampled", _) => profile.sampled(to)?,
@@ -79,6 +115,8 @@ struct One<'d> {
     frames: &'d [(FrameId, FunctionId)],
     unit: Unit,
     factor: i64,
+    /// What times count from, in files that say so; their samples have no times.
+    base: Option<i64>,
 }
 
 impl One<'_> {
@@ -86,6 +124,10 @@ impl One<'_> {
         value
             .and_then(|value| value.scaled(self.factor))
             .unwrap_or(0)
+    }
+
+    fn time(&self, value: Option<Value<'_>>) -> i64 {
+        self.amount(value).saturating_add(self.base.unwrap_or(0))
     }
 
     fn track(&self, tables: &mut Tables) -> TrackId {
@@ -109,7 +151,7 @@ impl One<'_> {
             self.amount(self.value.get("startValue")),
             self.value.get("endValue"),
         );
-        let timed = self.unit == Unit::Nanoseconds;
+        let timed = self.unit == Unit::Nanoseconds && self.base.is_none();
         let duration = end.map(|end| self.amount(Some(end)).saturating_sub(start));
         tables.profile(Profile {
             value_types: vec![kind],
@@ -147,7 +189,7 @@ impl One<'_> {
     fn sampled(&self, to: &mut Lowered<'_>) -> Flow {
         let profile = self.profile(to.tables);
         let track = self.track(to.tables);
-        let timed = self.unit == Unit::Nanoseconds;
+        let timed = self.unit == Unit::Nanoseconds && self.base.is_none();
         let mut time = self.amount(self.value.get("startValue"));
         let mut weights = self.value.get("weights").into_iter().flat_map(Value::items);
         let mut batch = SampleBatch::new(profile, 1);
@@ -234,9 +276,9 @@ impl One<'_> {
         let track = self.track(to.tables);
         let mut spans = SpanBatch::default();
         let mut open: Vec<(SpanId, FunctionId, i64)> = Vec::new();
-        let mut last = self.amount(self.value.get("startValue"));
+        let mut last = self.time(self.value.get("startValue"));
         for event in self.value.get("events").into_iter().flat_map(Value::items) {
-            let at = self.amount(event.get("at"));
+            let at = self.time(event.get("at"));
             if at < last {
                 let text = "an event before the one that precedes it; its time is moved";
                 to.note(warn("time_backwards", event.start() as u64, text))?;
@@ -273,7 +315,7 @@ impl One<'_> {
         let end = self
             .value
             .get("endValue")
-            .map_or(last, |end| self.amount(Some(end)).max(last));
+            .map_or(last, |end| self.time(Some(end)).max(last));
         while !open.is_empty() {
             close(&mut open, end, SpanStatus::PartialEnd, track, &mut spans);
             if spans.len() >= BATCH_ROWS {

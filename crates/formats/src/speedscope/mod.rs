@@ -4,11 +4,14 @@
 //! something that is no time become samples too: what is between two of them is the weight of the stack.
 
 mod lower;
+mod nest;
+mod raise;
+mod stacks;
 
 #[cfg(test)]
 mod tests;
 
-use traceloom_model::{Capabilities, Limits};
+use traceloom_model::{Capabilities, Feature, Limits};
 
 use crate::json::{Document, JsonReader, Kind, Layout, Value};
 use crate::{Confidence, Format, Probe};
@@ -24,8 +27,18 @@ pub const FORMAT: Format = Format {
     set: None,
     lower: Some(lower::lower),
     split: None,
-    raise: None,
-    holds: Capabilities::NONE,
+    raise: Some(raise::raise),
+    holds: Capabilities::of(&[
+        Feature::Spans,
+        Feature::AsyncTracks,
+        Feature::SubMillisecond,
+        Feature::SubMicrosecond,
+        Feature::Tracks,
+        Feature::SourceLines,
+        Feature::Samples,
+        Feature::ManyValues,
+        Feature::SampleTracks,
+    ]),
     sample: Some(sample),
 };
 

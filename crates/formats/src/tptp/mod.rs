@@ -45,6 +45,7 @@ const HOLDS: Capabilities = Capabilities::of(&[
     Feature::FunctionDetails,
     Feature::SourceLines,
     Feature::Samples,
+    Feature::NegativeValues,
     Feature::SampleTracks,
     Feature::Events,
     Feature::EventDurations,

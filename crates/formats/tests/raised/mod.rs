@@ -23,6 +23,12 @@ pub fn raise(format: &'static Format, recording: &Recording) -> Vec<u8> {
     for batch in &recording.samples {
         let _ = target.samples(batch.clone());
     }
+    if !recording.events.is_empty() {
+        let _ = target.events(recording.events.clone());
+    }
+    if !recording.counters.time.is_empty() {
+        let _ = target.counters(recording.counters.clone());
+    }
     target.finish().expect("memory");
     drop(target);
     bytes

@@ -1,0 +1,127 @@
+//! Rows to lines.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use traceloom_model::Flow;
+use traceloom_model::flat::{Cell, Column, FlatRows, Flatten, TABLES};
+
+use crate::chrome::json;
+use crate::{Error, Output, RaiseOptions, RowTarget, Target};
+
+/// Bytes of one table gathered before they are handed out.
+const BUFFER: usize = 64 << 10;
+
+/// Builds a target that writes a CSV file for each table.
+///
+/// # Errors
+/// `Usage` for a variant: there are none.
+pub(super) fn raise<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    if let Some(variant) = &options.variant {
+        return Err(Error::usage(format!("csv has no variant `{variant}`")));
+    }
+    let header = |columns: &[Column]| {
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        (names.join(",") + "\r\n").into_bytes()
+    };
+    Ok(Box::new(Flatten::new(Lines {
+        output,
+        tables: TABLES.iter().map(|table| header(table.columns)).collect(),
+        error: None,
+        time: String::new(),
+    })))
+}
+
+struct Lines<'o> {
+    output: &'o mut dyn Output,
+    /// What is not handed out yet of each table.
+    tables: Vec<Vec<u8>>,
+    error: Option<Error>,
+    time: String,
+}
+
+impl Lines<'_> {
+    fn hand_out(&mut self, least: usize) -> Flow {
+        for (table, bytes) in TABLES.iter().zip(&mut self.tables) {
+            if self.error.is_none() && bytes.len() >= least && !bytes.is_empty() {
+                let name = format!("{}.csv", table.name);
+                self.error = self.output.write(&name, bytes).err();
+                bytes.clear();
+            }
+        }
+        if self.error.is_some() {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    }
+}
+
+impl FlatRows for Lines<'_> {
+    fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Flow {
+        let Some(out) = self.tables.get_mut(table) else {
+            return Flow::Continue(());
+        };
+        for (at, cell) in cells.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            match *cell {
+                Cell::Null => {}
+                Cell::I64(number) => {
+                    if number < 0 {
+                        out.push(b'-');
+                    }
+                    json::digits(number.unsigned_abs(), out);
+                }
+                Cell::F64(number) => out.extend_from_slice(format!("{number:?}").as_bytes()),
+                Cell::Bool(yes) => {
+                    out.extend_from_slice(if yes { b"true" } else { b"false" });
+                }
+                Cell::Text(text) => put_text(text, out),
+                Cell::Time(us) => {
+                    if let Ok(time) = Timestamp::from_microsecond(us) {
+                        self.time.clear();
+                        // Writing to a string does not fail.
+                        let _ = write!(self.time, "{time:.6}");
+                        out.extend_from_slice(self.time.as_bytes());
+                    }
+                }
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+        Flow::Continue(())
+    }
+
+    fn batch(&mut self) -> Flow {
+        self.hand_out(BUFFER)
+    }
+}
+
+/// Appends a field, quoted where it must be; an empty text is quoted, so that it is not nothing.
+fn put_text(text: &str, out: &mut Vec<u8>) {
+    let special = |byte: &u8| matches!(byte, b'"' | b',' | b'\n' | b'\r');
+    if !text.is_empty() && !text.bytes().any(|byte| special(&byte)) {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    out.push(b'"');
+    for (at, part) in text.split('"').enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"\"\"");
+        }
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.push(b'"');
+}
+
+impl RowTarget for Lines<'_> {
+    fn end(&mut self) -> Result<(), Error> {
+        // A break is the error below.
+        let _ = self.hand_out(0);
+        self.error.take().map_or(Ok(()), Err)
+    }
+}

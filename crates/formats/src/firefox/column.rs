@@ -1,0 +1,75 @@
+//! Columns of a table as JSON arrays.
+
+use traceloom_model::Timestamp;
+
+use crate::chrome::json;
+use crate::output::Buffered;
+
+/// Writes `"name":[…],` with an item each.
+pub(super) fn column<T>(
+    out: &mut Buffered<'_>,
+    name: &str,
+    items: impl IntoIterator<Item = T>,
+    put: impl Fn(T, &mut Vec<u8>),
+) {
+    out.text("\"");
+    out.text(name);
+    out.text("\":[");
+    let mut first = true;
+    for item in items {
+        if !first {
+            out.bytes.push(b',');
+        }
+        first = false;
+        put(item, &mut out.bytes);
+        out.spill();
+    }
+    out.text("],");
+}
+
+/// Writes `"length":N`, which every table ends with here.
+pub(super) fn length(out: &mut Buffered<'_>, length: usize) {
+    out.text("\"length\":");
+    json::digits(length as u64, &mut out.bytes);
+}
+
+pub(super) fn index(index: u32, out: &mut Vec<u8>) {
+    json::digits(u64::from(index), out);
+}
+
+pub(super) fn some_index(number: Option<u32>, out: &mut Vec<u8>) {
+    match number {
+        Some(number) => index(number, out),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+pub(super) fn text(text: impl AsRef<[u8]>, out: &mut Vec<u8>) {
+    out.push(b'"');
+    json::inner(text.as_ref(), out);
+    out.push(b'"');
+}
+
+pub(super) fn constant(text: &'static str) -> impl Fn(u32, &mut Vec<u8>) {
+    move |_, out| out.extend_from_slice(text.as_bytes())
+}
+
+/// Appends nanoseconds as milliseconds, exactly.
+pub(super) fn milliseconds(ns: i128, out: &mut Vec<u8>) {
+    if ns < 0 {
+        out.push(b'-');
+    }
+    let ns = ns.unsigned_abs();
+    let whole = u64::try_from(ns / 1_000_000).unwrap_or(u64::MAX);
+    json::digits(whole, out);
+    let rest = u64::try_from(ns % 1_000_000).unwrap_or(0);
+    if rest > 0 {
+        let decimals = format!(".{rest:06}");
+        out.extend_from_slice(decimals.trim_end_matches('0').as_bytes());
+    }
+}
+
+/// Appends a time as milliseconds since `base`.
+pub(super) fn since(base: Timestamp, time: Timestamp, out: &mut Vec<u8>) {
+    milliseconds(i128::from(time) - i128::from(base), out);
+}

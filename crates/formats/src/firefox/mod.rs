@@ -1,0 +1,55 @@
+//! The Firefox Profiler's processed profile format, version 55; written only.
+//!
+//! A track is a thread with tables of its own: strings, functions, frames, stacks. Samples keep their stacks
+//! and times, spans and events are markers, counters are counters. SPEC.md says what goes where.
+
+mod code;
+mod column;
+mod markers;
+mod plan;
+mod raise;
+
+use traceloom_model::{Capabilities, Feature};
+
+use crate::Format;
+
+/// Firefox Profiler.
+pub const FORMAT: Format = Format {
+    name: "firefox",
+    title: "Firefox Profiler processed profile",
+    extensions: &["firefox.json", "profile.json"],
+    probe: |_| None,
+    reader: None,
+    members: None,
+    set: None,
+    lower: None,
+    split: None,
+    raise: Some(raise::raise),
+    holds: Capabilities::of(&[
+        Feature::Spans,
+        Feature::AsyncTracks,
+        Feature::PartialSpans,
+        Feature::SpanCounters,
+        Feature::SpanAttributes,
+        Feature::TypedAttributes,
+        Feature::ErrorStatus,
+        Feature::SpanContexts,
+        Feature::SpanKinds,
+        Feature::SubMillisecond,
+        Feature::SubMicrosecond,
+        Feature::Tracks,
+        Feature::SourceLines,
+        Feature::Addresses,
+        Feature::FrameKinds,
+        Feature::Samples,
+        Feature::NegativeValues,
+        Feature::SampleTimes,
+        Feature::SampleTracks,
+        Feature::Events,
+        Feature::EventDurations,
+        Feature::EventAttributes,
+        Feature::Pauses,
+        Feature::Counters,
+    ]),
+    sample: None,
+};

@@ -1,0 +1,390 @@
+//! The model to a file: a profile for each track and column (SPEC.md, "Written").
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Clock, Definitions, Flow, FrameId, FunctionId, Merge, Note, Order, ProfileId, Recording,
+    SampleBatch, Scope, Sink, SpanBatch, StackId, Timestamp, TrackId, Unit,
+};
+
+use super::nest::{Kept, Step, lanes};
+use super::stacks::Stacks;
+use crate::chrome::json;
+use crate::output::Buffered;
+use crate::{Error, Output, RaiseOptions, Target, label};
+
+/// Builds a target that writes speedscope's JSON.
+///
+/// The variant `functions` leaves lines out, so that frames of one function are one.
+///
+/// # Errors
+/// `Usage` for another variant.
+pub(super) fn raise<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    let lines = match options.variant.as_deref() {
+        None => true,
+        Some("functions") => false,
+        Some(other) => {
+            let text = format!("speedscope has no variant `{other}`; there is `functions`");
+            return Err(Error::usage(text));
+        }
+    };
+    Ok(Box::new(Writer {
+        out: Buffered::new(output, ""),
+        tables: Recording::default(),
+        clock: Clock::default(),
+        lines,
+        spans: BTreeMap::new(),
+        samples: BTreeMap::new(),
+        functions: HashMap::default(),
+        frames: Frames::default(),
+    }))
+}
+
+struct Writer<'o> {
+    out: Buffered<'o>,
+    /// The tables of the model; no rows but those of tables.
+    tables: Recording,
+    clock: Clock,
+    lines: bool,
+    spans: BTreeMap<TrackId, Vec<Kept>>,
+    samples: BTreeMap<(ProfileId, Option<TrackId>), Kernel>,
+    /// Functions of spans, each with the number that [`Kept::frame`] holds: frames are known at the end.
+    functions: HashMap<Option<FunctionId>, u32, RandomState>,
+    frames: Frames,
+}
+
+/// Samples of one profile on one track.
+#[derive(Default)]
+struct Kernel {
+    stacks: Vec<Option<StackId>>,
+    /// As many for each sample as the profile has columns.
+    values: Vec<i64>,
+}
+
+/// The shared frames, in the order of their first use.
+#[derive(Default)]
+struct Frames {
+    known: HashMap<Box<[u8]>, u32, RandomState>,
+    rows: Vec<Box<[u8]>>,
+    of_frame: HashMap<FrameId, u32, RandomState>,
+}
+
+impl Frames {
+    /// Returns the number of a frame given as JSON.
+    fn number(&mut self, row: Vec<u8>) -> u32 {
+        let row = row.into_boxed_slice();
+        if let Some(&known) = self.known.get(&row) {
+            return known;
+        }
+        let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        self.rows.push(row.clone());
+        self.known.insert(row, number);
+        number
+    }
+
+    fn row(name: &[u8], file: Option<&[u8]>, line: u32, column: u32) -> Vec<u8> {
+        let mut row = b"{\"name\":\"".to_vec();
+        json::inner(name, &mut row);
+        row.push(b'"');
+        if let Some(file) = file {
+            row.extend_from_slice(b",\"file\":\"");
+            json::inner(file, &mut row);
+            row.push(b'"');
+        }
+        for (member, number) in [(&b",\"line\":"[..], line), (b",\"col\":", column)] {
+            if number > 0 {
+                row.extend_from_slice(member);
+                json::digits(u64::from(number), &mut row);
+            }
+        }
+        row.push(b'}');
+        row
+    }
+
+    fn of_function(&mut self, tables: &Recording, id: Option<FunctionId>, lines: bool) -> u32 {
+        let row = id.and_then(|id| tables.function(id));
+        let file = row.and_then(|row| Some(label::text(tables, row.file?)));
+        let line = row.map_or(0, |row| row.line);
+        let name = label::function(tables, id);
+        let line = if lines { line } else { 0 };
+        self.number(Self::row(&name, file.as_deref(), line, 0))
+    }
+
+    fn of_frame(&mut self, tables: &Recording, id: FrameId, lines: bool) -> u32 {
+        if let Some(&known) = self.of_frame.get(&id) {
+            return known;
+        }
+        let frame = tables.frame(id);
+        let number = match frame.filter(|_| lines) {
+            Some(row) if row.line > 0 || row.function.is_none() => {
+                let function = row.function.and_then(|id| tables.function(id));
+                let file = function.and_then(|row| Some(label::text(tables, row.file?)));
+                let name = label::frame(tables, id);
+                self.number(Self::row(&name, file.as_deref(), row.line, row.column))
+            }
+            Some(row) => self.of_function(tables, row.function, lines),
+            None => match frame.and_then(|row| row.function) {
+                Some(function) => self.of_function(tables, Some(function), lines),
+                None => self.number(Self::row(&label::frame(tables, id), None, 0, 0)),
+            },
+        };
+        self.of_frame.insert(id, number);
+        number
+    }
+}
+
+impl Sink for Writer<'_> {
+    fn wants_sampled_events(&self) -> bool {
+        false
+    }
+
+    fn begin(&mut self, _order: Order, clock: Clock) {
+        self.clock = clock;
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.tables.define(definitions)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        for span in batch.iter() {
+            let next = u32::try_from(self.functions.len()).unwrap_or(u32::MAX);
+            let frame = *self.functions.entry(span.function).or_insert(next);
+            self.spans.entry(span.track).or_default().push(Kept {
+                id: span.id,
+                parent: span.parent,
+                start: span.start,
+                end: span.end.max(span.start),
+                frame,
+            });
+        }
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        for (row, (&stack, &track)) in batch.stack.iter().zip(&batch.track).enumerate() {
+            let kernel = self.samples.entry((batch.profile, track)).or_default();
+            kernel.stacks.push(stack);
+            kernel.values.extend_from_slice(batch.values(row));
+        }
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+/// A column that is written.
+struct Column {
+    at: usize,
+    width: usize,
+    name: Vec<u8>,
+    unit: &'static str,
+    default: bool,
+}
+
+impl Writer<'_> {
+    /// The columns of a profile that are weights of the innermost frame.
+    fn columns(&self, id: ProfileId) -> Vec<Column> {
+        let Some(profile) = self.tables.profile(id) else {
+            return Vec::new();
+        };
+        let width = profile.value_types.len();
+        let default = profile.default.or(profile.value_types.last().copied());
+        let columns = profile.value_types.iter().enumerate();
+        let weights = columns.filter_map(|(at, &id)| {
+            let row = self.tables.value_type(id)?;
+            if row.merge != Merge::Sum || row.scope != Scope::Own {
+                return None;
+            }
+            Some(Column {
+                at,
+                width,
+                name: label::text(&self.tables, row.name),
+                unit: match row.unit {
+                    Unit::Nanoseconds => "nanoseconds",
+                    Unit::Bytes => "bytes",
+                    _ => "none",
+                },
+                default: default == Some(id),
+            })
+        });
+        weights.collect()
+    }
+
+    fn head(&mut self, n_profiles: &mut usize, kind: &str, name: &[u8], unit: &str) {
+        self.out.text(if *n_profiles == 0 { "\n" } else { ",\n" });
+        *n_profiles += 1;
+        self.out.text("{\"type\":\"");
+        self.out.text(kind);
+        self.out.text("\",\"name\":\"");
+        json::inner(name, &mut self.out.bytes);
+        self.out.text("\",\"unit\":\"");
+        self.out.text(unit);
+        self.out.text("\",");
+    }
+
+    fn sampled(&mut self, n_profiles: &mut usize) -> Option<usize> {
+        let mut active = None;
+        let samples = std::mem::take(&mut self.samples);
+        let mut stacks = Stacks::default();
+        for ((profile, track), kernel) in samples {
+            let columns = self.columns(profile);
+            let many = columns.len() > 1;
+            for column in columns {
+                let mut name = track.map_or_else(Vec::new, |id| label::track(&self.tables, id));
+                if name.is_empty() {
+                    name.clone_from(&column.name);
+                } else if many {
+                    name.extend_from_slice(b" (");
+                    name.extend_from_slice(&column.name);
+                    name.push(b')');
+                }
+                if column.default && active.is_none() {
+                    active = Some(*n_profiles);
+                }
+                self.head(n_profiles, "sampled", &name, column.unit);
+                self.weighted(&kernel, &column, &mut stacks);
+            }
+        }
+        active
+    }
+
+    /// Writes stacks and weights; what weighs nothing in one of many columns is left out of it.
+    fn weighted(&mut self, kernel: &Kernel, column: &Column, stacks: &mut Stacks) {
+        let rows = || {
+            let values = kernel.values.chunks_exact(column.width.max(1));
+            let weights = values.filter_map(|values| values.get(column.at).copied());
+            let rows = kernel.stacks.iter().copied().zip(weights);
+            rows.filter(|&(_, weight)| weight > 0 || weight == 0 && column.width == 1)
+        };
+        self.out.text("\"samples\":[");
+        let mut first = true;
+        for (stack, _) in rows() {
+            self.out.text(if first { "[" } else { ",[" });
+            first = false;
+            let frames = &mut self.frames;
+            let (tables, lines) = (&self.tables, self.lines);
+            let mut number = |frame| frames.of_frame(tables, frame, lines);
+            stacks.put(stack, tables, &mut number, &mut self.out.bytes);
+            self.out.bytes.push(b']');
+            self.out.spill();
+        }
+        self.out.text("],\"weights\":[");
+        let mut total: i128 = 0;
+        let mut first = true;
+        for (_, weight) in rows() {
+            if !first {
+                self.out.bytes.push(b',');
+            }
+            first = false;
+            total += i128::from(weight);
+            json::digits(weight.unsigned_abs(), &mut self.out.bytes);
+            self.out.spill();
+        }
+        let end = format!("],\"startValue\":0,\"endValue\":{total}}}");
+        self.out.text(&end);
+    }
+
+    fn evented(&mut self, n_profiles: &mut usize, base: Timestamp) {
+        let mut frames = vec![0; self.functions.len()];
+        let mut functions: Vec<_> = self.functions.drain().collect();
+        functions.sort_unstable_by_key(|&(_, place)| place);
+        for (function, place) in functions {
+            let number = self.frames.of_function(&self.tables, function, self.lines);
+            if let Some(slot) = frames.get_mut(place as usize) {
+                *slot = number;
+            }
+        }
+        for (track, mut spans) in std::mem::take(&mut self.spans) {
+            let name = label::track(&self.tables, track);
+            let lanes = lanes(&mut spans);
+            drop(spans);
+            for (lane, steps) in lanes.into_iter().enumerate() {
+                let mut name = name.clone();
+                if lane > 0 {
+                    name.extend(format!(" lane {lane}").bytes());
+                }
+                self.head(n_profiles, "evented", &name, "nanoseconds");
+                self.steps(&steps, base, &frames);
+            }
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step], base: Timestamp, frames: &[u32]) {
+        let start = steps.first().map_or(base, |step| step.at);
+        let end = steps.last().map_or(base, |step| step.at);
+        self.out.text("\"startValue\":");
+        put_difference(start, base, &mut self.out.bytes);
+        self.out.text(",\"endValue\":");
+        put_difference(end, base, &mut self.out.bytes);
+        self.out.text(",\"events\":[");
+        let mut first = true;
+        for step in steps {
+            self.out.text(match (first, step.enter) {
+                (true, true) => "{\"type\":\"O\",\"frame\":",
+                (true, false) => "{\"type\":\"C\",\"frame\":",
+                (false, true) => ",{\"type\":\"O\",\"frame\":",
+                (false, false) => ",{\"type\":\"C\",\"frame\":",
+            });
+            first = false;
+            let frame = frames.get(step.frame as usize).copied().unwrap_or(0);
+            json::digits(u64::from(frame), &mut self.out.bytes);
+            self.out.text(",\"at\":");
+            put_difference(step.at, base, &mut self.out.bytes);
+            self.out.bytes.push(b'}');
+            self.out.spill();
+        }
+        self.out.text("]}");
+    }
+
+    fn shared(&mut self) {
+        self.out.text("\n],\"shared\":{\"frames\":[");
+        for (at, row) in self.frames.rows.iter().enumerate() {
+            self.out.text(if at == 0 { "\n" } else { ",\n" });
+            self.out.bytes.extend_from_slice(row);
+            self.out.spill();
+        }
+        self.out.text("\n]}");
+    }
+}
+
+/// Appends `time - base`, for a base that is not after any time.
+fn put_difference(time: Timestamp, base: Timestamp, out: &mut Vec<u8>) {
+    json::digits(time.abs_diff(base), out);
+}
+
+impl Target for Writer<'_> {
+    fn finish(&mut self) -> Result<(), Error> {
+        let spans = self.spans.values().flatten();
+        let base = spans.map(|span| span.start).min().unwrap_or(0);
+        self.out.text(
+            "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"traceloom\",",
+        );
+        if !self.spans.is_empty() {
+            let clock = match self.clock {
+                Clock::Unix => "unix",
+                Clock::Unknown(_) => "unknown",
+            };
+            let origin =
+                format!("\"traceloom\":{{\"clock\":\"{clock}\",\"base_time_ns\":\"{base}\"}},");
+            self.out.text(&origin);
+        }
+        self.out.text("\"profiles\":[");
+        let mut n_profiles = 0;
+        self.evented(&mut n_profiles, base);
+        let active = self.sampled(&mut n_profiles);
+        self.shared();
+        if let Some(active) = active.filter(|&active| active > 0) {
+            let text = format!(",\"activeProfileIndex\":{active}");
+            self.out.text(&text);
+        }
+        self.out.text("}\n");
+        self.out.finish()
+    }
+}

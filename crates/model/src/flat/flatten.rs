@@ -1,0 +1,751 @@
+//! Batches and tables to rows.
+
+use std::borrow::Cow;
+
+use super::schema::Table;
+use super::value;
+use crate::{
+    Attribute, Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, FrameKind, LinkBatch,
+    Merge, Note, ObjectBatch, Order, Recording, RootBatch, SampleBatch, Scope, Sink, SpanBatch,
+    SpanStatus, StringId, Timestamp, TrackKind, Unit,
+};
+
+/// One field of a row; of the type that its column says, or nothing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Cell<'a> {
+    /// Nothing.
+    Null,
+    /// An integer.
+    I64(i64),
+    /// A float.
+    F64(f64),
+    /// True or false.
+    Bool(bool),
+    /// A text.
+    Text(&'a str),
+    /// Microseconds since 1970.
+    Time(i64),
+}
+
+/// Takes the rows of all tables.
+pub trait FlatRows {
+    /// Takes a row of the table at this place in [`super::TABLES`], a cell for each of its columns.
+    fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Flow;
+
+    /// A batch has passed: a good moment to hand on what is gathered.
+    fn batch(&mut self) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+/// A sink that makes rows.
+pub struct Flatten<R> {
+    to: R,
+    tables: Recording,
+    samples: i64,
+    events: i64,
+    text: String,
+}
+
+impl<R: std::fmt::Debug> std::fmt::Debug for Flatten<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Flatten").field(&self.to).finish()
+    }
+}
+
+fn number(value: impl Into<i64>) -> Cell<'static> {
+    Cell::I64(value.into())
+}
+
+/// Numbers above the signed range keep their bits: ids compare equal on both sides of a join.
+fn bits(value: u64) -> Cell<'static> {
+    Cell::I64(value.cast_signed())
+}
+
+fn some<T>(value: Option<T>, cell: impl FnOnce(T) -> Cell<'static>) -> Cell<'static> {
+    value.map_or(Cell::Null, cell)
+}
+
+macro_rules! id {
+    ($id:expr) => {
+        Cell::I64(i64::from($id.raw()))
+    };
+}
+macro_rules! some_id {
+    ($id:expr) => {
+        $id.map_or(Cell::Null, |id| id!(id))
+    };
+}
+
+/// Text that may be missing; the strings of the row live as long as it.
+struct Words<'t>(&'t Recording);
+
+impl<'t> Words<'t> {
+    fn some(&self, id: Option<StringId>) -> Option<Cow<'t, str>> {
+        id.map(|id| self.0.text(id))
+    }
+
+    fn unit(&self, unit: Unit) -> Cow<'t, str> {
+        match unit {
+            Unit::Count => "count".into(),
+            Unit::Nanoseconds => "nanoseconds".into(),
+            Unit::Bytes => "bytes".into(),
+            Unit::Chars => "chars".into(),
+            Unit::Percent => "percent".into(),
+            Unit::Other(id) => self.0.text(id),
+        }
+    }
+}
+
+fn text<'c>(text: &'c Option<Cow<'_, str>>) -> Cell<'c> {
+    text.as_deref().map_or(Cell::Null, Cell::Text)
+}
+
+impl<R: FlatRows> Flatten<R> {
+    /// Makes rows for `to`.
+    pub fn new(to: R) -> Self {
+        Self {
+            to,
+            tables: Recording::default(),
+            samples: 0,
+            events: 0,
+            text: String::new(),
+        }
+    }
+
+    /// Returns what takes the rows.
+    pub fn rows(&mut self) -> &mut R {
+        &mut self.to
+    }
+
+    /// A time for people: none where nobody knows what it counts from.
+    fn time(&self, time: Timestamp) -> Cell<'static> {
+        match self.tables.clock {
+            Clock::Unix => Cell::Time(time.div_euclid(1_000)),
+            Clock::Unknown(_) => Cell::Null,
+        }
+    }
+
+    fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> Flow {
+        self.to.row(table as usize, cells)
+    }
+
+    fn attributes(&mut self, owner: &str, id: i64, attributes: &[Attribute]) -> Flow {
+        let mut buffer = std::mem::take(&mut self.text);
+        for (position, attribute) in (0_i64..).zip(attributes) {
+            buffer.clear();
+            value::put(&attribute.value, &self.tables, &mut buffer);
+            let key = self.tables.attribute_key(attribute.key);
+            let key = Words(&self.tables).some(key.map(|key| key.name));
+            self.to.row(
+                Table::Attributes as usize,
+                &[
+                    Cell::Text(owner),
+                    Cell::I64(id),
+                    Cell::I64(position),
+                    id!(attribute.key),
+                    text(&key),
+                    Cell::Text(value::type_name(&attribute.value)),
+                    Cell::Text(&buffer),
+                    some(attribute.at, Cell::I64),
+                    some(attribute.from, |span| bits(span.0)),
+                ],
+            )?;
+        }
+        self.text = buffer;
+        Flow::Continue(())
+    }
+
+    /// Makes the rows of the tables, which are complete once everything has been pushed.
+    pub fn complete(&mut self) -> Flow {
+        let mut tables = std::mem::take(&mut self.tables);
+        // Attributes of resources and profiles are rows too, and need names.
+        let resources = std::mem::take(&mut tables.resources);
+        let profiles = std::mem::take(&mut tables.profiles);
+        self.tables = tables;
+        for (at, row) in (0_i64..).zip(&resources) {
+            if let Some(row) = row {
+                self.attributes("resources", at, &row.attributes)?;
+            }
+        }
+        for (at, row) in (0_i64..).zip(&profiles) {
+            if let Some(row) = row {
+                self.attributes("profiles", at, &row.settings)?;
+            }
+        }
+        let mut tables = std::mem::take(&mut self.tables);
+        tables.resources = resources;
+        tables.profiles = profiles;
+        self.define_all(&tables)?;
+        self.to.batch()
+    }
+
+    fn define_all(&mut self, tables: &Recording) -> Flow {
+        let words = Words(tables);
+        self.producers(tables, &words)?;
+        self.code(tables, &words)?;
+        self.kinds(tables, &words)?;
+        let (origin, name) = match tables.clock {
+            Clock::Unix => ("unix", None),
+            Clock::Unknown(name) => ("unknown", words.some(name)),
+        };
+        self.row(Table::Clock, &[Cell::Text(origin), text(&name)])
+    }
+
+    fn producers(&mut self, tables: &Recording, words: &Words<'_>) -> Flow {
+        for (at, row) in (0_i64..).zip(&tables.resources) {
+            let Some(row) = row else { continue };
+            let [service, instance, host, namespace] =
+                [row.service, row.instance, row.host, row.namespace].map(|id| words.some(id));
+            let [language, runtime, os] =
+                [row.language, row.runtime, row.os].map(|id| words.some(id));
+            let [arch, version, env] = [row.arch, row.version, row.env].map(|id| words.some(id));
+            self.row(
+                Table::Resources,
+                &[
+                    Cell::I64(at),
+                    some_id!(row.parent),
+                    text(&service),
+                    text(&instance),
+                    text(&host),
+                    text(&namespace),
+                    some(row.pid, bits),
+                    text(&language),
+                    text(&runtime),
+                    text(&os),
+                    text(&arch),
+                    text(&version),
+                    text(&env),
+                ],
+            )?;
+        }
+        for (at, row) in (0_i64..).zip(&tables.tracks) {
+            let Some(row) = row else { continue };
+            let kind = match row.kind {
+                TrackKind::Thread => "thread",
+                TrackKind::Stream => "stream",
+                TrackKind::Async => "async",
+                TrackKind::Lane => "lane",
+            };
+            let name = words.some(row.name);
+            self.row(
+                Table::Tracks,
+                &[
+                    Cell::I64(at),
+                    Cell::Text(kind),
+                    some_id!(row.resource),
+                    some_id!(row.parent),
+                    number(row.lane),
+                    text(&name),
+                    some(row.os_id, bits),
+                    some(row.id, bits),
+                ],
+            )?;
+        }
+        Flow::Continue(())
+    }
+
+    fn code(&mut self, tables: &Recording, words: &Words<'_>) -> Flow {
+        for (at, row) in (0_i64..).zip(&tables.classes) {
+            let Some(row) = row else { continue };
+            let [name, loader, file] =
+                [Some(row.name), row.loader, row.file].map(|id| words.some(id));
+            let superclass = some_id!(row.superclass);
+            let cells = [
+                Cell::I64(at),
+                text(&name),
+                superclass,
+                text(&loader),
+                text(&file),
+            ];
+            self.row(Table::Classes, &cells)?;
+        }
+        for (at, row) in (0_i64..).zip(&tables.functions) {
+            let Some(row) = row else { continue };
+            let [name, system_name, package] =
+                [Some(row.name), row.system_name, row.package].map(|id| words.some(id));
+            let [library, file, signature] =
+                [row.library, row.file, row.signature].map(|id| words.some(id));
+            self.row(
+                Table::Functions,
+                &[
+                    Cell::I64(at),
+                    text(&name),
+                    text(&system_name),
+                    some_id!(row.class),
+                    text(&package),
+                    text(&library),
+                    text(&file),
+                    number(row.line),
+                    text(&signature),
+                    number(row.modifiers),
+                ],
+            )?;
+        }
+        for (at, row) in (0_i64..).zip(&tables.mappings) {
+            let Some(row) = row else { continue };
+            let [start, limit, offset] =
+                [row.start, row.limit, row.offset].map(|address| format!("{address:#x}"));
+            let [file, build_id] = [row.file, row.build_id].map(|id| words.some(id));
+            self.row(
+                Table::Mappings,
+                &[
+                    Cell::I64(at),
+                    Cell::Text(&start),
+                    Cell::Text(&limit),
+                    Cell::Text(&offset),
+                    text(&file),
+                    text(&build_id),
+                ],
+            )?;
+        }
+        for (at, row) in (0_i64..).zip(&tables.frames) {
+            let Some(row) = row else { continue };
+            let address = row.address.map(|address| format!("{address:#x}"));
+            self.row(
+                Table::Frames,
+                &[
+                    Cell::I64(at),
+                    some_id!(row.function),
+                    number(row.line),
+                    number(row.column),
+                    address.as_deref().map_or(Cell::Null, Cell::Text),
+                    some_id!(row.mapping),
+                    Cell::Bool(row.inlined),
+                    Cell::Text(kind_name(row.kind)),
+                ],
+            )?;
+        }
+        for (at, row) in (0_i64..).zip(&tables.stacks) {
+            let Some(row) = row else { continue };
+            let (parent, frame) = (some_id!(row.parent), id!(row.frame));
+            let cells = [Cell::I64(at), parent, frame, Cell::Bool(row.truncated)];
+            self.row(Table::Stacks, &cells)?;
+        }
+        Flow::Continue(())
+    }
+
+    fn kinds(&mut self, tables: &Recording, words: &Words<'_>) -> Flow {
+        for (at, row) in (0_i64..).zip(&tables.value_types) {
+            let Some(row) = row else { continue };
+            let merge = match row.merge {
+                Merge::Sum => "sum",
+                Merge::Min => "min",
+                Merge::Max => "max",
+            };
+            let scope = match row.scope {
+                Scope::Own => "own",
+                Scope::Inclusive => "inclusive",
+            };
+            let (name, unit) = (tables.text(row.name), words.unit(row.unit));
+            let (merge, scope) = (Cell::Text(merge), Cell::Text(scope));
+            let cells = [
+                Cell::I64(at),
+                Cell::Text(&name),
+                Cell::Text(&unit),
+                merge,
+                scope,
+            ];
+            self.row(Table::ValueTypes, &cells)?;
+        }
+        for (at, row) in (0_i64..).zip(&tables.profiles) {
+            let Some(row) = row else { continue };
+            let [drop, keep, url] =
+                [row.drop_frames, row.keep_frames, row.doc_url].map(|id| words.some(id));
+            let time = some(row.time, |time| match tables.clock {
+                Clock::Unix => Cell::Time(time.div_euclid(1_000)),
+                Clock::Unknown(_) => Cell::Null,
+            });
+            self.row(
+                Table::Profiles,
+                &[
+                    Cell::I64(at),
+                    some_id!(row.default),
+                    some_id!(row.period.map(|(id, _)| id)),
+                    some(row.period, |(_, period)| Cell::I64(period)),
+                    some(row.time, Cell::I64),
+                    time,
+                    some(row.duration, Cell::I64),
+                    text(&drop),
+                    text(&keep),
+                    text(&url),
+                ],
+            )?;
+            for (position, &id) in (0_i64..).zip(&row.value_types) {
+                let cells = [Cell::I64(at), Cell::I64(position), id!(id), Cell::Null];
+                self.row(Table::ProfileColumns, &cells)?;
+            }
+            for (position, &id) in (0_i64..).zip(&row.comments) {
+                let comment = tables.text(id);
+                let place = [Cell::I64(at), Cell::I64(position)];
+                let cells = [place[0], place[1], Cell::Null, Cell::Text(&comment)];
+                self.row(Table::ProfileColumns, &cells)?;
+            }
+        }
+        for (at, row) in (0_i64..).zip(&tables.event_types) {
+            let Some(row) = row else { continue };
+            let (name, label) = (tables.text(row.name), words.some(row.label));
+            self.row(
+                Table::EventTypes,
+                &[Cell::I64(at), Cell::Text(&name), text(&label)],
+            )?;
+        }
+        for (at, row) in (0_i64..).zip(&tables.series) {
+            let Some(row) = row else { continue };
+            let (name, unit) = (tables.text(row.name), words.unit(row.unit));
+            let cells = [Cell::Text(&name), Cell::Text(&unit), some_id!(row.track)];
+            self.row(
+                Table::Series,
+                &[Cell::I64(at), cells[0], cells[1], cells[2]],
+            )?;
+        }
+        for (at, row) in (0_i64..).zip(&tables.exceptions) {
+            let Some(row) = row else { continue };
+            let [class, message] = [row.class, row.message].map(|id| words.some(id));
+            let (stack, cause) = (some_id!(row.stack), some_id!(row.cause));
+            let cells = [Cell::I64(at), text(&class), text(&message), stack, cause];
+            self.row(Table::Exceptions, &cells)?;
+        }
+        for (at, row) in (0_i64..).zip(&tables.attribute_keys) {
+            let Some(row) = row else { continue };
+            let (name, unit) = (tables.text(row.name), words.unit(row.unit));
+            let signature = words.some(row.signature);
+            self.row(
+                Table::AttributeKeys,
+                &[
+                    Cell::I64(at),
+                    Cell::Text(&name),
+                    Cell::Text(&unit),
+                    number(row.order),
+                    Cell::Bool(row.list),
+                    Cell::Bool(row.index),
+                    text(&signature),
+                ],
+            )?;
+        }
+        Flow::Continue(())
+    }
+}
+
+fn kind_name(kind: FrameKind) -> &'static str {
+    match kind {
+        FrameKind::Unknown => "unknown",
+        FrameKind::Interpreted => "interpreted",
+        FrameKind::JitTier1 => "jit_tier1",
+        FrameKind::Jit => "jit",
+        FrameKind::Inlined => "inlined",
+        FrameKind::Native => "native",
+        FrameKind::Cpp => "cpp",
+        FrameKind::Kernel => "kernel",
+    }
+}
+
+impl<R: FlatRows> Sink for Flatten<R> {
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.tables.begin(order, clock);
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.tables.define(definitions)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        for span in batch.iter() {
+            let id = span.id.0.cast_signed();
+            let status = match span.status {
+                SpanStatus::Complete => "complete",
+                SpanStatus::PartialStart => "partial_start",
+                SpanStatus::PartialEnd => "partial_end",
+                SpanStatus::Error => "error",
+            };
+            let context = span.context.map(|context| {
+                let (trace, span, parent) = (context.trace, context.span, context.parent);
+                [
+                    format!("{trace:032x}"),
+                    format!("{span:016x}"),
+                    format!("{parent:016x}"),
+                ]
+            });
+            let context = context.as_ref().map_or([Cell::Null; 3], |words| {
+                words.each_ref().map(|word| Cell::Text(word))
+            });
+            let time = self.time(span.start);
+            let name = span.function.map(|id| self.tables.function_name(id));
+            let kind = Words(&self.tables).some(span.kind);
+            self.to.row(
+                Table::Spans as usize,
+                &[
+                    Cell::I64(id),
+                    some(span.parent, |id| bits(id.0)),
+                    number(span.depth),
+                    id!(span.track),
+                    some_id!(span.function),
+                    text(&name),
+                    text(&kind),
+                    Cell::I64(span.start),
+                    time,
+                    Cell::I64(span.end),
+                    bits(span.duration()),
+                    Cell::Text(status),
+                    Cell::Bool(span.entry),
+                    some_id!(span.exception),
+                    context[0],
+                    context[1],
+                    context[2],
+                    some(span.origin, |origin| number(origin.part.0)),
+                    some(span.origin, |origin| bits(origin.offset)),
+                    some(span.origin, |origin| number(origin.index)),
+                ],
+            )?;
+            for &(value_type, value) in span.counters {
+                let cells = [Cell::I64(id), id!(value_type), Cell::I64(value)];
+                self.row(Table::SpanCounters, &cells)?;
+            }
+            self.attributes("spans", id, span.attributes)?;
+        }
+        self.to.batch()
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        let profile = self.tables.profile(batch.profile);
+        let columns = profile.map_or_else(Vec::new, |profile| profile.value_types.clone());
+        for sample in batch.iter() {
+            let id = self.samples;
+            self.samples += 1;
+            let time = some(sample.time, |time| self.time(time));
+            self.row(
+                Table::Samples,
+                &[
+                    Cell::I64(id),
+                    id!(batch.profile),
+                    some_id!(sample.stack),
+                    some(sample.time, Cell::I64),
+                    time,
+                    some_id!(sample.track),
+                    some(sample.span, |id| bits(id.0)),
+                ],
+            )?;
+            for (at, &value) in sample.values.iter().enumerate() {
+                let value_type = some_id!(columns.get(at));
+                self.row(
+                    Table::SampleValues,
+                    &[Cell::I64(id), value_type, Cell::I64(value)],
+                )?;
+            }
+            self.attributes("samples", id, sample.labels)?;
+        }
+        self.to.batch()
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        for event in batch.iter() {
+            let id = self.events;
+            self.events += 1;
+            let time = self.time(event.time);
+            let name = self.tables.event_type(event.event_type);
+            let name = Words(&self.tables).some(name.map(|row| row.name));
+            let length = |end: i64| {
+                bits(if end > event.time {
+                    end.abs_diff(event.time)
+                } else {
+                    0
+                })
+            };
+            self.to.row(
+                Table::Events as usize,
+                &[
+                    Cell::I64(id),
+                    id!(event.event_type),
+                    text(&name),
+                    some_id!(event.track),
+                    Cell::I64(event.time),
+                    time,
+                    some(event.end, Cell::I64),
+                    some(event.end, length),
+                    some(event.object, |id| bits(id.0)),
+                    some_id!(event.owner),
+                    some_id!(event.stack),
+                ],
+            )?;
+            self.attributes("events", id, event.attributes)?;
+        }
+        self.to.batch()
+    }
+
+    fn counters(&mut self, batch: CounterBatch) -> Flow {
+        for ((series, &time), &value) in batch.series.iter().zip(&batch.time).zip(&batch.value) {
+            let cells = [
+                id!(series),
+                Cell::I64(time),
+                self.time(time),
+                Cell::F64(value),
+            ];
+            self.row(Table::Counters, &cells)?;
+        }
+        self.to.batch()
+    }
+
+    fn links(&mut self, batch: LinkBatch) -> Flow {
+        for link in batch.links {
+            let kind = Words(&self.tables).some(link.kind);
+            let cells = [bits(link.from.0), bits(link.to.0), text(&kind)];
+            self.to.row(Table::Links as usize, &cells)?;
+        }
+        self.to.batch()
+    }
+
+    fn objects(&mut self, batch: ObjectBatch) -> Flow {
+        for object in batch.rows {
+            let time = some(object.time, |time| self.time(time));
+            self.row(
+                Table::Objects,
+                &[
+                    bits(object.id.0),
+                    number(object.generation),
+                    some_id!(object.class),
+                    bits(object.size),
+                    Cell::Bool(object.is_array),
+                    some(object.time, Cell::I64),
+                    time,
+                    some_id!(object.site),
+                    some_id!(object.thread),
+                ],
+            )?;
+        }
+        self.to.batch()
+    }
+
+    fn edges(&mut self, batch: EdgeBatch) -> Flow {
+        for ((&dump, from), to) in batch.dump.iter().zip(&batch.from).zip(&batch.to) {
+            self.row(Table::Edges, &[number(dump), bits(from.0), bits(to.0)])?;
+        }
+        self.to.batch()
+    }
+
+    fn roots(&mut self, batch: RootBatch) -> Flow {
+        for ((&dump, object), &kind) in batch.dump.iter().zip(&batch.object).zip(&batch.kind) {
+            self.row(Table::Roots, &[number(dump), bits(object.0), number(kind)])?;
+        }
+        self.to.batch()
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.row(
+            Table::Notes,
+            &[
+                number(note.part.0),
+                bits(note.offset),
+                Cell::Text(note.level.name()),
+                Cell::Text(note.kind),
+                bits(note.count),
+                Cell::Text(&note.text),
+            ],
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ColumnType, TABLES};
+    use super::*;
+    use crate::{AttributeKey, ElementType, Function, SpanRow, Tables, Track, Value, ValueType};
+
+    /// Rows as text, each cell checked against its column.
+    #[derive(Default)]
+    struct Shown(Vec<String>);
+
+    impl FlatRows for Shown {
+        fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Flow {
+            let table = &TABLES[table];
+            assert_eq!(cells.len(), table.columns.len(), "{}", table.name);
+            let mut words = vec![table.name.to_owned()];
+            for (cell, column) in cells.iter().zip(table.columns) {
+                let kind = match cell {
+                    Cell::Null => continue,
+                    Cell::I64(_) => ColumnType::I64,
+                    Cell::F64(_) => ColumnType::F64,
+                    Cell::Bool(_) => ColumnType::Bool,
+                    Cell::Text(_) => ColumnType::Text,
+                    Cell::Time(_) => ColumnType::Time,
+                };
+                assert_eq!(kind, column.kind, "{}.{}", table.name, column.name);
+                words.push(format!("{}={cell:?}", column.name));
+            }
+            self.0.push(words.join(" "));
+            Flow::Continue(())
+        }
+    }
+
+    #[test]
+    fn a_span_is_a_row_and_so_are_its_attributes_and_counters() {
+        let mut tables = Tables::new();
+        let buy = tables.string("buy");
+        let function = tables.function(Function::named(buy));
+        let main = tables.string("main");
+        let track = tables.track(Track::thread(main));
+        let key = tables.string("order");
+        let key = tables.attribute_key(AttributeKey::named(key));
+        let cpu = tables.string("cpu");
+        let cpu = tables.value_type(ValueType::sum(cpu, Unit::Nanoseconds));
+        let list = [Value::U64(u64::MAX), Value::Text(buy), Value::Null];
+        let list = Value::List(ElementType::Any, list.into());
+        let attributes = [
+            Attribute::new(key, Value::Text(buy)),
+            Attribute::new(key, list),
+        ];
+        let id = tables.reserve_span();
+        let mut spans = SpanBatch::default();
+        spans.push(&SpanRow {
+            attributes: &attributes,
+            counters: &[(cpu, 7)],
+            ..SpanRow::call(id, track, function, 1_500, 4_000)
+        });
+        let mut flatten = Flatten::new(Shown::default());
+        flatten.begin(Order::Nested, Clock::Unix);
+        assert!(flatten.define(tables.take_definitions()).is_continue());
+        assert!(flatten.spans(spans).is_continue());
+        assert!(flatten.complete().is_continue());
+        let rows = &flatten.rows().0;
+        assert_eq!(
+            rows[0],
+            "spans span_id=I64(0) depth=I64(0) track_id=I64(0) function_id=I64(0) name=Text(\"buy\") \
+             ts_ns=I64(1500) ts=Time(1) end_ns=I64(4000) duration_ns=I64(2500) status=Text(\"complete\") \
+             entry=Bool(true)"
+        );
+        assert_eq!(
+            rows[1],
+            "span_counters span_id=I64(0) value_type_id=I64(0) value=I64(7)"
+        );
+        assert!(rows[2].contains("key=Text(\"order\") type=Text(\"text\") value=Text(\"buy\")"));
+        let list = "type=Text(\"list\") value=Text(\"[18446744073709551615,\\\"buy\\\",null]\")";
+        assert!(rows[3].contains(list), "{}", rows[3]);
+        let tables: Vec<&str> = rows[4..]
+            .iter()
+            .filter_map(|row| row.split(' ').next())
+            .collect();
+        assert_eq!(
+            tables,
+            [
+                "tracks",
+                "functions",
+                "value_types",
+                "attribute_keys",
+                "clock"
+            ]
+        );
+    }
+
+    #[test]
+    fn no_two_tables_or_columns_share_a_name() {
+        let mut tables: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        assert_eq!(tables.len(), TABLES.len());
+        for table in TABLES {
+            let mut columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            assert_eq!(columns.len(), table.columns.len(), "{}", table.name);
+        }
+    }
+}

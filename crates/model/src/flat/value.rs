@@ -1,0 +1,120 @@
+//! Attribute values as text.
+
+use std::fmt::Write as _;
+
+use crate::{ElementType, Recording, Value};
+
+/// The word for a value's type.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::I64(_) => "i64",
+        Value::U64(_) => "u64",
+        Value::F64(_) => "f64",
+        Value::Bool(_) => "bool",
+        Value::Text(_) => "text",
+        Value::Bytes(_) => "bytes",
+        Value::List(kind, _) => match kind {
+            ElementType::I64 => "list of i64",
+            ElementType::U64 => "list of u64",
+            ElementType::F64 => "list of f64",
+            ElementType::Bool => "list of bool",
+            ElementType::Text => "list of text",
+            ElementType::Bytes => "list of bytes",
+            ElementType::Any => "list",
+        },
+        Value::Map(_) => "map",
+        Value::Exception(_) => "exception",
+    }
+}
+
+/// Appends a value: texts as they are, bytes in hexadecimal, exceptions by id, lists and maps as JSON (maps
+/// as lists of pairs, because keys may be anything and may repeat).
+pub(super) fn put(value: &Value, tables: &Recording, out: &mut String) {
+    if let Value::Text(id) = value {
+        out.push_str(&tables.text(*id));
+        return;
+    }
+    let mut work = vec![Work::Value(value)];
+    while let Some(next) = work.pop() {
+        match next {
+            Work::Raw(text) => out.push_str(text),
+            Work::Value(Value::List(_, items)) => {
+                sequence(items.iter().map(Work::Value), &mut work, out);
+            }
+            Work::Value(Value::Map(pairs)) => {
+                sequence(pairs.iter().map(Work::Pair), &mut work, out);
+            }
+            Work::Value(scalar) => put_scalar(scalar, tables, out),
+            Work::Pair((key, value)) => {
+                out.push('[');
+                work.extend([
+                    Work::Raw("]"),
+                    Work::Value(value),
+                    Work::Raw(","),
+                    Work::Value(key),
+                ]);
+            }
+        }
+    }
+}
+
+/// Returns a value as text, in the form in which the flat tables show it.
+#[must_use]
+pub fn value_text(value: &Value, tables: &Recording) -> String {
+    let mut text = String::new();
+    put(value, tables, &mut text);
+    text
+}
+
+/// What is left to write; without recursion, because producers nest as deeply as they like.
+enum Work<'v> {
+    Raw(&'static str),
+    Value(&'v Value),
+    Pair(&'v (Value, Value)),
+}
+
+fn sequence<'v>(
+    items: impl DoubleEndedIterator<Item = Work<'v>>,
+    work: &mut Vec<Work<'v>>,
+    out: &mut String,
+) {
+    out.push('[');
+    work.push(Work::Raw("]"));
+    let first = work.len();
+    for item in items.rev() {
+        work.extend([item, Work::Raw(",")]);
+    }
+    // The separator before the first item.
+    work.truncate(work.len().saturating_sub(1).max(first));
+}
+
+fn put_scalar(value: &Value, tables: &Recording, out: &mut String) {
+    // Writing to a string does not fail.
+    let _ = match value {
+        Value::I64(number) => write!(out, "{number}"),
+        Value::U64(number) => write!(out, "{number}"),
+        Value::F64(number) => write!(out, "{number:?}"),
+        Value::Bool(yes) => write!(out, "{yes}"),
+        Value::Exception(id) => write!(out, "{}", id.raw()),
+        Value::Bytes(bytes) => bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}")),
+        Value::Text(id) => quote(&tables.text(*id), out),
+        Value::Null | Value::List(..) | Value::Map(_) => write!(out, "null"),
+    };
+}
+
+fn quote(text: &str, out: &mut String) -> std::fmt::Result {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(character);
+            }
+            '\0'..='\x1f' => write!(out, "\\u{:04x}", u32::from(character))?,
+            _ => out.push(character),
+        }
+    }
+    out.push('"');
+    Ok(())
+}
