@@ -2,7 +2,7 @@
 
 use crate::{
     Format, cdt, chrome, cpuprofile, datakit, flamejson, folded, gometrics, gperf, heph, jfr,
-    jvmtext, lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
+    jvmtext, lineproto, otlp, perfetto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
 };
 
 /// Every format, siblings together, in the order tables show them.
@@ -48,6 +48,8 @@ pub const FORMATS: &[&Format] = &[
     &folded::FOLDED,
     &perfscript::PERF_SCRIPT,
     &chrome::CHROME,
+    &perfetto::FORMAT,
+    &otlp::PROFILES,
     &speedscope::FORMAT,
     &cpuprofile::FORMAT,
     &stackprof::FORMAT,
