@@ -55,7 +55,6 @@ pub mod flame;
 pub mod loss;
 pub mod names;
 mod pauses;
-mod reorder;
 pub mod shape;
 mod top;
 mod tree;

@@ -40,7 +40,6 @@ pub static PROFILES: Format = Format {
         Feature::SampleLabels,
         Feature::TypedAttributes,
         Feature::NestedAttributes,
-        Feature::AttributeKeys,
         Feature::ProfileHeaders,
         Feature::SourceLines,
         Feature::Addresses,
