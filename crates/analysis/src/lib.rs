@@ -65,6 +65,5 @@ pub use calltree::{
     TreeOptions, TreeSource, Trees, symbol_of_function,
 };
 pub use pauses::Pauses;
-pub use reorder::{BeginEnd, Reorder};
 pub use top::{TopRow, top};
 pub use tree::{Visible, bottom_up, visible};

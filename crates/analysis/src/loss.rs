@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    AttrKeyId, Attribute, Attributes, Capabilities, Clock, CounterBatch, Definitions, EdgeBatch,
-    EventBatch, Feature, Flow, FrameKind, LinkBatch, Merge, Note, ObjectBatch, Order, RootBatch,
-    SampleBatch, Scope, Sink, SpanBatch, SpanStatus, StringId, Text, Track, TrackId, TrackKind,
-    Unit, Value, Wants,
+    Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, EventBatch, Feature,
+    Flow, FrameKind, Merge, SampleBatch, Scope, Sink, SpanBatch, SpanStatus, Stage, StringId, Text,
+    Track, TrackId, TrackKind, Unit, Value,
 };
 
 /// One kind of meaning that went missing, or that was kept in another form.
@@ -297,93 +296,51 @@ fn place<T>(table: &mut Vec<Option<T>>, index: usize, row: T) {
     }
 }
 
-impl<S: Sink + ?Sized> Sink for Loss<'_, S> {
-    fn wants(&self) -> Wants {
-        self.to.wants()
-    }
-
-    fn wants_sampled_events(&self) -> bool {
-        let told_by_samples =
-            self.holds.holds(Feature::Samples) && !self.holds.holds(Feature::Events);
-        !told_by_samples && self.to.wants_sampled_events()
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        !self.holds.holds(Feature::Spans) && self.to.wants_derived_samples()
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.to.begin(order, clock);
-    }
-
-    fn define(&mut self, new: Definitions) -> Flow {
-        self.remember(&new);
-        self.tables(&new);
-        self.to.define(new)
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
+impl<S: Sink + ?Sized> Loss<'_, S> {
+    fn spans(&mut self, batch: &SpanBatch) {
         let one = |_: &Self| String::new();
-        if self.holds.holds(Feature::Spans) {
-            self.times(batch.start.iter().chain(&batch.end));
-            for row in batch.iter() {
-                self.lose(
-                    Feature::AsyncTracks,
-                    one,
-                    u64::from(self.is_lane(row.track)),
-                );
-                let partial = matches!(
-                    row.status,
-                    SpanStatus::PartialStart | SpanStatus::PartialEnd
-                );
-                self.lose(Feature::PartialSpans, one, u64::from(partial));
-                self.lose(
-                    Feature::ErrorStatus,
-                    one,
-                    u64::from(row.status == SpanStatus::Error),
-                );
-                self.lose(Feature::SpanContexts, one, u64::from(row.context.is_some()));
-                self.lose(Feature::SpanKinds, one, u64::from(row.kind.is_some()));
-                self.lose(Feature::Exceptions, one, u64::from(row.exception.is_some()));
-                for &(counter, value) in row.counters {
-                    let name = |loss: &Self| loss.name_in(&loss.counters, counter.index());
-                    self.lose_with(Feature::SpanCounters, name, 1, |_| value.to_string());
-                }
-            }
-            self.attributes(&batch.attributes, Feature::SpanAttributes);
-        } else {
+        if !self.holds.holds(Feature::Spans) {
             self.lose(Feature::Spans, one, batch.len() as u64);
+            return;
         }
-        self.to.spans(batch)
+        self.times(batch.start.iter().chain(&batch.end));
+        for row in batch.iter() {
+            let lane = u64::from(self.is_lane(row.track));
+            self.lose(Feature::AsyncTracks, one, lane);
+            let partial = matches!(
+                row.status,
+                SpanStatus::PartialStart | SpanStatus::PartialEnd
+            );
+            self.lose(Feature::PartialSpans, one, u64::from(partial));
+            let failed = u64::from(row.status == SpanStatus::Error);
+            self.lose(Feature::ErrorStatus, one, failed);
+            self.lose(Feature::SpanContexts, one, u64::from(row.context.is_some()));
+            self.lose(Feature::SpanKinds, one, u64::from(row.kind.is_some()));
+            self.lose(Feature::Exceptions, one, u64::from(row.exception.is_some()));
+            for &(counter, value) in row.counters {
+                let name = |loss: &Self| loss.name_in(&loss.counters, counter.index());
+                self.lose_with(Feature::SpanCounters, name, 1, |_| value.to_string());
+            }
+        }
+        self.attributes(&batch.attributes, Feature::SpanAttributes);
     }
 
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
+    fn samples(&mut self, batch: &SampleBatch) {
         let one = |_: &Self| String::new();
-        if self.holds.holds(Feature::Samples) {
-            let some = |present: usize| present as u64;
-            self.lose(
-                Feature::SampleTimes,
-                one,
-                some(batch.time.iter().flatten().count()),
-            );
-            self.lose(
-                Feature::SampleTracks,
-                one,
-                some(batch.track.iter().flatten().count()),
-            );
-            self.lose(
-                Feature::SampleSpans,
-                one,
-                some(batch.span.iter().flatten().count()),
-            );
-            self.attributes(&batch.labels, Feature::SampleLabels);
-        } else {
+        if !self.holds.holds(Feature::Samples) {
             self.lose(Feature::Samples, one, batch.len() as u64);
+            return;
         }
-        self.to.samples(batch)
+        let timed = batch.time.iter().flatten().count();
+        self.lose(Feature::SampleTimes, one, timed as u64);
+        let placed = batch.track.iter().flatten().count();
+        self.lose(Feature::SampleTracks, one, placed as u64);
+        let linked = batch.span.iter().flatten().count();
+        self.lose(Feature::SampleSpans, one, linked as u64);
+        self.attributes(&batch.labels, Feature::SampleLabels);
     }
 
-    fn events(&mut self, batch: EventBatch) -> Flow {
+    fn events(&mut self, batch: &EventBatch) {
         for row in batch.iter() {
             let name = |loss: &Self| loss.name_in(&loss.events, row.event_type.index());
             let pause = row.track.is_none() && row.end.is_some();
@@ -400,52 +357,43 @@ impl<S: Sink + ?Sized> Sink for Loss<'_, S> {
             self.attributes(&batch.attributes, Feature::EventAttributes);
             self.times(batch.time.iter().chain(batch.end.iter().flatten()));
         }
-        self.to.events(batch)
     }
 
-    fn counters(&mut self, batch: CounterBatch) -> Flow {
-        self.lose(
-            Feature::Counters,
-            |_| String::new(),
-            batch.time.len() as u64,
-        );
-        self.to.counters(batch)
+    fn heap(&mut self, what: &str, count: usize) {
+        self.lose(Feature::HeapObjects, |_| what.to_owned(), count as u64);
+    }
+}
+
+impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
+    fn asks(&self) -> Asks {
+        let asks = Asks::of(self.to);
+        let told_by_samples =
+            self.holds.holds(Feature::Samples) && !self.holds.holds(Feature::Events);
+        Asks {
+            wants: asks.wants,
+            sampled_events: !told_by_samples && asks.sampled_events,
+            derived_samples: !self.holds.holds(Feature::Spans) && asks.derived_samples,
+        }
     }
 
-    fn links(&mut self, batch: LinkBatch) -> Flow {
-        self.lose(Feature::Links, |_| String::new(), batch.links.len() as u64);
-        self.to.links(batch)
-    }
-
-    fn objects(&mut self, batch: ObjectBatch) -> Flow {
-        self.lose(
-            Feature::HeapObjects,
-            |_| "object".to_owned(),
-            batch.rows.len() as u64,
-        );
-        self.to.objects(batch)
-    }
-
-    fn edges(&mut self, batch: EdgeBatch) -> Flow {
-        self.lose(
-            Feature::HeapObjects,
-            |_| "reference".to_owned(),
-            batch.from.len() as u64,
-        );
-        self.to.edges(batch)
-    }
-
-    fn roots(&mut self, batch: RootBatch) -> Flow {
-        self.lose(
-            Feature::HeapObjects,
-            |_| "root".to_owned(),
-            batch.object.len() as u64,
-        );
-        self.to.roots(batch)
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        self.to.note(note)
+    fn pass(&mut self, batch: Batch) -> Flow {
+        let one = |_: &Self| String::new();
+        match &batch {
+            Batch::Begin(..) | Batch::Steps(_) | Batch::Note(_) => {}
+            Batch::Define(new) => {
+                self.remember(new);
+                self.tables(new);
+            }
+            Batch::Spans(spans) => self.spans(spans),
+            Batch::Samples(samples) => self.samples(samples),
+            Batch::Events(events) => self.events(events),
+            Batch::Counters(points) => self.lose(Feature::Counters, one, points.time.len() as u64),
+            Batch::Links(links) => self.lose(Feature::Links, one, links.links.len() as u64),
+            Batch::Objects(objects) => self.heap("object", objects.rows.len()),
+            Batch::Edges(edges) => self.heap("reference", edges.from.len()),
+            Batch::Roots(roots) => self.heap("root", roots.object.len()),
+        }
+        batch.push(self.to)
     }
 }
 
@@ -479,7 +427,7 @@ mod tests {
         let holds = Capabilities::of(&[Feature::Spans, Feature::Tracks, Feature::SubMillisecond]);
         let mut loss = Loss::new(&mut recording, holds);
         let _ = loss.define(tables.take_definitions());
-        let _ = loss.spans(spans);
+        let _ = Sink::spans(&mut loss, spans);
         let losses = loss.finish();
 
         let lost = |kind, field: &str, count, example: &str| Lost {

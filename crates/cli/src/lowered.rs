@@ -4,10 +4,7 @@ use std::fmt::Write as _;
 
 use traceloom_formats::LowerOptions;
 use traceloom_input::{Document, Input};
-use traceloom_model::{
-    Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, Level, LinkBatch, Note, Notes,
-    ObjectBatch, Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, Wants,
-};
+use traceloom_model::{Asks, Batch, Flow, Level, Note, Notes, Sink, Stage};
 
 use crate::args::Common;
 
@@ -82,69 +79,19 @@ struct Watched<'s> {
     stopped: Option<Note>,
 }
 
-impl Sink for Watched<'_> {
-    fn wants(&self) -> Wants {
-        self.to.wants()
+impl Stage for Watched<'_> {
+    fn asks(&self) -> Asks {
+        Asks::of(self.to)
     }
 
-    fn wants_sampled_events(&self) -> bool {
-        self.to.wants_sampled_events()
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        self.to.wants_derived_samples()
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.to.begin(order, clock);
-    }
-
-    fn define(&mut self, definitions: Definitions) -> Flow {
-        self.to.define(definitions)
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        self.to.spans(batch)
-    }
-
-    fn steps(&mut self, batch: StepBatch) -> Flow {
-        self.to.steps(batch)
-    }
-
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        self.to.samples(batch)
-    }
-
-    fn events(&mut self, batch: EventBatch) -> Flow {
-        self.to.events(batch)
-    }
-
-    fn counters(&mut self, batch: CounterBatch) -> Flow {
-        self.to.counters(batch)
-    }
-
-    fn links(&mut self, batch: LinkBatch) -> Flow {
-        self.to.links(batch)
-    }
-
-    fn objects(&mut self, batch: ObjectBatch) -> Flow {
-        self.to.objects(batch)
-    }
-
-    fn edges(&mut self, batch: EdgeBatch) -> Flow {
-        self.to.edges(batch)
-    }
-
-    fn roots(&mut self, batch: RootBatch) -> Flow {
-        self.to.roots(batch)
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        self.notes.push_placed(note.clone());
-        if self.strict && note.level == Level::Damage {
-            self.stopped = Some(note);
-            return Flow::Break(());
+    fn pass(&mut self, batch: Batch) -> Flow {
+        if let Batch::Note(note) = &batch {
+            self.notes.push_placed(note.clone());
+            if self.strict && note.level == Level::Damage {
+                self.stopped = Some(note.clone());
+                return Flow::Break(());
+            }
         }
-        self.to.note(note)
+        batch.push(self.to)
     }
 }

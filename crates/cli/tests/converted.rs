@@ -20,7 +20,13 @@ fn traceloom(args: &[&str]) -> String {
 
 /// Self, total and count of each function, of the table with this unit.
 fn top(path: &Path, unit: &str) -> Vec<(String, i64, i64, i64)> {
-    let text = traceloom(&["top", path.to_str().expect("a path"), "--json", "-n", "1000000"]);
+    let text = traceloom(&[
+        "top",
+        path.to_str().expect("a path"),
+        "--json",
+        "-n",
+        "1000000",
+    ]);
     let mut rows = Vec::new();
     for line in text.lines() {
         let table: Value = serde_json::from_str(line).expect("JSON");
@@ -54,7 +60,10 @@ fn traces_keep_self_total_and_count_of_every_function() {
         let ours = top(&source, "ns");
         assert!(!ours.is_empty(), "{from}");
         let target = source.with_extension("perfetto-trace");
-        let (source, to) = (source.to_str().expect("a path"), target.to_str().expect("a path"));
+        let (source, to) = (
+            source.to_str().expect("a path"),
+            target.to_str().expect("a path"),
+        );
         traceloom(&["convert", source, to, "--force"]);
         assert_eq!(top(&target, "ns"), ours, "{from}");
     }
@@ -62,15 +71,33 @@ fn traces_keep_self_total_and_count_of_every_function() {
 
 #[test]
 fn profiles_keep_self_and_total_of_every_function() {
-    for (from, unit) in [("pprof", "ns"), ("otlp-profiles", "ns"), ("folded", "count")] {
+    for (from, unit) in [
+        ("pprof", "ns"),
+        ("otlp-profiles", "ns"),
+        ("folded", "count"),
+    ] {
         let source = sample(from);
         let target = source.with_extension("otlp-profiles");
-        let (text, to) = (source.to_str().expect("a path"), target.to_str().expect("a path"));
-        traceloom(&["convert", text, "-o", to, "--to", "otlp-profiles", "--force"]);
+        let (text, to) = (
+            source.to_str().expect("a path"),
+            target.to_str().expect("a path"),
+        );
+        traceloom(&[
+            "convert",
+            text,
+            "-o",
+            to,
+            "--to",
+            "otlp-profiles",
+            "--force",
+        ]);
         let of = |path: &Path| -> Vec<(String, i64, i64)> {
             let value = if from == "pprof" { "cpu" } else { "" };
             let _ = value;
-            top(path, unit).into_iter().map(|row| (row.0, row.1, row.2)).collect()
+            top(path, unit)
+                .into_iter()
+                .map(|row| (row.0, row.1, row.2))
+                .collect()
         };
         let ours = of(&source);
         assert!(!ours.is_empty(), "{from}");

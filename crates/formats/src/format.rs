@@ -4,7 +4,7 @@ use std::fmt;
 
 use traceloom_model::{Capabilities, Limits, Sink};
 
-use crate::{Confidence, Error, Output, Part, Probe, Pull, Reader, Source, Target};
+use crate::{Confidence, Error, Fork, Output, Part, Probe, Pull, Source, Target};
 
 /// One format: a row of [`crate::FORMATS`].
 pub struct Format {
@@ -42,7 +42,7 @@ impl Format {
         clippy::expect_used,
         reason = "documented: callers choose formats that have one"
     )]
-    pub fn reader(&self, limits: &Limits) -> Box<dyn Reader> {
+    pub fn reader(&self, limits: &Limits) -> Box<dyn Fork> {
         (self.reader.expect("a format with native records"))(limits)
     }
 }
@@ -60,7 +60,7 @@ impl PartialEq for Format {
 }
 
 /// Builds a reader of native records with these limits in force.
-pub type OpenReader = fn(&Limits) -> Box<dyn Reader>;
+pub type OpenReader = fn(&Limits) -> Box<dyn Fork>;
 
 /// Lowers a source into a sink; damage becomes notes, only an unreadable source is an error.
 pub type Lower = fn(&dyn Source, &LowerOptions, &mut dyn Sink) -> Result<(), Error>;

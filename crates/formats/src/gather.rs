@@ -5,7 +5,7 @@ use traceloom_model::{Limit, Limits};
 use crate::{Chunk, Error, Opaque, Pull, RecordSink, Step, damage};
 
 /// Waits for the end of an input, up to [`Limit::Record`] bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Gather {
     limit: usize,
     skipping: bool,

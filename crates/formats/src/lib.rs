@@ -84,7 +84,7 @@ pub use note::{damage, info, warn};
 pub use output::{Output, Target};
 pub use probe::{Confidence, Probe};
 pub use record::{
-    Chunk, Field, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,
+    Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,
 };
 pub use refused::refused;
 pub use registry::{FORMATS, by_name};

@@ -41,7 +41,7 @@ pub(crate) enum Next<'a> {
 const BLOCK: usize = 64 << 10;
 
 /// Finds lines.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Lines {
     limit: usize,
     /// Offset and length so far of a line above the limit.

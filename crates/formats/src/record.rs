@@ -37,6 +37,20 @@ pub trait Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step;
 }
 
+/// A reader whose state can be copied, as every registered one is.
+///
+/// What the laws stand on: an input is tried with an end or a damage at each of its records in one pass.
+pub trait Fork: Reader {
+    /// Returns a reader in the same state, which reads on by itself.
+    fn fork(&self) -> Box<dyn Fork>;
+}
+
+impl<R: Reader + Clone + 'static> Fork for R {
+    fn fork(&self) -> Box<dyn Fork> {
+        Box::new(self.clone())
+    }
+}
+
 /// Takes records and notes as they are read.
 pub trait RecordSink {
     /// Takes a record; breaking ends the reading.

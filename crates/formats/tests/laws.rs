@@ -1,9 +1,11 @@
 //! What every format promises, checked over the registry, the corpus and `testdata`.
 //!
 //! Whatever the input: the records tile it, writing them gives it back, cutting it into chunks anywhere
-//! changes neither records nor notes, and nothing panics. Inputs up to 4 KiB are cut and flipped at
-//! every byte; larger ones at up to 500 seeded places and around as many record boundaries. `TRACELOOM_LAWS=all`
-//! lifts the sampling.
+//! changes neither records nor notes, and nothing panics. Inputs up to 4 KiB are cut, truncated and flipped at every
+//! byte, read and lowered from the start each time; larger ones around every record and at 500 seeded places, where
+//! a copy of the reader reads on. Where a record can only be read with all that is before it (a JFR chunk, a JSON
+//! document), the places further into it than 32 KiB are sampled, and how many were left out is printed.
+//! `TRACELOOM_LAWS=all` takes every byte of every input.
 
 mod corpus;
 mod obey;
@@ -11,7 +13,7 @@ mod obey;
 use std::io::Read as _;
 use std::path::Path;
 
-use obey::{cut, lowers, obeys, whole};
+use obey::{Place, along, cut, lowers, obeys, whole};
 use proptest::prelude::*;
 use traceloom_formats::{FORMATS, Format, Probe};
 
@@ -19,8 +21,14 @@ use traceloom_formats::{FORMATS, Format, Probe};
 const SMALL: usize = 4096;
 /// Places tried on larger inputs, of each kind.
 const PLACES: usize = 500;
-/// Inputs above this size are left to `TRACELOOM_LAWS=all`.
-const LARGE: usize = 512 << 10;
+/// How far back a reader may want to begin at a place beside a record.
+const REACH: usize = 32 << 10;
+/// Bytes that places chosen at random may cost in all where a reader wants the whole document each time.
+const WHOLE: usize = 32 << 20;
+/// Bytes shown after a damage.
+const AFTER: usize = 1024;
+/// Times an input is lowered truncated and changed.
+const LOWERED: usize = 20;
 
 fn all() -> bool {
     #[expect(
@@ -61,16 +69,10 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
     law("lowered", lowers(format, input));
     let mut random = Random(input.len() as u64);
 
-    let small = input.len() <= SMALL;
-    if small {
-        let every: Vec<usize> = (1..input.len()).collect();
-        law("cut everywhere", cut(format, input, &every, expected));
-        for &at in &every {
-            law(&format!("cut at {at}"), cut(format, input, &[at], expected));
-        }
+    if input.len() <= SMALL {
+        everywhere(format, name, input, expected, &mut random);
     }
-    for round in 0..8_u64 {
-        let step = [3, 17, 100, 1000, 4096, 5000, 20_000, 70_000][round as usize];
+    for step in [3, 17, 100, 1000, 4096, 5000, 20_000, 70_000] {
         let mut cuts = Vec::new();
         let mut at = 0;
         while at < input.len() {
@@ -82,79 +84,96 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
             cut(format, input, &cuts, expected),
         );
     }
-
-    for at in places(input, &boundaries, &mut random) {
-        let shorter = &input[..at];
-        let law = |result| law(&format!("truncated at {at}"), result);
-        match whole(format, shorter) {
-            Ok((digest, _)) => {
-                let middle = random.below(at);
-                law(cut(
-                    format,
-                    shorter,
-                    &[middle, at.saturating_sub(1)],
-                    digest,
-                ));
-            }
-            Err(fault) => law(Err(fault)),
-        }
-        if small {
-            law(lowers(format, shorter));
-        }
+    let places = places(input, &boundaries, &mut random);
+    let cuts: Vec<usize> = places.iter().map(|place| place.at).collect();
+    law("cut around records", cut(format, input, &cuts, expected));
+    match along(format, input, &places) {
+        Ok(0) => {}
+        Ok(left_out) => println!(
+            "{} {name}: {left_out} of {} places are too far into a record",
+            format.name,
+            places.len()
+        ),
+        Err(fault) => panic!("{} {name} {fault}", format.name),
     }
-    let mut flipped = input.to_vec();
-    for at in places(input, &boundaries, &mut random) {
-        if at == input.len() {
-            continue;
-        }
-        let bit = 1_u8 << random.below(8);
-        flipped[at] ^= bit;
-        let law = |result| law(&format!("flipped {bit:#04x} at {at}"), result);
-        match whole(format, &flipped) {
-            Ok((digest, _)) if small || random.below(4) == 0 => {
-                let middle = random.below(input.len());
-                law(cut(format, &flipped, &[middle, at, at + 1], digest));
-            }
-            Ok(_) => {}
-            Err(fault) => law(Err(fault)),
-        }
-        if small {
-            law(lowers(format, &flipped));
-        }
-        flipped[at] ^= bit;
-    }
-    if !small {
-        for _ in 0..20 {
-            let at = random.below(input.len());
-            law(
-                &format!("lowered, truncated at {at}"),
-                lowers(format, &input[..at]),
-            );
-            flipped[at] ^= 0x55;
+    let mut changed = input.to_vec();
+    for _ in 0..LOWERED {
+        let at = random.below(input.len());
+        law(
+            &format!("lowered, truncated at {at}"),
+            lowers(format, &input[..at]),
+        );
+        if let Some(byte) = changed.get_mut(at) {
+            *byte ^= 0x55;
             law(
                 &format!("lowered, changed at {at}"),
-                lowers(format, &flipped),
+                lowers(format, &changed),
             );
-            flipped[at] ^= 0x55;
+            changed[at] ^= 0x55;
         }
     }
 }
 
-/// Chooses where to truncate or flip.
-fn places(input: &[u8], boundaries: &[usize], random: &mut Random) -> Vec<usize> {
-    if input.len() <= SMALL || all() {
-        return (0..=input.len()).collect();
+/// Cuts, truncates and flips at every byte, reading and lowering from the start each time.
+fn everywhere(
+    format: &'static Format,
+    name: &str,
+    input: &[u8],
+    expected: u64,
+    random: &mut Random,
+) {
+    let law = |place: &str, at: usize, result: Result<(), String>| {
+        if let Err(fault) = result {
+            panic!("{} {name} {place} {at}: {fault}", format.name);
+        }
+    };
+    let every: Vec<usize> = (1..input.len()).collect();
+    law("cut everywhere", 0, cut(format, input, &every, expected));
+    let mut flipped = input.to_vec();
+    for at in 0..=input.len() {
+        let shorter = &input[..at];
+        law("cut at", at, cut(format, input, &[at], expected));
+        let cuts = [random.below(at), at.saturating_sub(1)];
+        law("truncated at", at, obeys(format, shorter, &cuts));
+        if let Some(byte) = flipped.get_mut(at) {
+            *byte ^= 1 << random.below(8);
+            let cuts = [random.below(input.len()), at, at + 1];
+            law("flipped at", at, obeys(format, &flipped, &cuts));
+            flipped[at] = input[at];
+        }
     }
-    // What an input costs grows with its square; the budget keeps a run in seconds.
-    let most = (PLACES * (64 << 10) / input.len()).clamp(50, PLACES);
-    let mut places: Vec<usize> = (0..most).map(|_| random.below(input.len())).collect();
-    for _ in 0..most {
-        let at = boundaries[random.below(boundaries.len())];
-        places.extend([at.saturating_sub(1), at, (at + 1).min(input.len())]);
+}
+
+/// Chooses where to truncate and flip: around every record, and at [`PLACES`] more.
+fn places(input: &[u8], boundaries: &[usize], random: &mut Random) -> Vec<Place> {
+    // A reader that wants a whole document is shown all of it for each place.
+    let whole = if all() {
+        PLACES
+    } else {
+        WHOLE / input.len().max(1)
+    };
+    let mut places = Vec::new();
+    for round in 0..PLACES {
+        let reach = if round < whole { input.len() } else { REACH };
+        places.push((random.below(input.len() + 1), reach));
     }
-    places.sort_unstable();
-    places.dedup();
-    places
+    if all() {
+        places.extend((0..=input.len()).map(|at| (at, REACH)));
+    }
+    for &boundary in boundaries {
+        let around = [boundary.saturating_sub(1), boundary, boundary + 1];
+        places.extend(around.map(|at| (at.min(input.len()), REACH)));
+    }
+    // The longer reach first, which is the one that stays.
+    places.sort_unstable_by_key(|&(at, reach)| (at, std::cmp::Reverse(reach)));
+    places.dedup_by_key(|place| place.0);
+    let place = |(at, reach): (usize, usize)| Place {
+        at,
+        seed: random.next().to_le_bytes()[0],
+        after: reach.min(AFTER),
+        reach,
+    };
+    places.into_iter().map(place).collect()
 }
 
 /// Finds the format with native records that claims a part most surely.
@@ -216,9 +235,6 @@ fn obey(folder: &str, files: Vec<(String, Vec<u8>)>) {
     for (name, bytes) in files {
         let bytes = unpacked(bytes);
         let stem = name.trim_end_matches(".gz");
-        if bytes.len() > LARGE && !all() {
-            continue;
-        }
         if let Some(format) = claimed(stem, &bytes) {
             laws(format, &name, &bytes);
             inputs += 1;

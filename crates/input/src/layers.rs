@@ -52,7 +52,7 @@ impl Wrapper {
     pub(crate) fn open<'r>(self, stored: Box<dyn Read + 'r>) -> io::Result<Box<dyn Read + 'r>> {
         let buffered = BufReader::with_capacity(64 << 10, stored);
         Ok(match self {
-            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered)),
+            Self::Gzip => Box::new(crate::gzip::Members::new(buffered)),
             Self::Zlib => Box::new(flate2::bufread::ZlibDecoder::new(buffered)),
             Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(buffered)?),
             Self::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(buffered)),

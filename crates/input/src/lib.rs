@@ -25,6 +25,7 @@ mod archive;
 mod detect;
 mod document;
 mod error;
+mod gzip;
 mod input;
 mod layers;
 mod pipe;

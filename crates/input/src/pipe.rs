@@ -2,156 +2,51 @@
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use traceloom_model::{
-    Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note, ObjectBatch,
-    Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, Wants,
-};
+use traceloom_model::{Asks, Batch, Flow, Sink, Stage};
 
 /// Batches that may wait; with at most 64 Ki rows each, some tens of megabytes.
 const WAITING: usize = 4;
-
-enum Message {
-    Begin(Order, Clock),
-    Define(Definitions),
-    Spans(SpanBatch),
-    Steps(StepBatch),
-    Samples(SampleBatch),
-    Events(EventBatch),
-    Counters(CounterBatch),
-    Links(LinkBatch),
-    Objects(ObjectBatch),
-    Edges(EdgeBatch),
-    Roots(RootBatch),
-    Note(Note),
-}
 
 /// Runs `read` on this thread and `sink` on another one, joined by a bounded channel.
 ///
 /// A sink that breaks stops the reader at its next batch.
 pub fn piped<T>(sink: &mut (dyn Sink + Send), read: impl FnOnce(&mut dyn Sink) -> T) -> T {
-    let wants = sink.wants();
-    let sampled_events = sink.wants_sampled_events();
-    let derived_samples = sink.wants_derived_samples();
+    let asks = Asks::of(sink);
     let (sender, receiver) = sync_channel(WAITING);
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            while let Ok(message) = receiver.recv() {
-                if pass(message, sink).is_break() {
+            while let Ok(batch) = receiver.recv() {
+                if Batch::push(batch, sink).is_break() {
                     break;
                 }
             }
         });
-        read(&mut Sender {
-            wants,
-            sampled_events,
-            derived_samples,
-            sender,
-        })
+        read(&mut Sender { asks, sender })
     })
 }
 
-fn pass(message: Message, sink: &mut dyn Sink) -> Flow {
-    match message {
-        Message::Begin(order, clock) => {
-            sink.begin(order, clock);
-            Flow::Continue(())
-        }
-        Message::Define(definitions) => sink.define(definitions),
-        Message::Spans(batch) => sink.spans(batch),
-        Message::Steps(batch) => sink.steps(batch),
-        Message::Samples(batch) => sink.samples(batch),
-        Message::Events(batch) => sink.events(batch),
-        Message::Counters(batch) => sink.counters(batch),
-        Message::Links(batch) => sink.links(batch),
-        Message::Objects(batch) => sink.objects(batch),
-        Message::Edges(batch) => sink.edges(batch),
-        Message::Roots(batch) => sink.roots(batch),
-        Message::Note(note) => sink.note(note),
-    }
-}
-
 struct Sender {
-    wants: Wants,
-    sampled_events: bool,
-    derived_samples: bool,
-    sender: SyncSender<Message>,
+    asks: Asks,
+    sender: SyncSender<Batch>,
 }
 
-impl Sender {
-    fn send(&self, message: Message) -> Flow {
-        match self.sender.send(message) {
+impl Stage for Sender {
+    fn asks(&self) -> Asks {
+        self.asks
+    }
+
+    fn pass(&mut self, batch: Batch) -> Flow {
+        match self.sender.send(batch) {
             Ok(()) => Flow::Continue(()),
             Err(_) => Flow::Break(()),
         }
     }
 }
 
-impl Sink for Sender {
-    fn wants(&self) -> Wants {
-        self.wants
-    }
-
-    fn wants_sampled_events(&self) -> bool {
-        self.sampled_events
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        self.derived_samples
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        let _ = self.send(Message::Begin(order, clock));
-    }
-
-    fn define(&mut self, definitions: Definitions) -> Flow {
-        self.send(Message::Define(definitions))
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        self.send(Message::Spans(batch))
-    }
-
-    fn steps(&mut self, batch: StepBatch) -> Flow {
-        self.send(Message::Steps(batch))
-    }
-
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        self.send(Message::Samples(batch))
-    }
-
-    fn events(&mut self, batch: EventBatch) -> Flow {
-        self.send(Message::Events(batch))
-    }
-
-    fn counters(&mut self, batch: CounterBatch) -> Flow {
-        self.send(Message::Counters(batch))
-    }
-
-    fn links(&mut self, batch: LinkBatch) -> Flow {
-        self.send(Message::Links(batch))
-    }
-
-    fn objects(&mut self, batch: ObjectBatch) -> Flow {
-        self.send(Message::Objects(batch))
-    }
-
-    fn edges(&mut self, batch: EdgeBatch) -> Flow {
-        self.send(Message::Edges(batch))
-    }
-
-    fn roots(&mut self, batch: RootBatch) -> Flow {
-        self.send(Message::Roots(batch))
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        self.send(Message::Note(note))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use traceloom_model::{Level, Notes};
+    use traceloom_model::{Definitions, Level, Note, Notes};
 
     #[derive(Default)]
     struct Three(Notes);

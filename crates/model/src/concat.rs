@@ -1,11 +1,10 @@
 //! Several recordings into one sink: every id moves behind those already used.
 
 use crate::{
-    AttrKeyId, Attribute, AttributeKey, Attributes, ClassId, Clock, CounterBatch, Definitions,
-    EdgeBatch, EventBatch, EventTypeId, ExceptionId, Flow, FrameId, FunctionId, LinkBatch,
-    MappingId, Note, ObjectBatch, ObjectId, Order, PartId, ProfileId, ResourceId, RootBatch,
-    SampleBatch, SeriesId, Sink, SpanBatch, SpanId, StackId, StepBatch, StringId, TrackId, Unit,
-    Value, ValueTypeId, Wants,
+    Asks, AttrKeyId, Attribute, AttributeKey, Attributes, Batch, ClassId, Definitions, EventBatch,
+    EventTypeId, ExceptionId, Flow, FrameId, FunctionId, LinkBatch, MappingId, ObjectBatch,
+    ObjectId, Order, PartId, ProfileId, ResourceId, SampleBatch, SeriesId, Sink, SpanBatch, SpanId,
+    StackId, Stage, StepBatch, StringId, TrackId, Unit, Value, ValueTypeId,
 };
 
 /// A sink that numbers the rows of each recording after those of the recordings before it.
@@ -301,31 +300,8 @@ impl<'s, S: Sink + ?Sized> Concat<'s, S> {
     }
 }
 
-impl<S: Sink + ?Sized> Sink for Concat<'_, S> {
-    fn wants(&self) -> Wants {
-        self.to.wants()
-    }
-
-    fn wants_sampled_events(&self) -> bool {
-        self.to.wants_sampled_events()
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        self.to.wants_derived_samples()
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        if !std::mem::replace(&mut self.begun, true) {
-            self.to.begin(self.order.unwrap_or(order), clock);
-        }
-    }
-
-    fn define(&mut self, mut new: Definitions) -> Flow {
-        self.tables(&mut new);
-        self.to.define(new)
-    }
-
-    fn spans(&mut self, mut batch: SpanBatch) -> Flow {
+impl<S: Sink + ?Sized> Concat<'_, S> {
+    fn spans(&mut self, batch: &mut SpanBatch) {
         self.each(&mut batch.id, Self::span);
         self.each_some(&mut batch.parent, Self::span);
         self.each(&mut batch.track, Self::track);
@@ -339,76 +315,85 @@ impl<S: Sink + ?Sized> Sink for Concat<'_, S> {
             self.value_type(value_type);
         }
         self.attributes(&mut batch.attributes);
-        self.to.spans(batch)
     }
 
-    fn steps(&mut self, mut batch: StepBatch) -> Flow {
+    fn steps(&mut self, batch: &mut StepBatch) {
         self.each_some(&mut batch.function, Self::function);
         for (_, track) in &mut batch.tracks {
             self.track(track);
         }
-        self.to.steps(batch)
     }
 
-    fn samples(&mut self, mut batch: SampleBatch) -> Flow {
+    fn samples(&mut self, batch: &mut SampleBatch) {
         self.profile(&mut batch.profile);
         self.each_some(&mut batch.stack, Self::stack);
         self.each_some(&mut batch.track, Self::track);
         self.each_some(&mut batch.span, Self::span);
         self.attributes(&mut batch.labels);
-        self.to.samples(batch)
     }
 
-    fn events(&mut self, mut batch: EventBatch) -> Flow {
+    fn events(&mut self, batch: &mut EventBatch) {
         self.each(&mut batch.event_type, Self::event_type);
         self.each_some(&mut batch.track, Self::track);
         self.each_some(&mut batch.object, Self::object);
         self.each_some(&mut batch.owner, Self::track);
         self.each_some(&mut batch.stack, Self::stack);
         self.attributes(&mut batch.attributes);
-        self.to.events(batch)
     }
 
-    fn counters(&mut self, mut batch: CounterBatch) -> Flow {
-        self.each(&mut batch.series, Self::series);
-        self.to.counters(batch)
-    }
-
-    fn links(&mut self, mut batch: LinkBatch) -> Flow {
+    fn links(&mut self, batch: &mut LinkBatch) {
         for link in &mut batch.links {
             self.span(&mut link.from);
             self.span(&mut link.to);
             self.some(&mut link.kind, Self::string);
         }
-        self.to.links(batch)
     }
 
-    fn objects(&mut self, mut batch: ObjectBatch) -> Flow {
+    fn objects(&mut self, batch: &mut ObjectBatch) {
         for row in &mut batch.rows {
             self.object(&mut row.id);
             self.some(&mut row.class, Self::class);
             self.some(&mut row.site, Self::stack);
             self.some(&mut row.thread, Self::track);
         }
-        self.to.objects(batch)
+    }
+}
+
+impl<S: Sink + ?Sized> Stage for Concat<'_, S> {
+    fn asks(&self) -> Asks {
+        Asks::of(self.to)
     }
 
-    fn edges(&mut self, mut batch: EdgeBatch) -> Flow {
-        self.each(&mut batch.dump, Self::dump);
-        self.each(&mut batch.from, Self::object);
-        self.each(&mut batch.to, Self::object);
-        self.to.edges(batch)
-    }
-
-    fn roots(&mut self, mut batch: RootBatch) -> Flow {
-        self.each(&mut batch.dump, Self::dump);
-        self.each(&mut batch.object, Self::object);
-        self.to.roots(batch)
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        let part = PartId(note.part.0.saturating_add(self.base.parts));
-        self.to.note(Note { part, ..note })
+    fn pass(&mut self, mut batch: Batch) -> Flow {
+        match &mut batch {
+            Batch::Begin(order, _) => {
+                if std::mem::replace(&mut self.begun, true) {
+                    return Flow::Continue(());
+                }
+                *order = self.order.unwrap_or(*order);
+            }
+            Batch::Define(new) => self.tables(new),
+            Batch::Spans(batch) => self.spans(batch),
+            Batch::Steps(batch) => self.steps(batch),
+            Batch::Samples(batch) => self.samples(batch),
+            Batch::Events(batch) => self.events(batch),
+            Batch::Counters(batch) => self.each(&mut batch.series, Self::series),
+            Batch::Links(batch) => self.links(batch),
+            Batch::Objects(batch) => self.objects(batch),
+            Batch::Edges(batch) => {
+                self.each(&mut batch.dump, Self::dump);
+                self.each(&mut batch.from, Self::object);
+                self.each(&mut batch.to, Self::object);
+            }
+            Batch::Roots(batch) => {
+                self.each(&mut batch.dump, Self::dump);
+                self.each(&mut batch.object, Self::object);
+            }
+            Batch::Note(note) => {
+                note.part = PartId(note.part.0.saturating_add(self.base.parts));
+            }
+        }
+        batch.push(self.to)
     }
 }
 

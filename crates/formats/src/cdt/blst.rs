@@ -65,6 +65,7 @@ fn string<'a>(
 }
 
 /// The record reader of a file list.
+#[derive(Clone)]
 pub(super) struct FileList {
     string_limit: usize,
     format: Option<u32>,

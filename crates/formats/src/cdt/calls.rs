@@ -367,6 +367,7 @@ fn skip_params(cursor: &mut Cursor<'_>, count: u32, limits: &RowLimits) -> Resul
 }
 
 /// The record reader of a calls stream.
+#[derive(Clone)]
 pub(super) struct Calls {
     limits: RowLimits,
     header: Option<Header>,

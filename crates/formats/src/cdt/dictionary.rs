@@ -61,6 +61,7 @@ pub(super) fn count(score: &mut Score, text: Utf16<'_>) {
 }
 
 /// The record reader of words.
+#[derive(Clone)]
 pub(super) struct Words {
     string_limit: usize,
     explicit: bool,

@@ -5,9 +5,10 @@ use traceloom_model::{Flow, Limits, Note};
 use super::text;
 use super::units::{Recovery, Stream, Units, tail};
 use crate::wire::Cursor;
-use crate::{Error, Field, Reader, Record, RecordSink};
+use crate::{Error, Field, Fork, Record, RecordSink};
 
 /// The record reader of a stream of lines.
+#[derive(Clone)]
 pub(crate) struct Lines {
     longest: usize,
 }
@@ -84,7 +85,7 @@ impl Record for Line<'_> {
 }
 
 /// Opens a reader of lines.
-pub(crate) fn reader(limits: &Limits) -> Box<dyn Reader> {
+pub(crate) fn reader(limits: &Limits) -> Box<dyn Fork> {
     Box::new(Stream::new(Lines::new(limits)))
 }
 

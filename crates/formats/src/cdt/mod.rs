@@ -23,7 +23,7 @@ mod units;
 
 use traceloom_model::{Capabilities, Feature, Limits};
 
-use crate::{Format, Reader};
+use crate::{Fork, Format};
 use lower::COUNTERS;
 pub use lower::Method;
 use phrase::Phrased;
@@ -59,7 +59,7 @@ const HOLDS: Capabilities = Capabilities::of(&[
     Feature::Pauses,
 ]);
 
-fn read_strings(limits: &Limits) -> Box<dyn Reader> {
+fn read_strings(limits: &Limits) -> Box<dyn Fork> {
     Box::new(Stream::new(strings::Strings::new(limits)))
 }
 

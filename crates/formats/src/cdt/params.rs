@@ -82,6 +82,7 @@ pub(super) fn framed(head: &[u8], whole: bool) -> Option<bool> {
 }
 
 /// The record reader of parameters.
+#[derive(Clone)]
 pub(super) struct ParamRows {
     string_limit: usize,
     version: bool,

@@ -25,6 +25,7 @@ pub(super) trait Rows {
 }
 
 /// A stream of rows in phrases or bare, told apart once by its head.
+#[derive(Clone)]
 pub(super) struct Phrased<R> {
     rows: R,
     framed: Option<bool>,

@@ -8,6 +8,7 @@ use crate::wire::{Cursor, Utf16};
 use crate::{Error, Field, Record, RecordSink};
 
 /// The record reader of a stream of strings.
+#[derive(Clone)]
 pub(super) struct Strings {
     string_limit: usize,
 }

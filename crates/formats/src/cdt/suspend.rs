@@ -58,6 +58,7 @@ pub(super) fn framed(head: &[u8], whole: bool) -> Option<bool> {
 }
 
 /// The record reader of pauses.
+#[derive(Clone)]
 pub(super) struct Pauses {
     time: Option<i64>,
 }

@@ -406,6 +406,7 @@ const STREAMS: [&[u8]; 10] = [
 const OPEN: usize = 65_536;
 
 /// The record reader of a conversation.
+#[derive(Clone)]
 pub(super) struct Conversation {
     handles: std::collections::HashSet<Handle>,
 }

@@ -10,7 +10,7 @@ use crate::wire::Utf16;
 ///
 /// The agent forgets threads it has not seen for a while and names them again under a new index, so a
 /// long file has many indices and few names: an index costs four bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Threads {
     index: Vec<u32>,
     names: Vec<Box<[u8]>>,

@@ -228,6 +228,7 @@ pub(super) fn plausible_block(bytes: &[u8], start: i64, all: bool) -> Option<boo
 }
 
 /// The record reader of a trace stream.
+#[derive(Clone)]
 pub(super) struct Trace {
     string_limit: usize,
     start: Option<i64>,

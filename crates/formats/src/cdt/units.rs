@@ -55,6 +55,7 @@ pub(super) trait Units {
     }
 }
 
+#[derive(Clone)]
 struct Skip {
     note: Note,
     recovery: Recovery,
@@ -64,6 +65,7 @@ struct Skip {
 }
 
 /// The reader of a stream of units.
+#[derive(Clone)]
 pub(super) struct Stream<U> {
     units: U,
     skip: Option<Skip>,

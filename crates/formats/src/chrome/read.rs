@@ -8,7 +8,7 @@ use crate::json::{Document, Kind, Value};
 use crate::{Chunk, Field, Opaque, Reader as Native, Record, RecordSink, Step, damage, info};
 
 /// Reads a trace.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Reader {
     splitter: Splitter,
     limits: Limits,

@@ -36,7 +36,7 @@ enum State {
 }
 
 /// Finds the pieces.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Splitter {
     state: State,
     limit: usize,

@@ -7,7 +7,7 @@ use crate::gather::Gather;
 use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage};
 
 /// Reads recordings of requests and bare multipart bodies.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RequestReader {
     gather: Gather,
 }

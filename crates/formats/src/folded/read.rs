@@ -139,7 +139,7 @@ impl NativeRecord for Record<'_> {
 }
 
 /// Reads folded stacks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reader {
     lines: Lines,
 }

@@ -213,7 +213,7 @@ impl Record for CpuRecord<'_> {
 }
 
 /// Reads the binary CPU profile.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CpuReader {
     state: State,
     words: Words,

@@ -138,7 +138,7 @@ impl<'a> HeapRecord<'a> {
 }
 
 /// Takes the lines of a heap profile apart, in their order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Parser {
     part: Part,
 }
@@ -255,7 +255,7 @@ impl Record for HeapRecord<'_> {
 }
 
 /// Reads the text heap profile.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HeapReader {
     lines: Lines,
     parser: Parser,

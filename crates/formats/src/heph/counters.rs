@@ -16,7 +16,7 @@ const BACK: u32 = 1 << 31;
 const CLEAN: usize = 64;
 
 /// The counters of one run at a time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Counters {
     streams: HashMap<u32, Stream, RandomState>,
     /// The next counter of low streams that have nothing open, kept apart because it is all most events
@@ -38,7 +38,7 @@ struct Pending {
     had_epoch: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Stream {
     expected: u32,
     first_offset: u64,

@@ -13,7 +13,7 @@ use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
 /// Needs a packet and the four bytes after it in its window, those only when the packet does not read
 /// like one: memory depends on the largest packet (`record` limit), on the number of streams (`table`
 /// limit) and on 1,024 counters of each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decoder {
     limits: Limits,
     layout: Option<Layout>,

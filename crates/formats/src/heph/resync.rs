@@ -19,7 +19,7 @@ const WORK_PER_BYTE: u64 = 16;
 const SMALL: usize = 512;
 
 /// A search under way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Scan {
     /// Where the damage begins.
     pub start: u64,

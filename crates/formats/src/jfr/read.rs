@@ -14,7 +14,7 @@ use super::walk::{Stretch, Walk, find_schema};
 use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info, warn};
 
 /// Reads recordings: chunk by chunk, each as a whole, because its types stand at its end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct JfrReader {
     limits: Limits,
     frames: Frames,

@@ -22,7 +22,7 @@ pub struct Layout {
 ///
 /// Nothing can be said of a document before its end, so the whole text is one window; the record limit
 /// bounds it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct JsonReader {
     layout: &'static Layout,
     limits: Limits,

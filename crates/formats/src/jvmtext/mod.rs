@@ -14,9 +14,9 @@ pub(crate) use calendar::civil;
 pub(crate) use gc::lower_lines as lower_gc_lines;
 
 use crate::cdt::lines;
-use crate::{Confidence, Error, Field, Format, Probe, Reader, Record, RecordSink, Source, drive};
+use crate::{Confidence, Error, Field, Fork, Format, Probe, Record, RecordSink, Source, drive};
 
-fn reader(limits: &Limits) -> Box<dyn Reader> {
+fn reader(limits: &Limits) -> Box<dyn Fork> {
     lines::reader(limits)
 }
 

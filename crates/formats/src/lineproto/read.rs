@@ -10,7 +10,7 @@ use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage};
 const PIECE: usize = 1 << 20;
 
 /// Reads line protocol.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LineReader {
     limit: usize,
     /// Line ends before `counted`.

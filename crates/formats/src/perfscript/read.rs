@@ -127,7 +127,7 @@ impl NativeRecord for Record<'_> {
 }
 
 /// Reads the text of `perf script`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reader {
     lines: Lines,
     within: bool,

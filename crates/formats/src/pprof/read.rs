@@ -10,7 +10,7 @@ use crate::protobuf::{
 use crate::{Chunk, Opaque, Reader as Native, RecordSink, Step};
 
 /// Reads the fields of a `Profile`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reader {
     splitter: Splitter,
     tokens: Tokens,

@@ -18,7 +18,7 @@ pub(crate) struct Layout {
 }
 
 /// Reads the fields of the outermost message, and of the containers in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reader {
     layout: &'static Layout,
     splitter: Splitter,

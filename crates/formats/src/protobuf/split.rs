@@ -62,7 +62,7 @@ const LOOKAHEAD: usize = PROOF * (PROOF_FIELD + 20);
 const TORN: usize = 4096;
 
 /// Finds the fields. The state is the damaged stretch it is in, and the containers around it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Splitter {
     lost: Option<Lost>,
     limit: usize,
@@ -81,7 +81,7 @@ pub(crate) struct Schema {
     pub(crate) closed: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lost {
     kind: &'static str,
     offset: u64,

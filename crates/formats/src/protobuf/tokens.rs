@@ -31,7 +31,7 @@ pub(crate) enum Value {
 }
 
 /// The tokens of one record; the vectors serve record after record.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tokens {
     pub(crate) tokens: Vec<Token>,
     pub(crate) numbers: Vec<u64>,

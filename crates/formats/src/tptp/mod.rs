@@ -32,7 +32,7 @@ pub use message::{Draft, Form, Frames, Message, Slot, Texts};
 pub use table::{FieldDef, Kind, Layout, MESSAGES, Schema, by_element, by_id};
 pub use visit::{Item, Visit};
 
-use crate::{Confidence, Format, Probe, Reader};
+use crate::{Confidence, Fork, Format, Probe};
 use traceloom_model::{Capabilities, Feature, Limits};
 
 /// What both forms can hold; value columns and counters are TPTP's own alone.
@@ -83,11 +83,11 @@ pub const XML: Format = Format {
     sample: Some(sample::xml),
 };
 
-fn open_binary(limits: &Limits) -> Box<dyn Reader> {
+fn open_binary(limits: &Limits) -> Box<dyn Fork> {
     Box::new(binary::Binary::new(limits))
 }
 
-fn open_xml(limits: &Limits) -> Box<dyn Reader> {
+fn open_xml(limits: &Limits) -> Box<dyn Fork> {
     Box::new(xml::Xml::new(limits))
 }
 

@@ -35,10 +35,11 @@ pub use stream::{Stream, Visit};
 
 use traceloom_model::{Capabilities, Feature, Flow, Limits, Note};
 
-use crate::{Chunk, Confidence, Format, Probe, Reader, RecordSink, Step};
+use crate::{Chunk, Confidence, Fork, Format, Probe, Reader, RecordSink, Step};
 use probe::Kind;
 
 /// The native reader of all generations.
+#[derive(Clone)]
 struct Items(Stream);
 
 impl Reader for Items {
@@ -61,7 +62,7 @@ impl Visit for Dynamic<'_> {
 
 macro_rules! readers {
     ($($name:ident $begin:ident)*) => {$(
-        fn $name(limits: &Limits) -> Box<dyn Reader> {
+        fn $name(limits: &Limits) -> Box<dyn Fork> {
             Box::new(Items(Stream::new(limits, TwoItems::$begin)))
         }
     )*};

@@ -171,6 +171,7 @@ impl Record for Request<'_> {
 }
 
 /// Reads request dumps line by line.
+#[derive(Clone)]
 pub(crate) struct Lines {
     record: usize,
 }
@@ -272,6 +273,7 @@ impl Record for Table<'_> {
 }
 
 /// Reads definitions: items, or a table in JSON.
+#[derive(Clone)]
 pub(crate) struct Definitions {
     items: super::Items,
     json: Option<bool>,

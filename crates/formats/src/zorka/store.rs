@@ -177,6 +177,7 @@ impl Blocks for Native<'_> {
 }
 
 /// Reads a store block by block.
+#[derive(Clone)]
 pub(crate) struct StoreReader {
     record: usize,
     flags: u32,

@@ -3,8 +3,8 @@
 use std::hash::{Hash, Hasher};
 
 use traceloom_formats::{
-    ErrorKind, Field, Format, LowerOptions, Record, RecordSink, SliceSource, read_chunked,
-    read_slice,
+    Chunk, ErrorKind, Field, Fork, Format, LowerOptions, Record, RecordSink, SliceSource, Step,
+    read_chunked, read_slice,
 };
 use traceloom_model::{Flow, Limits, Note, Recording};
 
@@ -167,6 +167,118 @@ pub fn cut(format: &Format, input: &[u8], cuts: &[usize], expected: u64) -> Resu
         Ok(())
     } else {
         Err("cutting changes records or notes".to_owned())
+    }
+}
+
+/// A place at which an input is tried with an end and with a damage.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[allow(
+    dead_code,
+    reason = "not every user of the laws needs all of them at once"
+)]
+pub struct Place {
+    pub at: usize,
+    /// Where the chunk is cut, as a share of 256; the bit that is flipped.
+    pub seed: u8,
+    /// Bytes shown after the damage.
+    pub after: usize,
+    /// How far back of the place the reader may want to begin; what lies further is left out.
+    pub reach: usize,
+}
+
+/// Ends the input, and flips a bit of it, at each of `places` (sorted), in one pass: a copy of the reader in the state
+/// before the place reads on, so that a place costs what lies around it and not what lies before.
+///
+/// Returns how many places were left out because the reader keeps more than their reach.
+///
+/// # Errors
+/// The law that is broken, in a sentence.
+#[allow(
+    dead_code,
+    reason = "not every user of the laws needs all of them at once"
+)]
+pub fn along(format: &Format, input: &[u8], places: &[Place]) -> Result<usize, String> {
+    let mut reader = format.reader(&Limits::default());
+    let mut so_far = Check::new(input);
+    let mut damaged = input.to_vec();
+    let (mut start, mut need, mut left_out) = (0, 0, 0);
+    for place in places {
+        let at = place.at;
+        if at >= start + need && at < input.len() {
+            let chunk = chunk(input, start, at, false);
+            let Step::More {
+                consumed,
+                need: more,
+            } = reader.read(chunk, &mut so_far)
+            else {
+                return Err(so_far.fault.unwrap_or_default());
+            };
+            start += consumed;
+            need = more;
+        }
+        if at - start > place.reach {
+            left_out += 1;
+            continue;
+        }
+        let from = (start, so_far.at);
+        // No chunk but the last is shorter than what the reader asked for.
+        let least = start + need;
+        let cut = least.max(start + (at - start) * usize::from(place.seed) / 256);
+        reads_on(reader.as_ref(), &input[..at], from, cut)
+            .map_err(|fault| format!("truncated at {at}: {fault}"))?;
+        if at < input.len() {
+            let bit = 1 << (place.seed & 7);
+            damaged[at] ^= bit;
+            let end = at.saturating_add(place.after).min(input.len());
+            let result = reads_on(reader.as_ref(), &damaged[..end], from, at.max(least));
+            damaged[at] ^= bit;
+            result.map_err(|fault| format!("flipped {bit:#04x} at {at}: {fault}"))?;
+        }
+    }
+    Ok(left_out)
+}
+
+/// Reads on to the end of `input` from a state, at once and in two pieces.
+fn reads_on(
+    reader: &dyn Fork,
+    input: &[u8],
+    (start, record): (usize, usize),
+    cut: usize,
+) -> Result<(), String> {
+    let check = || Check {
+        at: record,
+        ..Check::new(input)
+    };
+    let mut whole = check();
+    reader
+        .fork()
+        .read(chunk(input, start, input.len(), true), &mut whole);
+    if cut >= input.len() {
+        return whole.verdict().map(|_| ());
+    }
+    let mut pieces = check();
+    let mut fork = reader.fork();
+    let step = fork.read(chunk(input, start, cut, false), &mut pieces);
+    if let Step::More { consumed, .. } = step {
+        fork.read(
+            chunk(input, start + consumed, input.len(), true),
+            &mut pieces,
+        );
+    }
+    let (whole, _) = whole.verdict()?;
+    let (pieces, _) = pieces.verdict().map_err(|fault| format!("cut: {fault}"))?;
+    if whole == pieces {
+        Ok(())
+    } else {
+        Err(format!("cutting at {cut} changes records or notes"))
+    }
+}
+
+fn chunk(input: &[u8], start: usize, end: usize, eof: bool) -> Chunk<'_> {
+    Chunk {
+        bytes: &input[start..end],
+        offset: start as u64,
+        eof,
     }
 }
 

@@ -22,7 +22,7 @@ const GAP: usize = 64 << 10;
 const NAME: usize = 64;
 
 /// Reads a binary stream.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Binary {
     most: usize,
     phase: Phase,

@@ -24,7 +24,7 @@ const UNCLOSED: u32 = 64;
 const ROOT: &[u8] = b"TRACE";
 
 /// Reads an XML trace: a document, or elements one after the other.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Xml {
     most: usize,
     started: bool,

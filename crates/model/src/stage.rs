@@ -1,0 +1,164 @@
+//! Sinks that stand between a reader and another sink.
+
+use crate::{
+    Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note, ObjectBatch,
+    Order, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, Wants,
+};
+
+/// One call of a [`Sink`] method, as a value that can wait, be sent to a thread or be looked at.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each is what the method of its name takes")]
+pub enum Batch {
+    Begin(Order, Clock),
+    Define(Definitions),
+    Spans(SpanBatch),
+    Steps(StepBatch),
+    Samples(SampleBatch),
+    Events(EventBatch),
+    Counters(CounterBatch),
+    Links(LinkBatch),
+    Objects(ObjectBatch),
+    Edges(EdgeBatch),
+    Roots(RootBatch),
+    Note(Note),
+}
+
+impl Batch {
+    /// Pushes it into `to`.
+    pub fn push<S: Sink + ?Sized>(self, to: &mut S) -> Flow {
+        match self {
+            Self::Begin(order, clock) => {
+                to.begin(order, clock);
+                Flow::Continue(())
+            }
+            Self::Define(definitions) => to.define(definitions),
+            Self::Spans(batch) => to.spans(batch),
+            Self::Steps(batch) => to.steps(batch),
+            Self::Samples(batch) => to.samples(batch),
+            Self::Events(batch) => to.events(batch),
+            Self::Counters(batch) => to.counters(batch),
+            Self::Links(batch) => to.links(batch),
+            Self::Objects(batch) => to.objects(batch),
+            Self::Edges(batch) => to.edges(batch),
+            Self::Roots(batch) => to.roots(batch),
+            Self::Note(note) => to.note(note),
+        }
+    }
+}
+
+/// What a sink asks of a reader, as one value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Asks {
+    /// [`Sink::wants`]
+    pub wants: Wants,
+    /// [`Sink::wants_sampled_events`]
+    pub sampled_events: bool,
+    /// [`Sink::wants_derived_samples`]
+    pub derived_samples: bool,
+}
+
+impl Asks {
+    /// Returns what `sink` asks.
+    #[must_use]
+    pub fn of<S: Sink + ?Sized>(sink: &S) -> Self {
+        Self {
+            wants: sink.wants(),
+            sampled_events: sink.wants_sampled_events(),
+            derived_samples: sink.wants_derived_samples(),
+        }
+    }
+}
+
+/// A sink that passes on what it does not change.
+///
+/// Everything comes through one method, so that a stage writes the arms it is about and one more for the
+/// rest. The objection is a move of some hundred bytes a batch, which holds thousands of rows.
+///
+/// ```
+/// use traceloom_model::{Asks, Batch, Flow, Sink, Stage};
+///
+/// /// Drops counter points.
+/// struct Uncounted<'s>(&'s mut dyn Sink);
+///
+/// impl Stage for Uncounted<'_> {
+///     fn asks(&self) -> Asks {
+///         Asks::of(self.0)
+///     }
+///
+///     fn pass(&mut self, batch: Batch) -> Flow {
+///         match batch {
+///             Batch::Counters(_) => Flow::Continue(()),
+///             other => other.push(self.0),
+///         }
+///     }
+/// }
+/// ```
+pub trait Stage {
+    /// Returns what this stage asks: nearly always [`Asks::of`] the sink behind it.
+    fn asks(&self) -> Asks;
+
+    /// Takes one batch and pushes on what comes of it.
+    fn pass(&mut self, batch: Batch) -> Flow;
+}
+
+impl<T: Stage + ?Sized> Sink for T {
+    fn wants(&self) -> Wants {
+        self.asks().wants
+    }
+
+    fn wants_sampled_events(&self) -> bool {
+        self.asks().sampled_events
+    }
+
+    fn wants_derived_samples(&self) -> bool {
+        self.asks().derived_samples
+    }
+
+    fn begin(&mut self, order: Order, clock: Clock) {
+        let _ = self.pass(Batch::Begin(order, clock));
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.pass(Batch::Define(definitions))
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        self.pass(Batch::Spans(batch))
+    }
+
+    fn steps(&mut self, batch: StepBatch) -> Flow {
+        self.pass(Batch::Steps(batch))
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        self.pass(Batch::Samples(batch))
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        self.pass(Batch::Events(batch))
+    }
+
+    fn counters(&mut self, batch: CounterBatch) -> Flow {
+        self.pass(Batch::Counters(batch))
+    }
+
+    fn links(&mut self, batch: LinkBatch) -> Flow {
+        self.pass(Batch::Links(batch))
+    }
+
+    fn objects(&mut self, batch: ObjectBatch) -> Flow {
+        self.pass(Batch::Objects(batch))
+    }
+
+    fn edges(&mut self, batch: EdgeBatch) -> Flow {
+        self.pass(Batch::Edges(batch))
+    }
+
+    fn roots(&mut self, batch: RootBatch) -> Flow {
+        self.pass(Batch::Roots(batch))
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.pass(Batch::Note(note))
+    }
+}
