@@ -43,7 +43,6 @@ fn top(path: &Path, unit: &str) -> Vec<(String, i64, i64, i64)> {
     rows
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test that writes a file")]
 fn sample(format: &str) -> PathBuf {
     let mut bytes = Vec::new();
     let make = by_name(format).expect("a format").sample.expect("samples");
@@ -92,8 +91,6 @@ fn profiles_keep_self_and_total_of_every_function() {
             "--force",
         ]);
         let of = |path: &Path| -> Vec<(String, i64, i64)> {
-            let value = if from == "pprof" { "cpu" } else { "" };
-            let _ = value;
             top(path, unit)
                 .into_iter()
                 .map(|row| (row.0, row.1, row.2))
