@@ -58,7 +58,6 @@ pub mod monitors;
 pub mod names;
 pub mod objects;
 mod pauses;
-mod reorder;
 pub mod shape;
 pub mod stage;
 mod top;
@@ -70,6 +69,5 @@ pub use calltree::{
     TreeOptions, TreeSource, Trees, symbol_of_function,
 };
 pub use pauses::Pauses;
-pub use reorder::{BeginEnd, Reorder};
 pub use top::{Functions, TopRow, top};
 pub use tree::{Visible, bottom_up, visible};

@@ -34,6 +34,7 @@
     expect(clippy::unwrap_used, reason = "a test fails by panicking")
 )]
 
+mod begin_end;
 mod calls;
 pub mod cdt;
 pub mod chrome;
@@ -56,18 +57,24 @@ pub mod jvmtext;
 mod label;
 pub mod lineproto;
 mod lines;
+mod marks;
 mod native;
 mod note;
+pub mod otlp;
 mod output;
+pub mod perfetto;
 pub mod perfscript;
 pub mod pprof;
 mod probe;
+mod protobuf;
 mod record;
 mod refused;
 mod registry;
+mod slices;
 mod source;
 pub mod speedscope;
 pub mod stackprof;
+mod tally;
 pub mod tptp;
 pub mod wire;
 pub mod zorka;

@@ -2,7 +2,8 @@
 
 use crate::{
     Format, cdt, chrome, columnar, cpuprofile, csv, datakit, firefox, flamejson, folded, gometrics,
-    gperf, heph, jfr, jvmtext, lineproto, perfscript, pprof, speedscope, stackprof, tptp, zorka,
+    gperf, heph, jfr, jvmtext, lineproto, otlp, perfetto, perfscript, pprof, speedscope, stackprof,
+    tptp, zorka,
 };
 
 /// Every format, siblings together, in the order tables show them.
@@ -48,6 +49,8 @@ pub const FORMATS: &[&Format] = &[
     &folded::FOLDED,
     &perfscript::PERF_SCRIPT,
     &chrome::CHROME,
+    &perfetto::FORMAT,
+    &otlp::PROFILES,
     &speedscope::FORMAT,
     &cpuprofile::FORMAT,
     &stackprof::FORMAT,

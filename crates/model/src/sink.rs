@@ -109,7 +109,8 @@ pub trait Sink {
         Flow::Continue(())
     }
 
-    /// Takes links.
+    /// Takes links. An empty batch before any span says that links will follow: targets that write a
+    /// span before what follows from it is known then prepare for it.
     fn links(&mut self, _batch: LinkBatch) -> Flow {
         Flow::Continue(())
     }

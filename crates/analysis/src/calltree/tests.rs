@@ -692,7 +692,8 @@ proptest! {
         let mut tables = TreeBuilder::new(options());
         let _ = tables.define(definitions);
         let _ = tables.paths(paths);
-        let (of_trees, of_paths) = (trees.finish_functions(), tables.finish_functions());
+        let [of_trees, _] = trees.finish_functions();
+        let [of_paths, _] = tables.finish_functions();
         prop_assert_eq!(said(&of_trees), said(&of_paths));
         let mut twice = of_trees.clone();
         of_paths.into_iter().for_each(|table| table.merge_into(&mut twice));

@@ -1,4 +1,7 @@
-//! Chrome trace event JSON, as `chrome://tracing`, Perfetto and Speedscope open it; written only.
+//! Chrome trace event JSON, as `chrome://tracing`, Perfetto and Speedscope open it (SPEC.md has the reading).
+//!
+//! Read are all phases of the format, event by event: an object with `traceEvents` and a bare array, closed
+//! or not. What follows is about writing.
 //!
 //! Spans are complete events (`X`), events with an end asynchronous pairs (`b`, `e`), events without one
 //! instants (`i`), counter points `C`. Every track has a thread id of its own and a `thread_name`, async
@@ -12,7 +15,14 @@
 //!
 //! Memory: the tables, not the spans. Track names are written at the end, when all are known.
 
+mod event;
 pub(crate) mod json;
+mod lower;
+mod probe;
+mod read;
+mod sample;
+mod split;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -27,11 +37,11 @@ pub const CHROME: Format = Format {
     name: "chrome",
     title: "Chrome trace event JSON",
     extensions: &["json"],
-    probe: |_| None,
-    reader: None,
+    probe: probe::probe,
+    reader: Some(|limits| Box::new(read::Reader::new(limits))),
     members: None,
     set: None,
-    lower: None,
+    lower: Some(lower::lower),
     split: None,
     raise: Some(write::open),
     holds: Capabilities::of(&[
@@ -54,5 +64,5 @@ pub const CHROME: Format = Format {
         Feature::Counters,
         Feature::WideTimes,
     ]),
-    sample: None,
+    sample: Some(sample::sample),
 };

@@ -15,7 +15,7 @@ pub use lower::{Lowered, lower_documents};
 pub use parse::{Defect, Document};
 pub use reader::{JsonReader, Layout};
 pub use text::{push_string, unescape};
-pub use value::{Kind, Value};
+pub use value::{Kind, Value, scale};
 
 #[cfg(test)]
 mod tests;

@@ -168,39 +168,44 @@ impl<'d> Value<'d> {
     /// None for other values and for results outside `i64`.
     #[must_use]
     pub fn scaled(self, factor: i64) -> Option<i64> {
-        let text = self.number()?;
-        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let negative = whole.starts_with('-');
-        // Digits beyond these move no result that fits.
-        let digits: String = whole
-            .trim_start_matches('-')
-            .chars()
-            .chain(fraction.chars())
-            .collect();
-        let digits = digits.trim_start_matches('0');
-        let kept = digits.get(..25).unwrap_or(digits);
-        let exponent: i64 = exponent.parse().ok()?;
-        let dropped = i64::try_from(digits.len() - kept.len()).ok()?;
-        let places = exponent - i64::try_from(fraction.len()).ok()? + dropped;
-        let digits: i128 = if kept.is_empty() {
-            0
-        } else {
-            kept.parse().ok()?
-        };
-        let signed = if negative { -digits } else { digits };
-        let product = signed.checked_mul(i128::from(factor));
-        let power = |places: i64| 10_i128.checked_pow(u32::try_from(places).ok()?);
-        let value = if signed == 0 {
-            0
-        } else if places >= 0 {
-            product?.checked_mul(power(places)?)?
-        } else {
-            match power(-places) {
-                Some(power) => product?.div_euclid(power),
-                None => -i128::from(negative),
-            }
-        };
-        i64::try_from(value).ok()
+        scale(self.number()?, factor)
     }
+}
+
+/// Multiplies the number that a text spells with `factor`, as [`Value::scaled`] does.
+#[must_use]
+pub fn scale(text: &str, factor: i64) -> Option<i64> {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let negative = whole.starts_with('-');
+    // Digits beyond these move no result that fits.
+    let digits: String = whole
+        .trim_start_matches('-')
+        .chars()
+        .chain(fraction.chars())
+        .collect();
+    let digits = digits.trim_start_matches('0');
+    let kept = digits.get(..25).unwrap_or(digits);
+    let exponent: i64 = exponent.parse().ok()?;
+    let dropped = i64::try_from(digits.len() - kept.len()).ok()?;
+    let places = exponent - i64::try_from(fraction.len()).ok()? + dropped;
+    let digits: i128 = if kept.is_empty() {
+        0
+    } else {
+        kept.parse().ok()?
+    };
+    let signed = if negative { -digits } else { digits };
+    let product = signed.checked_mul(i128::from(factor));
+    let power = |places: i64| 10_i128.checked_pow(u32::try_from(places).ok()?);
+    let value = if signed == 0 {
+        0
+    } else if places >= 0 {
+        product?.checked_mul(power(places)?)?
+    } else {
+        match power(-places) {
+            Some(power) => product?.div_euclid(power),
+            None => -i128::from(negative),
+        }
+    };
+    i64::try_from(value).ok()
 }

@@ -7,9 +7,9 @@ use traceloom_model::{
 
 use super::calltree::CallTree;
 use super::columns::{Line, Location, Tables as Columns};
-use super::decode::Tally;
 use super::ids::Ids;
 use super::lower::Strings;
+use crate::tally::Tally;
 
 /// Turns location ids into stacks.
 ///

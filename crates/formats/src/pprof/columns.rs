@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::proto::{delimited, packed, skip, tag, varint};
+use crate::protobuf::{delimited, packed, skip, tag, varint};
 
 /// Type and unit of a value column, positions in the string table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -104,7 +104,7 @@ impl Strings {
     ///
     /// All bytes are looked at in one go: entries are valid when the whole is and none begins inside a
     /// character.
-    pub(super) fn invalid(&self) -> u64 {
+    pub(crate) fn invalid(&self) -> u64 {
         let begins = |&end: &usize| self.bytes.get(end).is_none_or(|&byte| byte & 0xc0 != 0x80);
         if std::str::from_utf8(&self.bytes).is_ok() && self.ends.iter().all(begins) {
             return 0;

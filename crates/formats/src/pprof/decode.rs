@@ -1,15 +1,15 @@
 //! The two passes over a profile: its tables, then its samples in blocks.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use traceloom_model::{Flow, Level, Limit, Limits, Note};
 
 use super::columns::{Samples, Tables};
-use super::proto::packed;
-use super::read::{malformed, wrong_wire};
-use super::split::{Field, Piece, Value, each};
-use super::tokens::Tokens;
+use super::schema::{PROFILE, SCHEMA};
+use crate::protobuf::{
+    Content as Value, Piece, Split as Field, Splitter, Tokens, each, malformed, packed, wrong_wire,
+};
+use crate::tally::Tally;
 use crate::{Error, Pull};
 
 const SAMPLE: u32 = 2;
@@ -19,44 +19,6 @@ const BLOCK_SAMPLES: usize = 4096;
 
 /// Location ids, values and labels that a block may hold before it is handed over.
 const BLOCK_VALUES: usize = 1 << 20;
-
-/// Notes that many records share: the first place and how many there were.
-///
-/// A profile whose ids are all wrong has a note per table row otherwise, each with a text of its own.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    notes: BTreeMap<&'static str, Note>,
-}
-
-impl Tally {
-    pub(super) fn add(
-        &mut self,
-        level: Level,
-        kind: &'static str,
-        offset: u64,
-        text: impl FnOnce() -> String,
-    ) {
-        self.add_many(level, kind, offset, 1, text);
-    }
-
-    pub(super) fn add_many(
-        &mut self,
-        level: Level,
-        kind: &'static str,
-        offset: u64,
-        count: u64,
-        text: impl FnOnce() -> String,
-    ) {
-        self.notes
-            .entry(kind)
-            .and_modify(|note| note.count += count)
-            .or_insert_with(|| Note::new(level, kind, offset, text()).counting(count));
-    }
-
-    pub(super) fn into_notes(self) -> impl Iterator<Item = Note> {
-        self.notes.into_values()
-    }
-}
 
 /// Reads everything but the samples.
 ///
@@ -73,24 +35,29 @@ pub fn tables(
     let seen = pull.pull(0, 1)?.bytes.len();
     tables.reserve(seen);
     let mut tally = Tally::default();
-    let whole = each(pull, limits, u64::MAX, |piece| match piece {
-        Piece::Damage { note: None, .. } => Flow::Continue(()),
-        Piece::Damage {
-            note: Some(text), ..
-        } => note(*text),
-        Piece::Field(field) if field.number == SAMPLE => {
-            let end = field.offset + field.bytes.len() as u64;
-            extend(&mut tables.sample, field.offset..end);
-            Flow::Continue(())
-        }
-        Piece::Field(field) => {
-            let clean = take(&mut tables, &field, limits, &mut tally);
-            if clean == Some(false) {
-                return Flow::Continue(());
+    let whole = each(
+        pull,
+        &mut Splitter::new(SCHEMA, limits),
+        u64::MAX,
+        |piece| match piece {
+            Piece::Damage { note: None, .. } => Flow::Continue(()),
+            Piece::Damage {
+                note: Some(text), ..
+            } => note(*text),
+            Piece::Field(field) if field.number == SAMPLE => {
+                let end = field.offset + field.bytes.len() as u64;
+                extend(&mut tables.sample, field.offset..end);
+                Flow::Continue(())
             }
-            inspect(&field, limits, note)
-        }
-    })?;
+            Piece::Field(field) => {
+                let clean = take(&mut tables, &field, limits, &mut tally);
+                if clean == Some(false) {
+                    return Flow::Continue(());
+                }
+                inspect(&field, limits, note)
+            }
+        },
+    )?;
     if !whole {
         return Ok(None);
     }
@@ -138,7 +105,7 @@ pub fn samples(
 ) -> Result<bool, Error> {
     let mut block = Samples::default();
     let values = limits.size(Limit::Values);
-    let whole = each(pull, limits, until, |piece| {
+    let whole = each(pull, &mut Splitter::new(SCHEMA, limits), until, |piece| {
         let Piece::Field(field) = piece else {
             return Flow::Continue(());
         };
@@ -148,7 +115,7 @@ pub fn samples(
         let Value::Len(body) = field.value else {
             return inspect(&field, limits, note);
         };
-        if body.len() > values && Tokens::new(values).parse(field.bytes, 0).is_err() {
+        if body.len() > values && Tokens::new(values).parse(field.bytes, 0, &PROFILE).is_err() {
             return inspect(&field, limits, note);
         }
         if block.push(field.offset, body) != Some(false) {
@@ -190,7 +157,7 @@ fn take(
     match (field.number, field.value) {
         (4, Value::Len(body)) if body.len() > limits.size(Limit::Values) => {
             Tokens::new(limits.size(Limit::Values))
-                .parse(field.bytes, 0)
+                .parse(field.bytes, 0, &PROFILE)
                 .ok()?;
             tables.push_location(body)
         }
@@ -275,7 +242,7 @@ fn other(number: u32, offset: u64, tally: &mut Tally) -> bool {
 #[cold]
 fn inspect(field: &Field<'_>, limits: &Limits, note: &mut dyn FnMut(Note) -> Flow) -> Flow {
     let mut tokens = Tokens::new(limits.size(Limit::Values));
-    if let Err(error) = tokens.parse(field.bytes, field.offset) {
+    if let Err(error) = tokens.parse(field.bytes, field.offset, &PROFILE) {
         return note(malformed(field, &error));
     }
     match tokens.wrong_wire {

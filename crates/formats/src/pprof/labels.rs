@@ -9,9 +9,9 @@ use traceloom_model::{
 };
 
 use super::columns::{Label, Tables as Columns};
-use super::decode::Tally;
 use super::lower::{Strings, scale};
 use super::unit;
+use crate::tally::Tally;
 
 /// What a label says besides its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

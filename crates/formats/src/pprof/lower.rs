@@ -7,9 +7,10 @@ use traceloom_model::{
 
 use super::code::Code;
 use super::columns::{Samples, Tables as Columns};
-use super::decode::{Tally, samples, tables};
+use super::decode::{samples, tables};
 use super::labels::Labels;
 use super::unit;
+use crate::tally::Tally;
 use crate::{Error, LowerOptions, Source};
 
 /// Lowers every part of a source, each a profile of its own.

@@ -12,18 +12,14 @@ mod ids;
 mod labels;
 mod lower;
 mod probe;
-mod proto;
 mod put_labels;
 mod raise;
 mod read;
 mod record;
 pub(crate) mod sample;
 mod schema;
-mod split;
 mod symbols;
-mod tokens;
-mod unit;
-mod write;
+pub(crate) mod unit;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,7 @@
 //! Detection: a profile has no magic number, but its first fields fit the schema or they do not.
 
-use super::proto::{Wire, skip, tag, varint};
-use super::schema::{Kind, PROFILE, find};
-use super::split::fits;
+use super::schema::PROFILE;
+use crate::protobuf::{Kind, Schema, Wire, find, fits, skip, tag, varint};
 use crate::{Confidence, Probe};
 
 /// Tells whether a part is a profile.
@@ -58,7 +57,13 @@ fn walk(head: &[u8]) -> Seen {
             let body = varint(head, next).and_then(|(_, from)| head.get(from..end));
             let body = body.unwrap_or(&[]);
             let fits = match &spec.kind {
-                Kind::Message(schema) => fits(body, schema),
+                Kind::Message(fields) => fits(
+                    body,
+                    Schema {
+                        fields,
+                        closed: true,
+                    },
+                ),
                 Kind::Text => std::str::from_utf8(body).is_ok(),
                 _ => true,
             };

@@ -3,10 +3,10 @@
 use traceloom_model::{ElementType, SampleRow, Unit, Value};
 
 use super::labels::{ROLES, Role};
-use super::proto::Wire;
 use super::symbols::Symbols;
 use super::unit;
-use super::write::{put_bytes, put_number, put_tag};
+use crate::protobuf::Wire;
+use crate::protobuf::{put_bytes, put_number, put_tag};
 use crate::wire::put_leb128;
 
 impl Symbols {

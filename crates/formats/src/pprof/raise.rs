@@ -12,10 +12,10 @@ use traceloom_model::{
     Sink, SpanBatch, StackId, StepBatch, TrackId, TrackKind, Unit, ValueTypeId, Wants,
 };
 
-use super::proto::Wire;
 use super::symbols::{DEEPEST, Symbols};
-use super::write::{put_bytes, put_number, put_packed, put_tag};
 use crate::calls::Calls;
+use crate::protobuf::Wire;
+use crate::protobuf::{put_bytes, put_number, put_packed, put_tag};
 use crate::wire::put_leb128;
 use crate::{Error, Output, RaiseOptions, Target};
 

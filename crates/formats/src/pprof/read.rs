@@ -2,12 +2,12 @@
 
 use traceloom_model::{Limit, Limits};
 
-use super::proto::Wire;
 use super::record::Record;
-use super::schema::{Field as Spec, Kind, PROFILE, find};
-use super::split::{Field, Next, Piece, Splitter};
-use super::tokens::Tokens;
-use crate::{Chunk, Opaque, Reader as Native, RecordSink, Step, damage, warn};
+use super::schema::{PROFILE, SCHEMA};
+use crate::protobuf::{
+    Next, Piece, Split as Field, Splitter, Tokens, damaged, malformed, wrong_wire,
+};
+use crate::{Chunk, Opaque, Reader as Native, RecordSink, Step};
 
 /// Reads the fields of a `Profile`.
 #[derive(Clone, Debug)]
@@ -22,14 +22,14 @@ impl Reader {
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self {
-            splitter: Splitter::new(limits),
+            splitter: Splitter::new(SCHEMA, limits),
             tokens: Tokens::new(limits.size(Limit::Values)),
             strings: 0,
         }
     }
 
     fn field(&mut self, field: &Field<'_>, out: &mut dyn RecordSink) -> traceloom_model::Flow {
-        if let Err(error) = self.tokens.parse(field.bytes, field.offset) {
+        if let Err(error) = self.tokens.parse(field.bytes, field.offset, &PROFILE) {
             out.record(&Opaque::damage(field.offset, field.bytes))?;
             return out.note(malformed(field, &error));
         }
@@ -50,30 +50,6 @@ impl Reader {
             index,
         })
     }
-}
-
-/// The note about a field whose inside cannot be read.
-pub(super) fn malformed(field: &Field<'_>, error: &crate::Error) -> traceloom_model::Note {
-    let name = find(&PROFILE, field.number).map_or("field", |spec| spec.name);
-    let kind = match error.kind() {
-        crate::ErrorKind::Limit => "limit_values",
-        _ => "malformed",
-    };
-    let text = format!("{name} at {:#x} is left out: {error}", field.offset);
-    damage(kind, field.offset, text)
-}
-
-/// The note about a field of the wrong wire type.
-pub(super) fn wrong_wire(spec: &Spec, offset: u64) -> traceloom_model::Note {
-    let expected = match spec.kind {
-        Kind::Text | Kind::Message(_) => Wire::Len.name(),
-        _ => Wire::Varint.name(),
-    };
-    let text = format!(
-        "`{}` should be of wire type {expected}, its value is not used",
-        spec.name
-    );
-    warn("wrong_wire_type", offset, text)
 }
 
 impl Native for Reader {
@@ -109,20 +85,5 @@ impl Native for Reader {
                 return Step::Stop;
             }
         }
-    }
-}
-
-fn damaged(
-    offset: u64,
-    bytes: &[u8],
-    note: Option<Box<traceloom_model::Note>>,
-    out: &mut dyn RecordSink,
-) -> traceloom_model::Flow {
-    if !bytes.is_empty() {
-        out.record(&Opaque::damage(offset, bytes))?;
-    }
-    match note {
-        Some(note) => out.note(*note),
-        None => traceloom_model::Flow::Continue(()),
     }
 }

@@ -1,8 +1,6 @@
 //! Native records: the fields of the message `Profile`, one after the other.
 
-use super::schema::{Field as Spec, Kind};
-use super::tokens::{Token, Value};
-use super::write::put_record;
+use crate::protobuf::{Field as Spec, Kind, Siblings, Token, Value, put_tokens};
 use crate::{Field, Record as Native};
 
 /// One field of `Profile`: a sample, a location, an entry of the string table (SPEC.md §1).
@@ -37,7 +35,7 @@ impl Record<'_> {
             Value::Fixed64(raw) => Field::U64(u64::from_le_bytes(raw)),
             Value::Fixed32(raw) => Field::U64(u64::from(u32::from_le_bytes(raw))),
             Value::Bytes(from, to) => Field::Bytes(self.bytes.get(from..to).unwrap_or(&[])),
-            Value::Packed(..) | Value::Message(_) => Field::Null,
+            Value::Packed(..) | Value::PackedFixed(..) | Value::Message(_) => Field::Null,
         }
     }
 
@@ -170,7 +168,7 @@ impl Native for Record<'_> {
         if self.padded {
             out.extend_from_slice(self.bytes);
         } else {
-            put_record(out, self);
+            put_tokens(out, self.tokens, self.numbers, self.bytes);
         }
     }
 
@@ -182,23 +180,5 @@ impl Native for Record<'_> {
             }
             _ => None,
         }
-    }
-}
-
-/// Iterates over tokens of one message, each with the tokens inside it.
-struct Siblings<'t>(&'t [Token]);
-
-impl<'t> Iterator for Siblings<'t> {
-    type Item = (&'t Token, &'t [Token]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (token, tail) = self.0.split_first()?;
-        let count = match token.value {
-            Value::Message(count) => count,
-            _ => 0,
-        };
-        let (inner, after) = tail.split_at_checked(count).unwrap_or((tail, &[]));
-        self.0 = after;
-        Some((token, inner))
     }
 }

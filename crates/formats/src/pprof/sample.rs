@@ -1,6 +1,6 @@
 //! Generated profiles for laws, fuzzing and benches: shaped like the CPU profile of a Go service.
 
-use super::write::{put_bytes, put_number, put_packed};
+use crate::protobuf::{put_bytes, put_number, put_packed};
 
 /// A small generator of numbers; what it makes depends on the seed alone.
 pub(crate) struct Dice(u64);

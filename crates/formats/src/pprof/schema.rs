@@ -1,72 +1,7 @@
 //! The messages of `profile.proto`: names, numbers and types, as one table that the reader, the writer
 //! and the dump share (SPEC.md §1).
 
-use super::proto::Wire;
-
-/// The type of a field.
-#[derive(Debug)]
-pub(super) enum Kind {
-    /// `uint64`.
-    Unsigned,
-    /// `int64`.
-    Signed,
-    /// `bool`.
-    Flag,
-    /// `string`.
-    Text,
-    /// An id of the named table: `uint64`, or `int64` for strings.
-    Id(&'static str),
-    /// A message.
-    Message(&'static [Field]),
-}
-
-/// A field of a message.
-#[derive(Debug)]
-pub(super) struct Field {
-    pub(super) number: u32,
-    pub(super) name: &'static str,
-    pub(super) kind: Kind,
-    pub(super) repeated: bool,
-}
-
-impl Field {
-    const fn one(number: u32, name: &'static str, kind: Kind) -> Self {
-        Self {
-            number,
-            name,
-            kind,
-            repeated: false,
-        }
-    }
-
-    const fn many(number: u32, name: &'static str, kind: Kind) -> Self {
-        Self {
-            number,
-            name,
-            kind,
-            repeated: true,
-        }
-    }
-
-    /// Tells whether a value of this wire type can be one of this field, packed lists included.
-    pub(super) const fn takes(&self, wire: Wire) -> bool {
-        match (&self.kind, wire) {
-            (Kind::Text | Kind::Message(_), Wire::Len) => true,
-            (Kind::Text | Kind::Message(_), _) => false,
-            (_, Wire::Varint) => true,
-            (_, Wire::Len) => self.repeated,
-            _ => false,
-        }
-    }
-}
-
-/// Finds a field by its number.
-pub(super) fn find(message: &'static [Field], number: u32) -> Option<&'static Field> {
-    // Every message of the schema numbers its fields from 1 without gaps.
-    let field = message.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
-    debug_assert_eq!(field.number, number);
-    Some(field)
-}
+use crate::protobuf::{Field, Kind, Schema};
 
 const STRING: Kind = Kind::Id("string");
 
@@ -139,3 +74,9 @@ pub(super) static PROFILE: [Field; 15] = [
     Field::one(14, "default_sample_type", STRING),
     Field::one(15, "doc_url", STRING),
 ];
+
+/// The whole of it: no writer of profiles writes other fields.
+pub(super) const SCHEMA: Schema = Schema {
+    fields: &PROFILE,
+    closed: true,
+};

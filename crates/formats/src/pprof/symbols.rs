@@ -8,7 +8,7 @@ use traceloom_model::{
 };
 
 use super::unit;
-use super::write::{put_bytes, put_number};
+use crate::protobuf::{put_bytes, put_number};
 
 /// Writes rows when they are first used and remembers their ids.
 #[derive(Default)]

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use traceloom_model::{Level, Limits, Recording, Unit, Value};
 
-use super::write::{put_bytes, put_number, put_packed};
 use super::*;
+use crate::protobuf::{put_bytes, put_number, put_packed};
 use crate::{LowerOptions, Records, SliceSource, read_chunked, read_slice};
 
 /// A message under construction.

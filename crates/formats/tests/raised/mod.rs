@@ -2,7 +2,9 @@
 //! tables are numbered differently.
 
 use traceloom_formats::{Format, RaiseOptions};
-use traceloom_model::{Definitions, Recording, SpanBatch, Text, Unit, Value};
+use traceloom_model::{
+    Definitions, EventBatch, LinkBatch, Recording, SpanBatch, Text, Unit, Value,
+};
 
 /// Writes a recording as one file of `format`.
 ///
@@ -15,6 +17,11 @@ pub fn raise(format: &'static Format, recording: &Recording) -> Vec<u8> {
     let mut target = raise(&RaiseOptions::default(), &mut bytes).expect("options");
     target.begin(recording.order, recording.clock);
     let _ = target.define(definitions(recording));
+    if !recording.links.is_empty() {
+        let _ = target.links(LinkBatch {
+            links: recording.links.clone(),
+        });
+    }
     let mut spans = SpanBatch::default();
     spans.append(recording.spans.clone());
     if !spans.is_empty() {
@@ -24,7 +31,9 @@ pub fn raise(format: &'static Format, recording: &Recording) -> Vec<u8> {
         let _ = target.samples(batch.clone());
     }
     if !recording.events.is_empty() {
-        let _ = target.events(recording.events.clone());
+        let mut events = EventBatch::default();
+        events.append(recording.events.clone());
+        let _ = target.events(events);
     }
     if !recording.counters.time.is_empty() {
         let _ = target.counters(recording.counters.clone());

@@ -1,32 +1,36 @@
-//! The fields of `Profile` one after the other, and the way back into step after damage.
+//! The fields of a message one after the other, and the way back into step after damage.
 
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use super::proto::{Wire, padded, skip, tag, varint};
-use super::schema::{Field as Spec, Kind, PROFILE, find};
+use super::schema::{Field as Spec, Kind, find};
+use super::wire::{Wire, padded, skip, tag, varint};
 use crate::{Error, Pull, damage};
 
-/// A field of `Profile` as it lies in the input.
+/// A field as it lies in the input.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Field<'a> {
-    pub(super) offset: u64,
-    /// Tag, length and value.
-    pub(super) bytes: &'a [u8],
-    pub(super) number: u32,
-    pub(super) value: Value<'a>,
+pub(crate) struct Field<'a> {
+    pub(crate) offset: u64,
+    /// Tag, length and value; of a container the tag and length alone.
+    pub(crate) bytes: &'a [u8],
+    pub(crate) number: u32,
+    /// The message it is a field of.
+    pub(crate) within: &'static [Spec],
+    pub(crate) value: Value<'a>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Varint(u64),
     Len(&'a [u8]),
-    /// A wire type that no field of the schema has.
-    Fixed,
+    Fixed64(u64),
+    Fixed32(u32),
+    /// A container of so many bytes begins; its fields follow.
+    Enter(u64),
 }
 
 /// What lies at a place of the input.
 #[derive(Debug)]
-pub(super) enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     Field(Field<'a>),
     /// Bytes that are no fields; the note comes with the last piece of a stretch.
     Damage {
@@ -38,7 +42,7 @@ pub(super) enum Piece<'a> {
 
 /// The answer of [`Splitter::next`].
 #[derive(Debug)]
-pub(super) enum Next<'a> {
+pub(crate) enum Next<'a> {
     Piece(Piece<'a>),
     /// The window must hold so many bytes.
     Need(usize),
@@ -57,11 +61,24 @@ const LOOKAHEAD: usize = PROOF * (PROOF_FIELD + 20);
 /// A length that runs past the end is a torn file when no more than this is left, else a lie.
 const TORN: usize = 4096;
 
-/// Finds the fields. The state is the damaged stretch it is in.
+/// Finds the fields. The state is the damaged stretch it is in, and the containers around it.
 #[derive(Clone, Debug)]
-pub(super) struct Splitter {
+pub(crate) struct Splitter {
     lost: Option<Lost>,
     limit: usize,
+    root: Schema,
+    /// Containers around the next field, with the offset where each ends.
+    around: Vec<(&'static [Spec], u64)>,
+    /// The input was found to end inside a field.
+    torn: bool,
+}
+
+/// The message whose fields are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schema {
+    pub(crate) fields: &'static [Spec],
+    /// The fields are all there are; else other numbers are as good as known ones.
+    pub(crate) closed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -80,20 +97,93 @@ enum Head {
 }
 
 impl Splitter {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(root: Schema, limits: &Limits) -> Self {
         Self {
             lost: None,
             limit: limits.size(Limit::Record),
+            root,
+            around: Vec::new(),
+            torn: false,
         }
+    }
+
+    fn fields(&self) -> &'static [Spec] {
+        self.around
+            .last()
+            .map_or(self.root.fields, |&(fields, _)| fields)
     }
 
     /// Looks at the first bytes of a window that lies at `offset`.
     #[inline]
-    pub(super) fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Next<'a> {
+    pub(crate) fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Next<'a> {
+        if !self.around.is_empty() {
+            return self.nested(window, offset, eof);
+        }
         match self.short(window, offset) {
             Some(field) => Next::Piece(Piece::Field(field)),
             None => self.any(window, offset, eof),
         }
+    }
+
+    /// Looks for the next field of the innermost container that has one.
+    fn nested<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Next<'a> {
+        while let Some(&(_, end)) = self.around.last() {
+            if offset < end {
+                break;
+            }
+            self.around.pop();
+        }
+        let Some(&(_, end)) = self.around.last() else {
+            return self.next(window, offset, eof);
+        };
+        let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
+        let (inner, whole) = match window.get(..left) {
+            Some(inner) => (inner, true),
+            None => (window, eof),
+        };
+        if eof && window.is_empty() {
+            self.around.clear();
+            if self.torn {
+                return Next::End;
+            }
+            let text = format!("{left} more bytes belong to the message around this place");
+            return Next::Piece(Piece::Damage {
+                offset,
+                bytes: window,
+                note: Some(Box::new(damage("truncated", offset, text))),
+            });
+        }
+        match self.short(inner, offset) {
+            Some(field) => Next::Piece(Piece::Field(field)),
+            None => self.any(inner, offset, whole),
+        }
+    }
+
+    /// Splits off the tag and length of a container.
+    fn enter<'a>(&mut self, window: &'a [u8], offset: u64) -> Option<Field<'a>> {
+        let (raw, at) = varint(window, 0)?;
+        let (number, wire) = tag(raw)?;
+        let within = self.fields();
+        let spec = find(within, number)?;
+        let Kind::Container(inner) = spec.kind else {
+            return None;
+        };
+        if wire != Wire::Len {
+            return None;
+        }
+        let (len, at) = varint(window, at)?;
+        let end = offset.checked_add(at as u64)?.checked_add(len)?;
+        if self.around.last().is_some_and(|&(_, around)| end > around) {
+            return None;
+        }
+        self.around.push((inner, end));
+        Some(Field {
+            offset,
+            bytes: window.get(..at)?,
+            number,
+            within,
+            value: Value::Enter(len),
+        })
     }
 
     /// Splits off a field with a tag of one byte and a length of one or two: nearly every field is.
@@ -109,13 +199,17 @@ impl Splitter {
             _ => return None,
         };
         let bytes = window.get(..at + len)?;
-        if bytes.len() > self.limit {
+        let within = self.fields();
+        let container = find(within, u32::from(tag >> 3))
+            .is_some_and(|spec| matches!(spec.kind, Kind::Container(_)));
+        if bytes.len() > self.limit || container {
             return None;
         }
         Some(Field {
             offset,
             bytes,
             number: u32::from(tag >> 3),
+            within,
             value: Value::Len(bytes.get(at..)?),
         })
     }
@@ -127,9 +221,17 @@ impl Splitter {
         if window.is_empty() {
             return Next::End;
         }
+        if let Some(field) = self.enter(window, offset) {
+            return Next::Piece(Piece::Field(field));
+        }
+        let within = self.fields();
         let bad = match head(window, self.limit) {
+            Head::Field(number, wire, end) if is_container(within, number, wire) => {
+                let text = format!("a message of {end} bytes ends outside the one around it");
+                ("message_length", text)
+            }
             Head::Field(number, wire, end) => {
-                if let Some(field) = field(window, offset, number, wire, end) {
+                if let Some(field) = field(window, offset, (number, wire, end), within) {
                     return Next::Piece(Piece::Field(field));
                 }
                 ("invalid_tag", "field cannot be read".to_owned())
@@ -138,6 +240,7 @@ impl Splitter {
             Head::Cut(need) => {
                 let text = format!("{} more bytes belong to this field", need - window.len());
                 if window.len() <= TORN {
+                    self.torn = true;
                     let note = damage("truncated", offset, text).counting(window.len() as u64);
                     return Next::Piece(Piece::Damage {
                         offset,
@@ -167,7 +270,11 @@ impl Splitter {
             return Next::Need(BLOCK + LOOKAHEAD);
         }
         let end = window.len().min(BLOCK);
-        let found = (from..end).find(|&at| in_step(window.get(at..).unwrap_or(&[])));
+        let schema = Schema {
+            fields: self.fields(),
+            ..self.root
+        };
+        let found = (from..end).find(|&at| in_step(window.get(at..).unwrap_or(&[]), schema));
         let cut = found.unwrap_or(end);
         let bytes = window.get(..cut).unwrap_or(window);
         let over = found.is_some() || (eof && cut == window.len());
@@ -236,26 +343,38 @@ fn cut_varint(window: &[u8], at: usize) -> Head {
     }
 }
 
-fn field(window: &[u8], offset: u64, number: u32, wire: Wire, end: usize) -> Option<Field<'_>> {
+fn is_container(within: &'static [Spec], number: u32, wire: Wire) -> bool {
+    let spec = find(within, number).filter(|_| wire == Wire::Len);
+    spec.is_some_and(|spec| matches!(spec.kind, Kind::Container(_)))
+}
+
+fn field<'a>(
+    window: &'a [u8],
+    offset: u64,
+    (number, wire, end): (u32, Wire, usize),
+    within: &'static [Spec],
+) -> Option<Field<'a>> {
     let bytes = window.get(..end)?;
     let (_, at) = varint(bytes, 0)?;
     let value = match wire {
         Wire::Varint => Value::Varint(varint(bytes, at)?.0),
         Wire::Len => Value::Len(bytes.get(varint(bytes, at)?.1..)?),
-        Wire::Fixed64 | Wire::Fixed32 => Value::Fixed,
+        Wire::Fixed64 => Value::Fixed64(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?)),
+        Wire::Fixed32 => Value::Fixed32(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?)),
     };
     Some(Field {
         offset,
         bytes,
         number,
+        within,
         value,
     })
 }
 
-/// Tells whether fields that a writer of profiles would write begin here.
+/// Tells whether fields that a writer of such messages would write begin here.
 ///
 /// Single bytes of text pass for tags of numbers, so a message or string must be among them.
-pub(super) fn in_step(bytes: &[u8]) -> bool {
+pub(crate) fn in_step(bytes: &[u8], schema: Schema) -> bool {
     let mut rest = bytes;
     let mut solid = false;
     for proven in 0..PROOF {
@@ -265,16 +384,23 @@ pub(super) fn in_step(bytes: &[u8]) -> bool {
         let Head::Field(number, wire, end) = head(rest, PROOF_FIELD) else {
             return false;
         };
-        let Some(spec) = find(&PROFILE, number).filter(|spec| spec.takes(wire)) else {
+        let Some(spec) = find(schema.fields, number).filter(|spec| spec.takes(wire)) else {
             return false;
         };
-        let Some(field) = field(rest, 0, number, wire, end) else {
+        let Some(field) = field(rest, 0, (number, wire, end), schema.fields) else {
             return false;
         };
-        if let (Kind::Text | Kind::Message(_), Value::Len(body)) = (&spec.kind, field.value) {
+        if let (Wire::Len, Value::Len(body)) = (spec.wire(), field.value) {
             solid = true;
             let fits = match &spec.kind {
-                Kind::Message(schema) => !body.is_empty() && fits(body, schema),
+                Kind::Message(inner) | Kind::Container(inner) => {
+                    let inner = Schema {
+                        fields: inner,
+                        ..schema
+                    };
+                    !body.is_empty() && fits(body, inner)
+                }
+                Kind::Bytes => true,
                 _ => std::str::from_utf8(body).is_ok(),
             };
             if !fits {
@@ -286,32 +412,50 @@ pub(super) fn in_step(bytes: &[u8]) -> bool {
     solid
 }
 
-/// Tells whether bytes are a message of the schema with no field that it does not know.
-pub(super) fn fits(body: &[u8], schema: &'static [Spec]) -> bool {
+/// Tells whether bytes are a message of the schema.
+pub(crate) fn fits(body: &[u8], schema: Schema) -> bool {
+    fits_below(body, schema, 0)
+}
+
+fn fits_below(body: &[u8], schema: Schema, depth: usize) -> bool {
+    const DEEPEST: usize = 16;
     let mut at = 0;
+    let (mut seen, mut known) = (false, false);
     while at < body.len() {
         let Some((raw, next)) = varint(body, at) else {
             return false;
         };
-        let known = tag(raw).and_then(|(number, wire)| {
-            let spec = find(schema, number)?;
-            (spec.takes(wire) && !padded(body.get(at..next)?)).then_some((spec, wire))
-        });
-        let Some((spec, wire)) = known else {
+        let Some((number, wire)) = tag(raw) else {
             return false;
         };
         let Some(end) = skip(body, next, wire) else {
             return false;
         };
-        if let Kind::Message(inner) = &spec.kind {
+        seen = true;
+        let spec = find(schema.fields, number);
+        match spec {
+            Some(spec) if !spec.takes(wire) => return false,
+            None if schema.closed => return false,
+            _ => known |= spec.is_some(),
+        }
+        if body.get(at..next).is_none_or(padded) {
+            return false;
+        }
+        if let Some(Kind::Message(inner) | Kind::Container(inner)) = spec.map(|spec| &spec.kind)
+            && depth < DEEPEST
+        {
             let inside = varint(body, next).and_then(|(_, from)| body.get(from..end));
-            if !inside.is_some_and(|inside| fits(inside, inner)) {
+            let inner = Schema {
+                fields: inner,
+                ..schema
+            };
+            if !inside.is_some_and(|inside| fits_below(inside, inner, depth + 1)) {
                 return false;
             }
         }
         at = end;
     }
-    true
+    known || !seen
 }
 
 /// Shows every piece of a part that begins before `until` to `see`, until it breaks.
@@ -320,13 +464,12 @@ pub(super) fn fits(body: &[u8], schema: &'static [Spec]) -> bool {
 ///
 /// # Errors
 /// What the pull fails with.
-pub(super) fn each(
+pub(crate) fn each(
     pull: &mut dyn Pull,
-    limits: &Limits,
+    splitter: &mut Splitter,
     until: u64,
     mut see: impl FnMut(Piece<'_>) -> Flow,
 ) -> Result<bool, Error> {
-    let mut splitter = Splitter::new(limits);
     let (mut consumed, mut need) = (0, 1);
     loop {
         let chunk = pull.pull(consumed, need)?;

@@ -1,20 +1,22 @@
 //! A field of any message, taken apart into tokens: what records show and write back.
 
-use super::proto::{Wire, delimited, packed, padded, skip, tag, varint};
-use super::schema::{Field, Kind, PROFILE, find};
+use super::put::{put_bytes, put_tag, varint_len};
+use super::schema::{Field, Kind, find};
+use super::wire::{Wire, delimited, packed, padded, skip, tag, varint};
 use crate::Error;
+use crate::wire::put_leb128;
 
 /// One field of the message or of a message inside it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token {
-    pub(super) number: u32,
+pub(crate) struct Token {
+    pub(crate) number: u32,
     /// None for numbers the schema does not know and for values of the wrong wire type.
-    pub(super) field: Option<&'static Field>,
-    pub(super) value: Value,
+    pub(crate) field: Option<&'static Field>,
+    pub(crate) value: Value,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Varint(u64),
     Fixed64([u8; 8]),
     Fixed32([u8; 4]),
@@ -22,44 +24,56 @@ pub(super) enum Value {
     Bytes(usize, usize),
     /// Entries of [`Tokens::numbers`], from and to.
     Packed(usize, usize),
+    /// The same, of eight bytes each in the input.
+    PackedFixed(usize, usize),
     /// The tokens after this one, so many of them.
     Message(usize),
 }
 
 /// The tokens of one record; the vectors serve record after record.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tokens {
-    pub(super) tokens: Vec<Token>,
-    pub(super) numbers: Vec<u64>,
+pub(crate) struct Tokens {
+    pub(crate) tokens: Vec<Token>,
+    pub(crate) numbers: Vec<u64>,
     /// A varint was longer than it needed to be: only the bytes themselves can be written back.
-    pub(super) padded: bool,
+    pub(crate) padded: bool,
     /// The first field whose wire type is not the schema's, and its offset.
-    pub(super) wrong_wire: Option<(&'static Field, u64)>,
+    pub(crate) wrong_wire: Option<(&'static Field, u64)>,
     limit: usize,
+    depth: usize,
 }
+
+/// Messages inside messages that are taken apart: as deep as other decoders go.
+const DEEPEST: usize = 100;
 
 impl Tokens {
     /// `limit` bounds tokens and packed numbers of one record.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
             ..Self::default()
         }
     }
 
-    /// Takes the bytes of one field of `Profile` apart; they lie at `offset`.
+    /// Takes the bytes of one field of a message `root` apart; they lie at `offset`.
     ///
-    /// The first token is the field itself. Nesting is the schema's, three messages deep, so the
-    /// recursion is too.
+    /// The first token is the field itself. Messages deeper than [`DEEPEST`] stay bytes, so that the
+    /// recursion ends.
     ///
     /// # Errors
     /// `Invalid` where the bytes of a message inside are no fields, `Limit` for too many of them.
-    pub(super) fn parse(&mut self, bytes: &[u8], offset: u64) -> Result<(), Error> {
+    pub(crate) fn parse(
+        &mut self,
+        bytes: &[u8],
+        offset: u64,
+        root: &'static [Field],
+    ) -> Result<(), Error> {
         self.tokens.clear();
         self.numbers.clear();
         self.padded = false;
         self.wrong_wire = None;
-        self.fields(bytes, 0, bytes.len(), &PROFILE, offset)
+        self.depth = 0;
+        self.fields(bytes, 0, bytes.len(), root, offset)
     }
 
     fn fields(
@@ -125,11 +139,21 @@ impl Tokens {
                     let from = next - body.len();
                     self.see(bytes, at, from);
                     match field.map(|field| &field.kind) {
-                        Some(Kind::Message(inner)) => {
+                        Some(Kind::Message(inner) | Kind::Container(inner))
+                            if self.depth < DEEPEST =>
+                        {
+                            self.depth += 1;
                             self.fields(bytes, from, next, inner, base)?;
+                            self.depth -= 1;
                             value = Value::Message(self.tokens.len() - slot - 1);
                         }
-                        Some(Kind::Text) | None => value = Value::Bytes(from, next),
+                        None
+                        | Some(Kind::Text | Kind::Bytes | Kind::Message(_) | Kind::Container(_)) => {
+                            value = Value::Bytes(from, next)
+                        }
+                        Some(Kind::Fixed64 | Kind::Double) => {
+                            value = self.fixed_run(body, base + from as u64)?;
+                        }
                         Some(_) => value = self.run(body, base + from as u64)?,
                     }
                     at = next;
@@ -163,7 +187,100 @@ impl Tokens {
         Ok(Value::Packed(from, self.numbers.len()))
     }
 
+    /// Reads a packed list of values of eight bytes.
+    fn fixed_run(&mut self, body: &[u8], offset: u64) -> Result<Value, Error> {
+        let from = self.numbers.len();
+        if self.tokens.len() + from + body.len() / 8 > self.limit {
+            let text = format!("more than {} values in one record", self.limit);
+            return Err(Error::limit(offset, text));
+        }
+        let chunks = body.chunks_exact(8);
+        if !chunks.remainder().is_empty() {
+            return Err(Error::invalid(offset, "packed list ends inside a value"));
+        }
+        let values = chunks.filter_map(|chunk| Some(u64::from_le_bytes(*chunk.first_chunk()?)));
+        self.numbers.extend(values);
+        Ok(Value::PackedFixed(from, self.numbers.len()))
+    }
+
     fn see(&mut self, bytes: &[u8], from: usize, to: usize) {
         self.padded |= padded(bytes.get(from..to).unwrap_or(&[]));
+    }
+}
+
+/// Appends tokens in their order; `numbers` and `bytes` are what they refer to.
+pub(crate) fn put_tokens(out: &mut Vec<u8>, tokens: &[Token], numbers: &[u64], bytes: &[u8]) {
+    let mut rest = tokens;
+    while let Some((token, tail)) = rest.split_first() {
+        rest = put_token(out, (numbers, bytes), token, tail);
+    }
+}
+
+/// Appends one token and returns those after it and its content.
+fn put_token<'t>(
+    out: &mut Vec<u8>,
+    (numbers, bytes): (&[u64], &[u8]),
+    token: &Token,
+    tail: &'t [Token],
+) -> &'t [Token] {
+    match token.value {
+        Value::Varint(value) => {
+            put_tag(out, token.number, Wire::Varint);
+            put_leb128(out, value);
+        }
+        Value::Fixed64(value) => {
+            put_tag(out, token.number, Wire::Fixed64);
+            out.extend(value);
+        }
+        Value::Fixed32(value) => {
+            put_tag(out, token.number, Wire::Fixed32);
+            out.extend(value);
+        }
+        Value::Bytes(from, to) => {
+            put_bytes(out, token.number, bytes.get(from..to).unwrap_or(&[]));
+        }
+        Value::Packed(from, to) => {
+            let values = numbers.get(from..to).unwrap_or(&[]);
+            let len = values.iter().map(|&value| varint_len(value)).sum();
+            put_tag(out, token.number, Wire::Len);
+            put_leb128(out, len);
+            values.iter().for_each(|&value| put_leb128(out, value));
+        }
+        Value::PackedFixed(from, to) => {
+            let values = numbers.get(from..to).unwrap_or(&[]);
+            put_tag(out, token.number, Wire::Len);
+            put_leb128(out, values.len() as u64 * 8);
+            values
+                .iter()
+                .for_each(|value| out.extend(value.to_le_bytes()));
+        }
+        Value::Message(count) => {
+            let (mut inner, after) = tail.split_at_checked(count).unwrap_or((tail, &[]));
+            let mut body = Vec::new();
+            while let Some((token, tail)) = inner.split_first() {
+                inner = put_token(&mut body, (numbers, bytes), token, tail);
+            }
+            put_bytes(out, token.number, &body);
+            return after;
+        }
+    }
+    tail
+}
+
+/// Iterates over tokens of one message, each with the tokens inside it.
+pub(crate) struct Siblings<'t>(pub(crate) &'t [Token]);
+
+impl<'t> Iterator for Siblings<'t> {
+    type Item = (&'t Token, &'t [Token]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (token, tail) = self.0.split_first()?;
+        let count = match token.value {
+            Value::Message(count) => count,
+            _ => 0,
+        };
+        let (inner, after) = tail.split_at_checked(count).unwrap_or((tail, &[]));
+        self.0 = after;
+        Some((token, inner))
     }
 }

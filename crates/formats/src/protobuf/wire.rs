@@ -2,7 +2,7 @@
 
 /// What follows a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wire {
+pub(crate) enum Wire {
     Varint,
     Fixed64,
     Len,
@@ -11,7 +11,7 @@ pub(super) enum Wire {
 
 impl Wire {
     /// The name used in notes and dumps.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Varint => "varint",
             Self::Fixed64 => "fixed64",
@@ -21,7 +21,7 @@ impl Wire {
     }
 
     /// The three bits a tag carries.
-    pub(super) const fn bits(self) -> u64 {
+    pub(crate) const fn bits(self) -> u64 {
         match self {
             Self::Varint => 0,
             Self::Fixed64 => 1,
@@ -33,7 +33,7 @@ impl Wire {
 
 /// Splits a tag; none for field number 0, for numbers above 29 bits and for the wire types that no
 /// message of proto3 uses.
-pub(super) fn tag(raw: u64) -> Option<(u32, Wire)> {
+pub(crate) fn tag(raw: u64) -> Option<(u32, Wire)> {
     let number = u32::try_from(raw >> 3).ok()?;
     if number == 0 || number >= 1 << 29 {
         return None;
@@ -68,7 +68,7 @@ const fn gather_short(word: u64) -> u64 {
 /// Reads a varint at `at` and returns it with the position after it; none when the bytes end or the
 /// value has more than 64 bits.
 #[inline]
-pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let &first = bytes.get(at)?;
     if first < 0x80 {
         return Some((u64::from(first), at + 1));
@@ -109,7 +109,7 @@ fn varint_bytewise(rest: &[u8]) -> Option<(u64, usize)> {
 }
 
 /// Tells whether a varint of these bytes, its last one included, could be shorter.
-pub(super) fn padded(varint: &[u8]) -> bool {
+pub(crate) fn padded(varint: &[u8]) -> bool {
     varint.len() > 1 && varint.last() == Some(&0)
 }
 
@@ -118,7 +118,7 @@ pub(super) fn padded(varint: &[u8]) -> bool {
 /// One load serves all varints that end within it: the position of the next one then depends on a
 /// shift, not on a load and a branch per byte.
 #[inline]
-pub(super) fn packed<T>(bytes: &[u8], out: &mut Vec<T>, value: impl Fn(u64) -> T) -> Option<()> {
+pub(crate) fn packed<T>(bytes: &[u8], out: &mut Vec<T>, value: impl Fn(u64) -> T) -> Option<()> {
     out.reserve(bytes.len());
     let mut rest = bytes;
     while let Some(word) = rest.first_chunk::<8>() {
@@ -155,7 +155,7 @@ pub(super) fn packed<T>(bytes: &[u8], out: &mut Vec<T>, value: impl Fn(u64) -> T
 }
 
 /// Returns the position after the value of a field; none when the bytes end before it.
-pub(super) fn skip(bytes: &[u8], at: usize, wire: Wire) -> Option<usize> {
+pub(crate) fn skip(bytes: &[u8], at: usize, wire: Wire) -> Option<usize> {
     let end = match wire {
         Wire::Varint => varint(bytes, at)?.1,
         Wire::Fixed64 => at.checked_add(8)?,
@@ -170,7 +170,7 @@ pub(super) fn skip(bytes: &[u8], at: usize, wire: Wire) -> Option<usize> {
 
 /// Reads a length and returns the bytes it covers with the position after them.
 #[inline]
-pub(super) fn delimited(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
+pub(crate) fn delimited(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let (len, at) = varint(bytes, at)?;
     let end = at.checked_add(usize::try_from(len).ok()?)?;
     Some((bytes.get(at..end)?, end))

@@ -1,0 +1,393 @@
+//! From spans that come at their end to begins and ends, for targets that write those.
+//!
+//! A span is held until the outermost span around it has come, because only then the begin of that one
+//! can be written before its own. The tree of parents decides the order, not the times: spans of one time
+//! keep their nesting, and what finished first comes first. A span that overlaps a sibling, or sticks out
+//! of its parent, goes to a lane beside its track with all below it; no time is changed.
+//!
+//! Memory follows the largest tree, up to a limit of spans. Beyond it what is held is written without the
+//! spans around it, which find their place on a lane when they come.
+
+use std::collections::{HashMap, VecDeque};
+
+use foldhash::fast::RandomState;
+use traceloom_model::{SpanId, Timestamp, TrackId};
+
+/// What the order of spans depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub(crate) id: SpanId,
+    pub(crate) parent: Option<SpanId>,
+    pub(crate) track: TrackId,
+    pub(crate) start: Timestamp,
+    pub(crate) end: Timestamp,
+}
+
+/// A begin or an end on a lane of a track; lane 0 is the track itself.
+#[derive(Debug)]
+pub(crate) enum Mark<'b, B> {
+    Begin(TrackId, u32, Timestamp, &'b B),
+    End(TrackId, u32, Timestamp),
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Lanes looked at before another one is opened.
+const SCANNED: usize = 64;
+
+#[derive(Debug)]
+struct Row<B> {
+    extent: Extent,
+    body: B,
+    first_child: u32,
+    next: u32,
+    done: bool,
+}
+
+/// Holds spans, with what is written of each, until their tree is whole.
+#[derive(Debug)]
+pub(crate) struct BeginEnd<B> {
+    rows: Vec<Row<B>>,
+    free: Vec<u32>,
+    /// Children of spans that have not come, the last one first.
+    waiting: HashMap<SpanId, u32, RandomState>,
+    /// Spans of a source without order, until the end.
+    loose: Option<Vec<u32>>,
+    /// Where each lane of a track is free again.
+    lanes: HashMap<TrackId, Vec<Timestamp>, RandomState>,
+    limit: usize,
+}
+
+/// A span whose children are being written.
+struct Frame {
+    row: u32,
+    /// Children to come, the first one last.
+    children: Vec<u32>,
+    /// End of the child before.
+    cursor: Timestamp,
+}
+
+impl<B> BeginEnd<B> {
+    /// Holds `limit` spans at most; `ordered` says that parents come after their children.
+    pub(crate) fn new(limit: usize, ordered: bool) -> Self {
+        Self {
+            rows: Vec::new(),
+            free: Vec::new(),
+            waiting: HashMap::default(),
+            loose: (!ordered).then(Vec::new),
+            lanes: HashMap::default(),
+            limit: limit.max(1),
+        }
+    }
+
+    /// Takes a span; whole trees go to `put`.
+    pub(crate) fn take(&mut self, extent: Extent, body: B, put: &mut dyn FnMut(Mark<'_, B>)) {
+        let first_child = match self.loose {
+            Some(_) => NONE,
+            None => self.waiting.remove(&extent.id).unwrap_or(NONE),
+        };
+        let at = self.keep(Row {
+            extent,
+            body,
+            first_child,
+            next: NONE,
+            done: false,
+        });
+        match (&mut self.loose, extent.parent) {
+            (Some(loose), _) => loose.push(at),
+            (None, None) => self.write(at, put),
+            (None, Some(parent)) => self.wait(parent, at),
+        }
+        if self.rows.len() - self.free.len() > self.limit {
+            self.finish(put);
+        }
+    }
+
+    /// Writes all that is held: spans whose parent never came too.
+    pub(crate) fn finish(&mut self, put: &mut dyn FnMut(Mark<'_, B>)) {
+        if let Some(loose) = self.loose.take() {
+            self.finish_loose(loose, put);
+            self.loose = Some(Vec::new());
+            return;
+        }
+        let mut heads: Vec<(SpanId, u32)> = self.waiting.drain().collect();
+        heads.sort_unstable();
+        for (_, head) in heads {
+            for root in self.siblings(head) {
+                self.write(root, put);
+            }
+        }
+    }
+
+    /// Finds the parents of spans that came in any order.
+    fn finish_loose(&mut self, loose: Vec<u32>, put: &mut dyn FnMut(Mark<'_, B>)) {
+        let ids = loose
+            .iter()
+            .filter_map(|&at| Some((self.row(at)?.extent.id, at)));
+        let by_id: HashMap<SpanId, u32, RandomState> = ids.collect();
+        let mut roots = Vec::new();
+        for &at in &loose {
+            let parent = self.row(at).and_then(|row| row.extent.parent);
+            match parent.and_then(|parent| by_id.get(&parent)) {
+                Some(&above) if above != at => {
+                    let before = self
+                        .row_mut(above)
+                        .map(|row| std::mem::replace(&mut row.first_child, at));
+                    if let Some(row) = self.row_mut(at) {
+                        row.next = before.unwrap_or(NONE);
+                    }
+                }
+                _ => roots.push(at),
+            }
+        }
+        roots.sort_by_key(|&at| self.row(at).map(|row| (row.extent.start, row.extent.end)));
+        // What is left then are parents in a circle: it is cut where it is met.
+        for at in roots.into_iter().chain(loose) {
+            if self.row(at).is_some_and(|row| !row.done) {
+                self.write(at, put);
+            }
+        }
+        self.rows.clear();
+        self.free.clear();
+    }
+
+    fn row(&self, at: u32) -> Option<&Row<B>> {
+        self.rows.get(at as usize)
+    }
+
+    fn row_mut(&mut self, at: u32) -> Option<&mut Row<B>> {
+        self.rows.get_mut(at as usize)
+    }
+
+    fn keep(&mut self, row: Row<B>) -> u32 {
+        if let Some(free) = self.free.pop()
+            && let Some(slot) = self.row_mut(free)
+        {
+            *slot = row;
+            return free;
+        }
+        self.rows.push(row);
+        u32::try_from(self.rows.len() - 1).unwrap_or(NONE)
+    }
+
+    fn wait(&mut self, parent: SpanId, at: u32) {
+        let before = self.waiting.insert(parent, at).unwrap_or(NONE);
+        if let Some(row) = self.row_mut(at) {
+            row.next = before;
+        }
+    }
+
+    /// Returns the spans of a list by their start, those of one start by their end, as they came.
+    fn siblings(&self, head: u32) -> Vec<u32> {
+        let mut list = Vec::new();
+        let mut next = head;
+        while let Some(row) = self.row(next) {
+            list.push(next);
+            next = row.next;
+        }
+        list.reverse();
+        list.sort_by_key(|&at| self.row(at).map(|row| (row.extent.start, row.extent.end)));
+        list
+    }
+
+    /// Writes a span and all below it.
+    fn write(&mut self, root: u32, put: &mut dyn FnMut(Mark<'_, B>)) {
+        let mut roots = VecDeque::from([root]);
+        while let Some(root) = roots.pop_front() {
+            let Some(row) = self.row(root).filter(|row| !row.done) else {
+                continue;
+            };
+            let Extent { track, start, .. } = row.extent;
+            let lane = self.lane(track, start);
+            let number = u32::try_from(lane).unwrap_or(NONE);
+            let mut around = Vec::new();
+            let mut next = Some(root);
+            let mut free_at = start;
+            loop {
+                if let Some(at) = next.take() {
+                    if let Some(row) = self.row_mut(at) {
+                        row.done = true;
+                    }
+                    let Some(row) = self.row(at) else { break };
+                    put(Mark::Begin(track, number, row.extent.start, &row.body));
+                    let cursor = row.extent.start;
+                    let mut children = self.siblings(row.first_child);
+                    children.reverse();
+                    around.push(Frame {
+                        row: at,
+                        children,
+                        cursor,
+                    });
+                }
+                let Some(frame) = around.last_mut() else {
+                    break;
+                };
+                let Some(extent) = self.row(frame.row).map(|row| row.extent) else {
+                    break;
+                };
+                match frame.children.pop() {
+                    Some(child) => {
+                        let inside = self.row(child).map(|row| (row.extent, row.done));
+                        let fits = inside.is_some_and(|(child, done)| {
+                            !done
+                                && child.track == track
+                                && child.start >= frame.cursor
+                                && child.end <= extent.end
+                        });
+                        if fits {
+                            next = Some(child);
+                        } else {
+                            roots.push_back(child);
+                        }
+                    }
+                    None => {
+                        put(Mark::End(track, number, extent.end));
+                        free_at = free_at.max(extent.end);
+                        let row = frame.row;
+                        around.pop();
+                        if self.loose.is_none() {
+                            self.free.push(row);
+                        }
+                        if let Some(above) = around.last_mut() {
+                            above.cursor = extent.end;
+                        }
+                    }
+                }
+            }
+            if let Some(slot) = self.lanes.get_mut(&track).and_then(|all| all.get_mut(lane)) {
+                *slot = free_at;
+            }
+        }
+    }
+
+    /// Returns the first lane of a track that is free at a time.
+    fn lane(&mut self, track: TrackId, start: Timestamp) -> usize {
+        let lanes = self.lanes.entry(track).or_default();
+        let free = lanes.iter().take(SCANNED).position(|&free| free <= start);
+        free.unwrap_or_else(|| {
+            lanes.push(start);
+            lanes.len() - 1
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn extent(id: u64, parent: Option<u64>, start: i64, end: i64) -> Extent {
+        Extent {
+            id: SpanId(id),
+            parent: parent.map(SpanId),
+            track: TrackId::new(0),
+            start,
+            end,
+        }
+    }
+
+    fn run(limit: usize, ordered: bool, rows: &[Extent]) -> Vec<String> {
+        let mut log = Vec::new();
+        let mut put = |mark: Mark<'_, u64>| {
+            log.push(match mark {
+                Mark::Begin(_, lane, _, id) => format!("{lane}+{id}"),
+                Mark::End(_, lane, time) => format!("{lane}-{time}"),
+            });
+        };
+        let mut all = BeginEnd::new(limit, ordered);
+        for row in rows {
+            all.take(*row, row.id.0, &mut put);
+        }
+        all.finish(&mut put);
+        log
+    }
+
+    #[test]
+    fn nesting_of_one_time_follows_the_parents() {
+        // 1 holds 2 and 3; all end together, and 3 begins where it ends.
+        let rows = [
+            extent(2, Some(1), 0, 5),
+            extent(3, Some(1), 5, 5),
+            extent(1, None, 0, 5),
+            extent(4, None, 5, 5),
+        ];
+        let expected = ["0+1", "0+2", "0-5", "0+3", "0-5", "0-5", "0+4", "0-5"];
+        assert_eq!(run(9, true, &rows), expected);
+        let [a, b, c, d] = rows;
+        assert_eq!(run(9, false, &[c, d, a, b]), expected);
+    }
+
+    #[test]
+    fn what_overlaps_goes_to_a_lane_with_all_below_it() {
+        let rows = [
+            extent(2, Some(1), 0, 6),
+            extent(4, Some(3), 5, 8),
+            extent(3, Some(1), 4, 8),
+            extent(5, Some(1), 7, 12),
+            extent(1, None, 0, 10),
+        ];
+        let expected = [
+            "0+1", "0+2", "0-6", "0-10", "1+3", "1+4", "1-8", "1-8", "2+5", "2-12",
+        ];
+        assert_eq!(run(9, true, &rows), expected);
+    }
+
+    #[test]
+    fn beyond_the_limit_the_spans_around_follow_on_a_lane() {
+        let rows = [
+            extent(1, Some(9), 0, 1),
+            extent(2, Some(9), 1, 2),
+            extent(3, Some(9), 2, 3),
+            extent(9, None, 0, 10),
+        ];
+        let expected = ["0+1", "0-1", "0+2", "0-2", "0+3", "0-3", "1+9", "1-10"];
+        assert_eq!(run(2, true, &rows), expected);
+    }
+
+    #[test]
+    fn parents_in_a_circle_end() {
+        let rows = [extent(1, Some(2), 0, 1), extent(2, Some(1), 0, 1)];
+        assert_eq!(run(9, true, &rows).len(), 4);
+        assert_eq!(run(9, false, &rows).len(), 4);
+    }
+
+    proptest! {
+        #[test]
+        fn every_span_begins_and_ends_once_and_lanes_nest(
+            spans in prop::collection::vec((0..60_i64, 0..30_i64, 0..9_u64, 0..2_u32), 1..60),
+            limit in 1..80_usize,
+            ordered: bool,
+        ) {
+            let mut rows: Vec<Extent> = Vec::new();
+            for (id, &(start, length, parent, track)) in (0_u64..).zip(&spans) {
+                let parent = (parent > 0).then(|| id / 2 + parent);
+                let track = TrackId::new(track);
+                rows.push(Extent { track, ..extent(id, parent, start, start + length) });
+            }
+            rows.sort_by_key(|row| row.end);
+            let mut open: HashMap<(TrackId, u32), Vec<u64>> = HashMap::new();
+            let mut last: HashMap<(TrackId, u32), i64> = HashMap::new();
+            let mut ended: HashMap<u64, i64> = HashMap::new();
+            let mut put = |mark: Mark<'_, u64>| {
+                let (line, time) = match mark {
+                    Mark::Begin(track, lane, time, _) | Mark::End(track, lane, time) => ((track, lane), time),
+                };
+                assert!(*last.get(&line).unwrap_or(&0) <= time);
+                last.insert(line, time);
+                let open = open.entry(line).or_default();
+                match mark {
+                    Mark::Begin(_, _, _, &id) => open.push(id),
+                    Mark::End(..) => assert!(ended.insert(open.pop().unwrap(), time).is_none()),
+                }
+            };
+            let mut all = BeginEnd::new(limit, ordered);
+            rows.iter().for_each(|row| all.take(*row, row.id.0, &mut put));
+            all.finish(&mut put);
+            prop_assert_eq!(ended.len(), rows.len());
+            for row in &rows {
+                prop_assert_eq!(ended.get(&row.id.0), Some(&row.end));
+            }
+        }
+    }
+}

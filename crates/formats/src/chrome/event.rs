@@ -1,0 +1,96 @@
+//! The members of an event.
+
+use std::borrow::Cow;
+
+use crate::json::{Kind, Value, scale};
+
+/// An event; what is not there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Event<'d> {
+    ph: Option<Value<'d>>,
+    pub(super) name: Option<Value<'d>>,
+    pub(super) cat: Option<Value<'d>>,
+    pub(super) pid: Option<Value<'d>>,
+    pub(super) tid: Option<Value<'d>>,
+    pub(super) id: Option<Value<'d>>,
+    pub(super) id2: Option<Value<'d>>,
+    pub(super) bind_id: Option<Value<'d>>,
+    pub(super) flow_in: bool,
+    pub(super) flow_out: bool,
+    pub(super) scope: Option<Value<'d>>,
+    pub(super) bp: Option<Value<'d>>,
+    pub(super) args: Option<Value<'d>>,
+    pub(super) sf: Option<Value<'d>>,
+    /// Nanoseconds.
+    pub(super) ts: Option<i64>,
+    pub(super) dur: Option<i64>,
+}
+
+impl<'d> Event<'d> {
+    pub(super) fn read(value: Value<'d>) -> Self {
+        let mut event = Self::default();
+        for member in value.items() {
+            let Some(key) = member.key() else { continue };
+            match &*key {
+                b"ph" => event.ph = Some(member),
+                b"name" => event.name = Some(member),
+                b"cat" => event.cat = Some(member),
+                b"pid" => event.pid = Some(member),
+                b"tid" => event.tid = Some(member),
+                b"ts" => event.ts = nanoseconds(member),
+                b"dur" => event.dur = nanoseconds(member),
+                b"id" => event.id = Some(member),
+                b"id2" => event.id2 = Some(member),
+                b"bind_id" => event.bind_id = Some(member),
+                b"flow_in" => event.flow_in = member.kind() == Kind::True,
+                b"flow_out" => event.flow_out = member.kind() == Kind::True,
+                b"s" => event.scope = Some(member),
+                b"bp" => event.bp = Some(member),
+                b"args" => event.args = Some(member),
+                b"sf" => event.sf = Some(member),
+                _ => {}
+            }
+        }
+        event
+    }
+
+    /// The phase, 0 for none.
+    pub(super) fn phase(&self) -> u8 {
+        let text = self.ph.and_then(Value::bytes);
+        text.and_then(|text| text.first().copied()).unwrap_or(0)
+    }
+}
+
+/// Microseconds, a number or the text of one, as nanoseconds: rounded down, never through a float.
+fn nanoseconds(value: Value<'_>) -> Option<i64> {
+    scale(&number(value)?, 1000)
+}
+
+/// The digits of a number, or of a text that holds one.
+pub(super) fn number<'d>(value: Value<'d>) -> Option<Cow<'d, str>> {
+    match value.kind() {
+        Kind::Number => value.number().map(Cow::Borrowed),
+        Kind::String => value.text().map(|text| Cow::Owned(text.trim().to_owned())),
+        _ => None,
+    }
+}
+
+/// A word that tells one id from another: its text, whatever its type.
+pub(super) fn word(value: Value<'_>) -> Box<[u8]> {
+    match value.bytes() {
+        Some(text) => text.into_owned().into(),
+        None => value.raw().into(),
+    }
+}
+
+/// An id as a number: decimal, or hexadecimal behind `0x`.
+pub(super) fn id_number(value: Value<'_>) -> Option<u64> {
+    let text = number(value)?;
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => {
+            let unsigned = text.parse().ok();
+            unsigned.or_else(|| text.parse::<i64>().ok().map(i64::cast_unsigned))
+        }
+    }
+}

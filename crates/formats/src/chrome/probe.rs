@@ -1,0 +1,60 @@
+//! Detection: events are told by their phase and time, wherever their array is.
+
+use traceloom_model::Limits;
+
+use super::event::Event;
+use super::split::{Piece, Splitter};
+use crate::json::{Document, Kind};
+use crate::{Confidence, Probe};
+
+/// Events looked at.
+const ENOUGH: usize = 32;
+
+/// Tells whether a part is a trace.
+pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
+    let text = probe.head.trim_ascii_start();
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    if !text.starts_with(b"{") && !text.starts_with(b"[") {
+        return None;
+    }
+    let limits = Limits::default();
+    let mut splitter = Splitter::new(&limits);
+    let (mut at, mut events, mut fitting) = (0, 0, 0);
+    let mut keyed = false;
+    while let Some(window) = probe.head.get(at..) {
+        let len = match splitter.next(window, probe.whole) {
+            Piece::Need(_) | Piece::End => break,
+            Piece::Damage(..) => return None,
+            Piece::Text(len) => {
+                let text = window.get(..len).unwrap_or(&[]);
+                keyed |= text.starts_with(b"\"traceEvents\"");
+                len
+            }
+            Piece::Member(_, _, end) => end,
+            Piece::Event(from, end) => {
+                let document = Document::parse(window.get(from..end)?, &limits);
+                let root = document.root().filter(|root| root.kind() == Kind::Object)?;
+                let event = Event::read(root);
+                let timed = event.ts.is_some() || event.phase() == b'M';
+                events += 1;
+                fitting += usize::from(event.phase() != 0 && timed);
+                end
+            }
+        };
+        at += len;
+        if events >= ENOUGH {
+            break;
+        }
+    }
+    if events > 0 && fitting == events {
+        return Some(Confidence::Certain);
+    }
+    if keyed {
+        return Some(if events == 0 || fitting > 0 {
+            Confidence::Certain
+        } else {
+            Confidence::Likely
+        });
+    }
+    (fitting > 0).then_some(Confidence::Likely)
+}

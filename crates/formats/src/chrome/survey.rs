@@ -1,0 +1,295 @@
+//! A first pass over a trace: names, frames, the clock, and in which order each thread's events come.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+use traceloom_model::{Flow, Limit, Limits, Note};
+
+use super::event::{Event, id_number, number, word};
+use super::split::{Piece, Splitter};
+use crate::json::{Document, Kind, Value, scale};
+use crate::{Error, Pull, damage, info};
+
+/// Process and thread as the trace writes them.
+pub(super) type Thread = (Box<[u8]>, Box<[u8]>);
+
+/// A frame of the table of stack frames.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StackFrame {
+    pub(super) name: Box<[u8]>,
+    pub(super) category: Box<[u8]>,
+    pub(super) parent: Option<Box<[u8]>>,
+}
+
+/// In which order the events of a thread come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sorted {
+    /// By the time at which they begin.
+    ByStart,
+    /// Complete events by the time at which they end: what is inside comes before.
+    ByEnd,
+    No,
+}
+
+#[derive(Debug)]
+struct Seen {
+    start: i64,
+    end: i64,
+    by_start: bool,
+    by_end: bool,
+}
+
+/// What is known of a trace before its events are lowered.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) process_names: HashMap<Box<[u8]>, Box<[u8]>, RandomState>,
+    pub(super) thread_names: HashMap<Thread, Box<[u8]>, RandomState>,
+    pub(super) labels: HashMap<Box<[u8]>, Box<[u8]>, RandomState>,
+    pub(super) frames: HashMap<Box<[u8]>, StackFrame, RandomState>,
+    pub(super) is_unix: bool,
+    pub(super) base_ns: i64,
+    pub(super) has_flows: bool,
+    threads: HashMap<Thread, Seen, RandomState>,
+}
+
+/// Reads all events; none when the taker of notes broke.
+pub(super) fn survey(
+    pull: &mut dyn Pull,
+    limits: &Limits,
+    note: &mut dyn FnMut(Note) -> Flow,
+) -> Result<Option<Survey>, Error> {
+    let mut survey = Survey::default();
+    let most = limits.size(Limit::Table);
+    let whole = each(pull, limits, |piece| match piece {
+        Part::Event(value, _) => {
+            survey.event(&Event::read(value), most);
+            Flow::Continue(())
+        }
+        Part::Member(key, value) => {
+            survey.member(key, value, most);
+            Flow::Continue(())
+        }
+        Part::Note(text) => note(text),
+    })?;
+    Ok(whole.then_some(survey))
+}
+
+/// What a walk over a trace meets.
+pub(super) enum Part<'d> {
+    /// An event and its offset.
+    Event(Value<'d>, u64),
+    /// A member of the outermost object.
+    Member(&'d [u8], Value<'d>),
+    Note(Note),
+}
+
+/// Shows every event, member and note of a part until `see` breaks; returns false when it did.
+pub(super) fn each(
+    pull: &mut dyn Pull,
+    limits: &Limits,
+    mut see: impl FnMut(Part<'_>) -> Flow,
+) -> Result<bool, Error> {
+    let mut splitter = Splitter::new(limits);
+    let (mut consumed, mut need) = (0, 1);
+    loop {
+        let chunk = pull.pull(consumed, need)?;
+        let mut at = 0;
+        need = loop {
+            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let offset = chunk.offset + at as u64;
+            let (len, flow) = match splitter.next(window, chunk.eof) {
+                Piece::Need(need) => break need,
+                Piece::End => {
+                    if splitter.unterminated && chunk.eof {
+                        let text = "the trace ends without closing its brackets, as it may";
+                        let note = info("unterminated", offset, text);
+                        return Ok(see(Part::Note(note)).is_continue());
+                    }
+                    break 1;
+                }
+                Piece::Text(len) => (len, Flow::Continue(())),
+                Piece::Event(from, end) => {
+                    let text = window.get(from..end).unwrap_or(&[]);
+                    let document = Document::parse(text, limits);
+                    let flow = match document.defects().first() {
+                        Some(defect) => {
+                            let at = offset + (from + defect.offset) as u64;
+                            let count = document.defects().len() as u64;
+                            let note = damage(defect.kind, at, defect.text).counting(count);
+                            see(Part::Note(note))
+                        }
+                        None => Flow::Continue(()),
+                    };
+                    match document.root().filter(|_| flow.is_continue()) {
+                        Some(value) => (end, see(Part::Event(value, offset))),
+                        None => (end, flow),
+                    }
+                }
+                Piece::Member(key, from, end) => {
+                    let document = Document::parse(window.get(from..end).unwrap_or(&[]), limits);
+                    let key = window.get(key..from).unwrap_or(&[]);
+                    let key = Document::parse(key, limits);
+                    let name = key.root().and_then(Value::bytes).unwrap_or_default();
+                    let flow = match document.root() {
+                        Some(value) => see(Part::Member(&name, value)),
+                        None => Flow::Continue(()),
+                    };
+                    (end, flow)
+                }
+                Piece::Damage(len, kind) => {
+                    let text = "bytes that are no event and no member";
+                    let note = damage(kind, offset, text).counting(len as u64);
+                    (len, see(Part::Note(note)))
+                }
+            };
+            if flow.is_break() {
+                return Ok(false);
+            }
+            at += len;
+        };
+        if chunk.eof {
+            return Ok(true);
+        }
+        consumed = at;
+    }
+}
+
+impl Survey {
+    /// Returns in which order the events of a thread come.
+    pub(super) fn sorted(&self, thread: &Thread) -> Sorted {
+        match self.threads.get(thread) {
+            Some(Seen { by_start: true, .. }) | None => Sorted::ByStart,
+            Some(Seen { by_end: true, .. }) => Sorted::ByEnd,
+            Some(_) => Sorted::No,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, most: usize) {
+        let phase = event.phase();
+        self.has_flows |= matches!(phase, b's' | b't' | b'f') || event.bind_id.is_some();
+        if phase == b'M' {
+            return self.metadata(event, most);
+        }
+        if !matches!(phase, b'X' | b'B' | b'E' | b's' | b't' | b'f') {
+            return;
+        }
+        let Some(start) = event.ts else { return };
+        let end = start.saturating_add(event.dur.unwrap_or(0));
+        let complete = phase == b'X';
+        let thread = thread(event);
+        let full = self.threads.len() >= most;
+        match self.threads.get_mut(&thread) {
+            Some(seen) => {
+                seen.by_start &= start >= seen.start;
+                seen.by_end &= complete && end >= seen.end;
+                seen.start = start;
+                seen.end = end;
+            }
+            None if !full => {
+                self.threads.insert(
+                    thread,
+                    Seen {
+                        start,
+                        end,
+                        by_start: true,
+                        by_end: complete,
+                    },
+                );
+            }
+            None => {}
+        }
+    }
+
+    fn metadata(&mut self, event: &Event<'_>, most: usize) {
+        let full = self.process_names.len() + self.thread_names.len() + self.labels.len() >= most;
+        let (Some(args), false) = (event.args, full) else {
+            return;
+        };
+        let (process, thread) = thread(event);
+        let text = |key: &str| args.get(key).map(word);
+        let name = event.name.and_then(Value::bytes).unwrap_or_default();
+        match (&*name, text("name"), text("labels")) {
+            (b"process_name", Some(name), _) => {
+                self.process_names.insert(process, name);
+            }
+            (b"thread_name", Some(name), _) => {
+                self.thread_names.insert((process, thread), name);
+            }
+            (b"process_labels", _, Some(labels)) => {
+                self.labels.insert(process, labels);
+            }
+            _ => {}
+        }
+    }
+
+    fn member(&mut self, key: &[u8], value: Value<'_>, most: usize) {
+        match key {
+            b"stackFrames" => {
+                for row in value.items().take(most) {
+                    let text = |key: &str| row.get(key).map(word);
+                    let frame = StackFrame {
+                        name: text("name").unwrap_or_default(),
+                        category: text("category").unwrap_or_default(),
+                        parent: text("parent"),
+                    };
+                    let id = row.key().unwrap_or_default();
+                    self.frames.insert(id.into_owned().into(), frame);
+                }
+            }
+            b"otherData" | b"metadata" => {
+                let clock = value.get("clock").and_then(Value::bytes);
+                self.is_unix |= clock.is_some_and(|clock| *clock == *b"unix");
+                let base = value.get("base_time_ns").and_then(number);
+                self.base_ns = base
+                    .and_then(|base| scale(&base, 1))
+                    .unwrap_or(self.base_ns);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the frames that lead to a frame, the outermost first; a circle is cut where it closes.
+    pub(super) fn path(&self, id: Value<'_>) -> Vec<&StackFrame> {
+        let mut path = Vec::new();
+        let mut seen: HashSet<&[u8], RandomState> = HashSet::default();
+        let start = word(id);
+        let mut next = self.frames.get_key_value(&start);
+        while let Some((id, frame)) = next {
+            if !seen.insert(id) {
+                break;
+            }
+            path.push(frame);
+            let parent = frame.parent.as_ref();
+            next = parent.and_then(|parent| self.frames.get_key_value(parent));
+        }
+        path.reverse();
+        path
+    }
+}
+
+/// Process and thread of an event.
+pub(super) fn thread(event: &Event<'_>) -> Thread {
+    let text = |value: Option<Value<'_>>| value.map(word).unwrap_or_default();
+    (text(event.pid), text(event.tid))
+}
+
+/// The number of a process or thread, where its word is one.
+pub(super) fn numeric(word: &[u8]) -> Option<u64> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+/// An id of an object, a flow or an asynchronous event: its word, and whether the process belongs to it.
+pub(super) fn id_of(event: &Event<'_>) -> (Box<[u8]>, bool, Option<u64>) {
+    if let Some(id) = event.id {
+        return (word(id), false, id_number(id));
+    }
+    let Some(id2) = event.id2.filter(|id2| id2.kind() == Kind::Object) else {
+        return (Box::default(), false, None);
+    };
+    let (local, global) = (id2.get("local"), id2.get("global"));
+    match (global, local) {
+        (Some(id), _) => (word(id), false, id_number(id)),
+        (None, Some(id)) => (word(id), true, id_number(id)),
+        (None, None) => (Box::default(), false, None),
+    }
+}

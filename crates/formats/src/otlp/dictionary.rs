@@ -1,0 +1,198 @@
+//! The dictionary that all profiles of a message share: tables referred to by position.
+
+use std::ops::Range;
+
+use traceloom_model::{Limit, Limits};
+
+use super::value::{id, span_id};
+use crate::pprof::Strings;
+use crate::protobuf::{fields, packed_varints};
+
+/// A mapped binary.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mapping {
+    pub(super) start: u64,
+    pub(super) limit: u64,
+    pub(super) offset: u64,
+    pub(super) file: u64,
+    /// The first of its attributes that names a build.
+    pub(super) attributes: Option<u64>,
+}
+
+/// A place in the program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Location {
+    pub(super) mapping: u64,
+    pub(super) address: u64,
+    pub(super) lines: Range<usize>,
+    pub(super) attribute: Option<u64>,
+}
+
+/// A function at a line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line {
+    pub(super) function: u64,
+    pub(super) line: u64,
+    pub(super) column: u64,
+}
+
+/// A function; texts are positions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Function {
+    pub(super) name: u64,
+    pub(super) system_name: u64,
+    pub(super) file: u64,
+    pub(super) start_line: u64,
+}
+
+/// An attribute with its unit; the value is not decoded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attribute {
+    pub(super) key: u64,
+    pub(super) value: Box<[u8]>,
+    pub(super) unit: u64,
+}
+
+/// The tables.
+#[derive(Debug, Default)]
+pub(super) struct Dictionary {
+    pub(super) strings: Strings,
+    pub(super) mappings: Vec<Mapping>,
+    pub(super) locations: Vec<Location>,
+    pub(super) lines: Vec<Line>,
+    pub(super) functions: Vec<Function>,
+    /// Trace and span.
+    pub(super) links: Vec<(u128, u64)>,
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) stacks: Vec<Range<usize>>,
+    pub(super) stack_locations: Vec<u64>,
+}
+
+impl Dictionary {
+    /// Takes one row: the field number of its table and its body.
+    ///
+    /// Returns false when the table is full.
+    pub(super) fn take(&mut self, table: u32, body: &[u8], limits: &Limits) -> bool {
+        let rows = match table {
+            1 => self.mappings.len(),
+            2 => self.locations.len() + self.lines.len(),
+            3 => self.functions.len(),
+            4 => self.links.len(),
+            5 => self.strings.len(),
+            6 => self.attributes.len(),
+            7 => self.stacks.len() + self.stack_locations.len(),
+            _ => 0,
+        };
+        if rows >= limits.size(Limit::Table) {
+            return false;
+        }
+        match table {
+            1 => self.mapping(body),
+            2 => self.location(body),
+            3 => self.function(body),
+            4 => {
+                let mut link = (0, 0);
+                for (number, value) in fields(body) {
+                    match number {
+                        1 => link.0 = id(value.bytes()),
+                        2 => link.1 = span_id(value.bytes()),
+                        _ => {}
+                    }
+                }
+                self.links.push(link);
+            }
+            5 if body.len() > limits.size(Limit::String) => {
+                self.strings.push(&[]);
+                return false;
+            }
+            5 => self.strings.push(body),
+            6 => {
+                let mut row = Attribute::default();
+                for (number, value) in fields(body) {
+                    match number {
+                        1 => row.key = value.number(),
+                        2 => row.value = value.bytes().into(),
+                        3 => row.unit = value.number(),
+                        _ => {}
+                    }
+                }
+                self.attributes.push(row);
+            }
+            7 => {
+                let from = self.stack_locations.len();
+                for (_, value) in fields(body).filter(|&(number, _)| number == 1) {
+                    packed_varints(value, &mut self.stack_locations);
+                }
+                self.stacks.push(from..self.stack_locations.len());
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn mapping(&mut self, body: &[u8]) {
+        let mut row = Mapping::default();
+        let mut attributes = Vec::new();
+        for (number, value) in fields(body) {
+            match number {
+                1 => row.start = value.number(),
+                2 => row.limit = value.number(),
+                3 => row.offset = value.number(),
+                4 => row.file = value.number(),
+                5 => packed_varints(value, &mut attributes),
+                _ => {}
+            }
+        }
+        row.attributes = attributes.first().copied();
+        self.mappings.push(row);
+    }
+
+    fn location(&mut self, body: &[u8]) {
+        let mut row = Location::default();
+        let mut attributes = Vec::new();
+        let from = self.lines.len();
+        for (number, value) in fields(body) {
+            match number {
+                1 => row.mapping = value.number(),
+                2 => row.address = value.number(),
+                3 => {
+                    let mut line = Line::default();
+                    for (number, value) in fields(value.bytes()) {
+                        match number {
+                            1 => line.function = value.number(),
+                            2 => line.line = value.number(),
+                            3 => line.column = value.number(),
+                            _ => {}
+                        }
+                    }
+                    self.lines.push(line);
+                }
+                4 => packed_varints(value, &mut attributes),
+                _ => {}
+            }
+        }
+        row.attribute = attributes.first().copied();
+        row.lines = from..self.lines.len();
+        self.locations.push(row);
+    }
+
+    fn function(&mut self, body: &[u8]) {
+        let mut row = Function::default();
+        for (number, value) in fields(body) {
+            match number {
+                1 => row.name = value.number(),
+                2 => row.system_name = value.number(),
+                3 => row.file = value.number(),
+                4 => row.start_line = value.number(),
+                _ => {}
+            }
+        }
+        self.functions.push(row);
+    }
+
+    /// Returns a text; an empty one where there is none.
+    pub(super) fn text(&self, index: u64) -> &[u8] {
+        let index = i64::try_from(index).unwrap_or(-1);
+        self.strings.get(index).unwrap_or(&[])
+    }
+}

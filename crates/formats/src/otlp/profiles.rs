@@ -1,0 +1,604 @@
+//! Profiles to the model: the dictionary and the layout first, then the samples.
+
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use traceloom_model::{
+    AttrKeyId, Attribute, AttributeKey, BATCH_ROWS, Clock, Flow, Level, Limits, Note, Order,
+    PartId, Profile, ProfileId, ResourceId, SampleBatch, SampleRow, Sink, StackId, StringId,
+    Tables, Track, Unit, Value, ValueType, ValueTypeId,
+};
+
+use super::code::Code;
+use super::dictionary::Dictionary;
+use super::layout::{Layout, Votes};
+use super::sample::Columns;
+use super::schema::{
+    DICTIONARY, PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES, SCOPE_PROFILES,
+};
+use super::value;
+use crate::pprof::unit;
+use crate::protobuf::{Content, Piece, Split, Splitter, each, fields, packed_varints};
+use crate::tally::Tally;
+use crate::{Error, LowerOptions, Pull, Source};
+
+/// Lowers every part of a source, each a message or several end to end.
+///
+/// # Errors
+/// What the source fails with.
+pub fn lower(
+    source: &dyn Source,
+    options: &LowerOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    let mut tables = Tables::new();
+    let mut begun = false;
+    for part in 0..source.parts().len() {
+        let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        let mut note = |note| sink.note(Note { part: id, ..note });
+        let mut tally = Tally::default();
+        let mut pull = source.open(part, 0)?;
+        let survey = survey(pull.as_mut(), &options.limits, &mut tally, &mut note)?;
+        drop(pull);
+        let Some(segments) = survey else { break };
+        if !std::mem::replace(&mut begun, true) {
+            let clock = match &segments.clock {
+                Some(name) => Clock::Unknown(Some(tables.bytes(name))),
+                None => Clock::Unix,
+            };
+            sink.begin(Order::Nested, clock);
+        }
+        let mut pull = source.open(part, 0)?;
+        let mut lowering = Lowering::new(&segments, &mut tables, tally);
+        let mut splitter = Splitter::new(PROFILES_SCHEMA, &options.limits);
+        let whole = each(
+            pull.as_mut(),
+            &mut splitter,
+            u64::MAX,
+            |piece| match piece {
+                Piece::Field(field) => lowering.field(&field, sink),
+                Piece::Damage { .. } => Flow::Continue(()),
+            },
+        )?;
+        if !whole || lowering.end_profile(sink).is_break() || lowering.flush(sink).is_break() {
+            break;
+        }
+        let mut notes = lowering.tally.into_notes();
+        if !notes.all(|note| sink.note(Note { part: id, ..note }).is_continue()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// One message: its dictionary, and how its samples are laid out.
+#[derive(Debug, Default)]
+struct Segment {
+    dictionary: Dictionary,
+    has_dictionary: bool,
+    votes: Votes,
+}
+
+#[derive(Debug, Default)]
+struct Segments {
+    all: Vec<Segment>,
+    /// Which of them each `resource_profiles` belongs to.
+    of_resource: Vec<usize>,
+    /// The clock of all times, where it does not count from 1970.
+    clock: Option<Vec<u8>>,
+}
+
+/// The attribute of a resource by which our own writer says that times do not count from 1970.
+pub(super) const CLOCK: &str = "traceloom.clock";
+
+/// Finds the clock in a `Resource`.
+fn clock(body: &[u8]) -> Option<Vec<u8>> {
+    for (_, row) in fields(body).filter(|&(number, _)| number == 1) {
+        let mut key = fields(row.bytes());
+        if key.any(|(number, key)| number == 1 && key.bytes() == CLOCK.as_bytes()) {
+            let value = fields(row.bytes()).find(|&(number, _)| number == 2)?.1;
+            let text = fields(value.bytes()).find(|&(number, _)| number == 1)?.1;
+            return Some(text.bytes().to_vec());
+        }
+    }
+    None
+}
+
+/// Reads everything but the samples; none when the taker of notes broke.
+fn survey(
+    pull: &mut dyn Pull,
+    limits: &Limits,
+    tally: &mut Tally,
+    note: &mut dyn FnMut(Note) -> Flow,
+) -> Result<Option<Segments>, Error> {
+    let mut segments = Segments::default();
+    segments.all.push(Segment::default());
+    let mut dictionary_first = None;
+    let mut scratch = Columns::default();
+    let mut splitter = Splitter::new(PROFILES_SCHEMA, limits);
+    let whole = each(pull, &mut splitter, u64::MAX, |piece| {
+        let field = match piece {
+            Piece::Field(field) => field,
+            Piece::Damage { note: None, .. } => return Flow::Continue(()),
+            Piece::Damage {
+                note: Some(text), ..
+            } => return note(*text),
+        };
+        let here = segments.all.len() - 1;
+        let has_dictionary = segments.all.last().is_some_and(|last| last.has_dictionary);
+        if std::ptr::eq(field.within, &PROFILES_DATA) {
+            let is_dictionary = field.number == 2;
+            let first = *dictionary_first.get_or_insert(is_dictionary);
+            let next = has_dictionary && (is_dictionary || !first);
+            if next {
+                segments.all.push(Segment::default());
+                tally.add(Level::Info, "concatenated", field.offset, || {
+                    "another message begins here, with a dictionary of its own".to_owned()
+                });
+            }
+            let here = here + usize::from(next);
+            if is_dictionary {
+                if let Some(last) = segments.all.last_mut() {
+                    last.has_dictionary = true;
+                }
+            } else if field.number == 1 {
+                segments.of_resource.push(here);
+            }
+            return Flow::Continue(());
+        }
+        let Some(segment) = segments.all.last_mut() else {
+            return Flow::Continue(());
+        };
+        let Content::Len(body) = field.value else {
+            return Flow::Continue(());
+        };
+        if std::ptr::eq(field.within, &RESOURCE_PROFILES) && field.number == 1 {
+            segments.clock = segments.clock.take().or_else(|| clock(body));
+        } else if std::ptr::eq(field.within, &DICTIONARY) {
+            if !segment.dictionary.take(field.number, body, limits) {
+                tally.add(Level::Damage, "limit_table", field.offset, || {
+                    "the dictionary holds more than the limits allow".to_owned()
+                });
+            }
+        } else if std::ptr::eq(field.within, &PROFILE) {
+            match field.number {
+                2 => segment.votes.take(body, &mut scratch),
+                3 => tally.add(Level::Damage, "old_layout", field.offset, || {
+                    "profiles of version 1.8 and before have their stacks elsewhere, which is not read"
+                        .to_owned()
+                }),
+                _ => {}
+            }
+        }
+        Flow::Continue(())
+    })?;
+    Ok(whole.then_some(segments))
+}
+
+/// The profile that is being read.
+struct Current {
+    id: ProfileId,
+    row: Profile,
+    factor: i64,
+    batch: SampleBatch,
+    /// The sink knows its row as it is.
+    told: bool,
+}
+
+struct Lowering<'a> {
+    segments: &'a Segments,
+    tables: &'a mut Tables,
+    tally: Tally,
+    resources: usize,
+    segment: usize,
+    layout: Layout,
+    code: Code,
+    attributes: Vec<Option<(AttrKeyId, Value)>>,
+    resource: Option<ResourceId>,
+    scope: Vec<Attribute>,
+    current: Option<Current>,
+    columns: Columns,
+    links: Option<[AttrKeyId; 2]>,
+    link_texts: HashMap<u64, [StringId; 2], RandomState>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(segments: &'a Segments, tables: &'a mut Tables, tally: Tally) -> Self {
+        Self {
+            segments,
+            tables,
+            tally,
+            resources: 0,
+            segment: usize::MAX,
+            layout: Layout::default(),
+            code: Code::default(),
+            attributes: Vec::new(),
+            resource: None,
+            scope: Vec::new(),
+            current: None,
+            columns: Columns::default(),
+            links: None,
+            link_texts: HashMap::default(),
+        }
+    }
+
+    fn dictionary(&self) -> Option<&'a Dictionary> {
+        let segment = self.segments.all.get(self.segment)?;
+        Some(&segment.dictionary)
+    }
+
+    fn field(&mut self, field: &Split<'_>, sink: &mut dyn Sink) -> Flow {
+        let in_profile = std::ptr::eq(field.within, &PROFILE);
+        if !in_profile {
+            self.end_profile(sink)?;
+        }
+        let body = match field.value {
+            Content::Len(body) => body,
+            _ => &[],
+        };
+        if std::ptr::eq(field.within, &PROFILES_DATA) {
+            if field.number == 1 {
+                self.enter_resource(field.offset);
+            }
+        } else if std::ptr::eq(field.within, &RESOURCE_PROFILES) {
+            if field.number == 1 {
+                let dictionary = self.dictionary();
+                let lookup = |index| dictionary.map_or(&[][..], |rows| rows.text(index));
+                let row = value::resource(body, &lookup, self.tables);
+                self.resource = Some(self.tables.resource(row));
+            }
+        } else if std::ptr::eq(field.within, &SCOPE_PROFILES) {
+            match field.number {
+                1 => self.scope(body),
+                2 => self.begin_profile(),
+                _ => {}
+            }
+        } else if in_profile {
+            return match (field.number, field.value) {
+                (2, Content::Len(body)) => self.sample(body, field.offset, sink),
+                _ => {
+                    self.header(field);
+                    Flow::Continue(())
+                }
+            };
+        }
+        Flow::Continue(())
+    }
+
+    fn enter_resource(&mut self, offset: u64) {
+        let segment = self.segments.of_resource.get(self.resources).copied();
+        let segment = segment.unwrap_or(0);
+        self.resources += 1;
+        self.resource = None;
+        self.scope.clear();
+        if segment == self.segment {
+            return;
+        }
+        self.segment = segment;
+        let found = self.segments.all.get(segment);
+        let rows = self.dictionary().map_or(0, |rows| rows.attributes.len());
+        self.layout = found.map_or(Layout::default(), |found| found.votes.layout(rows));
+        if self.layout == Layout::V1_9 {
+            self.tally.add(Level::Info, "layout_1_9", offset, || {
+                "samples are laid out as in version 1.9, which readers of 1.10 find empty"
+                    .to_owned()
+            });
+        }
+        self.attributes = vec![None; rows];
+        self.link_texts.clear();
+        if let Some(dictionary) = self.dictionary() {
+            self.code = Code::new(dictionary, self.tables, &mut self.tally);
+        }
+    }
+
+    fn scope(&mut self, body: &[u8]) {
+        self.scope.clear();
+        for (number, raw) in fields(body) {
+            let (name, text) = match number {
+                1 => ("otel.scope.name", raw.bytes()),
+                2 => ("otel.scope.version", raw.bytes()),
+                3 => {
+                    let attribute = value::attribute(raw.bytes(), &|_| &[], self.tables);
+                    self.scope.push(attribute);
+                    continue;
+                }
+                _ => continue,
+            };
+            let key = self.tables.attribute_named(name);
+            let text = Value::Text(self.tables.bytes(text));
+            self.scope.push(Attribute::new(key, text));
+        }
+    }
+
+    fn begin_profile(&mut self) {
+        let row = Profile {
+            settings: self.scope.clone(),
+            ..Profile::default()
+        };
+        let id = self.tables.profile(row.clone());
+        self.current = Some(Current {
+            id,
+            row,
+            factor: 1,
+            batch: SampleBatch::new(id, 1),
+            told: true,
+        });
+    }
+
+    fn value_type(&mut self, body: &[u8]) -> (ValueTypeId, i64) {
+        let (mut name, mut spelling) = (0, 0);
+        for (number, value) in fields(body) {
+            match number {
+                1 => name = value.number(),
+                2 => spelling = value.number(),
+                _ => {}
+            }
+        }
+        let text = |index| self.dictionary().map_or(&[][..], |rows| rows.text(index));
+        let (name, spelling) = (text(name), text(spelling));
+        let name = self.tables.bytes(name);
+        let (unit, factor) = unit::parse(spelling, self.tables);
+        (self.tables.value_type(ValueType::sum(name, unit)), factor)
+    }
+
+    /// Takes a field of a profile that is no sample.
+    fn header(&mut self, field: &Split<'_>) {
+        let Some(mut current) = self.current.take() else {
+            return;
+        };
+        match (field.number, field.value) {
+            (1, Content::Len(body)) => {
+                let (id, factor) = self.value_type(body);
+                current.row.value_types = vec![id];
+                current.factor = factor;
+            }
+            (3, Content::Fixed64(time)) => {
+                current.row.time = i64::try_from(time).ok().filter(|&time| time != 0);
+            }
+            (4, Content::Varint(length)) => {
+                current.row.duration = i64::try_from(length).ok().filter(|&length| length != 0);
+            }
+            (5, Content::Len(body)) => {
+                let (id, factor) = self.value_type(body);
+                let amount = current.row.period.map_or(0, |(_, amount)| amount);
+                current.row.period = Some((id, amount.saturating_mul(factor)));
+            }
+            (6, Content::Varint(amount)) => {
+                let factor = current.factor;
+                if let Some((_, period)) = &mut current.row.period {
+                    *period = amount.cast_signed().saturating_mul(factor);
+                } else {
+                    self.tally.add(Level::Warn, "period", field.offset, || {
+                        "the period has no type and is not used".to_owned()
+                    });
+                }
+            }
+            (8, Content::Varint(count)) if count > 0 => {
+                let at = field.offset;
+                self.tally
+                    .add_many(Level::Warn, "dropped_attributes", at, count, || {
+                        "the producer left attributes out".to_owned()
+                    });
+            }
+            (10, _) => {
+                self.tally
+                    .add(Level::Info, "original_payload", field.offset, || {
+                        "the profile as it was before is kept in the dump and not lowered"
+                            .to_owned()
+                    });
+            }
+            (11, value) => {
+                let mut indices = Vec::new();
+                match value {
+                    Content::Len(run) => {
+                        packed_varints(crate::protobuf::Raw::Len(run), &mut indices);
+                    }
+                    Content::Varint(index) => indices.push(index),
+                    _ => {}
+                }
+                for index in indices {
+                    let found = self.attribute(index, field.offset);
+                    current
+                        .row
+                        .settings
+                        .extend(found.map(|(key, value)| Attribute::new(key, value)));
+                }
+            }
+            _ => {
+                self.current = Some(current);
+                return;
+            }
+        }
+        current.told = false;
+        self.current = Some(current);
+    }
+
+    /// Returns an attribute of the dictionary.
+    fn attribute(&mut self, index: u64, offset: u64) -> Option<(AttrKeyId, Value)> {
+        let slot = usize::try_from(index).ok()?;
+        if let Some(Some(known)) = self.attributes.get(slot) {
+            return Some(known.clone());
+        }
+        let dictionary = self.dictionary()?;
+        let Some(row) = dictionary.attributes.get(slot) else {
+            self.tally
+                .add(Level::Damage, "attribute_index", offset, || {
+                    format!("attribute {index} is referred to and does not exist")
+                });
+            return None;
+        };
+        let name = self.tables.bytes(dictionary.text(row.key));
+        let spelling = dictionary.text(row.unit);
+        let unit = if spelling.is_empty() {
+            Unit::Count
+        } else {
+            match unit::parse(spelling, self.tables) {
+                (unit, 1) if unit != Unit::Count => unit,
+                _ => Unit::Other(self.tables.bytes(spelling)),
+            }
+        };
+        let key = self.tables.attribute_key(AttributeKey {
+            unit,
+            ..AttributeKey::named(name)
+        });
+        let lookup = |index| dictionary.text(index);
+        let value = value::value(&row.value, &lookup, self.tables);
+        if let Some(entry) = self.attributes.get_mut(slot) {
+            *entry = Some((key, value.clone()));
+        }
+        Some((key, value))
+    }
+
+    fn sample(&mut self, body: &[u8], offset: u64, sink: &mut dyn Sink) -> Flow {
+        let Some(mut current) = self.current.take() else {
+            return Flow::Continue(());
+        };
+        self.columns.read(body, self.layout);
+        let columns = std::mem::take(&mut self.columns);
+        let stack = self.stack(columns.stack, offset);
+        let mut labels = Vec::with_capacity(columns.attributes.len());
+        for &index in &columns.attributes {
+            if let Some((key, value)) = self.attribute(index, offset) {
+                labels.push(Attribute::new(key, value));
+            }
+        }
+        if columns.link != 0 {
+            self.link(columns.link, offset, &mut labels);
+        }
+        let track = self.track(&labels);
+        let track = track.map(|track| self.tables.track(track));
+        let rows = columns.values.len().max(columns.timestamps.len());
+        let counted = columns.values.is_empty();
+        if !counted
+            && !columns.timestamps.is_empty()
+            && columns.values.len() != columns.timestamps.len()
+        {
+            self.tally.add(Level::Warn, "value_count", offset, || {
+                format!(
+                    "a sample has {} values and {} timestamps",
+                    columns.values.len(),
+                    columns.timestamps.len()
+                )
+            });
+        }
+        if rows == 0 {
+            self.tally.add(Level::Warn, "empty_sample", offset, || {
+                "a sample has neither values nor timestamps".to_owned()
+            });
+        }
+        for row in 0..rows {
+            let value = columns.values.get(row).map(|value| value.cast_signed());
+            let value = value.unwrap_or(i64::from(counted));
+            let value = value.checked_mul(current.factor).unwrap_or_else(|| {
+                self.tally
+                    .add(Level::Damage, "value_out_of_range", offset, || {
+                        format!("{value} times {} has more than 64 bits", current.factor)
+                    });
+                if value < 0 { i64::MIN } else { i64::MAX }
+            });
+            let time = columns.timestamps.get(row).copied();
+            current.batch.push(&SampleRow {
+                stack,
+                values: &[value],
+                time: time.map(u64::cast_signed),
+                track,
+                span: None,
+                labels: &labels,
+            });
+            if current.batch.len() >= BATCH_ROWS {
+                self.hand_on(&mut current, sink)?;
+            }
+        }
+        self.columns = columns;
+        self.current = Some(current);
+        Flow::Continue(())
+    }
+
+    fn stack(&mut self, index: u64, offset: u64) -> Option<StackId> {
+        let dictionary = self.dictionary()?;
+        self.code
+            .stack(dictionary, index, offset, self.tables, &mut self.tally)
+    }
+
+    /// Trace and span of a sample, as labels.
+    fn link(&mut self, index: u64, offset: u64, labels: &mut Vec<Attribute>) {
+        let found = usize::try_from(index).ok();
+        let found = found.and_then(|slot| self.dictionary()?.links.get(slot).copied());
+        let Some((trace, span)) = found else {
+            self.tally.add(Level::Damage, "link_index", offset, || {
+                format!("link {index} is referred to and does not exist")
+            });
+            return;
+        };
+        let tables = &mut *self.tables;
+        let keys = *self.links.get_or_insert_with(|| {
+            ["trace_id", "span_id"].map(|name| tables.attribute_named(name))
+        });
+        let texts = *self.link_texts.entry(index).or_insert_with(|| {
+            [format!("{trace:032x}"), format!("{span:016x}")]
+                .map(|text| tables.value(text.as_bytes()))
+        });
+        for (key, text) in keys.into_iter().zip(texts) {
+            labels.push(Attribute::new(key, Value::Text(text)));
+        }
+    }
+
+    /// The thread that labels name.
+    fn track(&mut self, labels: &[Attribute]) -> Option<Track> {
+        let mut track = Track {
+            resource: self.resource,
+            ..Track::default()
+        };
+        for label in labels {
+            match (self.role(label.key), &label.value) {
+                (Some("thread.id"), Value::I64(id)) => track.os_id = Some(id.cast_unsigned()),
+                (Some("thread.name"), Value::Text(name)) => track.name = Some(*name),
+                _ => {}
+            }
+        }
+        let known = track.os_id.is_some() || track.name.is_some();
+        (known || self.resource.is_some()).then_some(track)
+    }
+
+    fn role(&mut self, key: AttrKeyId) -> Option<&'static str> {
+        let tables = &mut *self.tables;
+        let roles = ["thread.id", "thread.name"];
+        roles
+            .into_iter()
+            .find(|name| tables.attribute_named(name) == key)
+    }
+
+    fn hand_on(&mut self, current: &mut Current, sink: &mut dyn Sink) -> Flow {
+        if !std::mem::replace(&mut current.told, true) {
+            self.tables
+                .redefine_profile(current.id, current.row.clone());
+        }
+        self.flush(sink)?;
+        if current.batch.is_empty() {
+            return Flow::Continue(());
+        }
+        let next = SampleBatch::new(current.id, 1);
+        sink.samples(std::mem::replace(&mut current.batch, next))
+    }
+
+    fn end_profile(&mut self, sink: &mut dyn Sink) -> Flow {
+        let Some(mut current) = self.current.take() else {
+            return Flow::Continue(());
+        };
+        if current.row.value_types.is_empty() {
+            // Counted by its timestamps, or damaged.
+            let name = self.tables.string("samples");
+            let id = self.tables.value_type(ValueType::sum(name, Unit::Count));
+            current.row.value_types = vec![id];
+            current.told = false;
+        }
+        self.hand_on(&mut current, sink)
+    }
+
+    fn flush(&mut self, sink: &mut dyn Sink) -> Flow {
+        let new = self.tables.take_definitions();
+        if new.is_empty() {
+            return Flow::Continue(());
+        }
+        sink.define(new)
+    }
+}

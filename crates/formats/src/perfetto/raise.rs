@@ -1,0 +1,347 @@
+//! The model to a trace of track events.
+//!
+//! A span's event is encoded when the span comes and held as bytes until the spans around it have come
+//! (`crate::begin_end`); what lies on one track is then written in the order of time. Texts are interned
+//! when they are first used, tracks described when something first lies on them. SPEC.md §6 says what is
+//! written how.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Clock, CounterBatch, Definitions, EventBatch, EventRow, EventTypeId, Flow, LinkBatch, Note,
+    Order, Sink, SpanBatch, SpanId, SpanRow, StackId, Timestamp, TrackId,
+};
+
+use super::annotate::Texts;
+use super::lines::Lines;
+use crate::begin_end::{BeginEnd, Extent, Mark};
+use crate::protobuf::{Wire, put_bytes, put_double, put_number, put_tag, varint_len};
+use crate::wire::put_leb128;
+use crate::{Error, Output, RaiseOptions, Target};
+
+/// Builds a target that writes a trace.
+///
+/// # Errors
+/// `Usage` for a variant, there are none.
+pub fn raise<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    if let Some(variant) = &options.variant {
+        return Err(Error::usage(format!("perfetto has no variant `{variant}`")));
+    }
+    Ok(Box::new(Writer {
+        output,
+        error: None,
+        packets: Packets::default(),
+        texts: Texts::default(),
+        lines: Lines::default(),
+        held: BeginEnd::new(HELD, true),
+        begun: false,
+        linking: false,
+        incoming: HashMap::default(),
+        event_lanes: HashMap::default(),
+    }))
+}
+
+/// Spans held at most, until those around them come.
+const HELD: usize = 1 << 20;
+
+/// Links held at most for spans that have not come.
+const LINKS: usize = 1 << 20;
+
+/// Bytes gathered before they are handed out.
+const BUFFER: usize = 64 << 10;
+
+const BEGIN: u64 = 1;
+const END: u64 = 2;
+const INSTANT: u64 = 3;
+const COUNTER: u64 = 4;
+
+/// The trace as far as it is not handed out.
+#[derive(Debug, Default)]
+pub(super) struct Packets {
+    pub(super) bytes: Vec<u8>,
+    clock: Clock,
+    /// The packet that opens the sequence is written.
+    opened: bool,
+}
+
+/// The one sequence that all packets belong to.
+const SEQUENCE: &[u8] = &[0x50, 1];
+/// The sequence begins: nothing is interned yet; then: what is interned is needed.
+const OPENS: &[u8] = &[0x68, 1];
+const NEEDS: &[u8] = &[0x68, 2];
+
+impl Packets {
+    /// Writes a packet with no time: descriptors and interned data.
+    pub(super) fn put(&mut self, number: u32, body: &[u8]) {
+        self.open(None);
+        let inner = varint_len(u64::from(number) << 3) + varint_len(body.len() as u64);
+        let len = inner + body.len() as u64 + 4;
+        self.head(len);
+        put_bytes(&mut self.bytes, number, body);
+    }
+
+    fn head(&mut self, len: u64) {
+        put_tag(&mut self.bytes, 1, Wire::Len);
+        put_leb128(&mut self.bytes, len);
+        self.bytes.extend_from_slice(SEQUENCE);
+        self.bytes.extend_from_slice(NEEDS);
+    }
+
+    /// Writes the packets that open the sequence: its state is clear, and where the clocks stand.
+    fn open(&mut self, time: Option<Timestamp>) {
+        if !std::mem::replace(&mut self.opened, true) {
+            let mut body = Vec::new();
+            body.extend_from_slice(SEQUENCE);
+            body.extend_from_slice(OPENS);
+            put_number(&mut body, 87, 1);
+            put_bytes(&mut self.bytes, 1, &body);
+        }
+        let Some(time) = time else { return };
+        if std::mem::replace(&mut self.clock, Clock::Unknown(None)) == Clock::Unix {
+            let mut snapshot = Vec::new();
+            for clock in [6, 1] {
+                let mut reading = Vec::new();
+                put_number(&mut reading, 1, clock);
+                put_number(&mut reading, 2, time.cast_unsigned());
+                put_bytes(&mut snapshot, 1, &reading);
+            }
+            self.put(6, &snapshot);
+        }
+    }
+
+    /// Writes a track event: its type, its track and what else is in it.
+    fn event(&mut self, time: Timestamp, r#type: u64, uuid: u64, body: &[u8]) {
+        self.open(Some(time));
+        let time = time.cast_unsigned();
+        let track = if uuid == 0 { 0 } else { 1 + varint_len(uuid) };
+        let event = 2 + track + body.len() as u64;
+        let stamp = if time == 0 { 2 } else { 1 + varint_len(time) };
+        self.head(stamp + 4 + 1 + varint_len(event) + event);
+        // A packet without a time would be left out, so that zero is written too.
+        put_tag(&mut self.bytes, 8, Wire::Varint);
+        put_leb128(&mut self.bytes, time);
+        put_tag(&mut self.bytes, 11, Wire::Len);
+        put_leb128(&mut self.bytes, event);
+        put_number(&mut self.bytes, 9, r#type);
+        put_number(&mut self.bytes, 11, uuid);
+        self.bytes.extend_from_slice(body);
+    }
+}
+
+struct Writer<'o> {
+    output: &'o mut dyn Output,
+    error: Option<Error>,
+    packets: Packets,
+    texts: Texts,
+    lines: Lines,
+    held: BeginEnd<Box<[u8]>>,
+    begun: bool,
+    /// Links were announced: every span carries its own flow.
+    linking: bool,
+    /// Spans that a span not yet seen follows from.
+    incoming: HashMap<SpanId, Vec<SpanId>, RandomState>,
+    /// Where each lane of a track of events is free again.
+    event_lanes: HashMap<(Option<TrackId>, EventTypeId), Vec<Timestamp>, RandomState>,
+}
+
+/// Lanes of events of one type on one track: more of them share the last one.
+const EVENT_LANES: usize = 64;
+
+impl Writer<'_> {
+    fn flush(&mut self, least: usize) -> Flow {
+        if self.error.is_none() && self.packets.bytes.len() >= least {
+            self.error = self.output.write("", &self.packets.bytes).err();
+            self.packets.bytes.clear();
+        }
+        if self.error.is_some() {
+            Flow::Break(())
+        } else {
+            Flow::Continue(())
+        }
+    }
+
+    fn span(&mut self, span: &SpanRow<'_>) {
+        let mut body = Vec::with_capacity(64);
+        self.texts.span(span, &mut self.packets, &mut body);
+        if self.linking {
+            put_flow(&mut body, 47, span.id);
+            let from = self.incoming.remove(&span.id);
+            for from in from.unwrap_or_default() {
+                put_flow(&mut body, 47, from);
+            }
+        }
+        let extent = Extent {
+            id: span.id,
+            parent: span.parent,
+            track: span.track,
+            start: span.start,
+            end: span.end.max(span.start),
+        };
+        let (packets, lines, texts) = (&mut self.packets, &mut self.lines, &self.texts);
+        self.held
+            .take(extent, body.into_boxed_slice(), &mut |mark| {
+                put_mark(&mark, packets, lines, texts);
+            });
+    }
+
+    fn event(&mut self, row: &EventRow<'_>) {
+        let mut body = Vec::new();
+        self.texts.event(row, &mut self.packets, &mut body);
+        if let Some(stack) = row.stack {
+            self.stack(stack, &mut body);
+        }
+        let Some(end) = row.end else {
+            let uuid = match row.track {
+                Some(track) => self.lines.track(track, 0, &self.texts, &mut self.packets),
+                None => 0,
+            };
+            return self.packets.event(row.time, INSTANT, uuid, &body);
+        };
+        let end = end.max(row.time);
+        let lanes = self
+            .event_lanes
+            .entry((row.track, row.event_type))
+            .or_default();
+        let lane = match lanes.iter().position(|&free| free <= row.time) {
+            Some(lane) => lane,
+            None if lanes.len() < EVENT_LANES => {
+                lanes.push(row.time);
+                lanes.len() - 1
+            }
+            None => lanes.len() - 1,
+        };
+        if let Some(free) = lanes.get_mut(lane) {
+            *free = end.max(*free);
+        }
+        let place = (row.track, row.event_type, lane);
+        let uuid = self.lines.events(place, &self.texts, &mut self.packets);
+        self.packets.event(row.time, BEGIN, uuid, &body);
+        self.packets.event(end, END, uuid, &[]);
+    }
+
+    /// Writes a stack into an event, the outermost frame first.
+    fn stack(&mut self, stack: StackId, body: &mut Vec<u8>) {
+        let tables = &self.texts.tables;
+        let mut frames = Vec::new();
+        let mut next = Some(stack);
+        while let Some(row) = next.and_then(|id| tables.stack(id)) {
+            frames.push(row.frame);
+            // A stack is younger than its caller; one that is not would go round for ever.
+            next = row.parent.filter(|&parent| Some(parent) < next);
+        }
+        let mut list = Vec::new();
+        for frame in frames.into_iter().rev() {
+            let Some(frame) = tables.frame(frame) else {
+                continue;
+            };
+            let mut one = Vec::new();
+            if let Some(function) = frame.function.and_then(|id| tables.function(id)) {
+                put_bytes(&mut one, 1, tables.text(function.name).as_bytes());
+                if let Some(file) = function.file {
+                    put_bytes(&mut one, 2, tables.text(file).as_bytes());
+                }
+            }
+            put_number(&mut one, 3, u64::from(frame.line));
+            put_bytes(&mut list, 1, &one);
+        }
+        put_bytes(body, 55, &list);
+    }
+}
+
+fn put_flow(body: &mut Vec<u8>, number: u32, span: SpanId) {
+    put_tag(body, number, Wire::Fixed64);
+    body.extend(span.0.wrapping_add(1).to_le_bytes());
+}
+
+fn put_mark(mark: &Mark<'_, Box<[u8]>>, packets: &mut Packets, lines: &mut Lines, texts: &Texts) {
+    match *mark {
+        Mark::Begin(track, lane, time, body) => {
+            let uuid = lines.track(track, lane, texts, packets);
+            packets.event(time, BEGIN, uuid, body);
+        }
+        Mark::End(track, lane, time) => {
+            let uuid = lines.track(track, lane, texts, packets);
+            packets.event(time, END, uuid, &[]);
+        }
+    }
+}
+
+impl Sink for Writer<'_> {
+    fn begin(&mut self, order: Order, clock: Clock) {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.packets.clock = clock;
+            self.held = BeginEnd::new(HELD, order != Order::None);
+        }
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        let tracks: Vec<TrackId> = definitions.tracks.iter().map(|&(id, _)| id).collect();
+        let _ = self.texts.tables.define(definitions);
+        for track in tracks {
+            self.lines.redefined(track, &self.texts, &mut self.packets);
+        }
+        Flow::Continue(())
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        for span in batch.iter() {
+            self.span(&span);
+            self.flush(BUFFER)?;
+        }
+        Flow::Continue(())
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        for row in batch.iter() {
+            self.event(&row);
+            self.flush(BUFFER)?;
+        }
+        Flow::Continue(())
+    }
+
+    fn counters(&mut self, batch: CounterBatch) -> Flow {
+        for ((&series, &time), &value) in batch.series.iter().zip(&batch.time).zip(&batch.value) {
+            let uuid = self.lines.series(series, &self.texts, &mut self.packets);
+            let mut body = Vec::with_capacity(10);
+            put_double(&mut body, 44, value);
+            self.packets.event(time, COUNTER, uuid, &body);
+            self.flush(BUFFER)?;
+        }
+        Flow::Continue(())
+    }
+
+    fn links(&mut self, batch: LinkBatch) -> Flow {
+        self.linking = true;
+        for link in batch.links {
+            if self.incoming.len() < LINKS {
+                self.incoming.entry(link.to).or_default().push(link.from);
+            }
+        }
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+impl Target for Writer<'_> {
+    fn finish(&mut self) -> Result<(), Error> {
+        let (packets, lines, texts) = (&mut self.packets, &mut self.lines, &self.texts);
+        let (output, error) = (&mut *self.output, &mut self.error);
+        self.held.finish(&mut |mark| {
+            put_mark(&mark, packets, lines, texts);
+            if error.is_none() && packets.bytes.len() >= BUFFER {
+                *error = output.write("", &packets.bytes).err();
+                packets.bytes.clear();
+            }
+        });
+        self.lines.rest(&self.texts, &mut self.packets);
+        let _ = self.flush(0);
+        self.error.take().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,105 @@
+//! A first pass over a trace: its tracks, its clocks, and which tracks come out of order (SPEC.md §3).
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+use traceloom_model::{Flow, Limit, Limits, Note};
+
+use super::clocks::{Clock, Clocks};
+use super::packet::{Event, Packet, Type};
+use super::schema::SCHEMA;
+use super::timing::Sequences;
+use super::tracks::Descriptor;
+use crate::protobuf::{Content, Piece, Splitter, each};
+use crate::{Error, Pull, damage};
+
+/// What is known of a trace before its events are lowered.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) descriptors: HashMap<u64, Descriptor, RandomState>,
+    pub(super) clocks: Clocks,
+    /// Tracks whose slices do not come in the order of their times, or come from several sequences.
+    pub(super) shuffled: HashSet<u64, RandomState>,
+    pub(super) has_flows: bool,
+}
+
+struct Seen {
+    sequence: u32,
+    clock: Clock,
+    ns: i128,
+}
+
+/// Reads all packets of a part; none when the taker of notes broke.
+pub(super) fn survey(
+    pull: &mut dyn Pull,
+    limits: &Limits,
+    note: &mut dyn FnMut(Note) -> Flow,
+) -> Result<Option<Survey>, Error> {
+    let mut survey = Survey::default();
+    let mut sequences = Sequences::default();
+    let mut seen: HashMap<u64, Seen, RandomState> = HashMap::default();
+    let mut clock_ids: HashSet<u32, RandomState> = HashSet::default();
+    let most = limits.size(Limit::Table);
+    let mut over = false;
+    let mut splitter = Splitter::new(SCHEMA, limits);
+    let whole = each(pull, &mut splitter, u64::MAX, |piece| {
+        let field = match piece {
+            Piece::Field(field) => field,
+            Piece::Damage { note: None, .. } => return Flow::Continue(()),
+            Piece::Damage {
+                note: Some(text), ..
+            } => return note(*text),
+        };
+        let (1, Content::Len(body)) = (field.number, field.value) else {
+            return Flow::Continue(());
+        };
+        let packet = Packet::read(body);
+        let (readings, primary) = sequences.take(&packet);
+        survey.clocks.take(&readings, primary);
+        if let Some(row) = packet.descriptor {
+            let uuid = Descriptor::uuid(row);
+            if survey.descriptors.len() < most || survey.descriptors.contains_key(&uuid) {
+                survey.descriptors.entry(uuid).or_default().take(row);
+            } else if !std::mem::replace(&mut over, true) {
+                let text = format!("more than {most} tracks");
+                note(damage("limit_table", field.offset, text))?;
+            }
+        }
+        let event = packet.event.map(Event::read);
+        let primary = survey.clocks.primary();
+        let Some(stamp) = sequences.stamp(&packet, event.as_ref(), primary) else {
+            return Flow::Continue(());
+        };
+        let Some(event) = event else {
+            return Flow::Continue(());
+        };
+        if clock_ids.len() < 2 {
+            clock_ids.insert(stamp.clock.id);
+        }
+        survey.has_flows |= !event.flows.is_empty() || !event.terminating_flows.is_empty();
+        if matches!(event.r#type, Type::Counter | Type::Instant) {
+            return Flow::Continue(());
+        }
+        let track = sequences.track(&packet, &event);
+        let now = Seen {
+            sequence: packet.sequence,
+            clock: stamp.clock,
+            ns: stamp.ns,
+        };
+        if let Some(before) = seen.get(&track)
+            && (before.sequence != now.sequence || before.clock != now.clock || before.ns > now.ns)
+        {
+            survey.shuffled.insert(track);
+        }
+        if seen.len() < most || seen.contains_key(&track) {
+            seen.insert(track, now);
+        }
+        Flow::Continue(())
+    })?;
+    let only = match clock_ids.iter().next() {
+        Some(&only) if clock_ids.len() == 1 => Some(only),
+        _ => None,
+    };
+    survey.clocks.settle(only);
+    Ok(whole.then_some(survey))
+}

@@ -1,0 +1,373 @@
+//! Track descriptors to tracks, processes, counters (SPEC.md §4).
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Attribute, AttributeKey, Resource, ResourceId, Series, SeriesId, Tables, Track, TrackId,
+    TrackKind, Unit, Value,
+};
+
+use super::describe::{self, Described};
+use crate::protobuf::fields;
+
+/// A track as its descriptors tell, the last one of each fact.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Descriptor {
+    pub(super) parent: Option<u64>,
+    name: Option<Vec<u8>>,
+    description: Vec<u8>,
+    process: Option<Process>,
+    thread: Option<Thread>,
+    counter: Option<Counter>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Process {
+    pid: u64,
+    name: Option<Vec<u8>>,
+    command: Vec<Vec<u8>>,
+    labels: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    pid: u64,
+    tid: u64,
+    name: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Counter {
+    r#type: u64,
+    unit: u64,
+    unit_name: Vec<u8>,
+    pub(super) multiplier: i64,
+    pub(super) incremental: bool,
+}
+
+impl Descriptor {
+    /// Returns the id of the track that a `TrackDescriptor` tells about.
+    pub(super) fn uuid(body: &[u8]) -> u64 {
+        let uuids = fields(body).filter(|&(number, _)| number == 1);
+        uuids.last().map_or(0, |(_, value)| value.number())
+    }
+
+    /// Adds what another descriptor of the track says.
+    pub(super) fn take(&mut self, body: &[u8]) {
+        for (number, value) in fields(body) {
+            match number {
+                5 => self.parent = Some(value.number()),
+                2 | 10 | 13 => self.name = Some(value.bytes().to_vec()),
+                14 => self.description = value.bytes().to_vec(),
+                3 => self.process = Some(process(value.bytes())),
+                4 => self.thread = Some(thread(value.bytes())),
+                8 => self.counter = Some(counter(value.bytes())),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn is_thread(&self) -> bool {
+        self.thread.is_some()
+    }
+}
+
+fn process(body: &[u8]) -> Process {
+    let mut process = Process::default();
+    for (number, value) in fields(body) {
+        match number {
+            1 => process.pid = value.number(),
+            2 => process.command.push(value.bytes().to_vec()),
+            6 => process.name = Some(value.bytes().to_vec()),
+            8 => process.labels.push(value.bytes().to_vec()),
+            _ => {}
+        }
+    }
+    process
+}
+
+fn thread(body: &[u8]) -> Thread {
+    let mut thread = Thread::default();
+    for (number, value) in fields(body) {
+        match number {
+            1 => thread.pid = value.number(),
+            2 => thread.tid = value.number(),
+            5 => thread.name = Some(value.bytes().to_vec()),
+            _ => {}
+        }
+    }
+    thread
+}
+
+fn counter(body: &[u8]) -> Counter {
+    let mut counter = Counter {
+        r#type: 0,
+        unit: 0,
+        unit_name: Vec::new(),
+        multiplier: 1,
+        incremental: false,
+    };
+    for (number, value) in fields(body) {
+        match number {
+            1 => counter.r#type = value.number(),
+            3 => counter.unit = value.number(),
+            4 => counter.multiplier = value.number().cast_signed(),
+            5 => counter.incremental = value.number() != 0,
+            6 => counter.unit_name = value.bytes().to_vec(),
+            _ => {}
+        }
+    }
+    counter
+}
+
+/// What an id of a track stands for in the model.
+#[derive(Clone, Debug)]
+pub(super) enum Line {
+    /// Slices and instants lie on a track.
+    Track(TrackId),
+    /// Instants belong to the whole process; slices lie on the track.
+    Process(TrackId),
+    /// Slices are events with an end, of this track.
+    Events(Option<TrackId>),
+}
+
+/// The tracks of a trace.
+#[derive(Debug, Default)]
+pub(super) struct Tracks {
+    descriptors: HashMap<u64, Descriptor, RandomState>,
+    lines: HashMap<u64, Line, RandomState>,
+    series: HashMap<u64, (SeriesId, Option<Counter>), RandomState>,
+    processes: HashMap<u64, ResourceId, RandomState>,
+    by_pid: HashMap<u64, u64, RandomState>,
+    has_threads: bool,
+}
+
+/// Parents that a track has at most: beyond it they go round in a circle.
+const DEEPEST: usize = 64;
+
+impl Tracks {
+    pub(super) fn new(descriptors: HashMap<u64, Descriptor, RandomState>) -> Self {
+        let told = descriptors.iter();
+        let pids = told.filter_map(|(&uuid, row)| Some((row.process.as_ref()?.pid, uuid)));
+        Self {
+            has_threads: descriptors.values().any(Descriptor::is_thread),
+            by_pid: pids.collect(),
+            descriptors,
+            ..Self::default()
+        }
+    }
+
+    /// Returns what a track is in the model.
+    pub(super) fn line(&mut self, uuid: u64, tables: &mut Tables) -> Line {
+        self.line_below(uuid, tables, 0)
+    }
+
+    fn line_below(&mut self, uuid: u64, tables: &mut Tables, depth: usize) -> Line {
+        if let Some(line) = self.lines.get(&uuid) {
+            return line.clone();
+        }
+        let line = self.new_line(uuid, tables, depth);
+        self.lines.insert(uuid, line.clone());
+        line
+    }
+
+    fn new_line(&mut self, uuid: u64, tables: &mut Tables, depth: usize) -> Line {
+        let Some(row) = self.descriptors.get(&uuid).cloned() else {
+            let id = Some(uuid).filter(|&uuid| uuid != 0);
+            let track = tables.track(Track {
+                kind: TrackKind::Stream,
+                id,
+                ..Track::default()
+            });
+            return match uuid {
+                0 => Line::Process(track),
+                _ => Line::Track(track),
+            };
+        };
+        let described = Described::parse(&row.description);
+        let parent_row = row.parent.filter(|&parent| {
+            depth < DEEPEST && parent != uuid && self.descriptors.contains_key(&parent)
+        });
+        let mut parent = None;
+        let mut resource = None;
+        if let Some(above) = parent_row {
+            match self.line_below(above, tables, depth + 1) {
+                Line::Track(track) => parent = Some(track),
+                Line::Process(_) | Line::Events(_) => {}
+            }
+            resource = self.resource_of(above, tables);
+        }
+        if described.kind == Some(describe::Kind::Events) {
+            return Line::Events(parent);
+        }
+        let text = |bytes: &Option<Vec<u8>>, tables: &mut Tables| {
+            let bytes = bytes.as_ref().filter(|bytes| !bytes.is_empty());
+            bytes.map(|bytes| tables.bytes(bytes))
+        };
+        if let Some(thread) = &row.thread {
+            let name = text(&thread.name, tables).or_else(|| text(&row.name, tables));
+            let resource = self.process(thread.pid, tables);
+            let os_id = match described.thread_id {
+                Some(id) => id,
+                None => Some(thread.tid),
+            };
+            return Line::Track(tables.track(Track {
+                kind: TrackKind::Thread,
+                resource,
+                parent,
+                lane: 0,
+                name,
+                os_id,
+                id: described.id,
+            }));
+        }
+        let name = text(&row.name, tables);
+        if row.process.is_some() {
+            let resource = self.resource_of(uuid, tables);
+            return Line::Process(tables.track(Track {
+                kind: TrackKind::Stream,
+                resource,
+                name,
+                ..Track::default()
+            }));
+        }
+        let (kind, lane) = match described.kind {
+            Some(describe::Kind::Stream) => (TrackKind::Stream, 0),
+            Some(describe::Kind::Async) => (TrackKind::Async, 0),
+            Some(describe::Kind::Lane(lane)) => (TrackKind::Lane, lane),
+            Some(describe::Kind::Events) | None if self.has_threads => (TrackKind::Async, 0),
+            Some(describe::Kind::Events) | None => (TrackKind::Stream, 0),
+        };
+        // Two tracks that agree in everything told are two all the same.
+        let plain = described.kind.is_none();
+        Line::Track(tables.track(Track {
+            kind,
+            resource,
+            parent,
+            lane,
+            name,
+            os_id: described.thread_id.flatten(),
+            id: described.id.or(plain.then_some(uuid)),
+        }))
+    }
+
+    /// Returns the process that a track belongs to.
+    fn resource_of(&mut self, uuid: u64, tables: &mut Tables) -> Option<ResourceId> {
+        let mut at = uuid;
+        for _ in 0..DEEPEST {
+            let row = self.descriptors.get(&at)?;
+            if let Some(process) = &row.process {
+                let pid = process.pid;
+                return self.process(pid, tables);
+            }
+            if let Some(thread) = &row.thread {
+                let pid = thread.pid;
+                return self.process(pid, tables);
+            }
+            at = row.parent?;
+        }
+        None
+    }
+
+    fn process(&mut self, pid: u64, tables: &mut Tables) -> Option<ResourceId> {
+        if let Some(&known) = self.processes.get(&pid) {
+            return Some(known);
+        }
+        let row = self
+            .by_pid
+            .get(&pid)
+            .and_then(|uuid| self.descriptors.get(uuid));
+        let row = row.and_then(|row| Some((row.process.as_ref()?, &row.description)));
+        let no_process =
+            row.is_some_and(|(_, description)| Described::parse(description).no_process);
+        if no_process || (row.is_none() && pid == 0) {
+            return None;
+        }
+        let mut resource = Resource {
+            pid: Some(pid),
+            ..Resource::default()
+        };
+        if let Some((process, description)) = row {
+            if Described::parse(description).no_pid {
+                resource.pid = None;
+            }
+            let name = process.name.as_ref().filter(|name| !name.is_empty());
+            resource.service = name.map(|name| tables.bytes(name));
+            for label in &process.labels {
+                take_label(&mut resource, label, tables);
+            }
+            if !process.command.is_empty() {
+                let key = tables.attribute_named("process.command_line");
+                let text = tables.value(&process.command.join(&b' '));
+                resource
+                    .attributes
+                    .push(Attribute::new(key, Value::Text(text)));
+            }
+        }
+        let id = tables.resource(resource);
+        self.processes.insert(pid, id);
+        Some(id)
+    }
+
+    /// Returns the series of a counter track, and how its values are to be read.
+    pub(super) fn series(&mut self, uuid: u64, tables: &mut Tables) -> (SeriesId, Option<Counter>) {
+        if let Some(known) = self.series.get(&uuid) {
+            return known.clone();
+        }
+        let row = self.descriptors.get(&uuid).cloned().unwrap_or_default();
+        let track = row
+            .parent
+            .and_then(|parent| match self.line(parent, tables) {
+                Line::Track(track) => Some(track),
+                Line::Process(_) | Line::Events(_) => None,
+            });
+        let kind = row.counter.as_ref().map_or(0, |counter| counter.r#type);
+        let name = match (row.name.as_deref(), kind) {
+            (Some(name), _) => tables.bytes(name),
+            (None, 1) => tables.string("thread_time"),
+            (None, 2) => tables.string("thread_instruction_count"),
+            (None, _) => tables.string(&format!("counter {uuid}")),
+        };
+        let unit = match row.counter.as_ref() {
+            Some(counter) if !counter.unit_name.is_empty() => {
+                Unit::Other(tables.bytes(&counter.unit_name))
+            }
+            Some(Counter { unit: 1, .. } | Counter { r#type: 1, .. }) => Unit::Nanoseconds,
+            Some(Counter { unit: 3, .. }) => Unit::Bytes,
+            _ => Unit::Count,
+        };
+        let unit = describe::unit(unit, tables);
+        let id = tables.series(Series { name, unit, track });
+        self.series.insert(uuid, (id, row.counter.clone()));
+        (id, row.counter)
+    }
+}
+
+/// Takes a label `name=value` back into the fact it was, any other as an attribute.
+fn take_label(resource: &mut Resource, label: &[u8], tables: &mut Tables) {
+    let split = label.iter().position(|&byte| byte == b'=');
+    let (name, value) = match split.and_then(|at| label.split_at_checked(at)) {
+        Some((name, value)) => (name, value.get(1..).unwrap_or(&[])),
+        None => (&b"label"[..], label),
+    };
+    let text = tables.bytes(value);
+    let fact = match name {
+        b"instance" => &mut resource.instance,
+        b"host" => &mut resource.host,
+        b"namespace" => &mut resource.namespace,
+        b"language" => &mut resource.language,
+        b"runtime" => &mut resource.runtime,
+        b"os" => &mut resource.os,
+        b"arch" => &mut resource.arch,
+        b"version" => &mut resource.version,
+        b"env" => &mut resource.env,
+        other => {
+            let name = tables.bytes(other);
+            let key = tables.attribute_key(AttributeKey::named(name));
+            let attribute = Attribute::new(key, Value::Text(text));
+            return resource.attributes.push(attribute);
+        }
+    };
+    *fact = Some(text);
+}

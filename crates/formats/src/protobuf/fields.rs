@@ -1,0 +1,85 @@
+//! The fields of a message body, borrowed.
+
+use super::wire::{Wire, delimited, packed, tag, varint};
+
+/// The value of a field as it lies in the body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Raw<'a> {
+    Varint(u64),
+    Fixed64(u64),
+    Fixed32(u32),
+    Len(&'a [u8]),
+}
+
+impl<'a> Raw<'a> {
+    /// The integer, whatever its width; 0 for bytes.
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Self::Varint(value) | Self::Fixed64(value) => value,
+            Self::Fixed32(value) => u64::from(value),
+            Self::Len(_) => 0,
+        }
+    }
+
+    /// The bytes; empty for integers.
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Len(bytes) => bytes,
+            _ => &[],
+        }
+    }
+}
+
+/// Iterates over the fields of a body: number and value. It ends early where the bytes are no field.
+pub(crate) fn fields(body: &[u8]) -> impl Iterator<Item = (u32, Raw<'_>)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        if at >= body.len() {
+            return None;
+        }
+        let (raw, next) = varint(body, at)?;
+        let (number, wire) = tag(raw)?;
+        let value;
+        (value, at) = match wire {
+            Wire::Varint => {
+                let (value, next) = varint(body, next)?;
+                (Raw::Varint(value), next)
+            }
+            Wire::Fixed64 => {
+                let bytes = body.get(next..)?.first_chunk()?;
+                (Raw::Fixed64(u64::from_le_bytes(*bytes)), next + 8)
+            }
+            Wire::Fixed32 => {
+                let bytes = body.get(next..)?.first_chunk()?;
+                (Raw::Fixed32(u32::from_le_bytes(*bytes)), next + 4)
+            }
+            Wire::Len => {
+                let (bytes, next) = delimited(body, next)?;
+                (Raw::Len(bytes), next)
+            }
+        };
+        Some((number, value))
+    })
+}
+
+/// Appends the integers of a repeated field, packed or not.
+pub(crate) fn packed_varints(value: Raw<'_>, out: &mut Vec<u64>) {
+    match value {
+        Raw::Len(run) => {
+            // What is readable of a damaged list was noted by the reader of records.
+            let _ = packed(run, out, |value| value);
+        }
+        other => out.push(other.number()),
+    }
+}
+
+/// Appends the values of a repeated field of eight bytes each, packed or not.
+pub(crate) fn packed_fixed(value: Raw<'_>, out: &mut Vec<u64>) {
+    match value {
+        Raw::Len(run) => {
+            let chunks = run.chunks_exact(8);
+            out.extend(chunks.filter_map(|chunk| Some(u64::from_le_bytes(*chunk.first_chunk()?))));
+        }
+        other => out.push(other.number()),
+    }
+}

@@ -1,0 +1,26 @@
+//! Protocol Buffers without generated code: the wire format, messages as tables, fields one by one.
+//!
+//! A format gives its messages as [`Field`] tables. [`Reader`] turns the fields of the outermost message
+//! into native records; a [`Kind::Container`] is not one record but the head of those inside it, so that
+//! memory follows the largest record and not the message. Lowerings walk bodies with [`fields`].
+
+mod fields;
+mod put;
+mod read;
+mod record;
+mod schema;
+mod split;
+mod tokens;
+mod wire;
+
+pub(crate) use fields::{Raw, fields, packed_fixed, packed_varints};
+pub(crate) use put::{
+    put_bytes, put_double, put_fixed64, put_number, put_packed, put_tag, varint_len,
+};
+pub(crate) use read::{Layout, Reader, damaged, malformed, wrong_wire};
+pub(crate) use schema::{Field, Kind, find};
+pub(crate) use split::{
+    Field as Split, Next, Piece, Schema, Splitter, Value as Content, each, fits,
+};
+pub(crate) use tokens::{Siblings, Token, Tokens, Value, put_tokens};
+pub(crate) use wire::{Wire, delimited, packed, skip, tag, varint};

@@ -1,0 +1,63 @@
+//! Fields to bytes.
+
+use super::wire::Wire;
+use crate::wire::put_leb128;
+
+/// Appends a tag.
+pub(crate) fn put_tag(out: &mut Vec<u8>, number: u32, wire: Wire) {
+    put_leb128(out, u64::from(number) << 3 | wire.bits());
+}
+
+/// Appends an integer field, unless it has the value that an absent field has.
+pub(crate) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
+    if value != 0 {
+        put_tag(out, number, Wire::Varint);
+        put_leb128(out, value);
+    }
+}
+
+/// Appends a field of bytes: a string, a message or a packed list.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    put_tag(out, number, Wire::Len);
+    put_leb128(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a list of integers in its packed form.
+pub(crate) fn put_packed(
+    out: &mut Vec<u8>,
+    number: u32,
+    values: impl Iterator<Item = u64> + Clone,
+) {
+    let mut len = 0;
+    let mut any = false;
+    for value in values.clone() {
+        len += varint_len(value);
+        any = true;
+    }
+    if !any {
+        return;
+    }
+    put_tag(out, number, Wire::Len);
+    put_leb128(out, len);
+    values.for_each(|value| put_leb128(out, value));
+}
+
+/// Returns how many bytes a varint has.
+pub(crate) fn varint_len(value: u64) -> u64 {
+    u64::from((64 - (value | 1).leading_zeros()).div_ceil(7))
+}
+
+/// Appends a field of eight bytes, unless it has the value that an absent field has.
+pub(crate) fn put_fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
+    if value != 0 {
+        put_tag(out, number, Wire::Fixed64);
+        out.extend(value.to_le_bytes());
+    }
+}
+
+/// Appends a float; zero too.
+pub(crate) fn put_double(out: &mut Vec<u8>, number: u32, value: f64) {
+    put_tag(out, number, Wire::Fixed64);
+    out.extend(value.to_bits().to_le_bytes());
+}

@@ -1,0 +1,127 @@
+//! Bytes to native records.
+
+use traceloom_model::{Flow, Limit, Limits, Note};
+
+use super::record::Record;
+use super::schema::{Field as Spec, find};
+use super::split::{Field, Next, Piece, Schema, Splitter, Value};
+use super::tokens::{Token, Tokens};
+use crate::{Chunk, Error, ErrorKind, Opaque, Reader as Native, RecordSink, Step, damage, warn};
+
+/// What a format's records are.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// The outermost message.
+    pub(crate) schema: Schema,
+    /// Names the record of a field by its tokens, where the field's own name says too little.
+    pub(crate) kind: fn(&[Token]) -> Option<&'static str>,
+}
+
+/// Reads the fields of the outermost message, and of the containers in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    layout: &'static Layout,
+    splitter: Splitter,
+    tokens: Tokens,
+}
+
+impl Reader {
+    /// Builds a reader at the beginning of a part.
+    pub(crate) fn new(layout: &'static Layout, limits: &Limits) -> Self {
+        Self {
+            layout,
+            splitter: Splitter::new(layout.schema, limits),
+            tokens: Tokens::new(limits.size(Limit::Values)),
+        }
+    }
+
+    fn field(&mut self, field: &Field<'_>, out: &mut dyn RecordSink) -> Flow {
+        let name = find(field.within, field.number).map(|spec| spec.name);
+        if let Value::Enter(length) = field.value {
+            return out.record(&Record::head(name.unwrap_or("unknown"), field, length));
+        }
+        if let Err(error) = self.tokens.parse(field.bytes, field.offset, field.within) {
+            out.record(&Opaque::damage(field.offset, field.bytes))?;
+            return out.note(malformed(field, &error));
+        }
+        if let Some((spec, offset)) = self.tokens.wrong_wire {
+            out.note(wrong_wire(spec, offset))?;
+        }
+        let known = self.tokens.tokens.first().and_then(|token| token.field);
+        let name = known.map_or("unknown", |spec| spec.name);
+        let kind = (self.layout.kind)(&self.tokens.tokens).unwrap_or(name);
+        out.record(&Record::new(kind, field, &self.tokens))
+    }
+}
+
+/// The note about a field whose inside cannot be read.
+pub(crate) fn malformed(field: &Field<'_>, error: &Error) -> Note {
+    let name = find(field.within, field.number).map_or("field", |spec| spec.name);
+    let kind = match error.kind() {
+        ErrorKind::Limit => "limit_values",
+        _ => "malformed",
+    };
+    let text = format!("{name} at {:#x} is left out: {error}", field.offset);
+    damage(kind, field.offset, text)
+}
+
+/// The note about a field of the wrong wire type.
+pub(crate) fn wrong_wire(spec: &Spec, offset: u64) -> Note {
+    let expected = spec.wire().name();
+    let text = format!(
+        "`{}` should be of wire type {expected}, its value is not used",
+        spec.name
+    );
+    warn("wrong_wire_type", offset, text)
+}
+
+impl Native for Reader {
+    fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+        let mut at = 0;
+        loop {
+            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let next = self
+                .splitter
+                .next(window, chunk.offset + at as u64, chunk.eof);
+            let flow = match next {
+                Next::Need(need) => return Step::More { consumed: at, need },
+                Next::End => {
+                    return Step::More {
+                        consumed: at,
+                        need: 1,
+                    };
+                }
+                Next::Piece(Piece::Field(field)) => {
+                    at += field.bytes.len();
+                    self.field(&field, out)
+                }
+                Next::Piece(Piece::Damage {
+                    offset,
+                    bytes,
+                    note,
+                }) => {
+                    at += bytes.len();
+                    damaged(offset, bytes, note, out)
+                }
+            };
+            if flow.is_break() {
+                return Step::Stop;
+            }
+        }
+    }
+}
+
+pub(crate) fn damaged(
+    offset: u64,
+    bytes: &[u8],
+    note: Option<Box<Note>>,
+    out: &mut dyn RecordSink,
+) -> Flow {
+    if !bytes.is_empty() {
+        out.record(&Opaque::damage(offset, bytes))?;
+    }
+    match note {
+        Some(note) => out.note(*note),
+        None => Flow::Continue(()),
+    }
+}

@@ -1,0 +1,249 @@
+//! Chrome traces: every phase of the format, and what our own writer makes of a recording.
+#![allow(missing_docs, reason = "a test")]
+
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod raised;
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod said;
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod top;
+
+use raised::raise;
+use said::said;
+use top::lowered;
+use traceloom_formats::{Confidence, Format, Probe, by_name};
+use traceloom_model::{Clock, Recording};
+
+fn chrome() -> &'static Format {
+    by_name("chrome").expect("a format")
+}
+
+fn read(text: &str) -> Recording {
+    lowered(chrome(), text.as_bytes())
+}
+
+/// Name, start, end and depth of each span, in the order in which they are pushed.
+fn spans(recording: &Recording) -> Vec<(String, i64, i64, u32)> {
+    let rows = recording.spans.iter();
+    rows.map(|row| {
+        let name = row
+            .function
+            .map(|id| recording.function_name(id).into_owned());
+        (name.unwrap_or_default(), row.start, row.end, row.depth)
+    })
+    .collect()
+}
+
+fn row(name: &str, start: i64, end: i64, depth: u32) -> (String, i64, i64, u32) {
+    (name.to_owned(), start, end, depth)
+}
+
+fn kinds(recording: &Recording) -> Vec<&str> {
+    recording
+        .notes
+        .kept()
+        .iter()
+        .map(|note| note.kind)
+        .collect()
+}
+
+#[test]
+fn begins_and_ends_nest_and_times_are_exact() {
+    let recording = read(
+        r#"[{"ph":"B","pid":1,"tid":"2","ts":"1795224167171606.363","name":"a"},
+        {"ph":"B","pid":1,"tid":2,"ts":1795224167171606.5,"name":"b","args":{"n":18446744073709551615}},
+        {"ph":"E","pid":1,"tid":2,"ts":1795224167171607},
+        {"ph":"E","pid":1,"tid":2,"ts":1.795224167171608e15,"args":{"late":true}}"#,
+    );
+    let base = 1_795_224_167_171_606_000;
+    assert_eq!(
+        spans(&recording),
+        [
+            row("b", base + 500, base + 1000, 1),
+            row("a", base + 363, base + 2000, 0)
+        ]
+    );
+    let names: Vec<_> = recording
+        .spans
+        .attributes
+        .all()
+        .iter()
+        .map(|one| {
+            recording
+                .text(recording.attribute_key(one.key).unwrap().name)
+                .into_owned()
+        })
+        .collect();
+    assert_eq!(names, ["n", "late"]);
+    assert_eq!(kinds(&recording), ["unterminated"]);
+}
+
+#[test]
+fn complete_events_nest_whatever_their_order() {
+    let event = |name: &str, ts: i64, dur: i64| {
+        format!(r#"{{"ph":"X","pid":1,"tid":1,"name":"{name}","ts":{ts},"dur":{dur}}}"#)
+    };
+    let nested = [
+        row("c", 1000, 2000, 2),
+        row("b", 1000, 4000, 1),
+        row("d", 5000, 5000, 1),
+        row("a", 0, 5000, 0),
+    ];
+    let begins = [event("a", 0, 5), event("b", 1, 3), event("c", 1, 1)];
+    let by_start = read(&format!("[{}]", begins.join(",")));
+    assert_eq!(
+        spans(&by_start),
+        [nested[0].clone(), nested[1].clone(), nested[3].clone()]
+    );
+    let ends = [
+        event("c", 1, 1),
+        event("b", 1, 3),
+        event("d", 5, 0),
+        event("a", 0, 5),
+    ];
+    let by_end = read(&format!("{{\"traceEvents\":[{}]}}", ends.join(",\n")));
+    assert_eq!(spans(&by_end), nested);
+    let mixed = [event("b", 1, 3), event("a", 0, 5), event("c", 1, 1)];
+    let mixed = read(&format!("[{}]", mixed.join(",")));
+    assert_eq!(
+        spans(&mixed),
+        [nested[0].clone(), nested[1].clone(), nested[3].clone()]
+    );
+}
+
+#[test]
+fn overlapping_events_lie_on_lanes_and_keep_their_times() {
+    let recording = read(
+        r#"[{"ph":"X","pid":1,"tid":1,"name":"a","ts":0,"dur":10},
+        {"ph":"X","pid":1,"tid":1,"name":"b","ts":5,"dur":10}]"#,
+    );
+    assert_eq!(
+        spans(&recording),
+        [row("a", 0, 10_000, 0), row("b", 5000, 15_000, 0)]
+    );
+    let tracks = &recording.spans.track;
+    assert_ne!(tracks[0], tracks[1]);
+}
+
+#[test]
+fn asynchronous_events_are_matched_by_id() {
+    let recording = read(
+        r#"{"traceEvents":[
+        {"ph":"b","cat":"net","id":"0x1","name":"get","pid":1,"tid":1,"ts":0},
+        {"ph":"b","cat":"net","id":"0x2","name":"get","pid":1,"tid":1,"ts":1},
+        {"ph":"b","cat":"net","id":"0x1","name":"dns","pid":1,"tid":2,"ts":2},
+        {"ph":"n","cat":"net","id":"0x1","name":"hit","pid":1,"tid":2,"ts":2},
+        {"ph":"e","cat":"net","id":"0x1","name":"dns","pid":1,"tid":2,"ts":3},
+        {"ph":"e","cat":"net","id":"0x1","name":"get","pid":1,"tid":1,"ts":4}]}"#,
+    );
+    let mut all = spans(&recording);
+    all.sort();
+    let expected = [
+        row("dns", 2000, 3000, 1),
+        row("get", 0, 4000, 0),
+        row("get", 1000, 4000, 0),
+    ];
+    assert_eq!(all, expected);
+    assert_eq!(recording.events.len(), 1);
+}
+
+#[test]
+fn instants_counters_flows_objects_frames_and_samples() {
+    let recording = read(
+        r#"{"displayTimeUnit":"ns","stackFrames":{"1":{"name":"main"},"x":{"name":"work","parent":"1"}},
+        "traceEvents":[
+        {"ph":"M","pid":7,"name":"process_name","args":{"name":"shop"}},
+        {"ph":"M","pid":7,"tid":3,"name":"thread_name","args":{"name":"worker"}},
+        {"ph":"X","pid":7,"tid":3,"name":"send","ts":0,"dur":2},
+        {"ph":"s","pid":7,"tid":3,"name":"f","id":9,"ts":1},
+        {"ph":"f","pid":7,"tid":4,"name":"f","id":9,"ts":2},
+        {"ph":"X","pid":7,"tid":4,"name":"take","ts":3,"dur":2},
+        {"ph":"i","pid":7,"tid":3,"name":"tick","ts":4,"sf":"x"},
+        {"ph":"R","pid":7,"tid":3,"name":"mark","ts":4,"s":"p"},
+        {"ph":"C","pid":7,"name":"mem","ts":5,"args":{"used":"1.5","value":2}},
+        {"ph":"N","pid":7,"tid":3,"name":"Cart","id":"0xff","ts":6},
+        {"ph":"O","pid":7,"tid":3,"name":"Cart","id":"0xff","ts":7,"args":{"snapshot":{"n":1}}},
+        {"ph":"D","pid":7,"tid":3,"name":"Cart","id":"0xff","ts":8},
+        {"ph":"P","pid":7,"tid":3,"name":"cpu","ts":9,"sf":"x"}]}"#,
+    );
+    let lines = said(&recording);
+    let has = |text: &str| lines.iter().any(|line| line.contains(text));
+    assert!(
+        has(r#"link Some("send") 0..2000 -> Some("take") 3000..5000"#),
+        "{lines:#?}"
+    );
+    assert!(has(r#"span Some("send") 0..2000"#) && has(r#""worker" os Some(3)"#));
+    assert!(has(r#"of Some("shop") None None pid Some(7)"#));
+    assert!(has(r#"event "mark" 4000..None on None"#));
+    assert!(has(r#"counter "mem.used" Count on None"#) && has(r#"counter "mem" Count"#));
+    assert_eq!(recording.counters.value, [1.5, 2.0]);
+    assert_eq!(recording.objects.len(), 1);
+    assert_eq!(recording.objects[0].id.0, 255);
+    let stack = recording.events.row(0).unwrap().stack;
+    assert_eq!(top::frames(&recording, stack).len(), 2);
+    assert_eq!(recording.samples[0].len(), 1);
+    assert_eq!(kinds(&recording), [""; 0]);
+}
+
+#[test]
+fn what_our_writer_wrote_is_read_as_it_was() {
+    let mut recording = said::busy();
+    recording.clock = Clock::Unix;
+    let text = raise(chrome(), &recording);
+    let again = lowered(chrome(), &text);
+    assert_eq!(again.clock, Clock::Unix);
+    let pick = |recording: &Recording| {
+        let rows = recording.spans.iter();
+        let mut all: Vec<_> = rows
+            .map(|row| {
+                let name = row
+                    .function
+                    .map(|id| recording.function_name(id).into_owned());
+                (name, row.start, row.end, row.status, row.context)
+            })
+            .collect();
+        all.sort_by_key(|row| format!("{row:?}"));
+        all
+    };
+    // Events with an end are asynchronous pairs, which read as spans.
+    let mut theirs = pick(&again);
+    theirs.retain(|row| row.0.as_deref() != Some("lock"));
+    assert_eq!(theirs, pick(&recording));
+    assert_eq!(kinds(&again), [""; 0]);
+}
+
+#[test]
+fn damage_costs_an_event() {
+    let recording = read(
+        "[\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":\"a\",\"ts\":0,\"dur\":1},\n@@@@,\n\
+         {\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":\"b\",\"ts\":2,\"dur\":1},\n{\"ph\":\"X\",\"pid\":1,\"na",
+    );
+    assert_eq!(
+        spans(&recording),
+        [row("a", 0, 1000, 0), row("b", 2000, 3000, 0)]
+    );
+    assert_eq!(
+        kinds(&recording),
+        ["unexpected_bytes", "truncated_event", "unterminated"]
+    );
+}
+
+#[test]
+fn a_trace_is_told_from_other_json() {
+    let probe = |text: &str| {
+        let name = "file.json";
+        let whole = true;
+        (chrome().probe)(&Probe {
+            head: text.as_bytes(),
+            whole,
+            name,
+            siblings: &[],
+        })
+    };
+    let certain = Some(Confidence::Certain);
+    assert_eq!(probe(r#"[{"ph":"X","ts":1,"dur":2,"name":"a"}"#), certain);
+    assert_eq!(probe(r#"{"otherData":{},"traceEvents":[]}"#), certain);
+    assert_eq!(probe(r#"[{"name":"a","value":1}]"#), None);
+    assert_eq!(probe(r#"{"nodes":[{"id":1}],"samples":[1]}"#), None);
+    assert_eq!(probe("[1,2,3]"), None);
+}

@@ -1,0 +1,212 @@
+//! What we write, as the classes decode it that others generated from the published messages.
+//!
+//! `python3` needs opentelemetry-proto, perfetto and protobuf, in the folder `TRACELOOM_PYTHONPATH` names or
+//! installed. Without them the tests say so and pass.
+#![allow(
+    missing_docs,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test that runs a program on files"
+)]
+
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod raised;
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod said;
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod top;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::process::Command;
+
+use raised::raise;
+use said::busy;
+use serde_json::{Value, json};
+use top::{lowered, name};
+use traceloom_formats::by_name;
+use traceloom_model::{Recording, SpanId, Unit};
+
+/// Runs a script on bytes; none when Python or a module it imports is missing.
+fn ask(script: &str, module: &str, bytes: &[u8]) -> Option<Vec<Value>> {
+    let mut python = Command::new("python3");
+    if let Some(path) = std::env::var_os("TRACELOOM_PYTHONPATH") {
+        python.env("PYTHONPATH", path);
+    }
+    let mut probe = Command::new("python3");
+    if let Some(path) = std::env::var_os("TRACELOOM_PYTHONPATH") {
+        probe.env("PYTHONPATH", path);
+    }
+    let probed = probe.args(["-c", &format!("import {module}")]).output();
+    if !probed.is_ok_and(|output| output.status.success()) {
+        println!("python3 with {module} not found, skipped");
+        return None;
+    }
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{script}.bin"));
+    std::fs::write(&file, bytes).expect("a file");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/oracle")
+        .join(script);
+    let output = python.arg(path).arg(&file).output().expect("python3 runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}: {said}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    Some(lines.collect())
+}
+
+/// What a recording says of each column of each profile, as the script says it.
+fn profiles(recording: &Recording) -> Vec<Value> {
+    let mut all = Vec::new();
+    for (index, profile) in (0_u32..).zip(recording.profiles.iter().flatten()) {
+        for (column, &id) in profile.value_types.iter().enumerate() {
+            let row = recording.value_type(id).expect("a column");
+            let mut leaves: BTreeMap<String, i64> = BTreeMap::new();
+            let (mut samples, mut frames, mut times) = (0, 0, 0);
+            let batches = recording
+                .samples
+                .iter()
+                .filter(|batch| batch.profile.raw() == index);
+            for sample in batches.flat_map(|batch| batch.iter()) {
+                let path = top::frames(recording, sample.stack);
+                let leaf = path.first().map(|&frame| match recording.frame(frame) {
+                    Some(row) if row.function.is_some() => name(recording, frame),
+                    _ => String::new(),
+                });
+                *leaves.entry(leaf.unwrap_or_default()).or_default() += sample.values[column];
+                samples += 1;
+                frames += path.len();
+                times += usize::from(sample.time.is_some());
+            }
+            let unit = match row.unit {
+                Unit::Nanoseconds => "nanoseconds".to_owned(),
+                Unit::Bytes => "bytes".to_owned(),
+                Unit::Count => "count".to_owned(),
+                Unit::Other(id) => recording.text(id).into_owned(),
+                other => format!("{other:?}").to_lowercase(),
+            };
+            let total: i64 = leaves.values().sum();
+            let leaves: Vec<_> = leaves
+                .into_iter()
+                .filter(|&(_, value)| value != 0)
+                .collect();
+            all.push(json!({
+                "type": recording.text(row.name), "unit": unit, "samples": samples, "total": total,
+                "frames": frames, "times": times, "leaves": leaves,
+            }));
+        }
+    }
+    all
+}
+
+#[test]
+fn profiles_decode_with_the_same_totals() {
+    let otlp = by_name("otlp-profiles").unwrap();
+    for from in ["pprof", "otlp-profiles", "jfr", "speedscope", "cpuprofile"] {
+        let format = by_name(from).unwrap();
+        let mut bytes = Vec::new();
+        format.sample.unwrap()(3, 40_000, &mut |piece| bytes.extend_from_slice(piece));
+        let recording = lowered(format, &bytes);
+        let written = raise(otlp, &recording);
+        let module = "opentelemetry.proto.profiles.v1development.profiles_pb2";
+        let Some(theirs) = ask("read_otlp.py", module, &written) else {
+            return;
+        };
+        let ours = profiles(&recording);
+        assert!(!ours.is_empty(), "{from}");
+        let mut sorted = [theirs, ours];
+        for list in &mut sorted {
+            list.retain(|row| row["samples"] != 0);
+            list.sort_by_key(|row| row.to_string());
+        }
+        assert_eq!(sorted[0], sorted[1], "{from}");
+    }
+}
+
+#[test]
+fn traces_decode_with_the_same_slices_and_nesting() {
+    let perfetto = by_name("perfetto").unwrap();
+    let mut cases = vec![("busy", busy())];
+    for from in ["perfetto", "heph", "zorka-c", "tptp-binary", "cdt-tcp"] {
+        let format = by_name(from).unwrap();
+        let mut bytes = Vec::new();
+        let Some(sample) = format.sample.filter(|_| format.lower.is_some()) else {
+            continue;
+        };
+        sample(3, 60_000, &mut |piece| bytes.extend_from_slice(piece));
+        cases.push((from, lowered(format, &bytes)));
+    }
+    for (from, recording) in cases {
+        let written = raise(perfetto, &recording);
+        let module = "perfetto.protos.perfetto.trace.perfetto_trace_pb2";
+        let Some(theirs) = ask("read_perfetto.py", module, &written) else {
+            return;
+        };
+        let theirs = &theirs[0];
+        let mut slices: BTreeMap<String, (u64, i64)> = BTreeMap::new();
+        let mut nested: BTreeMap<(String, String), u64> = BTreeMap::new();
+        let spans: HashMap<SpanId, _> =
+            recording.spans.iter().map(|span| (span.id, span)).collect();
+        let name = |id: Option<_>| {
+            id.map_or_else(String::new, |id| recording.function_name(id).into_owned())
+        };
+        let mut across = 0;
+        for span in recording.spans.iter() {
+            let row = slices.entry(name(span.function)).or_default();
+            row.0 += 1;
+            row.1 += span.end - span.start;
+            let parent = span.parent.and_then(|id| spans.get(&id));
+            // Nesting is within a track; what sticks out of its parent lies beside it.
+            let inside = parent.filter(|parent| {
+                parent.track == span.track && parent.start <= span.start && span.end <= parent.end
+            });
+            across += usize::from(parent.is_some() && inside.is_none());
+            let above = inside.map_or_else(String::new, |parent| name(parent.function));
+            *nested.entry((above, name(span.function))).or_default() += 1;
+        }
+        assert!(!slices.is_empty(), "{from}");
+        let with_end = recording.events.end.iter().flatten().count();
+        for row in recording.events.iter().filter(|row| row.end.is_some()) {
+            let kind = recording.event_type(row.event_type).unwrap();
+            let name = recording.text(kind.name).into_owned();
+            let slice = slices.entry(name.clone()).or_default();
+            slice.0 += 1;
+            slice.1 += row.end.unwrap() - row.time;
+            *nested.entry((String::new(), name)).or_default() += 1;
+        }
+        let slices: Vec<_> = slices
+            .into_iter()
+            .map(|(name, (n, ns))| json!([name, n, ns]))
+            .collect();
+        assert_eq!(theirs["slices"], json!(slices), "{from}");
+        if across == 0 && recording.order == traceloom_model::Order::Nested {
+            let nested: Vec<_> = nested
+                .into_iter()
+                .map(|((above, name), n)| json!([above, name, n]))
+                .collect();
+            assert_eq!(theirs["nested"], json!(nested), "{from}");
+        }
+        assert_eq!(theirs["open"], 0, "{from}");
+        assert_eq!(
+            theirs["instants"],
+            recording.events.len() - with_end,
+            "{from}"
+        );
+        let sum: f64 = recording.counters.value.iter().sum();
+        assert_eq!(
+            theirs["counters"][0],
+            recording.counters.value.len(),
+            "{from}"
+        );
+        assert_eq!(
+            theirs["counters"][1].as_str().map(str::parse),
+            Some(Ok(sum)),
+            "{from}"
+        );
+        if !recording.links.is_empty() {
+            assert_eq!(theirs["links"], recording.links.len(), "{from}");
+        }
+    }
+}
