@@ -336,6 +336,13 @@ const KNOWN: &[(&str, &str, &str, &str)] = &[
     ("", "tptp-xml", "sample values", INCLUSIVE),
     ("", "line-protocol", "events", POINTS),
     ("", "line-protocol", "counter points", POINTS),
+    ("", "chrome", "spans", COMPLETE),
+    ("", "chrome", "span time", COMPLETE),
+    ("", "chrome", "events", COMPLETE),
+    ("chrome", "cdt-dump", "spans", UNEXPLAINED),
+    ("chrome", "cdt-streams", "spans", UNEXPLAINED),
+    ("perfetto", "tptp-binary", "span time", UNEXPLAINED),
+    ("perfetto", "tptp-xml", "span time", UNEXPLAINED),
     ("cdt-calls", "cdt-dump", "span time", UNEXPLAINED),
     ("cdt-calls", "cdt-streams", "span time", UNEXPLAINED),
     ("cdt-trace", "tptp-binary", "span time", UNEXPLAINED),
@@ -347,6 +354,7 @@ const DEFINED: &str =
     "definitions of threads and classes are events when they are read, and not written from events";
 const INCLUSIVE: &str = "aggregated entries carry inclusive times";
 const POINTS: &str = "a point reads as an event, whatever it was written from";
+const COMPLETE: &str = "an event with an end is a complete event there, which reads as a span";
 const UNEXPLAINED: &str = "not explained: listed so that another one is seen";
 
 #[test]

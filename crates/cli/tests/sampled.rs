@@ -82,7 +82,9 @@ fn every_command_takes_files_folders_and_standard_input() {
             &["convert", "--to", "pprof", "-o", "-"],
             &["convert", "--to", "folded", "-o", "-"],
         ] {
-            let of = |path: &str| shown(&[command, &[path]].concat(), &bytes);
+            let spans = format == "heph" && command[0] == "convert";
+            let asked: &[&str] = if spans { &["--as-samples"] } else { &[] };
+            let of = |path: &str| shown(&[command, asked, &[path]].concat(), &bytes);
             let of_file = of(&file);
             assert!(of_file.len() > 50, "{command:?} {format}");
             assert_eq!(of_file, of(&folder), "{command:?} {format}");

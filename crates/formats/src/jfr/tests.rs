@@ -128,9 +128,10 @@ fn a_chunk_means_what_it_says() {
         let (_, _, _, fields) = &records.rows()[1];
         assert_eq!(
             fields,
-            "startTime=I64(1000) sampledThread=Id(\"thread\", 18446744073709551614) \
-             stackTrace=Id(\"stack_trace\", 7) state=Id(\"thread_state\", 1) \
-             units=Map([(Str(\"startTime\"), Str(\"ticks\"))]) "
+            "startTime=I64(1000) sampledThread=Id(\"java.lang.Thread\", 18446744073709551614) \
+             stackTrace=Id(\"jdk.types.StackTrace\", 7) state=Id(\"jdk.types.ThreadState\", 1) \
+             units=Map([(Str(\"startTime\"), Str(\"ticks\"))]) \
+             annotations=Map([(Str(\"startTime\"), Map([(Str(\"Timestamp\"), Str(\"TICKS\"))]))]) "
         );
 
         let recording = lower(&bytes);
