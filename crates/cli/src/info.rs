@@ -280,12 +280,7 @@ impl Totals {
                 let types = &self.tables.profile(profile)?.value_types;
                 let row = self.tables.value_type(*types.get(column)?)?;
                 let name = text(row.name);
-                let plain = !matches!(row.unit, Unit::Nanoseconds | Unit::Bytes);
-                let event = language.and_then(|language| {
-                    let kinds = EventKind::of_language(language);
-                    let already = kinds.into_iter().find(|kind| kind.name == name);
-                    already.or_else(|| EventKind::of(language, file, &name, plain))
-                });
+                let event = EventKind::of_column(&self.tables, language, file, row);
                 Some(Value {
                     name,
                     unit: unit_name(row.unit, &text),

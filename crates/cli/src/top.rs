@@ -111,7 +111,7 @@ pub(crate) fn heading(measure: &Measure, total: i64) -> String {
     };
     format!(
         "{} {what}, total {}",
-        measure.name,
+        measure.title(),
         amount(&measure.unit, total)
     )
 }
@@ -229,6 +229,7 @@ fn as_json(of: &Functions, rows: &[TopRow], beside: &[Beside]) -> serde_json::Va
         .collect();
     json!({
         "measure": of.measure.name,
+        "event_type": of.measure.event,
         "unit": unit_word(&of.measure.unit),
         "source": count_word(of),
         "total": of.total,

@@ -161,6 +161,7 @@ fn as_json(tree: &CallTree, rows: &[Visible]) -> serde_json::Value {
         .collect();
     json!({
         "measure": tree.measure.name,
+        "event_type": tree.measure.event,
         "unit": unit_word(&tree.measure.unit),
         "total": tree.total,
         "nodes": nodes,

@@ -1,12 +1,15 @@
 //! The call trees of inputs: what `top`, `tree` and `flame` all start from.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use traceloom_analysis::{
-    CallTree, Functions, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees,
+    CallTree, Functions, Measure, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees,
 };
-use traceloom_formats::datakit::value_names;
+use traceloom_formats::Source;
+use traceloom_formats::datakit::{EventKind, Language, value_names};
 use traceloom_input::{piped, piped_halves};
-use traceloom_model::Sink;
+use traceloom_model::{Recording, Sink};
 
 use crate::args::Common;
 use crate::lowered::{documents, mention};
@@ -52,12 +55,15 @@ pub(crate) type Tables = [Vec<Functions>; 2];
 pub(crate) fn read_functions(flags: &TreeFlags) -> anyhow::Result<Tables> {
     let [mut all, mut beside] = Tables::default();
     if flags.frames.filter(&flags.methods.rules()?).is_empty() {
-        each(flags, Table::Functions, |builder| {
+        let events = each(flags, Table::Functions, |builder| {
             let [own, others] = builder.finish_functions();
             own.into_iter().for_each(|one| one.merge_into(&mut all));
             let others = others.into_iter();
             others.for_each(|one| one.merge_into(&mut beside));
         })?;
+        for table in all.iter_mut().chain(&mut beside) {
+            named(&events, &mut table.measure);
+        }
         // Wall time first, as with trees.
         all.sort_by_key(|table| table.measure.source != TreeSource::Spans);
     } else {
@@ -80,7 +86,9 @@ enum Table {
 
 fn selected(flags: &TreeFlags, table: Table) -> anyhow::Result<Trees> {
     let mut all = Trees::default();
-    each(flags, table, |builder| all.merge(builder.finish()))?;
+    let events = each(flags, table, |builder| all.merge(builder.finish()))?;
+    let samples = all.samples.iter_mut().chain(&mut all.beside);
+    samples.for_each(|tree| named(&events, &mut tree.measure));
     let methods = flags.methods.rules()?;
     let filter = flags.frames.filter(&methods);
     if filter.is_empty() {
@@ -94,8 +102,33 @@ fn selected(flags: &TreeFlags, table: Table) -> anyhow::Result<Trees> {
     })
 }
 
-/// Shows what each recording of all inputs was built into to `take`.
-fn each(flags: &TreeFlags, table: Table, mut take: impl FnMut(TreeBuilder)) -> anyhow::Result<()> {
+/// Datakit's names of sampled values, by the producer's; none where two recordings mean different things.
+type Events = BTreeMap<String, Option<&'static str>>;
+
+/// Notes what Datakit calls the values of a recording whose first part is `file`.
+fn name_events(recording: &Recording, file: &str, events: &mut Events) {
+    let language = Language::of_recording(recording);
+    for column in recording.value_types.iter().flatten() {
+        let event = EventKind::of_column(recording, language, file, column).map(|kind| kind.name);
+        let name = recording.text(column.name).into_owned();
+        let known = events.entry(name).or_insert(event);
+        *known = known.filter(|known| Some(*known) == event);
+    }
+}
+
+fn named(events: &Events, measure: &mut Measure) {
+    if measure.source == TreeSource::Samples {
+        measure.event = events.get(&measure.name).copied().flatten();
+    }
+}
+
+/// Shows what each recording of all inputs was built into to `take`; says what its values are called.
+fn each(
+    flags: &TreeFlags,
+    table: Table,
+    mut take: impl FnMut(TreeBuilder),
+) -> anyhow::Result<Events> {
+    let mut events = Events::new();
     let selection = flags.calls.selection()?;
     for (number, path) in (1..).zip(&flags.paths) {
         let input = open(path, &flags.common)?;
@@ -126,6 +159,8 @@ fn each(flags: &TreeFlags, table: Table, mut take: impl FnMut(TreeBuilder)) -> a
                 } else {
                     piped(&mut first, read)?
                 });
+                let file = document.parts().first().map_or("", |part| &part.name);
+                name_events(first.definitions(), file, &mut events);
                 take(first);
                 take(second);
             }
@@ -133,7 +168,8 @@ fn each(flags: &TreeFlags, table: Table, mut take: impl FnMut(TreeBuilder)) -> a
         })?;
         mention(path, &notes);
     }
-    flags.time.check_names()
+    flags.time.check_names()?;
+    Ok(events)
 }
 
 fn found<T>(flags: &TreeFlags, views: Vec<T>) -> anyhow::Result<Vec<T>> {

@@ -121,6 +121,12 @@ impl TreeBuilder {
         }
     }
 
+    /// Returns the definitions that came so far.
+    #[must_use]
+    pub fn definitions(&self) -> &Recording {
+        &self.tables
+    }
+
     /// Ends what is open and returns the trees.
     #[must_use]
     pub fn finish(mut self) -> Trees {

@@ -18,6 +18,8 @@ pub use symbol::{Symbol, SymbolId, symbol_of_function};
 pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
 
 use arena::{Arena, ROOT};
+use std::borrow::Cow;
+
 use traceloom_model::{Merge, Scope};
 
 /// What a tree's values are.
@@ -33,6 +35,8 @@ pub struct Measure {
     pub merge: Merge,
     /// What a value covered when it was recorded.
     pub scope: Scope,
+    /// What the field of the program calls the value, such as `cpu-time`, where a view knows it.
+    pub event: Option<&'static str>,
 }
 
 /// What a tree was built from; trees of different sources are never added together.
@@ -71,6 +75,16 @@ impl Measure {
             source: TreeSource::Spans,
             merge: Merge::Sum,
             scope: Scope::Own,
+            event: None,
+        }
+    }
+
+    /// Returns the name for people: the field's own word first, and the producer's where it is another.
+    #[must_use]
+    pub fn title(&self) -> Cow<'_, str> {
+        match self.event {
+            Some(event) if event != self.name => format!("{event} ({})", self.name).into(),
+            _ => self.name.as_str().into(),
         }
     }
 

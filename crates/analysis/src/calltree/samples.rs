@@ -308,5 +308,6 @@ fn measure(tables: &Recording, value_type: &ValueType) -> Measure {
         source: TreeSource::Samples,
         merge: value_type.merge,
         scope: value_type.scope,
+        event: None,
     }
 }

@@ -60,7 +60,7 @@ fn data(tree: &CallTree, picture: &Picture<'_>) -> String {
     out.push_str("{\"title\":");
     string(&mut out, picture.title);
     out.push_str(",\"value\":");
-    string(&mut out, &tree.measure.name);
+    string(&mut out, &tree.measure.title());
     let (unit, unit_name) = match &tree.measure.unit {
         MeasureUnit::Nanoseconds => ("ns", ""),
         MeasureUnit::Bytes => ("bytes", ""),

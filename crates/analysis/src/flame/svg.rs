@@ -144,7 +144,7 @@ fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, c
          <text id=\"matched\" x=\"1190\" y=\"44\"></text>\n\
          <text id=\"details\" x=\"{MARGIN}\" y=\"{}\"></text>",
         escaped(picture.title),
-        escaped(&tree.measure.name),
+        escaped(&tree.measure.title()),
         escaped(&amount(&tree.measure.unit, tree.total)),
         grouped(count),
         grouped(tree.symbols.len() as u64),

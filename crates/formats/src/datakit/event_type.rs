@@ -2,6 +2,7 @@
 
 use super::Language;
 use super::unit::Quantity;
+use traceloom_model::{Recording, ValueType};
 
 /// A value type as Datakit shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -130,6 +131,24 @@ impl EventKind {
         };
         let found = ROWS.iter().find(fits)?.event;
         (found.quantity == Count || !count).then_some(found)
+    }
+
+    /// Finds the event type of a value column of a recording that lies in `file`; the column may carry the
+    /// event type's name already.
+    #[must_use]
+    pub fn of_column(
+        recording: &Recording,
+        language: Option<Language>,
+        file: &str,
+        column: &ValueType,
+    ) -> Option<Self> {
+        let language = language?;
+        let name = recording.text(column.name);
+        let mut kinds = Self::of_language(language).into_iter();
+        kinds.find(|kind| kind.name == name).or_else(|| {
+            let count = Quantity::of(column.unit) == Count;
+            Self::of(language, file, &name, count)
+        })
     }
 
     /// Returns every event type of a language, each once, in the table's order.
