@@ -35,7 +35,7 @@ impl From<Batch> for Said {
 /// Lowers a document into `sink`: in pieces on all processors where its format can cut it and its bytes
 /// can be read from anywhere, else as a whole. What the sink gets is the same.
 ///
-/// Memory is, for each thread, the largest piece with its tables and [`AHEAD`] batches.
+/// Memory is, for each thread, the largest piece with its tables and 64 batches.
 ///
 /// # Errors
 /// What the format's lowering fails with. A document without format, or of one that is not lowered, is
