@@ -124,8 +124,9 @@ impl Collect {
 }
 
 impl Sink for Collect {
+    /// All there is, as a conversion does: values that are missing are noted where they are asked for.
     fn wants(&self) -> Wants {
-        Wants::Steps { calls: true }
+        Wants::Spans
     }
 
     fn define(&mut self, _new: Definitions) -> Flow {

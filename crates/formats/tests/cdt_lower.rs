@@ -574,3 +574,55 @@ fn values_that_agents_lose_are_written_right() {
         .collect();
     assert_eq!(found, [1 << 28, (1 << 30) + 123, i64::MAX]);
 }
+
+#[test]
+fn unnamed_strings_go_where_the_references_hit() {
+    let Some(named) = test_service() else { return };
+    let mut source = Owned::default();
+    // The xml stream first: a single offset decodes in it as well.
+    for name in ["xml", "sql", "dictionary", "params", "calls", "traces"] {
+        let at = named.parts.iter().position(|part| part.name == name);
+        let at = at.expect("a stream");
+        let format = match name {
+            "xml" | "sql" => &cdt::STRINGS,
+            _ => named.parts[at].format.expect("a format"),
+        };
+        source.add(name, format, named.bytes[at].clone());
+    }
+    let (guessed, told_by_names) = (source.lower(), named.lower());
+    assert_eq!(told(&guessed), told(&told_by_names));
+    let of_guesses: Vec<&Note> = guessed
+        .notes
+        .kept()
+        .iter()
+        .filter(|note| note.kind == "guessed_stream")
+        .collect();
+    assert_eq!(of_guesses.len(), 2, "{of_guesses:?}");
+    let missing = guessed
+        .notes
+        .kept()
+        .iter()
+        .any(|note| note.kind == "missing_values");
+    assert!(!missing);
+}
+
+#[test]
+fn calls_without_a_dictionary_are_not_doubtful() {
+    let Some(named) = test_service() else { return };
+    for name in ["calls", "traces"] {
+        let at = named.parts.iter().position(|part| part.name == name);
+        let at = at.expect("a stream");
+        let mut source = Owned::default();
+        let format = named.parts[at].format.expect("a format");
+        source.add(name, format, named.bytes[at].clone());
+        let notes = source.lower().notes;
+        let without: Vec<&Note> = notes
+            .kept()
+            .iter()
+            .filter(|note| note.kind.ends_with("_word") || note.kind == "no_dictionary")
+            .collect();
+        assert_eq!(without.len(), 1, "{name}");
+        assert_eq!(without[0].level, Level::Info, "{name}");
+        assert!(without[0].offset > 0, "{name}");
+    }
+}

@@ -163,7 +163,7 @@ pub const STRINGS: Format = Format {
     title: "CDT stream of strings (dictionary, sql or xml)",
     extensions: &[],
     probe: probe::strings,
-    reader: Some(read_strings),
+    reader: Some(|limits| Box::new(Stream::new(strings::Strings::unnamed(limits)))),
     ..NONE
 };
 

@@ -11,12 +11,23 @@ use crate::{Error, Field, Record, RecordSink};
 #[derive(Clone)]
 pub(super) struct Strings {
     string_limit: usize,
+    /// To be said with the first string: nothing tells what the strings are.
+    unnamed: bool,
 }
 
 impl Strings {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             string_limit: text::limit(limits),
+            unnamed: false,
+        }
+    }
+
+    /// A reader of strings that may be sql, xml or a dictionary.
+    pub(super) fn unnamed(limits: &Limits) -> Self {
+        Self {
+            unnamed: true,
+            ..Self::new(limits)
         }
     }
 }
@@ -30,6 +41,12 @@ impl Units for Strings {
     ) -> Result<Flow, Error> {
         let (start, offset) = (cursor.position(), cursor.offset());
         let text = text::string(cursor, self.string_limit, "string")?;
+        if std::mem::take(&mut self.unnamed) {
+            let text = "nothing here tells whether the strings are sql, xml or a dictionary";
+            if out.note(crate::info("unnamed_strings", 0, text)).is_break() {
+                return Ok(Flow::Break(()));
+            }
+        }
         Ok(out.record(&TextRecord {
             kind: "string",
             field: "text",

@@ -17,15 +17,6 @@ use crate::cdt::text::ns;
 use crate::wire::Utf16;
 
 impl Walk<'_, '_, '_> {
-    pub(super) fn missing(&mut self, id: u32) -> Result<(), Halt> {
-        if self.words.newly_missing(id) {
-            let text = format!("the dictionary has no word {id}");
-            let at = u64::from(self.here);
-            return self.note(crate::warn("missing_word", at, text));
-        }
-        Ok(())
-    }
-
     /// Ends a root call: joins it with its row.
     pub(super) fn end(&mut self, at: usize, end: i64, status: SpanStatus) -> Result<(), Halt> {
         let Some(root) = self
@@ -35,7 +26,6 @@ impl Walk<'_, '_, '_> {
         else {
             return Ok(());
         };
-        self.missing(root.method)?;
         let expected = status == SpanStatus::Complete && (root.enters > 1 || end - root.start > 20);
         let now = (self.file, self.here);
         let threads = &self.threads;
@@ -296,13 +286,12 @@ impl Walk<'_, '_, '_> {
             track,
             origin: None,
         };
-        call.push(self.out, self.words, self.counters, &mut self.scratch)?;
-        self.missing(row.method)
+        self.words.used(row.method, held.part, held.offset);
+        Ok(call.push(self.out, self.words, self.counters, &mut self.scratch)?)
     }
 
     /// Emits the calls of all rows without looking at their trees; `parts` says where those are.
     pub(super) fn rows_alone(&mut self, parts: &BTreeMap<u32, usize>) -> Result<(), Halt> {
-        let mut missing = Vec::new();
         loop {
             let (out, words, scratch) = (&mut *self.out, &mut *self.words, &mut self.scratch);
             let (counters, tracks) = (self.counters, &mut self.tracks);
@@ -324,19 +313,10 @@ impl Walk<'_, '_, '_> {
                     }),
                 };
                 broken = call.push(out, words, counters, scratch).is_err();
-                if words.newly_missing(seen.row.method) {
-                    missing.push((seen.part, seen.offset, seen.row.method));
-                }
+                words.used(seen.row.method, seen.part, seen.offset);
             })?;
             let mut notes = std::mem::take(&mut self.rows.notes);
             self.out.notes(&mut notes)?;
-            for (part, offset, id) in missing.drain(..) {
-                let text = format!("the dictionary has no word {id}");
-                self.out.note(Note {
-                    part: PartId(part),
-                    ..crate::warn("missing_word", offset, text)
-                })?;
-            }
             if shown == 0 {
                 return Ok(());
             }

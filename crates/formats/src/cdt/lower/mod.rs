@@ -6,6 +6,7 @@
 //! brings counters, parameters and the thread's name.
 
 mod calls;
+mod guess;
 mod join;
 mod method;
 mod output;
@@ -112,7 +113,7 @@ pub fn lower(
 
 fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) -> Result<(), Halt> {
     let limits = &options.limits;
-    let parts = Parts::of(source);
+    let mut parts = Parts::of(source);
     let mut words = Dictionary::default();
     for &part in &parts.dictionary {
         let rows = WordRows::new(limits, &mut words);
@@ -159,8 +160,12 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
     let counters = calls::Counters::new(&mut out.tables);
     let reader = Reader::new(source, &parts.calls, parts.ranges, limits);
     let mut window = Window::new(reader);
-    let (sql, xml, strings) = (parts.sql.clone(), parts.xml.clone(), parts.strings.clone());
-    let mut values = Values::new(source, sql, xml, strings, limits);
+    if depth == Depth::Spans {
+        for note in guess::assign(source, &mut parts, limits)? {
+            out.note(note)?;
+        }
+    }
+    let mut values = Values::new(source, parts.sql.clone(), parts.xml.clone(), limits);
     let mut walk = walk(
         out,
         &mut words,
@@ -182,6 +187,9 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
         }
         let files: Vec<u32> = parts.trace.keys().copied().collect();
         walk.finish(&files)?;
+    }
+    for note in words.missing(!parts.dictionary.is_empty()) {
+        out.note(note)?;
     }
     Ok(out.flush()?)
 }

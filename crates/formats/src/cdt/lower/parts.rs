@@ -15,7 +15,7 @@ pub(super) struct Parts {
     pub(super) trace: BTreeMap<u32, usize>,
     pub(super) sql: BTreeMap<u32, usize>,
     pub(super) xml: BTreeMap<u32, usize>,
-    /// Strings of which nobody knows what they are: tried where a reference leads nowhere.
+    /// Strings of which nobody knows what they are: see [`super::guess`].
     pub(super) strings: Vec<usize>,
     pub(super) gc: Vec<usize>,
     /// More than one stream of calls: rows of slow calls are kept twice (`calls[3s-60m]`).

@@ -54,6 +54,9 @@ impl Walk<'_, '_, '_> {
                 red: false,
             });
         }
+        if thread.depth == 0 || self.depth != Depth::Roots {
+            self.words.used(method, self.part, offset);
+        }
         thread.depth += 1;
         if let Some(root) = &mut thread.root {
             root.enters = root.enters.saturating_add(1);
@@ -161,7 +164,7 @@ impl Walk<'_, '_, '_> {
         };
         self.out.span(&row)?;
         thread.tags.truncate(frame.tags);
-        self.missing(frame.method)
+        Ok(())
     }
 
     /// Ends what is open on a thread: the ends were not recorded, or are lost.
@@ -239,7 +242,7 @@ impl Walk<'_, '_, '_> {
         if self.depth != Depth::Spans {
             return Ok(());
         }
-        self.missing(id)?;
+        self.words.used(id, self.part, offset);
         let key = self.words.key(id, &mut self.out.tables);
         let text = match value {
             TagValue::Inline(text) | TagValue::Indexed(text) => {

@@ -10,14 +10,14 @@ use crate::wire::Cursor;
 use crate::{ErrorKind, Pull, Source};
 
 /// Which stream a value is in.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Big {
     Xml,
     Sql,
 }
 
 impl Big {
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Xml => "xml",
             Self::Sql => "sql",
@@ -38,8 +38,6 @@ pub(super) struct Values<'s> {
     source: &'s dyn Source,
     sql: BTreeMap<u32, usize>,
     xml: BTreeMap<u32, usize>,
-    /// Parts of strings that nobody could tell: assigned by the first reference that fits.
-    strings: Vec<usize>,
     known: HashMap<(Big, Place), StringId>,
     open: [Option<Open<'s>>; 2],
     missing: HashSet<(Big, u32)>,
@@ -56,14 +54,12 @@ impl<'s> Values<'s> {
         source: &'s dyn Source,
         sql: BTreeMap<u32, usize>,
         xml: BTreeMap<u32, usize>,
-        strings: Vec<usize>,
         limits: &Limits,
     ) -> Self {
         Self {
             source,
             sql,
             xml,
-            strings,
             known: HashMap::new(),
             open: [None, None],
             missing: HashSet::new(),
@@ -82,7 +78,7 @@ impl<'s> Values<'s> {
             return (id, None);
         }
         let (id, note) = match self.read(big, place) {
-            Ok((text, note)) => (tables.value(&text), note),
+            Ok(text) => (tables.value(&text), None),
             Err(note) => {
                 let marker = format!("#{} {}:{}", big.name(), place.file_index, place.offset);
                 (tables.string(&marker), note)
@@ -95,34 +91,13 @@ impl<'s> Values<'s> {
         (id, note)
     }
 
-    fn read(&mut self, big: Big, place: Place) -> Result<(Vec<u8>, Option<Note>), Option<Note>> {
+    fn read(&mut self, big: Big, place: Place) -> Result<Vec<u8>, Option<Note>> {
         let files = match big {
             Big::Sql => &self.sql,
             Big::Xml => &self.xml,
         };
         if let Some(&part) = files.get(&place.file_index) {
-            let text = self.read_part(big, part, place).map_err(Some)?;
-            return Ok((text, None));
-        }
-        // A stream of strings belongs to whom its references hit.
-        for (at, part) in self.strings.clone().into_iter().enumerate() {
-            if let Ok(text) = self.read_part(big, part, place) {
-                let files = match big {
-                    Big::Sql => &mut self.sql,
-                    Big::Xml => &mut self.xml,
-                };
-                files.insert(place.file_index, part);
-                self.strings.remove(at);
-                let text_of = format!(
-                    "strings are taken for {}: a tag points into them",
-                    big.name()
-                );
-                let note = Note {
-                    part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
-                    ..crate::info("guessed_stream", u64::from(place.offset), text_of)
-                };
-                return Ok((text, Some(note)));
-            }
+            return self.read_part(big, part, place).map_err(Some);
         }
         let new = self.missing.insert((big, place.file_index));
         let text = format!(

@@ -1,9 +1,10 @@
 //! Ids of the dictionary as functions and attribute keys of the model.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use traceloom_model::{
-    AttrKeyId, AttributeKey, Class, Flow, Function, FunctionId, Limit, Limits, Tables, Unit,
+    AttrKeyId, AttributeKey, Class, Flow, Function, FunctionId, Limit, Limits, Note, PartId,
+    Tables, Unit,
 };
 
 use super::method::Method;
@@ -23,8 +24,8 @@ pub(super) struct Dictionary {
     keys: Vec<Option<AttrKeyId>>,
     far: HashMap<u32, (Option<FunctionId>, Option<AttrKeyId>)>,
     params: HashMap<Box<[u8]>, ParamKey>,
-    /// Ids without a word that were noted.
-    missing: HashSet<u32>,
+    /// Ids without a word that were used.
+    missing: HashMap<u32, Missing>,
     /// Ids of tags with a meaning of their own.
     pub(super) special: Special,
 }
@@ -45,6 +46,13 @@ impl Default for Special {
             java_thread: None,
         }
     }
+}
+
+/// Where an id without a word is used first, and how often.
+struct Missing {
+    part: u32,
+    offset: u64,
+    count: u64,
 }
 
 struct ParamKey {
@@ -79,9 +87,57 @@ impl Dictionary {
         self.words.get(id as usize)?.as_deref()
     }
 
-    /// Tells whether an id has no word and was not asked about before.
-    pub(super) fn newly_missing(&mut self, id: u32) -> bool {
-        self.word(id).is_none() && self.missing.len() < 100_000 && self.missing.insert(id)
+    /// Remembers that an id is used at an offset of a part, where it has no word.
+    #[inline]
+    pub(super) fn used(&mut self, id: u32, part: u32, offset: u64) {
+        if self.word(id).is_none() {
+            self.miss(id, part, offset);
+        }
+    }
+
+    #[cold]
+    fn miss(&mut self, id: u32, part: u32, offset: u64) {
+        if self.missing.len() >= 100_000 && !self.missing.contains_key(&id) {
+            return;
+        }
+        let missing = self.missing.entry(id).or_insert(Missing {
+            part,
+            offset,
+            count: 0,
+        });
+        missing.count += 1;
+        if missing.part == part {
+            missing.offset = missing.offset.min(offset);
+        }
+    }
+
+    /// Returns a note for each word that is missing, in the order of first uses; one for all where there
+    /// is no dictionary.
+    pub(super) fn missing(&self, dictionary: bool) -> Vec<Note> {
+        let mut missing: Vec<(u32, &Missing)> = self
+            .missing
+            .iter()
+            .map(|(&id, missing)| (id, missing))
+            .collect();
+        missing.sort_by_key(|&(id, missing)| (missing.part, missing.offset, id));
+        if !dictionary {
+            let text = "no dictionary is beside it: methods and parameters are shown as #id";
+            let note = |&(_, first): &(u32, &Missing)| Note {
+                part: PartId(first.part),
+                ..crate::info("no_dictionary", first.offset, text)
+            };
+            return missing.first().map(note).into_iter().collect();
+        }
+        let note = |(id, missing): (u32, &Missing)| Note {
+            part: PartId(missing.part),
+            count: missing.count,
+            ..crate::warn(
+                "missing_word",
+                missing.offset,
+                format!("the dictionary has no word {id}"),
+            )
+        };
+        missing.into_iter().map(note).collect()
     }
 
     /// Returns the function of an id.
@@ -112,7 +168,8 @@ impl Dictionary {
         };
         let function = tables.function(function);
         let at = id as usize;
-        if at < self.words.len() {
+        // An id without a word is looked up each time, so that its uses are counted.
+        if self.word(id).is_some() {
             self.functions.resize(self.words.len() + 1, None);
             if let Some(slot) = self.functions.get_mut(at + 1) {
                 *slot = Some(function);
