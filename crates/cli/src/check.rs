@@ -124,9 +124,8 @@ impl Collect {
 }
 
 impl Sink for Collect {
-    /// All there is, as a conversion does: values that are missing are noted where they are asked for.
     fn wants(&self) -> Wants {
-        Wants::Spans
+        Wants::Steps { calls: true }
     }
 
     fn define(&mut self, _new: Definitions) -> Flow {
