@@ -180,31 +180,35 @@ impl Profiler {
         }
     }
 
-    /// Takes bytes from the client and returns the reply to a whole command.
+    /// Takes bytes from the client and returns the replies to the commands that are whole, in their order.
     pub fn receive(&mut self, bytes: &[u8]) -> Option<String> {
         self.received.extend_from_slice(bytes);
         let text = String::from_utf8_lossy(&self.received).into_owned();
-        let (name, closed) = match whole_element(&text) {
-            Some(found) => found,
-            None if self.received.len() > MOST => {
-                self.received.clear();
-                return Some(unrecognized("?"));
-            }
-            None => return None,
-        };
-        let name = name.to_owned();
-        let format = format_in(&text);
-        self.received.drain(..closed.min(self.received.len()));
-        if name != "setOutputFormat" || self.version < SINCE {
-            return Some(unrecognized(&name));
+        let mut replies = String::new();
+        let mut rest = text.as_str();
+        while let Some(element) = whole_element(rest) {
+            replies += &self.answer(&element);
+            rest = element.rest;
+        }
+        self.received = rest.as_bytes().to_vec();
+        if self.received.len() > MOST {
+            self.received.clear();
+            replies += &unrecognized("?");
+        }
+        (!replies.is_empty()).then_some(replies)
+    }
+
+    fn answer(&mut self, element: &Whole<'_>) -> String {
+        if element.name != "setOutputFormat" || self.version < SINCE {
+            return unrecognized(element.name);
         }
         // Data that flows keeps its form; the reply says which one it is.
         if !self.started
-            && let Some(format) = format
+            && let Some(format) = format_in(element.body)
         {
             self.format = if self.binary { format } else { Encoding::Xml };
         }
-        Some(command("enabledOutputFormat", self.format))
+        command("enabledOutputFormat", self.format)
     }
 
     /// The data begins; returns its form, which holds from here on.
@@ -229,28 +233,50 @@ enum Answer {
     Unfinished,
 }
 
+/// Reads what came: an enabled format wins over errors, which may be about other commands.
 fn read_answer(bytes: &[u8]) -> Answer {
     let text = String::from_utf8_lossy(bytes);
-    let lower = text.to_ascii_lowercase();
-    if ["unrecogni", "unknown command", "unsupported command"]
-        .iter()
-        .any(|word| lower.contains(word))
-    {
-        return Answer::Unknown;
-    }
-    match whole_element(&text) {
-        Some(("enabledOutputFormat", _)) => format_in(&text).map_or(Answer::Wrong, Answer::Enabled),
-        Some(_) => Answer::Wrong,
-        None if !text.trim_start().is_empty() && !text.trim_start().starts_with('<') => {
-            Answer::Wrong
+    let mut answer = None;
+    let mut rest: &str = &text;
+    while let Some(element) = whole_element(rest) {
+        if element.name == "enabledOutputFormat" {
+            return format_in(element.body).map_or(Answer::Wrong, Answer::Enabled);
         }
-        None => Answer::Unfinished,
+        let found = if is_unknown(element.text) {
+            Answer::Unknown
+        } else {
+            Answer::Wrong
+        };
+        answer.get_or_insert(found);
+        rest = element.rest;
+    }
+    let rest = rest.trim_start();
+    match answer {
+        Some(answer) => answer,
+        None if rest.is_empty() || rest.starts_with('<') => Answer::Unfinished,
+        None if is_unknown(rest) => Answer::Unknown,
+        None => Answer::Wrong,
     }
 }
 
-/// Finds the first element that is complete: its name, and where it ends. Its end tag may lack the
-/// slash, as in the reply that TPTP's document prints (SPEC.md §10, C19).
-fn whole_element(text: &str) -> Option<(&str, usize)> {
+fn is_unknown(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["unrecogni", "unknown command", "unsupported command"]
+        .iter()
+        .any(|word| text.contains(word))
+}
+
+/// A complete element, and what stands behind it.
+struct Whole<'t> {
+    name: &'t str,
+    text: &'t str,
+    body: &'t str,
+    rest: &'t str,
+}
+
+/// Finds the first element that is complete. Its end tag may lack the slash, as in the reply that TPTP's
+/// document prints (SPEC.md §10, C19).
+fn whole_element(text: &str) -> Option<Whole<'_>> {
     let mut at = 0;
     loop {
         at += text.get(at..)?.find('<')?;
@@ -260,17 +286,24 @@ fn whole_element(text: &str) -> Option<(&str, usize)> {
             continue;
         }
         let name = tag.get(1..name_end(tag.as_bytes()))?;
-        let start = at + tag.find('>')? + 1;
-        if text.get(..start)?.ends_with("/>") {
-            return Some((name, start));
-        }
-        let body = text.get(start..)?;
-        let ends = [format!("</{name}>"), format!("<{name}>")];
-        let end = ends
-            .iter()
-            .filter_map(|end| Some(body.find(end)? + end.len()))
-            .min()?;
-        return Some((name, start + end));
+        let start = tag.find('>')? + 1;
+        let (body, end) = if tag.get(..start)?.ends_with("/>") {
+            ("", start)
+        } else {
+            let inside = tag.get(start..)?;
+            let ends = [format!("</{name}>"), format!("<{name}>")];
+            let (length, end) = ends
+                .iter()
+                .filter_map(|end| inside.find(end).map(|at| (at, at + end.len())))
+                .min()?;
+            (inside.get(..length)?, start + end)
+        };
+        return Some(Whole {
+            name,
+            text: tag.get(..end)?,
+            body,
+            rest: tag.get(end..)?,
+        });
     }
 }
 
@@ -404,5 +437,27 @@ mod tests {
         assert_eq!(profiler.receive(ask).as_deref(), Some(enabled));
         let other = profiler.receive(b"<stopTracing/>").unwrap();
         assert_eq!(other, "<error>unrecognized command: stopTracing</error>");
+    }
+
+    #[test]
+    fn errors_about_other_commands_do_not_undo_what_was_enabled() {
+        let enabled = "<enabledOutputFormat><format>binary</format></enabledOutputFormat>";
+        let error = "<error>unrecognized command: x <format>xml</format></error>";
+        for reply in [format!("{enabled}{error}"), format!("{error}{enabled}")] {
+            let mut client = asked();
+            let act = client.receive(reply.as_bytes());
+            assert_eq!(act, Act::Load(Encoding::Binary), "{reply}");
+        }
+    }
+
+    #[test]
+    fn every_command_of_one_read_is_answered() {
+        let mut profiler = Profiler::new(NEW, true);
+        let sent = b"<x><format>xml</format></x><setOutputFormat><format>binary</format></setOutputFormat><y";
+        let replies = "<error>unrecognized command: x</error>\
+                       <enabledOutputFormat><format>binary</format></enabledOutputFormat>";
+        assert_eq!(profiler.receive(sent).as_deref(), Some(replies));
+        let reply = profiler.receive(b"/>").unwrap();
+        assert_eq!(reply, "<error>unrecognized command: y</error>");
     }
 }
