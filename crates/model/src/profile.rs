@@ -1,8 +1,8 @@
 //! Sampled profiles and aggregated statistics.
 
 use crate::{
-    Attribute, Attributes, ProfileId, SpanId, StackId, StringId, Timestamp, TrackId, Unit,
-    ValueTypeId,
+    Attribute, Attributes, ProfileId, ResourceId, SpanId, StackId, StringId, Timestamp, TrackId,
+    Unit, ValueTypeId,
 };
 
 /// How values of one column combine when samples are merged.
@@ -76,6 +76,8 @@ pub struct Profile {
     pub doc_url: Option<StringId>,
     /// Settings of the profiler.
     pub settings: Vec<Attribute>,
+    /// Whom it is of, where the producer says.
+    pub resource: Option<ResourceId>,
 }
 
 /// One sample, as a row that a lowering fills and a writer reads.

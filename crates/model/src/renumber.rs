@@ -157,6 +157,7 @@ pub(crate) trait Renumber: Sized {
     }
 
     fn profile_row(&mut self, row: &mut Profile) {
+        self.some(&mut row.resource, Self::resource);
         self.each(&mut row.value_types, Self::value_type);
         self.some(&mut row.default, Self::value_type);
         if let Some((value_type, _)) = &mut row.period {

@@ -180,7 +180,8 @@ impl Bundle<'_> {
         ModelProfile {
             time: Some(profile.start),
             duration: Some(profile.duration),
-            settings: header::settings(profile, resource, &mut self.tables),
+            settings: header::settings(profile, &mut self.tables),
+            resource: Some(resource),
             ..ModelProfile::default()
         }
     }
@@ -284,8 +285,9 @@ impl Bundle<'_> {
         let rename = |value: &str, count: bool| {
             EventKind::of(language?, file, value, count).map(|event| event.name.to_owned())
         };
-        let settings = header::settings(profile, resource, &mut self.tables);
+        let settings = header::settings(profile, &mut self.tables);
         let complete = |row: &mut ModelProfile, tables: &mut Tables| {
+            row.resource = Some(resource);
             row.time = row.time.or(Some(profile.start).filter(|&start| start != 0));
             row.duration = row
                 .duration
@@ -297,6 +299,7 @@ impl Bundle<'_> {
         };
         let change = Change {
             resource,
+            end: profile.end,
             part: part_id(part),
             rename: &rename,
             complete: &complete,

@@ -98,15 +98,9 @@ pub(super) fn resource(profile: &Profile, tables: &mut Tables) -> Resource {
     }
 }
 
-/// Settings that tie a profile to its resource and hold the times of the upload: a file of it may cover
-/// less, or say nothing.
-pub(super) fn settings(
-    profile: &Profile,
-    resource: ResourceId,
-    tables: &mut Tables,
-) -> Vec<Attribute> {
-    let key = tables.attribute_named("resource");
-    let mut settings = vec![Attribute::new(key, Value::U64(u64::from(resource.raw())))];
+/// Settings that hold the times of the upload: a file of it may cover less, or say nothing.
+pub(super) fn settings(profile: &Profile, tables: &mut Tables) -> Vec<Attribute> {
+    let mut settings = Vec::new();
     let times = [profile.start, profile.end, profile.duration];
     for (name, time) in TIMES.into_iter().zip(times) {
         settings.push(Attribute::new(
@@ -123,8 +117,9 @@ const TIMES: [&str; 3] = ["start", "end", "duration"];
 pub(crate) fn lower_profile(profile: &Profile, tables: &mut Tables) -> Vec<SampleBatch> {
     let resource = resource(profile, tables);
     let resource = tables.resource(resource);
-    let settings = settings(profile, resource, tables);
+    let settings = settings(profile, tables);
     let base = ModelProfile {
+        resource: Some(resource),
         time: Some(profile.start),
         duration: Some(profile.duration),
         settings,
@@ -223,26 +218,40 @@ fn stack(frames: &[TraceFunc], tables: &mut Tables) -> Option<StackId> {
 /// all. `with_samples` says whether their samples are filled in.
 #[must_use]
 pub fn profiles(recording: &Recording, with_samples: bool) -> Vec<Profile> {
+    let grouped = grouped(recording, with_samples);
+    grouped.into_iter().map(|group| group.profile).collect()
+}
+
+/// A profile, and what of the recording it is made of.
+pub(super) struct Grouped {
+    pub(super) profile: Profile,
+    /// Its resource, where there is one.
+    pub(super) owner: Option<usize>,
+    /// Its model profiles.
+    pub(super) rows: Vec<usize>,
+}
+
+pub(super) fn grouped(recording: &Recording, with_samples: bool) -> Vec<Grouped> {
     let mut groups: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     let only = (recording.resources.len() == 1).then_some(0);
     for (at, row) in recording.profiles.iter().enumerate() {
         let Some(row) = row else { continue };
-        let owner = setting(recording, row, "resource");
-        let owner = owner.and_then(|value| match value {
-            Value::U64(raw) => usize::try_from(*raw).ok(),
-            _ => None,
-        });
+        let owner = row.resource.map(ResourceId::index);
         groups.entry(owner.or(only)).or_default().push(at);
     }
     let build = |(owner, rows): (Option<usize>, Vec<usize>)| {
-        let owner = owner.or_else(|| recording.resources.iter().position(Option::is_some));
-        let owner = owner.and_then(|at| recording.resources.get(at)?.as_ref());
+        let at = owner.or_else(|| recording.resources.iter().position(Option::is_some));
+        let owner = at.and_then(|at| recording.resources.get(at)?.as_ref());
         let mut profile = owner.map(|row| facts(recording, row)).unwrap_or_default();
         span(recording, &rows, &mut profile);
         if with_samples {
             profile.samples = samples(recording, &rows);
         }
-        profile
+        Grouped {
+            profile,
+            owner: at,
+            rows,
+        }
     };
     groups.into_iter().map(build).collect()
 }

@@ -90,10 +90,13 @@ fn of_message(message: &Message<'_>) -> Vec<Member> {
     let mut members = Vec::new();
     let values: Vec<&BodyPart<'_>> = message.parts.iter().filter(|part| !is_file(part)).collect();
     if !values.is_empty() {
-        let pieces = values
+        // With the closing boundary, which alone ends the last value.
+        let closing = message.closing..message.body.len();
+        let ranges = values
             .iter()
-            .flat_map(|part| message.place(&part.whole))
-            .collect();
+            .map(|part| &part.whole)
+            .chain(std::iter::once(&closing));
+        let pieces = ranges.flat_map(|range| message.place(range)).collect();
         members.push(member("form", pieces));
     }
     for part in message.parts.iter().filter(|part| is_file(part)) {

@@ -80,9 +80,11 @@ impl Metadata {
                 })
         };
         for (_, value) in values().filter(|(name, _)| *name == "tags[]") {
+            // An upload that was cut has no boundary to end its last value.
+            let value = value.trim_end_matches(['\r', '\n']);
             let tag = match value.find(':') {
                 Some(colon) if colon > 0 => value.split_at(colon),
-                _ => (value.as_str(), ""),
+                _ => (value, ""),
             };
             metadata.set(tag.0, tag.1.get(1..).unwrap_or("").to_owned());
         }

@@ -328,5 +328,6 @@ fn header(
         keep_frames: strings.some(columns.keep_frames, 0, model, tally),
         doc_url: strings.some(columns.doc_url, 0, model, tally),
         settings: Vec::new(),
+        resource: None,
     }
 }

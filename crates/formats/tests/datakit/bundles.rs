@@ -2,7 +2,7 @@
 
 use traceloom_formats::datakit::{Metadata, Profile};
 use traceloom_formats::lineproto::FieldValue;
-use traceloom_formats::{Records, SlicePull, by_name, datakit, read_slice};
+use traceloom_formats::{LowerOptions, Records, SlicePull, by_name, datakit, read_slice};
 use traceloom_model::{Limits, Recording};
 
 use super::corpus;
@@ -295,5 +295,78 @@ fn pyroscope_requests_of_one_session_are_one_bundle() {
     assert_eq!(
         (facts.start, facts.end),
         (1_700_000_000_000_000_000, 1_700_000_010_000_000_000)
+    );
+}
+
+#[test]
+fn the_last_value_of_the_older_form_ends_before_the_file_that_follows() {
+    let value = |name: &str, content: &str| {
+        format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{content}\r\n")
+    };
+    let body = [
+        value("runtime", "JAVA"),
+        value("tags[]", "service:old"),
+        format!("--b\r\nContent-Disposition: form-data; name=\"metrics\"; filename=\"metrics.json\"\r\n\r\n{METRICS}\r\n--b--\r\n"),
+    ]
+    .concat();
+    let found = members("datakit-request", body.as_bytes());
+    let form = &found[0].1;
+    let mut records = Records::default();
+    let format = by_name("datakit-request").expect("a format");
+    read_slice(
+        format.reader(&Limits::default()).as_mut(),
+        form,
+        &mut records,
+    );
+    assert!(records.notes().is_empty(), "{:?}", records.notes());
+    let (facts, _) = facts_of("datakit-request", body.as_bytes());
+    assert_eq!(facts.service, "old");
+}
+
+#[test]
+fn uploads_behind_each_other_stay_profiles_of_their_own() {
+    use traceloom_model::Concat;
+    let upload = |service: &str, goroutines: u32, sink: &mut dyn traceloom_model::Sink| {
+        let event = format!(
+            r#"{{"attachments":["metrics.json"],"tags_profiler":"service:{service},language:golang","start":"2024-01-0{goroutines}T00:00:00Z","end":"2024-01-0{goroutines}T00:01:00Z"}}"#
+        );
+        let metrics = format!(r#"[["go_num_goroutine",{goroutines}]]"#);
+        let files: [(&str, &[u8]); 2] = [
+            ("up/event.json", event.as_bytes()),
+            ("up/metrics.json", metrics.as_bytes()),
+        ];
+        let lower = by_name("datakit").and_then(|format| format.lower);
+        let source = super::Memory::new(&files, None);
+        lower.expect("a lowering")(&source, &LowerOptions::default(), sink).expect("readable");
+    };
+    let mut both = Recording::default();
+    let mut concat = Concat::new(&mut both);
+    upload("a", 1, &mut concat);
+    concat.next_recording(2);
+    upload("b", 2, &mut concat);
+    let services: Vec<_> = datakit::profiles(&both, false)
+        .into_iter()
+        .map(|profile| profile.service)
+        .collect();
+    assert_eq!(services, ["a", "b"]);
+    let metrics = datakit::all_metrics(&both);
+    let goroutines: Vec<_> = metrics
+        .iter()
+        .map(|(_, metrics)| metrics.get("prof_go_num_goroutine").cloned())
+        .collect();
+    assert_eq!(
+        goroutines,
+        [Some(FieldValue::I64(1)), Some(FieldValue::I64(2))]
+    );
+    let dates: Vec<_> = both
+        .events
+        .time
+        .iter()
+        .map(|time| time / 1_000_000_000)
+        .collect();
+    assert_eq!(
+        dates,
+        [1_704_067_260, 1_704_153_660],
+        "the ends of the profiles"
     );
 }

@@ -65,8 +65,10 @@ impl Merge<'_> {
                 continue;
             };
             let attributes = self.rows(&from.attributes, at);
+            let undated = row.time == 0 && row.track.is_none() && row.end.is_none();
             batch.push(&EventRow {
                 event_type,
+                time: if undated { self.change.end } else { row.time },
                 track: self.track_id(row.track),
                 owner: self.track_id(row.owner),
                 stack: self.stack_id(row.stack),

@@ -19,6 +19,8 @@ use traceloom_model::{
 pub(super) struct Change<'c> {
     /// The resource of the bundle; the file's own hang under it.
     pub(super) resource: ResourceId,
+    /// The end of the profile: the time of what the file reports of the whole process and dates not.
+    pub(super) end: i64,
     /// The file's part in the source.
     pub(super) part: PartId,
     /// The name of a value in the bundle: from its name and whether it is a plain count.

@@ -6,6 +6,53 @@ use traceloom_model::{EventRow, Recording, Unit, Value};
 
 use super::float;
 use crate::datakit::Language;
+use crate::datakit::header::Grouped;
+
+/// What of a recording belongs to one of its profiles.
+pub(super) enum Share<'g> {
+    /// All of it.
+    Whole,
+    /// Of these profiles what the one at this place has.
+    One(&'g [Grouped], usize),
+}
+
+impl Share<'_> {
+    fn has_profile(&self, at: usize) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::One(groups, own) => groups
+                .get(*own)
+                .is_some_and(|group| group.rows.contains(&at)),
+        }
+    }
+
+    /// An event belongs to the process of its thread; one of no thread to the profile of its time.
+    fn has_event(&self, recording: &Recording, at: usize) -> bool {
+        let Self::One(groups, own) = self else {
+            return true;
+        };
+        let (Some(group), Some(event)) = (groups.get(*own), recording.events.row(at)) else {
+            return false;
+        };
+        let mut resource = event
+            .track
+            .and_then(|track| recording.track(track)?.resource);
+        // A chain longer than the table would be a cycle.
+        for _ in 0..recording.resources.len() {
+            let Some(id) = resource else { break };
+            if groups.iter().any(|group| group.owner == Some(id.index())) {
+                return group.owner == Some(id.index());
+            }
+            resource = recording.resource(id).and_then(|row| row.parent);
+        }
+        let away = |group: &Grouped| {
+            let (start, end) = (group.profile.start, group.profile.end);
+            let before = start.saturating_sub(event.time);
+            before.max(event.time.saturating_sub(end)).max(0)
+        };
+        groups.iter().all(|other| away(group) <= away(other))
+    }
+}
 
 /// Totals of the value columns by name.
 pub(super) struct Values(HashMap<String, Total>);
@@ -17,9 +64,12 @@ struct Total {
 }
 
 impl Values {
-    pub(super) fn of(recording: &Recording) -> Self {
+    pub(super) fn of(recording: &Recording, share: &Share<'_>) -> Self {
         let mut totals: HashMap<String, Total> = HashMap::new();
         for batch in &recording.samples {
+            if !share.has_profile(batch.profile.index()) {
+                continue;
+            }
             let Some(profile) = recording.profile(batch.profile) else {
                 continue;
             };
@@ -71,7 +121,7 @@ pub(super) struct Times {
 }
 
 impl<'r> Events<'r> {
-    pub(super) fn of(recording: &'r Recording) -> Self {
+    pub(super) fn of(recording: &'r Recording, share: &Share<'_>) -> Self {
         let mut names: Vec<Option<String>> = Vec::new();
         for row in &recording.event_types {
             names.push(
@@ -81,7 +131,9 @@ impl<'r> Events<'r> {
         }
         let mut rows: HashMap<String, Vec<usize>> = HashMap::new();
         for (row, id) in recording.events.event_type.iter().enumerate() {
-            if let Some(Some(name)) = names.get(id.index()) {
+            if let Some(Some(name)) = names.get(id.index())
+                && share.has_event(recording, row)
+            {
                 match rows.get_mut(name) {
                     Some(list) => list.push(row),
                     None => {

@@ -9,8 +9,9 @@ use std::collections::HashSet;
 
 use traceloom_model::Recording;
 
-use self::figures::{Events, Values};
+use self::figures::{Events, Share, Values};
 
+use super::header::Grouped;
 use super::{Language, Profile};
 use crate::lineproto::{FieldValue, OwnedPoint};
 
@@ -91,17 +92,21 @@ pub fn metric_unit(name: &str) -> &'static str {
 /// and no profile. Profiles of which nothing can be derived are left out.
 #[must_use]
 pub fn all_metrics(recording: &Recording) -> Vec<(Profile, Metrics)> {
-    let mut profiles = super::profiles(recording, false);
+    let mut profiles = super::header::grouped(recording, false);
     if profiles.is_empty() && !recording.events.is_empty() {
         let ends = recording.events.end.iter().zip(&recording.events.time);
         let start = recording.events.time.iter().min().copied().unwrap_or(0);
         let end = ends.map(|(end, &time)| end.unwrap_or(time)).max();
         let end = end.unwrap_or(start);
-        profiles.push(Profile {
-            start,
-            end,
-            duration: end.saturating_sub(start),
-            ..Profile::default()
+        profiles.push(Grouped {
+            profile: Profile {
+                start,
+                end,
+                duration: end.saturating_sub(start),
+                ..Profile::default()
+            },
+            owner: None,
+            rows: Vec::new(),
         });
     }
     let keys = recording.attribute_keys.iter().flatten();
@@ -109,11 +114,16 @@ pub fn all_metrics(recording: &Recording) -> Vec<(Profile, Metrics)> {
         .filter(|key| key.index)
         .map(|key| recording.text(key.name))
         .collect();
-    let derived = profiles.into_iter().map(|mut profile| {
+    let derived = profiles.iter().enumerate().map(|(at, group)| {
+        let share = match profiles.len() {
+            1 => Share::Whole,
+            _ => Share::One(&profiles, at),
+        };
+        let mut profile = group.profile.clone();
         // What a recording knows of its process, such as its arguments, is no tag: only what a bundle or
         // a point had as one.
         profile.tags.retain(|key, _| tags.contains(key.as_str()));
-        let metrics = metrics(recording, &profile);
+        let metrics = derive(recording, &profile, &share);
         (profile, metrics)
     });
     derived
@@ -126,7 +136,11 @@ pub fn all_metrics(recording: &Recording) -> Vec<(Profile, Metrics)> {
 /// Rates need a duration: without one they are left out, so nothing divides by zero.
 #[must_use]
 pub fn metrics(recording: &Recording, profile: &Profile) -> Metrics {
-    let events = Events::of(recording);
+    derive(recording, profile, &Share::Whole)
+}
+
+fn derive(recording: &Recording, profile: &Profile, share: &Share<'_>) -> Metrics {
+    let events = Events::of(recording, share);
     let named = Language::first([profile.language.as_str(), &profile.runtime]);
     let language = named.or_else(|| events.language());
     let mut metrics = Metrics {
@@ -135,7 +149,7 @@ pub fn metrics(recording: &Recording, profile: &Profile) -> Metrics {
     };
     let duration = profile.end.saturating_sub(profile.start);
     let source = Derive {
-        values: Values::of(recording),
+        values: Values::of(recording, share),
         events,
         recording,
         profile,
