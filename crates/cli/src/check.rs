@@ -1,10 +1,9 @@
 //! `check`: every note, and an exit code.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use clap::Args;
-use serde_json::json;
 use traceloom_formats::Source;
 use traceloom_input::Input;
 use traceloom_model::{Definitions, Flow, Level, Note, Notes, PartId, Sink, Wants};
@@ -12,7 +11,7 @@ use traceloom_model::{Definitions, Flow, Level, Note, Notes, PartId, Sink, Wants
 use crate::Outcome;
 use crate::args::Common;
 use crate::info::{gather, note_json};
-use crate::open::{open, with_progress};
+use crate::open::{open_among, with_progress};
 use crate::style::{Style, count};
 
 /// Print every note; exit 1 when something is doubtful or damaged.
@@ -38,17 +37,18 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::stdout().lock();
     let mut worst = None;
+    let mut missing = false;
     for path in &options.paths {
-        let input = open(path, &options.common)?;
+        let Some(input) = open_among(path, &options.paths, &options.common)? else {
+            missing = true;
+            continue;
+        };
         let notes = with_progress(&input, "checking", || examine(&input, &options.common))?;
         print(&input, &notes, options, &style, &mut out)?;
-        let unknown = input.parts().iter().any(|part| part.unknown.is_some());
-        worst = worst
-            .max(notes.worst())
-            .max((unknown && !input.is_folder()).then_some(Level::Damage));
+        worst = worst.max(notes.worst());
     }
     out.flush()?;
-    Ok(if worst >= Some(Level::Warn) {
+    Ok(if missing || worst >= Some(Level::Warn) {
         Outcome::Failed
     } else {
         Outcome::Done
@@ -62,12 +62,25 @@ fn examine(input: &Input, common: &Common) -> anyhow::Result<Notes> {
         strict: common.strict,
         ..Collect::default()
     };
-    for facts in gather(input, common)? {
+    // A file that nobody knows is all that was asked about; among others it may be no trace at all.
+    let level = match is_many(input) {
+        true => Level::Info,
+        false => Level::Damage,
+    };
+    for (at, part) in input.parts().iter().enumerate() {
+        if let Some(unknown) = &part.unknown {
+            let note = Note::new(level, "unknown_format", 0, unknown.sentence());
+            let part = part_id(at);
+            let _ = sink.add(Note { part, ..note });
+        }
+    }
+    for (at, facts) in gather(input, common)?.iter().enumerate() {
         for note in facts.notes.kept() {
             let _ = sink.add(note.clone());
         }
-        sink.overflow(&facts.notes);
+        sink.overflow(part_id(at), &facts.notes);
     }
+    sink.lowering = true;
     for document in input.documents() {
         let Some(lower) = document.format().and_then(|format| format.lower) else {
             continue;
@@ -88,6 +101,9 @@ fn examine(input: &Input, common: &Common) -> anyhow::Result<Notes> {
 struct Collect {
     notes: Notes,
     seen: HashSet<(PartId, &'static str, u64)>,
+    /// What the readers said beyond `seen`: as many notes of the lowerings are repetitions.
+    unseen: HashMap<(PartId, &'static str), u64>,
+    lowering: bool,
     places: Vec<usize>,
     strict: bool,
     stopped: bool,
@@ -96,9 +112,14 @@ struct Collect {
 impl Collect {
     fn add(&mut self, note: Note) -> Flow {
         let stop = self.strict && note.level == Level::Damage;
-        let full = self.seen.len() >= Notes::KEPT;
-        if self.stopped || (!full && !self.seen.insert((note.part, note.kind, note.offset))) {
+        let place = (note.part, note.kind, note.offset);
+        if self.stopped || self.seen.contains(&place) || self.is_repeated(&note) {
             return Flow::Continue(());
+        }
+        if self.seen.len() < Notes::KEPT {
+            self.seen.insert(place);
+        } else if !self.lowering {
+            *self.unseen.entry((note.part, note.kind)).or_default() += 1;
         }
         self.stopped |= stop;
         self.notes.push_placed(note);
@@ -109,14 +130,27 @@ impl Collect {
         }
     }
 
-    fn overflow(&mut self, part: &Notes) {
+    fn is_repeated(&mut self, note: &Note) -> bool {
+        let left = self.unseen.get_mut(&(note.part, note.kind));
+        match left.filter(|left| self.lowering && **left > 0) {
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn overflow(&mut self, at: PartId, part: &Notes) {
         for (level, kind, total) in part.counts() {
             let kept = part
                 .kept()
                 .iter()
                 .filter(|n| n.level == level && n.kind == kind)
                 .count();
-            for _ in kept as u64..total {
+            let dropped = total.saturating_sub(kept as u64);
+            *self.unseen.entry((at, kind)).or_default() += dropped;
+            for _ in 0..dropped {
                 self.notes.push_placed(Note::new(level, kind, 0, ""));
             }
         }
@@ -134,9 +168,17 @@ impl Sink for Collect {
 
     fn note(&mut self, note: Note) -> Flow {
         let place = self.places.get(note.part.0 as usize).copied().unwrap_or(0);
-        let part = PartId(u32::try_from(place).unwrap_or(u32::MAX));
+        let part = part_id(place);
         self.add(Note { part, ..note })
     }
+}
+
+fn is_many(input: &Input) -> bool {
+    input.is_folder() || input.parts().len() > 1
+}
+
+fn part_id(at: usize) -> PartId {
+    PartId(u32::try_from(at).unwrap_or(u32::MAX))
 }
 
 fn print(
@@ -146,24 +188,7 @@ fn print(
     style: &Style,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let many = input.is_folder() || input.parts().len() > 1;
-    for part in input.parts() {
-        if let Some(unknown) = &part.unknown {
-            let name = if many {
-                part.part.name.as_str()
-            } else {
-                input.path()
-            };
-            if options.json {
-                let level = if many { "info" } else { "damage" };
-                let note = json!({"part": name, "level": level, "kind": "unknown_format",
-                    "offset": 0, "count": 1, "text": unknown.sentence()});
-                writeln!(out, "{note}")?;
-            } else {
-                writeln!(out, "{name}: {}", unknown.sentence())?;
-            }
-        }
-    }
+    let many = is_many(input);
     for note in notes.kept() {
         let part = input.parts().get(note.part.0 as usize);
         let name = part

@@ -11,7 +11,7 @@ use crate::Outcome;
 use crate::args::Common;
 use crate::fields::{Json, plain};
 use crate::info::note_json;
-use crate::open::open;
+use crate::open::open_among;
 use crate::resolve::{Names, Table, Texts};
 use crate::style::Style;
 
@@ -50,8 +50,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut outcome = Outcome::Done;
-    for path in &options.paths {
-        let input = open(path, &options.common)?;
+    'paths: for path in &options.paths {
+        let Some(input) = open_among(path, &options.paths, &options.common)? else {
+            outcome = Outcome::Failed;
+            continue;
+        };
+        if input.parts().is_empty() {
+            eprintln!("traceloom: {path}: the folder holds no files");
+        }
         let names = if options.resolve {
             Names::of(&input, &options.common)?
         } else {
@@ -101,7 +107,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             }
             if stopped {
                 outcome = Outcome::Failed;
-                break;
+                break 'paths;
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `flame`: a flame graph as SVG or HTML.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -96,7 +97,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         };
         let text = draw(tree, &picture);
         if output == "-" {
-            std::io::Write::write_all(&mut std::io::stdout().lock(), text.as_bytes())?;
+            std::io::stdout().lock().write_all(text.as_bytes())?;
             break;
         }
         let path = numbered(&output, number, &tree.measure.name);
@@ -104,7 +105,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         let mut save = Save::start(&path, false, overwrite)?;
         save.write("", text.as_bytes())?;
         save.commit()?;
-        println!("{}", path.display());
+        writeln!(std::io::stdout().lock(), "{}", path.display())?;
     }
     Ok(Outcome::Done)
 }

@@ -14,6 +14,9 @@ mod matrix;
 
 /// List the formats and what can be done with each.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    traceloom formats\n  \
+    traceloom formats --json | jq -r '.[] | select(.write).name'")]
 pub(crate) struct Options {
     /// Print a JSON array.
     #[arg(long)]
@@ -22,7 +25,7 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     /// Print the table of the README.
-    #[arg(long, hide = true)]
+    #[arg(long)]
     markdown: bool,
     /// Print docs/formats.md: what each target holds and loses.
     #[arg(long)]

@@ -15,7 +15,7 @@ use traceloom_model::{
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::open::{open, require, with_progress};
+use crate::open::{open, open_among, require, with_progress};
 use crate::style::{Style, count, duration, size};
 
 /// Say what is in a file: format, records, times, values, notes.
@@ -39,16 +39,21 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = io::stdout().lock();
     let mut failed = false;
     for path in &options.paths {
-        let input = open(path, &options.common)?;
+        let Some(input) = open_among(path, &options.paths, &options.common)? else {
+            failed = true;
+            continue;
+        };
         let facts = with_progress(&input, "reading", || gather(&input, &options.common))?;
-        failed |= facts
-            .iter()
-            .any(|facts| options.common.strict && facts.stopped);
+        let stopped = facts.iter().any(|facts| facts.stopped);
+        failed |= stopped;
         if options.json {
             serde_json::to_writer(&mut out, &as_json(&input, &facts))?;
             writeln!(out)?;
         } else {
             print(&input, &facts, &style, &mut out)?;
+        }
+        if stopped {
+            break;
         }
     }
     out.flush()?;
@@ -75,10 +80,8 @@ pub(crate) fn first_look(paths: &[String], common: &Common) -> anyhow::Result<Ou
             .documents()
             .find_map(|document| next_command(&document));
         if let Some(command) = next.filter(|_| path != "-") {
-            println!(
-                "{}",
-                style.dim(format!("next: traceloom {command} {}", shell_word(path)))
-            );
+            let hint = format!("next: traceloom {command} {}", shell_word(path));
+            writeln!(io::stdout().lock(), "{}", style.dim(hint))?;
         }
     }
     Ok(outcome)
@@ -241,9 +244,13 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
             Some(reader) => {
                 input.read(at, 0, reader(&limits).as_mut(), &mut facts)?;
             }
-            None => facts.decoded = part.part.size.unwrap_or(0),
+            None => facts.decoded = input.decoded_size(at)?,
         }
+        let stopped = facts.stopped;
         all.push(facts);
+        if stopped {
+            return Ok(all);
+        }
     }
     for document in input.documents() {
         let Some((first, _)) = document.members().next() else {
@@ -460,6 +467,7 @@ fn print(
             let wrappers: Vec<_> = part
                 .wrappers()
                 .iter()
+                .rev()
                 .map(|wrapper| wrapper.name())
                 .collect();
             stored += &format!(

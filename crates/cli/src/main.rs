@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Failed) => ExitCode::from(1),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("traceloom: {error:#}");
+            tell(&error);
             ExitCode::from(if error.is::<args::Usage>() { 2 } else { 1 })
         }
     }
@@ -90,6 +90,21 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Completions(options)) => completions::run(&options),
         Some(Command::Man(options)) => man::run(&options),
     }
+}
+
+/// Prints an error with its causes, each once: some errors say their cause themselves.
+pub(crate) fn tell(error: &anyhow::Error) {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.ends_with(&cause) {
+            continue;
+        }
+        if !text.is_empty() {
+            text += ": ";
+        }
+        text += &cause;
+    }
+    eprintln!("traceloom: {text}");
 }
 
 /// A reader of our output that went away is no failure: `traceloom dump x | head`.

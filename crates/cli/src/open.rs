@@ -25,6 +25,21 @@ pub(crate) fn open(path: &str, common: &Common) -> anyhow::Result<Input> {
     })
 }
 
+/// Opens one of several paths: what cannot be opened is told, and the others are read all the same.
+pub(crate) fn open_among(
+    path: &str,
+    paths: &[String],
+    common: &Common,
+) -> anyhow::Result<Option<Input>> {
+    match open(path, common) {
+        Err(error) if paths.len() > 1 => {
+            crate::tell(&error);
+            Ok(None)
+        }
+        opened => opened.map(Some),
+    }
+}
+
 /// Requires at least one path.
 pub(crate) fn require(paths: &[String]) -> anyhow::Result<()> {
     if paths.is_empty() {

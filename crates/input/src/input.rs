@@ -190,6 +190,19 @@ impl Input {
         Ok(out.note(note) == Flow::Continue(()) && whole)
     }
 
+    /// Returns the length of a part's decoded bytes, decoding them where it is not known.
+    ///
+    /// # Errors
+    /// When the part cannot be read.
+    pub fn decoded_size(&self, part: usize) -> Result<u64, Error> {
+        let part = self.parts.get(part);
+        let part = part.ok_or_else(|| Error::about(&self.path, "there is no such part"))?;
+        match part.stored.decoded_size() {
+            Some(size) => Ok(size),
+            None => Ok(part.stored.spool(&self.progress)?.size()),
+        }
+    }
+
     pub(crate) fn window(&self, part: usize, offset: u64) -> Result<Window<'_>, Error> {
         let part = self.parts.get(part);
         let part = part.ok_or_else(|| Error::about(&self.path, "there is no such part"))?;
