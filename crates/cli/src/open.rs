@@ -32,7 +32,7 @@ pub(crate) fn open_among(
     common: &Common,
 ) -> anyhow::Result<Option<Input>> {
     match open(path, common) {
-        Err(error) if paths.len() > 1 => {
+        Err(error) if paths.len() > 1 && !error.is::<Usage>() => {
             crate::tell(&error);
             Ok(None)
         }
