@@ -574,8 +574,7 @@ impl Reading<'_> {
                 Ok(notes)
             }
             Tell::Samples => {
-                let limit = self.job.common.limits()?.size(Limit::OpenSpans);
-                let mut samples = AsSamples::new(to, limit);
+                let mut samples = AsSamples::new(to, self.job.pick.lanes);
                 // Times of spans are gone, which is what was asked for.
                 let holds = holds.without(&OF_SPANS).with(&[
                     Feature::Spans,
@@ -585,8 +584,10 @@ impl Reading<'_> {
                 ]);
                 let notes = self.read(&mut samples, holds, losses, &mut told.values)?;
                 let spans = samples.finish();
-                told.spans += spans;
-                losses.merge(changed("spans", "as samples", spans));
+                told.spans += spans.told;
+                losses.merge(changed("spans", "as samples", spans.told));
+                let beside = "of async tracks, which --async counts";
+                losses.merge(lost("spans", beside, spans.left));
                 Ok(notes)
             }
             Tell::Spans => {
@@ -601,15 +602,8 @@ impl Reading<'_> {
                 told.samples += samples.told;
                 losses.merge(changed("samples", "as spans", samples.told));
                 if !self.target.holds.holds(Feature::Samples) {
-                    losses.merge(Losses {
-                        lost: changed(
-                            "samples",
-                            "without a time, or of another value",
-                            samples.left,
-                        )
-                        .changed,
-                        changed: Vec::new(),
-                    });
+                    let left = "without a time, or of another value";
+                    losses.merge(lost("samples", left, samples.left));
                 }
                 Ok(notes)
             }
@@ -676,6 +670,14 @@ fn changed(kind: &'static str, field: &str, count: u64) -> Losses {
     Losses {
         lost: Vec::new(),
         changed: if count > 0 { vec![entry] } else { Vec::new() },
+    }
+}
+
+fn lost(kind: &'static str, field: &str, count: u64) -> Losses {
+    let Losses { lost, changed } = changed(kind, field, count);
+    Losses {
+        lost: changed,
+        changed: lost,
     }
 }
 
