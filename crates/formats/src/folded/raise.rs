@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Definitions, Flow, FrameId, Note, ProfileId, Recording, SampleBatch, Sink, StackId, Wants,
+    Definitions, Flow, FrameId, Note, ProfileId, Recording, SampleBatch, Sink, StackId,
 };
 
 use crate::{Error, Output, RaiseOptions, Target, label};
@@ -221,10 +221,6 @@ fn clean(mut text: Vec<u8>) -> Vec<u8> {
 }
 
 impl Sink for Writer<'_> {
-    fn wants(&self) -> Wants {
-        Wants::Calls
-    }
-
     fn define(&mut self, definitions: Definitions) -> Flow {
         self.tables.define(definitions)
     }

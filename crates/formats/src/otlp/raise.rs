@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use traceloom_model::{
     Clock, Definitions, Flow, Note, Order, Profile, ProfileId, ResourceId, SampleBatch, SampleRow,
-    Sink, Unit, Value, Wants,
+    Sink, Unit, Value,
 };
 
 use super::symbols::Symbols;
@@ -252,10 +252,6 @@ fn scope() -> Vec<u8> {
 }
 
 impl Sink for Writer<'_> {
-    fn wants(&self) -> Wants {
-        Wants::Calls
-    }
-
     fn begin(&mut self, _order: Order, clock: Clock) {
         self.clock = clock;
     }

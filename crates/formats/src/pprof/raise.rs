@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     BATCH_ROWS, Definitions, Flow, Note, Profile, ProfileId, Recording, SampleBatch, SampleRow,
-    Sink, StackId, Unit, ValueType, ValueTypeId, Wants,
+    Sink, StackId, Unit, ValueType, ValueTypeId,
 };
 
 use super::symbols::{DEEPEST, Symbols};
@@ -228,10 +228,6 @@ impl Writer<'_> {
 }
 
 impl Sink for Writer<'_> {
-    fn wants(&self) -> Wants {
-        Wants::Calls
-    }
-
     fn define(&mut self, definitions: Definitions) -> Flow {
         self.symbols.tables.define(definitions)
     }
