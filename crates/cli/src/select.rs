@@ -50,7 +50,9 @@ impl MethodFlags {
 #[derive(Args, Clone, Default)]
 pub(crate) struct CallFlags {
     /// Words in method, title or parameters: `a b` either, `+a` required, `-a` excluded, `'a b'` a phrase,
-    /// `$param=value` in that parameter.
+    /// `$param=value` in that parameter. Conditions: `duration > 100ms and service = shop and not error`, with
+    /// `= != < <= > >= ~ !~` on duration, thread, service, host, method, class, title, kind, trace, counters and
+    /// parameters; `( )` group.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     filter: Option<String>,
     /// Calls at least this long, such as `500ms` or `2s`.

@@ -129,6 +129,7 @@ fn each(
     mut take: impl FnMut(TreeBuilder),
 ) -> anyhow::Result<Events> {
     let mut events = Events::new();
+    let mut samples = false;
     let selection = flags.calls.selection()?;
     for (number, path) in (1..).zip(&flags.paths) {
         let input = open(path, &flags.common)?;
@@ -161,6 +162,9 @@ fn each(
                 });
                 let file = document.parts().first().map_or("", |part| &part.name);
                 name_events(first.definitions(), file, &mut events);
+                samples |= [&first, &second]
+                    .iter()
+                    .any(|builder| builder.saw_samples());
                 take(first);
                 take(second);
             }
@@ -169,6 +173,12 @@ fn each(
         mention(path, &notes);
     }
     flags.time.check_names()?;
+    if samples && !selection.is_empty() {
+        eprintln!(
+            "traceloom: --filter, --min-duration and --errors choose calls; samples are of no call and all of them \
+             count: --focus and --ignore choose among their stacks"
+        );
+    }
     Ok(events)
 }
 

@@ -239,6 +239,26 @@ fn filters_select_the_same_calls_everywhere() {
         top["total"].as_i64().expect("a total")
     };
     assert_eq!(total("+POST") + total("-POST"), total(""));
+    for condition in [
+        "duration > 100ms",
+        "$web.method = GET and not error",
+        "thread ~ 'exec-1[0-9]$' or cpu >= 4s",
+        "service = shop-backend and duration <= 1s",
+    ] {
+        let opposite = format!("not ({condition})");
+        let count = |filter: &str| {
+            let calls = stdout(&["calls", "--csv", "--filter", filter, shop()]);
+            calls.lines().count() - 1
+        };
+        let (some, rest) = (count(condition), count(&opposite));
+        assert!(some > 0 && rest > 0, "{condition}: {some} and {rest}");
+        assert_eq!(some + rest, all, "{condition}");
+        assert_eq!(
+            total(condition) + total(&opposite),
+            total(""),
+            "{condition}"
+        );
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use traceloom_model::{Timestamp, Unit, Value};
 
-use super::{Call, Calls, title, value_text};
+use super::{Call, Calls, title, track_name, value_text};
 
 /// A column. The well-known ones have one name for all formats; any counter or attribute is a column
 /// under its own name.
@@ -190,13 +190,7 @@ impl Calls {
                 duration(self.pauses.suspended(call.start, call.end))
             }
             Column::Suspended => Cell::None,
-            Column::Thread => {
-                let name = self.tables.track(call.track).and_then(|track| track.name);
-                Cell::Text(match name {
-                    Some(name) => self.tables.text(name),
-                    None => self.track_number(call).into(),
-                })
-            }
+            Column::Thread => Cell::Text(track_name(&self.tables, call.track)),
             Column::Title => title(&self.tables, &call.attributes).map_or(Cell::None, Cell::Text),
             Column::Method => call
                 .function
@@ -225,12 +219,6 @@ impl Calls {
                 .find(|cell| *cell != Cell::None)
                 .unwrap_or(Cell::None),
         }
-    }
-
-    fn track_number(&self, call: &Call) -> String {
-        let track = self.tables.track(call.track);
-        let id = track.and_then(|track| track.id.or(track.os_id));
-        id.map_or_else(|| format!("#{}", call.track.raw()), |id| id.to_string())
     }
 
     fn named<'c>(&'c self, call: &'c Call, name: &str) -> Cell<'c> {

@@ -12,7 +12,7 @@ pub use title::title;
 
 use std::borrow::Cow;
 
-use traceloom_model::{Recording, Value};
+use traceloom_model::{Recording, Resource, StringId, TrackId, Value};
 
 /// Writes a value as text for people and filters; lists and maps as their elements, separated by commas.
 #[must_use]
@@ -49,6 +49,37 @@ pub fn value_text<'v>(tables: &'v Recording, value: &'v Value) -> Cow<'v, str> {
         }
         Value::List(..) | Value::Map(_) => nested_text(tables, value).into(),
     }
+}
+
+/// Returns the name of a track for people and filters: its own, else its producer's number, else `#id`.
+#[must_use]
+pub fn track_name(tables: &Recording, track: TrackId) -> Cow<'_, str> {
+    let row = tables.track(track);
+    if let Some(name) = row.and_then(|row| row.name) {
+        return tables.text(name);
+    }
+    let id = row.and_then(|row| row.id.or(row.os_id));
+    id.map_or_else(|| format!("#{}", track.raw()), |id| id.to_string())
+        .into()
+}
+
+/// Looks for a text of the resource that a track belongs to, or of the ones around it.
+pub(crate) fn of_resource(
+    tables: &Recording,
+    track: TrackId,
+    field: impl Fn(&Resource) -> Option<StringId>,
+) -> Option<Cow<'_, str>> {
+    // More within each other than anybody runs is a circle.
+    const DEEPEST: usize = 64;
+    let mut next = tables.track(track).and_then(|row| row.resource);
+    for _ in 0..DEEPEST {
+        let row = tables.resource(next?)?;
+        if let Some(text) = field(row) {
+            return Some(tables.text(text));
+        }
+        next = row.parent;
+    }
+    None
 }
 
 /// Elements of nested values in order. Nesting is followed on the heap: a value may be a million deep.

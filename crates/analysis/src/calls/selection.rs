@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use traceloom_model::{Recording, SpanRow, SpanStatus};
+use traceloom_model::{Recording, SpanRow, SpanStatus, ValueTypeId};
 
-use super::{title, value_text};
+use super::{Column, of_resource, title, track_name, value_text};
 use crate::filter::{CallView, Filter};
 
 /// What `calls`, `top`, `tree` and `flame` select by.
@@ -77,5 +77,38 @@ impl CallView for CallOfRow<'_> {
 
     fn failed(&self) -> bool {
         self.row.status == SpanStatus::Error || self.row.exception.is_some()
+    }
+
+    fn thread(&self) -> Option<Cow<'_, str>> {
+        Some(track_name(self.tables, self.row.track))
+    }
+
+    fn service(&self) -> Option<Cow<'_, str>> {
+        of_resource(self.tables, self.row.track, |row| row.service)
+    }
+
+    fn host(&self) -> Option<Cow<'_, str>> {
+        of_resource(self.tables, self.row.track, |row| row.host)
+    }
+
+    fn kind(&self) -> Option<Cow<'_, str>> {
+        self.row.kind.map(|kind| self.tables.text(kind))
+    }
+
+    fn trace(&self) -> Option<String> {
+        let context = self.row.context.filter(|context| context.trace != 0);
+        context.map(|context| format!("{:032x}", context.trace))
+    }
+
+    fn counter(&self, name: &str) -> Option<i64> {
+        let Ok(column) = name.parse::<Column>();
+        column.sources().into_iter().find_map(|name| {
+            let mut counters = self.row.counters.iter();
+            let named = |&&(id, _): &&(ValueTypeId, i64)| {
+                let row = self.tables.value_type(id);
+                row.is_some_and(|row| self.tables.text(row.name).eq_ignore_ascii_case(name))
+            };
+            counters.find(named).map(|&(_, value)| value)
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! The sink that builds trees.
 
+use std::borrow::Cow;
+
 use traceloom_model::{
     Clock, Definitions, Flow, FunctionId, Note, Order, PathBatch, Recording, SampleBatch, Sink,
     SpanBatch, StepBatch, StringId, Timestamp, TrackId, TrackKind, Wants,
@@ -11,7 +13,7 @@ use super::spans::{Piece, Pieces};
 use super::steps::Lines;
 use super::symbol::{self, KeyMap, Symbols};
 use super::{CallTree, Measure, flatten};
-use crate::calls::{CallOfRow, Selection};
+use crate::calls::{CallOfRow, Selection, of_resource, track_name};
 use crate::filter::CallView;
 use crate::top::Functions;
 
@@ -127,6 +129,12 @@ impl TreeBuilder {
         &self.tables
     }
 
+    /// Tells whether samples have come.
+    #[must_use]
+    pub fn saw_samples(&self) -> bool {
+        self.columns.any()
+    }
+
     /// Ends what is open and returns the trees.
     #[must_use]
     pub fn finish(mut self) -> Trees {
@@ -176,8 +184,8 @@ impl TreeBuilder {
             None => lines.finish(arena, None),
             Some(selection) => lines.finish(
                 arena,
-                Some(&mut |_, key, start, end| {
-                    selection.accepts(&NoRow::of(tables, key, start, end))
+                Some(&mut |track, key, start, end| {
+                    selection.accepts(&NoRow::of(tables, (track, key), start, end))
                 }),
             ),
         }
@@ -221,7 +229,7 @@ impl TreeBuilder {
                 });
                 match row {
                     Some(row) => selection.accepts(&CallOfRow::new(tables, &row)),
-                    None => selection.accepts(&NoRow::of(tables, key, start, end)),
+                    None => selection.accepts(&NoRow::of(tables, (track, key), start, end)),
                 }
             };
             lines.run(arena, track, steps, Some(&mut judge));
@@ -278,27 +286,48 @@ fn with_symbols(
 }
 
 /// A call of which there are steps but no row.
-struct NoRow {
-    method: String,
+struct NoRow<'t> {
+    tables: &'t Recording,
+    track: TrackId,
+    method: Cow<'t, str>,
     duration: u64,
 }
 
-impl NoRow {
-    fn of(tables: &Recording, key: u32, start: Timestamp, end: Timestamp) -> Self {
+impl<'t> NoRow<'t> {
+    fn of(
+        tables: &'t Recording,
+        (track, key): (TrackId, u32),
+        start: Timestamp,
+        end: Timestamp,
+    ) -> Self {
         Self {
-            method: tables.function_name(FunctionId::new(key)).into_owned(),
+            tables,
+            track,
+            method: tables.function_name(FunctionId::new(key)),
             duration: if end > start { end.abs_diff(start) } else { 0 },
         }
     }
 }
 
-impl CallView for NoRow {
-    fn method(&self) -> std::borrow::Cow<'_, str> {
-        self.method.as_str().into()
+impl CallView for NoRow<'_> {
+    fn method(&self) -> Cow<'_, str> {
+        self.method.as_ref().into()
     }
 
     fn duration(&self) -> u64 {
         self.duration
+    }
+
+    fn thread(&self) -> Option<Cow<'_, str>> {
+        Some(track_name(self.tables, self.track))
+    }
+
+    fn service(&self) -> Option<Cow<'_, str>> {
+        of_resource(self.tables, self.track, |row| row.service)
+    }
+
+    fn host(&self) -> Option<Cow<'_, str>> {
+        of_resource(self.tables, self.track, |row| row.host)
     }
 }
 

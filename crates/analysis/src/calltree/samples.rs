@@ -57,6 +57,11 @@ impl Columns {
         }
     }
 
+    /// Tells whether anything came.
+    pub fn any(&self) -> bool {
+        !(self.columns.is_empty() && self.early.is_empty() && self.paths.is_empty())
+    }
+
     /// Adds up what samples with their stacks written out say of each function.
     pub fn take_paths(&mut self, tables: &Recording, batch: &PathBatch) {
         let known = self.paths.iter().position(|of| of.profile == batch.profile);

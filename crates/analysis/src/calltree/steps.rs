@@ -32,6 +32,9 @@ pub(super) struct Lines {
 /// Decides about a call that ended: the step number of its exit, the function, its first and last time.
 pub(super) type Verdict<'a> = &'a mut dyn FnMut(usize, u32, Timestamp, Timestamp) -> bool;
 
+/// Decides about a call that never ended, by its track.
+pub(super) type LastVerdict<'a> = &'a mut dyn FnMut(TrackId, u32, Timestamp, Timestamp) -> bool;
+
 impl Lines {
     /// Takes the steps of one track; `judge` is asked at the end of each call when calls are selected.
     pub fn run(
@@ -71,8 +74,9 @@ impl Lines {
     }
 
     /// Ends what is open at the last time of its track, marked as partial.
-    pub fn finish(&mut self, arena: &mut Arena, mut judge: Option<Verdict<'_>>) {
-        for mut line in self.lines.drain(..).flatten() {
+    pub fn finish(&mut self, arena: &mut Arena, mut judge: Option<LastVerdict<'_>>) {
+        for (track, line) in (0..).zip(self.lines.drain(..)) {
+            let Some(mut line) = line else { continue };
             let [ground, root, ..] = *line.stack else {
                 continue;
             };
@@ -86,7 +90,7 @@ impl Lines {
             }
             let key = arena.node(root.node).key;
             if let Some(judge) = judge.as_mut()
-                && judge(usize::MAX, key, root.start, line.last)
+                && judge(TrackId::new(track), key, root.start, line.last)
             {
                 arena.move_children(ground.node, ROOT);
             }

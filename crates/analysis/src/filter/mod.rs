@@ -11,12 +11,16 @@
 //!
 //! let filter: Filter = "orders invoices -'Shop.sell' $web.url=/7".parse().unwrap();
 //! assert!(filter.accepts(&Request));
+//! let filter: Filter = "duration < 1ms and (class ~ 'acme.*Shop' or error)".parse().unwrap();
+//! assert!(filter.accepts(&Request));
 //! ```
 
+mod compare;
 mod hide;
 mod parse;
 mod rules;
 
+pub use compare::{Comparison, Field, Operator};
 pub use hide::{Hide, Survey};
 pub use rules::{Pattern, RuleError, rules};
 
@@ -46,6 +50,36 @@ pub trait CallView {
     /// Tells whether it failed.
     fn failed(&self) -> bool {
         false
+    }
+
+    /// Returns the name of the track it ran on.
+    fn thread(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    /// Returns the service it belongs to.
+    fn service(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    /// Returns the machine it ran on.
+    fn host(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    /// Returns the producer's word for its kind.
+    fn kind(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    /// Returns its trace across processes, in hexadecimal.
+    fn trace(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns what the producer counted under this name, which is in lower case.
+    fn counter(&self, _name: &str) -> Option<i64> {
+        None
     }
 }
 
@@ -77,6 +111,10 @@ pub enum Filter {
         /// The method.
         method: Pattern,
     },
+    /// A field compares as asked.
+    Compare(Comparison),
+    /// It failed.
+    Failed,
     /// What the first of these says whose condition holds; everything passes that none holds for.
     First(Vec<(Filter, bool)>),
 }
@@ -177,6 +215,8 @@ impl Filter {
                 let (of, called) = rules::class_and_method(&name);
                 class.matches(of) && method.matches(called)
             }
+            Self::Compare(comparison) => comparison.accepts(call),
+            Self::Failed => call.failed(),
             Self::First(rules) => {
                 let first = rules.iter().find(|(when, _)| when.accepts(call));
                 first.is_none_or(|&(_, keep)| keep)
@@ -191,7 +231,7 @@ pub struct FilterError {
     /// Column of the character at fault, from 1.
     pub column: usize,
     /// What was expected.
-    pub message: &'static str,
+    pub message: Cow<'static, str>,
     expression: String,
 }
 

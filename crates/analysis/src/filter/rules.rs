@@ -59,12 +59,17 @@ impl Pattern {
 
 /// Splits `void com.acme.Shop.buy(int) (Shop.java:7)` into class and method, as producers write them.
 pub(super) fn class_and_method(name: &str) -> (&str, &str) {
+    let name = plain(name);
+    name.rsplit_once(['.', '/']).unwrap_or(("", name))
+}
+
+/// Returns `com.acme.Shop.buy` of `void com.acme.Shop.buy(int) (Shop.java:7)`.
+pub(super) fn plain(name: &str) -> &str {
     let name = name
         .split_once('(')
         .map_or(name, |(name, _)| name)
         .trim_end();
-    let name = name.rsplit_once(' ').map_or(name, |(_, name)| name);
-    name.rsplit_once(['.', '/']).unwrap_or(("", name))
+    name.rsplit_once(' ').map_or(name, |(_, name)| name)
 }
 
 /// What is wrong with a filter file.

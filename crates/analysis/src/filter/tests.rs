@@ -125,6 +125,181 @@ fn lines_that_are_no_rules() {
     );
 }
 
+mod conditions {
+    use std::borrow::Cow;
+
+    use super::super::{CallView, Filter};
+
+    /// A failed call of 250 ms.
+    struct Slow;
+
+    impl CallView for Slow {
+        fn method(&self) -> Cow<'_, str> {
+            "void com.acme.Shop.buy(int) (Shop.java:7) [shop.jar]".into()
+        }
+        fn title(&self) -> Option<Cow<'_, str>> {
+            Some("GET /orders/7".into())
+        }
+        fn params(&self, each: &mut dyn FnMut(&str, &str) -> bool) -> bool {
+            let params = [
+                ("http.status", "503"),
+                ("user", "ada"),
+                ("size", "12.5"),
+                ("tag", "a"),
+                ("tag", "b"),
+            ];
+            params.iter().any(|(name, value)| each(name, value))
+        }
+        fn duration(&self) -> u64 {
+            250_000_000
+        }
+        fn failed(&self) -> bool {
+            true
+        }
+        fn thread(&self) -> Option<Cow<'_, str>> {
+            Some("http-nio-8080-exec-3".into())
+        }
+        fn service(&self) -> Option<Cow<'_, str>> {
+            Some("shop".into())
+        }
+        fn counter(&self, name: &str) -> Option<i64> {
+            match name {
+                "cpu" => Some(40_000_000),
+                "bytes" => Some(10_000_000),
+                _ => None,
+            }
+        }
+    }
+
+    fn accepts(text: &str) -> bool {
+        text.parse::<Filter>()
+            .unwrap_or_else(|error| panic!("{error}"))
+            .accepts(&Slow)
+    }
+
+    #[test]
+    fn fields_are_compared() {
+        for yes in [
+            "duration > 100ms",
+            "duration>100ms",
+            "duration >= 0.25s",
+            "duration = 250ms",
+            "duration < 1min",
+            "thread ~ 'exec-\\d+$'",
+            "thread ~ EXEC",
+            "service = Shop",
+            "service != till",
+            "host != anything",
+            "class = com.acme.Shop",
+            "method = com.acme.Shop.buy",
+            "method !~ sell",
+            "title ~ '^GET /orders/[0-9]+$'",
+            "text ~ 'ad.'",
+            "text !~ nobody",
+            "error = true",
+            "cpu > 30ms",
+            "cpu <= 40000000",
+            "bytes >= 10MB",
+            "bytes < 10MiB",
+            "http.status >= 500",
+            "$http.status >= 500",
+            "$http.status = 503",
+            "$user != bob",
+            "$user ~ '^a'",
+            "size > 12.4",
+            "tag = b",
+            "kind != web",
+        ] {
+            assert!(accepts(yes), "{yes}");
+            assert!(!accepts(&format!("not ({yes})")), "not ({yes})");
+        }
+        for no in [
+            "duration > 250ms",
+            "thread = http",
+            "service = sho",
+            "host = anything",
+            "host ~ '.'",
+            "kind = web",
+            "method != com.acme.Shop.buy",
+            "$user = bo",
+            "user > 3",
+            "tag != b",
+            "missing = x",
+            "missing > 3",
+            "error = false",
+            "text !~ ada",
+        ] {
+            assert!(!accepts(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn conditions_combine() {
+        for yes in [
+            "duration > 100ms and service = shop and error",
+            "duration > 1s or error",
+            "not duration > 1s",
+            "orders and not (till or nobody)",
+            "(orders nobody) and error",
+            "+orders -nobody duration > 100ms",
+            "orders duration > 100s",
+            "false or true or error and orders",
+            "not not error",
+            "(((error)))",
+            "buy(int)",
+            "(buy(int) or nobody)",
+        ] {
+            assert!(accepts(yes), "{yes}");
+        }
+        for no in [
+            "duration > 100ms and service = shop and not error",
+            "error and nobody or nobody",
+            "not error",
+            "+orders +duration>1s",
+            "-duration>100ms",
+        ] {
+            assert!(!accepts(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn words_stay_words() {
+        // By itself `error` is a word to look for, and nothing here holds it.
+        assert!(!accepts("error"));
+        assert!(!accepts("a=b x<y"));
+        assert!(accepts("nothing /orders/7"));
+        assert!(!accepts("'and'"));
+    }
+
+    #[test]
+    fn errors_point_at_the_condition() {
+        for (text, column, message) in [
+            ("duration > 5", 12, "expected a duration"),
+            ("duration > fast", 12, "expected a duration"),
+            ("duration >", 11, "expected a value"),
+            ("orders and", 11, "a condition is missing at the end"),
+            ("and orders", 1, "a condition is missing here"),
+            ("orders and or x", 12, "a condition is missing here"),
+            ("(a or b", 1, "never closed"),
+            ("a or (b and )", 13, "a condition is missing here"),
+            ("orders not error", 8, "before `not`"),
+            ("thread > a", 10, "this is a text"),
+            ("thread ~ '('", 10, "no regular expression"),
+            ("duration ~ 5ms", 12, "this is a number"),
+            ("error = maybe", 9, "= true or = false"),
+            ("size > big", 8, "expected a number"),
+            ("= 5", 1, "expected a field"),
+        ] {
+            let error = text.parse::<Filter>().expect_err(text);
+            assert_eq!(error.column, column, "{text}: {error}");
+            assert!(error.message.contains(message), "{text}: {error}");
+        }
+        let deep = format!("{}a", "not ".repeat(10_000));
+        assert!(deep.parse::<Filter>().is_err());
+        assert!("(".repeat(10_000).parse::<Filter>().is_err());
+    }
+}
+
 mod hiding {
     use traceloom_model::{
         Frame, Function, FunctionId, LinkBatch, Merge, Profile, Recording, SampleBatch, SampleRow,
