@@ -50,6 +50,7 @@
 mod amount;
 pub mod calls;
 mod calltree;
+pub mod diff;
 pub mod distributed;
 pub mod filter;
 pub mod flame;

@@ -6,7 +6,7 @@ use super::arena::{Arena, NONE, ROOT};
 use super::{CallTree, Measure, Node, Symbol, SymbolId};
 
 /// Adds a finished node's values to a growing one. Totals of minima and maxima are settled afterwards.
-pub(super) fn add(arena: &mut Arena, at: u32, node: &Node, merge: Merge) {
+pub(crate) fn add(arena: &mut Arena, at: u32, node: &Node, merge: Merge) {
     if node.partial > 0 {
         *arena.partial.entry(at).or_default() += node.partial;
     }
@@ -26,7 +26,7 @@ pub(super) fn add(arena: &mut Arena, at: u32, node: &Node, merge: Merge) {
 ///
 /// `symbol_of` turns keys into symbol numbers; siblings whose keys turn out to be one symbol are joined on
 /// the way, with all they called.
-pub(super) fn flatten(
+pub(crate) fn flatten(
     mut arena: Arena,
     measure: Measure,
     symbols: Vec<Symbol>,

@@ -17,6 +17,7 @@ pub use symbol::{Symbol, SymbolId, symbol_of_function};
 pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
 
 pub(crate) use arena::{Arena, Growing};
+pub(crate) use flatten::{add, flatten};
 pub(crate) use spans::{Piece, Pieces};
 pub(crate) use symbol::function_of_key;
 

@@ -1,9 +1,11 @@
 //! Names for people: short Java names, demangled symbols, addresses without symbol.
 
+mod alike;
 mod java;
 
 use std::borrow::Cow;
 
+pub use alike::alike;
 pub use java::{package, shorten};
 
 /// Demangles a Rust or C++ symbol; other names come back as they are.

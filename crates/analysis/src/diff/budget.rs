@@ -1,0 +1,266 @@
+//! Conditions on a difference, for builds that guard a budget.
+//!
+//! ```text
+//! condition = value "(" function ")" operator limit | "total" operator limit
+//! value     = "self" | "total" | "calls"
+//! operator  = ">" | ">=" | "<" | "<="
+//! limit     = [ "+" | "-" ] number ( "%" | unit )
+//! ```
+//!
+//! With a sign the change is compared, in percent or in the value's unit; without one the second recording's
+//! value.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Amounts, Diff};
+use crate::MeasureUnit;
+use crate::names::alike;
+
+/// A condition that a difference must not meet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Budget {
+    text: String,
+    value: Which,
+    function: Option<String>,
+    operator: Operator,
+    limit: Limit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    Own,
+    Total,
+    Calls,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    More,
+    AtLeast,
+    Less,
+    AtMost,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Limit {
+    /// A change in percent.
+    Percent(f64),
+    /// A change in the unit of the value.
+    Change(f64),
+    /// A value.
+    Value(f64),
+}
+
+/// What a condition says of a difference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The condition holds: the budget is broken.
+    pub met: bool,
+    /// The values compared, in words.
+    pub text: String,
+}
+
+/// Why a text is no condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BudgetError {
+    /// What is expected.
+    pub message: String,
+}
+
+impl fmt::Display for BudgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for BudgetError {}
+
+fn refused<T>(message: impl Into<String>) -> Result<T, BudgetError> {
+    Err(BudgetError {
+        message: message.into(),
+    })
+}
+
+impl FromStr for Budget {
+    type Err = BudgetError;
+
+    fn from_str(text: &str) -> Result<Self, BudgetError> {
+        const SIGNS: [(&str, Operator); 4] = [
+            (">=", Operator::AtLeast),
+            ("<=", Operator::AtMost),
+            (">", Operator::More),
+            ("<", Operator::Less),
+        ];
+        // A function's name may hold operators; the limit does not.
+        let found = text.rfind(['>', '<']).map(|at| text.split_at(at));
+        let Some((left, right)) = found else {
+            return refused("expected a comparison, such as self(com.acme.Foo.bar) > +10%");
+        };
+        let operator = SIGNS.iter().find(|(sign, _)| right.starts_with(sign));
+        let &(sign, operator) = operator.unwrap_or(&SIGNS[2]);
+        let limit = limit(right.get(sign.len()..).unwrap_or("").trim())?;
+        let left = left.trim();
+        let (value, function) = if left == "total" {
+            (Which::Total, None)
+        } else {
+            let inside = left.strip_suffix(')').and_then(|left| left.split_once('('));
+            match inside {
+                Some(("self", name)) => (Which::Own, Some(name)),
+                Some(("total", name)) => (Which::Total, Some(name)),
+                Some(("calls", name)) => (Which::Calls, Some(name)),
+                _ => {
+                    return refused(format!(
+                        "`{left}`: expected self(FUNCTION), total(FUNCTION), calls(FUNCTION) or total"
+                    ));
+                }
+            }
+        };
+        if function.is_some_and(|name| name.trim().is_empty()) {
+            return refused("expected the name of a function in the parentheses");
+        }
+        Ok(Self {
+            text: text.trim().to_owned(),
+            value,
+            function: function.map(|name| name.trim().to_owned()),
+            operator,
+            limit,
+        })
+    }
+}
+
+fn limit(text: &str) -> Result<Limit, BudgetError> {
+    const UNITS: [(&str, f64); 14] = [
+        ("", 1.0),
+        ("ns", 1.0),
+        ("us", 1e3),
+        ("µs", 1e3),
+        ("ms", 1e6),
+        ("s", 1e9),
+        ("min", 6e10),
+        ("B", 1.0),
+        ("kB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+    ];
+    let expected = || {
+        refused(format!(
+            "`{text}`: expected a limit, such as +10%, +5ms or 2s"
+        ))
+    };
+    let signed = text.starts_with(['+', '-']);
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')))
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let Ok(number) = digits.parse::<f64>() else {
+        return expected();
+    };
+    let unit = unit.trim();
+    if unit == "%" {
+        return if signed {
+            Ok(Limit::Percent(number))
+        } else {
+            refused(format!(
+                "`{text}`: a limit in percent is of the change: write +{text}"
+            ))
+        };
+    }
+    let Some(&(_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        return expected();
+    };
+    Ok(if signed {
+        Limit::Change(number * factor)
+    } else {
+        Limit::Value(number * factor)
+    })
+}
+
+impl Budget {
+    /// Returns the condition as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Looks whether the condition holds.
+    ///
+    /// # Errors
+    /// When neither recording has the function: a budget that guards nothing is a mistake.
+    pub fn check(&self, diff: &Diff) -> Result<Verdict, BudgetError> {
+        let (before, after) = self.values(diff)?;
+        let change = after - before;
+        let value = match self.limit {
+            Limit::Value(_) => after,
+            Limit::Change(_) => change,
+            Limit::Percent(_) if before == 0.0 && change == 0.0 => 0.0,
+            // From nothing to something is more than any share.
+            Limit::Percent(_) if before == 0.0 => f64::INFINITY.copysign(change),
+            Limit::Percent(_) => change * 100.0 / before.abs(),
+        };
+        let (Limit::Percent(limit) | Limit::Change(limit) | Limit::Value(limit)) = self.limit;
+        let met = match self.operator {
+            Operator::More => value > limit,
+            Operator::AtLeast => value >= limit,
+            Operator::Less => value < limit,
+            Operator::AtMost => value <= limit,
+        };
+        let shown = |value: f64| self.shown(diff, value);
+        let percent = match before {
+            0.0 if after == 0.0 => String::new(),
+            0.0 => ", new".to_owned(),
+            _ => format!(", {:+.1} %", change * 100.0 / before.abs()),
+        };
+        Ok(Verdict {
+            met,
+            text: format!("{} before, {} after{percent}", shown(before), shown(after)),
+        })
+    }
+
+    fn values(&self, diff: &Diff) -> Result<(f64, f64), BudgetError> {
+        let Some(name) = &self.function else {
+            let (before, after) = (diff.before.tree.total, diff.after.tree.total);
+            return Ok((diff.of_before(before), diff.of_after(after)));
+        };
+        let wanted = alike(name);
+        let row = diff.rows.iter().find(|row| {
+            let symbol = diff.symbol(row.symbol);
+            symbol.is_some_and(|symbol| alike(&symbol.name) == wanted)
+        });
+        let Some(row) = row else {
+            let near = diff.symbols.iter().map(|symbol| alike(&symbol.name));
+            let last = wanted
+                .rsplit(['.', ':'])
+                .next()
+                .unwrap_or(&wanted)
+                .to_owned();
+            let near = near.into_iter().find(|name| {
+                name.rsplit(['.', ':'])
+                    .next()
+                    .is_some_and(|method| method.eq_ignore_ascii_case(&last))
+            });
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            return refused(format!("neither recording has a function {name}{hint}"));
+        };
+        let value = |amounts: &Amounts| match self.value {
+            Which::Own => amounts.own,
+            Which::Total => amounts.total,
+            Which::Calls => i64::try_from(amounts.count).unwrap_or(i64::MAX),
+        };
+        Ok((
+            diff.of_before(value(&row.before)),
+            diff.of_after(value(&row.after)),
+        ))
+    }
+
+    fn shown(&self, diff: &Diff, value: f64) -> String {
+        let unit = match self.value {
+            Which::Calls => &MeasureUnit::Count,
+            Which::Own | Which::Total => &diff.measure.unit,
+        };
+        super::shown(unit, diff.per, value)
+    }
+}

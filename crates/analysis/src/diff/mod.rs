@@ -1,0 +1,389 @@
+//! What became slower between two recordings, and what faster.
+//!
+//! Functions are the same when [`crate::names::alike`] names them alike, so that two builds, two runs and two tools can
+//! be compared.
+
+mod budget;
+mod significance;
+
+pub use budget::{Budget, BudgetError, Verdict};
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use crate::calltree::{Arena, add, flatten};
+use crate::names::alike;
+use crate::{CallTree, Measure, MeasureUnit, Symbol, SymbolId, TreeSource, amount, top};
+
+/// What values are divided by before they are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Per {
+    /// By nothing: sums as they were recorded.
+    #[default]
+    Recording,
+    /// By the seconds that the recording lasted.
+    Second,
+    /// By its calls or samples.
+    Call,
+    /// By its total: shares of the whole.
+    Total,
+}
+
+/// One recording of the two.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Its tree, functions named as [`Diff::symbols`] has them.
+    pub tree: CallTree,
+    /// Root calls, or samples.
+    pub calls: u64,
+    /// Seconds it lasted, where that is known.
+    pub seconds: Option<f64>,
+    /// What its values are multiplied by.
+    factor: f64,
+}
+
+/// What a function came to on one side.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Amounts {
+    /// The function alone.
+    pub own: i64,
+    /// With what it called.
+    pub total: i64,
+    /// Calls, or samples whose innermost frame it is.
+    pub count: u64,
+    /// Calls or samples in it and in what it called.
+    pub inclusive_count: u64,
+}
+
+/// A function on both sides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiffRow {
+    /// The function.
+    pub symbol: SymbolId,
+    /// In the first recording.
+    pub before: Amounts,
+    /// In the second one.
+    pub after: Amounts,
+    /// How likely a difference of own values this large is when nothing changed; for samples only.
+    pub own_chance: Option<f64>,
+    /// The same for totals.
+    pub total_chance: Option<f64>,
+}
+
+/// Two recordings side by side.
+#[derive(Clone, Debug)]
+pub struct Diff {
+    /// What the values are.
+    pub measure: Measure,
+    /// What they are divided by.
+    pub per: Per,
+    /// The first recording.
+    pub before: Side,
+    /// The second one.
+    pub after: Side,
+    /// Functions, named as the second recording names them where it has them.
+    pub symbols: Vec<Symbol>,
+    /// A row for each function, the largest change of own values first.
+    pub rows: Vec<DiffRow>,
+}
+
+/// Why two recordings cannot be compared as asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiffError {
+    /// Nothing says how long one of them lasted.
+    NoDuration,
+    /// One of them has no call, no sample or no value to divide by.
+    Empty,
+}
+
+impl std::fmt::Display for DiffError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoDuration => "nothing says how long one of the recordings lasted",
+            Self::Empty => "one of the recordings has nothing in it to divide by",
+        })
+    }
+}
+
+impl std::error::Error for DiffError {}
+
+impl Diff {
+    /// Compares two trees of one measure; `seconds` are how long the recordings lasted.
+    ///
+    /// # Errors
+    /// [`DiffError`] when there is nothing to divide by.
+    pub fn new(
+        (before, before_seconds): (&CallTree, Option<f64>),
+        (after, after_seconds): (&CallTree, Option<f64>),
+        per: Per,
+    ) -> Result<Self, DiffError> {
+        let mut names = Names::default();
+        // The second recording first: its names are the ones people look at now.
+        let after = names.renamed(after);
+        let before = names.renamed(before);
+        let symbols = names.symbols;
+        let side = |mut tree: CallTree, seconds: Option<f64>| {
+            tree.symbols.clone_from(&symbols);
+            let calls = match tree.measure.source {
+                TreeSource::Spans => {
+                    let roots = tree.nodes.iter().filter(|node| node.parent.is_none());
+                    roots.map(|node| node.count).sum()
+                }
+                TreeSource::Samples => tree.nodes.iter().map(|node| node.count).sum(),
+            };
+            let divisor = match per {
+                Per::Recording => 1.0,
+                Per::Second => seconds.ok_or(DiffError::NoDuration)?,
+                Per::Call => float(calls),
+                Per::Total => signed(tree.total) / 100.0,
+            };
+            if divisor <= 0.0 {
+                return Err(DiffError::Empty);
+            }
+            Ok(Side {
+                tree,
+                calls,
+                seconds,
+                factor: 1.0 / divisor,
+            })
+        };
+        let (before, after) = (side(before, before_seconds)?, side(after, after_seconds)?);
+        let mut diff = Self {
+            measure: after.tree.measure.clone(),
+            per,
+            before,
+            after,
+            symbols,
+            rows: Vec::new(),
+        };
+        diff.rows = diff.joined();
+        Ok(diff)
+    }
+
+    fn joined(&self) -> Vec<DiffRow> {
+        let before = amounts(&self.before.tree, self.symbols.len());
+        let after = amounts(&self.after.tree, self.symbols.len());
+        let sampled = self.measure.source == TreeSource::Samples;
+        let weight = |side: &Side| match self.per {
+            Per::Recording => 1.0,
+            Per::Second => side.seconds.unwrap_or(1.0),
+            Per::Call | Per::Total => float(side.calls),
+        };
+        let weights = (weight(&self.before), weight(&self.after));
+        let chance = |before: u64, after: u64| {
+            sampled.then(|| significance::chance((before, after), weights))
+        };
+        let mut rows: Vec<DiffRow> = (0_u32..)
+            .zip(before.into_iter().zip(after))
+            .filter(|(_, (before, after))| {
+                *before != Amounts::default() || *after != Amounts::default()
+            })
+            .map(|(at, (before, after))| DiffRow {
+                symbol: SymbolId(at),
+                before,
+                after,
+                own_chance: chance(before.count, after.count),
+                total_chance: chance(before.inclusive_count, after.inclusive_count),
+            })
+            .collect();
+        rows.sort_by(|a, b| self.order(a, b, |amounts| amounts.own));
+        rows
+    }
+
+    /// Compares rows by falling change of a value, then by name.
+    #[must_use]
+    pub fn order(&self, a: &DiffRow, b: &DiffRow, value: impl Fn(&Amounts) -> i64) -> Ordering {
+        let change = |row: &DiffRow| self.change(value(&row.before), value(&row.after)).abs();
+        let name = |row: &DiffRow| self.symbol(row.symbol).map_or("", |symbol| &symbol.name);
+        change(b)
+            .total_cmp(&change(a))
+            .then_with(|| name(a).cmp(name(b)))
+            .then(a.symbol.cmp(&b.symbol))
+    }
+
+    /// Returns the function of a row.
+    #[must_use]
+    pub fn symbol(&self, id: SymbolId) -> Option<&Symbol> {
+        self.symbols.get(id.index())
+    }
+
+    /// Returns a value of the first recording, divided as asked.
+    #[must_use]
+    pub fn of_before(&self, value: i64) -> f64 {
+        signed(value) * self.before.factor
+    }
+
+    /// Returns a value of the second recording, divided as asked.
+    #[must_use]
+    pub fn of_after(&self, value: i64) -> f64 {
+        signed(value) * self.after.factor
+    }
+
+    /// Returns by how much a value grew.
+    #[must_use]
+    pub fn change(&self, before: i64, after: i64) -> f64 {
+        self.of_after(after) - self.of_before(before)
+    }
+
+    /// Returns by how many percent a value grew; none where there was nothing.
+    #[must_use]
+    pub fn percent(&self, before: i64, after: i64) -> Option<f64> {
+        let was = self.of_before(before);
+        (was != 0.0).then(|| self.change(before, after) * 100.0 / was.abs())
+    }
+
+    /// Returns for each node of the second tree what the same path came to in the first one: total and own.
+    /// With `mirrored` the other way around.
+    #[must_use]
+    pub fn counterparts(&self, mirrored: bool) -> Vec<Option<(i64, i64)>> {
+        let (of, other) = match mirrored {
+            false => (&self.after.tree, &self.before.tree),
+            true => (&self.before.tree, &self.after.tree),
+        };
+        let mut known: HashMap<(Option<u32>, SymbolId), u32, RandomState> = HashMap::default();
+        for (at, node) in (0_u32..).zip(&other.nodes) {
+            known.insert((node.parent, node.symbol), at);
+        }
+        let mut found: Vec<Option<u32>> = Vec::with_capacity(of.nodes.len());
+        for node in &of.nodes {
+            let parent = match node.parent {
+                None => Some(None),
+                Some(parent) => found.get(parent as usize).copied().flatten().map(Some),
+            };
+            found.push(parent.and_then(|parent| known.get(&(parent, node.symbol)).copied()));
+        }
+        let nodes = found.into_iter().map(|at| other.nodes.get(at? as usize));
+        nodes
+            .map(|node| node.map(|node| (node.total, node.own)))
+            .collect()
+    }
+}
+
+/// Writes a value that was divided by `per` for people.
+#[must_use]
+pub fn shown(unit: &MeasureUnit, per: Per, value: f64) -> String {
+    let suffix = match per {
+        Per::Recording => "",
+        Per::Second => "/s",
+        Per::Call => " each",
+        Per::Total => return format!("{value:.2} %"),
+    };
+    let small = value != 0.0 && value.abs() < 10.0 && value.fract() != 0.0;
+    let text = match unit {
+        _ if !small => whole(unit, value),
+        MeasureUnit::Nanoseconds => format!("{value:.2} ns"),
+        MeasureUnit::Bytes => format!("{value:.2} B"),
+        _ => format!("{value:.2}"),
+    };
+    text + suffix
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a value for people; the cast saturates"
+)]
+fn whole(unit: &MeasureUnit, value: f64) -> String {
+    amount(unit, value.round() as i64)
+}
+
+/// Symbols of both recordings, one for all that are named alike.
+#[derive(Default)]
+struct Names {
+    known: HashMap<String, u32, RandomState>,
+    symbols: Vec<Symbol>,
+}
+
+impl Names {
+    fn number(&mut self, symbol: &Symbol) -> u32 {
+        let next = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
+        let number = *self
+            .known
+            .entry(alike(&symbol.name).into_owned())
+            .or_insert(next);
+        if number == next {
+            self.symbols.push(symbol.clone());
+        }
+        number
+    }
+
+    /// Builds the tree anew; the caller puts all symbols in.
+    fn renamed(&mut self, tree: &CallTree) -> CallTree {
+        let numbers: Vec<u32> = tree
+            .symbols
+            .iter()
+            .map(|symbol| self.number(symbol))
+            .collect();
+        let mut arena = Arena::new();
+        let mut path = Vec::new();
+        for node in &tree.nodes {
+            path.truncate(node.depth as usize);
+            let parent = path.last().copied().unwrap_or(0);
+            let key = numbers.get(node.symbol.index()).copied().unwrap_or(0);
+            let at = arena.child(parent, key);
+            path.push(at);
+            add(&mut arena, at, node, tree.measure.merge);
+        }
+        let symbols = self.symbols.clone();
+        flatten(arena, tree.measure.clone(), symbols, tree.total, |key| key)
+    }
+}
+
+fn amounts(tree: &CallTree, symbols: usize) -> Vec<Amounts> {
+    let mut all = vec![Amounts::default(); symbols];
+    for row in top(tree) {
+        if let Some(amounts) = all.get_mut(row.symbol.index()) {
+            (amounts.own, amounts.total, amounts.count) = (row.own, row.total, row.count);
+        }
+    }
+    // Callees stand after their callers.
+    let mut inside: Vec<u64> = tree.nodes.iter().map(|node| node.count).collect();
+    for (at, node) in tree.nodes.iter().enumerate().rev() {
+        let own = inside.get(at).copied().unwrap_or(0);
+        if let Some(sum) = node
+            .parent
+            .and_then(|parent| inside.get_mut(parent as usize))
+        {
+            *sum = sum.saturating_add(own);
+        }
+    }
+    // A recursion counts at its outermost call.
+    let mut open = vec![0_u32; symbols];
+    let mut path: Vec<SymbolId> = Vec::new();
+    for (node, count) in tree.nodes.iter().zip(inside) {
+        while path.len() > node.depth as usize {
+            if let Some(times) = path.pop().and_then(|left| open.get_mut(left.index())) {
+                *times -= 1;
+            }
+        }
+        path.push(node.symbol);
+        let at = node.symbol.index();
+        if let (Some(times), Some(amounts)) = (open.get_mut(at), all.get_mut(at)) {
+            if *times == 0 {
+                amounts.inclusive_count = amounts.inclusive_count.saturating_add(count);
+            }
+            *times += 1;
+        }
+    }
+    all
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a rate for people, not an exact count"
+)]
+fn float(value: u64) -> f64 {
+    value as f64
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a rate for people, not an exact sum"
+)]
+fn signed(value: i64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+use super::*;
+use crate::{TreeBuilder, TreeOptions};
+use traceloom_model::{
+    Frame, Function, Profile, SampleBatch, SampleRow, Sink, Stack, StackId, StepBatch, Tables,
+    Track, Unit, ValueType,
+};
+
+/// A trace of calls `outer(inner)`, each with its own duration, and of a lambda in some of them.
+fn traced(names: [&str; 3], calls: &[(i64, i64)]) -> CallTree {
+    let mut tables = Tables::new();
+    let functions = names.map(|name| {
+        let name = tables.string(name);
+        tables.function(Function::named(name))
+    });
+    let thread = tables.string("main");
+    let mut steps = StepBatch::default();
+    steps.track(tables.track(Track::thread(thread)));
+    let mut now = 0;
+    for &(own, inner) in calls {
+        steps.enter(now, functions[0]);
+        steps.enter(now + own, functions[1]);
+        steps.exit(now + own + inner);
+        steps.exit(now + own + inner);
+        now += own + inner + 5;
+    }
+    let mut builder = TreeBuilder::new(TreeOptions::default());
+    let _ = builder.define(tables.take_definitions());
+    let _ = builder.steps(steps);
+    builder.finish().spans.unwrap()
+}
+
+fn sampled(counts: &[(&str, u64)]) -> CallTree {
+    let mut tables = Tables::new();
+    let cpu = tables.string("cpu");
+    let value_type = tables.value_type(ValueType::sum(cpu, Unit::Count));
+    let profile = tables.profile(Profile {
+        value_types: vec![value_type],
+        ..Profile::default()
+    });
+    let mut batch = SampleBatch::new(profile, 1);
+    for &(name, count) in counts {
+        let name = tables.string(name);
+        let function = tables.function(Function::named(name));
+        let frame = tables.frame(Frame {
+            function: Some(function),
+            ..Frame::default()
+        });
+        let stack: StackId = tables.stack(Stack {
+            parent: None,
+            frame,
+            truncated: false,
+        });
+        for _ in 0..count {
+            batch.push(&SampleRow {
+                stack: Some(stack),
+                values: &[1],
+                time: None,
+                track: None,
+                span: None,
+                labels: &[],
+            });
+        }
+    }
+    let mut builder = TreeBuilder::new(TreeOptions::default());
+    let _ = builder.define(tables.take_definitions());
+    let _ = builder.samples(batch);
+    builder.finish().samples.remove(0)
+}
+
+const OLD: [&str; 3] = ["com.acme.Shop.buy(int)", "com/acme/Shop$$Lambda$7.run", "x"];
+const NEW: [&str; 3] = [
+    "void com.acme.Shop.buy(long) (Shop.java:9) [shop.jar]",
+    "com.acme.Shop$$Lambda$31.run",
+    "x",
+];
+
+#[test]
+fn functions_are_found_again_under_other_names() {
+    let before = traced(OLD, &[(10, 40), (10, 40)]);
+    let after = traced(NEW, &[(30, 40), (30, 40), (30, 40)]);
+    let diff = Diff::new((&before, None), (&after, None), Per::Recording).unwrap();
+    let rows: Vec<_> = diff
+        .rows
+        .iter()
+        .map(|row| {
+            let name = diff.symbol(row.symbol).unwrap().name.as_str();
+            (
+                name,
+                row.before.own,
+                row.after.own,
+                row.before.total,
+                row.after.total,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [(NEW[0], 20, 90, 100, 210), (NEW[1], 80, 120, 80, 120)]
+    );
+    assert_eq!(diff.rows[0].own_chance, None, "calls are exact");
+    assert_eq!(diff.counterparts(false), [Some((100, 20)), Some((80, 80))]);
+    assert_eq!(diff.counterparts(true), [Some((210, 90)), Some((120, 120))]);
+}
+
+#[test]
+fn values_are_divided_as_asked() {
+    let before = traced(OLD, &[(10, 40), (10, 40)]);
+    let after = traced(OLD, &[(10, 40), (10, 40), (10, 40), (10, 40)]);
+    let change = |per| {
+        let diff = Diff::new((&before, Some(1.0)), (&after, Some(2.0)), per).unwrap();
+        let row = diff.rows.iter().find(|row| row.after.own == 40).unwrap();
+        diff.percent(row.before.own, row.after.own)
+    };
+    assert_eq!(change(Per::Recording), Some(100.0));
+    assert_eq!(change(Per::Second), Some(0.0));
+    assert_eq!(change(Per::Call), Some(0.0));
+    assert_eq!(change(Per::Total), Some(0.0));
+    let unknown = Diff::new((&before, None), (&after, Some(2.0)), Per::Second);
+    assert_eq!(unknown.err(), Some(DiffError::NoDuration));
+}
+
+#[test]
+fn few_samples_say_little() {
+    let before = sampled(&[("a", 100), ("b", 3)]);
+    let after = sampled(&[("a", 200), ("b", 5)]);
+    let diff = Diff::new((&before, None), (&after, None), Per::Recording).unwrap();
+    let chance = |name: &str| {
+        let row = diff
+            .rows
+            .iter()
+            .find(|row| diff.symbol(row.symbol).unwrap().name == name);
+        row.unwrap().own_chance.unwrap()
+    };
+    assert!(chance("a") < 0.001, "{}", chance("a"));
+    assert!(chance("b") > 0.5, "{}", chance("b"));
+}
+
+#[test]
+fn budgets_are_checked() {
+    let before = traced(OLD, &[(10, 40), (10, 40)]);
+    let after = traced(NEW, &[(12, 40), (12, 40)]);
+    let diff = Diff::new((&before, None), (&after, None), Per::Recording).unwrap();
+    let met = |text: &str| text.parse::<Budget>().unwrap().check(&diff).unwrap().met;
+    for yes in [
+        "self(com.acme.Shop.buy) > +10%",
+        "self(com.acme.Shop.buy) >= +20%",
+        "self(com.acme.Shop.buy)>+3ns",
+        "self(com.acme.Shop.buy) > 23ns",
+        "total > +3%",
+        "total >= 104",
+        "calls(com.acme.Shop.buy) <= +0%",
+        "total(com.acme.Shop$$Lambda$99.run) < +1%",
+    ] {
+        assert!(met(yes), "{yes}");
+    }
+    for no in [
+        "self(com.acme.Shop.buy) > +20%",
+        "total(com.acme.Shop.buy) > +5ms",
+        "total < -1%",
+        "calls(com.acme.Shop.buy) > 2",
+    ] {
+        assert!(!met(no), "{no}");
+    }
+    let verdict = "self(com.acme.Shop.buy) > +10%"
+        .parse::<Budget>()
+        .unwrap()
+        .check(&diff)
+        .unwrap();
+    assert_eq!(verdict.text, "20 ns before, 24 ns after, +20.0 %");
+    let missing = "self(com.acme.Till.buy) > +1%"
+        .parse::<Budget>()
+        .unwrap()
+        .check(&diff);
+    assert!(
+        missing
+            .unwrap_err()
+            .message
+            .contains("did you mean com.acme.Shop.buy?")
+    );
+}
+
+#[test]
+fn what_is_no_budget() {
+    for (text, message) in [
+        ("self(a)", "a comparison"),
+        ("own(a) > +1%", "expected self(FUNCTION)"),
+        ("self() > +1%", "the name of a function"),
+        ("self(a) > 10%", "write +10%"),
+        ("self(a) > fast", "expected a limit"),
+        ("self(a) > +5 parsecs", "expected a limit"),
+    ] {
+        let error = text.parse::<Budget>().expect_err(text);
+        assert!(error.message.contains(message), "{text}: {error}");
+    }
+    assert!(
+        "self(java.util.List<A>.get) > +1%"
+            .parse::<Budget>()
+            .is_ok()
+    );
+}
