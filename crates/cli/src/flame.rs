@@ -94,6 +94,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             title: &title,
             upwards: options.upwards,
             short_names: !options.wide,
+            changes: None,
         };
         let text = draw(tree, &picture);
         if output == "-" {

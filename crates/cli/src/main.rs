@@ -7,6 +7,7 @@ mod check;
 mod columnar;
 mod completions;
 mod convert;
+mod diff;
 mod dump;
 mod events;
 mod fields;
@@ -80,6 +81,7 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Metrics(options)) => metrics::run(&options),
         Some(Command::Top(options)) => top::run(&options),
         Some(Command::Tree(options)) => tree::run(&options),
+        Some(Command::Diff(options)) => diff::run(&options),
         Some(Command::Monitors(options)) => monitors::run(&options),
         Some(Command::Objects(options)) => objects::run(&options),
         Some(Command::Convert(options)) => convert::run(&options),

@@ -1,6 +1,7 @@
 //! The call trees of inputs: what `top`, `tree` and `flame` all start from.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use clap::Args;
 use traceloom_analysis::{
@@ -9,7 +10,7 @@ use traceloom_analysis::{
 use traceloom_formats::Source;
 use traceloom_formats::datakit::{EventKind, Language, value_names};
 use traceloom_input::{piped, piped_halves};
-use traceloom_model::{Recording, Sink};
+use traceloom_model::{Recording, Sink, Timestamp};
 
 use crate::args::Common;
 use crate::lowered::{documents, mention};
@@ -46,6 +47,39 @@ pub(crate) struct TreeFlags {
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
     found(flags, selected(flags, Table::Trees)?.into_trees().collect())
+}
+
+/// The trees of a recording, and what else of it matters to a comparison.
+#[derive(Default)]
+pub(crate) struct Recorded {
+    pub(crate) trees: Vec<CallTree>,
+    /// Seconds it lasted, where that is known.
+    pub(crate) seconds: Option<f64>,
+    /// The value between two samples, by tree.
+    pub(crate) periods: Vec<Option<i64>>,
+}
+
+/// Reads all inputs into trees to be compared.
+pub(crate) fn read_recorded(flags: &TreeFlags) -> anyhow::Result<Recorded> {
+    let mut lasted = None::<(Timestamp, Timestamp)>;
+    let mut periods: BTreeMap<String, i64> = BTreeMap::new();
+    let trees = selected_with(flags, Table::Trees, |builder| {
+        if let Some((start, end)) = builder.lasted() {
+            lasted = Some(lasted.map_or((start, end), |all| (all.0.min(start), all.1.max(end))));
+        }
+        let said: Vec<(String, i64)> = builder.periods().collect();
+        periods.extend(said);
+        builder.finish()
+    })?;
+    let seconds =
+        lasted.map(|(start, end)| Duration::from_nanos(end.abs_diff(start)).as_secs_f64());
+    let trees = found(flags, trees.into_trees().collect())?;
+    let period = |tree: &CallTree| periods.get(&tree.measure.name).copied();
+    Ok(Recorded {
+        seconds: seconds.filter(|&seconds| seconds > 0.0),
+        periods: trees.iter().map(period).collect(),
+        trees,
+    })
 }
 
 /// Tables of functions, and the other columns of statistics as tables of their own.
@@ -85,8 +119,16 @@ enum Table {
 }
 
 fn selected(flags: &TreeFlags, table: Table) -> anyhow::Result<Trees> {
+    selected_with(flags, table, TreeBuilder::finish)
+}
+
+fn selected_with(
+    flags: &TreeFlags,
+    table: Table,
+    mut finish: impl FnMut(TreeBuilder) -> Trees,
+) -> anyhow::Result<Trees> {
     let mut all = Trees::default();
-    let events = each(flags, table, |builder| all.merge(builder.finish()))?;
+    let events = each(flags, table, |builder| all.merge(finish(builder)))?;
     let samples = all.samples.iter_mut().chain(&mut all.beside);
     samples.for_each(|tree| named(&events, &mut tree.measure));
     let methods = flags.methods.rules()?;

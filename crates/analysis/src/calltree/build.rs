@@ -98,6 +98,8 @@ pub struct TreeBuilder {
     pieces: Pieces,
     columns: Columns,
     spans_seen: bool,
+    /// The first and the last time of anything that counts.
+    seen: Option<(Timestamp, Timestamp)>,
     /// Steps that wait for the rows of their calls.
     held: Option<StepBatch>,
     /// Rows of the next span batch that the last steps stand for.
@@ -118,6 +120,7 @@ impl TreeBuilder {
             lines: Lines::default(),
             columns,
             spans_seen: false,
+            seen: None,
             held: None,
             named: Vec::new(),
         }
@@ -127,6 +130,33 @@ impl TreeBuilder {
     #[must_use]
     pub fn definitions(&self) -> &Recording {
         &self.tables
+    }
+
+    /// Returns from when to when it was recorded: what profiles say, else the times that were seen.
+    #[must_use]
+    pub fn lasted(&self) -> Option<(Timestamp, Timestamp)> {
+        let profiles = self.tables.profiles.iter().flatten();
+        let said = profiles.filter_map(|row| {
+            let start = row.time.unwrap_or(0);
+            let duration = row.duration.filter(|&duration| duration > 0)?;
+            Some((start, start.saturating_add(duration)))
+        });
+        let said = said.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
+        said.or(self.seen)
+    }
+
+    /// Returns the value between two samples, by the name of its column, where profiles say.
+    pub fn periods(&self) -> impl Iterator<Item = (String, i64)> {
+        self.tables.profiles.iter().flatten().filter_map(|row| {
+            let (value_type, period) = row.period?;
+            let name = self.tables.value_type(value_type)?.name;
+            Some((self.tables.text(name).into_owned(), period))
+        })
+    }
+
+    fn see(&mut self, first: Timestamp, last: Timestamp) {
+        let (start, end) = self.seen.get_or_insert((first, last));
+        (*start, *end) = (first.min(*start), last.max(*end));
     }
 
     /// Tells whether samples have come.
@@ -361,6 +391,13 @@ impl Sink for TreeBuilder {
     fn steps(&mut self, mut batch: StepBatch) -> Flow {
         self.release_held(None);
         self.spans_seen = true;
+        // Tracks come one after the other, each in the order of its times.
+        for (_, range) in batch.runs() {
+            let times = batch.time.get(range).unwrap_or(&[]);
+            if let (Some(&first), Some(&last)) = (times.first(), times.last()) {
+                self.see(first, last);
+            }
+        }
         batch.calls.sort_unstable();
         self.named.clear();
         self.named.extend(batch.calls.iter().map(|&(_, row)| row));
@@ -375,6 +412,9 @@ impl Sink for TreeBuilder {
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         self.spans_seen = true;
+        for (&start, &end) in batch.start.iter().zip(&batch.end) {
+            self.see(start, end);
+        }
         self.release_held(Some(&batch));
         let named = std::mem::take(&mut self.named);
         self.put(&batch, &named);
@@ -382,6 +422,9 @@ impl Sink for TreeBuilder {
     }
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
+        for &time in batch.time.iter().flatten() {
+            self.see(time, time);
+        }
         self.columns.take(&self.tables, batch);
         Flow::Continue(())
     }

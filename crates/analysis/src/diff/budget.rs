@@ -130,7 +130,7 @@ impl FromStr for Budget {
 }
 
 fn limit(text: &str) -> Result<Limit, BudgetError> {
-    const UNITS: [(&str, f64); 14] = [
+    const UNITS: [(&str, f64); 15] = [
         ("", 1.0),
         ("ns", 1.0),
         ("us", 1e3),
@@ -138,6 +138,7 @@ fn limit(text: &str) -> Result<Limit, BudgetError> {
         ("ms", 1e6),
         ("s", 1e9),
         ("min", 6e10),
+        ("h", 3.6e12),
         ("B", 1.0),
         ("kB", 1e3),
         ("MB", 1e6),

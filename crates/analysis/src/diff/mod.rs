@@ -12,10 +12,12 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::Merge;
 
 use crate::calltree::{Arena, add, flatten};
+use crate::flame::{Change, SAME};
 use crate::names::alike;
-use crate::{CallTree, Measure, MeasureUnit, Symbol, SymbolId, TreeSource, amount, top};
+use crate::{CallTree, Measure, MeasureUnit, Node, Symbol, SymbolId, TreeSource, amount, top};
 
 /// What values are divided by before they are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,46 @@ pub enum Per {
     Call,
     /// By its total: shares of the whole.
     Total,
+}
+
+/// A tree and what is known of its recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'t> {
+    /// What ran.
+    pub tree: &'t CallTree,
+    /// Seconds it lasted, where that is known.
+    pub seconds: Option<f64>,
+    /// The value between two samples, where the producer says.
+    pub period: Option<i64>,
+}
+
+impl<'t> Recorded<'t> {
+    /// A tree of which nothing else is known.
+    #[must_use]
+    pub const fn tree(tree: &'t CallTree) -> Self {
+        Self {
+            tree,
+            seconds: None,
+            period: None,
+        }
+    }
+
+    /// Tells how many calls or samples a node stands for.
+    ///
+    /// Producers write equal samples as one: where values are counts, or come in steps of a period, they say how
+    /// many it were.
+    fn count(&self, own: i64, rows: u64) -> u64 {
+        let measure = &self.tree.measure;
+        let sampled = measure.source == TreeSource::Samples && measure.merge == Merge::Sum;
+        let step = match (&measure.unit, self.period) {
+            (MeasureUnit::Count, _) => Some(1),
+            (_, period) => period.filter(|&period| period > 0),
+        };
+        match step.filter(|_| sampled) {
+            Some(step) => rows.max(own.unsigned_abs() / step.unsigned_abs()),
+            None => rows,
+        }
+    }
 }
 
 /// One recording of the two.
@@ -110,19 +152,15 @@ impl std::fmt::Display for DiffError {
 impl std::error::Error for DiffError {}
 
 impl Diff {
-    /// Compares two trees of one measure; `seconds` are how long the recordings lasted.
+    /// Compares two trees of one measure.
     ///
     /// # Errors
     /// [`DiffError`] when there is nothing to divide by.
-    pub fn new(
-        (before, before_seconds): (&CallTree, Option<f64>),
-        (after, after_seconds): (&CallTree, Option<f64>),
-        per: Per,
-    ) -> Result<Self, DiffError> {
+    pub fn new(before: Recorded<'_>, after: Recorded<'_>, per: Per) -> Result<Self, DiffError> {
         let mut names = Names::default();
         // The second recording first: its names are the ones people look at now.
-        let after = names.renamed(after);
-        let before = names.renamed(before);
+        let after_tree = names.renamed(&after);
+        let before_tree = names.renamed(&before);
         let symbols = names.symbols;
         let side = |mut tree: CallTree, seconds: Option<f64>| {
             tree.symbols.clone_from(&symbols);
@@ -149,7 +187,10 @@ impl Diff {
                 factor: 1.0 / divisor,
             })
         };
-        let (before, after) = (side(before, before_seconds)?, side(after, after_seconds)?);
+        let (before, after) = (
+            side(before_tree, before.seconds)?,
+            side(after_tree, after.seconds)?,
+        );
         let mut diff = Self {
             measure: after.tree.measure.clone(),
             per,
@@ -261,6 +302,45 @@ impl Diff {
     }
 }
 
+impl Diff {
+    /// Returns what each node of the second tree came to in the first recording, for a picture; values are those
+    /// of as many seconds, calls or totals as the second has. With `mirrored` the other way around.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a value scaled for a picture; the cast saturates"
+    )]
+    pub fn changes(&self, mirrored: bool) -> Vec<Change> {
+        let (tree, scale) = match mirrored {
+            false => (&self.after.tree, self.before.factor / self.after.factor),
+            true => (&self.before.tree, self.after.factor / self.before.factor),
+        };
+        let scaled = |value: i64| (signed(value) * scale).round() as i64;
+        let mut changes: Vec<Change> = self
+            .counterparts(mirrored)
+            .into_iter()
+            .map(|other| other.unwrap_or_default())
+            .map(|(total, own)| Change {
+                total: scaled(total),
+                own: scaled(own),
+                step: SAME,
+            })
+            .collect();
+        // Growth is what came later.
+        let sign = if mirrored { -1.0 } else { 1.0 };
+        let grew = |own: i64, other: i64| sign * (signed(own) - signed(other));
+        let pairs = || tree.nodes.iter().zip(&changes);
+        let most = pairs().map(|(node, change)| grew(node.own, change.own).abs());
+        let most = most.fold(0.0, f64::max);
+        if most > 0.0 {
+            for (node, change) in tree.nodes.iter().zip(&mut changes) {
+                change.step = Change::step_of(grew(node.own, change.own) / most);
+            }
+        }
+        changes
+    }
+}
+
 /// Writes a value that was divided by `per` for people.
 #[must_use]
 pub fn shown(unit: &MeasureUnit, per: Per, value: f64) -> String {
@@ -309,7 +389,8 @@ impl Names {
     }
 
     /// Builds the tree anew; the caller puts all symbols in.
-    fn renamed(&mut self, tree: &CallTree) -> CallTree {
+    fn renamed(&mut self, recorded: &Recorded<'_>) -> CallTree {
+        let tree = recorded.tree;
         let numbers: Vec<u32> = tree
             .symbols
             .iter()
@@ -323,7 +404,11 @@ impl Names {
             let key = numbers.get(node.symbol.index()).copied().unwrap_or(0);
             let at = arena.child(parent, key);
             path.push(at);
-            add(&mut arena, at, node, tree.measure.merge);
+            let node = Node {
+                count: recorded.count(node.own, node.count),
+                ..*node
+            };
+            add(&mut arena, at, &node, tree.measure.merge);
         }
         let symbols = self.symbols.clone();
         flatten(arena, tree.measure.clone(), symbols, tree.total, |key| key)

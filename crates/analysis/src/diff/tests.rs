@@ -78,7 +78,12 @@ const NEW: [&str; 3] = [
 fn functions_are_found_again_under_other_names() {
     let before = traced(OLD, &[(10, 40), (10, 40)]);
     let after = traced(NEW, &[(30, 40), (30, 40), (30, 40)]);
-    let diff = Diff::new((&before, None), (&after, None), Per::Recording).unwrap();
+    let diff = Diff::new(
+        Recorded::tree(&before),
+        Recorded::tree(&after),
+        Per::Recording,
+    )
+    .unwrap();
     let rows: Vec<_> = diff
         .rows
         .iter()
@@ -107,7 +112,11 @@ fn values_are_divided_as_asked() {
     let before = traced(OLD, &[(10, 40), (10, 40)]);
     let after = traced(OLD, &[(10, 40), (10, 40), (10, 40), (10, 40)]);
     let change = |per| {
-        let diff = Diff::new((&before, Some(1.0)), (&after, Some(2.0)), per).unwrap();
+        let timed = |tree, seconds| Recorded {
+            seconds: Some(seconds),
+            ..Recorded::tree(tree)
+        };
+        let diff = Diff::new(timed(&before, 1.0), timed(&after, 2.0), per).unwrap();
         let row = diff.rows.iter().find(|row| row.after.own == 40).unwrap();
         diff.percent(row.before.own, row.after.own)
     };
@@ -115,15 +124,47 @@ fn values_are_divided_as_asked() {
     assert_eq!(change(Per::Second), Some(0.0));
     assert_eq!(change(Per::Call), Some(0.0));
     assert_eq!(change(Per::Total), Some(0.0));
-    let unknown = Diff::new((&before, None), (&after, Some(2.0)), Per::Second);
+    let unknown = Diff::new(Recorded::tree(&before), Recorded::tree(&after), Per::Second);
     assert_eq!(unknown.err(), Some(DiffError::NoDuration));
+}
+
+#[test]
+fn pictures_show_growth_in_red() {
+    let before = traced(OLD, &[(10, 40), (10, 40)]);
+    let after = traced(NEW, &[(30, 38)]);
+    let diff = Diff::new(Recorded::tree(&before), Recorded::tree(&after), Per::Call).unwrap();
+    let changes = diff.changes(false);
+    let shown: Vec<_> = changes
+        .iter()
+        .map(|change| (change.total, change.own))
+        .collect();
+    assert_eq!(shown, [(50, 10), (40, 40)], "as of one call");
+    assert!(changes[0].step > SAME && changes[1].step < SAME);
+    let mirrored = diff.changes(true);
+    assert_eq!(mirrored[0].total, 136);
+    assert!(mirrored[0].step > SAME && mirrored[1].step < SAME);
+    let picture = crate::flame::Picture {
+        title: "diff",
+        changes: Some(("before", &changes)),
+        ..Default::default()
+    };
+    let svg = crate::flame::svg(&diff.after.tree, &picture);
+    assert!(svg.contains("before: 50 ns, self 10 ns (+36.0 %)"));
+    assert!(svg.contains("class=\"d12\""));
+    let html = crate::flame::html(&diff.after.tree, &picture);
+    assert!(html.contains("\"was\":[50,40]"));
 }
 
 #[test]
 fn few_samples_say_little() {
     let before = sampled(&[("a", 100), ("b", 3)]);
     let after = sampled(&[("a", 200), ("b", 5)]);
-    let diff = Diff::new((&before, None), (&after, None), Per::Recording).unwrap();
+    let diff = Diff::new(
+        Recorded::tree(&before),
+        Recorded::tree(&after),
+        Per::Recording,
+    )
+    .unwrap();
     let chance = |name: &str| {
         let row = diff
             .rows
@@ -139,7 +180,12 @@ fn few_samples_say_little() {
 fn budgets_are_checked() {
     let before = traced(OLD, &[(10, 40), (10, 40)]);
     let after = traced(NEW, &[(12, 40), (12, 40)]);
-    let diff = Diff::new((&before, None), (&after, None), Per::Recording).unwrap();
+    let diff = Diff::new(
+        Recorded::tree(&before),
+        Recorded::tree(&after),
+        Per::Recording,
+    )
+    .unwrap();
     let met = |text: &str| text.parse::<Budget>().unwrap().check(&diff).unwrap().met;
     for yes in [
         "self(com.acme.Shop.buy) > +10%",

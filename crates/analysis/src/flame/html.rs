@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::colour::{COLOURS, colour, hsl};
-use super::{Layout, Picture};
+use super::{Change, Layout, Picture, change};
 use crate::names::shorten;
 use crate::{CallTree, MeasureUnit, TreeSource};
 use traceloom_model::Merge;
@@ -56,6 +56,14 @@ fn data(tree: &CallTree, picture: &Picture<'_>) -> String {
         wide.copied().collect::<Vec<_>>()
     });
     let nodes = wide.as_deref().unwrap_or(&tree.nodes);
+    let changes = picture.changes.map(|(word, changes)| {
+        let of = |node: usize| changes.get(node).copied().unwrap_or_default();
+        let changes: Vec<Change> = match &places {
+            Some(places) => places.iter().map(|place| of(place.node as usize)).collect(),
+            None => changes.to_vec(),
+        };
+        (word, changes)
+    });
     let mut out = String::with_capacity(nodes.len() * 16 + tree.symbols.len() * 64);
     out.push_str("{\"title\":");
     string(&mut out, picture.title);
@@ -122,6 +130,32 @@ fn data(tree: &CallTree, picture: &Picture<'_>) -> String {
         list(&mut out, 0..COLOURS, |out, number| {
             let (hue, saturation, lightness) = hsl(number, dark);
             let _ = write!(out, "\"hsl({hue} {saturation}% {lightness}%)\"");
+        });
+    }
+    if let Some((word, changes)) = &changes {
+        out.push_str("],\"word\":");
+        string(&mut out, word);
+        for dark in [false, true] {
+            out.push_str(match dark {
+                false => ",\"steps\":{\"light\":[",
+                true => "],\"dark\":[",
+            });
+            list(&mut out, 0..change::STEPS, |out, step| {
+                let (hue, saturation, lightness) = change::hsl(step, dark);
+                let _ = write!(out, "\"hsl({hue} {saturation}% {lightness}%)\"");
+            });
+        }
+        out.push_str("]},\"step\":[");
+        list(&mut out, changes.iter(), |out, change| {
+            let _ = write!(out, "{}", change.step);
+        });
+        out.push_str("],\"was\":[");
+        list(&mut out, changes.iter(), |out, change| {
+            let _ = write!(out, "{}", change.total);
+        });
+        out.push_str("],\"was_own\":[");
+        list(&mut out, changes.iter(), |out, change| {
+            let _ = write!(out, "{}", change.own);
         });
     }
     out.push_str("],\"symbol\":[");

@@ -9,11 +9,13 @@
 //! assert!(svg.starts_with("<?xml"));
 //! ```
 
+mod change;
 mod colour;
 mod html;
 mod layout;
 mod svg;
 
+pub use change::{Change, SAME};
 pub use html::html;
 pub use layout::{Layout, Place};
 pub use svg::svg;
@@ -27,6 +29,9 @@ pub struct Picture<'p> {
     pub upwards: bool,
     /// Java names with the initials of their packages.
     pub short_names: bool,
+    /// Another recording's word, such as `before`, and what each node of the tree came to there: the colours are
+    /// then those of the change.
+    pub changes: Option<(&'p str, &'p [Change])>,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use traceloom_model::Merge;
 
 use super::colour::{COLOURS, colour, hsl};
-use super::{Layout, Picture};
+use super::{Layout, Picture, change};
 use crate::names::shorten;
 use crate::{CallTree, TreeSource, amount, grouped};
 
@@ -78,8 +78,19 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
         out.push_str(&label.full);
         out.push_str(": ");
         describe(&mut out, tree, node);
-        out.push_str("</title><rect class=\"c");
-        let _ = write!(out, "{}\" x=\"", label.colour);
+        let change = picture
+            .changes
+            .and_then(|(word, changes)| Some((word, changes.get(place.node as usize)?)));
+        let class = match change {
+            Some((word, change)) => {
+                let amount = |value| amount(&tree.measure.unit, value);
+                out.push_str("; ");
+                escape(&mut out, &change.describe(node.total, word, amount));
+                format!("d{}", change.step)
+            }
+            None => format!("c{}", label.colour),
+        };
+        let _ = write!(out, "</title><rect class=\"{class}\" x=\"");
         fixed(&mut out, x);
         let _ = write!(out, "\" y=\"{y}\" width=\"");
         fixed(&mut out, width);
@@ -115,13 +126,14 @@ fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, c
         if dark {
             out.push_str("@media (prefers-color-scheme: dark) {\n");
         }
-        for number in 0..COLOURS {
-            let (hue, saturation, lightness) = hsl(number, dark);
-            let _ = write!(
-                out,
-                ".c{number}{{fill:{}}}",
-                rgb(hue, saturation, lightness)
-            );
+        let mut rule = |name: &str, number: u32, (hue, saturation, lightness)| {
+            let colour = rgb(hue, saturation, lightness);
+            let _ = write!(out, ".{name}{number}{{fill:{colour}}}");
+        };
+        if picture.changes.is_some() {
+            (0..change::STEPS).for_each(|step| rule("d", step.into(), change::hsl(step, dark)));
+        } else {
+            (0..COLOURS).for_each(|number| rule("c", number, hsl(number, dark)));
         }
         out.push_str(if dark { "\n}\n" } else { "\n" });
     }

@@ -10,6 +10,7 @@
   const end = new Int32Array(count), parent = new Int32Array(count).fill(-1);
   // Left edge and width of each node as shares of the whole.
   const left = new Float64Array(count), width = new Float64Array(count);
+  const fill = (node) => steps ? steps[data.step[node]] : palette[data.colours[symbol[node]]];
   const label = (s) => data.labels[s] || data.names[s];
   let depths = 0;
 
@@ -39,11 +40,12 @@
 
   let zoomed = -1, selected = -1, hovered = -1, upwards = data.upwards, words = "", hits = null;
   const view = by("view"), canvas = by("canvas"), context = canvas.getContext("2d");
-  let palette = data.light, colours = {}, pitch = 7, frame = 0;
+  let steps = data.steps && data.steps.light, palette = data.light, colours = {}, pitch = 7, frame = 0;
 
   function theme(name) {
     document.documentElement.dataset.theme = name;
     palette = name === "dark" ? data.dark : data.light;
+    steps = data.steps && data.steps[name === "dark" ? "dark" : "light"];
     const style = getComputedStyle(document.documentElement);
     for (const key of ["paper", "ink", "soft", "all", "found", "focus"]) colours[key] = style.getPropertyValue("--" + key).trim();
     schedule();
@@ -70,6 +72,11 @@
     if (node < 0) return `all: ${amount(data.total)}`;
     const parts = [amount(sum[node]), share(sum[node]), `self ${amount(own[node])} ${share(own[node])}`.trim()];
     if (data.count[node]) parts.push(`${grouped(data.count[node])} ${data.source}`);
+    if (data.was) {
+      const was = data.was[node];
+      const change = was ? `${amount(was)}, self ${amount(data.was_own[node])} (${((sum[node] - was) * 100 / Math.abs(was)).toFixed(1)} %)` : "none";
+      parts.push(`${data.word}: ${change}`);
+    }
     const place = data.places[symbol[node]];
     if (place) parts.push(place);
     return parts.filter(Boolean).join(" · ");
@@ -129,7 +136,7 @@
         const a = Math.max(x, 0), b = Math.min(x + w, wide);
         const found = hits && hits[symbol[node]];
         context.globalAlpha = zoomed >= 0 && depth[node] < depth[zoomed] ? 0.5 : hits && !found ? 0.55 : 1;
-        box(a, y, b - a, found ? colours.found : palette[data.colours[symbol[node]]], label(symbol[node]), node);
+        box(a, y, b - a, found ? colours.found : fill(node), label(symbol[node]), node);
         drawn++;
       } else if (upwards ? y <= -ROW : y >= high) { node = end[node]; continue; }
       node++;

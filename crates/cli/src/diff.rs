@@ -1,0 +1,451 @@
+//! `diff`: what became slower between two recordings, and whether that breaks a budget.
+
+mod junit;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use traceloom_analysis::diff::{Amounts, Budget, Diff, DiffRow, Per, Recorded, Side, shown};
+use traceloom_analysis::flame::{self, Picture};
+use traceloom_analysis::{MeasureUnit, TreeSource, names};
+use traceloom_formats::Output;
+use traceloom_input::save::Save;
+
+use crate::Outcome;
+use crate::args::Usage;
+use crate::style::{Style, count};
+use crate::table::Table;
+use crate::trees::{self, TreeFlags, read_recorded, unit_word};
+
+/// Compare two recordings, of any formats.
+#[derive(Args)]
+#[command(
+    after_help = "The first recording is before, the second after. Functions are the same when their names are alike:\n\
+    generics, arguments, hashes of a build and numbers of lambdas and proxies do not count. The chance is how\n\
+    likely a difference this large is when nothing changed, where there are samples. Exit code 1 when a\n\
+    --fail-if holds.\n\nExamples:\n  \
+    traceloom diff monday.jfr tuesday.jfr\n  \
+    traceloom diff before/ after/ --per call -o diff.html\n  \
+    traceloom diff base.pprof now.pprof --per second --fail-if 'self(com.acme.Foo.bar) > +10%' --junit budget.xml\n  \
+    traceloom diff old.folded new.pb.gz --value cpu --per total --sort total"
+)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    tree: TreeFlags,
+    /// What values are divided by before they are compared.
+    #[arg(long, value_name = "WHAT", default_value = "recording")]
+    per: PerFlag,
+    /// Sort by the change of this.
+    #[arg(long, value_name = "VALUE", default_value = "self")]
+    sort: Sort,
+    /// Rows to print; 0 prints all.
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 30)]
+    rows: usize,
+    /// Draw the difference as a flame graph, `.svg` or `.html`: red grew, blue shrank, as wide as after.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<String>,
+    /// Draw it as wide as before, so that what is gone is seen.
+    #[arg(long, requires = "output")]
+    as_before: bool,
+    /// Overwrite files.
+    #[arg(long)]
+    force: bool,
+    /// Fail when this holds, such as `self(com.acme.Foo.bar) > +10%`, `total(FUNCTION) > +5ms`, `total > 2s` or
+    /// `calls(FUNCTION) > +0%`; may be repeated.
+    #[arg(long, value_name = "CONDITION", value_parser = budget)]
+    fail_if: Vec<Budget>,
+    /// Write what became of each --fail-if as a JUnit report.
+    #[arg(long, value_name = "FILE", requires = "fail_if")]
+    junit: Option<String>,
+    /// Print full names instead of shortened ones.
+    #[arg(long)]
+    wide: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Print comma-separated values.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PerFlag {
+    /// Nothing: sums as they were recorded.
+    Recording,
+    /// The seconds that a recording lasted.
+    Second,
+    /// Its calls, or samples.
+    Call,
+    /// Its total: shares of the whole in percent.
+    Total,
+}
+
+impl PerFlag {
+    fn per(self) -> Per {
+        match self {
+            Self::Recording => Per::Recording,
+            Self::Second => Per::Second,
+            Self::Call => Per::Call,
+            Self::Total => Per::Total,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Recording => "recording",
+            Self::Second => "second",
+            Self::Call => "call",
+            Self::Total => "total",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    #[value(name = "self")]
+    Own,
+    Total,
+    Count,
+}
+
+fn budget(text: &str) -> Result<Budget, String> {
+    text.parse::<Budget>().map_err(|error| error.to_string())
+}
+
+/// A condition and what became of it.
+struct Checked<'o> {
+    budget: &'o Budget,
+    broken: bool,
+    text: String,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let style = Style::new(&options.tree.common)?;
+    let diff = compare(options)?;
+    let mut checked = Vec::new();
+    for budget in &options.fail_if {
+        let verdict = budget
+            .check(&diff)
+            .map_err(|error| Usage(format!("--fail-if '{}': {error}", budget.text())))?;
+        checked.push(Checked {
+            budget,
+            broken: verdict.met,
+            text: verdict.text,
+        });
+    }
+    if let Some(path) = &options.junit {
+        write(path, options.force, &junit::report(&checked))?;
+    }
+    if let Some(path) = &options.output {
+        picture(options, &diff, path)?;
+    }
+    let rows = rows(options, &diff);
+    let mut out = io::stdout().lock();
+    if options.json {
+        writeln!(out, "{}", as_json(options, &diff, &rows, &checked))?;
+    } else if options.csv {
+        table(options, &diff, &rows).csv(&mut out)?;
+    } else {
+        writeln!(out, "{}", style.bold(heading(options, &diff)))?;
+        let all = rows.len();
+        let kept = if options.rows == 0 {
+            all
+        } else {
+            options.rows.min(all)
+        };
+        let shown = rows.get(..kept).unwrap_or(&rows);
+        table(options, &diff, shown).print(&style, &mut out)?;
+        if kept < all {
+            let more = format!(
+                "{} more functions; -n 0 prints all",
+                count((all - kept) as u64)
+            );
+            writeln!(out, "{}", style.dim(more))?;
+        }
+    }
+    out.flush()?;
+    let broken = checked.iter().filter(|one| one.broken);
+    for one in broken.clone() {
+        eprintln!("traceloom: {}: {}", one.budget.text(), one.text);
+    }
+    Ok(match broken.count() {
+        0 => Outcome::Done,
+        _ => Outcome::Failed,
+    })
+}
+
+fn compare(options: &Options) -> anyhow::Result<Diff> {
+    let [before, after] = options.tree.paths.as_slice() else {
+        let reason = "name two recordings: diff BEFORE AFTER";
+        return Err(Usage(reason.to_owned()).into());
+    };
+    let read = |path: &String| {
+        read_recorded(&TreeFlags {
+            paths: vec![path.clone()],
+            ..options.tree.clone()
+        })
+    };
+    let (first, second) = (read(before)?, read(after)?);
+    let Some((one, other)) = in_common(&first, &second) else {
+        anyhow::bail!(
+            "the recordings have no value in common: {before} has {}, {after} has {}; --value chooses, \
+             convert --as-samples tells calls as samples",
+            values(&first),
+            values(&second)
+        );
+    };
+    let diff = Diff::new(one, other, options.per.per());
+    diff.map_err(|error| Usage(format!("--per {}: {error}", options.per.word())).into())
+}
+
+/// Chooses the value that both have under one name; where both have only one, names may differ.
+fn in_common<'t>(
+    first: &'t trees::Recorded,
+    second: &'t trees::Recorded,
+) -> Option<(Recorded<'t>, Recorded<'t>)> {
+    let pairs: Vec<_> = sides(second)
+        .flat_map(|after| sides(first).map(move |before| (before, after)))
+        .collect();
+    let same = |(before, after): &&(Recorded<'_>, Recorded<'_>)| {
+        let (one, other) = (&before.tree.measure, &after.tree.measure);
+        one.unit == other.unit && one.source == other.source && one.merge == other.merge
+    };
+    let named = |(before, after): &&(Recorded<'_>, Recorded<'_>)| {
+        before.tree.measure.name == after.tree.measure.name
+    };
+    let by_name = pairs.iter().find(|pair| same(pair) && named(pair));
+    let only = pairs.first().filter(|pair| pairs.len() == 1 && same(pair));
+    by_name.or(only).copied()
+}
+
+fn sides(of: &trees::Recorded) -> impl Iterator<Item = Recorded<'_>> {
+    let periods = of.periods.iter().copied();
+    of.trees.iter().zip(periods).map(|(tree, period)| Recorded {
+        tree,
+        seconds: of.seconds,
+        period,
+    })
+}
+
+fn values(of: &trees::Recorded) -> String {
+    let titles = of.trees.iter().map(|tree| {
+        let counted = match tree.measure.source {
+            TreeSource::Spans => "calls",
+            TreeSource::Samples => "samples",
+        };
+        format!("{} of {counted}", tree.measure.title())
+    });
+    titles.collect::<Vec<_>>().join(", ")
+}
+
+fn rows(options: &Options, diff: &Diff) -> Vec<DiffRow> {
+    let mut rows = diff.rows.clone();
+    rows.sort_by(|a, b| diff.order(a, b, |amounts| value(options.sort, amounts)));
+    rows
+}
+
+fn value(sort: Sort, amounts: &Amounts) -> i64 {
+    match sort {
+        Sort::Own => amounts.own,
+        Sort::Total => amounts.total,
+        Sort::Count => i64::try_from(amounts.count).unwrap_or(i64::MAX),
+    }
+}
+
+fn heading(options: &Options, diff: &Diff) -> String {
+    let counted = match diff.measure.source {
+        TreeSource::Spans => "calls",
+        TreeSource::Samples => "samples",
+    };
+    let (before, after) = (diff.before.tree.total, diff.after.tree.total);
+    let per = match options.per {
+        PerFlag::Recording => String::new(),
+        per => format!(", per {}", per.word()),
+    };
+    let unit = &diff.measure.unit;
+    let of = |value: f64| match options.per {
+        PerFlag::Total => String::new(),
+        _ => shown(unit, diff.per, value) + " ",
+    };
+    format!(
+        "{} of {counted}{per}: {}in {} before, {}in {} after{}",
+        diff.measure.title(),
+        of(diff.of_before(before)),
+        count(diff.before.calls),
+        of(diff.of_after(after)),
+        count(diff.after.calls),
+        match diff.percent(before, after) {
+            Some(percent) if options.per != PerFlag::Total => format!(" ({percent:+.1} %)"),
+            _ => String::new(),
+        }
+    )
+}
+
+fn table(options: &Options, diff: &Diff, rows: &[DiffRow]) -> Table {
+    let sampled = diff.measure.source == TreeSource::Samples;
+    let mut head = vec!["self before", "after", "change", "%"];
+    if sampled {
+        head.push("chance");
+    }
+    head.extend(["total before", "after", "change", "%"]);
+    if sampled {
+        head.push("chance");
+    }
+    head.extend([
+        if sampled { "samples" } else { "calls" },
+        "after",
+        "function",
+    ]);
+    if options.csv {
+        head = CSV.to_vec();
+    }
+    let mut table = Table::new(&head);
+    let amount = |unit: &MeasureUnit, value: f64| {
+        if options.csv || options.wide {
+            format!("{value}")
+        } else {
+            shown(unit, diff.per, value)
+        }
+    };
+    for row in rows {
+        let mut cells = Vec::new();
+        for (before, after, chance) in [
+            (row.before.own, row.after.own, row.own_chance),
+            (row.before.total, row.after.total, row.total_chance),
+        ] {
+            let unit = &diff.measure.unit;
+            cells.push(amount(unit, diff.of_before(before)));
+            cells.push(amount(unit, diff.of_after(after)));
+            let change = diff.change(before, after);
+            let plus = if change > 0.0 && !options.csv {
+                "+"
+            } else {
+                ""
+            };
+            cells.push(format!("{plus}{}", amount(unit, change)));
+            cells.push(match diff.percent(before, after) {
+                Some(percent) if options.csv => format!("{percent}"),
+                Some(percent) => format!("{percent:+.1}"),
+                None if options.csv => String::new(),
+                None if after == 0 => "-".to_owned(),
+                None => "new".to_owned(),
+            });
+            match chance {
+                Some(chance) if options.csv => cells.push(format!("{chance}")),
+                Some(chance) => cells.push(chance_text(chance)),
+                None if options.csv => cells.push(String::new()),
+                None => {}
+            }
+        }
+        for calls in [row.before.count, row.after.count] {
+            cells.push(if options.csv {
+                calls.to_string()
+            } else {
+                count(calls)
+            });
+        }
+        let name = diff.symbol(row.symbol).map_or("", |symbol| &symbol.name);
+        cells.push(if options.wide || options.csv {
+            name.to_owned()
+        } else {
+            names::shorten(name).into_owned()
+        });
+        table.row(cells);
+    }
+    table
+}
+
+const CSV: [&str; 13] = [
+    "self_before",
+    "self_after",
+    "self_change",
+    "self_percent",
+    "self_chance",
+    "total_before",
+    "total_after",
+    "total_change",
+    "total_percent",
+    "total_chance",
+    "count_before",
+    "count_after",
+    "function",
+];
+
+fn chance_text(chance: f64) -> String {
+    if chance < 0.000_1 {
+        "<0.0001".to_owned()
+    } else {
+        format!("{chance:.4}")
+    }
+}
+
+fn as_json(
+    options: &Options,
+    diff: &Diff,
+    rows: &[DiffRow],
+    checked: &[Checked<'_>],
+) -> serde_json::Value {
+    let amounts = |amounts: &Amounts, of: &dyn Fn(i64) -> f64| json!({"self": of(amounts.own), "total": of(amounts.total), "count": amounts.count});
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            json!({
+                "function": diff.symbol(row.symbol).map(|symbol| &symbol.name),
+                "before": amounts(&row.before, &|value| diff.of_before(value)),
+                "after": amounts(&row.after, &|value| diff.of_after(value)),
+                "self_change": diff.change(row.before.own, row.after.own),
+                "self_percent": diff.percent(row.before.own, row.after.own),
+                "self_chance": row.own_chance,
+                "total_change": diff.change(row.before.total, row.after.total),
+                "total_percent": diff.percent(row.before.total, row.after.total),
+                "total_chance": row.total_chance,
+            })
+        })
+        .collect();
+    let side = |side: &Side, of: &dyn Fn(i64) -> f64| json!({"total": of(side.tree.total), "count": side.calls, "seconds": side.seconds});
+    let budgets: Vec<_> = checked
+        .iter()
+        .map(
+            |one| json!({"condition": one.budget.text(), "failed": one.broken, "values": one.text}),
+        )
+        .collect();
+    json!({
+        "measure": diff.measure.name,
+        "unit": unit_word(&diff.measure.unit),
+        "per": options.per.word(),
+        "before": side(&diff.before, &|value| diff.of_before(value)),
+        "after": side(&diff.after, &|value| diff.of_after(value)),
+        "functions": rows,
+        "fail_if": budgets,
+    })
+}
+
+fn picture(options: &Options, diff: &Diff, path: &str) -> anyhow::Result<()> {
+    let extension = Path::new(path).extension().and_then(|name| name.to_str());
+    let draw = match extension {
+        Some("svg") => flame::svg,
+        Some("html" | "htm") => flame::html,
+        _ => return Err(Usage(format!("-o {path}: end the name in .svg or .html")).into()),
+    };
+    let changes = diff.changes(options.as_before);
+    let (tree, word) = match options.as_before {
+        false => (&diff.after.tree, "before"),
+        true => (&diff.before.tree, "after"),
+    };
+    let title = options.tree.paths.join(" → ");
+    let picture = Picture {
+        title: &title,
+        short_names: !options.wide,
+        changes: Some((word, &changes)),
+        ..Picture::default()
+    };
+    write(path, options.force, &draw(tree, &picture))
+}
+
+fn write(path: &str, force: bool, text: &str) -> anyhow::Result<()> {
+    let mut save = Save::start(Path::new(path), false, force)?;
+    save.write("", text.as_bytes())?;
+    Ok(save.commit()?)
+}
