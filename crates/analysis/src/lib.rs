@@ -54,11 +54,13 @@ pub mod diff;
 pub mod distributed;
 pub mod filter;
 pub mod flame;
+pub mod hotspots;
 pub mod loss;
 pub mod monitors;
 pub mod names;
 pub mod objects;
 mod pauses;
+mod sandwich;
 pub mod shape;
 pub mod stage;
 mod top;
@@ -70,5 +72,6 @@ pub use calltree::{
     TreeOptions, TreeSource, Trees, symbol_of_function,
 };
 pub use pauses::Pauses;
+pub use sandwich::{callees_of, callers_of};
 pub use top::{Functions, TopRow, top};
 pub use tree::{Visible, bottom_up, visible};

@@ -14,6 +14,7 @@ use crate::args::Usage;
 use crate::convert;
 use crate::graph::GraphFlags;
 use crate::pick::Pick;
+use crate::select::SandwichFlags;
 use crate::trees::{TreeFlags, read};
 
 /// Draw a flame graph.
@@ -46,6 +47,8 @@ pub(crate) struct Options {
     wide: bool,
     #[command(flatten)]
     graph: GraphFlags,
+    #[command(flatten)]
+    sandwich: SandwichFlags,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
@@ -80,6 +83,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         }
     };
     let trees = read(&options.tree)?;
+    let trees: Vec<_> = trees
+        .into_iter()
+        .map(|tree| options.sandwich.cut(tree))
+        .collect();
     let title = options
         .title
         .clone()
@@ -115,8 +122,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// pictures' trees do not.
 fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
     let tree = &options.tree;
-    if !tree.frames.is_empty() || tree.lanes {
-        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide and --async are for .svg and .html";
+    if !tree.frames.is_empty() || tree.lanes || !options.sandwich.is_empty() {
+        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --callers-of and --callees-of are for .svg and .html";
         return Err(Usage(reason.to_owned()).into());
     }
     let pick = Pick {

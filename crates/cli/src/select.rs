@@ -8,7 +8,7 @@ use clap::Args;
 use regex_lite::Regex;
 use traceloom_analysis::calls::Selection;
 use traceloom_analysis::filter::{Filter, rules};
-use traceloom_analysis::{FrameFilter, Symbol};
+use traceloom_analysis::{CallTree, FrameFilter, Symbol, callees_of, callers_of};
 
 use crate::args::Usage;
 
@@ -119,6 +119,34 @@ impl FrameFlags {
             focus: predicate(self.focus.as_ref()),
             ignore: predicate(self.ignore.as_ref()),
             hide,
+        }
+    }
+}
+
+/// The function in the middle.
+#[derive(Args, Clone, Default)]
+pub(crate) struct SandwichFlags {
+    /// Only functions that match, as roots, and below them who called them.
+    #[arg(long, value_name = "REGEX", conflicts_with = "callees_of")]
+    callers_of: Option<Regex>,
+    /// Only functions that match, as roots, and below them what they called.
+    #[arg(long, value_name = "REGEX")]
+    callees_of: Option<Regex>,
+}
+
+impl SandwichFlags {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.callers_of.is_none() && self.callees_of.is_none()
+    }
+
+    /// Shows the half of the tree that is asked for.
+    pub(crate) fn cut(&self, tree: CallTree) -> CallTree {
+        if let Some(callers) = predicate(self.callers_of.as_ref()) {
+            return callers_of(&tree, &callers);
+        }
+        match predicate(self.callees_of.as_ref()) {
+            Some(callees) => callees_of(&tree, &callees),
+            None => tree,
         }
     }
 }

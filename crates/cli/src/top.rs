@@ -1,5 +1,7 @@
 //! `top`: functions by their own time or value.
 
+mod hotspots;
+
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -13,6 +15,7 @@ use crate::Outcome;
 use crate::style::{Style, count};
 use crate::table::Table;
 use crate::trees::{TreeFlags, amount, read_functions, share, unit_word};
+use hotspots::HotspotFlags;
 
 /// Print functions by their own time or value.
 #[derive(Args)]
@@ -21,7 +24,8 @@ use crate::trees::{TreeFlags, amount, read_functions, share, unit_word};
     Examples:\n  \
     traceloom top dump/\n  \
     traceloom top dump/ --filter '+GET -health' --min-duration 500ms\n  \
-    traceloom top cpu.pprof --value cpu --focus '^com.acme'"
+    traceloom top cpu.pprof --value cpu --focus '^com.acme'\n  \
+    traceloom top dump/ --hotspots"
 )]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -35,6 +39,8 @@ pub(crate) struct Options {
     /// Only functions with at least this share of the total.
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     min_percent: f64,
+    #[command(flatten)]
+    hotspots: HotspotFlags,
     /// Print full names instead of shortened ones.
     #[arg(long)]
     wide: bool,
@@ -55,6 +61,9 @@ enum Sort {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    if options.hotspots.wanted() {
+        return hotspots::run(options);
+    }
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
     let [tables, beside] = read_functions(&options.tree)?;

@@ -7,6 +7,7 @@ use serde_json::json;
 use traceloom_analysis::{CallTree, Visible, bottom_up, names, visible};
 
 use crate::Outcome;
+use crate::select::SandwichFlags;
 use crate::style::{Style, count};
 use crate::table::Table;
 use crate::top::heading;
@@ -17,6 +18,7 @@ use crate::trees::{TreeFlags, amount, read, share, unit_word};
 #[command(after_help = "Examples:\n  \
     traceloom tree dump/ --min-percent 2\n  \
     traceloom tree dump/ --bottom-up --focus HashMap\n  \
+    traceloom tree dump/ --callers-of 'Statement.execute'\n  \
     traceloom tree dump/ --json --min-percent 0")]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -24,6 +26,8 @@ pub(crate) struct Options {
     /// Start from functions with their own time and show who called them.
     #[arg(long)]
     bottom_up: bool,
+    #[command(flatten)]
+    sandwich: SandwichFlags,
     /// Only nodes with at least this share of the total.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     min_percent: f64,
@@ -42,6 +46,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
     for tree in read(&options.tree)? {
+        let tree = options.sandwich.cut(tree);
         let tree = if options.bottom_up {
             bottom_up(&tree)
         } else {

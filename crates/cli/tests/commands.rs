@@ -262,6 +262,73 @@ fn filters_select_the_same_calls_everywhere() {
 }
 
 #[test]
+fn both_sides_of_a_function_come_to_its_total() {
+    let top: Value = serde_json::from_str(stdout(&["top", "--json", shop()]).trim()).expect("JSON");
+    let rows = top["functions"].as_array().expect("functions");
+    assert!(rows.len() > 20);
+    for row in rows.iter().take(5) {
+        let name = row["function"].as_str().expect("a name");
+        let escaped: String = name
+            .chars()
+            .map(|c| {
+                if c.is_alphanumeric() {
+                    c.to_string()
+                } else {
+                    format!("\\{c}")
+                }
+            })
+            .collect();
+        let exactly = format!("^{escaped}$");
+        for side in ["--callers-of", "--callees-of"] {
+            let tree = stdout(&[
+                "tree",
+                "--json",
+                "--min-percent",
+                "0",
+                side,
+                &exactly,
+                shop(),
+            ]);
+            let tree: Value = serde_json::from_str(tree.trim()).expect("JSON");
+            assert_eq!(tree["total"], row["total"], "{side} {name}");
+        }
+    }
+}
+
+#[test]
+fn categories_come_to_the_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rules = folder.path().join("rules.txt");
+    let text = "web com.acme.shop.cart.web.\nweb com.acme.shop.invoice.web.\njdbc com.acme.shop.price.jdbc.\n";
+    std::fs::write(&rules, text).expect("a file");
+    let rules = rules.to_string_lossy();
+    let found: Value =
+        serde_json::from_str(stdout(&["top", "--json", "--categories", &rules, shop()]).trim())
+            .expect("JSON");
+    let categories = found["categories"].as_array().expect("categories");
+    let mut names: Vec<_> = categories
+        .iter()
+        .map(|row| row["category"].as_str().unwrap_or("rest"))
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["jdbc", "rest", "web"]);
+    let sum: i64 = categories
+        .iter()
+        .map(|row| row["self"].as_i64().expect("a value"))
+        .sum();
+    assert_eq!(Some(sum), found["total"].as_i64());
+    std::fs::write(&*rules, "web").expect("a file");
+    assert_eq!(
+        run(&["top", "--categories", &rules, shop()]).status.code(),
+        Some(2)
+    );
+    assert!(
+        stdout(&["top", "--hotspots", "--categories", "default", shop()])
+            .contains("org.hibernate.")
+    );
+}
+
+#[test]
 fn conversion_there_and_back_keeps_the_calls() {
     let folder = tempfile::tempdir().expect("a folder");
     let streams = folder.path().join("streams");

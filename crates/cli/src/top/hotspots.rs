@@ -1,0 +1,147 @@
+//! `top --hotspots`: own time by kind of work.
+
+use std::fs;
+use std::io::{self, Write};
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+use traceloom_analysis::hotspots::{Categories, Hotspot, hotspots};
+use traceloom_analysis::{CallTree, names};
+
+use super::{Options, heading};
+use crate::Outcome;
+use crate::args::Usage;
+use crate::style::{Style, count};
+use crate::table::Table;
+use crate::trees::{amount, read, share, unit_word};
+
+/// Functions by category.
+#[derive(Args, Clone, Default)]
+pub(crate) struct HotspotFlags {
+    /// Sum own values by kind of work: databases, logging, reflection and so on, with the functions of each.
+    #[arg(long, conflicts_with = "sort")]
+    hotspots: bool,
+    /// Rules for --hotspots in place of the ones that come along: a category and a prefix a line; `default`
+    /// prints those.
+    #[arg(long, value_name = "FILE")]
+    categories: Option<String>,
+}
+
+impl HotspotFlags {
+    pub(super) fn wanted(&self) -> bool {
+        self.hotspots || self.categories.is_some()
+    }
+
+    fn rules(&self) -> anyhow::Result<Categories> {
+        let text = match &self.categories {
+            Some(path) => fs::read_to_string(path).with_context(|| path.clone())?,
+            None => Categories::DEFAULT.to_owned(),
+        };
+        let rules: Result<Categories, _> = text.parse();
+        let path = self.categories.as_deref().unwrap_or("default");
+        Ok(rules.map_err(|error| Usage(format!("--categories: {path}: {error}")))?)
+    }
+}
+
+/// Functions shown of each category.
+const SHOWN: usize = 5;
+
+pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let mut out = io::stdout().lock();
+    if options.hotspots.categories.as_deref() == Some("default") {
+        write!(out, "{}", Categories::DEFAULT)?;
+        return Ok(Outcome::Done);
+    }
+    let rules = options.hotspots.rules()?;
+    let style = Style::new(&options.tree.common)?;
+    for tree in read(&options.tree)? {
+        let mut found = hotspots(&tree, &rules);
+        found.retain(|hotspot| {
+            let share = tree.percent(hotspot.own);
+            share.is_none_or(|share| share >= options.min_percent)
+        });
+        if options.json {
+            writeln!(out, "{}", as_json(&tree, &found))?;
+        } else if options.csv {
+            table(&tree, &found, options).csv(&mut out)?;
+        } else {
+            writeln!(out, "{}", style.bold(heading(&tree.measure, tree.total)))?;
+            table(&tree, &found, options).print(&style, &mut out)?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn word(hotspot: &Hotspot) -> &str {
+    hotspot.category.as_deref().unwrap_or("(none)")
+}
+
+fn table(tree: &CallTree, found: &[Hotspot], options: &Options) -> Table {
+    let mut table = Table::new(&["category", "self", "self%", "count", "function"]);
+    let unit = &tree.measure.unit;
+    let mut row = |category: &str, own: i64, calls: u64, function: &str| {
+        let whole = options.csv || options.wide;
+        table.row([
+            category.to_owned(),
+            if whole {
+                own.to_string()
+            } else {
+                amount(unit, own)
+            },
+            share(tree.percent(own)),
+            if whole {
+                calls.to_string()
+            } else {
+                count(calls)
+            },
+            function.to_owned(),
+        ]);
+    };
+    for hotspot in found {
+        let category = word(hotspot);
+        row(category, hotspot.own, hotspot.count, "");
+        let all = options.csv || options.rows == 0;
+        let shown = if all { usize::MAX } else { SHOWN };
+        // Callers of a category's own functions come to nothing in it.
+        let functions = hotspot
+            .functions
+            .iter()
+            .filter(|(_, own, calls)| *own != 0 || (*calls > 0 && all));
+        for &(symbol, own, calls) in functions.take(shown) {
+            let name = &tree.symbol(symbol).name;
+            if options.csv {
+                row(category, own, calls, name);
+            } else if options.wide {
+                row("", own, calls, name);
+            } else {
+                row("", own, calls, &names::shorten(name));
+            }
+        }
+    }
+    table
+}
+
+fn as_json(tree: &CallTree, found: &[Hotspot]) -> serde_json::Value {
+    let categories: Vec<_> = found
+        .iter()
+        .map(|hotspot| {
+            let functions = hotspot.functions.iter().map(|&(symbol, own, count)| {
+                json!({"function": tree.symbol(symbol).name, "self": own, "count": count})
+            });
+            json!({
+                "category": hotspot.category,
+                "self": hotspot.own,
+                "self_percent": tree.percent(hotspot.own),
+                "count": hotspot.count,
+                "functions": functions.collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({
+        "measure": tree.measure.name,
+        "unit": unit_word(&tree.measure.unit),
+        "total": tree.total,
+        "categories": categories,
+    })
+}
