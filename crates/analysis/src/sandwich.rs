@@ -68,7 +68,7 @@ fn under<'t>(
     tree: &'t CallTree,
     matches: &Predicate<'_>,
 ) -> impl Iterator<Item = (&'t Node, bool)> {
-    let wanted: Vec<bool> = tree.symbols.iter().map(|symbol| matches(symbol)).collect();
+    let wanted: Vec<bool> = tree.symbols.iter().map(matches).collect();
     let is_wanted = move |symbol: SymbolId| wanted.get(symbol.index()) == Some(&true);
     let mut until = 0;
     (0_u32..).zip(&tree.nodes).filter_map(move |(at, node)| {

@@ -235,7 +235,7 @@ fn what_is_no_budget() {
         ("self(a) > fast", "expected a limit"),
         ("self(a) > +5 parsecs", "expected a limit"),
     ] {
-        let error = text.parse::<Budget>().expect_err(text);
+        let error = text.parse::<Budget>().unwrap_err();
         assert!(error.message.contains(message), "{text}: {error}");
     }
     assert!(

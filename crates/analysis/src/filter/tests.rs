@@ -290,7 +290,7 @@ mod conditions {
             ("size > big", 8, "expected a number"),
             ("= 5", 1, "expected a field"),
         ] {
-            let error = text.parse::<Filter>().expect_err(text);
+            let error = text.parse::<Filter>().unwrap_err();
             assert_eq!(error.column, column, "{text}: {error}");
             assert!(error.message.contains(message), "{text}: {error}");
         }
