@@ -1,12 +1,11 @@
 //! The model to a flame graph: a recording is kept, because a tree is known only at its end.
 
-use traceloom_model::{
-    Clock, Definitions, Flow, Note, Order, Recording, SampleBatch, Sink, SpanBatch, Unit,
-};
+use traceloom_model::{Recording, Unit};
 
 use super::tree::{Builder, Dimension, Tree, choose};
 use super::{guance, write};
 use crate::datakit::{Language, profiles};
+use crate::kept::{Keep, Kept};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// What graph to write.
@@ -114,44 +113,8 @@ pub(super) fn raise<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    Ok(Box::new(FlameTarget {
-        options: Options::of_variant(options.variant.as_deref())?,
-        recording: Recording::default(),
-        output,
-    }))
-}
-
-struct FlameTarget<'o> {
-    options: Options,
-    recording: Recording,
-    output: &'o mut dyn Output,
-}
-
-impl Sink for FlameTarget<'_> {
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.recording.begin(order, clock);
-    }
-
-    fn define(&mut self, definitions: Definitions) -> Flow {
-        self.recording.define(definitions)
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        self.recording.spans(batch)
-    }
-
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        self.recording.samples(batch)
-    }
-
-    fn note(&mut self, _note: Note) -> Flow {
-        Flow::Continue(())
-    }
-}
-
-impl Target for FlameTarget<'_> {
-    fn finish(&mut self) -> Result<(), Error> {
-        let document = write_recording(&self.recording, &self.options)?;
-        self.output.write("", &document)
-    }
+    let options = Options::of_variant(options.variant.as_deref())?;
+    Ok(Box::new(Kept::new(Keep::Calls, move |recording| {
+        output.write("", &write_recording(&recording, &options)?)
+    })))
 }
