@@ -113,3 +113,63 @@ fn garbage_is_read_to_its_end() {
     let comments = b"<!-- <![CDATA[ <? ".repeat(20_000);
     assert_eq!(records(&XML, &comments).written(), comments);
 }
+
+fn is_known(name: &str, head: &str) -> bool {
+    let probe = crate::Probe {
+        head: head.as_bytes(),
+        whole: true,
+        name,
+        siblings: &[],
+    };
+    (XML.probe)(&probe).is_some()
+}
+
+#[test]
+fn a_fragment_is_known_by_any_element() {
+    for first in [
+        "node", "filter", "option", "custom", "objDef", "methodBody", "throw", "line",
+    ] {
+        let alone = format!("<{first} a=\"1\"/>\n");
+        assert!(is_known("live.trcxml", &alone), "{first}");
+        assert!(!is_known("other.xml", &alone), "{first}");
+        let followed = format!("{alone}<custom><a/></custom>\n<threadStart threadId=\"1\"/>");
+        assert!(is_known("other.xml", &followed), "{first}");
+    }
+    for fragment in [
+        "<node nodeId=\"a\" hostname=\"b\"/>",
+        "<filter traceIdRef=\"a\" pattern=\"*\"/>",
+        "<classUnload time=\"1.0\" classIdRef=\"7\"/>",
+        "<monWait objIdRef=\"7\"><annotation",
+    ] {
+        assert!(is_known("", fragment), "{fragment}");
+    }
+}
+
+#[test]
+fn other_documents_are_not_taken() {
+    for (name, document) in [
+        ("live.trcxml", "<html/>"),
+        ("", "<report><threadStart threadId=\"1\"/></report>"),
+        ("", "<report>\n<threadStart threadId=\"1\"/>"),
+        ("", "words <threadStart threadId=\"1\"/>"),
+        ("", "<methodCall><methodName>a</methodName></methodCall>"),
+        ("", "<svg><line x1=\"1\"/></svg>"),
+    ] {
+        assert!(!is_known(name, document), "{document}");
+    }
+}
+
+#[test]
+fn a_document_type_may_declare_things() {
+    let document = "<?xml version=\"1.0\"?>\n<!DOCTYPE TRACE [<!ENTITY x \"]>\">]>\n\
+                    <TRACE>\n<threadStart threadId=\"1\"/>\n</TRACE>\n";
+    assert!(is_known("other.xml", document));
+    let read = records(&XML, document.as_bytes());
+    assert!(read.notes().is_empty(), "{:?}", read.notes());
+    assert!(read.kinds().contains(&"thread_start"), "{:?}", read.kinds());
+    // Declarations that do not end cost no more than their bytes.
+    let open = b"<!DOCTYPE [".repeat(100_000);
+    let begun = std::time::Instant::now();
+    assert_eq!(records(&XML, &open).written(), open);
+    assert!(begun.elapsed().as_secs() < 5);
+}
