@@ -156,11 +156,7 @@ pub(super) fn stack<'a>(children: &'a [u8], charset: Charset, each: &mut dyn FnM
 }
 
 /// Calls `each` for everything but white space among an element's children.
-pub(super) fn content<'a>(
-    children: &'a [u8],
-    charset: Charset,
-    each: &mut dyn FnMut(Content<'a>),
-) {
+pub(super) fn content<'a>(children: &'a [u8], charset: Charset, each: &mut dyn FnMut(Content<'a>)) {
     let masked;
     let (text, scale) = match charset {
         Charset::Utf16(big) => {

@@ -144,7 +144,8 @@ impl ToBinary<'_> {
                 }
             }
             "root_start" if has_attributes(piece) => {
-                self.common.lost("root_start", "attributes", 1, piece.offset);
+                self.common
+                    .lost("root_start", "attributes", 1, piece.offset);
             }
             "comment" | "cdata" | "doctype" | "end_tag" => {
                 self.common.lost(piece.kind, "text", 1, piece.offset)

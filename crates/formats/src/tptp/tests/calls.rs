@@ -244,3 +244,34 @@ fn what_is_raised_lowers_to_the_same_calls() {
         assert!(format.holds.holds(Feature::Spans));
     }
 }
+
+/// Two classes that nothing defines have a method of one name each, and one of them is defined late.
+#[test]
+fn methods_of_undefined_classes_are_told_apart() {
+    let define = |class, method| {
+        let draft = draft("methodDef").number("classIdRef", class);
+        draft.number("methodId", method).text("name", "run")
+    };
+    let bytes = trace(
+        1_000_000_000,
+        &[
+            define(8, 80),
+            define(9, 90),
+            define(0, 100),
+            entry(1, 80, 1, 10),
+            exit(1, 80, 1, 20),
+            entry(1, 90, 2, 30),
+            draft("classDef")
+                .number("classId", 9)
+                .text("name", "com/acme/Late"),
+            exit(1, 90, 2, 40),
+            entry(1, 100, 3, 50),
+            exit(1, 100, 3, 60),
+        ],
+    );
+    for bytes in [bytes.clone(), raise(&BINARY, &BINARY, &bytes)] {
+        let recording = lower(&BINARY, &bytes);
+        let names: Vec<String> = spans(&recording).into_iter().map(|row| row.0).collect();
+        assert_eq!(names, ["class#8.run", "com.acme.Late.run", "run"]);
+    }
+}

@@ -81,10 +81,7 @@ fn what_a_stream_has_no_field_for_is_listed() {
             "<gcStart><a/></gcStart><gcStart>  </gcStart>",
             (true, "element", "content", 1),
         ),
-        (
-            "<gcStart>words</gcStart>",
-            (true, "element", "content", 1),
-        ),
+        ("<gcStart>words</gcStart>", (true, "element", "content", 1)),
         (
             "<monWait><annotation name=\"stack\" method=\"a\" line=\"x\"/></monWait>",
             (true, "element", "content", 1),

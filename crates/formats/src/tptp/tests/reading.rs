@@ -127,7 +127,14 @@ fn is_known(name: &str, head: &str) -> bool {
 #[test]
 fn a_fragment_is_known_by_any_element() {
     for first in [
-        "node", "filter", "option", "custom", "objDef", "methodBody", "throw", "line",
+        "node",
+        "filter",
+        "option",
+        "custom",
+        "objDef",
+        "methodBody",
+        "throw",
+        "line",
     ] {
         let alone = format!("<{first} a=\"1\"/>\n");
         assert!(is_known("live.trcxml", &alone), "{first}");
@@ -172,4 +179,36 @@ fn a_document_type_may_declare_things() {
     let begun = std::time::Instant::now();
     assert_eq!(records(&XML, &open).written(), open);
     assert!(begun.elapsed().as_secs() < 5);
+}
+
+/// What stands in an element that no table has is no message, cut or whole.
+#[test]
+fn a_cut_unknown_element_has_no_calls() {
+    let entry = "<methodEntry threadIdRef=\"1\" time=\"1.0\" methodIdRef=\"7\" ticket=\"1\"/>\n";
+    let whole = format!("<TRACE>\n<probe>\n{entry}<a>{entry}</a>\n</probe>\n");
+    for end in 0..=whole.len() {
+        let bytes = &whole.as_bytes()[..end];
+        let read = records(&XML, bytes);
+        assert_eq!(read.written(), bytes);
+        assert!(!read.kinds().contains(&"method_entry"), "cut at {end}");
+    }
+    // In a document that goes on the element is what is wrong.
+    for (open, rest) in [
+        ("<br>", "</TRACE>\n".to_owned()),
+        ("<br>", entry.repeat(2_000)),
+    ] {
+        let text = format!("<TRACE>\n{open}\n{entry}{rest}");
+        let read = records(&XML, text.as_bytes());
+        let entries = read
+            .kinds()
+            .iter()
+            .filter(|kind| **kind == "method_entry")
+            .count();
+        assert_eq!(entries, text.matches("methodEntry").count());
+        assert!(
+            read.notes()
+                .iter()
+                .any(|note| note.kind == "unclosed_element")
+        );
+    }
 }
