@@ -54,6 +54,8 @@ pub mod distributed;
 pub mod filter;
 pub mod flame;
 pub mod loss;
+#[cfg(test)]
+mod made;
 pub mod monitors;
 pub mod names;
 pub mod objects;

@@ -249,6 +249,43 @@ fn aggregated_calls_show_minimum_maximum_and_inclusive_values() {
     assert!(page.contains("method#11"));
 }
 
+/// The caller of an excluded method gets its time, in views and in what is converted, and nothing else.
+#[test]
+fn filter_files_leave_the_callers_statistics_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let file = vector("aggregated_calls.trcbin");
+    let row = |path: &str, flags: &[&str], name: &str| -> Option<Value> {
+        let all = json_lines(&traceloom(&[&["top", path, "--json"], flags].concat()));
+        let rows = all[0]["functions"].as_array().expect("functions");
+        rows.iter().find(|row| row["function"] == name).cloned()
+    };
+    let outer = row(&file, &[], "method#10").expect("the caller");
+    let inner = row(&file, &[], "method#11").expect("the method");
+    std::fs::write(at("filters.txt"), "* method#11 EXCLUDE\n").expect("written");
+    let filters = at("filters.txt");
+    let filter = ["--filter-file", filters.as_str()];
+    let left = row(&file, &filter, "method#10").expect("the caller");
+    let number = |row: &Value, name: &str| row[name].as_i64().expect("a number");
+    assert_eq!(
+        number(&left, "self"),
+        number(&outer, "self") + number(&inner, "self")
+    );
+    for column in ["min_time", "max_time", "calls", "cumulative_time"] {
+        assert_eq!(left["values"][column], outer["values"][column], "{column}");
+    }
+    assert_eq!(row(&file, &filter, "method#11"), None);
+    for output in [at("out.trcxml"), at("out.trcbin")] {
+        let done = traceloom(&[&["convert", &file, &output], &filter[..]].concat());
+        assert!(done.status.success(), "{}", stderr(&done));
+        assert_eq!(
+            row(&output, &[], "method#10"),
+            Some(left.clone()),
+            "{output}"
+        );
+    }
+}
+
 fn functions(rows: &[Value]) -> Vec<String> {
     let rows = rows[0]["functions"].as_array().expect("functions").iter();
     rows.map(|row| row["function"].as_str().expect("a name").to_owned())
