@@ -330,8 +330,6 @@ fn compare(
 const KNOWN: &[(&str, &str, &str, &str)] = &[
     ("", "zorka-s0", "span time", TICKS),
     ("", "zorka-b2", "span time", TICKS),
-    ("", "tptp-binary", "events", DEFINED),
-    ("", "tptp-xml", "events", DEFINED),
     ("", "tptp-binary", "sample values", INCLUSIVE),
     ("", "tptp-xml", "sample values", INCLUSIVE),
     ("", "line-protocol", "events", POINTS),
@@ -341,17 +339,11 @@ const KNOWN: &[(&str, &str, &str, &str)] = &[
     ("", "chrome", "events", COMPLETE),
     ("chrome", "cdt-dump", "spans", UNEXPLAINED),
     ("chrome", "cdt-streams", "spans", UNEXPLAINED),
-    ("perfetto", "tptp-binary", "span time", UNEXPLAINED),
-    ("perfetto", "tptp-xml", "span time", UNEXPLAINED),
     ("cdt-calls", "cdt-dump", "span time", UNEXPLAINED),
     ("cdt-calls", "cdt-streams", "span time", UNEXPLAINED),
-    ("cdt-trace", "tptp-binary", "span time", UNEXPLAINED),
-    ("cdt-trace", "tptp-xml", "span time", UNEXPLAINED),
 ];
 
 const TICKS: &str = "clocks of these generations tick every 65,536 ns";
-const DEFINED: &str =
-    "definitions of threads and classes are events when they are read, and not written from events";
 const INCLUSIVE: &str = "aggregated entries carry inclusive times";
 const POINTS: &str = "a point reads as an event, whatever it was written from";
 const COMPLETE: &str = "an event with an end is a complete event there, which reads as a span";

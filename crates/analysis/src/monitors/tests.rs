@@ -1,7 +1,6 @@
 use traceloom_model::{
-    Attribute, Class, EventBatch, EventRow, EventType, EventTypeId, Frame, Function, ObjectBatch,
-    ObjectId, ObjectRow, Profile, SampleBatch, SampleRow, Sink, Stack, StackId, Tables, Track,
-    TrackId, Unit, Value, ValueType,
+    Attribute, EventRow, ObjectId, Profile, SampleBatch, SampleRow, Sink, TrackId, Unit, Value,
+    ValueType,
 };
 
 use super::*;

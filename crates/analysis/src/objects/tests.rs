@@ -1,7 +1,6 @@
 use traceloom_model::{
-    AttrKeyId, Attribute, Class, ClassId, EdgeBatch, EventBatch, EventRow, EventType, EventTypeId,
-    ObjectBatch, ObjectId, ObjectRow, Profile, RootBatch, SampleBatch, SampleRow, Sink, Tables,
-    Unit, Value, ValueType,
+    AttrKeyId, Attribute, EdgeBatch, EventRow, EventTypeId, ObjectId, Profile, RootBatch,
+    SampleBatch, SampleRow, Sink, Unit, Value, ValueType,
 };
 
 use super::*;

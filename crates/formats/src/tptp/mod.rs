@@ -35,7 +35,7 @@ pub use visit::{Item, Visit};
 use crate::{Fork, Format};
 use traceloom_model::{Capabilities, Feature, Limits};
 
-/// What both forms can hold; value columns and counters are TPTP's own alone.
+/// What both forms can hold; of value columns, counters and attributes of calls their own.
 const HOLDS: Capabilities = Capabilities::of(&[
     Feature::Spans,
     Feature::PartialSpans,
@@ -46,12 +46,25 @@ const HOLDS: Capabilities = Capabilities::of(&[
     Feature::FunctionDetails,
     Feature::SourceLines,
     Feature::Samples,
-    Feature::NegativeValues,
     Feature::SampleTracks,
     Feature::Events,
     Feature::EventDurations,
     Feature::EventAttributes,
     Feature::HeapObjects,
+])
+.with_own(&[
+    (Feature::ManyValues, "base_time"),
+    (Feature::ManyValues, "cumulative_time"),
+    (Feature::ManyValues, "min_time"),
+    (Feature::ManyValues, "max_time"),
+    (Feature::ManyValues, "base_cpu_time"),
+    (Feature::ManyValues, "calls"),
+    (Feature::InclusiveValues, "cumulative_time"),
+    (Feature::InclusiveValues, "min_time"),
+    (Feature::InclusiveValues, "max_time"),
+    (Feature::SpanCounters, "thread_cpu_time"),
+    (Feature::SpanCounters, "thread_cpu_time_at_entry"),
+    (Feature::SpanAttributes, "object"),
 ]);
 
 /// The binary form.
