@@ -131,6 +131,12 @@ impl Capabilities {
         self.bits & (1 << feature as u64) != 0
     }
 
+    /// Returns what is held by name alone.
+    #[must_use]
+    pub const fn own(self) -> &'static [(Feature, &'static str)] {
+        self.own
+    }
+
     /// Tells whether what is called `name` has a place, by the feature or as one of the format's own.
     #[must_use]
     pub fn holds_named(self, feature: Feature, name: &str) -> bool {
