@@ -128,6 +128,15 @@ fn print(
     let empty = |objects: &Objects| objects.classes.is_empty() && objects.collections.is_empty();
     if found.iter().all(empty) {
         eprintln!("traceloom: {path}: {}", nothing(&found));
+        if options.csv {
+            // Whoever reads the table finds its columns.
+            let rows = if options.collections {
+                Table::new(COLLECTIONS)
+            } else {
+                exact(&[])
+            };
+            rows.csv(out)?;
+        }
         return Ok(());
     }
     found.retain(|objects| !empty(objects));
@@ -358,6 +367,20 @@ fn exact(classes: &[ClassRow]) -> Table {
     table
 }
 
+/// Columns of collections for programs.
+const COLLECTIONS: &[&str] = &[
+    "number",
+    "time_ns",
+    "took_ns",
+    "allocated_count",
+    "allocated_bytes",
+    "freed_count",
+    "freed_bytes",
+    "live_count",
+    "live_bytes",
+    "used_bytes",
+];
+
 fn collections(
     objects: &Objects,
     options: &Options,
@@ -373,18 +396,7 @@ fn collections(
         0
     };
     let mut rows = Table::new(if options.csv {
-        &[
-            "number",
-            "time_ns",
-            "took_ns",
-            "allocated_count",
-            "allocated_bytes",
-            "freed_count",
-            "freed_bytes",
-            "live_count",
-            "live_bytes",
-            "used_bytes",
-        ]
+        COLLECTIONS
     } else {
         &[
             "number",
@@ -409,9 +421,10 @@ fn collections(
     }
     if all.is_empty() {
         eprintln!("traceloom: no garbage collection was recorded");
-    } else if options.csv {
+    }
+    if options.csv {
         rows.csv(out)?;
-    } else {
+    } else if !all.is_empty() {
         rows.without_empty().print(style, out)?;
         if skip > 0 {
             let more = format!(

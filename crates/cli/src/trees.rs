@@ -95,11 +95,22 @@ fn selected(flags: &TreeFlags, table: Table) -> anyhow::Result<Trees> {
         return Ok(all);
     }
     let select = |trees: Vec<CallTree>| trees.iter().map(|tree| tree.select(&filter)).collect();
-    Ok(Trees {
+    let nodes = |trees: &Trees| -> usize {
+        let shown = trees.spans.iter().chain(&trees.samples);
+        shown.map(|tree| tree.nodes.len()).sum()
+    };
+    let before = nodes(&all);
+    let left = Trees {
         spans: all.spans.map(|tree| tree.select(&filter)),
         samples: select(all.samples),
         beside: select(all.beside),
-    })
+    };
+    if before > 0 && nodes(&left) == 0 {
+        eprintln!(
+            "traceloom: nothing is left of {before} paths of calls: the filters take all of them"
+        );
+    }
+    Ok(left)
 }
 
 /// Datakit's names of sampled values, by the producer's; none where two recordings mean different things.
