@@ -173,7 +173,7 @@ impl Raising<'_> {
             thread,
         );
         match schema.id {
-            1011 => self.class_defined(&mut message),
+            1011 => self.class_defined(&mut message, event.time),
             1038 => self.heap.defined(&message.numbers, event.time),
             _ => {}
         }
@@ -189,15 +189,15 @@ impl Raising<'_> {
     }
 
     /// The event of a definition: the class has an id of this trace.
-    fn class_defined(&mut self, message: &mut Rebuilt) {
+    fn class_defined(&mut self, message: &mut Rebuilt, time: i64) {
         let name = message.texts.iter().find(|(name, _)| *name == "name");
         let name = name.map_or_else(String::new, |(_, name)| name.replace('/', "."));
         let known = self.class_names.get(&name).map(Vec::as_slice);
         let known = known.unwrap_or_default();
-        let new = known.iter().find(|class| !self.classes.contains(class));
+        let new = known.iter().find(|class| !self.classes.contains_key(class));
         message.number("transientClassId", 0);
         if let Some(&class) = new.or(known.first()) {
-            self.classes.insert(class);
+            self.classes.entry(class).or_insert(time);
             message.number("classId", u64::from(class.raw()) + 1);
         }
     }

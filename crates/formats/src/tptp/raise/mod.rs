@@ -65,7 +65,7 @@ fn build<'o>(
         tables: Recording::default(),
         threads: HashMap::new(),
         used: HashSet::new(),
-        classes: HashSet::new(),
+        classes: HashMap::new(),
         methods: HashSet::new(),
         spans: spans::Spans::default(),
         samples: samples::Trees::default(),
@@ -89,7 +89,8 @@ struct Raising<'o> {
     tables: Recording,
     threads: HashMap<TrackId, u64>,
     used: HashSet<u64>,
-    classes: HashSet<ClassId>,
+    /// Classes that are defined, and when.
+    classes: HashMap<ClassId, i64>,
     methods: HashSet<FunctionId>,
     spans: spans::Spans,
     samples: samples::Trees,
@@ -238,15 +239,19 @@ impl Raising<'_> {
             }
         }
         let draft = draft.text("signature", &signature);
-        self.define_first(&draft.number("classIdRef", class_id));
+        // Its class comes before it.
+        let time = class.and_then(|class| self.classes.get(&class).copied());
+        let draft = draft.number("classIdRef", class_id);
+        self.put(time.unwrap_or(i64::MIN), Rank::Defines, &draft);
         (method_id, class_id)
     }
 
     fn class(&mut self, class: ClassId) -> u64 {
         let id = u64::from(class.raw()) + 1;
-        if !self.classes.insert(class) {
+        if self.classes.contains_key(&class) {
             return id;
         }
+        self.classes.insert(class, i64::MIN);
         let Some(row) = self.tables.class(class).cloned() else {
             return id;
         };

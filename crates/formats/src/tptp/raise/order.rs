@@ -50,7 +50,7 @@ impl Waiting {
     /// Hands over the older half of the bytes, but no ends; all of it when `all` is set.
     pub fn leave(&mut self, all: bool, out: &mut Vec<u8>) {
         // What has one time stays as it came.
-        self.rows.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        self.rows.sort_by_key(|row| (row.0, row.1));
         let half = self.bytes.len() / 2;
         let bytes = std::mem::take(&mut self.bytes);
         let mut gone = 0;

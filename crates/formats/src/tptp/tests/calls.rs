@@ -275,3 +275,28 @@ fn methods_of_undefined_classes_are_told_apart() {
         assert_eq!(names, ["class#8.run", "com.acme.Late.run", "run"]);
     }
 }
+
+/// A trace defines before it refers, whatever the order in which the model tells.
+#[test]
+fn what_is_raised_defines_before_it_refers() {
+    let document = String::from_utf8(raise(&XML, &BINARY, &sample(&BINARY, 300_000))).unwrap();
+    let (mut defined, mut references) = (std::collections::HashSet::new(), 0);
+    let ids = |line: &str, name: &str| -> Option<String> {
+        let (_, rest) = line.split_once(&format!(" {name}=\""))?;
+        Some(format!(
+            "{} {}",
+            name.trim_end_matches("Ref"),
+            rest.split('"').next()?
+        ))
+    };
+    for line in document.lines() {
+        for name in ["threadId", "classId", "methodId"] {
+            defined.extend(ids(line, name));
+            if let Some(id) = ids(line, &format!("{name}Ref")) {
+                references += 1;
+                assert!(defined.contains(&id), "{line}");
+            }
+        }
+    }
+    assert!(references > 1000, "{references}");
+}
