@@ -41,10 +41,10 @@ impl Waiting {
         self.bytes.len() >= self.most.unwrap_or(MOST)
     }
 
-    /// Returns the latest time of what happened.
+    /// Returns the latest time of what waits, ends left aside.
     pub fn latest(&self) -> i64 {
-        let happened = self.rows.iter().filter(|row| row.1 == Rank::Happens);
-        happened.map(|row| row.0).max().unwrap_or(i64::MIN)
+        let others = self.rows.iter().filter(|row| row.1 != Rank::Ends);
+        others.map(|row| row.0).max().unwrap_or(i64::MIN)
     }
 
     /// Hands over the older half of the bytes, but no ends; all of it when `all` is set.
