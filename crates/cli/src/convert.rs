@@ -312,6 +312,7 @@ impl Job<'_> {
         self.pick.check(target)?;
         if let [input] = inputs
             && self.pick.is_empty()
+            && raise.variant.is_none()
             && let Some(done) = self.rewrite(input, target, out)?
         {
             return Ok(done);
@@ -632,7 +633,9 @@ impl Reading<'_> {
             let mut choose = pick.choose(sink, options.limits.size(Limit::OpenSpans))?;
             let notes = match pick.only() {
                 Some(value) => {
-                    let mut only = Only::new(&mut choose, value);
+                    let first = self.document.parts().first();
+                    let file = first.map_or("", |part| &part.name);
+                    let mut only = Only::new(&mut choose, value, file);
                     let notes = self.lower(&options, &mut only)?;
                     met = Some(only.finish());
                     notes

@@ -9,8 +9,8 @@ use traceloom_formats::datakit::{EventKind, Language};
 use traceloom_formats::{Record, RecordSink, Source};
 use traceloom_input::{Document, Input, lower};
 use traceloom_model::{
-    Definitions, Flow, Level, Note, Notes, PartId, ProfileId, Recording, SampleBatch, Sink,
-    SpanBatch, StringId, Unit, Wants,
+    Clock, Definitions, Flow, Level, Note, Notes, Order, PartId, ProfileId, Recording, SampleBatch,
+    Sink, SpanBatch, StringId, Unit, Wants,
 };
 
 use crate::Outcome;
@@ -111,6 +111,8 @@ pub(crate) struct Facts {
     pub(crate) records: Kinds,
     pub(crate) decoded: u64,
     pub(crate) time: Option<(i64, i64)>,
+    /// The clock of these times, where its zero is no date.
+    clock: Option<String>,
     pub(crate) values: Vec<Value>,
     pub(crate) notes: Notes,
     pub(crate) stopped: bool,
@@ -259,6 +261,12 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
         let mut totals = Totals::default();
         let options = common.lower_options()?;
         lower(&document, &options, &mut totals)?;
+        let clock = totals.clock();
+        for (member, _) in document.members() {
+            if let Some(facts) = all.get_mut(member) {
+                facts.clock.clone_from(&clock);
+            }
+        }
         if let Some(facts) = all.get_mut(first) {
             let name = input.parts().get(first).map_or("", |part| &part.part.name);
             facts.values = totals.values(name);
@@ -277,6 +285,17 @@ struct Totals {
 impl Totals {
     /// Functions whose files tell the language; more say nothing new.
     const FUNCTIONS: usize = 4096;
+
+    /// Returns the name of a clock that has no date.
+    fn clock(&self) -> Option<String> {
+        match self.tables.clock {
+            Clock::Unix => None,
+            Clock::Unknown(name) => Some(name.map_or_else(
+                || "unknown".to_owned(),
+                |name| self.tables.text(name).into_owned(),
+            )),
+        }
+    }
 
     /// Returns the columns of a part called `file`.
     fn values(&self, file: &str) -> Vec<Value> {
@@ -314,6 +333,10 @@ pub(crate) fn unit_name(unit: Unit, text: &dyn Fn(StringId) -> String) -> String
 impl Sink for Totals {
     fn wants(&self) -> Wants {
         Wants::Calls
+    }
+
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.tables.begin(order, clock);
     }
 
     fn define(&mut self, new: Definitions) -> Flow {
@@ -362,6 +385,12 @@ impl Sink for Totals {
     }
 }
 
+/// A time of a clock without a date.
+fn signed(time: i64) -> String {
+    let sign = if time < 0 { "-" } else { "" };
+    format!("{sign}{}", duration(time.unsigned_abs()))
+}
+
 fn as_json(input: &Input, facts: &[Facts]) -> serde_json::Value {
     let objects = input.parts().iter().zip(facts).map(|(part, facts)| {
         let path = if input.is_folder() || input.parts().len() > 1 {
@@ -377,7 +406,8 @@ fn as_json(input: &Input, facts: &[Facts]) -> serde_json::Value {
             "wrappers": part.wrappers().iter().map(|wrapper| wrapper.name()).collect::<Vec<_>>(),
             "records": facts.records.sorted(),
             "time": facts.time.map(|(start, end)| json!({
-                "start_ns": start, "end_ns": end, "origin": "unix",
+                "start_ns": start, "end_ns": end,
+                "origin": match facts.clock { None => "unix", Some(_) => "unknown" },
             })),
             "values": facts.values.iter().map(Value::json).collect::<Vec<_>>(),
             "notes": facts.notes.kept().iter().map(note_json).collect::<Vec<_>>(),
@@ -487,11 +517,15 @@ fn print(
         }
         if let Some((start, end)) = facts.time {
             let length = duration(end.abs_diff(start));
-            row(
-                out,
-                "time",
-                &format!("{} to {} ({length})", style.time(start), style.time(end)),
-            )?;
+            let stretch = match &facts.clock {
+                None => format!("{} to {} ({length})", style.time(start), style.time(end)),
+                Some(clock) => format!(
+                    "{} to {} of the clock `{clock}` ({length})",
+                    signed(start),
+                    signed(end)
+                ),
+            };
+            row(out, "time", &stretch)?;
         }
         for value in &facts.values {
             row(out, "value", &value.line())?;

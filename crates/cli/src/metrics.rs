@@ -1,12 +1,15 @@
 //! `metrics`: the few numbers a dashboard wants of each profile.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 
 use clap::Args;
 use serde_json::json;
-use traceloom_formats::LowerOptions;
-use traceloom_formats::datakit::{Digest, METRICS, Metrics, Profile, all_metrics, metric_unit};
+use traceloom_formats::datakit::{
+    Digest, METRICS, Metrics, Profile, all_metrics, metric_unit, missing,
+};
 use traceloom_formats::lineproto::{Dialect, FieldValue, Writer};
+use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::piped;
 
 use crate::Outcome;
@@ -54,6 +57,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         let input = open(path, &options.common)?;
         let mut notes = Vec::new();
         let mut found = 0;
+        let mut reasons = BTreeSet::new();
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
                 let mut digest = Digest::default();
@@ -64,7 +68,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 notes.push(piped(&mut digest, |sink| {
                     lower(&document, &lowering, &options.common, sink)
                 })?);
-                for (profile, metrics) in all_metrics(digest.recording()) {
+                let file = document.parts().first().map_or("", |part| &part.name);
+                let derived = all_metrics(digest.recording(), file);
+                if derived.is_empty() {
+                    reasons.insert(missing(digest.recording(), file));
+                }
+                for (profile, metrics) in derived {
                     found += 1;
                     if options.csv {
                         add(path, &profile, &metrics, &mut rows);
@@ -77,9 +86,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         })?;
         mention(path, &notes);
         if found == 0 {
-            eprintln!(
-                "traceloom: {path}: no metrics: there are rules for profiles of Java, Go and Python"
-            );
+            for reason in reasons {
+                eprintln!("traceloom: {path}: no metrics: {reason}");
+            }
         }
     }
     if options.csv {

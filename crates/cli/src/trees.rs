@@ -141,10 +141,13 @@ fn each(
         let mut notes = Vec::new();
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
+                let file = document.parts().first().map_or("", |part| &part.name);
+                let value = flags.value.as_deref();
+                let values = value.map_or_else(Vec::new, |word| value_names(word, file));
                 let builder = || {
                     TreeBuilder::new(TreeOptions {
                         lanes: flags.lanes,
-                        values: flags.value.as_deref().map(value_names).unwrap_or_default(),
+                        values: values.clone(),
                         functions: table == Table::Functions,
                         beside: table != Table::Trees,
                         calls: (!selection.is_empty()).then(|| selection.clone()),
@@ -159,7 +162,6 @@ fn each(
                 } else {
                     piped(&mut first, read)?
                 });
-                let file = document.parts().first().map_or("", |part| &part.name);
                 name_events(first.definitions(), file, &mut events);
                 take(first);
                 take(second);

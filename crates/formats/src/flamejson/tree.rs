@@ -1,13 +1,13 @@
 //! The tree of one value along one dimension.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use traceloom_model::{
-    FrameId, Recording, SampleBatch, Scope, SpanId, StackId, TrackId, Unit, ValueTypeId,
+    FrameId, FunctionId, Recording, SampleBatch, Scope, SpanId, StackId, TrackId, TrackKind, Unit,
 };
 
 use super::facts::Facts;
-use crate::datakit::Language;
+use crate::datakit::{EventKind, Language};
 
 /// What the nodes of a graph stand for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -62,17 +62,30 @@ impl Dimension {
 pub(super) struct Node {
     pub(super) facts: Facts,
     pub(super) thread: String,
+    pub(super) track: Option<TrackId>,
     /// Inclusive value.
     pub(super) value: i64,
     own: i64,
+    /// Its frames stand at different lines.
+    lines_differ: bool,
     /// Rows of its children, largest value first.
     pub(super) children: Vec<usize>,
+}
+
+/// What samples of one innermost frame and thread have together.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    pub(super) facts: Facts,
+    pub(super) track: Option<TrackId>,
+    pub(super) value: i64,
 }
 
 /// A finished tree; row 0 is the root.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
+    /// What is a frame's own, where samples say it and it was asked for.
+    pub(super) leaves: Vec<Leaf>,
     pub(super) unit: Unit,
     pub(super) available: Vec<Dimension>,
 }
@@ -106,12 +119,17 @@ pub(super) struct Builder<'r> {
     nodes: Vec<Node>,
     children: HashMap<(usize, Key), usize>,
     keys: Vec<Option<Key>>,
-    /// Rows of frames and stacks seen: frame → key number, (stack, thread) → node.
-    frames: HashMap<FrameId, u32>,
+    /// Frames seen: key number and line.
+    frames: HashMap<FrameId, (u32, u32)>,
+    functions: HashMap<Option<FunctionId>, u32>,
     texts: HashMap<String, u32>,
     facts: Vec<Facts>,
+    /// Stacks seen and their nodes.
     stacks: HashMap<StackId, usize>,
-    seen: Vec<FrameId>,
+    threads: HashSet<TrackId>,
+    leaves: Option<HashMap<(FrameId, Option<TrackId>), i64>>,
+    /// The dimensions in which some frame says something, in the order of [`Dimension::ALL`].
+    says: [bool; 6],
 }
 
 impl<'r> Builder<'r> {
@@ -128,20 +146,62 @@ impl<'r> Builder<'r> {
             children: HashMap::new(),
             keys: vec![None],
             frames: HashMap::new(),
+            functions: HashMap::new(),
             texts: HashMap::new(),
             facts: Vec::new(),
             stacks: HashMap::new(),
-            seen: Vec::new(),
+            threads: HashSet::new(),
+            leaves: None,
+            says: [true, false, false, false, false, false],
         }
     }
 
-    /// The text that makes two frames one node, and the facts to show for it.
-    fn key(&mut self, frame: FrameId) -> u32 {
+    /// Adds up what is a frame's own as well.
+    pub(super) fn with_leaves(mut self) -> Self {
+        self.leaves = Some(HashMap::new());
+        self
+    }
+
+    /// Returns the number of the text that makes two frames one node, and the frame's line.
+    fn frame_key(&mut self, frame: FrameId) -> (u32, u32) {
         if let Some(&known) = self.frames.get(&frame) {
             return known;
         }
-        self.seen.push(frame);
         let facts = Facts::of(self.recording, frame, self.language);
+        let line = facts.line;
+        let key = (self.key(facts), line);
+        self.frames.insert(frame, key);
+        key
+    }
+
+    fn function_key(&mut self, function: Option<FunctionId>) -> u32 {
+        if let Some(&known) = self.functions.get(&function) {
+            return known;
+        }
+        let facts = match function {
+            Some(id) => Facts::of_function(self.recording, id, self.language),
+            None => Facts {
+                method: "?".to_owned(),
+                ..Facts::default()
+            },
+        };
+        let key = self.key(facts);
+        self.functions.insert(function, key);
+        key
+    }
+
+    fn key(&mut self, facts: Facts) -> u32 {
+        let says = [
+            true,
+            !facts.package.is_empty(),
+            facts.line > 0,
+            false,
+            !facts.class.is_empty(),
+            !facts.library.is_empty(),
+        ];
+        for (flag, says) in self.says.iter_mut().zip(says) {
+            *flag |= says;
+        }
         let (text, shown) = match self.dimension {
             Dimension::Method | Dimension::Thread => {
                 let text = [
@@ -166,21 +226,10 @@ impl<'r> Builder<'r> {
                 facts.package.clone(),
                 only(&facts.package, |facts, text| facts.package = text),
             ),
+            Dimension::Class if facts.class.is_empty() => (String::new(), only("", |_, _| {})),
             Dimension::Class => {
-                let dot = if facts.package.is_empty() || facts.class.is_empty() {
-                    ""
-                } else {
-                    "."
-                };
-                let text = format!(
-                    "{}{dot}{}",
-                    if facts.class.is_empty() {
-                        ""
-                    } else {
-                        &facts.package
-                    },
-                    facts.class
-                );
+                let dot = if facts.package.is_empty() { "" } else { "." };
+                let text = format!("{}{dot}{}", facts.package, facts.class);
                 let shown = only(&text, |shown, _| {
                     shown.class.clone_from(&facts.class);
                     shown.package.clone_from(&facts.package);
@@ -197,7 +246,6 @@ impl<'r> Builder<'r> {
         if key == next {
             self.facts.push(shown);
         }
-        self.frames.insert(frame, key);
         key
     }
 
@@ -218,8 +266,13 @@ impl<'r> Builder<'r> {
             Key::Frame(number) => self.facts.get(number as usize).cloned().unwrap_or_default(),
             Key::Thread(_) => Facts::default(),
         };
+        let track = match key {
+            Key::Thread(track) => track,
+            Key::Frame(_) => None,
+        };
         let mut node = Node {
             facts,
+            track,
             ..Node::default()
         };
         if self.dimension == Dimension::Thread {
@@ -236,11 +289,18 @@ impl<'r> Builder<'r> {
     }
 
     fn place(&mut self, stack: Option<StackId>, track: Option<TrackId>) -> usize {
-        if self.dimension == Dimension::Thread {
-            return self.child(0, Key::Thread(track), |recording| {
+        self.threads.extend(track);
+        let by_frames = self.walk(stack);
+        match self.dimension {
+            Dimension::Thread => self.child(0, Key::Thread(track), |recording| {
                 thread_name(recording, track)
-            });
+            }),
+            _ => by_frames,
         }
+    }
+
+    /// Walks the frames of a stack that are new, and returns its node.
+    fn walk(&mut self, stack: Option<StackId>) -> usize {
         let mut path = Vec::new();
         let mut next = stack;
         let mut row = 0;
@@ -261,11 +321,29 @@ impl<'r> Builder<'r> {
             next = stack.parent;
         }
         for (id, frame) in path.into_iter().rev() {
-            let key = self.key(frame);
-            row = self.child(row, Key::Frame(key), |_| String::new());
+            let (key, line) = self.frame_key(frame);
+            if self.dimension != Dimension::Thread {
+                row = self.child(row, Key::Frame(key), |_| String::new());
+                self.line(row, line);
+            }
             self.stacks.insert(id, row);
         }
         row
+    }
+
+    /// Shows the line of a method whose first line nobody knows, where all its frames agree.
+    fn line(&mut self, row: usize, line: u32) {
+        if self.dimension != Dimension::Method {
+            return;
+        }
+        let Some(node) = self.nodes.get_mut(row) else {
+            return;
+        };
+        if node.facts.start_line > 0 || node.lines_differ {
+            return;
+        }
+        node.lines_differ = node.facts.line > 0 && node.facts.line != line;
+        node.facts.line = if node.lines_differ { 0 } else { line };
     }
 
     fn add(&mut self, row: usize, value: i64, scope: Scope) {
@@ -282,13 +360,25 @@ impl<'r> Builder<'r> {
     pub(super) fn samples(&mut self, batch: &SampleBatch, column: usize, scope: Scope) {
         for sample in batch.iter() {
             let row = self.place(sample.stack, sample.track);
-            self.add(row, sample.values.get(column).copied().unwrap_or(0), scope);
+            let value = sample.values.get(column).copied().unwrap_or(0);
+            self.add(row, value, scope);
+            let stack = sample.stack.and_then(|id| self.recording.stack(id));
+            if let (Some(leaves), Some(stack), Scope::Own) = (&mut self.leaves, stack, scope) {
+                let sum = leaves.entry((stack.frame, sample.track)).or_default();
+                *sum = sum.saturating_add(value);
+            }
         }
     }
 
-    /// Adds every span: its duration is its inclusive value.
+    /// Adds every span of a thread or stream: its duration is its inclusive value. What is polled on other
+    /// tracks, and lanes, would count time twice.
     pub(super) fn spans(&mut self) {
         let spans = &self.recording.spans;
+        let aside = |track: TrackId| {
+            let row = self.recording.track(track);
+            row.is_some_and(|row| matches!(row.kind, TrackKind::Async | TrackKind::Lane))
+        };
+        let aside: Vec<bool> = spans.track.iter().map(|&track| aside(track)).collect();
         let rows: HashMap<SpanId, usize> = spans
             .id
             .iter()
@@ -298,6 +388,9 @@ impl<'r> Builder<'r> {
         let mut placed: Vec<Option<usize>> = vec![None; spans.len()];
         let mut path = Vec::new();
         for start in 0..spans.len() {
+            if aside.get(start) == Some(&true) {
+                continue;
+            }
             path.clear();
             let (mut next, mut node) = (Some(start), 0);
             while let Some(row) = next {
@@ -330,23 +423,12 @@ impl<'r> Builder<'r> {
     }
 
     fn span_node(&mut self, parent: usize, span: &traceloom_model::SpanRow<'_>) -> usize {
+        self.threads.insert(span.track);
+        let key = self.function_key(span.function);
         if self.dimension == Dimension::Thread {
             let track = Some(span.track);
             return self.child(0, Key::Thread(track), |recording| {
                 thread_name(recording, track)
-            });
-        }
-        let name = span
-            .function
-            .map(|id| self.recording.function_name(id).into_owned());
-        let name = name.unwrap_or_else(|| "?".to_owned());
-        let next = u32::try_from(self.facts.len()).unwrap_or(u32::MAX);
-        let text = format!("span\0{name}");
-        let key = *self.texts.entry(text).or_insert(next);
-        if key == next {
-            self.facts.push(Facts {
-                method: name,
-                ..Facts::default()
             });
         }
         self.child(parent, Key::Frame(key), |_| String::new())
@@ -383,38 +465,28 @@ impl<'r> Builder<'r> {
                 node.children = children;
             }
         }
-        let threads = self.recording.tracks.iter().flatten().count();
-        let root = if threads > 1 { "root" } else { name };
+        let root = if self.threads.len() > 1 { "root" } else { name };
         if let Some(node) = self.nodes.first_mut() {
             root.clone_into(&mut node.facts.method);
         }
-        let available = self.available(threads);
+        let threads = !self.threads.is_empty();
+        let available = Dimension::ALL.into_iter().zip(self.says);
+        let available = available.filter(|(dimension, says)| match dimension {
+            Dimension::Thread => threads,
+            _ => *says,
+        });
+        let available = available.map(|(dimension, _)| dimension).collect();
+        let leaf = |((frame, track), value)| Leaf {
+            facts: Facts::of(self.recording, frame, self.language),
+            track,
+            value,
+        };
         Tree {
             nodes: self.nodes,
+            leaves: self.leaves.into_iter().flatten().map(leaf).collect(),
             unit,
             available,
         }
-    }
-
-    /// The dimensions in which some frame says something.
-    fn available(&self, threads: usize) -> Vec<Dimension> {
-        let mut has = [true, false, false, threads > 0, false, false];
-        for &frame in &self.seen {
-            let facts = Facts::of(self.recording, frame, self.language);
-            let says = [
-                false,
-                !facts.package.is_empty(),
-                facts.line > 0,
-                false,
-                !facts.class.is_empty(),
-                !facts.library.is_empty(),
-            ];
-            for (flag, says) in has.iter_mut().zip(says) {
-                *flag |= says;
-            }
-        }
-        let found = Dimension::ALL.into_iter().zip(has).filter(|(_, has)| *has);
-        found.map(|(dimension, _)| dimension).collect()
     }
 }
 
@@ -444,32 +516,34 @@ fn thread_name(recording: &Recording, track: Option<TrackId>) -> String {
     }
 }
 
-/// The columns that a value's name, or the default, means: batches' profile, column, type.
-pub(super) fn choose(
-    recording: &Recording,
-    wanted: Option<&str>,
-) -> Option<(ValueTypeId, Scope, Unit, String)> {
-    let filled = |profile: usize| {
-        recording
-            .samples
-            .iter()
-            .any(|batch| batch.profile.index() == profile && !batch.is_empty())
-    };
-    let rows = recording.profiles.iter().enumerate();
-    let mut profiles = rows.filter_map(|(at, row)| row.as_ref().filter(|_| filled(at)));
-    let named = |id: &ValueTypeId| {
-        let row = recording.value_type(*id);
-        row.is_some_and(|row| wanted.is_some_and(|wanted| recording.text(row.name) == wanted))
-    };
-    let id = match wanted {
-        Some(_) => profiles.find_map(|row| row.value_types.iter().copied().find(named)),
-        None => profiles.find_map(|row| row.default.or(row.value_types.last().copied())),
-    }?;
-    let row = recording.value_type(id)?;
-    Some((
-        id,
-        row.scope,
-        row.unit,
-        recording.text(row.name).into_owned(),
-    ))
+/// What a graph is of: columns of the same name, unit and scope are one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Shown {
+    pub(super) name: String,
+    /// What Datakit calls it.
+    pub(super) event: Option<&'static str>,
+    pub(super) unit: Unit,
+    pub(super) scope: Scope,
+}
+
+impl Shown {
+    /// Finds the column that a batch has to show, as every view does ([`Recording::shown_column`]).
+    pub(super) fn of(
+        recording: &Recording,
+        batch: &SampleBatch,
+        wanted: &[String],
+        language: Option<Language>,
+    ) -> Option<(usize, Self)> {
+        let profile = recording.profile(batch.profile)?;
+        let at = recording.shown_column(profile, wanted)?;
+        let row = recording.value_type(*profile.value_types.get(at)?)?;
+        let event = EventKind::of_column(recording, language, "", &row);
+        let shown = Self {
+            name: recording.text(row.name).into_owned(),
+            event: event.map(|event| event.name),
+            unit: row.unit,
+            scope: row.scope,
+        };
+        Some((at, shown))
+    }
 }

@@ -349,7 +349,7 @@ fn uploads_behind_each_other_stay_profiles_of_their_own() {
         .map(|profile| profile.service)
         .collect();
     assert_eq!(services, ["a", "b"]);
-    let metrics = datakit::all_metrics(&both);
+    let metrics = datakit::all_metrics(&both, "");
     let goroutines: Vec<_> = metrics
         .iter()
         .map(|(_, metrics)| metrics.get("prof_go_num_goroutine").cloned())
