@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use traceloom_model::Limits;
 
+use super::grouping::is_attachment;
 use super::http::{BodyPart, Message, messages};
 use super::ingest;
 use crate::gather::whole;
@@ -73,6 +74,10 @@ fn of_message(message: &Message<'_>) -> Vec<Member> {
         return ingest::members(message);
     }
     let mut members = Vec::new();
+    if message.parts.is_empty() && !message.body.is_empty() && message.is_multipart() {
+        // Compressed as a whole: its files are found where it is opened (Content-Encoding).
+        return vec![member("body", message.place(&(0..message.body.len())))];
+    }
     let values: Vec<&BodyPart<'_>> = message.parts.iter().filter(|part| !is_file(part)).collect();
     if !values.is_empty() {
         // With the closing boundary, which alone ends the last value.
@@ -87,6 +92,8 @@ fn of_message(message: &Message<'_>) -> Vec<Member> {
     for part in message.parts.iter().filter(|part| is_file(part)) {
         let name = match part.name.as_ref() {
             "event" | "event.json" => "event.json",
+            // Go's kinds of profiles are told by the field where the file has any name (SPEC.md §5).
+            field if is_attachment(field) && !is_attachment(part.file_name()) => field,
             _ => part.file_name(),
         };
         // A name is no path: it cannot leave the bundle's folder.

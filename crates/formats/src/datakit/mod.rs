@@ -7,6 +7,7 @@
 mod bundle;
 mod digest;
 mod event_type;
+mod grouping;
 mod header;
 mod http;
 mod ingest;
@@ -51,7 +52,7 @@ pub const FORMAT: Format = Format {
     probe: |_| None,
     reader: None,
     members: None,
-    set: Some(bundle::set),
+    set: Some(grouping::set),
     lower: Some(bundle::lower),
     split: None,
     raise: None,

@@ -2,11 +2,12 @@
 
 use traceloom_model::{Clock, Order, Sink, Tables};
 
-use super::bundle::{Bundle, Found, groups, sniff};
+use super::bundle::{Bundle, Found, sniff};
+use super::grouping::groups;
 use super::merge::Tracks;
 use super::{CONFIG, EVENT, INGEST, REQUEST};
 use crate::gather::whole;
-use crate::{Confidence, Error, Format, LowerOptions, Part, Probe, Pull, Source};
+use crate::{Confidence, Error, Format, LowerOptions, Part, Probe, Pull, Source, damage};
 
 /// Lowers the files of a recording.
 pub(super) fn lower(
@@ -42,6 +43,14 @@ pub(super) fn lower(
         });
     }
     sink.begin(Order::None, Clock::Unix);
+    if groups(&parts).next().is_none()
+        && let Some((name, content)) = texts.first()
+        && let Found::Compressed(how) = sniff(name, content, true)
+    {
+        let text = format!("the body is compressed with {how} and was not opened");
+        let _ = sink.note(damage("attachment_compressed", 0, text));
+        return Ok(());
+    }
     let (mut tables, mut tracks) = (Tables::new(), Tracks::default());
     for group in groups(&parts) {
         let of = |at: &usize| Some((parts.get(*at)?.clone(), texts.get(*at)?.1.as_slice()));

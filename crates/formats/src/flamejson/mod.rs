@@ -5,6 +5,7 @@
 //! form of the same tree.
 
 mod facts;
+mod grow;
 mod guance;
 mod lower;
 mod raise;

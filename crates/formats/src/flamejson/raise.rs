@@ -4,7 +4,8 @@ use traceloom_model::{
     Clock, Definitions, Flow, Note, Order, Recording, SampleBatch, Sink, SpanBatch, Unit,
 };
 
-use super::tree::{Builder, Dimension, Shown, Tree};
+use super::grow::Builder;
+use super::tree::{Dimension, Shown, Tree};
 use super::{guance, write};
 use crate::datakit::{Language, profiles, value_names};
 use crate::{Error, Output, RaiseOptions, Target};

@@ -178,9 +178,9 @@ pub fn missing(recording: &Recording, file: &str) -> String {
 fn derive(recording: &Recording, profile: &Profile, share: &Share<'_>, file: &str) -> Metrics {
     let events = Events::of(recording, share);
     let named = Language::first([profile.language.as_str(), &profile.runtime]);
-    let language = named
-        .or_else(|| events.language())
-        .or_else(|| Language::of_recording(recording));
+    // Java's come from events: without any, there is nothing but zeros to tell.
+    let seen = || Language::of_recording(recording).filter(|seen| *seen != Language::Java);
+    let language = named.or_else(|| events.language()).or_else(seen);
     let mut metrics = Metrics {
         language,
         ..Metrics::default()
