@@ -103,7 +103,7 @@ impl Input {
             sets: Vec::new(),
             progress,
         };
-        input.add_members(options)?;
+        input.add_members(0, options)?;
         input.group();
         Ok(input)
     }
@@ -210,9 +210,13 @@ impl Input {
         Ok(Window::new(reader, &part.stored.path, offset))
     }
 
-    fn add_members(&mut self, options: &OpenOptions) -> Result<(), Error> {
+    /// Adds the members of the parts from `from` on; members that were compressed may have their own, once.
+    fn add_members(&mut self, from: usize, options: &OpenOptions) -> Result<(), Error> {
         let mut found = Vec::new();
-        for (at, part) in self.parts.iter().enumerate() {
+        for (at, part) in self.parts.iter().enumerate().skip(from) {
+            if from > 0 && part.wrappers().is_empty() {
+                continue;
+            }
             let Some(list) = part.part.format.and_then(|format| format.members) else {
                 continue;
             };
@@ -230,7 +234,7 @@ impl Input {
             };
             let whole = outer.stored.clone();
             let name = match recordings.len() {
-                1 => member.name.clone(),
+                1 if from == 0 => member.name.clone(),
                 _ => format!("{}/{}", outer.part.name, member.name),
             };
             let path = format!("{}#{}", whole.path, member.name);
@@ -252,6 +256,7 @@ impl Input {
             .iter()
             .map(|(_, name, _)| name.clone())
             .collect();
+        let first = self.parts.len();
         for (at, name, stored) in opened_members {
             let siblings = siblings(&name, &names, &[]);
             let guessed = OpenOptions {
@@ -267,7 +272,10 @@ impl Input {
                 &guessed,
             )?);
         }
-        Ok(())
+        match from {
+            0 if first < self.parts.len() => self.add_members(first, options),
+            _ => Ok(()),
+        }
     }
 
     fn group(&mut self) {
