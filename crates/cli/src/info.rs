@@ -244,7 +244,12 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
             Some(reader) => {
                 input.read(at, 0, reader(&limits).as_mut(), &mut facts)?;
             }
-            None => facts.decoded = input.decoded_size(at)?,
+            None => {
+                facts.decoded = input.decoded_size(at)?;
+                for note in input.notes(at) {
+                    let _ = facts.note(note);
+                }
+            }
         }
         let stopped = facts.stopped;
         all.push(facts);

@@ -6,11 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use traceloom_formats::{
-    Error as FormatError, FORMATS, Format, Part, Probe, Reader, RecordSink, damage, drive, info,
+    Error as FormatError, FORMATS, Format, Part, Probe, Reader, RecordSink, damage, drive,
 };
-use traceloom_model::{Flow, Limits};
+use traceloom_model::{Flow, Limits, Note};
 
-use crate::layers::Ending;
 use crate::spool::Spool;
 use crate::store::{Store, Stored, piece_starts};
 use crate::window::Window;
@@ -163,7 +162,7 @@ impl Input {
         outer.map(InputPart::stored_size).sum()
     }
 
-    /// Runs a reader over a part from `offset` on; a compressed stream that ends early adds its note.
+    /// Runs a reader over a part from `offset` on; what is wrong with its bytes adds notes at the end.
     ///
     /// Returns false when the sink broke.
     ///
@@ -177,17 +176,19 @@ impl Input {
         out: &mut dyn RecordSink,
     ) -> Result<bool, FormatError> {
         let mut window = self.window(part, offset)?;
-        let whole = drive(&mut window, reader, out)?;
-        let note = match window.ending() {
-            None => return Ok(whole),
-            Some((at, Ending::NoTrailer)) => info(
-                "compressed_without_end",
-                at,
-                "the compressed stream stops before its end",
-            ),
-            Some((at, Ending::Corrupt(why))) => damage("compressed_corrupt", at, why.as_str()),
-        };
-        Ok(out.note(note) == Flow::Continue(()) && whole)
+        if !drive(&mut window, reader, out)? {
+            return Ok(false);
+        }
+        let told = |note| out.note(note) == Flow::Continue(());
+        Ok(self.notes(part).into_iter().all(told))
+    }
+
+    /// Returns what is wrong with the bytes of a part before any format looks at them, as far as they were
+    /// read: a compressed stream that stops or is damaged, a member that its archive does not hold whole.
+    #[must_use]
+    pub fn notes(&self, part: usize) -> Vec<Note> {
+        let part = self.parts.get(part);
+        part.map_or_else(Vec::new, |part| part.stored.notes())
     }
 
     /// Returns the length of a part's decoded bytes, decoding them where it is not known.
@@ -207,7 +208,7 @@ impl Input {
         let part = self.parts.get(part);
         let part = part.ok_or_else(|| Error::about(&self.path, "there is no such part"))?;
         let reader = part.stored.reader(offset, &self.progress)?;
-        Ok(Window::new(reader, &part.stored.path, offset))
+        Ok(Window::new(reader, &part.stored, offset))
     }
 
     fn add_members(&mut self, options: &OpenOptions) -> Result<(), Error> {
@@ -335,12 +336,18 @@ fn folder_parts(path: &str, opening: &Progress) -> Result<Vec<(String, Stored)>,
     let mut parts = Vec::new();
     for (name, file) in walk::files(Path::new(path))? {
         let stored = stored_file(&file)?;
-        parts.extend(opened(
-            Wrapper::strip_suffix(&name).to_owned(),
-            stored,
-            false,
-            opening,
-        )?);
+        let name = Wrapper::strip_suffix(&name).to_owned();
+        // An archive that cannot be opened hides nothing of the other files.
+        match opened(name.clone(), stored, false, opening) {
+            Ok(found) => parts.extend(found),
+            Err(error) if error.is_io() => return Err(error),
+            Err(error) => {
+                let mut closed = stored_file(&file)?;
+                let text = error.message().to_owned();
+                closed.opening.push(damage("unreadable_archive", 0, text));
+                parts.push((name, closed));
+            }
+        }
     }
     Ok(parts)
 }
@@ -400,11 +407,10 @@ fn opened(
     }
     let spool = stored.spool(&Progress::default())?;
     let mut parts = Vec::new();
-    for member in archive::unzip(&stored.path, spool, opening)? {
+    // An archive that itself was compressed may be damaged there.
+    let mut around = stored.notes();
+    for member in archive::unzip(&stored.path, &spool, opening)? {
         let path = format!("{}#{}", stored.path, member.name);
-        if let Some(error) = member.cut {
-            return Err(Error::about(path, error.to_string()));
-        }
         let inner = if alone {
             member.name
         } else {
@@ -413,6 +419,8 @@ fn opened(
         let size = member.bytes.size();
         let mut unpacked = Stored::new(path, Store::Spooled(member.bytes), size).unwrap_layers()?;
         unpacked.wrappers.insert(0, Wrapper::Zip);
+        unpacked.opening.append(&mut around);
+        unpacked.opening.extend(member.notes);
         parts.push((Wrapper::strip_suffix(&inner).to_owned(), unpacked));
     }
     Ok(parts)
