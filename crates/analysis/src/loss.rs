@@ -410,10 +410,9 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
         let told_by_samples =
             self.holds.holds(Feature::Samples) && !self.holds.holds(Feature::Events);
         Asks {
-            wants: asks.wants,
             sampled_events: !told_by_samples && asks.sampled_events,
             derived_samples: !self.holds.holds(Feature::Spans) && asks.derived_samples,
-            stacks: self.to.wants_stacks(),
+            ..asks
         }
     }
 

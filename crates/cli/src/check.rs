@@ -157,6 +157,10 @@ impl Sink for Collect {
         Wants::Steps { calls: true }
     }
 
+    fn checks_values(&self) -> bool {
+        true
+    }
+
     fn define(&mut self, _new: Definitions) -> Flow {
         Flow::Continue(())
     }

@@ -73,6 +73,14 @@ pub trait Sink {
         true
     }
 
+    /// Tells whether values that are left out are to be looked at all the same, for the notes about them.
+    ///
+    /// A sink that wants no more than steps is spared what stands in other streams and ids without words;
+    /// one that lists what is wrong asks for it here, and the reader keeps none of it.
+    fn checks_values(&self) -> bool {
+        false
+    }
+
     /// Says in which order spans come and what time zero is. Called once, before any batch.
     fn begin(&mut self, _order: Order, _clock: Clock) {}
 

@@ -50,6 +50,7 @@ impl Stage for Extent {
             sampled_events: false,
             derived_samples: false,
             stacks: true,
+            checks_values: false,
         }
     }
 

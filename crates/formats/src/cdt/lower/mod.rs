@@ -160,7 +160,7 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
     let counters = calls::Counters::new(&mut out.tables);
     let reader = Reader::new(source, &parts.calls, parts.ranges, limits);
     let mut window = Window::new(reader);
-    if depth == Depth::Spans {
+    if depth == Depth::Spans || out.sink.checks_values() {
         for note in guess::assign(source, &mut parts, limits)? {
             out.note(note)?;
         }

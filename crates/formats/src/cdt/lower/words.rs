@@ -87,6 +87,12 @@ impl Dictionary {
         self.words.get(id as usize)?.as_deref()
     }
 
+    /// Tells whether an id has a word.
+    #[inline]
+    pub(super) fn knows(&self, id: u32) -> bool {
+        self.word(id).is_some()
+    }
+
     /// Remembers that an id is used at an offset of a part, where it has no word.
     #[inline]
     pub(super) fn used(&mut self, id: u32, part: u32, offset: u64) {
