@@ -12,7 +12,7 @@ use traceloom_input::piped;
 use crate::Outcome;
 use crate::args::Common;
 use crate::lowered::{documents, lower, mention};
-use crate::open::{open, with_progress};
+use crate::open::{Among, with_progress};
 use crate::style::{Style, duration, size};
 use crate::table::Table;
 
@@ -50,8 +50,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let mut rows = Table::new(&["path", "service", "time (ns)", "metric", "value", "unit"]);
-    for path in &options.paths {
-        let input = open(path, &options.common)?;
+    let mut among = Among::new(&options.paths, &options.common);
+    while let Some((_, input)) = among.next()? {
+        let path = input.path();
         let mut notes = Vec::new();
         let mut found = 0;
         with_progress(&input, "reading", || {
@@ -86,7 +87,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         rows.csv(&mut out)?;
     }
     out.flush()?;
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 fn one(

@@ -15,7 +15,7 @@ use traceloom_model::Limit;
 use crate::Outcome;
 use crate::args::Common;
 use crate::lowered::{documents, lower, mention};
-use crate::open::{open, with_progress};
+use crate::open::{Among, with_progress};
 use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
 
@@ -78,8 +78,9 @@ enum Sort {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    for path in &options.paths {
-        let input = open(path, &options.common)?;
+    let mut among = Among::new(&options.paths, &options.common);
+    while let Some((_, input)) = among.next()? {
+        let path = input.path();
         let mut notes = Vec::new();
         let mut found = Vec::new();
         with_progress(&input, "reading", || {
@@ -102,7 +103,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         out.flush()?;
         mention(path, &notes);
     }
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 fn print(

@@ -13,7 +13,7 @@ use traceloom_model::{Recording, Sink};
 
 use crate::args::Common;
 use crate::lowered::{documents, mention};
-use crate::open::{open, with_progress};
+use crate::open::{Among, with_progress};
 use crate::select::{CallFlags, FrameFlags, MethodFlags};
 use crate::style;
 use crate::timing::{TimeFlags, Timing};
@@ -43,19 +43,27 @@ pub(crate) struct TreeFlags {
     pub(crate) common: Common,
 }
 
+impl TreeFlags {
+    /// Returns the inputs.
+    pub(crate) fn inputs(&self) -> Among<'_> {
+        Among::new(&self.paths, &self.common)
+    }
+}
+
 /// Reads all inputs into trees, frames selected.
-pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
-    found(flags, selected(flags, Table::Trees)?.into_trees().collect())
+pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
+    let trees = selected(flags, among, Table::Trees)?;
+    found(flags, trees.into_trees().collect())
 }
 
 /// Tables of functions, and the other columns of statistics as tables of their own.
 pub(crate) type Tables = [Vec<Functions>; 2];
 
 /// Reads all inputs into tables of functions; who called whom matters only where frames are selected.
-pub(crate) fn read_functions(flags: &TreeFlags) -> anyhow::Result<Tables> {
+pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Tables> {
     let [mut all, mut beside] = Tables::default();
     if flags.frames.filter(&flags.methods.rules()?).is_empty() {
-        let events = each(flags, Table::Functions, |builder| {
+        let events = each(flags, among, Table::Functions, |builder| {
             let [own, others] = builder.finish_functions();
             own.into_iter().for_each(|one| one.merge_into(&mut all));
             let others = others.into_iter();
@@ -67,7 +75,7 @@ pub(crate) fn read_functions(flags: &TreeFlags) -> anyhow::Result<Tables> {
         // Wall time first, as with trees.
         all.sort_by_key(|table| table.measure.source != TreeSource::Spans);
     } else {
-        let mut trees = selected(flags, Table::Statistics)?;
+        let mut trees = selected(flags, among, Table::Statistics)?;
         let others = std::mem::take(&mut trees.beside).into_iter();
         beside = others.map(Functions::of).collect();
         all = trees.into_trees().map(Functions::of).collect();
@@ -84,9 +92,9 @@ enum Table {
     Functions,
 }
 
-fn selected(flags: &TreeFlags, table: Table) -> anyhow::Result<Trees> {
+fn selected(flags: &TreeFlags, among: &mut Among<'_>, table: Table) -> anyhow::Result<Trees> {
     let mut all = Trees::default();
-    let events = each(flags, table, |builder| all.merge(builder.finish()))?;
+    let events = each(flags, among, table, |builder| all.merge(builder.finish()))?;
     let samples = all.samples.iter_mut().chain(&mut all.beside);
     samples.for_each(|tree| named(&events, &mut tree.measure));
     let methods = flags.methods.rules()?;
@@ -125,13 +133,13 @@ fn named(events: &Events, measure: &mut Measure) {
 /// Shows what each recording of all inputs was built into to `take`; says what its values are called.
 fn each(
     flags: &TreeFlags,
+    among: &mut Among<'_>,
     table: Table,
     mut take: impl FnMut(TreeBuilder),
 ) -> anyhow::Result<Events> {
     let mut events = Events::new();
     let selection = flags.calls.selection()?;
-    for (number, path) in (1..).zip(&flags.paths) {
-        let input = open(path, &flags.common)?;
+    while let Some((number, input)) = among.next()? {
         let timing = Timing::of(
             &flags.time,
             &flags.common,
@@ -166,7 +174,7 @@ fn each(
             }
             Ok(())
         })?;
-        mention(path, &notes);
+        mention(input.path(), &notes);
     }
     flags.time.check_names()?;
     Ok(events)

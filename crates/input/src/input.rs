@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use traceloom_formats::{
-    Error as FormatError, FORMATS, Format, Part, Probe, Reader, RecordSink, damage, drive,
+    Error as FormatError, FORMATS, Format, Part, Probe, Reader, RecordSink, damage, drive, info,
 };
 use traceloom_model::{Flow, Limits, Note};
 
+use crate::nearest::Nearest;
 use crate::spool::Spool;
 use crate::store::{Store, Stored, piece_starts};
 use crate::window::Window;
@@ -90,10 +91,11 @@ impl Input {
         } else {
             neighbours(path)
         };
+        let nearest = Nearest::default();
         let mut parts = Vec::new();
         for (name, stored) in stored {
             let siblings = siblings(&name, &names, &neighbours);
-            parts.push(recognise(name, Arc::new(stored), None, &siblings, options)?);
+            parts.push(recognise(name, stored, None, &siblings, &nearest, options)?);
         }
         let mut input = Self {
             path: path.to_owned(),
@@ -102,7 +104,7 @@ impl Input {
             sets: Vec::new(),
             progress,
         };
-        input.add_members(options)?;
+        input.add_members(&nearest, options)?;
         input.group();
         Ok(input)
     }
@@ -211,7 +213,7 @@ impl Input {
         Ok(Window::new(reader, &part.stored, offset))
     }
 
-    fn add_members(&mut self, options: &OpenOptions) -> Result<(), Error> {
+    fn add_members(&mut self, nearest: &Nearest, options: &OpenOptions) -> Result<(), Error> {
         let mut found = Vec::new();
         for (at, part) in self.parts.iter().enumerate() {
             let Some(list) = part.part.format.and_then(|format| format.members) else {
@@ -262,9 +264,10 @@ impl Input {
             };
             self.parts.push(recognise(
                 name,
-                Arc::new(stored),
+                stored,
                 Some(at),
                 &siblings,
+                nearest,
                 &guessed,
             )?);
         }
@@ -303,9 +306,10 @@ impl Input {
 
 fn recognise(
     name: String,
-    stored: Arc<Stored>,
+    mut stored: Stored,
     inside: Option<usize>,
     siblings: &[&str],
+    nearest: &Nearest,
     options: &OpenOptions,
 ) -> Result<InputPart, Error> {
     let head = stored.head(PROBED)?;
@@ -319,8 +323,21 @@ fn recognise(
     let forced = options
         .format
         .filter(|format| format.reader.is_some() || format.lower.is_some());
-    let (format, unknown) = match forced.map_or_else(|| detect::detect(&probe), Ok) {
-        Ok(format) => (Some(format), None),
+    let detected = match forced {
+        Some(format) => Ok((format, false)),
+        None => detect::detect(&probe, nearest),
+    };
+    let (format, unknown) = match detected {
+        Ok((format, guessed)) => {
+            if guessed {
+                let text = format!(
+                    "taken for {}, which is all that the bytes do not contradict",
+                    format.name
+                );
+                stored.opening.push(info("guessed_format", 0, text));
+            }
+            (Some(format), None)
+        }
         Err(unknown) => (None, Some(unknown)),
     };
     let size = stored.decoded_size();
@@ -328,7 +345,7 @@ fn recognise(
         part: Part { name, format, size },
         unknown,
         inside,
-        stored,
+        stored: Arc::new(stored),
     })
 }
 
