@@ -79,6 +79,10 @@ impl Source for Document<'_> {
         &self.parts
     }
 
+    fn location(&self) -> &str {
+        self.input.location()
+    }
+
     fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, FormatError> {
         let number = self.members.get(part).copied();
         let number =

@@ -60,6 +60,8 @@ impl InputPart {
 #[derive(Debug)]
 pub struct Input {
     path: String,
+    /// The folder that names of parts count from, empty inside of archives.
+    location: String,
     folder: bool,
     parts: Vec<InputPart>,
     sets: Vec<(Option<&'static Format>, Vec<usize>)>,
@@ -99,6 +101,11 @@ impl Input {
         }
         let mut input = Self {
             path: path.to_owned(),
+            location: if archived && !folder {
+                String::new()
+            } else {
+                location(path, folder)
+            },
             folder: folder || archived,
             parts,
             sets: Vec::new(),
@@ -113,6 +120,10 @@ impl Input {
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    pub(crate) fn location(&self) -> &str {
+        &self.location
     }
 
     /// Tells whether this is a folder or an archive, which may hold many parts.
@@ -441,6 +452,19 @@ fn opened(
         parts.push((Wrapper::strip_suffix(&inner).to_owned(), unpacked));
     }
     Ok(parts)
+}
+
+/// Returns the folder that is named, or that holds the file that is.
+fn location(path: &str, folder: bool) -> String {
+    let Ok(whole) = std::fs::canonicalize(path) else {
+        return String::new();
+    };
+    let folder = match folder {
+        true => Some(whole.as_path()),
+        false => whole.parent(),
+    };
+    let location = folder.map(|folder| folder.to_string_lossy().replace('\\', "/"));
+    location.unwrap_or_default()
 }
 
 fn folder_of(name: &str) -> &str {

@@ -47,7 +47,7 @@ const MOST: usize = 3;
 /// Bytes of a part that readers are tried on.
 const TRIED: usize = 4 << 10;
 /// Bytes that files of a format have in common at their beginning, as far as they are looked at.
-const COMMON: usize = 16;
+const COMMON: usize = 8;
 
 /// Finds out what unknown parts nearly are. What files of each format begin with is asked for once.
 #[derive(Debug, Default)]

@@ -81,7 +81,15 @@ pub trait Sink {
         false
     }
 
-    /// Says in which order spans come and what time zero is. Called once, before any batch.
+    /// Tells whether definitions are wanted that no row refers to: words of a dictionary that no call uses.
+    ///
+    /// A target that writes such a dictionary loses them otherwise; to all others they mean nothing.
+    fn wants_unused(&self) -> bool {
+        false
+    }
+
+    /// Says in which order spans come and what time zero is. Called before any batch, and once again before
+    /// the batches of each further recording of the same kind that follows.
     fn begin(&mut self, _order: Order, _clock: Clock) {}
 
     /// Takes definitions of table rows.

@@ -66,6 +66,8 @@ pub struct Asks {
     pub stacks: bool,
     /// [`Sink::checks_values`]
     pub checks_values: bool,
+    /// [`Sink::wants_unused`]
+    pub unused: bool,
 }
 
 impl Asks {
@@ -78,6 +80,7 @@ impl Asks {
             derived_samples: sink.wants_derived_samples(),
             stacks: sink.wants_stacks(),
             checks_values: sink.checks_values(),
+            unused: sink.wants_unused(),
         }
     }
 }
@@ -133,6 +136,10 @@ impl<T: Stage + ?Sized> Sink for T {
 
     fn checks_values(&self) -> bool {
         self.asks().checks_values
+    }
+
+    fn wants_unused(&self) -> bool {
+        self.asks().unused
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

@@ -51,6 +51,7 @@ impl Stage for Extent {
             derived_samples: false,
             stacks: true,
             checks_values: false,
+            unused: false,
         }
     }
 

@@ -13,8 +13,8 @@ use traceloom_formats::{
     read_slice,
 };
 use traceloom_model::{
-    Definitions, Flow, Function, Level, Limits, Note, Origin, Recording, Sink, SpanBatch, SpanRow,
-    SpanStatus, StepBatch, Tables, Track, Unit, Value, ValueType, Wants,
+    Concat, Definitions, Flow, Function, Level, Limits, Note, Origin, Recording, Sink, SpanBatch,
+    SpanRow, SpanStatus, StepBatch, Tables, Track, Unit, Value, ValueType, Wants,
 };
 
 /// Parts that own their bytes.

@@ -124,3 +124,82 @@ fn values_that_agents_lose_are_written_right() {
         .collect();
     assert_eq!(found, [1 << 28, (1 << 30) + 123, i64::MAX]);
 }
+
+#[test]
+fn words_that_no_call_uses_are_written_too() {
+    let Some(source) = test_service() else { return };
+    let texts = |source: &Owned, format: &'static Format, field: &str| {
+        let part = source
+            .parts
+            .iter()
+            .position(|part| part.format == Some(format));
+        let mut records = Records::default();
+        let reader = format.reader.expect("a reader");
+        let bytes = &source.bytes[part.expect("a part")];
+        read_slice(reader(&Limits::default()).as_mut(), bytes, &mut records);
+        let found = records.rows().filter(|row| row.0 == field);
+        let mut found: Vec<String> = found.map(|row| row.3.to_owned()).collect();
+        found.sort();
+        found.dedup();
+        found
+    };
+    let (again, _) = round(&source, &cdt::STREAMS);
+    for (format, kind) in [
+        (&cdt::PARAMS, "param"),
+        (&cdt::XML, "string"),
+        (&cdt::SQL, "string"),
+    ] {
+        let (before, after) = (texts(&source, format, kind), texts(&again, format, kind));
+        assert!(!before.is_empty());
+        assert_eq!(before, after, "{}", format.name);
+    }
+    let words = |source: &Owned| {
+        let found = texts(source, &cdt::DICTIONARY, "word");
+        let word = |fields: &String| fields.split_once("word=").expect("a word").1.to_owned();
+        found
+            .iter()
+            .map(word)
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(words(&again).is_superset(&words(&source)));
+}
+
+#[test]
+fn each_recording_is_a_process_of_its_own() {
+    let (one, two) = (sample(3, 100_000), sample(4, 100_000));
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let raise = cdt::DUMP.raise.expect("a target");
+    let mut target = raise(&RaiseOptions::default(), &mut files).expect("no variant");
+    let mut both = Concat::new(target.as_mut());
+    for source in [&one, &two] {
+        source.lower_into(&LowerOptions::default(), &mut both);
+        both.next_recording(source.parts.len());
+    }
+    target.finish().expect("memory");
+    drop(target);
+    let mut again = Owned::default();
+    for (name, bytes) in files {
+        let name = name.trim_end_matches(".gz");
+        again.add(name, format_of(name), bytes);
+    }
+    let sets = cdt::DUMP.set.expect("a set")(&again.parts);
+    assert_eq!(sets.len(), 2);
+    let mut found: Vec<_> = sets
+        .iter()
+        .map(|set| {
+            let mut alone = Owned::default();
+            for &part in set {
+                let Part { name, format, .. } = &again.parts[part];
+                alone.add(name, format.expect("a stream"), again.bytes[part].clone());
+            }
+            let recording = alone.lower();
+            (recording.spans.len(), pauses(&recording))
+        })
+        .collect();
+    let mut expected: Vec<_> = [&one, &two]
+        .map(|source| (source.lower().spans.len(), pauses(&source.lower())))
+        .into();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+}

@@ -397,6 +397,7 @@ impl Stage for Learning<'_> {
             derived_samples: true,
             stacks: true,
             checks_values: false,
+            unused: false,
         }
     }
 
