@@ -137,8 +137,8 @@ fn words_that_no_call_uses_are_written_too() {
         let reader = format.reader.expect("a reader");
         let bytes = &source.bytes[part.expect("a part")];
         read_slice(reader(&Limits::default()).as_mut(), bytes, &mut records);
-        let found = records.rows().filter(|row| row.0 == field);
-        let mut found: Vec<String> = found.map(|row| row.3.to_owned()).collect();
+        let found = records.rows().iter().filter(|row| row.0 == field);
+        let mut found: Vec<String> = found.map(|row| row.3.clone()).collect();
         found.sort();
         found.dedup();
         found
