@@ -46,6 +46,8 @@ impl fmt::Display for Near {
 const MOST: usize = 3;
 /// Bytes of a part that readers are tried on.
 const TRIED: usize = 4 << 10;
+/// Extensions that are given to files of any kind.
+const SAY_NOTHING: [&str; 5] = ["bin", "json", "log", "txt", "xml"];
 /// Bytes that files of a format have in common at their beginning, as far as they are looked at.
 const COMMON: usize = 8;
 
@@ -78,13 +80,11 @@ impl Nearest {
             }
         }
         for &format in FORMATS {
-            let is_named = words.clone().any(|word| {
-                format
-                    .extensions
-                    .iter()
-                    .any(|own| own.eq_ignore_ascii_case(word))
-            });
-            if is_named {
+            let is_own = |word: &str| {
+                let mut own = format.extensions.iter();
+                !SAY_NOTHING.contains(&word) && own.any(|own| own.eq_ignore_ascii_case(word))
+            };
+            if words.clone().any(is_own) {
                 candidates.push((Like::Named, format));
             }
         }
