@@ -76,7 +76,7 @@ impl Sink for Listener {
     }
 
     fn note(&mut self, note: Note) -> Flow {
-        let place = (note.part.0, note.kind, note.offset, note.text.into());
+        let place = (note.part.0, note.kind, note.offset, note.text);
         self.notes.push(place);
         Flow::Continue(())
     }
