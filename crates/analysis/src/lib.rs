@@ -56,6 +56,8 @@ pub mod filter;
 pub mod flame;
 pub mod hotspots;
 pub mod loss;
+#[cfg(test)]
+mod made;
 pub mod monitors;
 pub mod names;
 pub mod objects;

@@ -6,7 +6,7 @@ use crate::calls::value_text;
 use traceloom_model::{
     Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,
     EventBatch, Feature, Flow, FrameKind, Merge, ProfileId, Recording, SampleBatch, Scope, Sink,
-    SpanBatch, SpanStatus, Stage, StringId, Track, TrackId, TrackKind, Unit, Value,
+    SpanBatch, SpanStatus, Stage, StringId, Track, TrackId, TrackKind, Unit, Value, ValueTypeId,
 };
 
 /// One kind of meaning that went missing, or that was kept in another form.
@@ -131,6 +131,9 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             return;
         }
         let mut field = field(self);
+        if self.holds.holds_named(feature, &field) {
+            return;
+        }
         if !self.found.contains_key(&(feature, field.clone())) {
             let same = |(known, _): &&(Feature, String)| *known == feature;
             if self.found.keys().filter(same).count() >= FIELDS {
@@ -261,15 +264,17 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
                 || !row.comments.is_empty()
                 || !row.settings.is_empty();
             self.lose(Feature::ProfileHeaders, one, u64::from(headed));
-            // A target of one column has room for one of one profile.
+            // A target of one column has room for one of one profile, unless it has places for them by name.
             let first = self.profiles.is_empty();
             if self.profiles.insert(*id) {
-                let columns = row.value_types.len() as u64;
-                self.lose(
-                    Feature::ManyValues,
-                    one,
-                    columns - u64::from(first && columns > 0),
-                );
+                let own = |id: &ValueTypeId| {
+                    let name = self.name_in(&self.counters, id.index());
+                    self.holds.holds_named(Feature::ManyValues, &name)
+                };
+                let others = row.value_types.iter().filter(|id| !own(id)).count();
+                let room = first && others == row.value_types.len() && others > 0;
+                let others = others as u64 - u64::from(room);
+                self.lose(Feature::ManyValues, one, others);
             }
         }
         for (_, row) in &new.exceptions {
@@ -405,10 +410,9 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
         let told_by_samples =
             self.holds.holds(Feature::Samples) && !self.holds.holds(Feature::Events);
         Asks {
-            wants: asks.wants,
             sampled_events: !told_by_samples && asks.sampled_events,
             derived_samples: !self.holds.holds(Feature::Spans) && asks.derived_samples,
-            stacks: self.to.wants_stacks(),
+            ..asks
         }
     }
 
@@ -487,5 +491,54 @@ mod tests {
         );
         assert_eq!(losses.changed, [lost("sub_microsecond", "", 2, "")]);
         assert_eq!(recording.spans.len(), 2);
+    }
+
+    /// A format that has places for values of its own loses those of others alone.
+    #[test]
+    fn values_that_have_a_place_by_name_are_not_lost() {
+        use traceloom_model::{Profile, ValueType};
+        const OWN: &[(Feature, &str)] = &[
+            (Feature::InclusiveValues, "least"),
+            (Feature::ManyValues, "calls"),
+            (Feature::ManyValues, "least"),
+        ];
+        let losses_of = |names: &[&str]| {
+            let mut tables = Tables::new();
+            let value_types = names.iter().map(|name| {
+                let name = tables.string(name);
+                tables.value_type(ValueType {
+                    merge: Merge::Min,
+                    ..ValueType::sum(name, Unit::Count)
+                })
+            });
+            let value_types = value_types.collect();
+            tables.profile(Profile {
+                value_types,
+                ..Profile::default()
+            });
+            let mut recording = Recording::default();
+            let holds = Capabilities::of(&[Feature::Samples]).with_own(OWN);
+            let mut loss = Loss::new(&mut recording, holds);
+            let _ = loss.define(tables.take_definitions());
+            let lost = loss.finish().lost;
+            let rows = lost.into_iter();
+            rows.map(|row| (row.kind, row.field, row.count))
+                .collect::<Vec<_>>()
+        };
+        let inclusive = |name: &str| ("inclusive_values", name.to_owned(), 1);
+        assert_eq!(losses_of(&["least"]), []);
+        assert_eq!(losses_of(&["calls", "least"]), [inclusive("calls")]);
+        assert_eq!(
+            losses_of(&["least", "other"]),
+            [("many_values", String::new(), 1), inclusive("other")]
+        );
+        assert_eq!(
+            losses_of(&["one", "two"]),
+            [
+                ("many_values", String::new(), 1),
+                inclusive("one"),
+                inclusive("two")
+            ]
+        );
     }
 }

@@ -14,7 +14,7 @@ use traceloom_model::SpanId;
 
 use crate::Outcome;
 use crate::args::{Common, Usage};
-use crate::open::open;
+use crate::open::Among;
 use crate::select::MethodFlags;
 use crate::style::Style;
 use crate::timing::{TimeFlags, Timing};
@@ -99,11 +99,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         ))
     })?;
     let style = Style::new(&options.common)?;
-    let inputs = options
-        .paths
-        .iter()
-        .map(|path| open(path, &options.common))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let mut among = Among::new(&options.paths, &options.common);
+    let inputs = among.all()?;
     let timing = Timing::of(&options.time, &options.common, 1, &inputs)?;
     let found = find(&inputs, &wanted, &timing, &options.common)?;
     options.time.check_names()?;
@@ -119,5 +116,5 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         tree.print(options, &style, &mut out)?;
     }
     out.flush()?;
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }

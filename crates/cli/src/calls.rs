@@ -12,7 +12,7 @@ use traceloom_model::Origin;
 use crate::Outcome;
 use crate::args::Common;
 use crate::lowered::{documents, mention};
-use crate::open::{open, with_progress};
+use crate::open::{Among, with_progress};
 use crate::select::{CallFlags, MethodFlags};
 use crate::style::{Style, count, duration, size};
 use crate::table::Table;
@@ -94,8 +94,9 @@ impl Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    for (number, path) in (1..).zip(&options.paths) {
-        let input = open(path, &options.common)?;
+    let mut among = Among::new(&options.paths, &options.common);
+    while let Some((number, input)) = among.next()? {
+        let path = input.path();
         let timing = Timing::of(
             &options.time,
             &options.common,
@@ -118,7 +119,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         mention(path, &notes);
     }
     options.time.check_names()?;
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 /// The id of a call: part, offset and index of its bytes, or its number where a format has no origins.

@@ -4,8 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use clap::Args;
-use traceloom_formats::Source;
-use traceloom_input::Input;
+use traceloom_input::{Input, lower};
 use traceloom_model::{Definitions, Flow, Level, Note, Notes, PartId, Sink, Wants};
 
 use crate::Outcome;
@@ -82,16 +81,12 @@ fn examine(input: &Input, common: &Common) -> anyhow::Result<Notes> {
     }
     sink.lowering = true;
     for document in input.documents() {
-        let Some(lower) = document.format().and_then(|format| format.lower) else {
-            continue;
-        };
         if sink.stopped {
             break;
         }
         sink.places = document.members().map(|(at, _)| at).collect();
         let options = common.lower_options()?;
         lower(&document, &options, &mut sink)?;
-        let _ = document.parts();
     }
     Ok(sink.notes)
 }
@@ -160,6 +155,10 @@ impl Collect {
 impl Sink for Collect {
     fn wants(&self) -> Wants {
         Wants::Steps { calls: true }
+    }
+
+    fn checks_values(&self) -> bool {
+        true
     }
 
     fn define(&mut self, _new: Definitions) -> Flow {

@@ -73,15 +73,15 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 continue;
             }
             let Some(reader) = part.part.format.and_then(|format| format.reader) else {
-                if !many {
+                // Among the files of a folder it may be anything.
+                if !input.is_folder() && input.parts().len() == 1 {
                     let unknown = part
                         .unknown
                         .as_ref()
                         .map(traceloom_input::Unknown::sentence);
-                    anyhow::bail!(
-                        "{path}: {}",
-                        unknown.unwrap_or_else(|| "nothing to dump".into())
-                    );
+                    let unknown = unknown.unwrap_or_else(|| "nothing to dump".into());
+                    crate::tell(&anyhow::anyhow!("{path}: {unknown}"));
+                    outcome = Outcome::Failed;
                 }
                 continue;
             };

@@ -82,7 +82,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             return Err(Usage(format!("-o {output}: end the name in .svg, .html or .json")).into());
         }
     };
-    let trees = read(&options.tree)?;
+    let mut among = options.tree.inputs();
+    let trees = read(&options.tree, &mut among)?;
     let trees: Vec<_> = trees
         .into_iter()
         .map(|tree| options.sandwich.cut(tree))
@@ -115,7 +116,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         save.commit()?;
         writeln!(std::io::stdout().lock(), "{}", path.display())?;
     }
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 /// Flame graph JSON is written from the recording itself: frames have packages and threads there, which the

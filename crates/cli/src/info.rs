@@ -7,15 +7,15 @@ use clap::Args;
 use serde_json::json;
 use traceloom_formats::datakit::{EventKind, Language};
 use traceloom_formats::{Record, RecordSink, Source};
-use traceloom_input::{Document, Input, lower};
+use traceloom_input::{Input, lower};
 use traceloom_model::{
-    Definitions, Flow, Level, Note, Notes, PartId, ProfileId, Recording, SampleBatch, Sink,
-    SpanBatch, StringId, Unit, Wants,
+    Clock, Definitions, EventBatch, Flow, Level, Note, Notes, Order, PartId, ProfileId, Recording,
+    SampleBatch, Sink, SpanBatch, StringId, Unit, Wants,
 };
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::open::{open, open_among, require, with_progress};
+use crate::open::{open_among, require, with_progress};
 use crate::style::{Style, count, duration, size};
 
 /// Say what is in a file: format, records, times, values, notes.
@@ -35,9 +35,15 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    show(options).map(|(outcome, _)| outcome)
+}
+
+/// Prints what is in the inputs; returns the command that shows more of the last one.
+fn show(options: &Options) -> anyhow::Result<(Outcome, Option<&'static str>)> {
     let style = Style::new(&options.common)?;
     let mut out = io::stdout().lock();
     let mut failed = false;
+    let mut next = None;
     for path in &options.paths {
         let Some(input) = open_among(path, &options.paths, &options.common)? else {
             failed = true;
@@ -52,16 +58,17 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         } else {
             print(&input, &facts, &style, &mut out)?;
         }
+        next = next_command(&input, &facts);
         if stopped {
             break;
         }
     }
     out.flush()?;
-    Ok(if failed {
-        Outcome::Failed
-    } else {
-        Outcome::Done
-    })
+    let outcome = match failed {
+        true => Outcome::Failed,
+        false => Outcome::Done,
+    };
+    Ok((outcome, next))
 }
 
 /// `traceloom FILE` alone: the facts and the next useful command.
@@ -72,27 +79,35 @@ pub(crate) fn first_look(paths: &[String], common: &Common) -> anyhow::Result<Ou
         json: false,
         common: common.clone(),
     };
-    let outcome = run(&options)?;
+    let (outcome, next) = show(&options)?;
     let style = Style::new(common)?;
-    if let [path] = paths {
-        let input = open(path, common)?;
-        let next = input
-            .documents()
-            .find_map(|document| next_command(&document));
-        if let Some(command) = next.filter(|_| path != "-") {
-            let hint = format!("next: traceloom {command} {}", shell_word(path));
-            writeln!(io::stdout().lock(), "{}", style.dim(hint))?;
-        }
+    if let ([path], Some(command)) = (paths, next)
+        && path != "-"
+    {
+        let hint = format!("next: traceloom {command} {}", shell_word(path));
+        writeln!(io::stdout().lock(), "{}", style.dim(hint))?;
     }
     Ok(outcome)
 }
 
-fn next_command(document: &Document<'_>) -> Option<&'static str> {
-    let format = document.format()?;
-    if document.parts().len() > 1 && format.lower.is_some() {
-        Some("check")
+/// Chooses what to look at next: what is wrong with the input, else the first view that shows some of it.
+fn next_command(input: &Input, facts: &[Facts]) -> Option<&'static str> {
+    if facts
+        .iter()
+        .any(|facts| facts.notes.worst() > Some(Level::Info))
+    {
+        return Some("check");
+    }
+    let shows = |what: fn(&Facts) -> bool| facts.iter().any(what);
+    if shows(|facts| facts.spans) {
+        Some("calls")
+    } else if shows(|facts| !facts.values.is_empty()) {
+        Some("top")
+    } else if shows(|facts| facts.events) {
+        Some("events")
     } else {
-        format.reader.map(|_| "dump")
+        let mut formats = input.parts().iter().filter_map(|part| part.part.format);
+        formats.find_map(|format| format.reader).map(|_| "dump")
     }
 }
 
@@ -111,9 +126,15 @@ pub(crate) struct Facts {
     pub(crate) records: Kinds,
     pub(crate) decoded: u64,
     pub(crate) time: Option<(i64, i64)>,
+    /// The clock of these times, where its zero is no date.
+    clock: Option<String>,
     pub(crate) values: Vec<Value>,
     pub(crate) notes: Notes,
     pub(crate) stopped: bool,
+    /// The recording that begins with this part has spans.
+    spans: bool,
+    /// It has events.
+    events: bool,
     strict: bool,
 }
 
@@ -244,7 +265,12 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
             Some(reader) => {
                 input.read(at, 0, reader(&limits).as_mut(), &mut facts)?;
             }
-            None => facts.decoded = input.decoded_size(at)?,
+            None => {
+                facts.decoded = input.decoded_size(at)?;
+                for note in input.notes(at) {
+                    let _ = facts.note(note);
+                }
+            }
         }
         let stopped = facts.stopped;
         all.push(facts);
@@ -259,9 +285,16 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
         let mut totals = Totals::default();
         let options = common.lower_options()?;
         lower(&document, &options, &mut totals)?;
+        let clock = totals.clock();
+        for (member, _) in document.members() {
+            if let Some(facts) = all.get_mut(member) {
+                facts.clock.clone_from(&clock);
+            }
+        }
         if let Some(facts) = all.get_mut(first) {
             let name = input.parts().get(first).map_or("", |part| &part.part.name);
             facts.values = totals.values(name);
+            (facts.spans, facts.events) = (totals.spans, totals.events);
         }
     }
     Ok(all)
@@ -271,12 +304,25 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
 #[derive(Default)]
 struct Totals {
     tables: Recording,
+    spans: bool,
+    events: bool,
     sums: BTreeMap<(ProfileId, usize), (u64, i128)>,
 }
 
 impl Totals {
     /// Functions whose files tell the language; more say nothing new.
     const FUNCTIONS: usize = 4096;
+
+    /// Returns the name of a clock that has no date.
+    fn clock(&self) -> Option<String> {
+        match self.tables.clock {
+            Clock::Unix => None,
+            Clock::Unknown(name) => Some(name.map_or_else(
+                || "unknown".to_owned(),
+                |name| self.tables.text(name).into_owned(),
+            )),
+        }
+    }
 
     /// Returns the columns of a part called `file`.
     fn values(&self, file: &str) -> Vec<Value> {
@@ -316,6 +362,10 @@ impl Sink for Totals {
         Wants::Calls
     }
 
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.tables.begin(order, clock);
+    }
+
     fn define(&mut self, new: Definitions) -> Flow {
         let functions = match self.tables.functions.len() < Self::FUNCTIONS {
             true => new.functions,
@@ -332,7 +382,13 @@ impl Sink for Totals {
         })
     }
 
+    fn events(&mut self, _batch: EventBatch) -> Flow {
+        self.events = true;
+        Flow::Continue(())
+    }
+
     fn spans(&mut self, _batch: SpanBatch) -> Flow {
+        self.spans = true;
         if self.tables.profiles.is_empty() {
             Flow::Break(())
         } else {
@@ -362,6 +418,12 @@ impl Sink for Totals {
     }
 }
 
+/// A time of a clock without a date.
+fn signed(time: i64) -> String {
+    let sign = if time < 0 { "-" } else { "" };
+    format!("{sign}{}", duration(time.unsigned_abs()))
+}
+
 fn as_json(input: &Input, facts: &[Facts]) -> serde_json::Value {
     let objects = input.parts().iter().zip(facts).map(|(part, facts)| {
         let path = if input.is_folder() || input.parts().len() > 1 {
@@ -377,7 +439,8 @@ fn as_json(input: &Input, facts: &[Facts]) -> serde_json::Value {
             "wrappers": part.wrappers().iter().map(|wrapper| wrapper.name()).collect::<Vec<_>>(),
             "records": facts.records.sorted(),
             "time": facts.time.map(|(start, end)| json!({
-                "start_ns": start, "end_ns": end, "origin": "unix",
+                "start_ns": start, "end_ns": end,
+                "origin": match facts.clock { None => "unix", Some(_) => "unknown" },
             })),
             "values": facts.values.iter().map(Value::json).collect::<Vec<_>>(),
             "notes": facts.notes.kept().iter().map(note_json).collect::<Vec<_>>(),
@@ -487,11 +550,15 @@ fn print(
         }
         if let Some((start, end)) = facts.time {
             let length = duration(end.abs_diff(start));
-            row(
-                out,
-                "time",
-                &format!("{} to {} ({length})", style.time(start), style.time(end)),
-            )?;
+            let stretch = match &facts.clock {
+                None => format!("{} to {} ({length})", style.time(start), style.time(end)),
+                Some(clock) => format!(
+                    "{} to {} of the clock `{clock}` ({length})",
+                    signed(start),
+                    signed(end)
+                ),
+            };
+            row(out, "time", &stretch)?;
         }
         for value in &facts.values {
             row(out, "value", &value.line())?;

@@ -25,6 +25,7 @@ mod only;
 mod open;
 mod pick;
 mod resolve;
+mod rewrite;
 mod select;
 mod slice;
 mod style;

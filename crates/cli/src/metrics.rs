@@ -1,18 +1,21 @@
 //! `metrics`: the few numbers a dashboard wants of each profile.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 
 use clap::Args;
 use serde_json::json;
-use traceloom_formats::LowerOptions;
-use traceloom_formats::datakit::{Digest, METRICS, Metrics, Profile, all_metrics, metric_unit};
+use traceloom_formats::datakit::{
+    Digest, METRICS, Metrics, Profile, all_metrics, metric_unit, missing,
+};
 use traceloom_formats::lineproto::{Dialect, FieldValue, Writer};
+use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::piped;
 
 use crate::Outcome;
 use crate::args::Common;
 use crate::lowered::{documents, lower, mention};
-use crate::open::{open, with_progress};
+use crate::open::{Among, with_progress};
 use crate::style::{Style, duration, size};
 use crate::table::Table;
 
@@ -50,10 +53,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let mut rows = Table::new(&["path", "service", "time (ns)", "metric", "value", "unit"]);
-    for path in &options.paths {
-        let input = open(path, &options.common)?;
+    let mut among = Among::new(&options.paths, &options.common);
+    while let Some((_, input)) = among.next()? {
+        let path = input.path();
         let mut notes = Vec::new();
         let mut found = 0;
+        let mut reasons = BTreeSet::new();
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
                 let mut digest = Digest::default();
@@ -64,7 +69,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 notes.push(piped(&mut digest, |sink| {
                     lower(&document, &lowering, &options.common, sink)
                 })?);
-                for (profile, metrics) in all_metrics(digest.recording()) {
+                let file = document.parts().first().map_or("", |part| &part.name);
+                let derived = all_metrics(digest.recording(), file);
+                if derived.is_empty() {
+                    reasons.insert(missing(digest.recording(), file));
+                }
+                for (profile, metrics) in derived {
                     found += 1;
                     if options.csv {
                         add(path, &profile, &metrics, &mut rows);
@@ -77,16 +87,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         })?;
         mention(path, &notes);
         if found == 0 {
-            eprintln!(
-                "traceloom: {path}: no metrics: there are rules for profiles of Java, Go and Python"
-            );
+            for reason in reasons {
+                eprintln!("traceloom: {path}: no metrics: {reason}");
+            }
         }
     }
     if options.csv {
         rows.csv(&mut out)?;
     }
     out.flush()?;
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 fn one(

@@ -15,7 +15,7 @@ use traceloom_model::{StackId, TrackId};
 use crate::Outcome;
 use crate::args::Common;
 use crate::lowered::{documents, lower, mention};
-use crate::open::{open, with_progress};
+use crate::open::{Among, with_progress};
 use crate::style::{Style, count, duration, things};
 use crate::table::Table;
 
@@ -88,8 +88,9 @@ type Row<'m> = (&'m Monitors, &'m Monitor);
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    for path in &options.paths {
-        let input = open(path, &options.common)?;
+    let mut among = Among::new(&options.paths, &options.common);
+    while let Some((_, input)) = among.next()? {
+        let path = input.path();
         let mut notes = Vec::new();
         let mut found = Vec::new();
         with_progress(&input, "reading", || {
@@ -110,7 +111,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         out.flush()?;
         mention(path, &notes);
     }
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 fn print(

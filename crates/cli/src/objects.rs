@@ -15,7 +15,7 @@ use traceloom_model::Limit;
 use crate::Outcome;
 use crate::args::Common;
 use crate::lowered::{documents, lower, mention};
-use crate::open::{open, with_progress};
+use crate::open::{Among, with_progress};
 use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
 
@@ -78,8 +78,9 @@ enum Sort {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    for path in &options.paths {
-        let input = open(path, &options.common)?;
+    let mut among = Among::new(&options.paths, &options.common);
+    while let Some((_, input)) = among.next()? {
+        let path = input.path();
         let mut notes = Vec::new();
         let mut found = Vec::new();
         with_progress(&input, "reading", || {
@@ -102,7 +103,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         out.flush()?;
         mention(path, &notes);
     }
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 fn print(
@@ -128,6 +129,15 @@ fn print(
     let empty = |objects: &Objects| objects.classes.is_empty() && objects.collections.is_empty();
     if found.iter().all(empty) {
         eprintln!("traceloom: {path}: {}", nothing(&found));
+        if options.csv {
+            // Whoever reads the table finds its columns.
+            let rows = if options.collections {
+                Table::new(COLLECTIONS)
+            } else {
+                exact(&[])
+            };
+            rows.csv(out)?;
+        }
         return Ok(());
     }
     found.retain(|objects| !empty(objects));
@@ -358,6 +368,20 @@ fn exact(classes: &[ClassRow]) -> Table {
     table
 }
 
+/// Columns of collections for programs.
+const COLLECTIONS: &[&str] = &[
+    "number",
+    "time_ns",
+    "took_ns",
+    "allocated_count",
+    "allocated_bytes",
+    "freed_count",
+    "freed_bytes",
+    "live_count",
+    "live_bytes",
+    "used_bytes",
+];
+
 fn collections(
     objects: &Objects,
     options: &Options,
@@ -373,18 +397,7 @@ fn collections(
         0
     };
     let mut rows = Table::new(if options.csv {
-        &[
-            "number",
-            "time_ns",
-            "took_ns",
-            "allocated_count",
-            "allocated_bytes",
-            "freed_count",
-            "freed_bytes",
-            "live_count",
-            "live_bytes",
-            "used_bytes",
-        ]
+        COLLECTIONS
     } else {
         &[
             "number",
@@ -409,9 +422,10 @@ fn collections(
     }
     if all.is_empty() {
         eprintln!("traceloom: no garbage collection was recorded");
-    } else if options.csv {
+    }
+    if options.csv {
         rows.csv(out)?;
-    } else {
+    } else if !all.is_empty() {
         rows.without_empty().print(style, out)?;
         if skip > 0 {
             let more = format!(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use traceloom_formats::datakit::value_names;
 use traceloom_model::{
-    Asks, Batch, Definitions, Flow, Profile, Recording, SampleBatch, SampleRow, Sink, Stage,
+    Asks, Batch, Definitions, Flow, Recording, SampleBatch, SampleRow, Sink, Stage,
 };
 
 /// A sink that passes on one value column of each profile that has it, and no other profile.
@@ -20,10 +20,11 @@ pub(crate) struct Only<'s> {
 }
 
 impl<'s> Only<'s> {
-    pub(crate) fn new(to: &'s mut dyn Sink, value: &str) -> Self {
+    /// A sink for a recording whose first part is `file`.
+    pub(crate) fn new(to: &'s mut dyn Sink, value: &str, file: &str) -> Self {
         Self {
             to,
-            names: value_names(value),
+            names: value_names(value, file),
             tables: Recording::default(),
             early: Vec::new(),
             matched: false,
@@ -40,19 +41,10 @@ impl<'s> Only<'s> {
         }
     }
 
-    fn column(&self, profile: &Profile) -> Option<usize> {
-        let position = |wanted: &String| {
-            profile.value_types.iter().position(|&id| {
-                let row = self.tables.value_type(id);
-                row.is_some_and(|row| self.tables.text(row.name) == *wanted)
-            })
-        };
-        self.names.iter().find_map(position)
-    }
-
     fn narrow(&mut self, batch: &SampleBatch) -> Flow {
         let profile = self.tables.profile(batch.profile);
-        let Some(at) = profile.and_then(|profile| self.column(profile)) else {
+        let Some(at) = profile.and_then(|profile| self.tables.shown_column(profile, &self.names))
+        else {
             return Flow::Continue(());
         };
         let mut narrow = SampleBatch::new(batch.profile, 1);
@@ -74,7 +66,7 @@ impl<'s> Only<'s> {
             ..Definitions::default()
         });
         for (_, profile) in &mut new.profiles {
-            let column = self.column(profile);
+            let column = self.tables.shown_column(profile, &self.names);
             let column = column.and_then(|at| profile.value_types.get(at).copied());
             self.matched |= column.is_some();
             profile.value_types = column.into_iter().collect();

@@ -66,7 +66,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
-    let [tables, beside] = read_functions(&options.tree)?;
+    let mut among = options.tree.inputs();
+    let [tables, beside] = read_functions(&options.tree, &mut among)?;
     let beside: Vec<Beside> = beside.iter().map(Beside::of).collect();
     for table in &tables {
         let beside = match table.measure.source {
@@ -110,7 +111,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             }
         }
     }
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 pub(crate) fn heading(measure: &Measure, total: i64) -> String {

@@ -45,7 +45,8 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
-    for tree in read(&options.tree)? {
+    let mut among = options.tree.inputs();
+    for tree in read(&options.tree, &mut among)? {
         let tree = options.sandwich.cut(tree);
         let tree = if options.bottom_up {
             bottom_up(&tree)
@@ -62,7 +63,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             print(&tree, &rows, options, &style, &mut out)?;
         }
     }
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 fn print(

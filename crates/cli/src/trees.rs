@@ -14,7 +14,7 @@ use traceloom_model::{Recording, Sink, Timestamp};
 
 use crate::args::Common;
 use crate::lowered::{documents, mention};
-use crate::open::{open, with_progress};
+use crate::open::{Among, with_progress};
 use crate::select::{CallFlags, FrameFlags, MethodFlags};
 use crate::style;
 use crate::timing::{TimeFlags, Timing};
@@ -44,9 +44,17 @@ pub(crate) struct TreeFlags {
     pub(crate) common: Common,
 }
 
+impl TreeFlags {
+    /// Returns the inputs.
+    pub(crate) fn inputs(&self) -> Among<'_> {
+        Among::new(&self.paths, &self.common)
+    }
+}
+
 /// Reads all inputs into trees, frames selected.
-pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<CallTree>> {
-    found(flags, selected(flags, Table::Trees)?.into_trees().collect())
+pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
+    let trees = selected(flags, among, Table::Trees)?;
+    found(flags, trees.into_trees().collect())
 }
 
 /// The trees of a recording, and what else of it matters to a comparison.
@@ -63,7 +71,8 @@ pub(crate) struct Recorded {
 pub(crate) fn read_recorded(flags: &TreeFlags) -> anyhow::Result<Recorded> {
     let mut lasted = None::<(Timestamp, Timestamp)>;
     let mut periods: BTreeMap<String, i64> = BTreeMap::new();
-    let trees = selected_with(flags, Table::Trees, |builder| {
+    let mut among = flags.inputs();
+    let trees = selected_with(flags, &mut among, Table::Trees, |builder| {
         if let Some((start, end)) = builder.lasted() {
             lasted = Some(lasted.map_or((start, end), |all| (all.0.min(start), all.1.max(end))));
         }
@@ -86,10 +95,10 @@ pub(crate) fn read_recorded(flags: &TreeFlags) -> anyhow::Result<Recorded> {
 pub(crate) type Tables = [Vec<Functions>; 2];
 
 /// Reads all inputs into tables of functions; who called whom matters only where frames are selected.
-pub(crate) fn read_functions(flags: &TreeFlags) -> anyhow::Result<Tables> {
+pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Tables> {
     let [mut all, mut beside] = Tables::default();
     if flags.frames.filter(&flags.methods.rules()?).is_empty() {
-        let events = each(flags, Table::Functions, |builder| {
+        let events = each(flags, among, Table::Functions, |builder| {
             let [own, others] = builder.finish_functions();
             own.into_iter().for_each(|one| one.merge_into(&mut all));
             let others = others.into_iter();
@@ -101,7 +110,7 @@ pub(crate) fn read_functions(flags: &TreeFlags) -> anyhow::Result<Tables> {
         // Wall time first, as with trees.
         all.sort_by_key(|table| table.measure.source != TreeSource::Spans);
     } else {
-        let mut trees = selected(flags, Table::Statistics)?;
+        let mut trees = selected(flags, among, Table::Statistics)?;
         let others = std::mem::take(&mut trees.beside).into_iter();
         beside = others.map(Functions::of).collect();
         all = trees.into_trees().map(Functions::of).collect();
@@ -118,17 +127,18 @@ enum Table {
     Functions,
 }
 
-fn selected(flags: &TreeFlags, table: Table) -> anyhow::Result<Trees> {
-    selected_with(flags, table, TreeBuilder::finish)
+fn selected(flags: &TreeFlags, among: &mut Among<'_>, table: Table) -> anyhow::Result<Trees> {
+    selected_with(flags, among, table, TreeBuilder::finish)
 }
 
 fn selected_with(
     flags: &TreeFlags,
+    among: &mut Among<'_>,
     table: Table,
     mut finish: impl FnMut(TreeBuilder) -> Trees,
 ) -> anyhow::Result<Trees> {
     let mut all = Trees::default();
-    let events = each(flags, table, |builder| all.merge(finish(builder)))?;
+    let events = each(flags, among, table, |builder| all.merge(finish(builder)))?;
     let samples = all.samples.iter_mut().chain(&mut all.beside);
     samples.for_each(|tree| named(&events, &mut tree.measure));
     let methods = flags.methods.rules()?;
@@ -137,11 +147,22 @@ fn selected_with(
         return Ok(all);
     }
     let select = |trees: Vec<CallTree>| trees.iter().map(|tree| tree.select(&filter)).collect();
-    Ok(Trees {
+    let nodes = |trees: &Trees| -> usize {
+        let shown = trees.spans.iter().chain(&trees.samples);
+        shown.map(|tree| tree.nodes.len()).sum()
+    };
+    let before = nodes(&all);
+    let left = Trees {
         spans: all.spans.map(|tree| tree.select(&filter)),
         samples: select(all.samples),
         beside: select(all.beside),
-    })
+    };
+    if before > 0 && nodes(&left) == 0 {
+        eprintln!(
+            "traceloom: nothing is left of {before} paths of calls: the filters take all of them"
+        );
+    }
+    Ok(left)
 }
 
 /// Datakit's names of sampled values, by the producer's; none where two recordings mean different things.
@@ -167,14 +188,14 @@ fn named(events: &Events, measure: &mut Measure) {
 /// Shows what each recording of all inputs was built into to `take`; says what its values are called.
 fn each(
     flags: &TreeFlags,
+    among: &mut Among<'_>,
     table: Table,
     mut take: impl FnMut(TreeBuilder),
 ) -> anyhow::Result<Events> {
     let mut events = Events::new();
     let mut samples = false;
     let selection = flags.calls.selection()?;
-    for (number, path) in (1..).zip(&flags.paths) {
-        let input = open(path, &flags.common)?;
+    while let Some((number, input)) = among.next()? {
         let timing = Timing::of(
             &flags.time,
             &flags.common,
@@ -184,10 +205,13 @@ fn each(
         let mut notes = Vec::new();
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
+                let file = document.parts().first().map_or("", |part| &part.name);
+                let value = flags.value.as_deref();
+                let values = value.map_or_else(Vec::new, |word| value_names(word, file));
                 let builder = || {
                     TreeBuilder::new(TreeOptions {
                         lanes: flags.lanes,
-                        values: flags.value.as_deref().map(value_names).unwrap_or_default(),
+                        values: values.clone(),
                         functions: table == Table::Functions,
                         beside: table != Table::Trees,
                         calls: (!selection.is_empty()).then(|| selection.clone()),
@@ -202,7 +226,6 @@ fn each(
                 } else {
                     piped(&mut first, read)?
                 });
-                let file = document.parts().first().map_or("", |part| &part.name);
                 name_events(first.definitions(), file, &mut events);
                 samples |= [&first, &second]
                     .iter()
@@ -212,7 +235,7 @@ fn each(
             }
             Ok(())
         })?;
-        mention(path, &notes);
+        mention(input.path(), &notes);
     }
     flags.time.check_names()?;
     if samples && !selection.is_empty() {

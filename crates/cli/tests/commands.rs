@@ -369,6 +369,96 @@ fn conversion_there_and_back_keeps_the_calls() {
     assert!(text(&again.stderr).contains("--force"));
 }
 
+/// Commands that show several inputs, with what they need beside the paths.
+const SEVERAL: [&[&str]; 11] = [
+    &["info"],
+    &["dump", "--limit-records", "1"],
+    &["check"],
+    &["calls", "-n", "1"],
+    &["events"],
+    &["top", "-n", "1"],
+    &["tree"],
+    &["flame", "-o", "-"],
+    &["metrics"],
+    &["monitors"],
+    &["objects"],
+];
+
+#[test]
+fn an_input_that_is_missing_hides_none_of_the_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let strange = folder.path().join("strange");
+    std::fs::write(&strange, [7; 20]).expect("a file");
+    let strange = strange.to_string_lossy();
+    for words in SEVERAL {
+        let with = |paths: &[&str]| run(&[words, paths].concat());
+        let alone = with(&[shop()]);
+        assert_eq!(alone.status.code(), Some(0), "{words:?}");
+        for other in ["/nonexistent/file", &strange] {
+            let both = with(&[other, shop()]);
+            // What is in a file that nobody knows is for `info` to say, and no failure of it.
+            if words[0] != "info" || other != strange {
+                assert_eq!(both.status.code(), Some(1), "{words:?} {other}");
+            }
+            let (shown, all) = (text(&alone.stdout), text(&both.stdout));
+            let last = shown.lines().last().unwrap_or("");
+            assert!(all.contains(last), "{words:?} {other}: {all}");
+        }
+        let none = with(&["/nonexistent/file", "/nonexistent/other"]);
+        assert_eq!(none.status.code(), Some(1), "{words:?}");
+        assert_eq!(text(&none.stderr).lines().count(), 2, "{words:?}");
+    }
+}
+
+#[test]
+fn the_next_command_fits_what_is_there() {
+    let next = |path: &str| {
+        let shown = text(&run(&[path]).stdout);
+        let last = shown.lines().last().unwrap_or("").to_owned();
+        last.split(' ').nth(2).unwrap_or("").to_owned()
+    };
+    assert_eq!(next(shop()), "calls");
+    assert_eq!(next(&file_of_shop("suspend").to_string_lossy()), "events");
+    assert_eq!(next(&file_of_shop("dictionary").to_string_lossy()), "dump");
+    let folder = tempfile::tempdir().expect("a folder");
+    let folded = folder.path().join("a.folded");
+    std::fs::write(&folded, "main;work 3\nmain 1\n").expect("a file");
+    assert_eq!(next(&folded.to_string_lossy()), "top");
+    let damaged = folder.path().join("calls");
+    let magic = [0xff, 0xfe, 0xfd, 0xfc, 0, 0, 0, 9, 0, 0, 0, 0];
+    std::fs::write(&damaged, magic).expect("a file");
+    assert_eq!(next(&damaged.to_string_lossy()), "check");
+}
+
+#[test]
+fn a_guess_and_a_cut_head_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let told = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        text(&run(&["check", &path.to_string_lossy()]).stdout)
+    };
+    let mut pauses = 1_643_822_464_927_i64.to_be_bytes().to_vec();
+    pauses.extend([0x56, 0x43]);
+    let guessed = told("a", &pauses);
+    assert!(
+        guessed.contains("guessed_format at 0x0: taken for cdt-suspend"),
+        "{guessed}"
+    );
+    let named = told("suspend", &pauses);
+    assert!(named.contains("0 info"), "{named}");
+    for len in [4, 8, 12, 15] {
+        let head = [
+            0xff, 0xfe, 0xfd, 0xfc, 0, 0, 0, 4, 0, 0, 1, 0x89, 0xc1, 0x6d, 0x88,
+        ];
+        let cut = told("b", &head[..len]);
+        assert!(
+            cut.contains("the input ends inside a calls header"),
+            "{len}: {cut}"
+        );
+    }
+}
+
 #[test]
 fn generated_texts_name_every_command() {
     let help = stdout(&["--help"]);

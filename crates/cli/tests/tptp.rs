@@ -249,10 +249,88 @@ fn aggregated_calls_show_minimum_maximum_and_inclusive_values() {
     assert!(page.contains("method#11"));
 }
 
+/// The caller of an excluded method gets its time, in views and in what is converted, and nothing else.
+#[test]
+fn filter_files_leave_the_callers_statistics_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let file = vector("aggregated_calls.trcbin");
+    let row = |path: &str, flags: &[&str], name: &str| -> Option<Value> {
+        let all = json_lines(&traceloom(&[&["top", path, "--json"], flags].concat()));
+        let rows = all[0]["functions"].as_array().expect("functions");
+        rows.iter().find(|row| row["function"] == name).cloned()
+    };
+    let outer = row(&file, &[], "method#10").expect("the caller");
+    let inner = row(&file, &[], "method#11").expect("the method");
+    std::fs::write(at("filters.txt"), "* method#11 EXCLUDE\n").expect("written");
+    let filters = at("filters.txt");
+    let filter = ["--filter-file", filters.as_str()];
+    let left = row(&file, &filter, "method#10").expect("the caller");
+    let number = |row: &Value, name: &str| row[name].as_i64().expect("a number");
+    assert_eq!(
+        number(&left, "self"),
+        number(&outer, "self") + number(&inner, "self")
+    );
+    for column in ["min_time", "max_time", "calls", "cumulative_time"] {
+        assert_eq!(left["values"][column], outer["values"][column], "{column}");
+    }
+    assert_eq!(row(&file, &filter, "method#11"), None);
+    for output in [at("out.trcxml"), at("out.trcbin")] {
+        let done = traceloom(&[&["convert", &file, &output], &filter[..]].concat());
+        assert!(done.status.success(), "{}", stderr(&done));
+        let again = row(&output, &[], "method#10").expect("the caller");
+        for column in ["self", "total", "values"] {
+            assert_eq!(again[column], left[column], "{output}: {column}");
+        }
+    }
+}
+
 fn functions(rows: &[Value]) -> Vec<String> {
     let rows = rows[0]["functions"].as_array().expect("functions").iter();
     rows.map(|row| row["function"].as_str().expect("a name").to_owned())
         .collect()
+}
+
+/// Nothing left is said, and tables that programs read keep their heads.
+#[test]
+fn nothing_left_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    std::fs::write(at("filters.txt"), "* * EXCLUDE\n").expect("written");
+    let filters = at("filters.txt");
+    for file in [
+        "aggregated_calls.trcbin",
+        "sample_le_inclusive_sized.trcbin",
+    ] {
+        let file = vector(file);
+        for command in ["top", "tree"] {
+            for flags in [
+                ["--filter-file", filters.as_str()],
+                ["--focus", "no such method"],
+            ] {
+                let done = traceloom(&[&[command, &file], &flags[..]].concat());
+                assert!(done.status.success());
+                let said = stderr(&done);
+                assert!(
+                    said.contains("nothing is left of"),
+                    "{command} {flags:?}: {said}"
+                );
+            }
+            let done = traceloom(&[command, &file]);
+            assert!(!stderr(&done).contains("nothing is left"), "{command}");
+        }
+    }
+    let file = vector("aggregated_calls.trcbin");
+    let done = traceloom(&["objects", &file, "--csv"]);
+    assert!(stdout(&done).starts_with("class,"), "{}", stdout(&done));
+    assert_eq!(stdout(&done).lines().count(), 1);
+    let done = traceloom(&["objects", &file, "--csv", "--collections"]);
+    assert!(
+        stdout(&done).starts_with("number,time_ns,"),
+        "{}",
+        stdout(&done)
+    );
+    assert!(stderr(&done).contains("no objects"), "{}", stderr(&done));
 }
 
 /// A method that a filter file excludes is in no view, list or output; its time falls to its caller.

@@ -144,6 +144,62 @@ fn agree(path: &str, folder: &Path) -> bool {
     true
 }
 
+/// The root of a flame graph as JSON, which is deeper than serde_json follows.
+fn root(path: &str, folder: &Path) -> (i64, String) {
+    let output = folder.join("flame.json");
+    let file = output.to_string_lossy();
+    let written = traceloom(&[
+        "convert",
+        path,
+        "--to",
+        "flamegraph-json",
+        "--force",
+        "-o",
+        &file,
+    ]);
+    assert!(written.status.success(), "{path}");
+    let text = std::fs::read_to_string(&output).expect("a document");
+    let after = |key: &str| {
+        text.split_once(key)
+            .unwrap_or_else(|| panic!("{path}: {key}"))
+            .1
+    };
+    let value = after("\"root_frame\":{\"value\":").split(',').next();
+    let unit = after("\"unit\":\"").split('"').next();
+    let value = value.and_then(|value| value.parse().ok()).expect("a value");
+    (value, unit.expect("a unit").to_owned())
+}
+
+#[test]
+fn flame_graph_json_is_of_the_value_that_the_views_show_first() {
+    let Some(files) = corpus::files("datakit") else {
+        return;
+    };
+    let base = std::env::var("TRACELOOM_CORPUS").unwrap_or_else(|_| {
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus").to_owned()
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut compared = 0;
+    for name in files {
+        let path = format!("{base}/{name}");
+        let tree = traceloom(&["tree", "--json", &path]);
+        if name.contains("expected") || !tree.status.success() {
+            continue;
+        }
+        let first = json_lines(&tree).remove(0);
+        let (value, unit) = root(&path, folder.path());
+        assert_eq!(
+            number(&first["total"]),
+            value,
+            "{name}: {}",
+            first["measure"]
+        );
+        assert_eq!(first["unit"], unit.as_str(), "{name}");
+        compared += 1;
+    }
+    assert!(compared >= 20, "only {compared} files have samples");
+}
+
 #[test]
 fn totals_agree_for_the_shipped_dump() {
     let folder = tempfile::tempdir().expect("a folder");

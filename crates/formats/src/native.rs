@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Limits, Note};
 
-use crate::{Error, Output, Pull, tptp};
+use crate::{Error, Output, Pull, flamejson, tptp};
 
 /// Rewrites one part of a format as another; notes about the input go to the last argument.
 pub type NativeConvert = fn(
@@ -31,6 +31,7 @@ pub struct Change {
 pub const NATIVE: &[(&str, &str, NativeConvert)] = &[
     ("tptp-binary", "tptp-xml", tptp::to_xml),
     ("tptp-xml", "tptp-binary", tptp::to_binary),
+    ("flamegraph-json", "flamegraph-json", flamejson::rewrite),
 ];
 
 /// Finds the conversion between two formats that needs no model.

@@ -1,7 +1,7 @@
 //! Where targets write.
 
-use traceloom_model::Sink;
 use traceloom_model::flat::{FlatRows, Flatten};
+use traceloom_model::{Flow, Sink};
 
 use crate::Error;
 
@@ -89,6 +89,22 @@ impl<'o> Buffered<'o> {
         if self.bytes.len() >= BUFFER {
             self.hand_out();
         }
+    }
+
+    /// Hands out what is gathered once it is worth it, and says whether to go on.
+    #[inline]
+    pub(crate) fn spilled(&mut self) -> Flow {
+        self.spill();
+        if self.error.is_none() {
+            Flow::Continue(())
+        } else {
+            Flow::Break(())
+        }
+    }
+
+    /// Keeps an error that is none of writing, unless there is one already.
+    pub(crate) fn fail(&mut self, error: Error) {
+        self.error.get_or_insert(error);
     }
 
     fn hand_out(&mut self) {

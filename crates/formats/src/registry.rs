@@ -36,6 +36,7 @@ pub const FORMATS: &[&Format] = &[
     &datakit::EVENT,
     &datakit::REQUEST,
     &datakit::INGEST,
+    &datakit::CONFIG,
     &lineproto::FORMAT,
     &flamejson::FORMAT,
     &gometrics::FORMAT,

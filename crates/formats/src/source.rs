@@ -30,6 +30,13 @@ pub trait Source {
     /// Returns the parts, in the order of their names.
     fn parts(&self) -> &[Part];
 
+    /// Returns the folder that the names of the parts count from, with `/`; empty when nobody knows.
+    ///
+    /// Agents and collectors tell in folders above a recording whose it is.
+    fn location(&self) -> &str {
+        ""
+    }
+
     /// Opens part `part` at `offset` of its decoded bytes.
     ///
     /// # Errors
@@ -160,6 +167,10 @@ impl<'s> Piece<'s> {
 impl Source for Piece<'_> {
     fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    fn location(&self) -> &str {
+        self.source.location()
     }
 
     fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {

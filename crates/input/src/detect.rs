@@ -2,6 +2,8 @@
 
 use traceloom_formats::{Confidence, FORMATS, Format, Probe, refused};
 
+use crate::nearest::{Near, Nearest};
+
 /// Why a part has no format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
@@ -9,8 +11,8 @@ pub struct Unknown {
     pub refused: Option<&'static str>,
     /// The first bytes.
     pub head: Vec<u8>,
-    /// Formats the bytes do not contradict.
-    pub nearest: Vec<&'static str>,
+    /// Formats that it nearly is, the nearest first.
+    pub nearest: Vec<Near>,
 }
 
 impl Unknown {
@@ -37,15 +39,20 @@ impl Unknown {
             .to_string();
         let mut sentence = format!("unknown format; it begins {} \"{text}\"", shown.join(" "));
         if !self.nearest.is_empty() {
+            let nearest = self.nearest.iter().map(Near::to_string);
             sentence += "; nearest: ";
-            sentence += &self.nearest.join(", ");
+            sentence += &nearest.collect::<Vec<_>>().join(", ");
         }
         sentence
     }
 }
 
-/// Asks every format about a part; the surest wins, the first of equals.
-pub(crate) fn detect(probe: &Probe<'_>) -> Result<&'static Format, Unknown> {
+/// Asks every format about a part; the surest wins, the first of equals. Tells too whether it is a guess:
+/// a format that is merely possible, and the only one.
+pub(crate) fn detect(
+    probe: &Probe<'_>,
+    nearest: &Nearest,
+) -> Result<(&'static Format, bool), Unknown> {
     if let Some(refused) = refused(probe.head) {
         let head = probe.head.iter().copied().take(16).collect();
         return Err(Unknown {
@@ -60,14 +67,14 @@ pub(crate) fn detect(probe: &Probe<'_>) -> Result<&'static Format, Unknown> {
         .collect();
     answers.sort_by_key(|&(confidence, _)| std::cmp::Reverse(confidence));
     match answers.first() {
-        Some(&(Confidence::Likely | Confidence::Certain, format)) => Ok(format),
+        Some(&(Confidence::Likely | Confidence::Certain, format)) => Ok((format, false)),
         Some(&(Confidence::Possible, format)) if answers.len() == 1 && !probe.head.is_empty() => {
-            Ok(format)
+            Ok((format, true))
         }
         _ => Err(Unknown {
             refused: None,
             head: probe.head.iter().copied().take(16).collect(),
-            nearest: answers.iter().map(|(_, format)| format.name).collect(),
+            nearest: nearest.of(probe, &answers),
         }),
     }
 }

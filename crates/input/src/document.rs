@@ -1,6 +1,7 @@
 //! Parts that belong together, as the source a lowering reads.
 
 use traceloom_formats::{Error as FormatError, Format, Part, Pull, Source};
+use traceloom_model::{Note, PartId};
 
 use crate::{Input, InputPart};
 
@@ -55,9 +56,20 @@ impl<'i> Document<'i> {
         }
     }
 
+    /// Returns what is wrong with the bytes of its parts, as far as they were read; see [`Input::notes`].
+    #[must_use]
+    pub fn notes(&self) -> Vec<Note> {
+        let parts = (0..).map(PartId).zip(&self.members);
+        let notes = |(part, &at)| {
+            let notes = self.input.notes(at).into_iter();
+            notes.map(move |note| Note { part, ..note })
+        };
+        parts.flat_map(notes).collect()
+    }
+
     /// Returns the input's number of the part that a note or an origin of this document names.
     #[must_use]
-    pub fn input_part(&self, part: traceloom_model::PartId) -> Option<usize> {
+    pub fn input_part(&self, part: PartId) -> Option<usize> {
         self.members.get(part.0 as usize).copied()
     }
 }
@@ -65,6 +77,10 @@ impl<'i> Document<'i> {
 impl Source for Document<'_> {
     fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    fn location(&self) -> &str {
+        self.input.location()
     }
 
     fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, FormatError> {

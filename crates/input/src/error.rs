@@ -43,6 +43,16 @@ impl Error {
         &self.0.path
     }
 
+    /// Returns what is wrong, without the path.
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Tells whether the operating system refused something.
+    pub(crate) fn is_io(&self) -> bool {
+        self.0.source.is_some()
+    }
+
     /// Tells whether the path does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

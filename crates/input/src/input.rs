@@ -8,9 +8,9 @@ use std::sync::Arc;
 use traceloom_formats::{
     Error as FormatError, FORMATS, Format, Part, Probe, Reader, RecordSink, damage, drive, info,
 };
-use traceloom_model::{Flow, Limits};
+use traceloom_model::{Flow, Limits, Note};
 
-use crate::layers::Ending;
+use crate::nearest::Nearest;
 use crate::spool::Spool;
 use crate::store::{Store, Stored, piece_starts};
 use crate::window::Window;
@@ -60,6 +60,8 @@ impl InputPart {
 #[derive(Debug)]
 pub struct Input {
     path: String,
+    /// The folder that names of parts count from, empty inside of archives.
+    location: String,
     folder: bool,
     parts: Vec<InputPart>,
     sets: Vec<(Option<&'static Format>, Vec<usize>)>,
@@ -91,19 +93,25 @@ impl Input {
         } else {
             neighbours(path)
         };
+        let nearest = Nearest::default();
         let mut parts = Vec::new();
         for (name, stored) in stored {
             let siblings = siblings(&name, &names, &neighbours);
-            parts.push(recognise(name, Arc::new(stored), None, &siblings, options)?);
+            parts.push(recognise(name, stored, None, &siblings, &nearest, options)?);
         }
         let mut input = Self {
             path: path.to_owned(),
+            location: if archived && !folder {
+                String::new()
+            } else {
+                location(path, folder)
+            },
             folder: folder || archived,
             parts,
             sets: Vec::new(),
             progress,
         };
-        input.add_members(options)?;
+        input.add_members(0, &nearest, options)?;
         input.group();
         Ok(input)
     }
@@ -112,6 +120,10 @@ impl Input {
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    pub(crate) fn location(&self) -> &str {
+        &self.location
     }
 
     /// Tells whether this is a folder or an archive, which may hold many parts.
@@ -163,7 +175,7 @@ impl Input {
         outer.map(InputPart::stored_size).sum()
     }
 
-    /// Runs a reader over a part from `offset` on; a compressed stream that ends early adds its note.
+    /// Runs a reader over a part from `offset` on; what is wrong with its bytes adds notes at the end.
     ///
     /// Returns false when the sink broke.
     ///
@@ -177,17 +189,19 @@ impl Input {
         out: &mut dyn RecordSink,
     ) -> Result<bool, FormatError> {
         let mut window = self.window(part, offset)?;
-        let whole = drive(&mut window, reader, out)?;
-        let note = match window.ending() {
-            None => return Ok(whole),
-            Some((at, Ending::NoTrailer)) => info(
-                "compressed_without_end",
-                at,
-                "the compressed stream stops before its end",
-            ),
-            Some((at, Ending::Corrupt(why))) => damage("compressed_corrupt", at, why.as_str()),
-        };
-        Ok(out.note(note) == Flow::Continue(()) && whole)
+        if !drive(&mut window, reader, out)? {
+            return Ok(false);
+        }
+        let told = |note| out.note(note) == Flow::Continue(());
+        Ok(self.notes(part).into_iter().all(told))
+    }
+
+    /// Returns what is wrong with the bytes of a part before any format looks at them, as far as they were
+    /// read: a compressed stream that stops or is damaged, a member that its archive does not hold whole.
+    #[must_use]
+    pub fn notes(&self, part: usize) -> Vec<Note> {
+        let part = self.parts.get(part);
+        part.map_or_else(Vec::new, |part| part.stored.notes())
     }
 
     /// Returns the length of a part's decoded bytes, decoding them where it is not known.
@@ -207,12 +221,21 @@ impl Input {
         let part = self.parts.get(part);
         let part = part.ok_or_else(|| Error::about(&self.path, "there is no such part"))?;
         let reader = part.stored.reader(offset, &self.progress)?;
-        Ok(Window::new(reader, &part.stored.path, offset))
+        Ok(Window::new(reader, &part.stored, offset))
     }
 
-    fn add_members(&mut self, options: &OpenOptions) -> Result<(), Error> {
+    /// Adds the members of the parts from `from` on; members that were compressed may have their own, once.
+    fn add_members(
+        &mut self,
+        from: usize,
+        nearest: &Nearest,
+        options: &OpenOptions,
+    ) -> Result<(), Error> {
         let mut found = Vec::new();
-        for (at, part) in self.parts.iter().enumerate() {
+        for (at, part) in self.parts.iter().enumerate().skip(from) {
+            if from > 0 && part.wrappers().is_empty() {
+                continue;
+            }
             let Some(list) = part.part.format.and_then(|format| format.members) else {
                 continue;
             };
@@ -230,7 +253,7 @@ impl Input {
             };
             let whole = outer.stored.clone();
             let name = match recordings.len() {
-                1 => member.name.clone(),
+                1 if from == 0 => member.name.clone(),
                 _ => format!("{}/{}", outer.part.name, member.name),
             };
             let path = format!("{}#{}", whole.path, member.name);
@@ -252,6 +275,7 @@ impl Input {
             .iter()
             .map(|(_, name, _)| name.clone())
             .collect();
+        let first = self.parts.len();
         for (at, name, stored) in opened_members {
             let siblings = siblings(&name, &names, &[]);
             let guessed = OpenOptions {
@@ -261,13 +285,17 @@ impl Input {
             };
             self.parts.push(recognise(
                 name,
-                Arc::new(stored),
+                stored,
                 Some(at),
                 &siblings,
+                nearest,
                 &guessed,
             )?);
         }
-        Ok(())
+        match from {
+            0 if first < self.parts.len() => self.add_members(first, nearest, options),
+            _ => Ok(()),
+        }
     }
 
     fn group(&mut self) {
@@ -302,9 +330,10 @@ impl Input {
 
 fn recognise(
     name: String,
-    stored: Arc<Stored>,
+    mut stored: Stored,
     inside: Option<usize>,
     siblings: &[&str],
+    nearest: &Nearest,
     options: &OpenOptions,
 ) -> Result<InputPart, Error> {
     let head = stored.head(PROBED)?;
@@ -318,8 +347,21 @@ fn recognise(
     let forced = options
         .format
         .filter(|format| format.reader.is_some() || format.lower.is_some());
-    let (format, unknown) = match forced.map_or_else(|| detect::detect(&probe), Ok) {
-        Ok(format) => (Some(format), None),
+    let detected = match forced {
+        Some(format) => Ok((format, false)),
+        None => detect::detect(&probe, nearest),
+    };
+    let (format, unknown) = match detected {
+        Ok((format, guessed)) => {
+            if guessed {
+                let text = format!(
+                    "taken for {}, which is all that the bytes do not contradict",
+                    format.name
+                );
+                stored.opening.push(info("guessed_format", 0, text));
+            }
+            (Some(format), None)
+        }
         Err(unknown) => (None, Some(unknown)),
     };
     let size = stored.decoded_size();
@@ -327,7 +369,7 @@ fn recognise(
         part: Part { name, format, size },
         unknown,
         inside,
-        stored,
+        stored: Arc::new(stored),
     })
 }
 
@@ -335,12 +377,18 @@ fn folder_parts(path: &str, opening: &Progress) -> Result<Vec<(String, Stored)>,
     let mut parts = Vec::new();
     for (name, file) in walk::files(Path::new(path))? {
         let stored = stored_file(&file)?;
-        parts.extend(opened(
-            Wrapper::strip_suffix(&name).to_owned(),
-            stored,
-            false,
-            opening,
-        )?);
+        let name = Wrapper::strip_suffix(&name).to_owned();
+        // An archive that cannot be opened hides nothing of the other files.
+        match opened(name.clone(), stored, false, opening) {
+            Ok(found) => parts.extend(found),
+            Err(error) if error.is_io() => return Err(error),
+            Err(error) => {
+                let mut closed = stored_file(&file)?;
+                let text = error.message().to_owned();
+                closed.opening.push(damage("unreadable_archive", 0, text));
+                parts.push((name, closed));
+            }
+        }
     }
     Ok(parts)
 }
@@ -400,11 +448,10 @@ fn opened(
     }
     let spool = stored.spool(&Progress::default())?;
     let mut parts = Vec::new();
-    for member in archive::unzip(&stored.path, spool, opening)? {
+    // An archive that itself was compressed may be damaged there.
+    let mut around = stored.notes();
+    for member in archive::unzip(&stored.path, &spool, opening)? {
         let path = format!("{}#{}", stored.path, member.name);
-        if let Some(error) = member.cut {
-            return Err(Error::about(path, error.to_string()));
-        }
         let inner = if alone {
             member.name
         } else {
@@ -413,9 +460,24 @@ fn opened(
         let size = member.bytes.size();
         let mut unpacked = Stored::new(path, Store::Spooled(member.bytes), size).unwrap_layers()?;
         unpacked.wrappers.insert(0, Wrapper::Zip);
+        unpacked.opening.append(&mut around);
+        unpacked.opening.extend(member.notes);
         parts.push((Wrapper::strip_suffix(&inner).to_owned(), unpacked));
     }
     Ok(parts)
+}
+
+/// Returns the folder that is named, or that holds the file that is.
+fn location(path: &str, folder: bool) -> String {
+    let Ok(whole) = std::fs::canonicalize(path) else {
+        return String::new();
+    };
+    let folder = match folder {
+        true => Some(whole.as_path()),
+        false => whole.parent(),
+    };
+    let location = folder.map(|folder| folder.to_string_lossy().replace('\\', "/"));
+    location.unwrap_or_default()
 }
 
 fn folder_of(name: &str) -> &str {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use traceloom_formats::{Error, Lower, LowerOptions, Piece, Pieces};
-use traceloom_model::{Asks, Batch, Flow, Join, Sink};
+use traceloom_model::{Asks, Batch, Flow, Join, Sink, Stage};
 
 use crate::Document;
 use crate::pipe::Sender;
@@ -35,7 +35,8 @@ impl From<Batch> for Said {
 /// Lowers a document into `sink`: in pieces on all processors where its format can cut it and its bytes
 /// can be read from anywhere, else as a whole. What the sink gets is the same.
 ///
-/// Memory is, for each thread, the largest piece with its tables and 64 batches.
+/// Memory is, for each thread, the largest piece with its tables and 64 batches. What is wrong with the
+/// bytes before any format looks at them comes as notes at the end.
 ///
 /// # Errors
 /// What the format's lowering fails with. A document without format, or of one that is not lowered, is
@@ -46,7 +47,35 @@ pub fn lower(
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    lower_on(threads, LEAST, document, options, sink)
+    let mut unbroken = Unbroken {
+        to: sink,
+        broken: false,
+    };
+    lower_on(threads, LEAST, document, options, &mut unbroken)?;
+    for note in document.notes() {
+        if unbroken.broken || unbroken.note(note).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Remembers that the sink behind it wants no more.
+struct Unbroken<'s> {
+    to: &'s mut dyn Sink,
+    broken: bool,
+}
+
+impl Stage for Unbroken<'_> {
+    fn asks(&self) -> Asks {
+        Asks::of(self.to)
+    }
+
+    fn pass(&mut self, batch: Batch) -> Flow {
+        let flow = batch.push(self.to);
+        self.broken |= flow.is_break();
+        flow
+    }
 }
 
 /// Lowers on up to `threads` threads, in pieces of at least `least` bytes.

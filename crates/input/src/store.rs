@@ -5,6 +5,9 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use traceloom_formats::{damage, info};
+use traceloom_model::Note;
+
 use crate::layers::{Ending, Wrapper};
 use crate::progress::Mark;
 use crate::spool::{Spool, SpoolReader};
@@ -33,7 +36,11 @@ pub(crate) struct Stored {
     pub(crate) wrappers: Vec<Wrapper>,
     pub(crate) size: u64,
     pub(crate) mark: Mark,
+    /// What was wrong with the archive or the member that the bytes come from.
+    pub(crate) opening: Vec<Note>,
     decoded: OnceLock<Spool>,
+    /// Where the decoded bytes end too early, once a reader came there.
+    ending: OnceLock<(u64, Ending)>,
 }
 
 impl Stored {
@@ -44,8 +51,34 @@ impl Stored {
             wrappers: Vec::new(),
             size,
             mark: Mark::default(),
+            opening: Vec::new(),
             decoded: OnceLock::new(),
+            ending: OnceLock::new(),
         }
+    }
+
+    /// Remembers that decoding ended at `at` with an error, or says that it was the system's own.
+    pub(crate) fn ended(&self, at: u64, error: io::Error) -> Result<(), Error> {
+        let ending = Ending::of(error, &self.path)?;
+        let _ = self.ending.set((at, ending));
+        Ok(())
+    }
+
+    /// Returns what is wrong with the bytes themselves, as far as they were read.
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        let mut notes = self.opening.clone();
+        match self.ending.get() {
+            None => {}
+            Some(&(at, Ending::NoTrailer)) => notes.push(info(
+                "compressed_without_end",
+                at,
+                "the compressed stream stops before its end",
+            )),
+            Some((at, Ending::Corrupt(why))) => {
+                notes.push(damage("compressed_corrupt", *at, why.as_str()));
+            }
+        }
+        notes
     }
 
     /// Finds and notes the wrappers, at most four deep.
@@ -99,7 +132,6 @@ impl Stored {
         offset: u64,
         progress: &Progress,
     ) -> Result<Box<dyn Read + '_>, Error> {
-        let io = |error| Error::io(&self.path, error);
         if self
             .decoded_size()
             .is_some_and(|_| self.decoded.get().is_none())
@@ -113,9 +145,17 @@ impl Stored {
         if offset == 0 {
             return Ok(self.keeping(reader, progress));
         }
-        let (spool, _) = Spool::fill(reader).map_err(io)?;
-        let spool = self.decoded.get_or_init(|| spool);
-        Ok(Box::new(SpoolReader::new(spool.clone(), offset)))
+        let spool = self.decoded_to_end(reader)?;
+        Ok(Box::new(SpoolReader::new(spool, offset)))
+    }
+
+    /// Decodes everything to a spool.
+    fn decoded_to_end(&self, reader: impl Read) -> Result<Spool, Error> {
+        let (spool, error) = Spool::fill(reader).map_err(|error| Error::io(&self.path, error))?;
+        if let Some(error) = error {
+            self.ended(spool.size(), error)?;
+        }
+        Ok(self.decoded.get_or_init(|| spool).clone())
     }
 
     /// Reads the bytes inside the wrappers from their beginning, however often it is asked to.
@@ -208,10 +248,7 @@ impl Stored {
             Store::File(path) if self.wrappers.is_empty() => {
                 Spool::file(File::open(path).map_err(io)?).map_err(io)
             }
-            _ => {
-                let (spool, _) = Spool::fill(self.reader(0, progress)?).map_err(io)?;
-                Ok(self.decoded.get_or_init(|| spool).clone())
-            }
+            _ => self.decoded_to_end(self.reader(0, progress)?),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use traceloom_formats::{Chunk, Error as FormatError, Pull};
 
-use crate::layers::Ending;
+use crate::store::Stored;
 
 /// Bytes read ahead of what is asked for.
 const READ_AHEAD: usize = 1 << 20;
@@ -13,34 +13,27 @@ const READ_AHEAD: usize = 1 << 20;
 /// grows with the bytes that arrive, not with what a hostile length asks for.
 pub(crate) struct Window<'r> {
     reader: Box<dyn Read + 'r>,
-    path: &'r str,
+    stored: &'r Stored,
     buffer: Vec<u8>,
     start: usize,
     filled: usize,
     offset: u64,
     eof: bool,
-    ending: Option<Ending>,
 }
 
 impl<'r> Window<'r> {
-    pub(crate) fn new(reader: Box<dyn Read + 'r>, path: &'r str, offset: u64) -> Self {
+    /// A window over a reader of `stored`, which is told when the reader breaks.
+    pub(crate) fn new(reader: Box<dyn Read + 'r>, stored: &'r Stored, offset: u64) -> Self {
         let buffer = Vec::new();
         Self {
             reader,
-            path,
+            stored,
             buffer,
             start: 0,
             filled: 0,
             offset,
             eof: false,
-            ending: None,
         }
-    }
-
-    /// Returns how the compressed stream ended, once the window has seen the end.
-    pub(crate) fn ending(&self) -> Option<(u64, &Ending)> {
-        let end = self.offset + (self.filled - self.start) as u64;
-        self.ending.as_ref().map(|ending| (end, ending))
     }
 
     fn fill(&mut self, need: usize) -> Result<(), FormatError> {
@@ -63,7 +56,8 @@ impl<'r> Window<'r> {
                 Ok(len) => self.filled += len,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    self.ending = Some(Ending::of(error, self.path)?);
+                    let end = self.offset + (self.filled - self.start) as u64;
+                    self.stored.ended(end, error)?;
                     self.eof = true;
                 }
             }
@@ -93,6 +87,8 @@ impl Pull for Window<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spool::Spool;
+    use crate::store::Store;
 
     /// A reader that gives a byte at a time and then breaks like a cut gzip stream.
     struct Trickle<'a>(&'a [u8]);
@@ -112,13 +108,17 @@ mod tests {
 
     #[test]
     fn everything_before_a_cut_arrives() {
-        let mut window = Window::new(Box::new(Trickle(b"abcdef")), "t", 0);
+        let store = Store::Spooled(Spool::Memory([].into()));
+        let stored = Stored::new("t".to_owned(), store, 0);
+        let mut window = Window::new(Box::new(Trickle(b"abcdef")), &stored, 0);
         assert_eq!(window.pull(0, 2).unwrap().bytes.first(), Some(&b'a'));
         let chunk = window.pull(4, usize::MAX).unwrap();
         assert_eq!(
             (chunk.bytes, chunk.offset, chunk.eof),
             (&b"ef"[..], 4, true)
         );
-        assert_eq!(window.ending(), Some((6, &Ending::NoTrailer)));
+        let notes = stored.notes();
+        let told = notes.iter().map(|note| (note.kind, note.offset));
+        assert_eq!(told.collect::<Vec<_>>(), [("compressed_without_end", 6)]);
     }
 }

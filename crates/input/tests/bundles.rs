@@ -107,3 +107,25 @@ fn two_recordings_in_a_folder_do_not_mix() {
         [("one".to_owned(), true), ("two".to_owned(), true)]
     );
 }
+
+#[test]
+fn a_body_that_is_compressed_as_a_whole_is_opened() {
+    let folder = scratch("bundle-encoded");
+    let post = |target: &str, body: &[u8]| {
+        let head = format!(
+            "POST {target} HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        [head.as_bytes(), body].concat()
+    };
+    let file = folder.join("upload.http");
+    let recorded = post("/profiling/v1/input", &gzip(&multipart("m")));
+    std::fs::write(&file, recorded).expect("written");
+    assert_eq!(services(&file), [("m".to_owned(), true)]);
+    let body = format!(
+        "--b\r\nContent-Disposition: form-data; name=\"profile\"; filename=\"metrics.json\"\r\n\r\n{METRICS}\r\n--b--\r\n"
+    );
+    let target = "/ingest?name=shop&from=1700000000&until=1700000010&spyName=gospy";
+    std::fs::write(&file, post(target, &gzip(body.as_bytes()))).expect("written");
+    assert_eq!(services(&file), [("shop".to_owned(), true)]);
+}

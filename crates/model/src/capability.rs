@@ -79,11 +79,14 @@ features! {
 
 /// A set of features.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Capabilities(u64);
+pub struct Capabilities {
+    bits: u64,
+    own: &'static [(Feature, &'static str)],
+}
 
 impl Capabilities {
     /// The empty set.
-    pub const NONE: Self = Self(0);
+    pub const NONE: Self = Self { bits: 0, own: &[] };
 
     /// Builds the set of `features`.
     #[must_use]
@@ -94,24 +97,49 @@ impl Capabilities {
             bits |= 1 << *first as u64;
             rest = tail;
         }
-        Self(bits)
+        Self { bits, own: &[] }
     }
 
     /// Returns the set with `features` added.
     #[must_use]
     pub const fn with(self, features: &[Feature]) -> Self {
-        Self(self.0 | Self::of(features).0)
+        Self {
+            bits: self.bits | Self::of(features).bits,
+            own: self.own,
+        }
     }
 
     /// Returns the set without `features`.
     #[must_use]
     pub const fn without(self, features: &[Feature]) -> Self {
-        Self(self.0 & !Self::of(features).0)
+        Self {
+            bits: self.bits & !Self::of(features).bits,
+            own: self.own,
+        }
+    }
+
+    /// Returns the set with features that are held for what has one of these names alone: a format may have
+    /// places for values of its own, and none for others.
+    #[must_use]
+    pub const fn with_own(self, own: &'static [(Feature, &'static str)]) -> Self {
+        Self { own, ..self }
     }
 
     /// Tells whether `feature` is in the set.
     #[must_use]
     pub const fn holds(self, feature: Feature) -> bool {
-        self.0 & (1 << feature as u64) != 0
+        self.bits & (1 << feature as u64) != 0
+    }
+
+    /// Returns what is held by name alone.
+    #[must_use]
+    pub const fn own(self) -> &'static [(Feature, &'static str)] {
+        self.own
+    }
+
+    /// Tells whether what is called `name` has a place, by the feature or as one of the format's own.
+    #[must_use]
+    pub fn holds_named(self, feature: Feature, name: &str) -> bool {
+        self.holds(feature) || self.own.contains(&(feature, name))
     }
 }

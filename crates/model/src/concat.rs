@@ -2,7 +2,7 @@
 
 use crate::renumber::Renumber;
 use crate::{
-    Asks, AttrKeyId, Batch, ClassId, Definitions, EventTypeId, ExceptionId, Flow, FrameId,
+    Asks, AttrKeyId, Batch, ClassId, Clock, Definitions, EventTypeId, ExceptionId, Flow, FrameId,
     FunctionId, MappingId, ObjectId, Order, PartId, ProfileId, ResourceId, SeriesId, Sink, SpanId,
     StackId, Stage, StringId, TrackId, ValueTypeId,
 };
@@ -16,7 +16,7 @@ pub struct Concat<'s, S: Sink + ?Sized> {
     to: &'s mut S,
     base: Bases,
     next: Bases,
-    begun: bool,
+    begun: Option<(Order, Clock)>,
     order: Option<Order>,
 }
 
@@ -60,7 +60,7 @@ impl<'s, S: Sink + ?Sized> Concat<'s, S> {
             to,
             base: Bases::default(),
             next: Bases::default(),
-            begun: false,
+            begun: None,
             order: None,
         }
     }
@@ -157,11 +157,10 @@ impl<S: Sink + ?Sized> Stage for Concat<'_, S> {
 
     fn pass(&mut self, mut batch: Batch) -> Flow {
         match &mut batch {
-            Batch::Begin(order, _) => {
-                if std::mem::replace(&mut self.begun, true) {
-                    return Flow::Continue(());
-                }
-                *order = self.order.unwrap_or(*order);
+            Batch::Begin(order, clock) => {
+                // The first recording speaks for all.
+                let first = (self.order.unwrap_or(*order), *clock);
+                (*order, *clock) = *self.begun.get_or_insert(first);
             }
             Batch::Define(new) => self.tables(new),
             Batch::Note(note) => {

@@ -77,6 +77,25 @@ impl Recording {
         attribute_key attribute_keys AttrKeyId AttributeKey
     }
 
+    /// Returns which column of a profile to show: of the names `wanted` the first that it has, where nobody
+    /// wants one its default, else its last as pprof does.
+    #[must_use]
+    pub fn shown_column(&self, profile: &Profile, wanted: &[String]) -> Option<usize> {
+        let types = &profile.value_types;
+        let named = |wanted: &String| {
+            types.iter().position(|&id| {
+                let row = self.value_type(id);
+                row.is_some_and(|row| self.text(row.name) == *wanted)
+            })
+        };
+        if !wanted.is_empty() {
+            return wanted.iter().find_map(named);
+        }
+        let default = profile.default;
+        let default = default.and_then(|id| types.iter().position(|&own| own == id));
+        default.or(types.len().checked_sub(1))
+    }
+
     /// Returns the string of this id, none when it was never defined.
     #[must_use]
     pub fn string(&self, id: StringId) -> Option<&Text> {

@@ -73,7 +73,23 @@ pub trait Sink {
         true
     }
 
-    /// Says in which order spans come and what time zero is. Called once, before any batch.
+    /// Tells whether values that are left out are to be looked at all the same, for the notes about them.
+    ///
+    /// A sink that wants no more than steps is spared what stands in other streams and ids without words;
+    /// one that lists what is wrong asks for it here, and the reader keeps none of it.
+    fn checks_values(&self) -> bool {
+        false
+    }
+
+    /// Tells whether definitions are wanted that no row refers to: words of a dictionary that no call uses.
+    ///
+    /// A target that writes such a dictionary loses them otherwise; to all others they mean nothing.
+    fn wants_unused(&self) -> bool {
+        false
+    }
+
+    /// Says in which order spans come and what time zero is. Called before any batch, and once again before
+    /// the batches of each further recording of the same kind that follows.
     fn begin(&mut self, _order: Order, _clock: Clock) {}
 
     /// Takes definitions of table rows.

@@ -64,6 +64,10 @@ pub struct Asks {
     pub derived_samples: bool,
     /// [`Sink::wants_stacks`]
     pub stacks: bool,
+    /// [`Sink::checks_values`]
+    pub checks_values: bool,
+    /// [`Sink::wants_unused`]
+    pub unused: bool,
 }
 
 impl Asks {
@@ -75,6 +79,8 @@ impl Asks {
             sampled_events: sink.wants_sampled_events(),
             derived_samples: sink.wants_derived_samples(),
             stacks: sink.wants_stacks(),
+            checks_values: sink.checks_values(),
+            unused: sink.wants_unused(),
         }
     }
 }
@@ -126,6 +132,14 @@ impl<T: Stage + ?Sized> Sink for T {
 
     fn wants_stacks(&self) -> bool {
         self.asks().stacks
+    }
+
+    fn checks_values(&self) -> bool {
+        self.asks().checks_values
+    }
+
+    fn wants_unused(&self) -> bool {
+        self.asks().unused
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

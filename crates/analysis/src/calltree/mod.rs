@@ -102,12 +102,26 @@ impl Measure {
         shares.then(|| value as f64 * 100.0 / total as f64)
     }
 
+    /// Tells whether values of a hidden function are gone with it, or those of its caller.
+    fn goes_with_function(&self) -> bool {
+        let samples = self.source == TreeSource::Samples;
+        let counts = self.unit == MeasureUnit::Count;
+        samples && goes_with_function(&self.name, counts, self.merge)
+    }
+
     /// Tells whether totals follow from own values: not for spans, whose siblings may overlap, nor where
     /// the producer recorded sums of callees.
     fn settles(&self) -> bool {
         let recorded_sums = self.scope == Scope::Inclusive && self.merge == Merge::Sum;
         self.source == TreeSource::Samples && !recorded_sums
     }
+}
+
+/// Tells whether values of a column are about calls of their function alone, so that the caller has no part
+/// in them when it is left out: how often it was called, and the least and most of one call. Its time was
+/// spent by the caller.
+pub(crate) fn goes_with_function(name: &str, counts: bool, merge: Merge) -> bool {
+    merge != Merge::Sum || counts && name == "calls"
 }
 
 /// One function called along one path.

@@ -100,23 +100,12 @@ impl Columns {
         }
     }
 
-    /// Chooses the column: the one asked for, else the profile's default, else the last as pprof does.
+    /// Chooses the column ([`Recording::shown_column`]).
     ///
     /// A profile with minima or maxima is a statistic: its other columns stand beside the chosen one.
     fn choose(&self, tables: &Recording, profile: ProfileId) -> Option<Vec<Column>> {
         let profile = tables.profile(profile)?;
-        let named = |id| tables.value_type(id).map(|row| tables.text(row.name));
-        let of = |wanted: &String| {
-            let mut types = profile.value_types.iter();
-            types.position(|&id| named(id).is_some_and(|name| name == *wanted))
-        };
-        let at = match self.wanted.as_slice() {
-            wanted @ [_, ..] => wanted.iter().find_map(of)?,
-            [] => profile
-                .default
-                .and_then(|id| profile.value_types.iter().position(|&own| own == id))
-                .or(profile.value_types.len().checked_sub(1))?,
-        };
+        let at = tables.shown_column(profile, &self.wanted)?;
         let column = |at: usize| {
             Some(Column {
                 value_type: *tables.value_type(*profile.value_types.get(at)?)?,

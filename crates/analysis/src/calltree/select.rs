@@ -98,6 +98,7 @@ impl CallTree {
                 *lost = lost.saturating_add(below);
             }
         }
+        let alone = self.measure.goes_with_function();
         let mut arena = Arena::new();
         for (number, node) in self.nodes.iter().enumerate() {
             if !kept.get(number).copied().unwrap_or(false) {
@@ -130,7 +131,7 @@ impl CallTree {
                     ..*node
                 };
                 flatten::add(&mut arena, at, &values, merge);
-            } else if at != ROOT && shown && (!samples || count > 0) {
+            } else if at != ROOT && shown && (!samples || count > 0) && !alone {
                 arena.combine(at, own, if samples { count } else { 0 }, merge);
             }
         }

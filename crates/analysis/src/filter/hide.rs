@@ -4,19 +4,21 @@
 //! and frames of it are in no stack. A span is told by its function, and its callees come before it, so
 //! the recording is read twice: [`Survey`] learns which spans go, [`Hide`] passes on the others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Asks, Batch, Definitions, Flow, FunctionId, Link, LinkBatch, Merge, Note, ProfileId, Recording,
-    SampleBatch, SampleRow, Scope, Sink, SpanBatch, SpanId, SpanRow, Stack, StackId, Stage, Wants,
+    Asks, Batch, Definitions, Flow, FunctionId, Link, LinkBatch, Note, ProfileId, Recording,
+    SampleBatch, SampleRow, Scope, Sink, SpanBatch, SpanId, SpanRow, Stack, StackId, Stage,
+    TrackId, Unit, Wants,
 };
 
 use super::Filter;
+use crate::calltree::goes_with_function;
 
 /// The first reading: which functions the filter refuses, and which spans are theirs.
 ///
-/// Memory is that of the tables, and some 32 bytes for each span that goes.
+/// Memory is that of the tables, some 32 bytes for each span that goes and some 16 for each row of a statistic.
 #[derive(Debug)]
 pub struct Survey<'f> {
     filter: &'f Filter,
@@ -27,6 +29,24 @@ pub struct Survey<'f> {
     gone: HashMap<SpanId, Option<SpanId>, RandomState>,
     /// Spans of functions that nothing defined yet.
     undecided: Vec<(SpanId, FunctionId, Option<SpanId>)>,
+    /// Statistics by the place they are of: those that stay.
+    told: HashSet<Place, RandomState>,
+    /// What statistics that go leave to those of their callers.
+    owed: HashMap<Place, Vec<i64>, RandomState>,
+}
+
+/// What a row of a statistic is of.
+type Place = (ProfileId, Option<TrackId>, StackId);
+
+/// What becomes of a column's values when their function goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Column {
+    /// They are the caller's from then on.
+    Passes,
+    /// The caller has them already.
+    Included,
+    /// They go too.
+    Goes,
 }
 
 impl<'f> Survey<'f> {
@@ -39,6 +59,8 @@ impl<'f> Survey<'f> {
             verdicts: Vec::new(),
             gone: HashMap::default(),
             undecided: Vec::new(),
+            told: HashSet::default(),
+            owed: HashMap::default(),
         }
     }
 
@@ -128,7 +150,8 @@ impl<'f> Survey<'f> {
     }
 
     fn kept_samples(&mut self, batch: &SampleBatch) -> SampleBatch {
-        let inclusive = self.inclusive(batch.profile);
+        let columns = self.columns(batch.profile);
+        let statistic = columns.contains(&Column::Goes);
         let mut kept = SampleBatch::new(batch.profile, batch.width());
         let mut values = Vec::new();
         for row in batch.iter() {
@@ -138,9 +161,26 @@ impl<'f> Survey<'f> {
             }
             values.clear();
             values.extend_from_slice(row.values);
-            for (value, inclusive) in values.iter_mut().zip(&inclusive) {
-                if cut && *inclusive {
-                    *value = 0;
+            if let Some(stack) = stack.filter(|_| statistic) {
+                let place = (batch.profile, row.track, stack);
+                if cut && self.told.contains(&place) {
+                    continue;
+                }
+                let owed = self.owed.remove(&place);
+                if cut {
+                    // Its caller has no row: the first of those that go becomes one.
+                    let Some(owed) = owed else { continue };
+                    values = owed;
+                } else {
+                    for (value, owed) in values.iter_mut().zip(owed.unwrap_or_default()) {
+                        *value = value.saturating_add(owed);
+                    }
+                }
+            } else if cut {
+                for (value, column) in values.iter_mut().zip(&columns) {
+                    if *column == Column::Included {
+                        *value = 0;
+                    }
                 }
             }
             kept.push(&SampleRow {
@@ -151,6 +191,27 @@ impl<'f> Survey<'f> {
             });
         }
         kept
+    }
+
+    /// Learns which places of a statistic have a row that stays, and what the others leave to them.
+    fn take_statistic(&mut self, batch: &SampleBatch, columns: &[Column]) {
+        for row in batch.iter() {
+            let Some(stack) = row.stack else { continue };
+            let (above, cut) = self.stack(stack);
+            let Some(above) = above else { continue };
+            let place = (batch.profile, row.track, above);
+            if !cut {
+                self.told.insert(place);
+                continue;
+            }
+            let owed = self.owed.entry(place).or_default();
+            owed.resize(batch.width(), 0);
+            for ((owed, value), column) in owed.iter_mut().zip(row.values).zip(columns) {
+                if *column == Column::Passes {
+                    *owed = owed.saturating_add(*value);
+                }
+            }
+        }
     }
 
     fn kept_links(&self, batch: LinkBatch) -> LinkBatch {
@@ -164,18 +225,26 @@ impl<'f> Survey<'f> {
         }
     }
 
-    /// Columns in which what a frame has is part of what its caller has already.
-    fn inclusive(&self, profile: ProfileId) -> Vec<bool> {
+    fn columns(&self, profile: ProfileId) -> Vec<Column> {
         let types = self
             .tables
             .profile(profile)
             .map(|row| row.value_types.as_slice());
         let types = types.unwrap_or_default().iter();
-        let sums = types.map(|&id| {
-            let row = self.tables.value_type(id);
-            row.is_some_and(|row| row.scope == Scope::Inclusive && row.merge == Merge::Sum)
+        let columns = types.map(|&id| {
+            let Some(row) = self.tables.value_type(id) else {
+                return Column::Passes;
+            };
+            let name = self.tables.text(row.name);
+            if goes_with_function(&name, row.unit == Unit::Count, row.merge) {
+                Column::Goes
+            } else if row.scope == Scope::Inclusive {
+                Column::Included
+            } else {
+                Column::Passes
+            }
         });
-        sums.collect()
+        columns.collect()
     }
 }
 
@@ -195,6 +264,14 @@ impl Sink for Survey<'_> {
                 Some(false) => {}
                 None => self.undecided.push((id, function, parent)),
             }
+        }
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        let columns = self.columns(batch.profile);
+        if columns.contains(&Column::Goes) {
+            self.take_statistic(&batch, &columns);
         }
         Flow::Continue(())
     }

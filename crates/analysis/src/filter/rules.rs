@@ -121,8 +121,20 @@ fn rule(line: &str) -> Result<(Filter, bool), String> {
         _ => return Err(format!("`{mode}`: the modes are INCLUDE and EXCLUDE")),
     };
     let method = Filter::Method {
-        class: Pattern::new(class),
-        method: Pattern::new(method),
+        class: pattern(class)?,
+        method: pattern(method)?,
     };
     Ok((method, keep))
+}
+
+/// TPTP's rules have `*` at the ends of a name alone; elsewhere it would match nothing.
+fn pattern(word: &str) -> Result<Pattern, String> {
+    let inside = word.strip_prefix('*').unwrap_or(word);
+    let inside = inside.strip_suffix('*').unwrap_or(inside);
+    match inside.split_once('*') {
+        Some((before, _)) => Err(format!(
+            "`{word}`: the `*` after `{before}` is inside a name; it stands at an end"
+        )),
+        None => Ok(Pattern::new(word)),
+    }
 }

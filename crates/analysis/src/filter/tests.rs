@@ -123,6 +123,12 @@ fn lines_that_are_no_rules() {
         error.to_string(),
         "line 1: `MAYBE`: the modes are INCLUDE and EXCLUDE"
     );
+    let error = rules("* ** INCLUDE\n*.acme.*.Shop* buy EXCLUDE").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 2: `*.acme.*.Shop*`: the `*` after `.acme.` is inside a name; it stands at an end"
+    );
+    assert!(rules("* b*y EXCLUDE").is_err());
 }
 
 mod conditions {
@@ -465,5 +471,76 @@ mod hiding {
         assert_eq!(kept.samples[0].len(), 1);
         assert_eq!(kept.samples[0].row(0).unwrap().values, [8, 800]);
         assert!(kept.stacks.iter().flatten().all(|row| row.parent.is_none()));
+    }
+
+    /// What a method called is its caller's time; how often it was called, and the shortest call, is not.
+    #[test]
+    fn statistics_of_what_goes_are_not_the_callers() {
+        let push = |parents_first: bool| {
+            move |sink: &mut dyn Sink| {
+                let mut made = made();
+                let columns = [
+                    ("base", Unit::Nanoseconds, Merge::Sum, Scope::Own),
+                    ("all", Unit::Nanoseconds, Merge::Sum, Scope::Inclusive),
+                    ("min", Unit::Nanoseconds, Merge::Min, Scope::Own),
+                    ("max", Unit::Nanoseconds, Merge::Max, Scope::Own),
+                    ("calls", Unit::Count, Merge::Sum, Scope::Own),
+                ];
+                let value_types = columns.map(|(name, unit, merge, scope)| {
+                    let name = made.tables.string(name);
+                    made.tables.value_type(ValueType {
+                        name,
+                        unit,
+                        merge,
+                        scope,
+                    })
+                });
+                let profile = made.tables.profile(Profile {
+                    value_types: value_types.into(),
+                    ..Profile::default()
+                });
+                let _ = sink.define(made.tables.take_definitions());
+                let mut rows: Vec<_> = made
+                    .stacks
+                    .iter()
+                    .zip([
+                        [100, 1111, 40, 60, 2],
+                        [10, 1011, 5, 6, 7],
+                        [1, 1001, 1, 9, 8],
+                        [1000, 1000, 3, 300, 5],
+                    ])
+                    .collect();
+                if !parents_first {
+                    rows.reverse();
+                }
+                let mut batch = SampleBatch::new(profile, 5);
+                for (stack, values) in rows {
+                    batch.push(&SampleRow {
+                        stack: Some(*stack),
+                        values: &values,
+                        time: None,
+                        track: None,
+                        span: None,
+                        labels: &[],
+                    });
+                }
+                let _ = sink.samples(batch);
+            }
+        };
+        for order in [false, true] {
+            let kept = through("lib.* * EXCLUDE", &push(order));
+            let mut told: Vec<_> = kept.samples[0]
+                .iter()
+                .map(|row| (row.stack.map(StackId::raw), row.values.to_vec()))
+                .collect();
+            told.sort();
+            assert_eq!(
+                told,
+                [
+                    (Some(0), vec![111, 1111, 40, 60, 2]),
+                    (Some(3), vec![1000, 1000, 3, 300, 5]),
+                ]
+            );
+        }
     }
 }

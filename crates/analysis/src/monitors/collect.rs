@@ -160,6 +160,8 @@ pub struct MonitorTable {
     /// Versions that objects of the held batch's time were replaced by.
     earlier: Vec<(ObjectId, Version)>,
     threads: HashMap<ObjectId, TrackId, RandomState>,
+    /// The last contention of each thread for each object.
+    entered: HashMap<(TrackId, ObjectId), (Timestamp, Timestamp), RandomState>,
     shares: usize,
 }
 
@@ -277,7 +279,12 @@ impl MonitorTable {
             return;
         };
         self.result.events += batch.len() as u64;
-        for row in batch.iter() {
+        // In the order of their ends: what lies in a wait comes before it.
+        let ends = batch.end.iter().zip(&batch.time);
+        let ends: Vec<Timestamp> = ends.map(|(end, time)| end.unwrap_or(*time)).collect();
+        let mut order: Vec<usize> = (0..batch.len()).collect();
+        order.sort_by_key(|&at| ends.get(at));
+        for row in order.into_iter().filter_map(|at| batch.row(at)) {
             match self.kind(row.event_type) {
                 Some(kind) => self.event(kind, &row),
                 None => self.other(&row),
@@ -301,6 +308,7 @@ impl MonitorTable {
         };
         let generation = version.map_or(0, |version| version.generation);
         let length = row.end.map(|end| end.max(row.time).abs_diff(row.time));
+        let length = length.map(|length| length.saturating_sub(self.reentry(kind, row)));
         let by_class = self.options.by_class;
         let key = Key {
             object: row.object.filter(|_| !by_class),
@@ -321,6 +329,31 @@ impl MonitorTable {
                 found.owners.add(owner, length, room);
             }
         });
+    }
+
+    /// How long a wait was a contention: a thread that was notified may wait for the monitor again before its
+    /// wait ends. Both are told; the time counts once.
+    fn reentry(&mut self, kind: WaitKind, row: &EventRow<'_>) -> u64 {
+        let (Some(track), Some(object), Some(end)) = (row.track, row.object, row.end) else {
+            return 0;
+        };
+        let key = (track, object);
+        match kind {
+            WaitKind::Contended => {
+                if self.entered.len() < self.options.most_objects || self.entered.contains_key(&key)
+                {
+                    self.entered.insert(key, (row.time, end));
+                }
+                0
+            }
+            WaitKind::Waited => match self.entered.get(&key) {
+                Some(&(from, to)) if row.time <= from && from <= to && to <= end => {
+                    to.abs_diff(from)
+                }
+                _ => 0,
+            },
+            WaitKind::Parked => 0,
+        }
     }
 
     fn add(&mut self, key: Key, then: impl FnOnce(&mut Growing, &mut usize)) {

@@ -2,7 +2,8 @@
 //!
 //! What a producer calls it does not matter: TPTP's paired monitor messages, the JDK's
 //! `jdk.JavaMonitorEnter`, `jdk.JavaMonitorWait` and `jdk.ThreadPark`, and the locks that thread dumps
-//! name become one table.
+//! name become one table. A thread that was notified may have to wait for the monitor again before its wait
+//! is over: that time is contention, and no part of the wait.
 
 mod collect;
 mod kind;

@@ -1,78 +1,15 @@
 use traceloom_model::{
-    Attribute, Class, EventBatch, EventRow, EventType, EventTypeId, Frame, Function, ObjectBatch,
-    ObjectId, ObjectRow, Profile, SampleBatch, SampleRow, Sink, Stack, StackId, Tables, Track,
-    TrackId, Unit, Value, ValueType,
+    Attribute, EventRow, ObjectId, Profile, SampleBatch, SampleRow, Sink, TrackId, Unit, Value,
+    ValueType,
 };
 
 use super::*;
+use crate::made::Made;
 
-/// A recording under construction.
-#[derive(Default)]
-struct Made {
-    tables: Tables,
-    events: EventBatch,
-    objects: ObjectBatch,
-}
-
-impl Made {
-    fn event_type(&mut self, name: &str) -> EventTypeId {
-        let name = self.tables.string(name);
-        self.tables.event_type(EventType {
-            name,
-            label: None,
-            fields: Vec::new(),
-        })
-    }
-
-    fn thread(&mut self, name: &str) -> TrackId {
-        let name = self.tables.string(name);
-        self.tables.track(Track::thread(name))
-    }
-
-    fn stack(&mut self, names: &[&str]) -> StackId {
-        let mut stack = None;
-        for name in names {
-            let name = self.tables.string(name);
-            let function = self.tables.function(Function::named(name));
-            let frame = self.tables.frame(Frame {
-                function: Some(function),
-                line: 7,
-                ..Frame::default()
-            });
-            stack = Some(self.tables.stack(Stack {
-                parent: stack,
-                frame,
-                truncated: false,
-            }));
-        }
-        stack.unwrap()
-    }
-
-    fn object(&mut self, id: u64, generation: u32, class: &str, time: i64) {
-        let name = self.tables.string(class);
-        let class = self.tables.class(Class {
-            name,
-            superclass: None,
-            loader: None,
-            file: None,
-        });
-        self.objects.rows.push(ObjectRow {
-            id: ObjectId(id),
-            generation,
-            class: Some(class),
-            size: 16,
-            is_array: false,
-            time: Some(time),
-            site: None,
-            thread: None,
-        });
-    }
-
-    fn flush(&mut self, table: &mut MonitorTable) {
-        let _ = table.define(self.tables.take_definitions());
-        let _ = table.events(std::mem::take(&mut self.events));
-        let _ = table.objects(std::mem::take(&mut self.objects));
-    }
+/// An object of a class, allocated at `time`.
+fn object(made: &mut Made, id: u64, generation: u32, class: &str, time: i64) {
+    let class = made.class(class);
+    made.allocate(id, generation, class, 16, Some(time));
 }
 
 fn share<I>(of: I, count: u64, total: u64) -> Share<I> {
@@ -92,7 +29,7 @@ fn waits_owners_and_stacks_add_up_by_object() {
     let (one, two, three) = (made.thread("one"), made.thread("two"), made.thread("three"));
     let buy = made.stack(&["main", "com.acme.Shop.buy"]);
     let sell = made.stack(&["main", "com.acme.Shop.sell"]);
-    made.object(9, 0, "com.acme.Shop", 5);
+    object(&mut made, 9, 0, "com.acme.Shop", 5);
     for (event_type, track, time, end, owner, stack) in [
         (blocked, one, 10, Some(30), Some(three), buy),
         (blocked, two, 10, Some(60), Some(three), buy),
@@ -137,6 +74,43 @@ fn waits_owners_and_stacks_add_up_by_object() {
     assert_eq!(monitors.thread(two), "two");
 }
 
+/// TPTP tells of the contention inside of the wait; the nanosecond counts once, whichever comes first.
+#[test]
+fn a_contention_inside_a_wait_counts_once() {
+    for wait_first in [false, true] {
+        let mut made = Made::default();
+        let blocked = made.event_type("monitor_contention");
+        let waited = made.event_type("monitor_wait");
+        let (one, two) = (made.thread("one"), made.thread("two"));
+        let mut rows = [
+            (blocked, one, 10, 20),
+            (blocked, one, 150, 180),
+            (waited, one, 100, 200),
+            // Another thread, and a contention that is no part of the wait.
+            (waited, two, 100, 190),
+            (blocked, two, 195, 199),
+        ];
+        if wait_first {
+            rows.sort_by_key(|row| row.2);
+        }
+        for (event_type, track, time, end) in rows {
+            made.events.push(&EventRow {
+                track: Some(track),
+                object: Some(ObjectId(9)),
+                ..EventRow::of_process(event_type, time, Some(end))
+            });
+        }
+        let mut table = MonitorTable::new(MonitorOptions::default());
+        made.flush(&mut table);
+        let monitors = table.finish();
+        let row = &monitors.rows[0];
+        assert_eq!(row.of(WaitKind::Contended).total, 10 + 30 + 4);
+        assert_eq!(row.of(WaitKind::Waited).total, 70 + 90);
+        assert_eq!(row.of(WaitKind::Waited).longest, 90);
+        assert_eq!(row.threads, [share(one, 3, 110), share(two, 2, 94)]);
+    }
+}
+
 /// One id, three objects in turn: each wait belongs to the object of its time, whatever the batches.
 #[test]
 fn objects_that_share_an_id_are_told_apart() {
@@ -150,13 +124,13 @@ fn objects_that_share_an_id_are_told_apart() {
             ..row
         });
     };
-    made.object(1, 0, "A", 10);
+    object(&mut made, 1, 0, "A", 10);
     wait(&mut made, 15);
-    made.object(1, 1, "B", 20);
+    object(&mut made, 1, 1, "B", 20);
     wait(&mut made, 25);
     made.flush(&mut table);
     wait(&mut made, 30);
-    made.object(1, 2, "A", 40);
+    object(&mut made, 1, 2, "A", 40);
     wait(&mut made, 45);
     made.flush(&mut table);
     let monitors = table.finish();

@@ -1,68 +1,28 @@
 use traceloom_model::{
-    AttrKeyId, Attribute, Class, ClassId, EdgeBatch, EventBatch, EventRow, EventType, EventTypeId,
-    ObjectBatch, ObjectId, ObjectRow, Profile, RootBatch, SampleBatch, SampleRow, Sink, Tables,
-    Unit, Value, ValueType,
+    AttrKeyId, Attribute, EdgeBatch, EventRow, EventTypeId, ObjectId, Profile, RootBatch,
+    SampleBatch, SampleRow, Sink, Unit, Value, ValueType,
 };
 
 use super::*;
+use crate::made::Made;
 
-#[derive(Default)]
-struct Made {
-    tables: Tables,
-    events: EventBatch,
-    objects: ObjectBatch,
-}
-
-impl Made {
-    fn event_type(&mut self, name: &str) -> EventTypeId {
-        let name = self.tables.string(name);
-        self.tables.event_type(EventType {
-            name,
-            label: None,
-            fields: Vec::new(),
-        })
-    }
-
-    fn class(&mut self, name: &str) -> ClassId {
-        let name = self.tables.string(name);
-        self.tables.class(Class {
-            name,
-            superclass: None,
-            loader: None,
-            file: None,
-        })
-    }
-
-    fn allocate(&mut self, id: u64, class: ClassId, size: u64, time: Option<i64>) {
-        self.objects.rows.push(ObjectRow {
-            id: ObjectId(id),
-            generation: 0,
-            class: Some(class),
-            size,
-            is_array: false,
-            time,
-            site: None,
-            thread: None,
-        });
-    }
-
-    fn free(&mut self, event_type: EventTypeId, id: u64, time: i64, age: Option<(AttrKeyId, u64)>) {
-        let attributes: Vec<_> = age
-            .map(|(key, age)| Attribute::new(key, Value::U64(age)))
-            .into_iter()
-            .collect();
-        self.events.push(&EventRow {
-            object: Some(ObjectId(id)),
-            attributes: &attributes,
-            ..EventRow::of_process(event_type, time, None)
-        });
-    }
-
-    fn flush(&mut self, table: &mut ObjectTable) {
-        let _ = table.define(self.tables.take_definitions());
-        let _ = table.events(std::mem::take(&mut self.events));
-        let _ = table.objects(std::mem::take(&mut self.objects));
-    }
+/// Frees an object; `age` is the attribute that tells its age.
+fn release(
+    made: &mut Made,
+    event_type: EventTypeId,
+    id: u64,
+    time: i64,
+    age: Option<(AttrKeyId, u64)>,
+) {
+    let attributes: Vec<_> = age
+        .map(|(key, age)| Attribute::new(key, Value::U64(age)))
+        .into_iter()
+        .collect();
+    made.events.push(&EventRow {
+        object: Some(ObjectId(id)),
+        attributes: &attributes,
+        ..EventRow::of_process(event_type, time, None)
+    });
 }
 
 fn row<'o>(objects: &'o Objects, class: &str) -> &'o ClassRow {
@@ -83,21 +43,21 @@ fn objects_live_age_and_die() {
     let age = made.tables.attribute_named("obj_age");
     let (a, b) = (made.class("A"), made.class("B"));
     let mut table = ObjectTable::new(ObjectOptions::default());
-    made.allocate(1, a, 100, Some(10));
-    made.allocate(2, a, 100, Some(11));
-    made.allocate(3, b, 8, Some(12));
-    made.free(free, 1, 21, None);
+    made.allocate(1, 0, a, 100, Some(10));
+    made.allocate(2, 0, a, 100, Some(11));
+    made.allocate(3, 0, b, 8, Some(12));
+    release(&mut made, free, 1, 21, None);
     made.events.push(&EventRow::of_process(gc, 20, Some(25)));
     made.flush(&mut table);
     // An id given out again in the same nanosecond in which its object ended.
-    made.allocate(1, b, 8, Some(30));
-    made.free(free, 3, 40, Some((age, 7)));
-    made.allocate(3, b, 16, Some(40));
-    made.free(free, 2, 41, None);
+    made.allocate(1, 0, b, 8, Some(30));
+    release(&mut made, free, 3, 40, Some((age, 7)));
+    made.allocate(3, 0, b, 16, Some(40));
+    release(&mut made, free, 2, 41, None);
     made.events.push(&EventRow::of_process(gc, 35, Some(45)));
     made.flush(&mut table);
-    made.allocate(4, a, 1, Some(50));
-    made.free(free, 77, 60, None);
+    made.allocate(4, 0, a, 1, Some(50));
+    release(&mut made, free, 77, 60, None);
     made.flush(&mut table);
     let objects = table.finish();
     assert!(objects.source.tracked && !objects.source.sampled);
@@ -197,13 +157,13 @@ fn dumps_tell_who_refers() {
     let mut made = Made::default();
     let free = made.event_type("obj_free");
     let (list, item) = (made.class("List"), made.class("Item"));
-    made.allocate(1, list, 24, Some(1));
-    made.allocate(2, item, 16, Some(2));
-    made.allocate(3, item, 16, None);
+    made.allocate(1, 0, list, 24, Some(1));
+    made.allocate(2, 0, item, 16, Some(2));
+    made.allocate(3, 0, item, 16, None);
     let mut table = ObjectTable::new(ObjectOptions::default());
     made.flush(&mut table);
     // Freed in the batch in which the dump's references come.
-    made.free(free, 2, 9, None);
+    release(&mut made, free, 2, 9, None);
     made.flush(&mut table);
     let _ = table.edges(EdgeBatch {
         dump: vec![0; 4],
@@ -348,7 +308,13 @@ fn bounds_hold() {
     });
     for round in 0..4_i64 {
         for id in 0..10 {
-            made.allocate(round.unsigned_abs() * 10 + id, class, 1, Some(round * 10));
+            made.allocate(
+                round.unsigned_abs() * 10 + id,
+                0,
+                class,
+                1,
+                Some(round * 10),
+            );
         }
         made.events
             .push(&EventRow::of_process(gc, round * 10 + 5, None));

@@ -50,6 +50,8 @@ impl Stage for Extent {
             sampled_events: false,
             derived_samples: false,
             stacks: true,
+            checks_values: false,
+            unused: false,
         }
     }
 

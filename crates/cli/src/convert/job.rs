@@ -81,6 +81,7 @@ impl Job<'_> {
         self.pick.check(target)?;
         if let [input] = inputs
             && self.pick.is_empty()
+            && raise.variant.is_none()
             && let Some(done) = self.rewrite(input, target, out)?
         {
             return Ok(done);

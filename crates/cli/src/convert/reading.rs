@@ -3,7 +3,7 @@
 use traceloom_analysis::filter::{Hide, Survey};
 use traceloom_analysis::loss::{Loss, Losses, Lost};
 use traceloom_analysis::stage::{AsSamples, AsSpans, Redact, Redaction};
-use traceloom_formats::{Format, LowerOptions};
+use traceloom_formats::{Format, LowerOptions, Source};
 use traceloom_input::{Document, Input, piped};
 use traceloom_model::{Asks, Batch, Capabilities, Feature, Flow, Limit, Notes, Sink, Stage, Wants};
 
@@ -115,7 +115,9 @@ impl Reading<'_> {
             let mut choose = pick.choose(sink, options.limits.size(Limit::OpenSpans))?;
             let notes = match pick.only() {
                 Some(value) => {
-                    let mut only = Only::new(&mut choose, value);
+                    let first = self.document.parts().first();
+                    let file = first.map_or("", |part| &part.name);
+                    let mut only = Only::new(&mut choose, value, file);
                     let notes = self.lower(&options, &mut only)?;
                     met = Some(only.finish());
                     notes

@@ -18,7 +18,7 @@ use self::value::Cell;
 use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
 use crate::lowered::{documents, lower, mention};
-use crate::open::{open, with_progress};
+use crate::open::{Among, with_progress};
 use crate::style::{Style, count, duration};
 use crate::table::Table;
 
@@ -88,11 +88,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     // Without an order the first rows are the ones to print, and the rest need not be read.
     let enough = (options.rows > 0 && options.sort.is_none()).then_some(options.rows);
     let mut events = Collect::new(patterns, enough);
-    let inputs: Vec<Input> = options
-        .paths
-        .iter()
-        .map(|path| open(path, &options.common))
-        .collect::<anyhow::Result<_>>()?;
+    let mut among = Among::new(&options.paths, &options.common);
+    let inputs = among.all()?;
     let mut all = Concat::new(&mut events);
     for input in &inputs {
         read(input, options, &mut all)?;
@@ -105,7 +102,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         print_events(&events, options, &style, &mut out)?;
     }
     out.flush()?;
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 /// Reads every recording of an input into one numbering.

@@ -78,6 +78,15 @@ pub(super) fn print(out: &mut dyn Write) -> anyhow::Result<()> {
         };
         writeln!(out, "\n**{}**\n", names.join(", "))?;
         writeln!(out, "- holds: {}", listed("●"))?;
+        let own = holds.own();
+        for &feature in Feature::ALL {
+            let names = own.iter().filter(|(of, _)| *of == feature);
+            let names: Vec<&str> = names.map(|(_, name)| *name).collect();
+            if !names.is_empty() {
+                let (feature, names) = (feature.name(), names.join(", "));
+                writeln!(out, "- holds of {feature}, by name: {names}")?;
+            }
+        }
         writeln!(out, "- changes: {}", listed("○"))?;
         writeln!(out, "- loses: {}", listed(""))?;
     }

@@ -55,7 +55,8 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let rules = options.hotspots.rules()?;
     let style = Style::new(&options.tree.common)?;
-    for tree in read(&options.tree)? {
+    let mut among = options.tree.inputs();
+    for tree in read(&options.tree, &mut among)? {
         let mut found = hotspots(&tree, &rules);
         found.retain(|hotspot| {
             let share = tree.percent(hotspot.own);
@@ -70,7 +71,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
             table(&tree, &found, options).print(&style, &mut out)?;
         }
     }
-    Ok(Outcome::Done)
+    Ok(among.outcome())
 }
 
 fn word(hotspot: &Hotspot) -> &str {

@@ -46,6 +46,12 @@ impl Header {
         })
     }
 
+    /// Tells whether the magic number stands at the beginning of `bytes`.
+    pub(super) fn begins(bytes: &[u8]) -> bool {
+        let magic = bytes.first_chunk().copied().map(u32::from_be_bytes);
+        magic.map(u64::from) == Some(MAGIC)
+    }
+
     /// Appends the head.
     pub fn write(&self, out: &mut Vec<u8>) {
         // Format 0 has no magic number; version 0 behind one is written back by its reader as it was.

@@ -83,9 +83,11 @@ pub(super) fn calls(probe: &Probe<'_>) -> Option<Confidence> {
     }
     let mut cursor = Cursor::new(probe.head, 0);
     match Header::read(&mut cursor) {
-        Err(error) => {
-            return (error.kind() == ErrorKind::Unsupported).then_some(Confidence::Certain);
+        // The magic number says what it is, in a format that nobody knows or cut behind it.
+        Err(error) if error.kind() == ErrorKind::Unsupported || Header::begins(probe.head) => {
+            return Some(Confidence::Certain);
         }
+        Err(_) => return None,
         Ok(header) if probe.head.starts_with(&[0xff, 0xfe, 0xfd, 0xfc]) => {
             return plausible_ms(header.start_time)
                 .then_some(Confidence::Certain)

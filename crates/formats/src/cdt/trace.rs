@@ -311,9 +311,14 @@ impl Units for Trace {
         if !self.inside {
             return Flow::Continue(());
         }
-        let text = "the input ends inside a trace block, between two events";
-        out.note(crate::info("partial_block", offset, text))
+        out.note(partial_block(offset))
     }
+}
+
+/// The note for a file whose last block has no end.
+pub(super) fn partial_block(offset: u64) -> Note {
+    let text = "the input ends inside a trace block, between two events";
+    crate::info("partial_block", offset, text)
 }
 
 struct TraceHeader {

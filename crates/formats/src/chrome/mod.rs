@@ -15,9 +15,12 @@
 //!
 //! Memory: the tables, not the spans. Track names are written at the end, when all are known.
 
+mod arguments;
+mod by_end;
 mod event;
 pub(crate) mod json;
 mod lower;
+mod points;
 mod probe;
 mod read;
 mod sample;
@@ -25,6 +28,7 @@ mod split;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod tracks;
 mod value;
 mod write;
 

@@ -7,10 +7,9 @@ use traceloom_model::{
 
 use super::json;
 use super::value::{Names, member};
+use crate::output::Buffered;
 use crate::{Error, Output, RaiseOptions, Target};
 
-/// Bytes gathered before they are handed out.
-const BUFFER: usize = 64 << 10;
 const ARGS: &[u8] = b",\"args\":{";
 
 /// Opens a target.
@@ -26,12 +25,10 @@ pub(super) fn open<'o>(
             return Err(Error::usage(text));
         }
     };
-    let mut buffer = Vec::with_capacity(2 * BUFFER);
-    buffer.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    let mut out = Buffered::new(output, "");
+    out.text("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     Ok(Box::new(Writer {
-        output,
-        buffer,
-        error: None,
+        out,
         names: Names::default(),
         clock: Clock::default(),
         relative,
@@ -43,9 +40,7 @@ pub(super) fn open<'o>(
 }
 
 struct Writer<'o> {
-    output: &'o mut dyn Output,
-    buffer: Vec<u8>,
-    error: Option<Error>,
+    out: Buffered<'o>,
     names: Names,
     clock: Clock,
     relative: bool,
@@ -57,21 +52,9 @@ struct Writer<'o> {
 }
 
 impl Writer<'_> {
-    fn flush(&mut self, least: usize) -> Flow {
-        if self.error.is_none() && self.buffer.len() >= least {
-            self.error = self.output.write("", &self.buffer).err();
-            self.buffer.clear();
-        }
-        if self.error.is_some() {
-            Flow::Break(())
-        } else {
-            Flow::Continue(())
-        }
-    }
-
     #[inline]
     fn raw(&mut self, text: &str) {
-        self.buffer.extend_from_slice(text.as_bytes());
+        self.out.bytes.extend_from_slice(text.as_bytes());
     }
 
     /// Begins an event of phase `phase` on `track`.
@@ -86,7 +69,7 @@ impl Writer<'_> {
         self.raw(phase);
         let at = track.map_or(0, |track| track.index() + 1);
         match self.places.get(at) {
-            Some(Some(place)) => self.buffer.extend_from_slice(place),
+            Some(Some(place)) => self.out.bytes.extend_from_slice(place),
             _ => self.place(track, at),
         }
     }
@@ -113,30 +96,30 @@ impl Writer<'_> {
         } else {
             0
         };
-        json::microseconds(time, base, &mut self.buffer);
+        json::microseconds(time, base, &mut self.out.bytes);
     }
 
     fn span(&mut self, span: &SpanRow<'_>) {
         self.event("X", Some(span.track));
         self.time(span.start);
         self.raw(",\"dur\":");
-        json::microseconds(span.end.max(span.start), span.start, &mut self.buffer);
+        json::microseconds(span.end.max(span.start), span.start, &mut self.out.bytes);
         self.raw(",\"name\":");
         match span.function {
-            Some(function) => self.names.function(function, &mut self.buffer),
+            Some(function) => self.names.function(function, &mut self.out.bytes),
             None => self.raw("\"\""),
         }
         if let Some(kind) = span.kind {
             self.raw(",\"cat\":");
-            self.names.string(kind, &mut self.buffer);
+            self.names.string(kind, &mut self.out.bytes);
         }
         let begin = self.args();
-        self.names.members(span.attributes, &mut self.buffer);
+        self.names.members(span.attributes, &mut self.out.bytes);
         for &(id, value) in span.counters {
-            member(&mut self.buffer);
-            self.names.value_type(id, &mut self.buffer);
+            member(&mut self.out.bytes);
+            self.names.value_type(id, &mut self.out.bytes);
             self.raw(":");
-            json::signed(value, &mut self.buffer);
+            json::signed(value, &mut self.out.bytes);
         }
         match span.status {
             SpanStatus::Complete => {}
@@ -146,7 +129,7 @@ impl Writer<'_> {
         }
         if let Some(exception) = span.exception {
             self.member("\"span.exception\":");
-            self.names.exception(exception, &mut self.buffer);
+            self.names.exception(exception, &mut self.out.bytes);
         }
         if let Some(context) = span.context {
             let (trace, span, parent) = (context.trace, context.span, context.parent);
@@ -159,20 +142,20 @@ impl Writer<'_> {
 
     /// Begins the arguments of an event; returns where.
     fn args(&mut self) -> usize {
-        let begin = self.buffer.len();
-        self.buffer.extend_from_slice(ARGS);
+        let begin = self.out.bytes.len();
+        self.out.bytes.extend_from_slice(ARGS);
         begin
     }
 
     fn member(&mut self, text: &str) {
-        member(&mut self.buffer);
+        member(&mut self.out.bytes);
         self.raw(text);
     }
 
     /// Ends the arguments begun at `begin`, which vanish when there are none, and the event.
     fn close(&mut self, begin: usize) {
-        if self.buffer.len() == begin + ARGS.len() {
-            self.buffer.truncate(begin);
+        if self.out.bytes.len() == begin + ARGS.len() {
+            self.out.bytes.truncate(begin);
         } else {
             self.raw("}");
         }
@@ -196,14 +179,14 @@ impl Writer<'_> {
             self.event(phase, row.track);
             self.time(time);
             self.raw(",\"cat\":");
-            self.names.event_type(row.event_type, &mut self.buffer);
+            self.names.event_type(row.event_type, &mut self.out.bytes);
             let id = self.pairs;
             self.raw(&format!(",\"id\":\"{id:#x}\""));
             if phase == "b" {
                 self.named(row);
             } else {
                 self.raw(",\"name\":");
-                self.names.event_type(row.event_type, &mut self.buffer);
+                self.names.event_type(row.event_type, &mut self.out.bytes);
                 self.raw("}");
             }
         }
@@ -211,9 +194,9 @@ impl Writer<'_> {
 
     fn named(&mut self, row: &EventRow<'_>) {
         self.raw(",\"name\":");
-        self.names.event_type(row.event_type, &mut self.buffer);
+        self.names.event_type(row.event_type, &mut self.out.bytes);
         let begin = self.args();
-        self.names.members(row.attributes, &mut self.buffer);
+        self.names.members(row.attributes, &mut self.out.bytes);
         self.close(begin);
     }
 
@@ -230,7 +213,7 @@ impl Writer<'_> {
             if !name.is_empty() {
                 self.metadata("process_name", process(Some(id)), None);
                 self.raw("\"name\":\"");
-                self.buffer.extend_from_slice(&name);
+                self.out.bytes.extend_from_slice(&name);
                 self.raw("\"}}");
             }
         }
@@ -246,11 +229,11 @@ impl Writer<'_> {
             let pid = process(track.resource);
             self.metadata("thread_name", pid, Some(id));
             self.raw("\"name\":\"");
-            label(&names, track, &mut self.buffer);
+            label(&names, track, &mut self.out.bytes);
             self.raw("\"}}");
             self.metadata("thread_sort_index", pid, Some(id));
             self.raw("\"sort_index\":");
-            json::digits(position as u64, &mut self.buffer);
+            json::digits(position as u64, &mut self.out.bytes);
             self.raw("}}");
         }
         self.names = names;
@@ -338,7 +321,7 @@ impl Sink for Writer<'_> {
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         for span in batch.iter() {
             self.span(&span);
-            self.flush(BUFFER)?;
+            self.out.spilled()?;
         }
         Flow::Continue(())
     }
@@ -346,7 +329,7 @@ impl Sink for Writer<'_> {
     fn events(&mut self, batch: EventBatch) -> Flow {
         for row in batch.iter() {
             self.instant_or_pair(&row);
-            self.flush(BUFFER)?;
+            self.out.spilled()?;
         }
         Flow::Continue(())
     }
@@ -358,11 +341,11 @@ impl Sink for Writer<'_> {
             self.event("C", track);
             self.time(time);
             self.raw(",\"name\":");
-            self.buffer.extend_from_slice(&name);
+            self.out.bytes.extend_from_slice(&name);
             self.raw(",\"args\":{\"value\":");
-            json::float(value, &mut self.buffer);
+            json::float(value, &mut self.out.bytes);
             self.raw("}}");
-            self.flush(BUFFER)?;
+            self.out.spilled()?;
         }
         Flow::Continue(())
     }
@@ -388,7 +371,6 @@ impl Target for Writer<'_> {
             self.raw(&format!(",\"base_time_ns\":\"{base}\""));
         }
         self.raw("}}\n");
-        let _ = self.flush(0);
-        self.error.take().map_or(Ok(()), Err)
+        self.out.finish()
     }
 }

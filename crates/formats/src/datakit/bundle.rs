@@ -1,6 +1,6 @@
-//! Bundles: which parts belong together, and their lowering to one recording.
+//! Bundles: the files of one upload lowered to one recording.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use traceloom_model::{
@@ -9,76 +9,19 @@ use traceloom_model::{
 };
 
 use super::event_type::EventKind;
+use super::grouping::{file_name, folder, is_attachment, is_config, is_metadata, rank, stored_id};
 use super::header;
 use super::http;
+use super::ingest;
 use super::merge::{Change, Tracks, merge};
 use super::metadata::Metadata;
-use super::{EVENT, INGEST, Profile, REQUEST};
+use super::sample_labels::SampleLabels;
+use super::{EVENT, INGEST, Profile};
+use crate::folded::FOLDED;
 use crate::gather::whole;
 use crate::{
     Confidence, Error, FORMATS, Format, LowerOptions, Part, Probe, Pull, Source, damage, info, warn,
 };
-
-fn folder(name: &str) -> &str {
-    name.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-fn file_name(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
-}
-
-/// Metadata documents: `event.json`, and what [`super::members`] cuts out of a recorded request. The
-/// recording itself is none: its files are not beside it.
-fn is_metadata(part: &Part) -> bool {
-    let cut = matches!(file_name(&part.name), "form" | "request");
-    part.format.is_some_and(|format| {
-        format.name == EVENT.name || cut && [REQUEST.name, INGEST.name].contains(&format.name)
-    })
-}
-
-/// Names attachments go by (SPEC.md §5).
-fn is_attachment(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let plain = ["main", "auto", "prof", "metrics", "metrics.json", "profile"];
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    plain.contains(&name.as_str())
-        || ["jfr", "pprof", "pb", "prof", "collapsed", "folded", "zip"].contains(&extension)
-}
-
-/// Groups the parts of each folder that holds metadata: the metadata, everything that goes by an
-/// attachment's name, and what no format knows. An attachment that was an archive is a folder itself.
-pub(super) fn set(parts: &[Part]) -> Vec<Vec<usize>> {
-    groups(parts).filter(|group| group.len() > 1).collect()
-}
-
-fn groups(parts: &[Part]) -> impl Iterator<Item = Vec<usize>> {
-    let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (at, part) in parts.iter().enumerate() {
-        if is_metadata(part) {
-            groups.entry(folder(&part.name)).or_default().push(at);
-        }
-    }
-    for (at, part) in parts.iter().enumerate() {
-        if is_metadata(part) {
-            continue;
-        }
-        let own = folder(&part.name);
-        let inside = is_attachment(file_name(own)).then(|| folder(own));
-        let belongs =
-            part.format.is_none() || is_attachment(file_name(&part.name)) || inside.is_some();
-        let group = if groups.contains_key(own) {
-            Some(own)
-        } else {
-            inside
-        };
-        if let Some(group) = group.and_then(|folder| groups.get_mut(folder))
-            && belongs
-        {
-            group.push(at);
-        }
-    }
-    groups.into_values()
-}
 
 pub(super) fn lower(
     source: &dyn Source,
@@ -97,12 +40,12 @@ pub(super) fn lower(
     Ok(())
 }
 
-struct Bundle<'s> {
-    source: &'s dyn Source,
-    options: &'s LowerOptions,
-    sink: &'s mut dyn Sink,
-    tables: Tables,
-    tracks: Tracks,
+pub(super) struct Bundle<'s> {
+    pub(super) source: &'s dyn Source,
+    pub(super) options: &'s LowerOptions,
+    pub(super) sink: &'s mut dyn Sink,
+    pub(super) tables: Tables,
+    pub(super) tracks: Tracks,
 }
 
 fn part_id(part: usize) -> PartId {
@@ -110,11 +53,16 @@ fn part_id(part: usize) -> PartId {
 }
 
 impl Bundle<'_> {
-    fn run(&mut self) -> Result<Flow, Error> {
-        let (metadata, documents) = self.metadata()?;
+    pub(super) fn run(&mut self) -> Result<Flow, Error> {
+        let (mut metadata, documents, mut notes) = self.metadata()?;
+        if metadata.labels_are_tags {
+            self.label_tags(&documents, &mut metadata, &mut notes)?;
+        }
         let (mut profile, bad_times) = metadata.profile();
         for text in bad_times {
-            let note = warn("bad_time", 0, format!("`{text}` is no time"));
+            notes.push(warn("bad_time", 0, format!("`{text}` is no time")));
+        }
+        for note in notes {
             if self.sink.note(note).is_break() {
                 return Ok(Flow::Break(()));
             }
@@ -151,8 +99,11 @@ impl Bundle<'_> {
         let resource = header::resource(&profile, &mut self.tables);
         let resource = self.tables.resource(resource);
         let mut any = false;
-        for part in 0..self.source.parts().len() {
-            if documents.contains(&part) {
+        let mut order: Vec<usize> = (0..self.source.parts().len()).collect();
+        order.sort_by_key(|&at| self.source.parts().get(at).map(|part| rank(&part.name)));
+        for part in order {
+            let config = self.source.parts().get(part).is_some_and(is_config);
+            if config || documents.contains(&part) {
                 continue;
             }
             match self.attachment(part, &metadata, &profile, resource)? {
@@ -186,9 +137,11 @@ impl Bundle<'_> {
         }
     }
 
-    /// Reads the metadata: the older form first, then `event.json`, then queries (SPEC.md §5).
-    fn metadata(&mut self) -> Result<(Metadata, Vec<usize>), Error> {
+    /// Reads the metadata: the older form first, then `event.json`, then queries (SPEC.md §5). Returns
+    /// which parts were metadata, and what is wrong with them.
+    fn metadata(&self) -> Result<(Metadata, Vec<usize>, Vec<Note>), Error> {
         let mut found: Vec<(u8, usize, Metadata)> = Vec::new();
+        let mut notes = Vec::new();
         for (at, part) in self.source.parts().iter().enumerate() {
             let Some(format) = part.format.filter(|_| is_metadata(part)) else {
                 continue;
@@ -197,13 +150,18 @@ impl Bundle<'_> {
             let (rank, metadata) = if format.name == EVENT.name {
                 (1, Metadata::from_event(&bytes, &self.options.limits))
             } else {
-                let messages = http::messages(&bytes);
                 let mut metadata = Metadata::default();
-                for message in &messages {
-                    metadata.fill_from(match super::is_ingest(message) {
-                        true => Metadata::from_ingest(message.target),
-                        false => Metadata::from_form(message),
-                    });
+                for message in &http::messages(&bytes) {
+                    if ingest::is_ingest(message) {
+                        metadata.fill_from(ingest::metadata(message));
+                        let of_part = |note: Note| Note {
+                            part: part_id(at),
+                            ..note
+                        };
+                        notes.extend(ingest::notes(message).into_iter().map(of_part));
+                    } else {
+                        metadata.fill_from(Metadata::from_form(message));
+                    }
                 }
                 (if format.name == INGEST.name { 2 } else { 0 }, metadata)
             };
@@ -215,7 +173,48 @@ impl Bundle<'_> {
         for (_, _, metadata) in found {
             all.fill_from(metadata);
         }
-        Ok((all, documents))
+        Ok((all, documents, notes))
+    }
+
+    /// Fills the tags from the labels of samples.
+    fn label_tags(
+        &self,
+        documents: &[usize],
+        metadata: &mut Metadata,
+        notes: &mut Vec<Note>,
+    ) -> Result<(), Error> {
+        for (at, part) in self.source.parts().iter().enumerate() {
+            if documents.contains(&at) {
+                continue;
+            }
+            let Found::Format(format) = recognise(self.source, at)? else {
+                continue;
+            };
+            let mut labels = SampleLabels::default();
+            let one = One::new(self.source, at, part, format);
+            // What fails here fails again, with a note, where the file is lowered.
+            let lowered = format
+                .lower
+                .map(|lower| lower(&one, self.options, &mut labels));
+            if !matches!(lowered, Some(Ok(()))) {
+                continue;
+            }
+            for label in labels.tags() {
+                if label.differs {
+                    let text = format!(
+                        "label `{}` has several values; the first is the tag",
+                        label.key
+                    );
+                    let note = info("label_values", 0, text);
+                    notes.push(Note {
+                        part: part_id(at),
+                        ..note
+                    });
+                }
+                metadata.fill(&label.key, label.value);
+            }
+        }
+        Ok(())
     }
 
     /// Lowers one file; true when profiles came of it.
@@ -260,14 +259,7 @@ impl Bundle<'_> {
             return skip(warn("attachment_not_read", 0, text), self.sink);
         };
         let mut recording = Recording::default();
-        let one = One {
-            source: self.source,
-            part,
-            row: [Part {
-                format: Some(format),
-                ..row.clone()
-            }],
-        };
+        let one = One::new(self.source, part, row, format);
         if let Err(error) = lower(&one, self.options, &mut recording) {
             let text = format!("`{}`: {error}", file_name(&name));
             return skip(
@@ -282,8 +274,13 @@ impl Bundle<'_> {
         } else {
             &name
         };
+        let folded = format.name == FOLDED.name;
         let rename = |value: &str, count: bool| {
-            EventKind::of(language?, file, value, count).map(|event| event.name.to_owned())
+            let event = match folded {
+                true => EventKind::of_folded(value),
+                false => EventKind::of(language?, file, value, count),
+            };
+            event.map(|event| event.name.to_owned())
         };
         let settings = header::settings(profile, &mut self.tables);
         let complete = |row: &mut ModelProfile, tables: &mut Tables| {
@@ -315,22 +312,7 @@ impl Bundle<'_> {
     }
 }
 
-/// Finds the id in a path of the stored layout (SPEC.md §12): `day/workspace/xx/id/file`, the third level
-/// optional.
-fn stored_id(path: &str) -> Option<&str> {
-    let folders: Vec<&str> = folder(path).split('/').collect();
-    let (&id, above) = folders.split_last()?;
-    let is_day = |text: &&str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
-    let prefix = id.get(..2)?;
-    let fits = match above {
-        [.., day, _, two] if *two == prefix => is_day(day),
-        [.., day, _] => is_day(day),
-        _ => false,
-    };
-    (fits && id.len() >= 8).then_some(id)
-}
-
-enum Found {
+pub(super) enum Found {
     Format(&'static Format),
     Compressed(&'static str),
     Nothing,
@@ -350,7 +332,7 @@ fn recognise(source: &dyn Source, part: usize) -> Result<Found, Error> {
     Ok(sniff(&row.name, head, eof))
 }
 
-fn sniff(name: &str, head: &[u8], whole: bool) -> Found {
+pub(super) fn sniff(name: &str, head: &[u8], whole: bool) -> Found {
     let probe = Probe {
         head,
         whole,
@@ -385,6 +367,20 @@ struct One<'s> {
     row: [Part; 1],
 }
 
+impl<'s> One<'s> {
+    fn new(source: &'s dyn Source, part: usize, row: &Part, format: &'static Format) -> Self {
+        let row = Part {
+            format: Some(format),
+            ..row.clone()
+        };
+        Self {
+            source,
+            part,
+            row: [row],
+        }
+    }
+}
+
 impl Source for One<'_> {
     fn parts(&self) -> &[Part] {
         &self.row
@@ -395,89 +391,5 @@ impl Source for One<'_> {
             return Err(Error::usage(format!("there is no part {part}")));
         }
         self.source.open(self.part, offset)
-    }
-}
-
-/// Lowers a recorded request by itself: its parts are lowered as the bundle they are.
-pub(super) fn lower_request(
-    source: &dyn Source,
-    options: &LowerOptions,
-    sink: &mut dyn Sink,
-) -> Result<(), Error> {
-    let bytes = whole(source.open(0, 0)?.as_mut(), &options.limits)?;
-    let members = super::members::of_recording(&bytes);
-    let texts: Vec<(String, Vec<u8>)> = members
-        .into_iter()
-        .map(|member| {
-            let piece = |&(offset, length): &(u64, u32)| {
-                let start = usize::try_from(offset).unwrap_or(usize::MAX);
-                bytes
-                    .get(start..start.saturating_add(length as usize))
-                    .unwrap_or(&[])
-            };
-            let content: Vec<u8> = member.pieces.iter().flat_map(piece).copied().collect();
-            (member.name, content)
-        })
-        .collect();
-    let mut parts = Vec::new();
-    for (name, content) in &texts {
-        let format = sniff_metadata(name, content).or_else(|| match sniff(name, content, true) {
-            Found::Format(format) => Some(format),
-            _ => None,
-        });
-        parts.push(Part {
-            name: name.clone(),
-            format,
-            size: Some(content.len() as u64),
-        });
-    }
-    sink.begin(Order::None, Clock::Unix);
-    let (mut tables, mut tracks) = (Tables::new(), Tracks::default());
-    for group in groups(&parts) {
-        let of = |at: &usize| Some((parts.get(*at)?.clone(), texts.get(*at)?.1.as_slice()));
-        let (parts, bytes) = group.iter().filter_map(of).unzip();
-        let memory = Memory { parts, bytes };
-        let mut bundle = Bundle {
-            source: &memory,
-            options,
-            sink: &mut *sink,
-            tables,
-            tracks,
-        };
-        if bundle.run()?.is_break() {
-            break;
-        }
-        (tables, tracks) = (bundle.tables, bundle.tracks);
-    }
-    Ok(())
-}
-
-fn sniff_metadata(name: &str, content: &[u8]) -> Option<&'static Format> {
-    let probe = Probe {
-        head: content,
-        whole: true,
-        name,
-        siblings: &[],
-    };
-    let formats = [&EVENT, &INGEST, &REQUEST];
-    formats
-        .into_iter()
-        .find(|format| (format.probe)(&probe) > Some(Confidence::Possible))
-}
-
-struct Memory<'m> {
-    parts: Vec<Part>,
-    bytes: Vec<&'m [u8]>,
-}
-
-impl Source for Memory<'_> {
-    fn parts(&self) -> &[Part] {
-        &self.parts
-    }
-
-    fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
-        let bytes = self.bytes.get(part);
-        let bytes = bytes.ok_or_else(|| Error::usage(format!("there is no part {part}")))?;
-        Ok(Box::new(crate::SlicePull::new(bytes, offset)))
     }
 }

@@ -41,7 +41,7 @@ use Language::{Dotnet, Golang, Java, Nodejs, Php, Python};
 use Quantity::{Count, Duration, Memory};
 
 /// SPEC.md §8. The first row that fits wins.
-const ROWS: [Row; 56] = [
+const ROWS: [Row; 63] = [
     row(Golang, "heap", "alloc_objects", "alloc-samples", Count),
     row(Golang, "heap", "alloc_space", "alloc-space", Memory),
     row(Golang, "heap", "inuse_objects", "heap-live-objects", Count),
@@ -57,7 +57,6 @@ const ROWS: [Row; 56] = [
     row(Golang, "", "inuse_space", "heap-space", Memory),
     row(Golang, "", "goroutine", "goroutines", Count),
     row(Golang, "", "goroutines", "goroutines", Count),
-    row(Python, "", "cpu-samples", "cpu-samples", Count),
     row(Python, "", "cpu-time", "cpu-time", Duration),
     row(Python, "", "wall-time", "wall-time", Duration),
     row(Python, "", "exception-samples", "exception-samples", Count),
@@ -116,7 +115,22 @@ const ROWS: [Row; 56] = [
     row(Java, "", "heap-space", "heap-space", Memory),
     row(Java, "", "lock-count", "lock-acquire", Count),
     row(Java, "", "lock-time", "lock-acquire-wait", Duration),
+    // What lowering a JFR recording calls its columns.
+    row(Java, "", "lock_count", "lock-acquire", Count),
+    row(Java, "", "lock", "lock-acquire-wait", Duration),
+    row(Java, "", "alloc_objects", "alloc-samples", Count),
+    row(Java, "", "alloc", "alloc-space", Memory),
+    row(Java, "", "live_objects", "heap-live-objects", Count),
+    row(Java, "", "live", "heap-space", Memory),
+    row(Java, "", "exception_samples", "exception-samples", Count),
+    row(Java, "", "exceptions", "exception-samples", Count),
 ];
+
+/// What folded text counts, whatever the language.
+const FOLDED: EventKind = EventKind {
+    name: "cpu-samples",
+    quantity: Count,
+};
 
 impl EventKind {
     /// Finds the event type of the value `source` in `file` of a program in `language`; none for values
@@ -142,13 +156,24 @@ impl EventKind {
         file: &str,
         column: &ValueType,
     ) -> Option<Self> {
-        let language = language?;
         let name = recording.text(column.name);
+        if recording.value_types.iter().flatten().count() == 1
+            && let Some(kind) = Self::of_folded(&name)
+        {
+            return Some(kind);
+        }
+        let language = language?;
         let mut kinds = Self::of_language(language).into_iter();
         kinds.find(|kind| kind.name == name).or_else(|| {
             let count = Quantity::of(column.unit) == Count;
             Self::of(language, file, &name, count)
         })
+    }
+
+    /// Finds the event type of a column of folded text, which has one and says no language.
+    #[must_use]
+    pub fn of_folded(source: &str) -> Option<Self> {
+        (source == "samples").then_some(FOLDED)
     }
 
     /// Returns every event type of a language, each once, in the table's order.
@@ -182,12 +207,12 @@ const SHORT: [(&str, &[&str]); 8] = [
     ("nativemem", &[]),
 ];
 
-/// Returns the names of value columns that are meant by `word`, the word itself first: a short name, a name
-/// of Datakit's event types, or what some producer calls it.
+/// Returns the names of value columns in `file` that are meant by `word`, the word itself first: a short
+/// name, a name of Datakit's event types, or what some producer calls it.
 ///
 /// The first of them that a profile has is the one.
 #[must_use]
-pub fn value_names(word: &str) -> Vec<String> {
+pub fn value_names(word: &str, file: &str) -> Vec<String> {
     let mut names = vec![word.to_owned()];
     let mut add = |name: &str| {
         if !name.is_empty() && !names.iter().any(|known| known == name) {
@@ -199,8 +224,17 @@ pub fn value_names(word: &str) -> Vec<String> {
             meant.iter().copied().for_each(&mut add);
         }
     }
+    // A file that is named after another event has that one under this name: `delay` of `mutex`.
+    let is_other = |row: &Row| {
+        let same = |other: &&Row| (other.language, other.source) == (row.language, row.source);
+        let mut others = ROWS.iter().filter(same);
+        !file.contains(row.file)
+            && others.any(|other| !other.file.is_empty() && file.contains(other.file))
+    };
     for row in ROWS.iter().filter(|row| row.event.name == word) {
-        add(row.source);
+        if !is_other(row) {
+            add(row.source);
+        }
     }
     for row in ROWS.iter().filter(|row| row.source == word) {
         add(row.event.name);
@@ -228,12 +262,50 @@ mod tests {
 
     #[test]
     fn a_value_is_found_by_any_of_its_names() {
-        let has = |word, name: &str| value_names(word).iter().any(|known| known == name);
-        assert_eq!(value_names("cpu").first().map(String::as_str), Some("cpu"));
+        let has = |word, name: &str| value_names(word, "").iter().any(|known| known == name);
+        assert_eq!(
+            value_names("cpu", "").first().map(String::as_str),
+            Some("cpu")
+        );
         assert!(has("cpu", "cpu-time") && has("cpu-time", "cpu"));
         assert!(has("alloc", "alloc_space") && has("alloc-space", "alloc_space"));
         assert!(has("heap-space", "inuse_space") && has("inuse_space", "heap-space"));
-        assert_eq!(value_names("shoes"), ["shoes"]);
+        assert_eq!(value_names("shoes", ""), ["shoes"]);
+        assert!(has("mutex", "delay") && has("block", "delay"));
+        assert_eq!(value_names("block", "delta-mutex.pprof"), ["block"]);
+        assert_eq!(
+            value_names("block", "delta-block.pprof"),
+            ["block", "delay"]
+        );
+    }
+
+    #[test]
+    fn the_columns_of_a_jfr_recording_are_events_of_java() {
+        let name =
+            |source, count| EventKind::of(Java, "main.jfr", source, count).map(|event| event.name);
+        for (source, count, event) in [
+            ("cpu", false, "cpu-time"),
+            ("wall", false, "wall-time"),
+            ("lock_count", true, "lock-acquire"),
+            ("lock", false, "lock-acquire-wait"),
+            ("alloc_objects", true, "alloc-samples"),
+            ("alloc", false, "alloc-space"),
+            ("live_objects", true, "heap-live-objects"),
+            ("live", false, "heap-space"),
+            ("exception_samples", true, "exception-samples"),
+            ("exceptions", true, "exception-samples"),
+        ] {
+            assert_eq!(name(source, count), Some(event), "{source}");
+            assert!(
+                value_names(event, "main.jfr")
+                    .iter()
+                    .any(|known| known == source)
+            );
+        }
+        assert_eq!(
+            EventKind::of(Python, "auto.pprof", "cpu-samples", true),
+            None
+        );
     }
 
     #[test]

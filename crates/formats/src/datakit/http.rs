@@ -62,6 +62,12 @@ impl Message<'_> {
         found.map(|(_, value)| *value)
     }
 
+    /// Tells whether its head says that the body has parts.
+    pub(super) fn is_multipart(&self) -> bool {
+        let kind = self.header("content-type");
+        kind.and_then(boundary_of).is_some()
+    }
+
     /// Returns the bytes of a range of the body.
     pub(super) fn slice(&self, range: &Range<usize>) -> &[u8] {
         self.body.get(range.clone()).unwrap_or(&[])

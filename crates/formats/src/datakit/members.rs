@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use traceloom_model::Limits;
 
-use super::http::{BodyPart, Message, messages, query};
+use super::grouping::is_attachment;
+use super::http::{BodyPart, Message, messages};
+use super::ingest;
 use crate::gather::whole;
-use crate::json::{Document, Value};
 use crate::{Error, Member, Pull};
 
 pub(super) fn members(pull: &mut dyn Pull, limits: &Limits) -> Result<Vec<Member>, Error> {
@@ -26,10 +27,9 @@ pub(super) fn of_recording(bytes: &[u8]) -> Vec<Member> {
     let mut n_bundles = 0;
     let mut bundled: Vec<(usize, Vec<Member>)> = Vec::new();
     for message in requests {
-        let session = if super::is_ingest(message) {
-            session(message)
-        } else {
-            None
+        let session = match ingest::is_ingest(message) {
+            true => ingest::session(message),
+            false => None,
         };
         let bundle = match session {
             Some(session) => *sessions.entry(session).or_insert_with(|| {
@@ -69,25 +69,15 @@ fn numbered(name: &str, number: usize) -> String {
     }
 }
 
-fn session(message: &Message<'_>) -> Option<(String, String)> {
-    let query = query(message.target);
-    let value = |wanted: &str| {
-        let found = query.iter().find(|(key, _)| key == wanted);
-        found.map(|(_, value)| value.clone())
-    };
-    let name = value("name").unwrap_or_default();
-    let labelled = name
-        .split(['{', ',', '}'])
-        .find_map(|label| label.strip_prefix("__session_id__="));
-    let session = value("__session_id__").or_else(|| labelled.map(str::to_owned))?;
-    Some((session, value("until")?))
-}
-
 fn of_message(message: &Message<'_>) -> Vec<Member> {
-    if super::is_ingest(message) {
-        return of_ingest(message);
+    if ingest::is_ingest(message) {
+        return ingest::members(message);
     }
     let mut members = Vec::new();
+    if message.parts.is_empty() && !message.body.is_empty() && message.is_multipart() {
+        // Compressed as a whole: its files are found where it is opened (Content-Encoding).
+        return vec![member("body", message.place(&(0..message.body.len())))];
+    }
     let values: Vec<&BodyPart<'_>> = message.parts.iter().filter(|part| !is_file(part)).collect();
     if !values.is_empty() {
         // With the closing boundary, which alone ends the last value.
@@ -102,6 +92,8 @@ fn of_message(message: &Message<'_>) -> Vec<Member> {
     for part in message.parts.iter().filter(|part| is_file(part)) {
         let name = match part.name.as_ref() {
             "event" | "event.json" => "event.json",
+            // Go's kinds of profiles are told by the field where the file has any name (SPEC.md §5).
+            field if is_attachment(field) && !is_attachment(part.file_name()) => field,
             _ => part.file_name(),
         };
         // A name is no path: it cannot leave the bundle's folder.
@@ -116,83 +108,9 @@ fn is_file(part: &BodyPart<'_>) -> bool {
     part.file.is_some() || matches!(part.name.as_ref(), "event" | "event.json")
 }
 
-fn member(name: &str, pieces: Vec<(u64, u32)>) -> Member {
+pub(super) fn member(name: &str, pieces: Vec<(u64, u32)>) -> Member {
     Member {
         name: name.to_owned(),
         pieces,
     }
-}
-
-fn of_ingest(message: &Message<'_>) -> Vec<Member> {
-    let query = query(message.target);
-    let value = |wanted: &str| {
-        let found = query.iter().find(|(key, _)| key == wanted);
-        found.map_or("", |(_, value)| value.as_str())
-    };
-    let java = value("spyName").to_ascii_lowercase().starts_with("java");
-    let jfr = value("format") == "jfr" || value("format").is_empty() && java;
-    let plain = if jfr { "auto.jfr" } else { "auto.pprof" };
-    let mut members = Vec::new();
-    if !message.head.is_empty() {
-        let head = message.head.end - message.head.start;
-        let pieces = vec![(
-            message.head.start as u64,
-            u32::try_from(head).unwrap_or(u32::MAX),
-        )];
-        members.push(member("request", pieces));
-    }
-    if message.parts.is_empty() {
-        members.push(member(plain, message.place(&(0..message.body.len()))));
-        return members;
-    }
-    let go = value("spyName").to_ascii_lowercase().starts_with("go");
-    let config = message
-        .parts
-        .iter()
-        .find(|part| part.name == "sample_type_config");
-    let config = config.map(|part| message.slice(&part.content));
-    let bare = message.head.is_empty();
-    for part in &message.parts {
-        let name = match part.name.as_ref() {
-            "profile" if go || bare => go_file(config),
-            "profile" | "jfr" => plain,
-            other => other,
-        };
-        members.push(member(name, message.place(&part.content)));
-    }
-    members
-}
-
-/// The file a Go profile is, by the sample types it configures.
-fn go_file(config: Option<&[u8]>) -> &'static str {
-    let Some(config) = config else {
-        return "cpu.pprof";
-    };
-    let document = Document::parse(config, &Limits::default());
-    let Some(root) = document.root() else {
-        return "cpu.pprof";
-    };
-    for item in root.items() {
-        let key = item.key().unwrap_or_default();
-        match key.as_ref() {
-            b"goroutine" | b"goroutines" => return "goroutines.pprof",
-            b"contentions" | b"delay" => {
-                let shown = item
-                    .get("display-name")
-                    .and_then(Value::text)
-                    .unwrap_or_default();
-                let mutex = shown.contains("mutex");
-                return if mutex {
-                    "delta-mutex.pprof"
-                } else {
-                    "delta-block.pprof"
-                };
-            }
-            key if key.starts_with(b"alloc_") || key.starts_with(b"inuse_") => {
-                return "delta-heap.pprof";
-            }
-            _ => {}
-        }
-    }
-    "cpu.pprof"
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use traceloom_model::Limits;
 
 use super::Language;
-use super::http::{Message, query};
+use super::http::Message;
 use super::profile::{EXTRA, Profile};
 use super::sample::text_of;
 use crate::json::{Document, Kind, Value};
@@ -16,6 +16,10 @@ pub struct Metadata {
     pub tags: Vec<(String, String)>,
     /// Names of the files, as the sender lists them.
     pub attachments: Vec<String>,
+    /// They come from a Pyroscope query: times are Unix times.
+    pub(super) is_ingest: bool,
+    /// Labels of the profile's samples are tags.
+    pub(super) labels_are_tags: bool,
 }
 
 /// Splits `k:v,k:v`: at commas, then at the first colon unless it is the first byte; a text without colon
@@ -94,40 +98,6 @@ impl Metadata {
         metadata
     }
 
-    /// Reads the query of a Pyroscope `/ingest` request (SPEC.md §6).
-    pub(super) fn from_ingest(target: &str) -> Self {
-        let mut metadata = Self::default();
-        let mut app = String::new();
-        let mut labels = Vec::new();
-        for (key, value) in query(target) {
-            if key == "name" {
-                let (name, set) = value.split_once('{').unwrap_or((&value, ""));
-                name.trim().clone_into(&mut app);
-                let set = set.trim_end().trim_end_matches('}');
-                let label = |text: &str| {
-                    let (key, value) = text.split_once('=')?;
-                    let value = value.trim().trim_matches('"');
-                    Some((key.trim().to_owned(), value.to_owned()))
-                };
-                labels.extend(set.split(',').filter_map(label));
-            }
-            metadata.set(&key, value);
-        }
-        for (key, value) in labels {
-            metadata.fill(&key, value);
-        }
-        metadata.fill("service", app);
-        let runtime_id = metadata.get("runtime_id").to_owned();
-        metadata.fill("runtime-id", runtime_id);
-        let spy = metadata.get("spyName").to_lowercase();
-        metadata.fill(
-            "language",
-            spy.strip_suffix("spy").unwrap_or(&spy).to_owned(),
-        );
-        metadata.fill("profiler", "pyroscope".to_owned());
-        metadata
-    }
-
     /// Returns the value of a key, empty when it has none.
     #[must_use]
     pub fn get(&self, key: &str) -> &str {
@@ -156,6 +126,8 @@ impl Metadata {
             self.fill(&key, value);
         }
         self.attachments.extend(other.attachments);
+        self.is_ingest |= other.is_ingest;
+        self.labels_are_tags |= other.labels_are_tags;
     }
 
     /// Returns the language that `language`, `runtime` or `family` names first.
@@ -200,11 +172,12 @@ impl Metadata {
             self.get("language").clone_into(&mut profile.language);
         }
         let mut bad = Vec::new();
-        let ingest = !self.get("from").is_empty() || !self.get("until").is_empty();
+        let ingest = self.is_ingest;
         let mut time = |names: &[&str], taken: &mut Taken<'_>| {
             let text = taken.first(names);
             let parsed = if ingest { unix(&text) } else { rfc3339(&text) };
-            if parsed.is_none() && !text.is_empty() {
+            // Of a query's times the notes on the request say so.
+            if parsed.is_none() && !text.is_empty() && !ingest {
                 bad.push(text);
             }
             parsed
@@ -278,7 +251,7 @@ pub(super) fn rfc3339(text: &str) -> Option<i64> {
 }
 
 /// Reads a Unix time whose unit shows in its size (SPEC.md §3.4).
-fn unix(text: &str) -> Option<i64> {
+pub(super) fn unix(text: &str) -> Option<i64> {
     const MAX_SECONDS: i64 = 2_147_483_647;
     let value: i64 = text.trim().parse().ok()?;
     let factor = if value <= MAX_SECONDS {

@@ -7,8 +7,10 @@
 mod bundle;
 mod digest;
 mod event_type;
+mod grouping;
 mod header;
 mod http;
+mod ingest;
 mod language;
 mod members;
 mod merge;
@@ -16,8 +18,10 @@ mod metadata;
 mod metrics;
 mod names;
 mod profile;
+mod recorded;
 mod request;
 mod sample;
+mod sample_labels;
 mod span_link;
 mod unit;
 
@@ -30,9 +34,10 @@ pub use digest::Digest;
 pub use event_type::{EventKind, value_names};
 pub use header::profiles;
 pub(crate) use header::{lower_profile, show};
+pub use ingest::CONFIG;
 pub use language::Language;
 pub use metadata::Metadata;
-pub use metrics::{METRICS, Metrics, all_metrics, metric_unit, metrics};
+pub use metrics::{METRICS, Metrics, all_metrics, metric_unit, metrics, missing};
 pub use names::NameParts;
 pub use profile::{MEASUREMENT, Profile, TimeUnit};
 pub use sample::{Sample, SampleValue, TraceFunc};
@@ -47,7 +52,7 @@ pub const FORMAT: Format = Format {
     probe: |_| None,
     reader: None,
     members: None,
-    set: Some(bundle::set),
+    set: Some(grouping::set),
     lower: Some(bundle::lower),
     split: None,
     raise: None,
@@ -80,7 +85,7 @@ pub const REQUEST: Format = Format {
     reader: Some(|limits| Box::new(request::RequestReader::new(limits))),
     members: Some(members::members),
     set: None,
-    lower: Some(bundle::lower_request),
+    lower: Some(recorded::lower),
     split: None,
     raise: None,
     holds: Capabilities::NONE,
@@ -96,7 +101,7 @@ pub const INGEST: Format = Format {
     reader: Some(|limits| Box::new(request::RequestReader::new(limits))),
     members: Some(members::members),
     set: None,
-    lower: Some(bundle::lower_request),
+    lower: Some(recorded::lower),
     split: None,
     raise: None,
     holds: Capabilities::NONE,
@@ -131,14 +136,6 @@ fn probe_event(probe: &Probe<'_>) -> Option<Confidence> {
     (named && document.defects().is_empty()).then_some(Confidence::Possible)
 }
 
-/// Tells whether a message is Pyroscope's: by its path, or by the parts of a bare body.
-fn is_ingest(message: &http::Message<'_>) -> bool {
-    let path = message.target.split('?').next().unwrap_or("");
-    let named = |name: &str| message.parts.iter().any(|part| part.name == name);
-    let bare = message.head.is_empty() && !named("event") && !named("event.json");
-    path.ends_with("/ingest") || bare && (named("profile") || named("jfr"))
-}
-
 fn first_message<'p>(probe: &Probe<'p>) -> Option<http::Message<'p>> {
     let begins = http::begins_message(probe.head) || http::bare_boundary(probe.head).is_some();
     begins.then(|| http::messages(probe.head).into_iter().next())?
@@ -146,7 +143,7 @@ fn first_message<'p>(probe: &Probe<'p>) -> Option<http::Message<'p>> {
 
 fn probe_request(probe: &Probe<'_>) -> Option<Confidence> {
     let message = first_message(probe)?;
-    if is_ingest(&message) {
+    if ingest::is_ingest(&message) {
         return None;
     }
     let names = ["event", "event.json", "tags[]", "recording-start"];
@@ -161,5 +158,5 @@ fn probe_request(probe: &Probe<'_>) -> Option<Confidence> {
 }
 
 fn probe_ingest(probe: &Probe<'_>) -> Option<Confidence> {
-    is_ingest(&first_message(probe)?).then_some(Confidence::Certain)
+    ingest::is_ingest(&first_message(probe)?).then_some(Confidence::Certain)
 }

@@ -83,6 +83,12 @@ fn records(chunk: Chunk<'_>, message: &Message<'_>, out: &mut dyn RecordSink) ->
             "the multipart body has no end",
         ))?;
     }
+    let encoded = message.header("content-encoding").is_some();
+    let empty = message.parts.is_empty() && !message.body.is_empty();
+    if empty && message.is_multipart() && !encoded {
+        let text = "the multipart body has no part";
+        out.note(damage("no_parts", chunk.offset + start as u64, text))?;
+    }
     if !plain || message.parts.is_empty() {
         let mut at = start;
         for body in &message.pieces {

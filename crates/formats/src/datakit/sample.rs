@@ -249,3 +249,16 @@ pub(super) fn ingest(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
         out(request.as_bytes());
     }
 }
+
+/// Makes a `sample_type_config` of as many value types as `bytes` hold.
+pub(super) fn config(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
+    out(b"{\"alloc_objects\":{\"units\":\"objects\"}");
+    for at in 0..bytes / 100 {
+        let kind = seed.wrapping_mul(at | 1) % 1_000;
+        let row = format!(
+            ",\n\"value_{at}\":{{\"units\":\"bytes\",\"display-name\":\"shown_{kind}\",\"aggregation\":\"average\"}}"
+        );
+        out(row.as_bytes());
+    }
+    out(b"}\n");
+}

@@ -1,15 +1,13 @@
 //! The model to a profile (SPEC.md).
 
-use traceloom_model::{
-    Clock, CounterBatch, Definitions, EventBatch, Flow, Note, Order, Recording, SampleBatch, Sink,
-    SpanBatch, Timestamp, Unit,
-};
+use traceloom_model::{Clock, Recording, Timestamp, Unit};
 
 use super::code::{CATEGORIES, Code, Libs};
 use super::column::{column, length, milliseconds, since, some_index, text};
 use super::markers::{self, Schemas};
 use super::plan::{Thread, Weight, base, threads};
 use crate::chrome::json;
+use crate::kept::{Keep, Kept};
 use crate::output::Buffered;
 use crate::{Error, Output, RaiseOptions, Target, label};
 
@@ -23,80 +21,41 @@ pub(super) fn raise<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    Ok(Box::new(Writer {
-        out: Buffered::new(output, ""),
-        column: options.variant.clone(),
-        recording: Recording::default(),
-    }))
+    let column = options.variant.clone();
+    let out = Buffered::new(output, "");
+    Ok(Box::new(Kept::new(Keep::Events, move |recording| {
+        Writer { out }.write(&recording, column.as_deref())
+    })))
 }
 
 struct Writer<'o> {
     out: Buffered<'o>,
-    column: Option<String>,
-    recording: Recording,
 }
 
-impl Sink for Writer<'_> {
-    fn wants_sampled_events(&self) -> bool {
-        false
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.recording.begin(order, clock);
-    }
-
-    fn define(&mut self, definitions: Definitions) -> Flow {
-        self.recording.define(definitions)
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        self.recording.spans(batch)
-    }
-
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        self.recording.samples(batch)
-    }
-
-    fn events(&mut self, batch: EventBatch) -> Flow {
-        self.recording.events(batch)
-    }
-
-    fn counters(&mut self, batch: CounterBatch) -> Flow {
-        self.recording.counters(batch)
-    }
-
-    fn note(&mut self, _note: Note) -> Flow {
-        Flow::Continue(())
-    }
-}
-
-impl Target for Writer<'_> {
-    fn finish(&mut self) -> Result<(), Error> {
-        let recording = std::mem::take(&mut self.recording);
-        let mut threads = threads(&recording, self.column.as_deref());
-        if let (Some(column), false) = (&self.column, recording.samples.is_empty())
+impl Writer<'_> {
+    fn write(mut self, recording: &Recording, column: Option<&str>) -> Result<(), Error> {
+        let mut threads = threads(recording, column);
+        if let (Some(column), false) = (column, recording.samples.is_empty())
             && threads.iter().all(|thread| thread.column.is_none())
         {
             return Err(Error::usage(format!("no profile has a column `{column}`")));
         }
-        let base = base(&recording);
-        let schemas = Schemas::of(&recording);
+        let base = base(recording);
+        let schemas = Schemas::of(recording);
         let mut libs = Libs::default();
-        self.meta(&recording, &schemas, base);
+        self.meta(recording, &schemas, base);
         self.out.text("\"threads\":[");
         for (at, thread) in threads.iter_mut().enumerate() {
             self.out.text(if at > 0 { ",\n" } else { "\n" });
-            self.thread(&recording, &schemas, base, thread, &mut libs);
+            self.thread(recording, &schemas, base, thread, &mut libs);
         }
         self.out.text("\n],");
-        self.counters(&recording, &threads, base);
-        libs.put(&recording, &mut self.out);
+        self.counters(recording, &threads, base);
+        libs.put(recording, &mut self.out);
         self.out.text("\"pages\":[],\"profilerOverhead\":[]}\n");
         self.out.finish()
     }
-}
 
-impl Writer<'_> {
     fn meta(&mut self, recording: &Recording, schemas: &Schemas, base: Timestamp) {
         let out = &mut self.out;
         out.text("{\"meta\":{");

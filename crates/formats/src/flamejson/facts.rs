@@ -1,6 +1,6 @@
 //! What a frame says in each property of the flame graph.
 
-use traceloom_model::{FrameId, Recording};
+use traceloom_model::{FrameId, FunctionId, Recording, StringId};
 
 use crate::datakit::{Language, NameParts};
 
@@ -62,12 +62,9 @@ impl Facts {
                 ..Self::default()
             };
         };
-        let text = |id: Option<traceloom_model::StringId>| {
-            id.map(|id| recording.text(id).into_owned())
-                .unwrap_or_default()
-        };
         let mapping = frame.mapping.and_then(|id| recording.mapping(id));
-        let binary = text(mapping.and_then(|mapping| mapping.file));
+        let binary = mapping.and_then(|mapping| mapping.file);
+        let binary = binary.map_or_else(String::new, |id| recording.text(id).into_owned());
         let Some(id) = frame.function else {
             let at = frame
                 .address
@@ -82,6 +79,26 @@ impl Facts {
                 library: binary,
                 ..Self::default()
             };
+        };
+        let mut facts = Self::of_function(recording, id, language);
+        if frame.line > 0 {
+            facts.line = frame.line;
+        }
+        if facts.library.is_empty() {
+            facts.library = binary;
+        }
+        facts
+    }
+
+    /// Collects what the model knows of a function.
+    pub(super) fn of_function(
+        recording: &Recording,
+        id: FunctionId,
+        language: Option<Language>,
+    ) -> Self {
+        let text = |id: Option<StringId>| {
+            id.map(|id| recording.text(id).into_owned())
+                .unwrap_or_default()
         };
         let Some(function) = recording.function(id) else {
             return Self {
@@ -101,11 +118,7 @@ impl Facts {
         let known = |told: String, guessed: String| if told.is_empty() { guessed } else { told };
         Self {
             method: parts.method.into_owned(),
-            line: if frame.line > 0 {
-                frame.line
-            } else {
-                parts.line
-            },
+            line: parts.line,
             start_line: if function.line > 0 {
                 function.line
             } else {
@@ -113,10 +126,7 @@ impl Facts {
             },
             source_file: known(text(function.file), parts.file.into_owned()),
             modifier: modifier_words(function.modifiers),
-            library: known(
-                text(function.library),
-                known(parts.library.into_owned(), binary),
-            ),
+            library: known(text(function.library), parts.library.into_owned()),
             package: known(text(function.package), package),
             class,
         }

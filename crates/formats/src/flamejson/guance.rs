@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use traceloom_model::{Recording, Unit};
+use traceloom_model::{Recording, TrackId, Unit};
 
+use super::facts::Facts;
 use super::tree::{Node, Tree};
 use crate::datakit::{Language, Quantity};
 use crate::json::push_string;
@@ -32,6 +33,7 @@ fn dimensions(language: Option<Language>) -> &'static [(&'static str, &'static [
 }
 
 struct Shape<'t> {
+    recording: &'t Recording,
     tree: &'t Tree,
     quantity: Quantity,
     language: Option<Language>,
@@ -40,7 +42,7 @@ struct Shape<'t> {
 
 /// Appends the document in its envelope.
 pub(super) fn document(
-    _recording: &Recording,
+    recording: &Recording,
     tree: &Tree,
     language: Option<Language>,
     out: &mut Vec<u8>,
@@ -52,6 +54,7 @@ pub(super) fn document(
     };
     let total = tree.nodes.first().map_or(0, |root| root.value);
     let shape = Shape {
+        recording,
         tree,
         quantity,
         language,
@@ -144,14 +147,14 @@ impl Shape<'_> {
             if name == "line" {
                 out.extend(node.facts.line.to_string().bytes());
             } else {
-                push_string(self.property(node, name).as_bytes(), out);
+                push_string(self.property(&node.facts, node.track, name).as_bytes(), out);
             }
         }
         out.extend(b",[");
     }
 
-    fn property(&self, node: &Node, name: &str) -> String {
-        let facts = &node.facts;
+    fn property(&self, facts: &Facts, track: Option<TrackId>, name: &str) -> String {
+        let track = track.and_then(|id| self.recording.track(id));
         let dotnet = self.language == Some(Language::Dotnet);
         match name {
             "functionName" => facts.method.clone(),
@@ -161,7 +164,14 @@ impl Shape<'_> {
                 let folder = facts.source_file.rsplit_once('/').map(|(folder, _)| folder);
                 folder.unwrap_or("").to_owned()
             }
-            "threadName" => node.thread.clone(),
+            "threadID" => {
+                let id = track.and_then(|track| track.os_id.or(track.id));
+                id.map_or_else(String::new, |id| id.to_string())
+            }
+            "threadName" => {
+                let name = track.and_then(|track| track.name);
+                name.map_or_else(String::new, |id| self.recording.text(id).into_owned())
+            }
             "class" => facts.class.clone(),
             "namespace" if dotnet => facts.package.clone(),
             "assembly" if dotnet => facts.library.clone(),
@@ -187,15 +197,20 @@ impl Shape<'_> {
     /// What the leaves hold for themselves, by the values of some properties, largest first.
     fn dimension(&self, title: &str, mapping: &[&str], out: &mut Vec<u8>) {
         let mut sums: HashMap<Vec<String>, i64> = HashMap::new();
-        for (row, node) in self.tree.nodes.iter().enumerate().skip(1) {
-            let own = self.tree.own(row);
+        let mut add = |facts: &Facts, track: Option<TrackId>, own: i64| {
             if own != 0 {
-                let values = mapping
-                    .iter()
-                    .map(|name| self.property(node, name))
-                    .collect();
-                let sum: &mut i64 = sums.entry(values).or_default();
+                let value = |name: &&str| self.property(facts, track, name);
+                let sum: &mut i64 = sums.entry(mapping.iter().map(value).collect()).or_default();
                 *sum = sum.saturating_add(own);
+            }
+        };
+        for leaf in &self.tree.leaves {
+            add(&leaf.facts, leaf.track, leaf.value);
+        }
+        // Spans and inclusive values have no samples of a frame alone.
+        if self.tree.leaves.is_empty() {
+            for (row, node) in self.tree.nodes.iter().enumerate().skip(1) {
+                add(&node.facts, node.track, self.tree.own(row));
             }
         }
         let mut rows: Vec<(Vec<String>, i64)> = sums.into_iter().collect();

@@ -5,9 +5,11 @@
 //! form of the same tree.
 
 mod facts;
+mod grow;
 mod guance;
 mod lower;
 mod raise;
+mod rewrite;
 mod tree;
 mod write;
 
@@ -17,6 +19,7 @@ use crate::json::{Document, JsonReader, Kind, Layout};
 use crate::{Confidence, Format, Probe};
 
 pub use raise::{Options, write_recording};
+pub(crate) use rewrite::rewrite;
 pub use tree::Dimension;
 
 /// Flame graph JSON.

@@ -1,12 +1,12 @@
 //! The model to a flame graph: a recording is kept, because a tree is known only at its end.
 
-use traceloom_model::{
-    Clock, Definitions, Flow, Note, Order, Recording, SampleBatch, Sink, SpanBatch, Unit,
-};
+use traceloom_model::{Recording, Unit};
 
-use super::tree::{Builder, Dimension, Tree, choose};
+use super::grow::Builder;
+use super::tree::{Dimension, Shown, Tree};
 use super::{guance, write};
-use crate::datakit::{Language, profiles};
+use crate::datakit::{Language, profiles, value_names};
+use crate::kept::{Keep, Kept};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// What graph to write.
@@ -62,10 +62,20 @@ impl Options {
 /// Builds the document of a recording: of its samples, or of its spans when it has none.
 ///
 /// # Errors
-/// [`crate::ErrorKind::Usage`] when there is nothing to draw, or no value of the name asked for.
+/// [`crate::ErrorKind::Usage`] when there is nothing to draw, no value of the name asked for, or no frame
+/// that says anything in the dimension.
 pub fn write_recording(recording: &Recording, options: &Options) -> Result<Vec<u8>, Error> {
     let language = Language::of_recording(recording);
     let tree = tree(recording, language, options)?;
+    if !tree.available.contains(&options.dimension) {
+        let names: Vec<_> = tree.available.iter().map(|known| known.name()).collect();
+        let text = format!(
+            "no frame has a {}; the dimensions here are {}",
+            options.dimension.name(),
+            names.join(", ")
+        );
+        return Err(Error::usage(text));
+    }
     let mut out = Vec::new();
     if options.positional {
         guance::document(recording, &tree, language, &mut out);
@@ -81,19 +91,28 @@ fn tree(
     options: &Options,
 ) -> Result<Tree, Error> {
     let mut builder = Builder::new(recording, options.dimension, language);
+    if options.positional {
+        builder = builder.with_leaves();
+    }
     let name = profiles(recording, false)
         .into_iter()
         .map(|profile| profile.service);
     let name = name.into_iter().find(|service| !service.is_empty());
-    if let Some((id, scope, unit, value)) = choose(recording, options.value.as_deref()) {
-        for batch in &recording.samples {
-            let row = recording.profile(batch.profile);
-            let column = row.and_then(|row| row.value_types.iter().position(|own| *own == id));
-            if let Some(column) = column {
-                builder.samples(batch, column, scope);
-            }
+    let wanted = options.value.as_deref();
+    let wanted = wanted.map_or_else(Vec::new, |word| value_names(word, ""));
+    let mut shown = None;
+    for batch in recording.samples.iter().filter(|batch| !batch.is_empty()) {
+        let Some((column, found)) = Shown::of(recording, batch, &wanted, language) else {
+            continue;
+        };
+        let shown = shown.get_or_insert_with(|| found.clone());
+        if *shown == found {
+            builder.samples(batch, column, found.scope);
         }
-        return Ok(builder.finish(&name.unwrap_or(value), unit));
+    }
+    if let Some(shown) = shown {
+        let own = shown.event.unwrap_or(&shown.name);
+        return Ok(builder.finish(name.as_deref().unwrap_or(own), shown.unit));
     }
     if let Some(value) = &options.value {
         return Err(Error::usage(format!("there is no value `{value}`")));
@@ -114,44 +133,8 @@ pub(super) fn raise<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    Ok(Box::new(FlameTarget {
-        options: Options::of_variant(options.variant.as_deref())?,
-        recording: Recording::default(),
-        output,
-    }))
-}
-
-struct FlameTarget<'o> {
-    options: Options,
-    recording: Recording,
-    output: &'o mut dyn Output,
-}
-
-impl Sink for FlameTarget<'_> {
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.recording.begin(order, clock);
-    }
-
-    fn define(&mut self, definitions: Definitions) -> Flow {
-        self.recording.define(definitions)
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        self.recording.spans(batch)
-    }
-
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        self.recording.samples(batch)
-    }
-
-    fn note(&mut self, _note: Note) -> Flow {
-        Flow::Continue(())
-    }
-}
-
-impl Target for FlameTarget<'_> {
-    fn finish(&mut self) -> Result<(), Error> {
-        let document = write_recording(&self.recording, &self.options)?;
-        self.output.write("", &document)
-    }
+    let options = Options::of_variant(options.variant.as_deref())?;
+    Ok(Box::new(Kept::new(Keep::Calls, move |recording| {
+        output.write("", &write_recording(&recording, &options)?)
+    })))
 }

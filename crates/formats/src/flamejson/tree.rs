@@ -1,13 +1,9 @@
 //! The tree of one value along one dimension.
 
-use std::collections::HashMap;
-
-use traceloom_model::{
-    FrameId, Recording, SampleBatch, Scope, SpanId, StackId, TrackId, Unit, ValueTypeId,
-};
+use traceloom_model::{Recording, SampleBatch, Scope, TrackId, Unit};
 
 use super::facts::Facts;
-use crate::datakit::Language;
+use crate::datakit::{EventKind, Language};
 
 /// What the nodes of a graph stand for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,7 +48,7 @@ impl Dimension {
     }
 
     /// Equal neighbours on a path are one node, except where they are calls of their own.
-    const fn collapses(self) -> bool {
+    pub(super) const fn collapses(self) -> bool {
         !matches!(self, Self::Method | Self::Line)
     }
 }
@@ -62,17 +58,30 @@ impl Dimension {
 pub(super) struct Node {
     pub(super) facts: Facts,
     pub(super) thread: String,
+    pub(super) track: Option<TrackId>,
     /// Inclusive value.
     pub(super) value: i64,
-    own: i64,
+    pub(super) own: i64,
+    /// Its frames stand at different lines.
+    pub(super) lines_differ: bool,
     /// Rows of its children, largest value first.
     pub(super) children: Vec<usize>,
+}
+
+/// What samples of one innermost frame and thread have together.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    pub(super) facts: Facts,
+    pub(super) track: Option<TrackId>,
+    pub(super) value: i64,
 }
 
 /// A finished tree; row 0 is the root.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
+    /// What is a frame's own, where samples say it and it was asked for.
+    pub(super) leaves: Vec<Leaf>,
     pub(super) unit: Unit,
     pub(super) available: Vec<Dimension>,
 }
@@ -92,384 +101,34 @@ impl Tree {
     }
 }
 
-/// A node's identity below its parent.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
-    Frame(u32),
-    Thread(Option<TrackId>),
+/// What a graph is of: columns of the same name, unit and scope are one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Shown {
+    pub(super) name: String,
+    /// What Datakit calls it.
+    pub(super) event: Option<&'static str>,
+    pub(super) unit: Unit,
+    pub(super) scope: Scope,
 }
 
-pub(super) struct Builder<'r> {
-    recording: &'r Recording,
-    dimension: Dimension,
-    language: Option<Language>,
-    nodes: Vec<Node>,
-    children: HashMap<(usize, Key), usize>,
-    keys: Vec<Option<Key>>,
-    /// Rows of frames and stacks seen: frame → key number, (stack, thread) → node.
-    frames: HashMap<FrameId, u32>,
-    texts: HashMap<String, u32>,
-    facts: Vec<Facts>,
-    stacks: HashMap<StackId, usize>,
-    seen: Vec<FrameId>,
-}
-
-impl<'r> Builder<'r> {
-    pub(super) fn new(
-        recording: &'r Recording,
-        dimension: Dimension,
+impl Shown {
+    /// Finds the column that a batch has to show, as every view does ([`Recording::shown_column`]).
+    pub(super) fn of(
+        recording: &Recording,
+        batch: &SampleBatch,
+        wanted: &[String],
         language: Option<Language>,
-    ) -> Self {
-        Self {
-            recording,
-            dimension,
-            language,
-            nodes: vec![Node::default()],
-            children: HashMap::new(),
-            keys: vec![None],
-            frames: HashMap::new(),
-            texts: HashMap::new(),
-            facts: Vec::new(),
-            stacks: HashMap::new(),
-            seen: Vec::new(),
-        }
-    }
-
-    /// The text that makes two frames one node, and the facts to show for it.
-    fn key(&mut self, frame: FrameId) -> u32 {
-        if let Some(&known) = self.frames.get(&frame) {
-            return known;
-        }
-        self.seen.push(frame);
-        let facts = Facts::of(self.recording, frame, self.language);
-        let (text, shown) = match self.dimension {
-            Dimension::Method | Dimension::Thread => {
-                let text = [
-                    facts.library.as_str(),
-                    &facts.package,
-                    &facts.class,
-                    &facts.method,
-                    &facts.source_file,
-                ]
-                .join("\0");
-                let line = facts.start_line;
-                (text, Facts { line, ..facts })
-            }
-            Dimension::Line => {
-                let text = format!(
-                    "{}\0{}\0{}\0{}\0{}",
-                    facts.package, facts.class, facts.method, facts.source_file, facts.line
-                );
-                (text, facts)
-            }
-            Dimension::Package => (
-                facts.package.clone(),
-                only(&facts.package, |facts, text| facts.package = text),
-            ),
-            Dimension::Class => {
-                let dot = if facts.package.is_empty() || facts.class.is_empty() {
-                    ""
-                } else {
-                    "."
-                };
-                let text = format!(
-                    "{}{dot}{}",
-                    if facts.class.is_empty() {
-                        ""
-                    } else {
-                        &facts.package
-                    },
-                    facts.class
-                );
-                let shown = only(&text, |shown, _| {
-                    shown.class.clone_from(&facts.class);
-                    shown.package.clone_from(&facts.package);
-                });
-                (text, shown)
-            }
-            Dimension::Library => (
-                facts.library.clone(),
-                only(&facts.library, |facts, text| facts.library = text),
-            ),
+    ) -> Option<(usize, Self)> {
+        let profile = recording.profile(batch.profile)?;
+        let at = recording.shown_column(profile, wanted)?;
+        let row = recording.value_type(*profile.value_types.get(at)?)?;
+        let event = EventKind::of_column(recording, language, "", row);
+        let shown = Self {
+            name: recording.text(row.name).into_owned(),
+            event: event.map(|event| event.name),
+            unit: row.unit,
+            scope: row.scope,
         };
-        let next = u32::try_from(self.facts.len()).unwrap_or(u32::MAX);
-        let key = *self.texts.entry(text).or_insert(next);
-        if key == next {
-            self.facts.push(shown);
-        }
-        self.frames.insert(frame, key);
-        key
+        Some((at, shown))
     }
-
-    fn child(
-        &mut self,
-        parent: usize,
-        key: Key,
-        thread: impl FnOnce(&Recording) -> String,
-    ) -> usize {
-        if self.dimension.collapses() && self.keys.get(parent) == Some(&Some(key.clone())) {
-            return parent;
-        }
-        if let Some(&known) = self.children.get(&(parent, key.clone())) {
-            return known;
-        }
-        let row = self.nodes.len();
-        let facts = match key {
-            Key::Frame(number) => self.facts.get(number as usize).cloned().unwrap_or_default(),
-            Key::Thread(_) => Facts::default(),
-        };
-        let mut node = Node {
-            facts,
-            ..Node::default()
-        };
-        if self.dimension == Dimension::Thread {
-            node.thread = thread(self.recording);
-            node.facts.method.clone_from(&node.thread);
-        }
-        self.nodes.push(node);
-        self.keys.push(Some(key.clone()));
-        self.children.insert((parent, key), row);
-        if let Some(node) = self.nodes.get_mut(parent) {
-            node.children.push(row);
-        }
-        row
-    }
-
-    fn place(&mut self, stack: Option<StackId>, track: Option<TrackId>) -> usize {
-        if self.dimension == Dimension::Thread {
-            return self.child(0, Key::Thread(track), |recording| {
-                thread_name(recording, track)
-            });
-        }
-        let mut path = Vec::new();
-        let mut next = stack;
-        let mut row = 0;
-        while let Some(id) = next {
-            if let Some(&known) = self.stacks.get(&id) {
-                row = known;
-                break;
-            }
-            // A chain longer than the table would be a cycle.
-            let Some(stack) = self
-                .recording
-                .stack(id)
-                .filter(|_| path.len() <= self.recording.stacks.len())
-            else {
-                break;
-            };
-            path.push((id, stack.frame));
-            next = stack.parent;
-        }
-        for (id, frame) in path.into_iter().rev() {
-            let key = self.key(frame);
-            row = self.child(row, Key::Frame(key), |_| String::new());
-            self.stacks.insert(id, row);
-        }
-        row
-    }
-
-    fn add(&mut self, row: usize, value: i64, scope: Scope) {
-        let Some(node) = self.nodes.get_mut(row) else {
-            return;
-        };
-        match scope {
-            Scope::Own => node.own = node.own.saturating_add(value),
-            Scope::Inclusive => node.value = node.value.saturating_add(value),
-        }
-    }
-
-    /// Adds one column of a batch of samples.
-    pub(super) fn samples(&mut self, batch: &SampleBatch, column: usize, scope: Scope) {
-        for sample in batch.iter() {
-            let row = self.place(sample.stack, sample.track);
-            self.add(row, sample.values.get(column).copied().unwrap_or(0), scope);
-        }
-    }
-
-    /// Adds every span: its duration is its inclusive value.
-    pub(super) fn spans(&mut self) {
-        let spans = &self.recording.spans;
-        let rows: HashMap<SpanId, usize> = spans
-            .id
-            .iter()
-            .enumerate()
-            .map(|(row, &id)| (id, row))
-            .collect();
-        let mut placed: Vec<Option<usize>> = vec![None; spans.len()];
-        let mut path = Vec::new();
-        for start in 0..spans.len() {
-            path.clear();
-            let (mut next, mut node) = (Some(start), 0);
-            while let Some(row) = next {
-                if let Some(Some(known)) = placed.get(row) {
-                    node = *known;
-                    break;
-                }
-                if path.len() > spans.len() {
-                    break;
-                }
-                path.push(row);
-                let parent = spans.parent.get(row).copied().flatten();
-                next = parent.and_then(|id| rows.get(&id).copied());
-            }
-            while let Some(row) = path.pop() {
-                let Some(span) = spans.row(row) else { continue };
-                node = self.span_node(node, &span);
-                if let Some(slot) = placed.get_mut(row) {
-                    *slot = Some(node);
-                }
-                let collapsed = span
-                    .parent
-                    .and_then(|id| placed.get(*rows.get(&id)?).copied().flatten());
-                if collapsed != Some(node) {
-                    let duration = i64::try_from(span.duration()).unwrap_or(i64::MAX);
-                    self.add(node, duration, Scope::Inclusive);
-                }
-            }
-        }
-    }
-
-    fn span_node(&mut self, parent: usize, span: &traceloom_model::SpanRow<'_>) -> usize {
-        if self.dimension == Dimension::Thread {
-            let track = Some(span.track);
-            return self.child(0, Key::Thread(track), |recording| {
-                thread_name(recording, track)
-            });
-        }
-        let name = span
-            .function
-            .map(|id| self.recording.function_name(id).into_owned());
-        let name = name.unwrap_or_else(|| "?".to_owned());
-        let next = u32::try_from(self.facts.len()).unwrap_or(u32::MAX);
-        let text = format!("span\0{name}");
-        let key = *self.texts.entry(text).or_insert(next);
-        if key == next {
-            self.facts.push(Facts {
-                method: name,
-                ..Facts::default()
-            });
-        }
-        self.child(parent, Key::Frame(key), |_| String::new())
-    }
-
-    /// Sums up, sorts, and names the root: by `name`, or `root` when there are several threads.
-    pub(super) fn finish(mut self, name: &str, unit: Unit) -> Tree {
-        for row in (0..self.nodes.len()).rev() {
-            let children = self
-                .nodes
-                .get(row)
-                .map(|node| node.children.clone())
-                .unwrap_or_default();
-            let value = |child: &usize| self.nodes.get(*child).map_or(0, |child| child.value);
-            let sum = children.iter().map(value).fold(0, i64::saturating_add);
-            if let Some(node) = self.nodes.get_mut(row) {
-                node.value = node.value.max(sum).saturating_add(node.own);
-            }
-        }
-        for row in 0..self.nodes.len() {
-            let mut children = match self.nodes.get_mut(row) {
-                Some(node) => std::mem::take(&mut node.children),
-                None => continue,
-            };
-            let order = |child: &usize| {
-                let node = self.nodes.get(*child);
-                (
-                    std::cmp::Reverse(node.map_or(0, |node| node.value)),
-                    node.map_or("", |node| node.facts.method.as_str()),
-                )
-            };
-            children.sort_by(|a, b| order(a).cmp(&order(b)));
-            if let Some(node) = self.nodes.get_mut(row) {
-                node.children = children;
-            }
-        }
-        let threads = self.recording.tracks.iter().flatten().count();
-        let root = if threads > 1 { "root" } else { name };
-        if let Some(node) = self.nodes.first_mut() {
-            root.clone_into(&mut node.facts.method);
-        }
-        let available = self.available(threads);
-        Tree {
-            nodes: self.nodes,
-            unit,
-            available,
-        }
-    }
-
-    /// The dimensions in which some frame says something.
-    fn available(&self, threads: usize) -> Vec<Dimension> {
-        let mut has = [true, false, false, threads > 0, false, false];
-        for &frame in &self.seen {
-            let facts = Facts::of(self.recording, frame, self.language);
-            let says = [
-                false,
-                !facts.package.is_empty(),
-                facts.line > 0,
-                false,
-                !facts.class.is_empty(),
-                !facts.library.is_empty(),
-            ];
-            for (flag, says) in has.iter_mut().zip(says) {
-                *flag |= says;
-            }
-        }
-        let found = Dimension::ALL.into_iter().zip(has).filter(|(_, has)| *has);
-        found.map(|(dimension, _)| dimension).collect()
-    }
-}
-
-/// Facts of a node that stands for one property; a frame without it belongs to a node that says so.
-fn only(text: &str, set: impl FnOnce(&mut Facts, String)) -> Facts {
-    let mut facts = Facts {
-        method: if text.is_empty() {
-            "(unknown)".to_owned()
-        } else {
-            text.to_owned()
-        },
-        ..Facts::default()
-    };
-    set(&mut facts, text.to_owned());
-    facts
-}
-
-fn thread_name(recording: &Recording, track: Option<TrackId>) -> String {
-    let row = track.and_then(|id| recording.track(id));
-    let Some(row) = row else {
-        return "(unknown)".to_owned();
-    };
-    match (row.name, row.os_id.or(row.id)) {
-        (Some(name), _) => recording.text(name).into_owned(),
-        (None, Some(id)) => format!("thread {id}"),
-        (None, None) => "(unknown)".to_owned(),
-    }
-}
-
-/// The columns that a value's name, or the default, means: batches' profile, column, type.
-pub(super) fn choose(
-    recording: &Recording,
-    wanted: Option<&str>,
-) -> Option<(ValueTypeId, Scope, Unit, String)> {
-    let filled = |profile: usize| {
-        recording
-            .samples
-            .iter()
-            .any(|batch| batch.profile.index() == profile && !batch.is_empty())
-    };
-    let rows = recording.profiles.iter().enumerate();
-    let mut profiles = rows.filter_map(|(at, row)| row.as_ref().filter(|_| filled(at)));
-    let named = |id: &ValueTypeId| {
-        let row = recording.value_type(*id);
-        row.is_some_and(|row| wanted.is_some_and(|wanted| recording.text(row.name) == wanted))
-    };
-    let id = match wanted {
-        Some(_) => profiles.find_map(|row| row.value_types.iter().copied().find(named)),
-        None => profiles.find_map(|row| row.default.or(row.value_types.last().copied())),
-    }?;
-    let row = recording.value_type(id)?;
-    Some((
-        id,
-        row.scope,
-        row.unit,
-        recording.text(row.name).into_owned(),
-    ))
 }

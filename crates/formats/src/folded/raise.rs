@@ -25,6 +25,7 @@ pub fn raise<'o>(
         output,
         tables: Recording::default(),
         values: HashMap::default(),
+        first: None,
         lines: variant == Some("lines"),
         column: variant
             .filter(|&variant| variant != "lines")
@@ -39,6 +40,8 @@ struct Writer<'o> {
     /// Sums of every column, for each profile and stack: definitions may come after the samples, so
     /// which column is meant is known at the end.
     values: HashMap<(ProfileId, Option<StackId>), Box<[i64]>, RandomState>,
+    /// The profile of the first sample.
+    first: Option<ProfileId>,
     lines: bool,
     column: Option<String>,
 }
@@ -61,27 +64,18 @@ struct Path {
 }
 
 impl Writer<'_> {
-    /// Finds the profile and column to write, and all others of the same name where one was asked for.
+    /// Finds the profile and column to write: those of the name that was asked for, else of the profile that
+    /// samples came for first.
     fn columns(&self) -> HashMap<ProfileId, usize, RandomState> {
         let mut columns = HashMap::default();
+        let wanted = self.column.as_slice();
         for (index, profile) in (0..u32::MAX).zip(&self.tables.profiles) {
             let Some(profile) = profile else { continue };
-            let named = |name: &str| {
-                profile.value_types.iter().position(|&id| {
-                    let row = self.tables.value_type(id);
-                    row.is_some_and(|row| self.tables.text(row.name) == name)
-                })
-            };
-            let at = match &self.column {
-                Some(column) => named(column),
-                None if !columns.is_empty() => None,
-                None => profile
-                    .default
-                    .and_then(|default| profile.value_types.iter().position(|&id| id == default))
-                    .or(profile.value_types.len().checked_sub(1)),
-            };
-            if let Some(at) = at {
-                columns.insert(ProfileId::new(index), at);
+            let id = ProfileId::new(index);
+            let meant = !wanted.is_empty() || self.first == Some(id);
+            let column = self.tables.shown_column(profile, wanted);
+            if let Some(at) = column.filter(|_| meant) {
+                columns.insert(id, at);
             }
         }
         columns
@@ -226,6 +220,9 @@ impl Sink for Writer<'_> {
     }
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
+        if !batch.is_empty() {
+            self.first.get_or_insert(batch.profile);
+        }
         for sample in batch.iter() {
             let sums = self.values.entry((batch.profile, sample.stack));
             let sums = sums.or_insert_with(|| vec![0; sample.values.len()].into());

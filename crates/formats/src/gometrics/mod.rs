@@ -37,33 +37,33 @@ static LAYOUT: Layout = Layout {
     time: |_| None,
 };
 
+/// Takes a pair apart. One that the end of the file cuts is none: its number may go on.
 fn pair(item: Value<'_>) -> Option<(Value<'_>, Value<'_>)> {
     let mut items = item.items();
     let (name, number) = (items.next()?, items.next()?);
     let fits = name.kind() == Kind::String && number.kind() == Kind::Number;
-    (fits && items.next().is_none()).then_some((name, number))
+    (fits && items.next().is_none() && item.raw().ends_with(b"]")).then_some((name, number))
 }
 
+/// A pair that is none, or is cut, says nothing against the others.
 fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     let document = Document::parse(probe.head, &Limits::default());
     let root = document.root().filter(|root| root.kind() == Kind::Array)?;
-    let pairs = root
-        .items()
-        .take(8)
-        .filter(|item| pair(*item).is_some())
-        .count();
-    if pairs == 0 || pairs < root.items().take(8).count() {
-        return None;
+    let (mut n_pairs, mut n_others, mut go) = (0, 0, false);
+    for item in root.items() {
+        match pair(item) {
+            Some((name, _)) => {
+                n_pairs += 1;
+                go |= name.bytes().is_some_and(|name| name.starts_with(b"go_"));
+            }
+            None => n_others += 1,
+        }
     }
-    let go = root
-        .items()
-        .filter_map(pair)
-        .any(|(name, _)| name.bytes().is_some_and(|name| name.starts_with(b"go_")));
-    Some(if go {
-        Confidence::Certain
-    } else {
-        Confidence::Possible
-    })
+    match n_pairs {
+        0 => None,
+        _ if go => Some(Confidence::Certain),
+        _ => (n_others <= n_pairs).then_some(Confidence::Possible),
+    }
 }
 
 fn lower(source: &dyn Source, options: &LowerOptions, sink: &mut dyn Sink) -> Result<(), Error> {

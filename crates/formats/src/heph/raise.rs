@@ -18,10 +18,9 @@ use super::lower::Map;
 use super::names::UNDECODED;
 use super::record::{self, Attributes, Event, Layout, Metadata};
 use super::write;
+use crate::output::Buffered;
 use crate::{Error, Output, RaiseOptions, Target};
 
-/// Bytes gathered before they are handed out.
-const BUFFER: usize = 64 << 10;
 /// Most bytes of a text, and most elements of a list.
 const MOST: usize = 65_535;
 /// Nanoseconds.
@@ -36,10 +35,8 @@ pub(super) fn open<'o>(
         return Err(Error::usage(format!("heph has no variant `{variant}`")));
     }
     Ok(Box::new(Writer {
-        output,
-        buffer: Vec::with_capacity(BUFFER + MOST),
+        out: Buffered::new(output, ""),
         attributes: Vec::new(),
-        error: None,
         strings: Map::default(),
         functions: Map::default(),
         keys: Map::default(),
@@ -53,10 +50,8 @@ pub(super) fn open<'o>(
 }
 
 struct Writer<'o> {
-    output: &'o mut dyn Output,
-    buffer: Vec<u8>,
+    out: Buffered<'o>,
     attributes: Vec<u8>,
-    error: Option<Error>,
     strings: Map<StringId, Text>,
     functions: Map<FunctionId, StringId>,
     keys: Map<AttrKeyId, StringId>,
@@ -71,18 +66,6 @@ struct Writer<'o> {
 }
 
 impl Writer<'_> {
-    fn flush(&mut self, least: usize) -> Flow {
-        if self.error.is_none() && !self.buffer.is_empty() && self.buffer.len() >= least {
-            self.error = self.output.write("", &self.buffer).err();
-            self.buffer.clear();
-        }
-        if self.error.is_some() {
-            Flow::Break(())
-        } else {
-            Flow::Continue(())
-        }
-    }
-
     /// Sees to an epoch that is not after `first`.
     fn date(&mut self, first: u64) {
         if !self.dated || self.epoch.is_some_and(|epoch| epoch <= first) {
@@ -94,7 +77,7 @@ impl Writer<'_> {
             name: b"epoch",
             value: &epoch.to_be_bytes(),
         };
-        write::metadata(&packet, &mut self.buffer);
+        write::metadata(&packet, &mut self.out.bytes);
         self.epoch = Some(epoch);
         // Counters that begin again tell a reader that the epoch is not a correction of the last one.
         self.counters.clear();
@@ -114,7 +97,8 @@ impl Writer<'_> {
             self.attributes = out;
         }
         if u32::try_from(self.attributes.len() + MOST * 2).is_err() {
-            self.error = Some(Error::usage("a span with more than 4 GiB of attributes"));
+            self.out
+                .fail(Error::usage("a span with more than 4 GiB of attributes"));
             return;
         }
         let function = span.function.map_or_else(Vec::new, |id| {
@@ -124,7 +108,7 @@ impl Writer<'_> {
         let description = cut(&function);
         let epoch = self.epoch.unwrap_or(0);
         let since = |time: Timestamp| u64::try_from(time).unwrap_or(0).saturating_sub(epoch);
-        let begin = self.buffer.len();
+        let begin = self.out.bytes.len();
         write::head(
             &Event {
                 offset: 0,
@@ -141,10 +125,10 @@ impl Writer<'_> {
                 valid_text: true,
                 complete: true,
             },
-            &mut self.buffer,
+            &mut self.out.bytes,
         );
-        self.buffer.extend_from_slice(&self.attributes);
-        write::patch_size(begin, &mut self.buffer);
+        self.out.bytes.extend_from_slice(&self.attributes);
+        write::patch_size(begin, &mut self.out.bytes);
     }
 
     fn text(&self, id: Option<StringId>, raw: u32) -> Vec<u8> {
@@ -323,7 +307,7 @@ impl Sink for Writer<'_> {
         self.date(u64::try_from(first).unwrap_or(0));
         for span in batch.iter() {
             self.span(&span);
-            self.flush(BUFFER)?;
+            self.out.spilled()?;
         }
         Flow::Continue(())
     }
@@ -338,7 +322,6 @@ impl Target for Writer<'_> {
         if self.epoch.is_none() {
             self.date(0);
         }
-        let _ = self.flush(0);
-        self.error.take().map_or(Ok(()), Err)
+        self.out.finish()
     }
 }

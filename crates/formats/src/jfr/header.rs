@@ -3,6 +3,8 @@
 use crate::wire::Cursor;
 use traceloom_model::TickRate;
 
+use crate::Whole;
+
 /// What every recording and every chunk begins with.
 pub(super) const MAGIC: &[u8; 4] = b"FLR\0";
 
@@ -149,6 +151,26 @@ impl ChunkClock {
             }
         };
         self.start_ns.saturating_add(since)
+    }
+}
+
+/// From the first start of the chunks met to their last end: chunks of several recorders may overlap.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Extent(Option<(i64, i64)>);
+
+impl Extent {
+    pub(super) fn add(&mut self, header: &Header) {
+        let start = header.start_time_ns;
+        let end = start.saturating_add(header.duration_ns.max(0));
+        self.0 = Some(self.0.map_or((start, end), |(first, last)| {
+            (first.min(start), last.max(end))
+        }));
+    }
+
+    pub(super) fn whole(self) -> Option<Whole> {
+        let (time, end) = self.0?;
+        let duration = end.saturating_sub(time);
+        Some(Whole { time, duration })
     }
 }
 

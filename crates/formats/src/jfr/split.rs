@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use traceloom_model::{Limit, Limits};
 
-use super::header::{HEADER, Header, begins_chunk, find_magic};
+use super::header::{Extent, HEADER, Header, begins_chunk, find_magic};
 use super::metadata::Metadata;
 use super::scan::Scan;
 use super::value::Skip;
 use super::walk::{METADATA, head};
-use crate::{Chunk, Error, Pieces, Pull, Source, Whole};
+use crate::{Chunk, Error, Pieces, Pull, Source};
 
 /// The event that tells later chunks something: which endpoint a span belongs to.
 const ENDPOINT: &[u8] = b"datadog.Endpoint";
@@ -29,7 +29,7 @@ pub(super) fn split(
 ) -> Result<Option<Pieces>, Error> {
     let mut view = View::new(source, part);
     let mut ranges: Vec<Range<u64>> = Vec::new();
-    let mut whole: Option<Whole> = None;
+    let mut extent = Extent::default();
     let mut endpoints = false;
     let mut start = 0_u64;
     loop {
@@ -40,12 +40,7 @@ pub(super) fn split(
         let Some(header) = header else {
             return Ok(None);
         };
-        let whole = whole.get_or_insert(Whole {
-            time: header.start_time_ns,
-            duration: 0,
-        });
-        whole.duration = whole.duration.saturating_add(header.duration_ns.max(0));
-        let whole = *whole;
+        extent.add(&header);
         let end = start.saturating_add(header.chunk_size);
         let finished = header.finished() && header.chunk_size <= limits.of(Limit::Record);
         let facts = match finished {
@@ -72,7 +67,8 @@ pub(super) fn split(
             if let Some(last) = ranges.last_mut() {
                 last.end = u64::MAX;
             }
-            return Ok((!more).then_some(Pieces { ranges, whole }));
+            let whole = extent.whole().filter(|_| !more);
+            return Ok(whole.map(|whole| Pieces { ranges, whole }));
         }
         if !clean {
             return Ok(None);

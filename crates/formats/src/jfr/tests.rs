@@ -297,6 +297,29 @@ fn the_sample_lowers_whole_and_in_pieces() {
 }
 
 #[test]
+fn chunks_that_overlap_last_from_the_first_start_to_the_last_end() {
+    let mut bytes = Vec::new();
+    for (start_ns, duration_ns) in [(2_000, 60_000), (1_000, 50_000), (3_000, 60_000)] {
+        let mut chunk = vector(true);
+        chunk.header.start_time_ns = start_ns;
+        chunk.header.duration_ns = duration_ns;
+        bytes.extend(chunk.finish());
+    }
+    let time = |recording: &Recording| {
+        let profile = recording.profiles.iter().flatten().next().unwrap();
+        (profile.time, profile.duration)
+    };
+    assert_eq!(time(&lower(&bytes)), (Some(1_000), Some(62_000)));
+    let source = SliceSource::default().with("a.jfr", &FORMAT, &bytes);
+    let split = FORMAT.split.unwrap();
+    let whole = split(&source, 0, &Limits::default())
+        .unwrap()
+        .unwrap()
+        .whole;
+    assert_eq!((whole.time, whole.duration), (1_000, 62_000));
+}
+
+#[test]
 fn every_kind_of_value_is_kept() {
     let bytes = made(1, 100_000);
     let recording = lower(&bytes);

@@ -59,7 +59,8 @@ pub const FORMAT: Format = Format {
     sample: Some(sample::sample),
 };
 
-/// Every whole line of the head has to be a point, a comment or blank.
+/// Most lines of the head have to be points, comments or blank: a bad line is left behind by the reader too.
+/// A line that is longer than the head counts when its fields have begun.
 fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     let chunk = Chunk {
         bytes: probe.head,
@@ -73,15 +74,18 @@ fn probe(probe: &Probe<'_>) -> Option<Confidence> {
             Line::Point(_) => n_points += 1,
             Line::Bad(..) => n_bad += 1,
             Line::Other(_) => {}
-            Line::Incomplete | Line::TooLong => break,
-        }
-        if n_bad > n_points {
-            return None;
+            Line::Incomplete | Line::TooLong => {
+                n_points += usize::from(lines.begins_point());
+                break;
+            }
         }
     }
-    match (n_points, n_bad) {
-        (0, _) => None,
-        (_, 0) => Some(Confidence::Likely),
-        _ => Some(Confidence::Possible),
+    let extension = probe.file_name().rsplit_once('.').map(|(_, found)| found);
+    let named = extension.is_some_and(|found| FORMAT.extensions.contains(&found));
+    match n_points {
+        0 => None,
+        _ if n_bad == 0 || named => Some(Confidence::Likely),
+        _ if n_bad <= n_points => Some(Confidence::Possible),
+        _ => None,
     }
 }

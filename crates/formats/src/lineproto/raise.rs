@@ -202,7 +202,7 @@ pub fn index_points(recording: &Recording, unit: TimeUnit, with_samples: bool) -
 /// Builds the metric points of a recording's profiles (SPEC.md §9); none where nothing can be derived.
 #[must_use]
 pub fn metric_points(recording: &Recording) -> Vec<OwnedPoint> {
-    let derived = datakit::all_metrics(recording);
+    let derived = datakit::all_metrics(recording, "");
     derived
         .iter()
         .map(|(profile, metrics)| metrics.to_point(profile))

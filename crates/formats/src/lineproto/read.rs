@@ -156,6 +156,12 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Tells whether the line at hand, which the window cuts, is a point as far as it goes: its fields have
+    /// begun.
+    pub(super) fn begins_point(&mut self) -> bool {
+        Scanner::new(self.chunk.bytes, self.at, false).begins_point(&mut self.point)
+    }
+
     /// Reads the next line; none at the end of the window.
     #[expect(
         clippy::should_implement_trait,

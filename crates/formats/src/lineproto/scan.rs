@@ -86,6 +86,14 @@ impl<'a> Scanner<'a> {
         Ok(self.at)
     }
 
+    /// Tells whether the bytes are the beginning of a point and hold a field, or the beginning of a text one.
+    pub(super) fn begins_point(&mut self, point: &mut Point<'a>) -> bool {
+        let cut = self.point(point) == Err(Incomplete);
+        let in_text = self.bytes.get(self.at.saturating_sub(1)..);
+        let in_text = in_text.is_some_and(|rest| rest.starts_with(b"=\""));
+        cut && (in_text || !point.fields.is_empty())
+    }
+
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }

@@ -9,7 +9,10 @@ use traceloom_model::{Limits, Recording};
 
 use super::point::{FieldValue, OwnedPoint};
 use super::{Dialect, FORMAT, Line, LineReader, Lines, Value, Writer};
-use crate::{Chunk, LowerOptions, RaiseOptions, Records, SliceSource, read_chunked, read_slice};
+use crate::{
+    Chunk, Confidence, LowerOptions, Probe, RaiseOptions, Records, SliceSource, read_chunked,
+    read_slice,
+};
 
 fn read(text: &[u8]) -> Records {
     let mut records = Records::default();
@@ -377,4 +380,49 @@ fn values_of_a_borrowed_point_need_no_copy() {
     };
     assert_eq!(point.field("s"), Some(Value::Text(b"plain")));
     assert_eq!(point.name(), std::borrow::Cow::Borrowed(b"m"));
+}
+
+fn probe(name: &str, bytes: &[u8]) -> Option<Confidence> {
+    let head = bytes.get(..64 << 10).unwrap_or(bytes);
+    (FORMAT.probe)(&Probe {
+        head,
+        whole: head.len() == bytes.len(),
+        name,
+        siblings: &[],
+    })
+}
+
+#[test]
+fn a_first_line_longer_than_the_head_is_recognised() {
+    let text = "x".repeat(70_000);
+    for line in [
+        format!("log,host=a message=\"{text}\" 5\n"),
+        format!("# by hand\nlog level=1i,message=\"{text}\" 5\nlog level=2i 6\n"),
+        format!("log list=[1i],message=\"{text}\" 5\n"),
+    ] {
+        assert_eq!(probe("p", line.as_bytes()), Some(Confidence::Likely));
+        assert!(read(line.as_bytes()).notes().is_empty());
+    }
+    for other in [
+        text.clone(),
+        format!("{text} {text}"),
+        format!("<a b=\"1\" c=\"{text}\""),
+        format!("{{\"a\": \"{text}\""),
+    ] {
+        assert_eq!(probe("p", other.as_bytes()), None);
+    }
+}
+
+#[test]
+fn a_bad_first_line_hides_no_points() {
+    let text = "nothing here\ncpu usage=1.5 5\ncpu usage=2 6\n";
+    assert_eq!(probe("p", text.as_bytes()), Some(Confidence::Possible));
+    assert_eq!(probe("p.lp", text.as_bytes()), Some(Confidence::Likely));
+    let records = read(text.as_bytes());
+    assert_eq!(records.kinds(), ["damage", "point", "point"]);
+    let note = records.notes().first().expect("a note");
+    assert_eq!((note.kind, note.offset), ("bad_line", 0));
+    assert!(note.text.starts_with("line 1: "), "{}", note.text);
+    let prose = "let x=1\nand so on\nwith words alone\nand no point\n";
+    assert_eq!(probe("p", prose.as_bytes()), None);
 }

@@ -13,6 +13,7 @@ mod raise;
 mod sample;
 mod sample_profiles;
 mod schema;
+mod survey;
 mod symbols;
 mod value;
 

@@ -3,23 +3,22 @@
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use traceloom_model::{
-    AttrKeyId, Attribute, AttributeKey, BATCH_ROWS, Clock, Flow, Level, Limits, Note, Order,
-    PartId, Profile, ProfileId, ResourceId, SampleBatch, SampleRow, Sink, StackId, StringId,
-    Tables, Track, Unit, Value, ValueType, ValueTypeId,
+    AttrKeyId, Attribute, AttributeKey, BATCH_ROWS, Clock, Flow, Level, Order, Profile, ProfileId,
+    ResourceId, SampleBatch, SampleRow, Sink, StackId, StringId, Tables, Track, Unit, Value,
+    ValueType, ValueTypeId,
 };
 
 use super::code::Code;
 use super::dictionary::Dictionary;
-use super::layout::{Layout, Votes};
+use super::layout::Layout;
 use super::sample::Columns;
-use super::schema::{
-    DICTIONARY, PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES, SCOPE_PROFILES,
-};
+use super::schema::{PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES, SCOPE_PROFILES};
+use super::survey::{Segments, survey};
 use super::value;
 use crate::pprof::unit;
 use crate::protobuf::{Content, Piece, Split, Splitter, each, fields, packed_varints};
 use crate::tally::Tally;
-use crate::{Error, LowerOptions, Pull, Source};
+use crate::{Error, LowerOptions, Pull, Source, surveyed};
 
 /// Lowers every part of a source, each a message or several end to end.
 ///
@@ -30,148 +29,41 @@ pub fn lower(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    let mut tables = Tables::new();
-    let mut begun = false;
-    for part in 0..source.parts().len() {
-        let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
-        let mut note = |note| sink.note(Note { part: id, ..note });
-        let mut tally = Tally::default();
-        let mut pull = source.open(part, 0)?;
-        let survey = survey(pull.as_mut(), &options.limits, &mut tally, &mut note)?;
-        drop(pull);
-        let Some(segments) = survey else { break };
-        if !std::mem::replace(&mut begun, true) {
-            let clock = match &segments.clock {
-                Some(name) => Clock::Unknown(Some(tables.bytes(name))),
-                None => Clock::Unix,
-            };
-            sink.begin(Order::Nested, clock);
-        }
-        let mut pull = source.open(part, 0)?;
-        let mut lowering = Lowering::new(&segments, &mut tables, tally);
-        let mut splitter = Splitter::new(PROFILES_SCHEMA, &options.limits);
-        let whole = each(
-            pull.as_mut(),
-            &mut splitter,
-            u64::MAX,
-            |piece| match piece {
-                Piece::Field(field) => lowering.field(&field, sink),
-                Piece::Damage { .. } => Flow::Continue(()),
-            },
-        )?;
-        if !whole || lowering.end_profile(sink).is_break() || lowering.flush(sink).is_break() {
-            break;
-        }
-        let mut notes = lowering.tally.into_notes();
-        if !notes.all(|note| sink.note(Note { part: id, ..note }).is_continue()) {
-            break;
-        }
-    }
-    Ok(())
+    let begin = |segments: &Segments, tables: &mut Tables| {
+        let clock = match &segments.clock {
+            Some(name) => Clock::Unknown(Some(tables.bytes(name))),
+            None => Clock::Unix,
+        };
+        (Order::Nested, clock)
+    };
+    surveyed::lower(
+        source,
+        &options.limits,
+        sink,
+        survey,
+        begin,
+        |segments, pull, to, sink| rows(segments, pull, options, to, sink),
+    )
 }
 
-/// One message: its dictionary, and how its samples are laid out.
-#[derive(Debug, Default)]
-struct Segment {
-    dictionary: Dictionary,
-    has_dictionary: bool,
-    votes: Votes,
-}
-
-#[derive(Debug, Default)]
-struct Segments {
-    all: Vec<Segment>,
-    /// Which of them each `resource_profiles` belongs to.
-    of_resource: Vec<usize>,
-    /// The clock of all times, where it does not count from 1970.
-    clock: Option<Vec<u8>>,
-}
-
-/// The attribute of a resource by which our own writer says that times do not count from 1970.
-pub(super) const CLOCK: &str = "traceloom.clock";
-
-/// Finds the clock in a `Resource`.
-fn clock(body: &[u8]) -> Option<Vec<u8>> {
-    for (_, row) in fields(body).filter(|&(number, _)| number == 1) {
-        let mut key = fields(row.bytes());
-        if key.any(|(number, key)| number == 1 && key.bytes() == CLOCK.as_bytes()) {
-            let value = fields(row.bytes()).find(|&(number, _)| number == 2)?.1;
-            let text = fields(value.bytes()).find(|&(number, _)| number == 1)?.1;
-            return Some(text.bytes().to_vec());
-        }
-    }
-    None
-}
-
-/// Reads everything but the samples; none when the taker of notes broke.
-fn survey(
+fn rows(
+    mut segments: Segments,
     pull: &mut dyn Pull,
-    limits: &Limits,
-    tally: &mut Tally,
-    note: &mut dyn FnMut(Note) -> Flow,
-) -> Result<Option<Segments>, Error> {
-    let mut segments = Segments::default();
-    segments.all.push(Segment::default());
-    let mut dictionary_first = None;
-    let mut scratch = Columns::default();
-    let mut splitter = Splitter::new(PROFILES_SCHEMA, limits);
-    let whole = each(pull, &mut splitter, u64::MAX, |piece| {
-        let field = match piece {
-            Piece::Field(field) => field,
-            Piece::Damage { note: None, .. } => return Flow::Continue(()),
-            Piece::Damage {
-                note: Some(text), ..
-            } => return note(*text),
-        };
-        let here = segments.all.len() - 1;
-        let has_dictionary = segments.all.last().is_some_and(|last| last.has_dictionary);
-        if std::ptr::eq(field.within, &PROFILES_DATA) {
-            let is_dictionary = field.number == 2;
-            let first = *dictionary_first.get_or_insert(is_dictionary);
-            let next = has_dictionary && (is_dictionary || !first);
-            if next {
-                segments.all.push(Segment::default());
-                tally.add(Level::Info, "concatenated", field.offset, || {
-                    "another message begins here, with a dictionary of its own".to_owned()
-                });
-            }
-            let here = here + usize::from(next);
-            if is_dictionary {
-                if let Some(last) = segments.all.last_mut() {
-                    last.has_dictionary = true;
-                }
-            } else if field.number == 1 {
-                segments.of_resource.push(here);
-            }
-            return Flow::Continue(());
-        }
-        let Some(segment) = segments.all.last_mut() else {
-            return Flow::Continue(());
-        };
-        let Content::Len(body) = field.value else {
-            return Flow::Continue(());
-        };
-        if std::ptr::eq(field.within, &RESOURCE_PROFILES) && field.number == 1 {
-            segments.clock = segments.clock.take().or_else(|| clock(body));
-        } else if std::ptr::eq(field.within, &DICTIONARY) {
-            if !segment.dictionary.take(field.number, body, limits) {
-                tally.add(Level::Damage, "limit_table", field.offset, || {
-                    "the dictionary holds more than the limits allow".to_owned()
-                });
-            }
-        } else if std::ptr::eq(field.within, &PROFILE) {
-            match field.number {
-                2 => segment.votes.take(body, &mut scratch),
-                3 => tally.add(Level::Damage, "old_layout", field.offset, || {
-                    "profiles of version 1.8 and before have their stacks elsewhere, which is not read"
-                        .to_owned()
-                }),
-                _ => {}
-            }
-        }
-        Flow::Continue(())
+    options: &LowerOptions,
+    (tables, tally): (&mut Tables, &mut Tally),
+    sink: &mut dyn Sink,
+) -> Result<Flow, Error> {
+    *tally = std::mem::take(&mut segments.tally);
+    let mut lowering = Lowering::new(&segments, tables, tally);
+    let mut splitter = Splitter::new(PROFILES_SCHEMA, &options.limits);
+    let whole = each(pull, &mut splitter, u64::MAX, |piece| match piece {
+        Piece::Field(field) => lowering.field(&field, sink),
+        Piece::Damage { .. } => Flow::Continue(()),
     })?;
-    Ok(whole.then_some(segments))
+    if !whole || lowering.end_profile(sink).is_break() {
+        return Ok(Flow::Break(()));
+    }
+    Ok(lowering.flush(sink))
 }
 
 /// The profile that is being read.
@@ -187,7 +79,7 @@ struct Current {
 struct Lowering<'a> {
     segments: &'a Segments,
     tables: &'a mut Tables,
-    tally: Tally,
+    tally: &'a mut Tally,
     resources: usize,
     segment: usize,
     layout: Layout,
@@ -202,7 +94,7 @@ struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(segments: &'a Segments, tables: &'a mut Tables, tally: Tally) -> Self {
+    fn new(segments: &'a Segments, tables: &'a mut Tables, tally: &'a mut Tally) -> Self {
         Self {
             segments,
             tables,
@@ -286,7 +178,7 @@ impl<'a> Lowering<'a> {
         self.attributes = vec![None; rows];
         self.link_texts.clear();
         if let Some(dictionary) = self.dictionary() {
-            self.code = Code::new(dictionary, self.tables, &mut self.tally);
+            self.code = Code::new(dictionary, self.tables, self.tally);
         }
     }
 
@@ -516,7 +408,7 @@ impl<'a> Lowering<'a> {
     fn stack(&mut self, index: u64, offset: u64) -> Option<StackId> {
         let dictionary = self.dictionary()?;
         self.code
-            .stack(dictionary, index, offset, self.tables, &mut self.tally)
+            .stack(dictionary, index, offset, self.tables, self.tally)
     }
 
     /// Trace and span of a sample, as labels.

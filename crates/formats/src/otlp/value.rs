@@ -152,7 +152,7 @@ pub(super) fn put_resource(
         let mut any = Vec::new();
         put_bytes(&mut any, 1, clock.as_bytes());
         let mut pair = Vec::new();
-        put_bytes(&mut pair, 1, super::profiles::CLOCK.as_bytes());
+        put_bytes(&mut pair, 1, super::survey::CLOCK.as_bytes());
         put_bytes(&mut pair, 2, &any);
         put_bytes(&mut body, 1, &pair);
     }

@@ -30,7 +30,7 @@ const DEEPEST: usize = 64;
 
 impl Texts {
     /// Returns the id of a text in a table of the sequence, written when it is first used.
-    fn intern(&mut self, table: u32, text: StringId, packets: &mut Packets) -> u64 {
+    fn intern(&mut self, table: u32, text: StringId, packets: &mut Packets<'_>) -> u64 {
         let iid = u64::from(text.raw()) + 1;
         if self.interned.insert((table, text.raw())) {
             let mut row = Vec::new();
@@ -44,7 +44,7 @@ impl Texts {
     }
 
     /// Returns the id of the place where a function begins, none where it is not known.
-    fn place(&mut self, id: FunctionId, packets: &mut Packets) -> Option<u64> {
+    fn place(&mut self, id: FunctionId, packets: &mut Packets<'_>) -> Option<u64> {
         let function = self.tables.function(id)?;
         let (file, line) = (function.file, function.line);
         if file.is_none() && line == 0 {
@@ -74,7 +74,12 @@ impl Texts {
     }
 
     /// Encodes what the begin of a span says.
-    pub(super) fn span(&mut self, span: &SpanRow<'_>, packets: &mut Packets, body: &mut Vec<u8>) {
+    pub(super) fn span(
+        &mut self,
+        span: &SpanRow<'_>,
+        packets: &mut Packets<'_>,
+        body: &mut Vec<u8>,
+    ) {
         if let Some(function) = span.function {
             match self.tables.function(function).map(|row| row.name) {
                 Some(name) => {
@@ -136,7 +141,12 @@ impl Texts {
     }
 
     /// Encodes what an event says.
-    pub(super) fn event(&mut self, row: &EventRow<'_>, packets: &mut Packets, body: &mut Vec<u8>) {
+    pub(super) fn event(
+        &mut self,
+        row: &EventRow<'_>,
+        packets: &mut Packets<'_>,
+        body: &mut Vec<u8>,
+    ) {
         match self.tables.event_type(row.event_type).map(|row| row.name) {
             Some(name) => {
                 let iid = self.intern(EVENT_NAMES, name, packets);
@@ -147,7 +157,12 @@ impl Texts {
         self.attributes(row.attributes, packets, body);
     }
 
-    fn attributes(&mut self, attributes: &[Attribute], packets: &mut Packets, body: &mut Vec<u8>) {
+    fn attributes(
+        &mut self,
+        attributes: &[Attribute],
+        packets: &mut Packets<'_>,
+        body: &mut Vec<u8>,
+    ) {
         for attribute in attributes {
             let mut annotation = Vec::new();
             match self.tables.attribute_key(attribute.key).map(|key| key.name) {

@@ -51,7 +51,7 @@ impl Lines {
         track: TrackId,
         lane: u32,
         texts: &Texts,
-        packets: &mut Packets,
+        packets: &mut Packets<'_>,
     ) -> u64 {
         if let Some(&known) = self.tracks.get(&(track, lane)) {
             return known;
@@ -75,7 +75,7 @@ impl Lines {
         track: TrackId,
         lane: u32,
         texts: &Texts,
-        packets: &mut Packets,
+        packets: &mut Packets<'_>,
     ) -> u64 {
         let uuid = self.uuid();
         self.tracks.insert((track, lane), uuid);
@@ -84,7 +84,7 @@ impl Lines {
     }
 
     /// Describes a track again that was described before more of it was known.
-    pub(super) fn redefined(&mut self, track: TrackId, texts: &Texts, packets: &mut Packets) {
+    pub(super) fn redefined(&mut self, track: TrackId, texts: &Texts, packets: &mut Packets<'_>) {
         if let Some(&uuid) = self.tracks.get(&(track, 0)) {
             self.describe_track(uuid, track, 0, texts, packets);
         }
@@ -96,7 +96,7 @@ impl Lines {
         id: TrackId,
         lane: u32,
         texts: &Texts,
-        packets: &mut Packets,
+        packets: &mut Packets<'_>,
     ) {
         let tables = &texts.tables;
         let row = tables.track(id).cloned().unwrap_or_default();
@@ -169,7 +169,7 @@ impl Lines {
         &mut self,
         id: Option<ResourceId>,
         texts: &Texts,
-        packets: &mut Packets,
+        packets: &mut Packets<'_>,
     ) -> (u64, u64) {
         if let Some(&known) = self.processes.get(&id) {
             return known;
@@ -235,7 +235,7 @@ impl Lines {
     }
 
     /// Returns the id of a counter track.
-    pub(super) fn series(&mut self, id: SeriesId, texts: &Texts, packets: &mut Packets) -> u64 {
+    pub(super) fn series(&mut self, id: SeriesId, texts: &Texts, packets: &mut Packets<'_>) -> u64 {
         if let Some(&known) = self.series.get(&id) {
             return known;
         }
@@ -269,7 +269,12 @@ impl Lines {
     }
 
     /// Returns the id of a track of events.
-    pub(super) fn events(&mut self, line: EventLine, texts: &Texts, packets: &mut Packets) -> u64 {
+    pub(super) fn events(
+        &mut self,
+        line: EventLine,
+        texts: &Texts,
+        packets: &mut Packets<'_>,
+    ) -> u64 {
         if let Some(&known) = self.events.get(&line) {
             return known;
         }
@@ -287,7 +292,7 @@ impl Lines {
     }
 
     /// Describes what nothing lies on: it is known all the same.
-    pub(super) fn rest(&mut self, texts: &Texts, packets: &mut Packets) {
+    pub(super) fn rest(&mut self, texts: &Texts, packets: &mut Packets<'_>) {
         for index in (0..u32::MAX).take(texts.tables.tracks.len()) {
             let id = TrackId::new(index);
             if texts.tables.track(id).is_some() {

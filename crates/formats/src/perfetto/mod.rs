@@ -6,8 +6,10 @@
 
 mod annotate;
 mod clocks;
+mod counts;
 mod describe;
 mod interned;
+mod legacy;
 mod lines;
 mod lower;
 mod packet;
@@ -15,6 +17,7 @@ mod probe;
 mod raise;
 mod sample;
 mod schema;
+mod slice;
 mod survey;
 mod timing;
 mod tracks;
@@ -23,9 +26,10 @@ pub(crate) use interned::element_type;
 pub use lower::lower;
 pub use raise::raise;
 
-use traceloom_model::{Capabilities, Feature};
+use traceloom_model::Feature;
 
 use crate::Format;
+use crate::chrome::CHROME;
 use crate::protobuf::Reader;
 
 /// Perfetto traces.
@@ -40,28 +44,9 @@ pub static FORMAT: Format = Format {
     lower: Some(lower),
     split: None,
     raise: Some(raise),
-    holds: Capabilities::of(&[
-        Feature::Spans,
-        Feature::AsyncTracks,
-        Feature::PartialSpans,
-        Feature::SpanCounters,
-        Feature::SpanAttributes,
-        Feature::TypedAttributes,
-        Feature::NestedAttributes,
-        Feature::ErrorStatus,
-        Feature::SpanContexts,
-        Feature::SpanKinds,
-        Feature::SubMillisecond,
-        Feature::SubMicrosecond,
-        Feature::Tracks,
-        Feature::Resources,
-        Feature::SourceLines,
-        Feature::Events,
-        Feature::EventDurations,
-        Feature::EventAttributes,
-        Feature::Counters,
-        Feature::Links,
-        Feature::WideTimes,
-    ]),
+    // What Chrome's format holds, places in the source and flows besides.
+    holds: CHROME
+        .holds
+        .with(&[Feature::Resources, Feature::SourceLines, Feature::Links]),
     sample: Some(sample::sample),
 };

@@ -16,6 +16,7 @@ use traceloom_model::{
 use super::annotate::Texts;
 use super::lines::Lines;
 use crate::begin_end::{BeginEnd, Extent, Mark};
+use crate::output::Buffered;
 use crate::protobuf::{Wire, put_bytes, put_double, put_number, put_tag, varint_len};
 use crate::wire::put_leb128;
 use crate::{Error, Output, RaiseOptions, Target};
@@ -32,9 +33,7 @@ pub fn raise<'o>(
         return Err(Error::usage(format!("perfetto has no variant `{variant}`")));
     }
     Ok(Box::new(Writer {
-        output,
-        error: None,
-        packets: Packets::default(),
+        packets: Packets::new(output),
         texts: Texts::default(),
         lines: Lines::default(),
         held: BeginEnd::new(HELD, true),
@@ -51,18 +50,14 @@ const HELD: usize = 1 << 20;
 /// Links held at most for spans that have not come.
 const LINKS: usize = 1 << 20;
 
-/// Bytes gathered before they are handed out.
-const BUFFER: usize = 64 << 10;
-
 const BEGIN: u64 = 1;
 const END: u64 = 2;
 const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 
 /// The trace as far as it is not handed out.
-#[derive(Debug, Default)]
-pub(super) struct Packets {
-    pub(super) bytes: Vec<u8>,
+pub(super) struct Packets<'o> {
+    out: Buffered<'o>,
     clock: Clock,
     /// The packet that opens the sequence is written.
     opened: bool,
@@ -74,21 +69,29 @@ const SEQUENCE: &[u8] = &[0x50, 1];
 const OPENS: &[u8] = &[0x68, 1];
 const NEEDS: &[u8] = &[0x68, 2];
 
-impl Packets {
+impl<'o> Packets<'o> {
+    fn new(output: &'o mut dyn Output) -> Self {
+        Self {
+            out: Buffered::new(output, ""),
+            clock: Clock::default(),
+            opened: false,
+        }
+    }
+
     /// Writes a packet with no time: descriptors and interned data.
     pub(super) fn put(&mut self, number: u32, body: &[u8]) {
         self.open(None);
         let inner = varint_len(u64::from(number) << 3) + varint_len(body.len() as u64);
         let len = inner + body.len() as u64 + 4;
         self.head(len);
-        put_bytes(&mut self.bytes, number, body);
+        put_bytes(&mut self.out.bytes, number, body);
     }
 
     fn head(&mut self, len: u64) {
-        put_tag(&mut self.bytes, 1, Wire::Len);
-        put_leb128(&mut self.bytes, len);
-        self.bytes.extend_from_slice(SEQUENCE);
-        self.bytes.extend_from_slice(NEEDS);
+        put_tag(&mut self.out.bytes, 1, Wire::Len);
+        put_leb128(&mut self.out.bytes, len);
+        self.out.bytes.extend_from_slice(SEQUENCE);
+        self.out.bytes.extend_from_slice(NEEDS);
     }
 
     /// Writes the packets that open the sequence: its state is clear, and where the clocks stand.
@@ -98,7 +101,7 @@ impl Packets {
             body.extend_from_slice(SEQUENCE);
             body.extend_from_slice(OPENS);
             put_number(&mut body, 87, 1);
-            put_bytes(&mut self.bytes, 1, &body);
+            put_bytes(&mut self.out.bytes, 1, &body);
         }
         let Some(time) = time else { return };
         if std::mem::replace(&mut self.clock, Clock::Unknown(None)) == Clock::Unix {
@@ -122,20 +125,18 @@ impl Packets {
         let stamp = if time == 0 { 2 } else { 1 + varint_len(time) };
         self.head(stamp + 4 + 1 + varint_len(event) + event);
         // A packet without a time would be left out, so that zero is written too.
-        put_tag(&mut self.bytes, 8, Wire::Varint);
-        put_leb128(&mut self.bytes, time);
-        put_tag(&mut self.bytes, 11, Wire::Len);
-        put_leb128(&mut self.bytes, event);
-        put_number(&mut self.bytes, 9, r#type);
-        put_number(&mut self.bytes, 11, uuid);
-        self.bytes.extend_from_slice(body);
+        put_tag(&mut self.out.bytes, 8, Wire::Varint);
+        put_leb128(&mut self.out.bytes, time);
+        put_tag(&mut self.out.bytes, 11, Wire::Len);
+        put_leb128(&mut self.out.bytes, event);
+        put_number(&mut self.out.bytes, 9, r#type);
+        put_number(&mut self.out.bytes, 11, uuid);
+        self.out.bytes.extend_from_slice(body);
     }
 }
 
 struct Writer<'o> {
-    output: &'o mut dyn Output,
-    error: Option<Error>,
-    packets: Packets,
+    packets: Packets<'o>,
     texts: Texts,
     lines: Lines,
     held: BeginEnd<Box<[u8]>>,
@@ -152,18 +153,6 @@ struct Writer<'o> {
 const EVENT_LANES: usize = 64;
 
 impl Writer<'_> {
-    fn flush(&mut self, least: usize) -> Flow {
-        if self.error.is_none() && self.packets.bytes.len() >= least {
-            self.error = self.output.write("", &self.packets.bytes).err();
-            self.packets.bytes.clear();
-        }
-        if self.error.is_some() {
-            Flow::Break(())
-        } else {
-            Flow::Continue(())
-        }
-    }
-
     fn span(&mut self, span: &SpanRow<'_>) {
         let mut body = Vec::with_capacity(64);
         self.texts.span(span, &mut self.packets, &mut body);
@@ -257,7 +246,12 @@ fn put_flow(body: &mut Vec<u8>, number: u32, span: SpanId) {
     body.extend(span.0.wrapping_add(1).to_le_bytes());
 }
 
-fn put_mark(mark: &Mark<'_, Box<[u8]>>, packets: &mut Packets, lines: &mut Lines, texts: &Texts) {
+fn put_mark(
+    mark: &Mark<'_, Box<[u8]>>,
+    packets: &mut Packets<'_>,
+    lines: &mut Lines,
+    texts: &Texts,
+) {
     match *mark {
         Mark::Begin(track, lane, time, body) => {
             let uuid = lines.track(track, lane, texts, packets);
@@ -290,7 +284,7 @@ impl Sink for Writer<'_> {
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         for span in batch.iter() {
             self.span(&span);
-            self.flush(BUFFER)?;
+            self.packets.out.spilled()?;
         }
         Flow::Continue(())
     }
@@ -298,7 +292,7 @@ impl Sink for Writer<'_> {
     fn events(&mut self, batch: EventBatch) -> Flow {
         for row in batch.iter() {
             self.event(&row);
-            self.flush(BUFFER)?;
+            self.packets.out.spilled()?;
         }
         Flow::Continue(())
     }
@@ -309,7 +303,7 @@ impl Sink for Writer<'_> {
             let mut body = Vec::with_capacity(10);
             put_double(&mut body, 44, value);
             self.packets.event(time, COUNTER, uuid, &body);
-            self.flush(BUFFER)?;
+            self.packets.out.spilled()?;
         }
         Flow::Continue(())
     }
@@ -332,16 +326,11 @@ impl Sink for Writer<'_> {
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
         let (packets, lines, texts) = (&mut self.packets, &mut self.lines, &self.texts);
-        let (output, error) = (&mut *self.output, &mut self.error);
         self.held.finish(&mut |mark| {
             put_mark(&mark, packets, lines, texts);
-            if error.is_none() && packets.bytes.len() >= BUFFER {
-                *error = output.write("", &packets.bytes).err();
-                packets.bytes.clear();
-            }
+            packets.out.spill();
         });
         self.lines.rest(&self.texts, &mut self.packets);
-        let _ = self.flush(0);
-        self.error.take().map_or(Ok(()), Err)
+        self.packets.out.finish()
     }
 }

@@ -17,10 +17,8 @@ pub(crate) use fields::{Raw, fields, packed_fixed, packed_varints};
 pub(crate) use put::{
     put_bytes, put_double, put_fixed64, put_number, put_packed, put_tag, varint_len,
 };
-pub(crate) use read::{Layout, Reader, damaged, malformed, wrong_wire};
+pub(crate) use read::{Layout, Reader, malformed, parse, read, wrong_wire};
 pub(crate) use schema::{Field, Kind, find};
-pub(crate) use split::{
-    Field as Split, Next, Piece, Schema, Splitter, Value as Content, each, fits,
-};
+pub(crate) use split::{Field as Split, Piece, Schema, Splitter, Value as Content, each, fits};
 pub(crate) use tokens::{Siblings, Token, Tokens, Value, put_tokens};
 pub(crate) use wire::{Wire, delimited, packed, skip, tag, varint};

@@ -1,5 +1,7 @@
 //! Bytes to native records.
 
+use std::ops::ControlFlow;
+
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::record::Record;
@@ -35,23 +37,41 @@ impl Reader {
         }
     }
 
-    fn field(&mut self, field: &Field<'_>, out: &mut dyn RecordSink) -> Flow {
+    fn field(
+        layout: &'static Layout,
+        tokens: &mut Tokens,
+        field: &Field<'_>,
+        out: &mut dyn RecordSink,
+    ) -> Flow {
         let name = find(field.within, field.number).map(|spec| spec.name);
         if let Value::Enter(length) = field.value {
             return out.record(&Record::head(name.unwrap_or("unknown"), field, length));
         }
-        if let Err(error) = self.tokens.parse(field.bytes, field.offset, field.within) {
-            out.record(&Opaque::damage(field.offset, field.bytes))?;
-            return out.note(malformed(field, &error));
+        if !parse(tokens, field, out)? {
+            return Flow::Continue(());
         }
-        if let Some((spec, offset)) = self.tokens.wrong_wire {
-            out.note(wrong_wire(spec, offset))?;
-        }
-        let known = self.tokens.tokens.first().and_then(|token| token.field);
+        let known = tokens.tokens.first().and_then(|token| token.field);
         let name = known.map_or("unknown", |spec| spec.name);
-        let kind = (self.layout.kind)(&self.tokens.tokens).unwrap_or(name);
-        out.record(&Record::new(kind, field, &self.tokens))
+        let kind = (layout.kind)(&tokens.tokens).unwrap_or(name);
+        out.record(&Record::new(kind, field, tokens))
     }
+}
+
+/// Reads the tokens of a field; one that has none is shown as damage, and false.
+pub(crate) fn parse(
+    tokens: &mut Tokens,
+    field: &Field<'_>,
+    out: &mut dyn RecordSink,
+) -> ControlFlow<(), bool> {
+    if let Err(error) = tokens.parse(field.bytes, field.offset, field.within) {
+        out.record(&Opaque::damage(field.offset, field.bytes))?;
+        out.note(malformed(field, &error))?;
+        return ControlFlow::Continue(false);
+    }
+    if let Some((spec, offset)) = tokens.wrong_wire {
+        out.note(wrong_wire(spec, offset))?;
+    }
+    ControlFlow::Continue(true)
 }
 
 /// The note about a field whose inside cannot be read.
@@ -77,46 +97,52 @@ pub(crate) fn wrong_wire(spec: &Spec, offset: u64) -> Note {
 
 impl Native for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        let mut at = 0;
-        loop {
-            let window = chunk.bytes.get(at..).unwrap_or(&[]);
-            let next = self
-                .splitter
-                .next(window, chunk.offset + at as u64, chunk.eof);
-            let flow = match next {
-                Next::Need(need) => return Step::More { consumed: at, need },
-                Next::End => {
-                    return Step::More {
-                        consumed: at,
-                        need: 1,
-                    };
-                }
-                Next::Piece(Piece::Field(field)) => {
-                    at += field.bytes.len();
-                    self.field(&field, out)
-                }
-                Next::Piece(Piece::Damage {
-                    offset,
-                    bytes,
-                    note,
-                }) => {
-                    at += bytes.len();
-                    damaged(offset, bytes, note, out)
-                }
-            };
-            if flow.is_break() {
-                return Step::Stop;
+        let (layout, tokens) = (self.layout, &mut self.tokens);
+        read(&mut self.splitter, chunk, out, |field, out| {
+            Self::field(layout, tokens, field, out)
+        })
+    }
+}
+
+/// Hands the fields of a chunk to `take`; what is none becomes damage.
+pub(crate) fn read(
+    splitter: &mut Splitter,
+    chunk: Chunk<'_>,
+    out: &mut dyn RecordSink,
+    mut take: impl FnMut(&Field<'_>, &mut dyn RecordSink) -> Flow,
+) -> Step {
+    let mut at = 0;
+    loop {
+        let window = chunk.bytes.get(at..).unwrap_or(&[]);
+        let next = splitter.next(window, chunk.offset + at as u64, chunk.eof);
+        let flow = match next {
+            Next::Need(need) => return Step::More { consumed: at, need },
+            Next::End => {
+                return Step::More {
+                    consumed: at,
+                    need: 1,
+                };
             }
+            Next::Piece(Piece::Field(field)) => {
+                at += field.bytes.len();
+                take(&field, out)
+            }
+            Next::Piece(Piece::Damage {
+                offset,
+                bytes,
+                note,
+            }) => {
+                at += bytes.len();
+                damaged(offset, bytes, note, out)
+            }
+        };
+        if flow.is_break() {
+            return Step::Stop;
         }
     }
 }
 
-pub(crate) fn damaged(
-    offset: u64,
-    bytes: &[u8],
-    note: Option<Box<Note>>,
-    out: &mut dyn RecordSink,
-) -> Flow {
+fn damaged(offset: u64, bytes: &[u8], note: Option<Box<Note>>, out: &mut dyn RecordSink) -> Flow {
     if !bytes.is_empty() {
         out.record(&Opaque::damage(offset, bytes))?;
     }

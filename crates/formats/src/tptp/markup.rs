@@ -133,8 +133,30 @@ impl Iterator for Attributes<'_> {
     }
 }
 
-/// Calls `each` for every `<annotation name="stack" method=… line=…/>` among an element's children.
+/// What stands between the tags of an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Content<'a> {
+    /// `<annotation name="stack" method=… line=…/>`; not `exact` when there was more to it.
+    Frame {
+        method: &'a [u8],
+        line: u64,
+        exact: bool,
+    },
+    /// Text, or markup of any other kind.
+    Stray,
+}
+
+/// Calls `each` for every frame among an element's children.
 pub(super) fn stack<'a>(children: &'a [u8], charset: Charset, each: &mut dyn FnMut(&'a [u8], u64)) {
+    content(children, charset, &mut |content| {
+        if let Content::Frame { method, line, .. } = content {
+            each(method, line);
+        }
+    });
+}
+
+/// Calls `each` for everything but white space among an element's children.
+pub(super) fn content<'a>(children: &'a [u8], charset: Charset, each: &mut dyn FnMut(Content<'a>)) {
     let masked;
     let (text, scale) = match charset {
         Charset::Utf16(big) => {
@@ -144,34 +166,62 @@ pub(super) fn stack<'a>(children: &'a [u8], charset: Charset, each: &mut dyn FnM
         _ => (children, 1),
     };
     let mut at = 0;
-    while let Some(open) = memchr::memchr(b'<', text.get(at..).unwrap_or_default()) {
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        let open = memchr::memchr(b'<', rest);
+        let before = rest.get(..open.unwrap_or(rest.len())).unwrap_or(rest);
+        if !before.iter().all(u8::is_ascii_whitespace) {
+            each(Content::Stray);
+        }
+        let Some(open) = open else {
+            return;
+        };
         let start = at + open;
         let rest = text.get(start..).unwrap_or_default();
         let Some(end) = ElementParser::default().feed(rest.get(1..).unwrap_or_default()) else {
+            each(Content::Stray);
             return;
         };
         let tag = rest.get(..end + 2).unwrap_or(rest);
         at = start + tag.len();
-        if tag.get(1..name_end(tag)) != Some(b"annotation") {
+        if tag == b"</annotation>" {
             continue;
         }
-        let (mut is_stack, mut method, mut line) = (false, &[][..], 0);
-        for attribute in Attributes::new(tag).flatten() {
+        if tag.get(1..name_end(tag)) != Some(b"annotation") {
+            each(Content::Stray);
+            continue;
+        }
+        let (mut is_stack, mut method, mut line, mut exact) = (false, &[][..], 0, true);
+        for attribute in Attributes::new(tag) {
+            let Ok(attribute) = attribute else {
+                exact = false;
+                break;
+            };
             let value = tag.get(attribute.value.clone()).unwrap_or_default();
             match tag.get(attribute.name).unwrap_or_default() {
                 b"name" => is_stack = value == b"stack",
-                b"line" => line = seconds::digits(value).unwrap_or(0),
+                b"line" => {
+                    let number = seconds::digits(value).filter(|_| !value.is_empty());
+                    exact &= number.is_some();
+                    line = number.unwrap_or(0);
+                }
                 b"method" => {
                     let from = (start + attribute.value.start) * scale;
                     let to = (start + attribute.value.end) * scale;
                     method = children.get(from..to).unwrap_or_default();
                 }
-                _ => {}
+                _ => exact = false,
             }
         }
-        if is_stack {
-            each(method, line);
-        }
+        each(if is_stack {
+            Content::Frame {
+                method,
+                line,
+                exact,
+            }
+        } else {
+            Content::Stray
+        });
     }
 }
 

@@ -16,6 +16,7 @@ mod markup;
 mod message;
 pub mod negotiate;
 pub mod option;
+mod probe;
 mod raise;
 mod sample;
 mod seconds;
@@ -31,10 +32,10 @@ pub use message::{Draft, Form, Frames, Message, Slot, Texts};
 pub use table::{FieldDef, Kind, Layout, MESSAGES, Schema, by_element, by_id};
 pub use visit::{Item, Visit};
 
-use crate::{Confidence, Fork, Format, Probe};
+use crate::{Fork, Format};
 use traceloom_model::{Capabilities, Feature, Limits};
 
-/// What both forms can hold; value columns and counters are TPTP's own alone.
+/// What both forms can hold; of value columns, counters and attributes of calls their own.
 const HOLDS: Capabilities = Capabilities::of(&[
     Feature::Spans,
     Feature::PartialSpans,
@@ -45,12 +46,25 @@ const HOLDS: Capabilities = Capabilities::of(&[
     Feature::FunctionDetails,
     Feature::SourceLines,
     Feature::Samples,
-    Feature::NegativeValues,
     Feature::SampleTracks,
     Feature::Events,
     Feature::EventDurations,
     Feature::EventAttributes,
     Feature::HeapObjects,
+])
+.with_own(&[
+    (Feature::ManyValues, "base_time"),
+    (Feature::ManyValues, "cumulative_time"),
+    (Feature::ManyValues, "min_time"),
+    (Feature::ManyValues, "max_time"),
+    (Feature::ManyValues, "base_cpu_time"),
+    (Feature::ManyValues, "calls"),
+    (Feature::InclusiveValues, "cumulative_time"),
+    (Feature::InclusiveValues, "min_time"),
+    (Feature::InclusiveValues, "max_time"),
+    (Feature::SpanCounters, "thread_cpu_time"),
+    (Feature::SpanCounters, "thread_cpu_time_at_entry"),
+    (Feature::SpanAttributes, "object"),
 ]);
 
 /// The binary form.
@@ -58,7 +72,7 @@ pub const BINARY: Format = Format {
     name: "tptp-binary",
     title: "Eclipse TPTP binary trace",
     extensions: &["trcbin"],
-    probe: probe_binary,
+    probe: probe::binary,
     reader: Some(open_binary),
     members: None,
     set: None,
@@ -74,7 +88,7 @@ pub const XML: Format = Format {
     name: "tptp-xml",
     title: "Eclipse TPTP XML trace",
     extensions: &["trcxml"],
-    probe: probe_xml,
+    probe: probe::xml,
     reader: Some(open_xml),
     members: None,
     set: None,
@@ -91,52 +105,4 @@ fn open_binary(limits: &Limits) -> Box<dyn Fork> {
 
 fn open_xml(limits: &Limits) -> Box<dyn Fork> {
     Box::new(xml::Xml::new(limits))
-}
-
-fn probe_binary(probe: &Probe<'_>) -> Option<Confidence> {
-    let magic = probe.head.get(..4)?;
-    (magic == b"0TBF" || magic == b"\0TBF").then_some(Confidence::Certain)
-}
-
-/// A root called `TRACE`, or a message as the first element (SPEC.md §7).
-fn probe_xml(probe: &Probe<'_>) -> Option<Confidence> {
-    let wide = match probe.head {
-        [0xff, 0xfe, ..] | [b'<', 0, ..] => Some(false),
-        [0xfe, 0xff, ..] | [0, b'<', ..] => Some(true),
-        _ => None,
-    };
-    let masked;
-    let head = match wide {
-        Some(big) => {
-            masked = markup::mask(probe.head, big);
-            masked.strip_prefix(b"?").unwrap_or(&masked)
-        }
-        None => probe
-            .head
-            .strip_prefix(b"\xef\xbb\xbf")
-            .unwrap_or(probe.head),
-    };
-    let mut at = 0;
-    loop {
-        let rest = head.get(at..)?.trim_ascii_start();
-        if rest.first() != Some(&b'<') {
-            return None;
-        }
-        at = head.len() - rest.len();
-        if rest.starts_with(b"<!--") {
-            at += memchr::memmem::find(rest, b"-->")? + 3;
-        } else if matches!(rest.get(1), Some(b'?' | b'!')) {
-            at += memchr::memchr(b'>', rest)? + 1;
-        } else {
-            let name = rest.get(1..markup::name_end(rest))?;
-            let named =
-                name == b"TRACE" || by_element(name).is_some_and(|schema| is_telling(schema.id));
-            return named.then_some(Confidence::Certain);
-        }
-    }
-}
-
-/// Elements whose names other documents hardly use: `node`, `filter`, `option` and `custom` are not.
-const fn is_telling(id: u16) -> bool {
-    !matches!(id, 1001 | 1007 | 1008 | 1041)
 }

@@ -13,6 +13,9 @@ pub const SINCE: (u16, u16) = (4, 5);
 /// How long a client waits for the reply before it settles for XML.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long it waits on after a reply that may be about another command.
+pub const GRACE: Duration = Duration::from_millis(500);
+
 /// Longest command or reply.
 const MOST: usize = 4096;
 
@@ -47,7 +50,12 @@ pub enum Reason {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum State {
     Idle,
-    Asked { until: Duration, received: Vec<u8> },
+    Asked {
+        until: Duration,
+        received: Vec<u8>,
+        /// What came that was no reply to the command, or may have been none.
+        doubt: Option<Reason>,
+    },
     Settled(Encoding, Reason),
 }
 
@@ -72,6 +80,13 @@ impl Client {
         }
     }
 
+    /// Returns the same client with another patience than [`PATIENCE`].
+    #[must_use]
+    pub fn patient(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// Begins at time `now`: asks, or loads XML where the version does not know how to ask.
     pub fn start(&mut self, now: Duration) -> Act {
         if self.state != State::Idle {
@@ -84,43 +99,73 @@ impl Client {
         self.state = State::Asked {
             until: now.saturating_add(self.patience),
             received: Vec::new(),
+            doubt: None,
         };
         Act::Send(command("setOutputFormat", self.wanted))
     }
 
-    /// Takes bytes from the profiler; a reply may come in pieces.
-    pub fn receive(&mut self, bytes: &[u8]) -> Act {
-        let State::Asked { received, .. } = &mut self.state else {
-            return self.act();
-        };
-        received.extend_from_slice(bytes.get(..MOST).unwrap_or(bytes));
-        let answer = match read_answer(received) {
-            Answer::Enabled(encoding) => Some((encoding, Reason::Enabled)),
-            Answer::Unknown => Some((Encoding::Xml, Reason::UnknownCommand)),
-            Answer::Wrong => Some((Encoding::Xml, Reason::WrongReply)),
-            Answer::Unfinished if received.len() >= MOST => {
-                Some((Encoding::Xml, Reason::WrongReply))
+    /// Takes bytes that came from the profiler by `now`. A reply may come in pieces, and behind replies to
+    /// other commands: what is settled does not follow from where the pieces end.
+    pub fn receive(&mut self, now: Duration, bytes: &[u8]) -> Act {
+        for piece in bytes.chunks(MOST) {
+            let State::Asked {
+                until,
+                received,
+                doubt,
+            } = &mut self.state
+            else {
+                break;
+            };
+            received.extend_from_slice(piece);
+            let text = String::from_utf8_lossy(received).into_owned();
+            let mut rest: &str = &text;
+            let mut settled = None;
+            while let Some(element) = whole_element(rest) {
+                rest = element.rest;
+                match answer_of(&element) {
+                    Answer::Settles(encoding, reason) => {
+                        settled = Some((encoding, reason));
+                        break;
+                    }
+                    Answer::MayBeOfAnother(reason) => {
+                        doubt.get_or_insert(reason);
+                    }
+                }
             }
-            Answer::Unfinished => None,
-        };
-        self.settle(answer);
+            // What begins no element will be none, nor will one that is too long.
+            let open = rest.find('<').unwrap_or(rest.len());
+            let stray = rest.get(..open).unwrap_or_default();
+            if is_unknown(stray) {
+                doubt.get_or_insert(Reason::UnknownCommand);
+            } else if !stray.trim().is_empty() {
+                doubt.get_or_insert(Reason::WrongReply);
+            }
+            if rest.len() - open > MOST {
+                settled.get_or_insert((Encoding::Xml, Reason::WrongReply));
+            }
+            if doubt.is_some() {
+                *until = (*until).min(now.saturating_add(GRACE));
+            }
+            *received = rest.as_bytes().get(open..).unwrap_or_default().to_vec();
+            self.settle(settled);
+        }
         self.act()
     }
 
     /// Lets time pass.
     pub fn tick(&mut self, now: Duration) -> Act {
-        if let State::Asked { until, .. } = self.state
+        if let State::Asked { until, doubt, .. } = self.state
             && now >= until
         {
-            self.settle(Some((Encoding::Xml, Reason::Timeout)));
+            self.settle(Some((Encoding::Xml, doubt.unwrap_or(Reason::Timeout))));
         }
         self.act()
     }
 
     /// The connection ended.
     pub fn closed(&mut self) -> Act {
-        if matches!(self.state, State::Asked { .. }) {
-            self.settle(Some((Encoding::Xml, Reason::Silence)));
+        if let State::Asked { doubt, .. } = self.state {
+            self.settle(Some((Encoding::Xml, doubt.unwrap_or(Reason::Silence))));
         }
         self.act()
     }
@@ -227,36 +272,26 @@ fn unrecognized(name: &str) -> String {
 }
 
 enum Answer {
-    Enabled(Encoding),
-    Unknown,
-    Wrong,
-    Unfinished,
+    /// It is the reply.
+    Settles(Encoding, Reason),
+    /// It names no command, or another one.
+    MayBeOfAnother(Reason),
 }
 
-/// Reads what came: an enabled format wins over errors, which may be about other commands.
-fn read_answer(bytes: &[u8]) -> Answer {
-    let text = String::from_utf8_lossy(bytes);
-    let mut answer = None;
-    let mut rest: &str = &text;
-    while let Some(element) = whole_element(rest) {
-        if element.name == "enabledOutputFormat" {
-            return format_in(element.body).map_or(Answer::Wrong, Answer::Enabled);
-        }
-        let found = if is_unknown(element.text) {
-            Answer::Unknown
-        } else {
-            Answer::Wrong
-        };
-        answer.get_or_insert(found);
-        rest = element.rest;
+fn answer_of(element: &Whole<'_>) -> Answer {
+    if element.name == "enabledOutputFormat" {
+        return format_in(element.body).map_or(
+            Answer::Settles(Encoding::Xml, Reason::WrongReply),
+            |encoding| Answer::Settles(encoding, Reason::Enabled),
+        );
     }
-    let rest = rest.trim_start();
-    match answer {
-        Some(answer) => answer,
-        None if rest.is_empty() || rest.starts_with('<') => Answer::Unfinished,
-        None if is_unknown(rest) => Answer::Unknown,
-        None => Answer::Wrong,
+    if !is_unknown(element.text) {
+        return Answer::MayBeOfAnother(Reason::WrongReply);
     }
+    if element.text.contains("setOutputFormat") {
+        return Answer::Settles(Encoding::Xml, Reason::UnknownCommand);
+    }
+    Answer::MayBeOfAnother(Reason::UnknownCommand)
 }
 
 fn is_unknown(text: &str) -> bool {
@@ -314,150 +349,4 @@ fn format_in(text: &str) -> Option<Encoding> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OLD: (u16, u16) = (4, 4);
-    const NEW: (u16, u16) = (4, 5);
-
-    fn seconds(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    /// Lets both sides talk, in pieces of `piece` bytes, and returns what each of them does.
-    fn talk(client: &mut Client, profiler: &mut Profiler, piece: usize) -> (Encoding, Encoding) {
-        let mut act = client.start(seconds(0));
-        loop {
-            match act {
-                Act::Load(loaded) => return (loaded, profiler.start()),
-                Act::Wait => act = client.tick(seconds(60)),
-                Act::Send(text) => {
-                    act = Act::Wait;
-                    for piece_of in text.as_bytes().chunks(piece) {
-                        if let Some(reply) = profiler.receive(piece_of) {
-                            for bytes in reply.as_bytes().chunks(piece) {
-                                act = client.receive(bytes);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_compatibility_matrix() {
-        use Encoding::{Binary, Xml};
-        use Reason::{Enabled, TooOld, UnknownCommand};
-        for (client, profiler, can, wanted, result, reason) in [
-            (OLD, OLD, false, Binary, Xml, TooOld),
-            (OLD, NEW, true, Binary, Xml, TooOld),
-            (NEW, OLD, false, Binary, Xml, UnknownCommand),
-            (NEW, NEW, true, Binary, Binary, Enabled),
-            (NEW, NEW, false, Binary, Xml, Enabled),
-            (NEW, NEW, true, Xml, Xml, Enabled),
-            ((4, 7), (5, 0), true, Binary, Binary, Enabled),
-        ] {
-            for piece in [1, 7, 1000] {
-                let mut one = Client::new(client, wanted);
-                let mut other = Profiler::new(profiler, can);
-                let row = format!("{client:?} {profiler:?} {can} {wanted:?}");
-                assert_eq!(talk(&mut one, &mut other, piece), (result, result), "{row}");
-                assert_eq!(one.outcome(), Some((result, reason)), "{row}");
-            }
-        }
-    }
-
-    fn asked() -> Client {
-        let mut client = Client::new(NEW, Encoding::Binary);
-        let sent = "<setOutputFormat><format>binary</format></setOutputFormat>";
-        assert_eq!(client.start(seconds(100)), Act::Send(sent.to_owned()));
-        client
-    }
-
-    #[test]
-    fn everything_but_a_proper_reply_means_xml() {
-        for (reply, reason) in [
-            (
-                "<enabledOutputFormat><format>json</format></enabledOutputFormat>",
-                Reason::WrongReply,
-            ),
-            ("<enabledOutputFormat/>", Reason::WrongReply),
-            (
-                "<somethingElse><format>binary</format></somethingElse>",
-                Reason::WrongReply,
-            ),
-            ("hello", Reason::WrongReply),
-            (
-                "<error>Unrecognized command</error>",
-                Reason::UnknownCommand,
-            ),
-        ] {
-            let mut client = asked();
-            assert_eq!(
-                client.receive(reply.as_bytes()),
-                Act::Load(Encoding::Xml),
-                "{reply}"
-            );
-            assert_eq!(client.outcome(), Some((Encoding::Xml, reason)), "{reply}");
-        }
-        let mut client = asked();
-        assert_eq!(client.deadline(), Some(seconds(105)));
-        assert_eq!(client.tick(seconds(104)), Act::Wait);
-        assert_eq!(client.tick(seconds(105)), Act::Load(Encoding::Xml));
-        assert_eq!(client.outcome(), Some((Encoding::Xml, Reason::Timeout)));
-        // A reply that comes too late changes nothing.
-        let late = b"<enabledOutputFormat><format>binary</format></enabledOutputFormat>";
-        assert_eq!(client.receive(late), Act::Load(Encoding::Xml));
-        let mut client = asked();
-        assert_eq!(client.receive(b"<enabledOut"), Act::Wait);
-        assert_eq!(client.closed(), Act::Load(Encoding::Xml));
-        assert_eq!(client.outcome(), Some((Encoding::Xml, Reason::Silence)));
-        let mut client = asked();
-        assert_eq!(client.receive(&[b'<'; MOST]), Act::Load(Encoding::Xml));
-    }
-
-    #[test]
-    fn the_missing_slash_is_forgiven() {
-        let mut client = asked();
-        let reply = b"<?xml version=\"1.0\"?>\n<enabledOutputFormat><format> binary <format><enabledOutputFormat>";
-        assert_eq!(client.receive(reply), Act::Load(Encoding::Binary));
-        let mut client = asked();
-        let reply = b"<enabledOutputFormat><format>xml</format><enabledOutputFormat>";
-        assert_eq!(client.receive(reply), Act::Load(Encoding::Xml));
-        assert_eq!(client.outcome(), Some((Encoding::Xml, Reason::Enabled)));
-    }
-
-    #[test]
-    fn a_profiler_keeps_the_form_of_data_that_flows() {
-        let mut profiler = Profiler::new(NEW, true);
-        assert_eq!(profiler.start(), Encoding::Xml);
-        let ask = b"<setOutputFormat><format>binary</format></setOutputFormat>";
-        let enabled = "<enabledOutputFormat><format>xml</format></enabledOutputFormat>";
-        assert_eq!(profiler.receive(ask).as_deref(), Some(enabled));
-        let other = profiler.receive(b"<stopTracing/>").unwrap();
-        assert_eq!(other, "<error>unrecognized command: stopTracing</error>");
-    }
-
-    #[test]
-    fn errors_about_other_commands_do_not_undo_what_was_enabled() {
-        let enabled = "<enabledOutputFormat><format>binary</format></enabledOutputFormat>";
-        let error = "<error>unrecognized command: x <format>xml</format></error>";
-        for reply in [format!("{enabled}{error}"), format!("{error}{enabled}")] {
-            let mut client = asked();
-            let act = client.receive(reply.as_bytes());
-            assert_eq!(act, Act::Load(Encoding::Binary), "{reply}");
-        }
-    }
-
-    #[test]
-    fn every_command_of_one_read_is_answered() {
-        let mut profiler = Profiler::new(NEW, true);
-        let sent = b"<x><format>xml</format></x><setOutputFormat><format>binary</format></setOutputFormat><y";
-        let replies = "<error>unrecognized command: x</error>\
-                       <enabledOutputFormat><format>binary</format></enabledOutputFormat>";
-        assert_eq!(profiler.receive(sent).as_deref(), Some(replies));
-        let reply = profiler.receive(b"/>").unwrap();
-        assert_eq!(reply, "<error>unrecognized command: y</error>");
-    }
-}
+mod tests;

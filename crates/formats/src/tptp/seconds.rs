@@ -3,11 +3,11 @@
 /// Nanoseconds in a second: the frequency at which both forms agree exactly.
 pub const NANOS: u64 = 1_000_000_000;
 
-/// Reads decimal seconds as nanoseconds; digits after the ninth are dropped.
+/// Reads decimal seconds as nanoseconds, and tells whether that is all: digits after the ninth are dropped.
 ///
 /// Returns none for anything but digits with at most one point, and for times past 64 bits.
 #[must_use]
-pub fn parse(text: &[u8]) -> Option<u64> {
+pub fn parse(text: &[u8]) -> Option<(u64, bool)> {
     let point = memchr::memchr(b'.', text);
     let (whole, fraction) = match point {
         Some(at) => (text.get(..at)?, text.get(at + 1..)?),
@@ -18,13 +18,18 @@ pub fn parse(text: &[u8]) -> Option<u64> {
     }
     let seconds = digits(whole)?;
     let kept = fraction.get(..9).unwrap_or(fraction);
-    let mut nanos = digits(kept)?;
+    let (mut nanos, mut exact) = (digits(kept)?, true);
     if kept.len() < 9 {
         nanos *= 10_u64.pow(9 - u32::try_from(kept.len()).ok()?);
-    } else if !fraction.iter().skip(9).all(u8::is_ascii_digit) {
-        return None;
+    } else {
+        for digit in fraction.iter().skip(9) {
+            if !digit.is_ascii_digit() {
+                return None;
+            }
+            exact &= *digit == b'0';
+        }
     }
-    seconds.checked_mul(NANOS)?.checked_add(nanos)
+    Some((seconds.checked_mul(NANOS)?.checked_add(nanos)?, exact))
 }
 
 /// Reads a run of digits; an empty one is 0.
@@ -126,8 +131,11 @@ mod tests {
             ("18446744074", None),
             ("99999999999999999999", None),
         ] {
-            assert_eq!(parse(text.as_bytes()), nanos, "{text}");
+            let parsed = parse(text.as_bytes()).map(|(nanos, _)| nanos);
+            assert_eq!(parsed, nanos, "{text}");
         }
+        assert_eq!(parse(b"12.123456789000"), Some((12_123_456_789, true)));
+        assert_eq!(parse(b"12.1234567890001"), Some((12_123_456_789, false)));
         let mut out = Vec::new();
         write(1_185_890_426_304_424_453, &mut out);
         number(u64::MAX, &mut out);

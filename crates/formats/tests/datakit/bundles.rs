@@ -191,6 +191,65 @@ fn a_multipart_body_is_a_bundle_in_any_order_of_parts() {
 }
 
 #[test]
+fn the_order_of_the_files_changes_nothing() {
+    let part = |name: &str| {
+        format!(
+            "--b\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{name}\"\r\n\r\nmain;{name} 1\r\n"
+        )
+    };
+    let event = "--b\r\nContent-Disposition: form-data; name=\"event\"; filename=\"event.json\"\r\n\r\n{\"tags_profiler\":\"service:s\"}\r\n";
+    let of = |names: [&str; 4]| {
+        let files = names.map(part).concat();
+        let body = format!("{files}{event}--b--\r\n");
+        let recording = lower("datakit-request", "r.http", body.as_bytes());
+        let functions = recording.functions.iter().flatten();
+        let names = functions.map(|row| recording.text(row.name).into_owned());
+        names.filter(|name| name != "main").collect::<Vec<_>>()
+    };
+    let names = [
+        "cpu.pprof",
+        "delta-heap.pprof",
+        "delta-mutex.pprof",
+        "goroutines.pprof",
+    ];
+    assert_eq!(of(names), names);
+    let [cpu, heap, mutex, goroutines] = names;
+    assert_eq!(of([mutex, goroutines, cpu, heap]), names);
+}
+
+#[test]
+fn a_field_names_a_file_whose_own_name_says_nothing() {
+    let part = |field: &str, file: &str| {
+        format!(
+            "--b\r\nContent-Disposition: form-data; name=\"{field}\"; filename=\"{file}\"\r\n\r\n{METRICS}\r\n"
+        )
+    };
+    let body = [
+        part("event", "event.json"),
+        part("delta-mutex", "blob"),
+        part("file", "delta-heap.pprof"),
+        part("main", "app.jfr"),
+        part("other", "../../etc/passwd"),
+        "--b--\r\n".to_owned(),
+    ]
+    .concat();
+    let names: Vec<_> = members("datakit-request", body.as_bytes())
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "event.json",
+            "delta-mutex",
+            "delta-heap.pprof",
+            "app.jfr",
+            "passwd"
+        ]
+    );
+}
+
+#[test]
 fn the_older_form_has_no_event_file() {
     let value = |name: &str, content: &str| {
         format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{content}\r\n")
@@ -349,7 +408,7 @@ fn uploads_behind_each_other_stay_profiles_of_their_own() {
         .map(|profile| profile.service)
         .collect();
     assert_eq!(services, ["a", "b"]);
-    let metrics = datakit::all_metrics(&both);
+    let metrics = datakit::all_metrics(&both, "");
     let goroutines: Vec<_> = metrics
         .iter()
         .map(|(_, metrics)| metrics.get("prof_go_num_goroutine").cloned())

@@ -1,9 +1,12 @@
-//! Datakit: profile points with their contradictions, bundles, metrics, flame graphs.
+//! Datakit: profile points with their contradictions, bundles, metrics, flame graphs; and the other JSON
+//! profiles: speedscope, Chrome's `.cpuprofile`, stackprof and Go's metrics.
 
 mod bundles;
 #[path = "../corpus/mod.rs"]
 mod corpus;
 mod flame;
+mod ingest;
+mod json_profiles;
 mod metrics;
 mod points;
 

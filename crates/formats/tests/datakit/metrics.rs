@@ -120,3 +120,138 @@ fn jvm_metrics_are_datakit_s_own() {
     near("prof_jvm_context_switches_per_sec", 9_601.539_388_020_834);
     near("prof_jvm_threads_created_per_sec", 70.0 / 121.0);
 }
+
+fn plain(name: &str) -> Option<Vec<u8>> {
+    let bytes = corpus::file(&format!("datakit/{name}"))?;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Some(bytes);
+    }
+    use std::io::Read as _;
+    let mut plain = Vec::new();
+    flate2::read::MultiGzDecoder::new(&bytes[..])
+        .read_to_end(&mut plain)
+        .expect("gzip");
+    Some(plain)
+}
+
+#[test]
+fn a_bare_profile_has_the_metrics_that_it_can_tell() {
+    for (file, name, expected) in [
+        (
+            "dk_go_delta-heap.pprof",
+            "prof_go_lifetime_heap_bytes",
+            18_585_974,
+        ),
+        (
+            "dk_go_delta-mutex.pprof",
+            "prof_go_mutex_delay_time",
+            1_603_409,
+        ),
+        (
+            "dk_go_delta-block.pprof",
+            "prof_go_blocked_time",
+            1_136_108_787_243,
+        ),
+        ("dk_go_goroutines.pprof", "prof_go_num_goroutine", 25),
+        (
+            "dk_ddtrace_python.pprof",
+            "prof_python_wall_time",
+            132_095_573_542,
+        ),
+    ] {
+        let Some(bytes) = plain(file) else { return };
+        let recording = lower("pprof", file, &bytes);
+        let all = datakit::all_metrics(&recording, file);
+        let [(_, metrics)] = all.as_slice() else {
+            panic!("{file}: {all:?}");
+        };
+        assert_eq!(
+            metrics.get(name),
+            Some(&FieldValue::I64(expected)),
+            "{file}"
+        );
+    }
+    let Some(bytes) = plain("dk_go_cpu.pprof") else {
+        return;
+    };
+    let recording = lower("pprof", "cpu.pprof", &bytes);
+    let (profile, metrics) = datakit::all_metrics(&recording, "cpu.pprof").remove(0);
+    let seconds = (profile.end - profile.start) as f64 / 1e9;
+    let Some(FieldValue::F64(cores)) = metrics.get("prof_go_cpu_cores") else {
+        panic!("{metrics:?}");
+    };
+    assert!(
+        seconds > 1.0 && (cores * seconds - 6.07).abs() < 1e-9,
+        "{cores} over {seconds}"
+    );
+}
+
+#[test]
+fn what_has_no_metrics_says_what_is_missing() {
+    let folded = lower("folded", "a.folded", b"main;work 3\n");
+    assert_eq!(datakit::all_metrics(&folded, "a.folded"), []);
+    assert_eq!(
+        datakit::missing(&folded, "a.folded"),
+        "nothing says its language, and there are rules for Java, Go and Python"
+    );
+    let Some(bytes) = plain("rs_pprof-rs_profile.pb") else {
+        return;
+    };
+    let rust = lower("pprof", "a.pb", &bytes);
+    assert_eq!(datakit::all_metrics(&rust, "a.pb"), []);
+    assert_eq!(
+        datakit::missing(&rust, "a.pb"),
+        "there are rules for Java, Go and Python, not for rust"
+    );
+    let Some(bytes) = plain("dk_go_delta-mutex.pprof") else {
+        return;
+    };
+    let nameless = lower("pprof", "a.pb", &bytes);
+    assert_eq!(
+        datakit::all_metrics(&nameless, "a.pb"),
+        [],
+        "mutex or block: nothing tells"
+    );
+    assert!(datakit::missing(&nameless, "a.pb").ends_with("there is contentions, delay in a.pb"));
+}
+
+#[test]
+fn overlapping_chunks_do_not_add_up() {
+    let Some(bytes) = corpus::file("datakit/dk_ddtrace_main.jfr") else {
+        return;
+    };
+    // Two recorders wrote a minute each, of the same minute.
+    let recording = lower("jfr", "main.jfr", &bytes);
+    let (profile, metrics) = datakit::all_metrics(&recording, "main.jfr").remove(0);
+    let duration = profile.end - profile.start;
+    assert_eq!(duration, 60_782_737_000);
+    let Some(FieldValue::F64(cores)) = metrics.get("prof_jvm_cpu_cores") else {
+        panic!("{metrics:?}");
+    };
+    assert!((cores - 26.64 / 60.782_737).abs() < 1e-9, "{cores}");
+}
+
+#[test]
+fn bundles_of_one_time_share_no_event() {
+    let request = |service: &str, goroutines: u32| {
+        let body = format!(
+            "--b\r\nContent-Disposition: form-data; name=\"event\"; filename=\"event.json\"\r\n\r\n\
+             {{\"tags_profiler\":\"service:{service},language:golang\",\"start\":\"2024-01-01T00:00:00Z\",\"end\":\"2024-01-01T00:01:00Z\"}}\r\n\
+             --b\r\nContent-Disposition: form-data; name=\"metrics\"; filename=\"metrics.json\"\r\n\r\n\
+             [[\"go_num_goroutine\",{goroutines}]]\r\n--b--\r\n"
+        );
+        format!(
+            "POST /profiling/v1/input HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    let both = request("a", 1) + &request("b", 2);
+    let recording = lower("datakit-request", "r.http", both.as_bytes());
+    let all = datakit::all_metrics(&recording, "");
+    let told: Vec<_> = all
+        .iter()
+        .map(|(profile, metrics)| (profile.service.as_str(), metrics.values.clone()))
+        .collect();
+    let value = |n| vec![("prof_go_num_goroutine".to_owned(), FieldValue::I64(n))];
+    assert_eq!(told, [("a", value(1)), ("b", value(2))]);
+}

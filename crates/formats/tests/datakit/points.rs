@@ -100,6 +100,9 @@ fn c2_language_is_a_tag() {
             .tags
             .contains(&(b"language".to_vec(), b"golang".to_vec()))
     );
+    assert!(!point.fields.iter().any(|(key, _)| key == b"language"));
+    let both = "profile,language=java profile_id=\"a\",language=\"python\"\n";
+    assert_eq!(from_line(both).language, "java", "the tag wins");
 }
 
 #[test]
@@ -115,6 +118,14 @@ fn c3_runtime_has_three_spellings() {
             read.tags.is_empty(),
             "{line}: an alias is no tag of its own"
         );
+        let point = read.to_point(TimeUnit::Micros, false);
+        assert!(point.tags.contains(&(b"runtime".to_vec(), b"jvm".to_vec())));
+        assert!(
+            !point
+                .fields
+                .iter()
+                .any(|(key, _)| key.eq_ignore_ascii_case(b"runtime"))
+        );
     }
 }
 
@@ -128,6 +139,7 @@ fn c4_os_and_architecture_are_tags_or_fields() {
     let point = profile().to_point(TimeUnit::Micros, false);
     for key in [&b"runtime_os"[..], b"runtime_arch"] {
         assert!(point.tags.iter().any(|(known, _)| known == key));
+        assert!(!point.fields.iter().any(|(known, _)| known == key));
     }
 }
 
@@ -213,6 +225,9 @@ fn c6_optional_keys_are_text_fields_and_samples_only_on_request() {
     };
     let line = written(&full.to_point(TimeUnit::Nanos, true));
     assert_eq!(from_line(&line), full);
+    assert!(line.contains(
+        r#"samples="{\"cpu-time\":[{\"values\":[{\"type\":\"cpu\",\"value\":10000000,\"unit\":\"nanoseconds\"}],\"span_id\":\"18446744073709551615\",\"root_span_id\":\"7\",\"trace_endpoint\":"#
+    ));
     let plain = written(&full.to_point(TimeUnit::Nanos, false));
     assert!(!plain.contains("samples="), "samples outgrow a field");
     assert!(plain.contains("oss_path=\"[\\\"a/b\\\",\\\"c\\\"]\""));
@@ -231,6 +246,8 @@ fn c8_agent_version_has_aliases_in_order() {
     let line =
         "profile profile_id=\"a\",profiler_version=\"3\",library_ver=\"2\",agent_ver=\"1\"\n";
     assert_eq!(from_line(line).agent_ver, "1");
+    let again = written(&from_line(line).to_point(TimeUnit::Micros, false));
+    assert!(again.contains("agent_ver=\"1\""), "{again}");
     assert_eq!(
         from_line("profile profile_id=\"a\",profiler_version=\"3\",library_ver=\"2\"\n").agent_ver,
         "2"
@@ -250,6 +267,8 @@ fn c9_pid_is_text_and_read_as_number_or_alias() {
         "profile,process_id=1234 profile_id=\"a\"\n",
     ] {
         assert_eq!(from_line(line).pid, "1234", "{line}");
+        let again = written(&from_line(line).to_point(TimeUnit::Micros, false));
+        assert!(again.contains(",pid=\"1234\""), "{again}");
     }
 }
 
@@ -267,6 +286,10 @@ fn c12_language_is_written_in_lower_case_and_compared_in_any() {
     assert_eq!(language("Java"), "java");
     assert_eq!(language("Golang"), "golang");
     assert_eq!(language("COBOL"), "unknown");
+    assert_eq!(
+        from_line("profile,language=JavaScript profile_id=\"a\"\n").language,
+        "nodejs"
+    );
 }
 
 #[test]

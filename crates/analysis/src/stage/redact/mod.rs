@@ -396,6 +396,8 @@ impl Stage for Learning<'_> {
             sampled_events: true,
             derived_samples: true,
             stacks: true,
+            checks_values: false,
+            unused: false,
         }
     }
 

@@ -75,9 +75,11 @@ pub(super) enum Texts {
     Shared,
 }
 
-/// Appends the row's parameters: a text, or a list where there are none or several values.
+/// Appends the parameters of the row at `place`, a part and an offset: a text, or a list where there are
+/// none or several values.
 pub(super) fn params(
     row: &Row<'_>,
+    place: (u32, u64),
     words: &mut Dictionary,
     tables: &mut Tables,
     texts: Texts,
@@ -85,6 +87,7 @@ pub(super) fn params(
 ) {
     let mut bytes = Vec::new();
     for (id, values) in row.params.iter() {
+        words.used(id, place.0, place.1);
         let key = words.key(id, tables);
         let value = value(values, tables, texts, &mut bytes);
         out.push(Attribute::new(key, value));

@@ -60,6 +60,7 @@ impl Walk<'_, '_, '_> {
                 .of(&row, held.version(), &mut self.scratch.numbers);
             params(
                 &row,
+                (held.part, held.offset),
                 self.words,
                 &mut self.out.tables,
                 match self.depth {
@@ -281,12 +282,12 @@ impl Walk<'_, '_, '_> {
         let track = self.tracks.named(held.thread, name, &mut self.out.tables);
         let call = Alone {
             row: &row,
+            place: (held.part, held.offset),
             version: held.version(),
             time: held.time,
             track,
             origin: None,
         };
-        self.words.used(row.method, held.part, held.offset);
         Ok(call.push(self.out, self.words, self.counters, &mut self.scratch)?)
     }
 
@@ -303,6 +304,7 @@ impl Walk<'_, '_, '_> {
                 let part = parts.get(&seen.key.file).copied();
                 let call = Alone {
                     row: &seen.row,
+                    place: (seen.part, seen.offset),
                     version: seen.version,
                     time: seen.time,
                     track: tracks.named(seen.thread, seen.name, &mut out.tables),
@@ -313,7 +315,6 @@ impl Walk<'_, '_, '_> {
                     }),
                 };
                 broken = call.push(out, words, counters, scratch).is_err();
-                words.used(seen.row.method, seen.part, seen.offset);
             })?;
             let mut notes = std::mem::take(&mut self.rows.notes);
             self.out.notes(&mut notes)?;
@@ -327,6 +328,8 @@ impl Walk<'_, '_, '_> {
 /// A call of which only the row is looked at.
 struct Alone<'a> {
     row: &'a Row<'a>,
+    /// Part and offset of the row.
+    place: (u32, u64),
     version: u8,
     time: i64,
     track: TrackId,
@@ -347,7 +350,16 @@ impl Alone<'_> {
         } = scratch;
         attributes.clear();
         counters.of(self.row, self.version, numbers);
-        params(self.row, words, &mut out.tables, Texts::Passing, attributes);
+        let texts = Texts::Passing;
+        params(
+            self.row,
+            self.place,
+            words,
+            &mut out.tables,
+            texts,
+            attributes,
+        );
+        words.used(self.row.method, self.place.0, self.place.1);
         let function = words.function(self.row.method, &mut out.tables);
         let id = out.tables.reserve_span();
         let start = ns(self.time);

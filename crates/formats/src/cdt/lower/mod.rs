@@ -123,7 +123,7 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
         let rows = ParamsInto::new(limits, &mut words);
         read_rows(source, part, rows, limits, out)?;
     }
-    let (service, instance) = parts::identity(source.parts());
+    let (service, instance) = parts::identity(source.location(), source.parts());
     let resource = (service.is_some() || instance.is_some()).then(|| {
         let service = service.map(|name| out.tables.string(name));
         let instance = instance.map(|name| out.tables.string(name));
@@ -160,7 +160,7 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
     let counters = calls::Counters::new(&mut out.tables);
     let reader = Reader::new(source, &parts.calls, parts.ranges, limits);
     let mut window = Window::new(reader);
-    if depth == Depth::Spans {
+    if depth == Depth::Spans || out.sink.checks_values() {
         for note in guess::assign(source, &mut parts, limits)? {
             out.note(note)?;
         }
@@ -187,6 +187,9 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
         }
         let files: Vec<u32> = parts.trace.keys().copied().collect();
         walk.finish(&files)?;
+    }
+    if out.sink.wants_unused() && options.only.is_none() {
+        words.define_unused(&mut out.tables);
     }
     for note in words.missing(!parts.dictionary.is_empty()) {
         out.note(note)?;

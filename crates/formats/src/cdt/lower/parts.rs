@@ -81,15 +81,20 @@ impl Parts {
     }
 }
 
-/// What the path of a process says about it: service and instance.
+/// What the path of a process says about it: service and instance. `location` is where the names of the
+/// parts begin.
 ///
 /// Agents write `<server>/<yyyy>/<MM>/<dd>/<startMs>/<stream>/<index>`, collectors
 /// `<pod>/<stream>/<index>`, the pod ending in its start time.
-pub(super) fn identity(parts: &[Part]) -> (Option<&str>, Option<&str>) {
+pub(super) fn identity<'p>(
+    location: &'p str,
+    parts: &'p [Part],
+) -> (Option<&'p str>, Option<&'p str>) {
     let Some(part) = parts.first() else {
         return (None, None);
     };
-    let folders: Vec<&str> = part.name.split('/').collect();
+    let above = location.split('/').filter(|folder| !folder.is_empty());
+    let folders: Vec<&str> = above.chain(part.name.split('/')).collect();
     match folders.as_slice() {
         [.., server, year, month, day, restart, _, _]
             if year.len() == 4 && month.len() == 2 && day.len() == 2 && is_number(restart) =>

@@ -240,7 +240,10 @@ impl Walk<'_, '_, '_> {
             self.rename(at, &name);
         }
         if self.depth != Depth::Spans {
-            return Ok(());
+            return match self.checks_values {
+                true => self.check_tag(id, value, offset),
+                false => Ok(()),
+            };
         }
         self.words.used(id, self.part, offset);
         let key = self.words.key(id, &mut self.out.tables);
@@ -248,8 +251,8 @@ impl Walk<'_, '_, '_> {
             TagValue::Inline(text) | TagValue::Indexed(text) => {
                 self.out.tables.value(&text.to_wtf8())
             }
-            TagValue::Big(place) => self.big(Big::Xml, place)?,
-            TagValue::Deduplicated(place) => self.big(Big::Sql, place)?,
+            TagValue::Big(place) => self.big(Big::Xml, place, offset)?,
+            TagValue::Deduplicated(place) => self.big(Big::Sql, place, offset)?,
         };
         let at_time = Some(ns(time));
         if let Some(thread) = self.threads.get_mut(at) {
@@ -263,8 +266,24 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    pub(super) fn big(&mut self, big: Big, place: Place) -> Result<StringId, Halt> {
-        let (id, note) = self.values.text(big, place, &mut self.out.tables);
+    /// Looks at a tag for what is missing, and keeps nothing of it.
+    fn check_tag(&mut self, id: u32, value: TagValue<'_>, offset: u64) -> Result<(), Halt> {
+        self.words.used(id, self.part, offset);
+        let from = (self.part, offset);
+        let note = match value {
+            TagValue::Inline(_) | TagValue::Indexed(_) => None,
+            TagValue::Big(place) => self.values.check(Big::Xml, place, from),
+            TagValue::Deduplicated(place) => self.values.check(Big::Sql, place, from),
+        };
+        match note {
+            Some(note) => Ok(self.out.note(note)?),
+            None => Ok(()),
+        }
+    }
+
+    fn big(&mut self, big: Big, place: Place, offset: u64) -> Result<StringId, Halt> {
+        let from = (self.part, offset);
+        let (id, note) = self.values.text(big, place, from, &mut self.out.tables);
         if let Some(note) = note {
             self.out.note(note)?;
         }

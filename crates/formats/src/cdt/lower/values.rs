@@ -39,6 +39,8 @@ pub(super) struct Values<'s> {
     sql: BTreeMap<u32, usize>,
     xml: BTreeMap<u32, usize>,
     known: HashMap<(Big, Place), StringId>,
+    /// References that were looked at without keeping what they refer to.
+    seen: HashSet<(Big, Place)>,
     open: [Option<Open<'s>>; 2],
     missing: HashSet<(Big, u32)>,
     string_limit: usize,
@@ -61,23 +63,26 @@ impl<'s> Values<'s> {
             sql,
             xml,
             known: HashMap::new(),
+            seen: HashSet::new(),
             open: [None, None],
             missing: HashSet::new(),
             string_limit: text::limit(limits),
         }
     }
 
-    /// Returns the text at a place; a marker and a note when there is none.
+    /// Returns the text at a place that the tag `from` names, a part and an offset; a marker and a note when
+    /// there is none.
     pub(super) fn text(
         &mut self,
         big: Big,
         place: Place,
+        from: (u32, u64),
         tables: &mut Tables,
     ) -> (StringId, Option<Note>) {
         if let Some(&id) = self.known.get(&(big, place)) {
             return (id, None);
         }
-        let (id, note) = match self.read(big, place) {
+        let (id, note) = match self.read(big, place, from) {
             Ok(text) => (tables.value(&text), None),
             Err(note) => {
                 let marker = format!("#{} {}:{}", big.name(), place.file_index, place.offset);
@@ -91,7 +96,24 @@ impl<'s> Values<'s> {
         (id, note)
     }
 
-    fn read(&mut self, big: Big, place: Place) -> Result<Vec<u8>, Option<Note>> {
+    /// Looks whether there is a text at a place that the tag `from` names, and keeps nothing of it; a note
+    /// when there is none.
+    pub(super) fn check(&mut self, big: Big, place: Place, from: (u32, u64)) -> Option<Note> {
+        if self.seen.len() >= KNOWN {
+            self.seen.clear();
+        }
+        if !self.seen.insert((big, place)) {
+            return None;
+        }
+        self.read(big, place, from).err().flatten()
+    }
+
+    fn read(
+        &mut self,
+        big: Big,
+        place: Place,
+        (part, offset): (u32, u64),
+    ) -> Result<Vec<u8>, Option<Note>> {
         let files = match big {
             Big::Sql => &self.sql,
             Big::Xml => &self.xml,
@@ -105,7 +127,11 @@ impl<'s> Values<'s> {
             big.name(),
             place.file_index
         );
-        Err(new.then(|| crate::warn("missing_values", u64::from(place.offset), text)))
+        let note = || Note {
+            part: PartId(part),
+            ..crate::warn("missing_values", offset, text)
+        };
+        Err(new.then(note))
     }
 
     fn read_part(&mut self, big: Big, part: usize, place: Place) -> Result<Vec<u8>, Note> {

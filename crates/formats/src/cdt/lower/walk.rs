@@ -14,7 +14,8 @@ use super::values::Values;
 use super::words::Dictionary;
 use crate::cdt::head::{Head, value_len};
 use crate::cdt::text::{self, ns};
-use crate::cdt::trace::{BLOCK_HEAD, Block, Event, What, plausible_block};
+use crate::cdt::trace::{BLOCK_HEAD, Block, Event, What, partial_block, plausible_block};
+use crate::cdt::units::tail;
 use crate::wire::Cursor;
 use crate::{Error, ErrorKind, Pull, Source};
 
@@ -100,6 +101,8 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) rows: &'a mut Window<'s>,
     pub(super) counters: &'a Counters,
     pub(super) depth: Depth,
+    /// Values that are left out are looked at for the notes about them.
+    pub(super) checks_values: bool,
     pub(super) tracks: Tracks,
     /// There are files of calls at all.
     pub(super) has_rows: bool,
@@ -176,6 +179,7 @@ pub(super) fn walk<'a, 's, 'k>(
     limits: &Limits,
 ) -> Walk<'a, 's, 'k> {
     Walk {
+        checks_values: out.sink.checks_values() && depth != Depth::Spans,
         out,
         words,
         values,
@@ -261,8 +265,8 @@ impl<'s> Walk<'_, 's, '_> {
                     Ok(block) => self.begin(block, offset)?,
                     Err(_) if !eof => return Ok(Stop::More(at, BLOCK_HEAD)),
                     Err(error) => {
-                        let text = format!("the input ends inside a trace block: {error}");
-                        self.note(crate::info("partial_record", offset, text))?;
+                        let have = cursor.rest().len();
+                        self.note(tail("trace block", &error, offset, have))?;
                         return Ok(Stop::End);
                     }
                 }
@@ -287,8 +291,10 @@ impl<'s> Walk<'_, 's, '_> {
                             return Ok(Stop::More(at, have.saturating_add(need)));
                         }
                         ErrorKind::Truncated { .. } => {
-                            let text = format!("the input ends inside a trace block: {error}");
-                            self.note(crate::info("partial_record", offset, text))?;
+                            self.note(match have {
+                                0 => partial_block(offset),
+                                _ => tail("event", &error, offset, have),
+                            })?;
                             return Ok(Stop::End);
                         }
                         _ => {
@@ -451,13 +457,19 @@ impl<'s> Walk<'_, 's, '_> {
             let thread_name = !named && special.java_thread == Some(id);
             id != special.call_info && id != special.call_red && !thread_name
         };
+        let words = &*self.words;
+        let checks = self.checks_values;
+        let to_check = |id: u32, value: &[u8]| {
+            let is_big = value.first().is_some_and(|kind| kind & 1 == 1);
+            checks && (is_big || !words.knows(id))
+        };
         let Some(root) = thread.root.as_mut() else {
             return;
         };
         if thread.beyond > 0 || thread.ends || thread.depth == 0 {
             return;
         }
-        let functions = self.words.functions();
+        let functions = words.functions();
         let steps = &mut self.out.steps;
         steps.track(thread.track);
         let room = STEPS.saturating_sub(steps.len() + 1);
@@ -478,9 +490,11 @@ impl<'s> Walk<'_, 's, '_> {
                 break;
             };
             if head.tag {
-                let value = rest.get(head.len..);
-                match value.and_then(|value| value_len(value, string_limit)) {
-                    Some(len) if plain_tag(head.id) => at += head.len + len,
+                let value = rest.get(head.len..).unwrap_or(&[]);
+                match value_len(value, string_limit) {
+                    Some(len) if plain_tag(head.id) && !to_check(head.id, value) => {
+                        at += head.len + len;
+                    }
                     _ => break,
                 }
                 elapsed = elapsed.wrapping_add(head.elapsed);

@@ -87,6 +87,12 @@ impl Dictionary {
         self.words.get(id as usize)?.as_deref()
     }
 
+    /// Tells whether an id has a word.
+    #[inline]
+    pub(super) fn knows(&self, id: u32) -> bool {
+        self.word(id).is_some()
+    }
+
     /// Remembers that an id is used at an offset of a part, where it has no word.
     #[inline]
     pub(super) fn used(&mut self, id: u32, part: u32, offset: u64) {
@@ -149,6 +155,44 @@ impl Dictionary {
         }
     }
 
+    /// Defines the words that nothing referred to, methods as functions and the rest as keys, and the keys
+    /// that have display rules alone.
+    pub(super) fn define_unused(&mut self, tables: &mut Tables) {
+        for id in (0..).take(self.words.len()) {
+            let at = id as usize;
+            let is_used = self.functions.get(at + 1).is_some_and(Option::is_some)
+                || self.keys.get(at).is_some_and(Option::is_some);
+            let Some(word) = self.word(id).filter(|_| !is_used) else {
+                continue;
+            };
+            let text = std::str::from_utf8(word).ok();
+            if text.and_then(Method::parse).is_some() {
+                self.function(id, tables);
+            } else {
+                self.key(id, tables);
+            }
+        }
+        let mut rules: Vec<&[u8]> = self.params.keys().map(AsRef::as_ref).collect();
+        rules.sort_unstable();
+        for word in rules {
+            let key = self.described(word, tables);
+            tables.attribute_key(key);
+        }
+    }
+
+    /// Returns the key that a word names, with its display rules.
+    fn described(&self, word: &[u8], tables: &mut Tables) -> AttributeKey {
+        let mut key = AttributeKey::named(tables.bytes(word));
+        if let Some(param) = self.params.get(word) {
+            key.order = param.order;
+            key.list = param.list;
+            key.index = param.index;
+            key.signature = (!param.signature.is_empty()).then(|| tables.bytes(&param.signature));
+        }
+        key.unit = unit_of(word);
+        key
+    }
+
     /// Returns the functions resolved so far, by id, after one that is none.
     pub(super) fn functions(&self) -> &[Option<FunctionId>] {
         &self.functions
@@ -189,18 +233,7 @@ impl Dictionary {
             return key;
         }
         let key = match self.word(id) {
-            Some(word) => {
-                let mut key = AttributeKey::named(tables.bytes(word));
-                if let Some(param) = self.params.get(word) {
-                    key.order = param.order;
-                    key.list = param.list;
-                    key.index = param.index;
-                    key.signature =
-                        (!param.signature.is_empty()).then(|| tables.bytes(&param.signature));
-                }
-                key.unit = unit_of(word);
-                key
-            }
+            Some(word) => self.described(word, tables),
             None => AttributeKey::named(tables.string(&format!("#{id}"))),
         };
         let key = tables.attribute_key(key);

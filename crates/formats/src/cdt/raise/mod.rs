@@ -48,11 +48,12 @@ fn open<'o>(
         output,
         layout,
         names: Names::default(),
+        recording: 0,
         processes: BTreeMap::new(),
         taken: std::collections::HashSet::new(),
         waiting: HashMap::new(),
         partial: Vec::new(),
-        pauses: Vec::new(),
+        pauses: BTreeMap::new(),
         error: None,
     }))
 }
@@ -94,13 +95,17 @@ struct Writer<'o> {
     output: &'o mut dyn Output,
     layout: Layout,
     names: Names,
-    processes: BTreeMap<Option<u32>, Process>,
+    /// Recordings begun so far: what has no process of its own belongs to the one that is read.
+    recording: usize,
+    /// By recording and resource.
+    processes: BTreeMap<(usize, Option<u32>), Process>,
     /// Folders of processes.
     taken: std::collections::HashSet<String>,
     waiting: Children,
     /// Calls without end: written last, because nothing can follow them on their threads.
     partial: Vec<Node>,
-    pauses: Vec<(i64, i64)>,
+    /// By recording.
+    pauses: BTreeMap<usize, Vec<(i64, i64)>>,
     error: Option<Error>,
 }
 
@@ -110,7 +115,11 @@ impl Writer<'_> {
             return;
         }
         let resource = self.names.resource_of(root.track);
-        let key = resource.map(ResourceId::raw);
+        let recording = self
+            .names
+            .recording_of(root.track)
+            .unwrap_or(self.recording);
+        let key = (recording, resource.map(ResourceId::raw));
         let (names, layout, taken) = (&self.names, self.layout, &mut self.taken);
         let known = self.processes.len();
         let start = root.start;
@@ -159,10 +168,16 @@ impl Writer<'_> {
 }
 
 impl Sink for Writer<'_> {
-    fn begin(&mut self, _order: Order, _clock: Clock) {}
+    fn wants_unused(&self) -> bool {
+        true
+    }
+
+    fn begin(&mut self, _order: Order, _clock: Clock) {
+        self.recording += 1;
+    }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
-        self.names.define(definitions);
+        self.names.define(definitions, self.recording);
         self.flow()
     }
 
@@ -184,7 +199,8 @@ impl Sink for Writer<'_> {
                 && self.names.is_pause(row.event_type)
             {
                 let ms = |ns: i64| ns.div_euclid(1_000_000);
-                self.pauses.push((ms(row.time), ms(end)));
+                let pauses = self.pauses.entry(self.recording).or_default();
+                pauses.push((ms(row.time), ms(end)));
             }
         }
         self.flow()
@@ -208,16 +224,27 @@ impl Target for Writer<'_> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        if self.processes.is_empty() && !self.pauses.is_empty() {
-            let start = self.pauses.iter().map(|pause| pause.0).min().unwrap_or(0);
-            let identity = self.names.identity(None, 0);
-            self.processes.insert(
-                None,
-                Process::new(self.layout, identity, start, &mut self.taken),
-            );
+        for (&recording, pauses) in &self.pauses {
+            let has_process = self.processes.keys().any(|&(of, _)| of == recording);
+            let start = pauses.iter().map(|pause| pause.0).min();
+            if let Some(start) = start.filter(|_| !has_process) {
+                let resource = self.names.first_resource(recording);
+                let identity = self.names.identity(resource, self.processes.len());
+                let process = Process::new(self.layout, identity, start, &mut self.taken);
+                let key = (recording, resource.map(ResourceId::raw));
+                self.processes.insert(key, process);
+            }
         }
-        for process in self.processes.values_mut() {
-            process.finish(&self.names, &self.pauses, self.output)?;
+        let mut unused = self.names.defined();
+        for process in self.processes.values() {
+            process.words.take_used(&mut unused);
+        }
+        for (&(recording, _), process) in &mut self.processes {
+            // What no call uses goes to the first process of its recording.
+            let words = unused.remove(&recording).unwrap_or_default();
+            process.words.add(words, &self.names);
+            let pauses = self.pauses.get(&recording).map_or(&[][..], Vec::as_slice);
+            process.finish(&self.names, pauses, self.output)?;
         }
         Ok(())
     }

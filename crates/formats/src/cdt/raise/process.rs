@@ -1,6 +1,7 @@
 //! The streams of one process.
 
 mod block;
+mod folder;
 mod row;
 mod value;
 
@@ -17,6 +18,7 @@ use crate::cdt::text;
 use crate::cdt::trace::{Place, TagValue, What};
 use crate::wire::Utf16;
 use crate::{Error, Output};
+use folder::{dated, folder_of};
 use row::split;
 use value::plain;
 
@@ -58,7 +60,7 @@ pub(super) struct Process {
     layout: Layout,
     folder: String,
     start: i64,
-    words: Words,
+    pub(super) words: Words,
     trace: File,
     calls: File,
     sql: File,
@@ -112,8 +114,9 @@ fn ms(ns: i64) -> i64 {
     ns.div_euclid(1_000_000)
 }
 
-/// Names whose values share places, and those whose values are long (§3).
-fn big(name: &[u8]) -> Option<bool> {
+/// Names whose values share places, and those whose values are long (§3): values that a function renders, such
+/// as the binds of a statement, are.
+fn big(name: &[u8], rendered: bool) -> Option<bool> {
     let holds = |part: &[u8]| {
         name.windows(part.len())
             .any(|window| window.eq_ignore_ascii_case(part))
@@ -121,27 +124,7 @@ fn big(name: &[u8]) -> Option<bool> {
     if holds(b"sql") || holds(b"xpath") {
         return Some(true);
     }
-    holds(b"xml").then_some(false)
-}
-
-/// The folder of a process that started at `start` in milliseconds.
-fn folder_of(layout: Layout, service: &str, instance: Option<&str>, start: i64) -> String {
-    let start = start.max(0);
-    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
-    match layout {
-        Layout::Streams => match instance {
-            // An instance that is a start time alone says too little.
-            Some(pod) if !is_number(&pod) => pod.to_owned(),
-            Some(start) => format!("{service}_{start}"),
-            None => format!("{service}_{start}"),
-        },
-        Layout::Dump => {
-            let (year, month, day) = crate::jvmtext::civil(start);
-            let restart = instance.filter(is_number);
-            let restart = restart.map_or_else(|| start.to_string(), str::to_owned);
-            format!("{service}/{year:04}/{month:02}/{day:02}/{restart}")
-        }
-    }
+    (rendered || holds(b"xml")).then_some(false)
 }
 
 impl Process {
@@ -156,10 +139,12 @@ impl Process {
             0 => word.to_owned(),
             number => format!("{word}-{}", number + 1),
         };
-        let service = identity.service.clone().unwrap_or_else(|| nth("process"));
-        let named = folder_of(layout, &service, identity.instance.as_deref(), start);
+        let instance = identity.instance.as_deref();
+        let named = folder_of(layout, identity.service.as_deref(), instance, start);
+        let named = named.unwrap_or_else(|| dated(layout, &nth("process"), start));
         let free = |folder: &String| !taken.contains(folder);
-        let later = (start.max(0) + 1..).map(|start| folder_of(layout, &service, None, start));
+        let service = identity.service.clone().unwrap_or_else(|| nth("process"));
+        let later = (start.max(0) + 1..).map(|start| dated(layout, &service, start));
         let folder = std::iter::once(named)
             .chain(later)
             .find(free)
@@ -346,7 +331,7 @@ impl Process {
         let word = self.words.key(tag.key, names);
         let key = names.key(tag.key);
         let indexed = key.is_some_and(|key| key.index) || word == CALL_RED;
-        let kind = key.and_then(|key| big(&names.bytes(key.name)));
+        let kind = key.and_then(|key| big(&names.bytes(key.name), key.signature.is_some()));
         let values = match &tag.value {
             Value::List(_, values) => values.as_ref(),
             value => std::slice::from_ref(value),

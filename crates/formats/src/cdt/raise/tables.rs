@@ -1,7 +1,7 @@
 //! What the tables of the model say, as far as streams need it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use traceloom_model::{
     AttrKeyId, AttributeKey, Definitions, EventTypeId, Function, FunctionId, Resource, ResourceId,
@@ -9,6 +9,7 @@ use traceloom_model::{
 };
 
 use super::process::Identity;
+use super::words::Word;
 
 /// Rows by id, those that streams can hold.
 #[derive(Default)]
@@ -20,10 +21,23 @@ pub(super) struct Names {
     resources: HashMap<ResourceId, Resource>,
     counters: HashMap<ValueTypeId, StringId>,
     events: HashMap<EventTypeId, StringId>,
+    /// The recordings that tracks and resources came with.
+    track_recordings: HashMap<TrackId, usize>,
+    resource_recordings: BTreeMap<ResourceId, usize>,
+    /// Functions and keys by the recording they came with, in the order in which they came.
+    words: BTreeMap<usize, Vec<Word>>,
 }
 
 impl Names {
-    pub(super) fn define(&mut self, new: Definitions) {
+    /// Takes definitions of the recording of a number.
+    pub(super) fn define(&mut self, new: Definitions, recording: usize) {
+        let tracks = new.tracks.iter().map(|(id, _)| (*id, recording));
+        self.track_recordings.extend(tracks);
+        let resources = new.resources.iter().map(|(id, _)| (*id, recording));
+        self.resource_recordings.extend(resources);
+        let words = self.words.entry(recording).or_default();
+        words.extend(new.functions.iter().map(|(id, _)| Word::Function(*id)));
+        words.extend(new.attribute_keys.iter().map(|(id, _)| Word::Key(*id)));
         self.strings.extend(new.strings);
         self.functions.extend(new.functions);
         self.keys.extend(new.attribute_keys);
@@ -70,6 +84,23 @@ impl Names {
 
     pub(super) fn track(&self, id: TrackId) -> Option<&Track> {
         self.tracks.get(&id)
+    }
+
+    pub(super) fn recording_of(&self, track: TrackId) -> Option<usize> {
+        self.track_recordings.get(&track).copied()
+    }
+
+    /// Returns the first resource of a recording.
+    pub(super) fn first_resource(&self, recording: usize) -> Option<ResourceId> {
+        let mut resources = self.resource_recordings.iter();
+        resources
+            .find(|&(_, &of)| of == recording)
+            .map(|(&id, _)| id)
+    }
+
+    /// Returns the functions and keys of each recording.
+    pub(super) fn defined(&self) -> BTreeMap<usize, Vec<Word>> {
+        self.words.clone()
     }
 
     pub(super) fn resource_of(&self, track: TrackId) -> Option<ResourceId> {

@@ -1,6 +1,6 @@
 //! The dictionary and the params of what is written.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use traceloom_model::{AttrKeyId, FunctionId};
 
@@ -14,8 +14,9 @@ const FIRST: [&str; 3] = ["call.info", "call.red", "call.idle"];
 pub(super) const CALL_INFO: u32 = 0;
 pub(super) const CALL_RED: u32 = 1;
 
-#[derive(Clone, Copy)]
-enum Word {
+/// A word that a table of the model has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Word {
     Function(FunctionId),
     Key(AttrKeyId),
 }
@@ -65,6 +66,27 @@ impl Words {
         };
         self.keys.insert(id, word);
         word
+    }
+
+    /// Takes the words that were handed out away from those that were defined.
+    pub(super) fn take_used(&self, defined: &mut BTreeMap<usize, Vec<Word>>) {
+        let is_unused = |word: &Word| match word {
+            Word::Function(id) => !self.functions.contains_key(id),
+            Word::Key(id) => !self.keys.contains_key(id),
+        };
+        defined
+            .values_mut()
+            .for_each(|words| words.retain(is_unused));
+    }
+
+    /// Adds words that nothing refers to.
+    pub(super) fn add(&mut self, words: Vec<Word>, names: &Names) {
+        for word in words {
+            match word {
+                Word::Function(id) => self.function(id),
+                Word::Key(id) => self.key(id, names),
+            };
+        }
     }
 
     /// Returns the id of a word that no table has.

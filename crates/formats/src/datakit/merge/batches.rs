@@ -59,6 +59,7 @@ impl Merge<'_> {
 
     fn events(&mut self, from: &EventBatch, sink: &mut dyn Sink) -> Flow {
         let mut batch = EventBatch::default();
+        let process = self.ids.process;
         for at in 0..from.len() {
             let Some(row) = from.row(at) else { continue };
             let Some(event_type) = known(&self.ids.event_types, row.event_type.index()) else {
@@ -69,7 +70,7 @@ impl Merge<'_> {
             batch.push(&EventRow {
                 event_type,
                 time: if undated { self.change.end } else { row.time },
-                track: self.track_id(row.track),
+                track: self.track_id(row.track).or(process),
                 owner: self.track_id(row.owner),
                 stack: self.stack_id(row.stack),
                 attributes: &attributes,

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use traceloom_model::{
     AttrKeyId, Attribute, ClassId, EventTypeId, ExceptionId, Flow, FrameId, FunctionId, MappingId,
     Note, PartId, Profile, ProfileId, Recording, ResourceId, SeriesId, Sink, SpanId, StackId,
-    StringId, Tables, Text, Track, TrackId, Unit, Value, ValueTypeId,
+    StringId, Tables, Text, Track, TrackId, TrackKind, Unit, Value, ValueTypeId,
 };
 
 /// What a bundle changes in the rows of a file.
@@ -68,12 +68,16 @@ struct Ids {
     strings: Vec<StringId>,
     resources: Vec<ResourceId>,
     tracks: Vec<TrackId>,
+    /// The track of events that are on none.
+    process: Option<TrackId>,
     classes: Vec<ClassId>,
     functions: Vec<FunctionId>,
     mappings: Vec<MappingId>,
     frames: Vec<FrameId>,
     stacks: Vec<Option<StackId>>,
     value_types: Vec<ValueTypeId>,
+    /// Event types given to columns, and the columns' own names in the file.
+    renamed: Vec<(StringId, StringId)>,
     profiles: Vec<ProfileId>,
     event_types: Vec<EventTypeId>,
     series: Vec<SeriesId>,
@@ -165,6 +169,17 @@ impl Merge<'_> {
                 .entry(row.clone())
                 .or_insert_with(|| tables.new_track(row));
             self.ids.tracks.push(id);
+        }
+        // An event of no thread is of the bundle's process and of no other's.
+        if from.events.track.contains(&None) {
+            let row = Track {
+                kind: TrackKind::Stream,
+                resource: Some(self.change.resource),
+                ..Track::default()
+            };
+            let tables = &mut *self.tables;
+            let id = tracks.0.entry(row.clone());
+            self.ids.process = Some(*id.or_insert_with(|| tables.new_track(row)));
         }
         for row in &from.value_types {
             let id = self.value_type(from, row.as_ref());

@@ -3,7 +3,7 @@
 use traceloom_model::{
     AttrKeyId, AttributeKey, Class, ClassId, EventType, EventTypeId, Exception, ExceptionId, Frame,
     FrameId, Function, FunctionId, Profile, ProfileId, Recording, Resource, ResourceId, Series,
-    SeriesId, Stack, StackId, Track, Unit, ValueType, ValueTypeId,
+    SeriesId, Stack, StackId, StringId, Track, Unit, ValueType, ValueTypeId,
 };
 
 use super::{Ids, Merge, known};
@@ -143,8 +143,18 @@ impl Merge<'_> {
             return self.tables.value_type(ValueType::sum(name, Unit::Count));
         };
         let count = !matches!(row.unit, Unit::Nanoseconds | Unit::Bytes);
-        let name = match (self.change.rename)(&from.text(row.name), count) {
-            Some(name) => self.tables.string(&name),
+        let renamed = (self.change.rename)(&from.text(row.name), count);
+        let renamed = renamed.map(|name| self.tables.string(&name));
+        // A name is given once: the second column that Datakit would call the same keeps its own.
+        let own = |(name, from): &(StringId, StringId)| Some(*name) == renamed && *from != row.name;
+        let renamed = renamed.filter(|_| !self.ids.renamed.iter().any(own));
+        let name = match renamed {
+            Some(name) => {
+                if !self.ids.renamed.contains(&(name, row.name)) {
+                    self.ids.renamed.push((name, row.name));
+                }
+                name
+            }
             None => self.string(row.name),
         };
         let unit = self.unit(row.unit);

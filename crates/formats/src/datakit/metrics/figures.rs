@@ -1,12 +1,12 @@
 //! What metrics are computed from: totals of sampled values, and events by their types.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use traceloom_model::{EventRow, Recording, Unit, Value};
 
 use super::float;
-use crate::datakit::Language;
 use crate::datakit::header::Grouped;
+use crate::datakit::{EventKind, Language};
 
 /// What of a recording belongs to one of its profiles.
 pub(super) enum Share<'g> {
@@ -26,7 +26,7 @@ impl Share<'_> {
         }
     }
 
-    /// An event belongs to the process of its thread; one of no thread to the profile of its time.
+    /// An event belongs to the process of its track; one on no track to the profile of its time.
     fn has_event(&self, recording: &Recording, at: usize) -> bool {
         let Self::One(groups, own) = self else {
             return true;
@@ -50,11 +50,13 @@ impl Share<'_> {
             let before = start.saturating_sub(event.time);
             before.max(event.time.saturating_sub(end)).max(0)
         };
-        groups.iter().all(|other| away(group) <= away(other))
+        // The first of equals: no event counts twice.
+        let nearest = (0..groups.len()).min_by_key(|&at| groups.get(at).map(away));
+        nearest == Some(*own)
     }
 }
 
-/// Totals of the value columns by name.
+/// Totals of the value columns, by their own names and by Datakit's.
 pub(super) struct Values(HashMap<String, Total>);
 
 #[derive(Clone, Copy, Default)]
@@ -64,7 +66,12 @@ struct Total {
 }
 
 impl Values {
-    pub(super) fn of(recording: &Recording, share: &Share<'_>) -> Self {
+    pub(super) fn of(
+        recording: &Recording,
+        share: &Share<'_>,
+        language: Option<Language>,
+        file: &str,
+    ) -> Self {
         let mut totals: HashMap<String, Total> = HashMap::new();
         for batch in &recording.samples {
             if !share.has_profile(batch.profile.index()) {
@@ -73,17 +80,25 @@ impl Values {
             let Some(profile) = recording.profile(batch.profile) else {
                 continue;
             };
+            let mut named: HashSet<&str> = HashSet::new();
             for (column, &id) in profile.value_types.iter().enumerate() {
                 let Some(kind) = recording.value_type(id) else {
                     continue;
                 };
-                let total = totals
-                    .entry(recording.text(kind.name).into_owned())
-                    .or_default();
-                total.unit = kind.unit;
+                let mut sum: i64 = 0;
                 for row in 0..batch.len() {
                     let value = batch.values(row).get(column).copied().unwrap_or(0);
-                    total.sum = total.sum.saturating_add(value);
+                    sum = sum.saturating_add(value);
+                }
+                let own = recording.text(kind.name).into_owned();
+                // The first of two columns that Datakit would call the same is the one.
+                let event = EventKind::of_column(recording, language, file, kind);
+                let event = event.filter(|event| event.name != own && named.insert(event.name));
+                let event = event.map(|event| event.name.to_owned());
+                for name in event.into_iter().chain([own]) {
+                    let total = totals.entry(name).or_default();
+                    total.unit = kind.unit;
+                    total.sum = total.sum.saturating_add(sum);
                 }
             }
         }

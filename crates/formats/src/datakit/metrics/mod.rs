@@ -88,10 +88,11 @@ pub fn metric_unit(name: &str) -> &'static str {
     }
 }
 
-/// Derives the metrics of every profile of a recording; of the recording as a whole when it has events
-/// and no profile. Profiles of which nothing can be derived are left out.
+/// Derives the metrics of every profile of a recording that lies in `file`, where it is one; of the
+/// recording as a whole when it has events and no profile. Profiles of which nothing can be derived are
+/// left out: [`missing`] says why.
 #[must_use]
-pub fn all_metrics(recording: &Recording) -> Vec<(Profile, Metrics)> {
+pub fn all_metrics(recording: &Recording, file: &str) -> Vec<(Profile, Metrics)> {
     let mut profiles = super::header::grouped(recording, false);
     if profiles.is_empty() && !recording.events.is_empty() {
         let ends = recording.events.end.iter().zip(&recording.events.time);
@@ -123,7 +124,7 @@ pub fn all_metrics(recording: &Recording) -> Vec<(Profile, Metrics)> {
         // What a recording knows of its process, such as its arguments, is no tag: only what a bundle or
         // a point had as one.
         profile.tags.retain(|key, _| tags.contains(key.as_str()));
-        let metrics = derive(recording, &profile, &share);
+        let metrics = derive(recording, &profile, &share, file);
         (profile, metrics)
     });
     derived
@@ -136,20 +137,57 @@ pub fn all_metrics(recording: &Recording) -> Vec<(Profile, Metrics)> {
 /// Rates need a duration: without one they are left out, so nothing divides by zero.
 #[must_use]
 pub fn metrics(recording: &Recording, profile: &Profile) -> Metrics {
-    derive(recording, profile, &Share::Whole)
+    derive(recording, profile, &Share::Whole, "")
 }
 
-fn derive(recording: &Recording, profile: &Profile, share: &Share<'_>) -> Metrics {
+/// Says why nothing can be derived of a recording.
+#[must_use]
+pub fn missing(recording: &Recording, file: &str) -> String {
+    let language = Language::of_recording(recording);
+    let Some(language) = language else {
+        return "nothing says its language, and there are rules for Java, Go and Python".to_owned();
+    };
+    let needs = match language {
+        Language::Golang => {
+            "cpu, inuse_space, inuse_objects, goroutine, a delay whose file is named after mutex or block, or metrics.json"
+        }
+        Language::Python => {
+            "cpu-time, wall-time, alloc-space, alloc-samples, heap-space, lock-* or exception-samples"
+        }
+        Language::Java => "a JFR recording",
+        other => {
+            return format!(
+                "there are rules for Java, Go and Python, not for {}",
+                other.name()
+            );
+        }
+    };
+    let types = recording.value_types.iter().flatten();
+    let there: Vec<_> = types.map(|row| recording.text(row.name)).collect();
+    let there = match there.is_empty() {
+        true => "no values".to_owned(),
+        false => there.join(", "),
+    };
+    let place = match file {
+        "" => String::new(),
+        file => format!(" in {file}"),
+    };
+    format!("{} needs {needs}; there is {there}{place}", language.name())
+}
+
+fn derive(recording: &Recording, profile: &Profile, share: &Share<'_>, file: &str) -> Metrics {
     let events = Events::of(recording, share);
     let named = Language::first([profile.language.as_str(), &profile.runtime]);
-    let language = named.or_else(|| events.language());
+    // Java's come from events: without any, there is nothing but zeros to tell.
+    let seen = || Language::of_recording(recording).filter(|seen| *seen != Language::Java);
+    let language = named.or_else(|| events.language()).or_else(seen);
     let mut metrics = Metrics {
         language,
         ..Metrics::default()
     };
     let duration = profile.end.saturating_sub(profile.start);
     let source = Derive {
-        values: Values::of(recording, share),
+        values: Values::of(recording, share, language, file),
         events,
         recording,
         profile,

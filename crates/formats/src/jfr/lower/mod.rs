@@ -24,7 +24,7 @@ use self::gather::{Gathered, Types};
 use self::plan::{Counter, EventTypes, Plan, Role};
 use self::profiles::{Profiles, ROWS};
 use super::frame::{End, Frames, Pieces, unsupported, unsupported_version};
-use super::header::Header;
+use super::header::{Extent, Header};
 use super::read::{note_of, settle_schema};
 use super::record::Place;
 use super::schema::{Field, Schema};
@@ -88,8 +88,7 @@ struct Lowering<'s> {
     resource: Option<ResourceId>,
     events: EventBatch,
     counters: CounterBatch,
-    /// Nanoseconds the chunks cover together.
-    duration: i64,
+    extent: Extent,
     /// The recording, when its chunks are lowered apart.
     whole: Option<Whole>,
     sampled_events: bool,
@@ -123,7 +122,7 @@ impl<'s> Lowering<'s> {
             resource: None,
             events: EventBatch::default(),
             counters: CounterBatch::default(),
-            duration: 0,
+            extent: Extent::default(),
             whole: None,
             sampled_events,
         }
@@ -149,8 +148,8 @@ impl<'s> Lowering<'s> {
     }
 
     fn finish(&mut self) -> Flow {
-        let duration = self.whole.map_or(self.duration, |whole| whole.duration);
-        let left = self.profiles.finish(duration, &mut self.tables);
+        let whole = self.whole.or(self.extent.whole());
+        let left = self.profiles.finish(whole, &mut self.tables);
         self.flush()?;
         left.into_iter()
             .try_for_each(|batch| self.sink.samples(batch))
@@ -382,8 +381,8 @@ impl<'s> Lowering<'s> {
 
 impl Pieces for Lowering<'_> {
     fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: End) -> Flow {
+        self.extent.add(header);
         self.profiles.time.get_or_insert(header.start_time_ns);
-        self.duration = self.duration.saturating_add(header.duration_ns.max(0));
         let mut known = self.schema.take();
         let limits = self.limits;
         settle_schema(&mut known, bytes, offset, header, &limits, &mut |note| {

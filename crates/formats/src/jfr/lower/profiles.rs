@@ -5,6 +5,8 @@ use traceloom_model::{
     Timestamp, Unit, Value, ValueType,
 };
 
+use crate::Whole;
+
 /// Rows of a batch: few enough that its columns stay in the cache and in the allocator's hands. Batches
 /// of the size the sink allows spend more time on fresh pages than on samples.
 pub(super) const ROWS: usize = 2_048;
@@ -205,11 +207,12 @@ impl Profiles {
     }
 
     /// Returns what is left, after telling the tables what is known of each profile at the end.
-    pub(super) fn finish(&mut self, duration: i64, tables: &mut Tables) -> Vec<SampleBatch> {
+    pub(super) fn finish(&mut self, whole: Option<Whole>, tables: &mut Tables) -> Vec<SampleBatch> {
         let mut left = Vec::new();
         for (_, slot) in std::mem::take(&mut self.slots) {
             let row = Profile {
-                duration: Some(duration),
+                time: whole.map(|whole| whole.time).or(slot.row.time),
+                duration: whole.map(|whole| whole.duration),
                 ..slot.row
             };
             tables.redefine_profile(slot.id, row);

@@ -56,6 +56,13 @@ impl Lowering<'_> {
         self.tables.attribute_named(name)
     }
 
+    /// A definition is an event where it tells when it happened.
+    pub(super) fn definition(&mut self, message: &Message<'_>) {
+        if message.number("time") != 0 {
+            self.plain_event(message);
+        }
+    }
+
     /// A message as an event of its own name.
     pub(super) fn plain_event(&mut self, message: &Message<'_>) {
         let time = self.now(message.number("time"), 0);
@@ -162,7 +169,10 @@ impl Lowering<'_> {
             }
             return Flow::Continue(());
         }
-        if let Some(waiting) = self.events.monitors.remove(&key) {
+        if let Some(mut waiting) = self.events.monitors.remove(&key) {
+            if waiting.stack.is_none() {
+                waiting.stack = self.stack(message);
+            }
             let end = time.max(waiting.time);
             self.waited(key, &waiting, Some(end), message.number("timeout"));
             return Flow::Continue(());

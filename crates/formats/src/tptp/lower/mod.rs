@@ -201,7 +201,7 @@ impl<'s> Lowering<'s> {
             1001..=1003 | 1005 => self.producer(message),
             1009 => {
                 self.thread_start(message);
-                self.plain_event(message);
+                self.definition(message);
             }
             1010 => {
                 self.thread_end(message)?;
@@ -209,7 +209,7 @@ impl<'s> Lowering<'s> {
             }
             1011 => {
                 self.names.class(&mut self.tables, message);
-                self.plain_event(message);
+                self.definition(message);
             }
             1012 => self.names.method(&mut self.tables, message),
             1014 => self.alloc(message, offset)?,

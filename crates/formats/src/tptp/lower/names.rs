@@ -22,6 +22,15 @@ pub(super) struct Names {
     classes: HashMap<u64, (ClassId, String), RandomState>,
     methods: HashMap<u64, FunctionId, RandomState>,
     files: HashMap<u64, traceloom_model::StringId, RandomState>,
+    /// Methods by a class that nothing has defined so far: its definition may come late.
+    orphans: HashMap<u64, Vec<Orphan>, RandomState>,
+}
+
+#[derive(Debug)]
+struct Orphan {
+    method: u64,
+    name: String,
+    function: Function,
 }
 
 /// Takes the id that does not move, or else the one that may.
@@ -57,6 +66,18 @@ impl Names {
             Some(file) => self.files.insert(id, file),
             None => self.files.remove(&id),
         };
+        for orphan in self.orphans.remove(&id).unwrap_or_default() {
+            let placed = self.function_in(tables, id, &orphan.name);
+            let function = Function {
+                name: placed.name,
+                class: placed.class,
+                package: placed.package,
+                file,
+                ..orphan.function
+            };
+            let defined = tables.function(function);
+            self.methods.insert(orphan.method, defined);
+        }
     }
 
     pub fn method(&mut self, tables: &mut Tables, message: &Message<'_>) {
@@ -80,8 +101,16 @@ impl Names {
                 function.modifiers |= bits;
             }
         }
+        let method = message.number("methodId");
+        if class != 0 && !self.classes.contains_key(&class) {
+            self.orphans.entry(class).or_default().push(Orphan {
+                method,
+                name: name.to_owned(),
+                function: function.clone(),
+            });
+        }
         let function = tables.function(function);
-        self.methods.insert(message.number("methodId"), function);
+        self.methods.insert(method, function);
     }
 
     /// Finds a class; one that nothing defines is called after its id. None for id 0.
@@ -89,7 +118,7 @@ impl Names {
         match self.classes.get(&id) {
             Some(&(class, _)) => Some(class),
             None if id == 0 => None,
-            None => Some(plain_class(tables, &format!("class#{id}"))),
+            None => Some(plain_class(tables, &placeholder(id))),
         }
     }
 
@@ -98,7 +127,12 @@ impl Names {
         if let Some(&function) = self.methods.get(&method) {
             return function;
         }
-        let function = self.function_in(tables, class, &format!("method#{method}"));
+        let name = format!("method#{method}");
+        let function = if self.classes.contains_key(&class) {
+            self.function_in(tables, class, &name)
+        } else {
+            Function::named(tables.string(&name))
+        };
         tables.function(function)
     }
 
@@ -112,8 +146,17 @@ impl Names {
 
     fn function_in(&self, tables: &mut Tables, class: u64, name: &str) -> Function {
         let Some((class, class_name)) = self.classes.get(&class) else {
-            let name = tables.string(name);
-            return Function::named(name);
+            // Methods of one name in two such classes are two methods all the same.
+            let known = self.class_of(tables, class);
+            let name = if known.is_some() {
+                tables.string(&format!("{}.{name}", placeholder(class)))
+            } else {
+                tables.string(name)
+            };
+            return Function {
+                class: known,
+                ..Function::named(name)
+            };
         };
         let qualified = tables.string(&format!("{class_name}.{name}"));
         let package = class_name
@@ -149,6 +192,10 @@ impl Names {
             ..Function::named(name)
         })
     }
+}
+
+fn placeholder(class: u64) -> String {
+    format!("class#{class}")
 }
 
 fn plain_class(tables: &mut Tables, name: &str) -> ClassId {

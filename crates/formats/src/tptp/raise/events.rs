@@ -2,25 +2,30 @@
 
 use traceloom_model::{EventRow, StackId, Value};
 
+use super::order::Rank;
 use super::{Raising, schema, ticks};
-use crate::tptp::emit::Emit;
 use crate::tptp::markup::escape;
 use crate::tptp::message::Draft;
-use crate::tptp::table::{Kind, Layout, MESSAGES, Schema};
+use crate::tptp::table::{FieldDef, Kind, Layout, MESSAGES, Schema};
 
 /// A message put together from names and values that are not there for long.
 pub(super) struct Rebuilt {
     schema: &'static Schema,
+    base: i64,
     numbers: Vec<(&'static str, u64)>,
     texts: Vec<(&'static str, String)>,
+    frames: Vec<(String, u64)>,
 }
 
 impl Rebuilt {
-    pub fn new(schema: &'static Schema) -> Self {
+    /// A message whose times are counted from `base`.
+    pub fn new(schema: &'static Schema, base: i64) -> Self {
         Self {
             schema,
+            base,
             numbers: Vec::new(),
             texts: Vec::new(),
+            frames: Vec::new(),
         }
     }
 
@@ -34,43 +39,60 @@ impl Rebuilt {
         }
     }
 
-    fn attribute(&self, name: &str) -> Option<&'static str> {
-        let fields = self.schema.fields(Layout::Table);
-        let field = fields
-            .iter()
-            .find(|field| field.name == name && !field.kind.is_array())?;
-        Some(field.attribute)
+    fn field(&self, name: &str) -> Option<&'static FieldDef> {
+        let mut fields = self.schema.fields(Layout::Table).iter();
+        fields.find(|field| field.name == name && !field.kind.is_array())
     }
 
     pub fn text_by_name(&mut self, name: &str, text: &str) {
-        if let Some(attribute) = self.attribute(name) {
-            self.text(attribute, text);
+        if let Some(field) = self.field(name) {
+            self.text(field.attribute, text);
         }
     }
 
     pub fn value_by_name(&mut self, name: &str, value: &Value) {
+        let Some(field) = self.field(name) else {
+            return;
+        };
         let number = match *value {
             Value::U64(number) => number,
-            Value::I64(number) => {
-                let signed = self.schema.fields(Layout::Table).iter();
-                let signed = signed
-                    .filter(|field| field.kind == Kind::Signed)
-                    .any(|field| field.name == name);
-                if signed {
-                    number.cast_unsigned() & u64::from(u32::MAX)
-                } else {
-                    ticks(number)
-                }
+            Value::I64(number) if field.kind == Kind::Signed => {
+                number.cast_unsigned() & u64::from(u32::MAX)
             }
+            Value::I64(ns) if matches!(name, "time" | "basetime") => {
+                ticks(ns.saturating_add(self.base))
+            }
+            Value::I64(number) => ticks(number),
             Value::Bool(flag) => flag.into(),
             _ => return,
         };
-        if let Some(attribute) = self.attribute(name) {
-            self.number(attribute, number);
+        self.number(field.attribute, number);
+    }
+
+    /// Tells whether a value has a field that takes it as it is.
+    fn takes(&self, name: &str, value: &Value) -> bool {
+        let Some(field) = self.field(name) else {
+            return false;
+        };
+        match value {
+            Value::Text(_) => field.kind == Kind::Text,
+            Value::U64(number) => match field.kind {
+                Kind::Long | Kind::Ticks => true,
+                Kind::Int => u32::try_from(*number).is_ok(),
+                _ => false,
+            },
+            Value::I64(number) => match field.kind {
+                Kind::Ticks => true,
+                Kind::Signed => i32::try_from(*number).is_ok(),
+                _ => false,
+            },
+            Value::Bool(_) => field.kind == Kind::Byte,
+            _ => false,
         }
     }
 
-    pub fn write(&self, emit: &mut Emit) {
+    /// Hands the message over.
+    pub fn draft(&self, then: impl FnOnce(&Draft<'_>)) {
         let mut draft = Draft::new(self.schema);
         for (attribute, number) in &self.numbers {
             draft = draft.number(attribute, *number);
@@ -78,7 +100,11 @@ impl Rebuilt {
         for (attribute, text) in &self.texts {
             draft = draft.text(attribute, text);
         }
-        emit.message(&draft);
+        let frames = self.frames.iter();
+        let frames: Vec<(&[u8], u64)> = frames
+            .map(|(name, line)| (name.as_bytes(), *line))
+            .collect();
+        then(&draft.stack(&frames));
     }
 }
 
@@ -86,40 +112,56 @@ impl Raising<'_> {
     pub(super) fn event(&mut self, event: &EventRow<'_>) {
         let name = self.tables.event_type(event.event_type).map(|row| row.name);
         let name = self.text(name);
+        let named = self.named(event);
+        let fits = |ids: &[u16]| {
+            let messages: Vec<Rebuilt> = ids
+                .iter()
+                .map(|&id| Rebuilt::new(schema(id), self.base))
+                .collect();
+            named.iter().all(|(name, value)| {
+                name == "waited_timeout" || messages.iter().any(|m| m.takes(name, value))
+            })
+        };
         match name.as_str() {
-            "monitor_wait" => self.monitor(event, 1032, 1033),
-            "monitor_contention" => self.monitor(event, 1034, 1035),
-            "gc" => self.collection(event),
-            // Its class is defined when it is used; its ids belong to another trace.
-            "class_def" => {}
+            "monitor_wait" if fits(&[1032]) => self.monitor(event, &named, 1032, 1033),
+            "monitor_contention" if fits(&[1034]) => self.monitor(event, &named, 1034, 1035),
+            "gc" if fits(&[1027]) && (named.is_empty() || event.end.is_some()) => {
+                self.collection(event, &named);
+            }
             "root_kind" => self.root_kind(event),
             _ => match MESSAGES.iter().find(|schema| schema.kind == name) {
-                Some(schema) => self.plain(event, schema),
-                None => self.foreign(event, &name),
+                Some(schema) if fits(&[schema.id]) && event.end.is_none() => {
+                    self.plain(event, &named, schema);
+                }
+                _ => self.foreign(event, &named, &name),
             },
         }
     }
 
-    fn plain(&mut self, event: &EventRow<'_>, schema: &'static Schema) {
-        if schema.id == 1009
-            && event
-                .track
-                .is_some_and(|track| self.threads.contains_key(&track))
-        {
-            return;
-        }
-        let mut message = Rebuilt::new(schema);
+    fn plain(&mut self, event: &EventRow<'_>, named: &[(String, Value)], schema: &'static Schema) {
+        let mut message = Rebuilt::new(schema, self.base);
         let thread = match event.track {
-            Some(track) if schema.id == 1009 => self.thread_id(track),
+            Some(track) if schema.id == 1009 => {
+                let told = self.starting.remove(&track).is_none();
+                if told && self.threads.contains_key(&track) {
+                    // Its calls have left: another start would be another thread.
+                    return;
+                }
+                self.thread_id(track)
+            }
             Some(track) => self.thread(track, event.time),
             None => 0,
         };
-        message.number("time", ticks(event.time));
+        let owner = event
+            .owner
+            .map_or(0, |owner| self.thread(owner, event.time));
+        message.number("threadOwner", owner);
+        message.number("time", self.time(event.time));
         message.number("objIdRef", event.object.map_or(0, |object| object.0));
-        for (name, value) in self.named(event) {
+        for (name, value) in named {
             match value {
-                Value::Text(text) => message.text_by_name(&name, &self.tables.text(text)),
-                value => message.value_by_name(&name, &value),
+                Value::Text(text) => message.text_by_name(name, &self.tables.text(*text)),
+                value => message.value_by_name(name, value),
             }
         }
         message.number(
@@ -130,16 +172,33 @@ impl Raising<'_> {
             },
             thread,
         );
-        if schema.id == 1038 {
-            self.heap.defined(&message.numbers);
+        match schema.id {
+            1011 => self.class_defined(&mut message, event.time),
+            1038 => self.heap.defined(&message.numbers, event.time),
+            _ => {}
         }
-        // What ends threads, traces and agents must not come before what happened in them.
-        if matches!(schema.id, 1004 | 1006 | 1010 | 1031) {
-            let start = self.emit.out.len();
-            message.write(&mut self.emit);
-            self.last.extend(self.emit.out.drain(start..));
-        } else {
-            message.write(&mut self.emit);
+        if schema.has_stack() {
+            message.frames = self.frames(event.stack);
+        }
+        let rank = match schema.id {
+            1009 | 1011 => Rank::Defines,
+            1004 | 1006 | 1010 | 1031 => Rank::Ends,
+            _ => Rank::Happens,
+        };
+        message.draft(|draft| self.put(event.time, rank, draft));
+    }
+
+    /// The event of a definition: the class has an id of this trace.
+    fn class_defined(&mut self, message: &mut Rebuilt, time: i64) {
+        let name = message.texts.iter().find(|(name, _)| *name == "name");
+        let name = name.map_or_else(String::new, |(_, name)| name.replace('/', "."));
+        let known = self.class_names.get(&name).map(Vec::as_slice);
+        let known = known.unwrap_or_default();
+        let new = known.iter().find(|class| !self.classes.contains_key(class));
+        message.number("transientClassId", 0);
+        if let Some(&class) = new.or(known.first()) {
+            self.classes.entry(class).or_insert(time);
+            message.number("classId", u64::from(class.raw()) + 1);
         }
     }
 
@@ -153,7 +212,7 @@ impl Raising<'_> {
             .collect()
     }
 
-    fn monitor(&mut self, event: &EventRow<'_>, begin: u16, end: u16) {
+    fn monitor(&mut self, event: &EventRow<'_>, named: &[(String, Value)], begin: u16, end: u16) {
         let thread = event
             .track
             .map_or(0, |track| self.thread(track, event.time));
@@ -161,76 +220,84 @@ impl Raising<'_> {
             .owner
             .map_or(0, |owner| self.thread(owner, event.time));
         let object = event.object.map_or(0, |object| object.0);
-        let named = self.named(event);
         let number = |name: &str| match named.iter().find(|(key, _)| key == name) {
             Some((_, Value::U64(number))) => *number,
             _ => 0,
         };
-        let frames = self.frames(event.stack);
-        let frames: Vec<(&[u8], u64)> = frames
-            .iter()
-            .map(|(name, line)| (name.as_bytes(), *line))
-            .collect();
-        let draft = Draft::new(schema(begin))
-            .number("threadIdRef", thread)
-            .number("objIdRef", object);
-        let draft = draft
-            .number("time", ticks(event.time))
-            .number("threadOwner", owner);
-        self.emit
-            .message(&draft.number("timeout", number("timeout")).stack(&frames));
+        let mut start = Rebuilt::new(schema(begin), self.base);
+        start.number("threadIdRef", thread);
+        start.number("objIdRef", object);
+        start.number("time", self.time(event.time));
+        start.number("threadOwner", owner);
+        start.number("timeout", number("timeout"));
+        start.frames = self.frames(event.stack);
+        start.draft(|draft| self.put(event.time, Rank::Happens, draft));
         if let Some(time) = event.end {
             let draft = Draft::new(schema(end))
                 .number("threadIdRef", thread)
                 .number("objIdRef", object);
-            let draft = draft.number("time", ticks(time));
-            self.emit
-                .message(&draft.number("timeout", number("waited_timeout")));
+            let draft = draft.number("time", self.time(time));
+            let draft = draft.number("timeout", number("waited_timeout"));
+            self.put(time, Rank::Happens, &draft);
         }
     }
 
-    fn collection(&mut self, event: &EventRow<'_>) {
+    fn collection(&mut self, event: &EventRow<'_>, named: &[(String, Value)]) {
         let thread = event
             .track
             .map_or(0, |track| self.thread(track, event.time));
         let start = Draft::new(schema(1023)).number("threadIdRef", thread);
-        self.emit.message(&start.number("time", ticks(event.time)));
+        let start = start.number("time", self.time(event.time));
+        self.put(event.time, Rank::Happens, &start);
         let Some(end) = event.end else {
             return;
         };
-        let mut finish = Rebuilt::new(schema(1027));
-        finish.number("threadIdRef", thread);
-        finish.number("time", ticks(end));
-        for (name, value) in self.named(event) {
-            finish.value_by_name(&name, &value);
+        let mut finish = Rebuilt::new(schema(1027), self.base);
+        for (name, value) in named {
+            match value {
+                Value::Text(text) => finish.text_by_name(name, &self.tables.text(*text)),
+                value => finish.value_by_name(name, value),
+            }
         }
-        finish.write(&mut self.emit);
+        finish.number("threadIdRef", thread);
+        finish.number("time", self.time(end));
+        finish.draft(|draft| self.put(end, Rank::Happens, draft));
     }
 
     /// An event that TPTP has no message for, as the element a probe would emit.
-    fn foreign(&mut self, event: &EventRow<'_>, name: &str) {
+    fn foreign(&mut self, event: &EventRow<'_>, named: &[(String, Value)], name: &str) {
         let mut body = b"<event type=\"".to_vec();
         escape(name, &mut body);
         body.extend_from_slice(format!("\" time=\"{}\"", event.time).as_bytes());
         if let Some(end) = event.end {
             body.extend_from_slice(format!(" end=\"{end}\"").as_bytes());
         }
-        if let Some(track) = event.track {
-            let thread = self.thread(track, event.time);
-            body.extend_from_slice(format!(" threadIdRef=\"{thread}\"").as_bytes());
+        for (track, attribute) in [(event.track, "threadIdRef"), (event.owner, "threadOwner")] {
+            if let Some(track) = track {
+                let thread = self.thread(track, event.time);
+                body.extend_from_slice(format!(" {attribute}=\"{thread}\"").as_bytes());
+            }
+        }
+        if let Some(object) = event.object {
+            body.extend_from_slice(format!(" objIdRef=\"{}\"", object.0).as_bytes());
         }
         body.push(b'>');
-        for (name, value) in self.named(event) {
+        for (name, value) in named {
             body.extend_from_slice(b"<attribute name=\"");
-            escape(&name, &mut body);
+            escape(name, &mut body);
             body.extend_from_slice(b"\" value=\"");
-            escape(&self.shown(&value), &mut body);
+            escape(&self.shown(value), &mut body);
             body.extend_from_slice(b"\"/>");
+        }
+        for (method, line) in self.frames(event.stack) {
+            body.extend_from_slice(b"<annotation name=\"stack\" method=\"");
+            escape(&method, &mut body);
+            body.extend_from_slice(format!("\" line=\"{line}\"/>").as_bytes());
         }
         body.extend_from_slice(b"</event>");
         let body = String::from_utf8_lossy(&body);
-        self.emit
-            .message(&Draft::new(schema(1041)).text("body", &body));
+        let draft = Draft::new(schema(1041)).text("body", &body);
+        self.put(event.time, Rank::Happens, &draft);
     }
 
     fn shown(&self, value: &Value) -> String {

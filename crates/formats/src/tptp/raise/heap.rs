@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use traceloom_model::{EdgeBatch, EventRow, Flow, ObjectRow, RootBatch, Value};
 
-use super::{Raising, schema, ticks};
+use super::order::Rank;
+use super::{Raising, schema};
 use crate::tptp::message::Draft;
 
 /// Dumps by their place in the recording, and the names of root kinds.
@@ -12,10 +13,13 @@ use crate::tptp::message::Draft;
 pub(super) struct Dumps {
     ids: Vec<u64>,
     kinds: HashMap<u32, String>,
+    /// When the last one was made.
+    time: Option<i64>,
 }
 
 impl Dumps {
-    pub fn defined(&mut self, numbers: &[(&'static str, u64)]) {
+    pub fn defined(&mut self, numbers: &[(&'static str, u64)], time: i64) {
+        self.time = Some(time);
         let id = numbers.iter().find(|(name, _)| *name == "heapDumpId");
         self.ids.push(id.map_or(0, |(_, id)| *id));
     }
@@ -36,18 +40,15 @@ impl Raising<'_> {
         let line = frame.map_or(0, |frame| frame.line);
         let draft = Draft::new(schema(1014))
             .number("threadIdRef", thread)
-            .number("time", ticks(time));
+            .number("time", self.time(time));
         let draft = draft
             .number("isArray", row.is_array.into())
             .number("objId", row.id.0);
         let draft = draft
             .number("size", row.size)
             .number("lineNumber", line.into());
-        self.emit.message(
-            &draft
-                .number("methodIdRef", method)
-                .number("classIdRef", class),
-        );
+        let draft = draft.number("methodIdRef", method);
+        self.put(time, Rank::Happens, &draft.number("classIdRef", class));
     }
 
     pub(super) fn root_kind(&mut self, event: &EventRow<'_>) {
@@ -73,9 +74,15 @@ impl Raising<'_> {
         // Dumps are counted from 0 without gaps; a recording that has them gets one dump for the rest.
         let id = self.heap.ids.len() as u64 + 1;
         self.heap.ids.push(id);
-        self.emit
-            .message(&Draft::new(schema(1038)).number("heapDumpId", id));
+        self.put_heap(&Draft::new(schema(1038)).number("heapDumpId", id));
         id
+    }
+
+    /// What lies in a dump has no time of its own.
+    fn put_heap(&mut self, draft: &Draft<'_>) {
+        let waiting = &self.waiting;
+        let time = *self.heap.time.get_or_insert_with(|| waiting.latest());
+        self.put(time, Rank::Happens, draft);
     }
 
     pub(super) fn take_edges(&mut self, batch: &EdgeBatch) -> Flow {
@@ -84,7 +91,7 @@ impl Raising<'_> {
             let draft = Draft::new(schema(1040))
                 .number("srcIdRef", from.0)
                 .number("targetIdRef", to.0);
-            self.emit.message(&draft.number("heapDumpIdRef", dump));
+            self.put_heap(&draft.number("heapDumpIdRef", dump));
             self.flush()?;
         }
         Flow::Continue(())
@@ -96,7 +103,7 @@ impl Raising<'_> {
             let number = kind.to_string();
             let name = self.heap.kinds.get(kind).unwrap_or(&number).clone();
             let draft = Draft::new(schema(1039)).number("objIdRef", object.0);
-            self.emit.message(&draft.text("type", &name));
+            self.put_heap(&draft.text("type", &name));
             self.flush()?;
         }
         Flow::Continue(())

@@ -2,15 +2,16 @@
 //!
 //! A call is written as a whole: entries and exits in nested order, when its outermost span has come.
 //! Recordings whose spans come in any other order are held until the end. Threads, classes and methods
-//! are defined when they are first used; events go back to the messages they came from, and those of
-//! other formats into custom messages, whose body is an element.
+//! are defined before they are first used, without a time; events go back to the messages they came from,
+//! and those that fit none of them into custom messages, whose body is an element.
 
 mod events;
 mod heap;
+mod order;
 mod samples;
 mod spans;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use traceloom_model::{
     ClassId, Clock, Definitions, EdgeBatch, EventBatch, Flow, FunctionId, Note, ObjectBatch, Order,
@@ -18,6 +19,7 @@ use traceloom_model::{
     Value,
 };
 
+use self::order::{Rank, Waiting};
 use super::emit::{Emit, FLUSH};
 use super::message::Draft;
 use super::table::{Schema, by_id};
@@ -63,12 +65,15 @@ fn build<'o>(
         tables: Recording::default(),
         threads: HashMap::new(),
         used: HashSet::new(),
-        classes: HashSet::new(),
+        classes: HashMap::new(),
         methods: HashSet::new(),
         spans: spans::Spans::default(),
         samples: samples::Trees::default(),
         heap: heap::Dumps::default(),
-        last: Vec::new(),
+        base: 0,
+        class_names: HashMap::new(),
+        starting: BTreeMap::new(),
+        waiting: Waiting::default(),
     }))
 }
 
@@ -84,14 +89,24 @@ struct Raising<'o> {
     tables: Recording,
     threads: HashMap<TrackId, u64>,
     used: HashSet<u64>,
-    classes: HashSet<ClassId>,
+    /// Classes that are defined, and when.
+    classes: HashMap<ClassId, i64>,
     methods: HashSet<FunctionId>,
     spans: spans::Spans,
     samples: samples::Trees,
     heap: heap::Dumps,
-    /// Messages that end things, for the end.
-    last: Vec<u8>,
+    /// What times are counted from.
+    base: i64,
+    /// Classes by name, for the events that define them.
+    class_names: HashMap<String, Vec<ClassId>>,
+    /// Threads that nothing has told of, with their ids and the first time at which they did something.
+    starting: BTreeMap<TrackId, (u64, i64)>,
+    waiting: Waiting,
 }
+
+/// Where a clock without an origin starts: a time of 0 is none, and times may lie before the origin. It lies
+/// before 1990, so that nobody takes it for a time of the epoch (SPEC.md §4).
+const UNKNOWN_ORIGIN: i64 = 10_000_000_000_000_000;
 
 fn schema(id: u16) -> &'static Schema {
     #[expect(clippy::expect_used, reason = "called with ids of the table alone")]
@@ -108,7 +123,39 @@ impl Raising<'_> {
         id.map_or_else(String::new, |id| self.tables.text(id).into_owned())
     }
 
+    /// A point in time as a message has it.
+    fn time(&self, ns: i64) -> u64 {
+        ticks(ns.saturating_add(self.base))
+    }
+
+    /// Writes a message to its place in time.
+    fn put(&mut self, time: i64, rank: Rank, draft: &Draft<'_>) {
+        let start = self.emit.out.len();
+        self.emit.message(draft);
+        let message = self.emit.out.get(start..).unwrap_or_default();
+        self.waiting.push(time, rank, message);
+        self.emit.out.truncate(start);
+    }
+
+    /// Writes a definition, which nothing comes before.
+    fn define_first(&mut self, draft: &Draft<'_>) {
+        self.put(i64::MIN, Rank::Defines, draft);
+    }
+
+    fn leave(&mut self, all: bool) {
+        for (track, (id, time)) in std::mem::take(&mut self.starting) {
+            let name = self.tables.track(track).and_then(|row| row.name);
+            let name = self.text(name);
+            let draft = Draft::new(schema(1009)).number("threadId", id);
+            self.put(time, Rank::Defines, &draft.text("threadName", &name));
+        }
+        self.waiting.leave(all, &mut self.emit.out);
+    }
+
     fn flush(&mut self) -> Flow {
+        if self.waiting.is_full() {
+            self.leave(false);
+        }
         if self.emit.out.len() < FLUSH {
             Flow::Continue(())
         } else {
@@ -126,18 +173,16 @@ impl Raising<'_> {
         Flow::Continue(())
     }
 
-    /// Takes the id of a track, and tells of its thread when it is new.
+    /// Takes the id of a track that does something at `time`, and tells of its thread when it is new.
     fn thread(&mut self, track: TrackId, time: i64) -> u64 {
         if let Some(&id) = self.threads.get(&track) {
+            if let Some((_, first)) = self.starting.get_mut(&track) {
+                *first = time.min(*first);
+            }
             return id;
         }
         let id = self.thread_id(track);
-        let name = self.tables.track(track).and_then(|row| row.name);
-        let name = self.text(name);
-        let draft = Draft::new(schema(1009))
-            .number("threadId", id)
-            .number("time", ticks(time));
-        self.emit.message(&draft.text("threadName", &name));
+        self.starting.insert(track, (id, time));
         id
     }
 
@@ -193,19 +238,20 @@ impl Raising<'_> {
                 draft = draft.number(flag, (row.modifiers & bits != 0).into());
             }
         }
-        self.emit.message(
-            &draft
-                .text("signature", &signature)
-                .number("classIdRef", class_id),
-        );
+        let draft = draft.text("signature", &signature);
+        // Its class comes before it.
+        let time = class.and_then(|class| self.classes.get(&class).copied());
+        let draft = draft.number("classIdRef", class_id);
+        self.put(time.unwrap_or(i64::MIN), Rank::Defines, &draft);
         (method_id, class_id)
     }
 
     fn class(&mut self, class: ClassId) -> u64 {
         let id = u64::from(class.raw()) + 1;
-        if !self.classes.insert(class) {
+        if self.classes.contains_key(&class) {
             return id;
         }
+        self.classes.insert(class, i64::MIN);
         let Some(row) = self.tables.class(class).cloned() else {
             return id;
         };
@@ -217,7 +263,7 @@ impl Raising<'_> {
             .number("classId", id)
             .text("name", &name);
         let draft = draft.text("sourceName", &file).text("classLoader", &loader);
-        self.emit.message(&draft.text("superclass", &above));
+        self.define_first(&draft.text("superclass", &above));
         id
     }
 
@@ -242,13 +288,13 @@ impl Raising<'_> {
             .map(|parent| format!("resource-{}", parent.raw()));
         let (host, service) = (self.text(resource.host), self.text(resource.service));
         let id = kind.map_or(1002, |(_, id)| id);
-        let mut draft = events::Rebuilt::new(schema(id));
+        let mut draft = events::Rebuilt::new(schema(id), self.base);
         if kind.is_none() {
             if !host.is_empty() {
                 let node = Draft::new(schema(1001))
                     .text("nodeId", &own)
                     .text("hostname", &host);
-                self.emit.message(&node);
+                self.define_first(&node);
                 draft.text("nodeIdRef", &own);
             } else if let Some(parent) = &parent {
                 draft.text("nodeIdRef", parent);
@@ -264,18 +310,31 @@ impl Raising<'_> {
                 value => draft.value_by_name(name, value),
             }
         }
-        draft.write(&mut self.emit);
+        draft.draft(|draft| self.define_first(draft));
     }
 }
 
 impl Sink for Raising<'_> {
-    fn begin(&mut self, order: Order, _clock: Clock) {
+    fn begin(&mut self, order: Order, clock: Clock) {
         self.order = order;
+        self.base = match clock {
+            Clock::Unix => 0,
+            _ => UNKNOWN_ORIGIN,
+        };
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
         let resources = definitions.resources.clone();
+        let classes: Vec<(ClassId, StringId)> = definitions
+            .classes
+            .iter()
+            .map(|(id, row)| (*id, row.name))
+            .collect();
         self.tables.define(definitions)?;
+        for (id, name) in classes {
+            let name = self.text(Some(name));
+            self.class_names.entry(name).or_default().push(id);
+        }
         for (id, resource) in &resources {
             self.resource(*id, resource);
         }
@@ -324,8 +383,7 @@ impl Target for Raising<'_> {
     fn finish(&mut self) -> Result<(), Error> {
         let flow = self.finish_spans();
         if flow.is_continue() && self.finish_samples().is_continue() {
-            let last = std::mem::take(&mut self.last);
-            self.emit.out.extend_from_slice(&last);
+            self.leave(true);
             self.emit.end();
             let _ = self.flush_all();
         }

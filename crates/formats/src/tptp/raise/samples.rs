@@ -6,6 +6,7 @@ use traceloom_model::{
     Flow, FunctionId, Merge, ProfileId, SampleBatch, Scope, StackId, TrackId, Unit,
 };
 
+use super::order::Rank;
 use super::{Raising, schema, ticks};
 use crate::tptp::message::Draft;
 
@@ -156,8 +157,10 @@ impl Raising<'_> {
     }
 
     pub(super) fn finish_samples(&mut self) -> Flow {
+        // No time is theirs: they come after everything that has one, before the ends.
+        let time = self.waiting.latest();
         for (track, roots) in std::mem::take(&mut self.samples.roots) {
-            let thread = track.map_or(0, |track| self.thread(track, 0));
+            let thread = track.map_or(0, |track| self.thread(track, time));
             // An entry and, once its children are told, an exit.
             let mut todo: Vec<(usize, bool)> =
                 roots.into_iter().rev().map(|at| (at, true)).collect();
@@ -183,7 +186,7 @@ impl Raising<'_> {
                     todo.push((at, false));
                     todo.extend(children.into_iter().rev().map(|child| (child, true)));
                 }
-                self.emit.message(&draft);
+                self.put(time, Rank::Happens, &draft);
                 self.flush()?;
             }
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use traceloom_model::{Flow, Order, SpanBatch, SpanId, SpanRow, SpanStatus, TrackId, Value};
 
+use super::order::Rank;
 use super::{Raising, schema, ticks};
 use crate::tptp::message::Draft;
 
@@ -12,6 +13,8 @@ use crate::tptp::message::Draft;
 pub(super) struct Spans {
     pending: HashMap<TrackId, SpanBatch>,
     tickets: HashMap<TrackId, u64>,
+    /// The latest time on each track: what is nested stays so, whatever its times say.
+    latest: HashMap<TrackId, i64>,
 }
 
 enum Visit {
@@ -98,7 +101,7 @@ impl Raising<'_> {
         }
         let draft = Draft::new(schema(1015))
             .number("threadIdRef", thread)
-            .number("time", ticks(row.start));
+            .number("time", self.time(row.start));
         let draft = draft
             .number("methodIdRef", method)
             .number("ticket", ticket)
@@ -108,7 +111,8 @@ impl Raising<'_> {
             self.counter(row, "thread_cpu_time_at_entry"),
         );
         let draft = draft.number("transientObjIdRef", self.object_of(row));
-        self.emit.message(&draft.number("stackDepth", depth));
+        let time = self.in_order(track, row.start);
+        self.put(time, Rank::Happens, &draft.number("stackDepth", depth));
         ticket
     }
 
@@ -122,14 +126,21 @@ impl Raising<'_> {
             .map_or((0, 0), |function| self.method(function));
         let draft = Draft::new(schema(1016))
             .number("threadIdRef", thread)
-            .number("time", ticks(row.end));
+            .number("time", self.time(row.end));
         let draft = draft
             .number("ticket", ticket)
             .number("methodIdRef", method)
             .number("classIdRef", class);
         let draft = draft.number("threadCpuTime", self.counter(row, "thread_cpu_time"));
-        self.emit
-            .message(&draft.number("objIdRef", self.object_of(row)));
+        let time = self.in_order(track, row.end);
+        let draft = draft.number("objIdRef", self.object_of(row));
+        self.put(time, Rank::Happens, &draft);
+    }
+
+    fn in_order(&mut self, track: TrackId, time: i64) -> i64 {
+        let latest = self.spans.latest.entry(track).or_insert(time);
+        *latest = time.max(*latest);
+        *latest
     }
 
     fn counter(&self, row: &SpanRow<'_>, name: &str) -> u64 {

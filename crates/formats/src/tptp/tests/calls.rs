@@ -244,3 +244,71 @@ fn what_is_raised_lowers_to_the_same_calls() {
         assert!(format.holds.holds(Feature::Spans));
     }
 }
+
+/// Two classes that nothing defines have a method of one name each, and one of them is defined late.
+#[test]
+fn methods_of_undefined_classes_are_told_apart() {
+    let define = |class, method| {
+        let draft = draft("methodDef").number("classIdRef", class);
+        draft.number("methodId", method).text("name", "run")
+    };
+    let bytes = trace(
+        1_000_000_000,
+        &[
+            define(8, 80),
+            define(9, 90),
+            define(0, 100),
+            entry(1, 80, 1, 10),
+            exit(1, 80, 1, 20),
+            entry(1, 90, 2, 30),
+            draft("classDef")
+                .number("classId", 9)
+                .text("name", "com/acme/Late"),
+            exit(1, 90, 2, 40),
+            entry(1, 100, 3, 50),
+            exit(1, 100, 3, 60),
+        ],
+    );
+    for bytes in [bytes.clone(), raise(&BINARY, &BINARY, &bytes)] {
+        let recording = lower(&BINARY, &bytes);
+        let names: Vec<String> = spans(&recording).into_iter().map(|row| row.0).collect();
+        assert_eq!(names, ["class#8.run", "com.acme.Late.run", "run"]);
+    }
+}
+
+/// A trace defines before it refers, whatever the order in which the model tells.
+#[test]
+fn what_is_raised_defines_before_it_refers() {
+    let mut aggregated = definitions();
+    let node = |element| {
+        let draft = draft(element).number("threadIdRef", 1);
+        draft.number("methodIdRef", 71)
+    };
+    aggregated.extend([node("agMethodEntry"), node("agMethodExit")]);
+    let aggregated = trace(1_000_000_000, &aggregated);
+    defines_first(&raise(&XML, &BINARY, &aggregated), 4);
+    defines_first(&raise(&XML, &BINARY, &sample(&BINARY, 300_000)), 1_000);
+}
+
+fn defines_first(document: &[u8], least: usize) {
+    let document = std::str::from_utf8(document).unwrap();
+    let (mut defined, mut references) = (std::collections::HashSet::new(), 0);
+    let ids = |line: &str, name: &str| -> Option<String> {
+        let (_, rest) = line.split_once(&format!(" {name}=\""))?;
+        Some(format!(
+            "{} {}",
+            name.trim_end_matches("Ref"),
+            rest.split('"').next()?
+        ))
+    };
+    for line in document.lines() {
+        for name in ["threadId", "classId", "methodId"] {
+            defined.extend(ids(line, name));
+            if let Some(id) = ids(line, &format!("{name}Ref")) {
+                references += 1;
+                assert!(defined.contains(&id), "{line}");
+            }
+        }
+    }
+    assert!(references >= least, "{references}");
+}

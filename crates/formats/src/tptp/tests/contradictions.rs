@@ -491,7 +491,7 @@ fn c19_the_replys_end_tag_may_lack_its_slash() {
         let _ = client.start(Duration::ZERO);
         let reply = format!("<enabledOutputFormat><format>binary</format>{end}");
         assert_eq!(
-            client.receive(reply.as_bytes()),
+            client.receive(std::time::Duration::ZERO, reply.as_bytes()),
             Act::Load(Encoding::Binary)
         );
     }

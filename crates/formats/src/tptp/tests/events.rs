@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use traceloom_model::{Clock, Level, Value};
+use traceloom_model::{Clock, Flow, Level, Note, Value};
 
 use super::*;
-use crate::tptp::{BINARY, XML};
+use crate::Chunk;
+use crate::tptp::{BINARY, Item, Visit, XML};
 
 /// Start, end, object, owner's name, frames and attributes of an event.
 pub(super) type Told = (
@@ -247,4 +248,81 @@ fn a_name_that_contradicts_is_told() {
         kinds(&lower_named("a.trcbin", &BINARY, &bytes, &options)),
         []
     );
+}
+
+/// Times of the messages of a binary stream that have one, in their order.
+fn times(bytes: &[u8]) -> Vec<(&'static str, u64)> {
+    struct Times(Vec<(&'static str, u64)>);
+    impl Visit for Times {
+        fn item(&mut self, item: Item<'_, '_>) -> Flow {
+            if let Item::Data(data) = item {
+                let time = data.message.number("time");
+                self.0
+                    .extend((time != 0).then_some((data.message.schema.element, time)));
+            }
+            Flow::Continue(())
+        }
+
+        fn note(&mut self, note: Note) -> Flow {
+            panic!("{note:?}")
+        }
+    }
+    let mut times = Times(Vec::new());
+    let chunk = Chunk {
+        bytes,
+        offset: 0,
+        eof: true,
+    };
+    crate::tptp::binary::Binary::new(&Limits::default()).run(chunk, &mut times);
+    times.0
+}
+
+/// Whatever order the model has them in, messages are written when they happened, with their stacks.
+#[test]
+fn what_is_raised_is_in_the_order_of_time() {
+    let frames: &[(&[u8], u64)] = &[(b"com/acme/Shop.buy", 12), (b"com/acme/Main.main", 3)];
+    let mut drafts = definitions();
+    let at = |element: &str, time: u64| {
+        let draft = draft(element).number("threadIdRef", 1);
+        draft.number("time", EPOCH + time).number("objIdRef", 9)
+    };
+    drafts.extend([
+        draft("threadStart")
+            .number("threadId", 2)
+            .number("time", EPOCH + 1)
+            .text("threadName", "worker"),
+        entry(1, 71, 1, 10),
+        entry(2, 70, 1, 15),
+        at("monWait", 20).stack(frames),
+        at("monContendedEnter", 30).number("threadOwner", 2),
+        exit(2, 70, 1, 35),
+        at("monContendedEntered", 40),
+        at("monWaited", 50),
+        draft("threadEnd")
+            .number("threadIdRef", 2)
+            .number("time", EPOCH + 55),
+        at("monWaited", 60).stack(frames),
+        exit(1, 71, 1, 70),
+    ]);
+    let bytes = trace(1_000_000_000, &drafts);
+    let raised = raise(&BINARY, &BINARY, &bytes);
+    let timed = times(&raised);
+    assert!(timed.is_sorted_by_key(|row| row.1), "{timed:?}");
+    assert_eq!(timed.len(), 12, "{timed:?}");
+    let (first, second) = (lower(&BINARY, &bytes), lower(&BINARY, &raised));
+    for kind in [
+        "monitor_wait",
+        "monitor_contention",
+        "mon_waited",
+        "thread_end",
+    ] {
+        let sorted = |recording: &Recording| {
+            let mut rows = events(recording, kind);
+            rows.sort_by_key(|row| row.0);
+            rows
+        };
+        assert_eq!(sorted(&second), sorted(&first), "{kind}");
+    }
+    assert_eq!(events(&second, "mon_waited")[0].4.len(), 2);
+    assert_eq!(second.events.len(), first.events.len());
 }

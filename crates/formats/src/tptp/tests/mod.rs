@@ -4,6 +4,7 @@
 
 mod calls;
 mod contradictions;
+mod conversion;
 mod events;
 mod reading;
 

@@ -113,3 +113,100 @@ fn garbage_is_read_to_its_end() {
     let comments = b"<!-- <![CDATA[ <? ".repeat(20_000);
     assert_eq!(records(&XML, &comments).written(), comments);
 }
+
+fn is_known(name: &str, head: &str) -> bool {
+    let probe = crate::Probe {
+        head: head.as_bytes(),
+        whole: true,
+        name,
+        siblings: &[],
+    };
+    (XML.probe)(&probe).is_some()
+}
+
+#[test]
+fn a_fragment_is_known_by_any_element() {
+    for first in [
+        "node",
+        "filter",
+        "option",
+        "custom",
+        "objDef",
+        "methodBody",
+        "throw",
+        "line",
+    ] {
+        let alone = format!("<{first} a=\"1\"/>\n");
+        assert!(is_known("live.trcxml", &alone), "{first}");
+        assert!(!is_known("other.xml", &alone), "{first}");
+        let followed = format!("{alone}<custom><a/></custom>\n<threadStart threadId=\"1\"/>");
+        assert!(is_known("other.xml", &followed), "{first}");
+    }
+    for fragment in [
+        "<node nodeId=\"a\" hostname=\"b\"/>",
+        "<filter traceIdRef=\"a\" pattern=\"*\"/>",
+        "<classUnload time=\"1.0\" classIdRef=\"7\"/>",
+        "<monWait objIdRef=\"7\"><annotation",
+    ] {
+        assert!(is_known("", fragment), "{fragment}");
+    }
+}
+
+#[test]
+fn other_documents_are_not_taken() {
+    for (name, document) in [
+        ("live.trcxml", "<html/>"),
+        ("", "<report><threadStart threadId=\"1\"/></report>"),
+        ("", "<report>\n<threadStart threadId=\"1\"/>"),
+        ("", "words <threadStart threadId=\"1\"/>"),
+        ("", "<methodCall><methodName>a</methodName></methodCall>"),
+        ("", "<svg><line x1=\"1\"/></svg>"),
+    ] {
+        assert!(!is_known(name, document), "{document}");
+    }
+}
+
+#[test]
+fn a_document_type_may_declare_things() {
+    let document = "<?xml version=\"1.0\"?>\n<!DOCTYPE TRACE [<!ENTITY x \"]>\">]>\n\
+                    <TRACE>\n<threadStart threadId=\"1\"/>\n</TRACE>\n";
+    assert!(is_known("other.xml", document));
+    let read = records(&XML, document.as_bytes());
+    assert!(read.notes().is_empty(), "{:?}", read.notes());
+    assert!(read.kinds().contains(&"thread_start"), "{:?}", read.kinds());
+    // Declarations that do not end cost no more than their bytes.
+    let open = b"<!DOCTYPE [".repeat(100_000);
+    assert_eq!(records(&XML, &open).written(), open);
+}
+
+/// What stands in an element that no table has is no message, cut or whole.
+#[test]
+fn a_cut_unknown_element_has_no_calls() {
+    let entry = "<methodEntry threadIdRef=\"1\" time=\"1.0\" methodIdRef=\"7\" ticket=\"1\"/>\n";
+    let whole = format!("<TRACE>\n<probe>\n{entry}<a>{entry}</a>\n</probe>\n");
+    for end in 0..=whole.len() {
+        let bytes = &whole.as_bytes()[..end];
+        let read = records(&XML, bytes);
+        assert_eq!(read.written(), bytes);
+        assert!(!read.kinds().contains(&"method_entry"), "cut at {end}");
+    }
+    // In a document that goes on the element is what is wrong.
+    for (open, rest) in [
+        ("<br>", "</TRACE>\n".to_owned()),
+        ("<br>", entry.repeat(2_000)),
+    ] {
+        let text = format!("<TRACE>\n{open}\n{entry}{rest}");
+        let read = records(&XML, text.as_bytes());
+        let entries = read
+            .kinds()
+            .iter()
+            .filter(|kind| **kind == "method_entry")
+            .count();
+        assert_eq!(entries, text.matches("methodEntry").count());
+        assert!(
+            read.notes()
+                .iter()
+                .any(|note| note.kind == "unclosed_element")
+        );
+    }
+}

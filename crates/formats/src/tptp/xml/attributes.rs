@@ -3,7 +3,7 @@
 use traceloom_model::Level;
 
 use super::read::{Scratch, Window, Xml};
-use crate::tptp::markup::Attributes;
+use crate::tptp::markup::{Attributes, Content, content};
 use crate::tptp::message::{Form, Frames, Message, Slot, Texts};
 use crate::tptp::seconds;
 use crate::tptp::table::{FieldDef, Kind, Layout, Schema};
@@ -28,22 +28,47 @@ impl Xml {
         }
         let mut form = Form::Attribute;
         let mut frames = Frames::None;
-        if schema.has_stack() {
-            frames = Frames::Markup(inner, self.charset);
-            scratch.doubtful |= !inner.is_ascii() || inner.contains(&b'&');
-            let depth = schema.position(layout, "stackDepth");
-            if let Some(slot) = depth.and_then(|at| scratch.slots.get_mut(at)) {
-                *slot = Slot::Number(frames.count() as u64);
-            }
-        } else if schema.id == 1041 && !inner.is_empty() {
+        let offset = window.offset(at);
+        if schema.id == 1041 && !inner.is_empty() {
             form = if inner.contains(&b'<') {
                 Form::Plain
             } else {
                 Form::Content
             };
             if let Some(slot) = scratch.slots.first_mut() {
+                if !matches!(slot, Slot::Text([])) {
+                    self.tally
+                        .count(Level::Info, "repeated_value", schema.id, offset);
+                }
                 *slot = Slot::Text(inner);
                 scratch.doubtful = true;
+            }
+        } else {
+            let (mut depth, mut stray) = (0, false);
+            if !inner.is_empty() {
+                content(inner, self.charset, &mut |found| match found {
+                    Content::Frame { exact, .. } if schema.has_stack() => {
+                        depth += 1;
+                        stray |= !exact;
+                    }
+                    _ => stray = true,
+                });
+            }
+            if stray {
+                self.tally
+                    .count(Level::Info, "unknown_content", schema.id, offset);
+            }
+            if schema.has_stack() {
+                frames = Frames::Markup(inner, self.charset);
+                scratch.doubtful |= !inner.is_ascii() || inner.contains(&b'&');
+                let place = schema.position(layout, "stackDepth");
+                if let Some(slot) = place.and_then(|at| scratch.slots.get_mut(at)) {
+                    if !matches!(slot, Slot::Number(told) if *told == 0 || *told == depth) {
+                        self.tally
+                            .count(Level::Info, "stack_depth", schema.id, offset);
+                    }
+                    *slot = Slot::Number(depth);
+                }
             }
         }
         let fields = schema.fields(layout).len();
@@ -80,7 +105,7 @@ impl Xml {
             };
         }
         scratch.doubtful = false;
-        let mut guess = 0;
+        let (mut guess, mut seen) = (0, 0_u32);
         for attribute in Attributes::new(tag) {
             let offset = window.offset(at);
             let Ok(attribute) = attribute else {
@@ -101,6 +126,12 @@ impl Xml {
             else {
                 continue;
             };
+            let bit = 1_u32 << position;
+            if seen & bit != 0 {
+                self.tally
+                    .count(Level::Info, "repeated_value", schema.id, offset);
+            }
+            seen |= bit;
             if field.kind == Kind::Text {
                 let text = window.raw(at + attribute.value.start, at + attribute.value.end);
                 scratch.doubtful |= !text.is_ascii() || text.contains(&b'&');
@@ -108,7 +139,17 @@ impl Xml {
                 continue;
             }
             let value = tag.get(attribute.value).unwrap_or_default();
-            match number(field.kind, value) {
+            let number = if field.kind == Kind::Ticks {
+                seconds::parse(value).map(|(nanos, exact)| {
+                    if !exact {
+                        self.tally.count(Level::Info, "time_cut", schema.id, offset);
+                    }
+                    nanos
+                })
+            } else {
+                number(field.kind, value)
+            };
+            match number {
                 Some(number) => *slot = Slot::Number(number),
                 None => self
                     .tally
@@ -154,9 +195,6 @@ fn is_wide(schema: &'static Schema, name: &[u8]) -> bool {
 
 #[inline]
 fn number(kind: Kind, value: &[u8]) -> Option<u64> {
-    if kind == Kind::Ticks {
-        return seconds::parse(value);
-    }
     if let Some(negative) = value.strip_prefix(b"-") {
         let magnitude = seconds::digits(negative).filter(|_| !negative.is_empty())?;
         let least = if matches!(kind, Kind::Long) {

@@ -148,6 +148,10 @@ impl Xml {
             }
         }
         let too_long = all.len() > most;
+        // A short one at the end is cut; what it holds happened in no trace (SPEC.md §8).
+        if window.eof && all.len() <= most.min(PIECE) {
+            return Err(Next::Cut);
+        }
         if !known && (window.eof || too_long) {
             return Err(self.unclosed(window, at, start, out));
         }

@@ -396,7 +396,11 @@ fn wording(kind: &'static str, id: u16) -> String {
         "unknown_attribute" => format!("attributes of {name} that no table has"),
         "bad_attribute" => format!("attributes of {name} that cannot be told apart"),
         "invalid_text" => format!("strings of {name} that are no text"),
-        "bad_number" => format!("attributes of {name} whose value is no number"),
+        "bad_number" => format!("attributes of {name} whose value is no number, or none that fits"),
+        "time_cut" => format!("times of {name} with more than nine digits, which are cut off"),
+        "repeated_value" => format!("values of {name} that are given twice: the last one counts"),
+        "stack_depth" => format!("stack depths of {name} that are not the number of its frames"),
+        "unknown_content" => format!("elements {name} with content that no table has"),
         "stray_end_tag" => "end tags without a start".to_owned(),
         _ => "text between the elements".to_owned(),
     }

@@ -39,6 +39,7 @@ pub(super) enum Scan {
 pub(super) struct Ends {
     comment: u64,
     cdata: u64,
+    doctype: u64,
     instruction: u64,
 }
 
@@ -98,7 +99,17 @@ impl Ends {
         if b"<!--".starts_with(text) || CDATA.starts_with(text) {
             return Scan::Partial;
         }
-        doctype(text)
+        if here < self.doctype {
+            return Scan::Broken;
+        }
+        let head = text.get(..DOCTYPE).unwrap_or(text);
+        doctype(head).unwrap_or_else(|| {
+            if text.len() < DOCTYPE {
+                return Scan::Partial;
+            }
+            self.doctype = here + DOCTYPE as u64;
+            Scan::Broken
+        })
     }
 }
 
@@ -115,24 +126,33 @@ fn quick(body: &[u8]) -> Option<Scan> {
     (closes && body.get(end) == Some(&b'>')).then_some(Scan::Whole(mark, end + 2))
 }
 
-/// A declaration may hold others in brackets.
-fn doctype(text: &[u8]) -> Scan {
-    const MOST: usize = 64 << 10;
-    let mut inside = false;
-    for (at, &byte) in text.iter().enumerate().take(MOST).skip(2) {
-        match byte {
-            b'[' => inside = true,
-            b']' => inside = false,
-            b'>' if !inside => return Scan::Whole(Mark::Doctype, at + 1),
-            b'<' if !inside => return Scan::Broken,
-            _ => {}
-        }
+/// Longest document type declaration.
+const DOCTYPE: usize = 64 << 10;
+
+/// Finds the end of a document type declaration: past strings, and past the comments, instructions and
+/// declarations that its brackets hold. None where `head` ends first.
+fn doctype(head: &[u8]) -> Option<Scan> {
+    let (mut at, mut inside) = (2, false);
+    while let Some(&byte) = head.get(at) {
+        let rest = head.get(at..).unwrap_or_default();
+        let past = |end: &[u8], skip: usize| {
+            let body = rest.get(skip..)?;
+            Some(skip + memmem::find(body, end)? + end.len())
+        };
+        let step = match byte {
+            b'"' | b'\'' => past(&[byte], 1),
+            b'>' if !inside => return Some(Scan::Whole(Mark::Doctype, at + 1)),
+            b'<' if !inside => return Some(Scan::Broken),
+            b'<' if rest.starts_with(b"<!--") => past(b"-->", 4),
+            b'<' if rest.starts_with(b"<?") => past(b"?>", 2),
+            _ => {
+                inside = byte == b'[' || inside && byte != b']';
+                Some(1)
+            }
+        };
+        at += step?;
     }
-    if text.len() >= MOST {
-        Scan::Broken
-    } else {
-        Scan::Partial
-    }
+    None
 }
 
 /// Finds `end` in `text` from `skip` on and returns where it ends; `clean` remembers how far there is none.
@@ -167,6 +187,10 @@ mod tests {
         assert_eq!(
             scan("<!DOCTYPE a [<!ENTITY b \"c\">]>"),
             Scan::Whole(Mark::Doctype, 30)
+        );
+        assert_eq!(
+            scan("<!DOCTYPE a [<!-- don't ]> --><?p ]>?><!ENTITY b \"]>\">\n]>\n<a/>"),
+            Scan::Whole(Mark::Doctype, 57)
         );
         assert_eq!(scan("<?xml v='>'?>"), Scan::Whole(Mark::Instruction, 13));
     }

@@ -45,7 +45,7 @@ pub fn write_message(message: &Message<'_>, ticks_per_second: u64, out: &mut Vec
                     Kind::Ticks => {
                         let nanos = seconds::nanos_of(number, ticks_per_second);
                         seconds::write(nanos, out);
-                        if ticks_per_second > seconds::NANOS {
+                        if ticks_per_second > seconds::NANOS || nanos > u64::MAX.into() {
                             let back = u64::try_from(nanos).ok();
                             let back =
                                 back.and_then(|nanos| seconds::ticks_of(nanos, ticks_per_second));

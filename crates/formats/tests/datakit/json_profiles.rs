@@ -1,51 +1,11 @@
 //! speedscope, Chrome's `.cpuprofile`, stackprof and Go's metrics: real files, against what their producers
 //! counted.
 
-mod corpus;
-
 use std::collections::BTreeMap;
 
-use traceloom_formats::{Confidence, FORMATS, Format, LowerOptions, Probe, SliceSource, by_name};
 use traceloom_model::{Recording, Value};
 
-fn detect(name: &str, bytes: &[u8]) -> Option<&'static Format> {
-    let probe = Probe {
-        head: bytes,
-        whole: true,
-        name,
-        siblings: &[],
-    };
-    let answers = FORMATS
-        .iter()
-        .filter_map(|format| Some(((format.probe)(&probe)?, *format)));
-    let best = answers.filter(|(confidence, _)| *confidence > Confidence::Possible);
-    best.max_by_key(|(confidence, _)| *confidence)
-        .map(|(_, format)| format)
-}
-
-fn lower(name: &str, file: &str, bytes: &[u8]) -> Recording {
-    let format = by_name(name).expect("a format");
-    let source = SliceSource::default().with(file, format, bytes);
-    let mut recording = Recording::default();
-    (format.lower.expect("a lowering"))(&source, &LowerOptions::default(), &mut recording)
-        .expect("readable");
-    recording
-}
-
-fn total(recording: &Recording, name: &str) -> Option<i64> {
-    let mut found = None;
-    for batch in &recording.samples {
-        let row = recording.profile(batch.profile).expect("a profile");
-        for (column, &id) in row.value_types.iter().enumerate() {
-            let kind = recording.value_type(id).expect("a value type");
-            if recording.text(kind.name) == name {
-                let sum: i64 = batch.iter().map(|sample| sample.values[column]).sum();
-                found = Some(found.unwrap_or(0) + sum);
-            }
-        }
-    }
-    found
-}
+use super::{corpus, detect, lower, total};
 
 #[test]
 fn speedscope_weights_are_the_file_s() {
@@ -148,14 +108,72 @@ fn go_metrics_keep_integers_apart_from_floats() {
         return;
     };
     let recording = lower("go-metrics", "metrics.json", &bytes);
-    let row = recording.events.row(0).expect("an event");
-    assert_eq!(row.attributes.len(), 8);
-    let value = |name: &str| {
-        let found = row.attributes.iter().find(|attribute| {
-            recording.text(recording.attribute_key(attribute.key).expect("a key").name) == name
-        });
-        found.map(|attribute| attribute.value.clone())
-    };
+    assert_eq!(
+        recording.events.row(0).expect("an event").attributes.len(),
+        8
+    );
+    let value = |name: &str| metric(&recording, name);
     assert_eq!(value("go_allocs_per_sec"), Some(Value::I64(388)));
     assert_eq!(value("go_frees_per_sec"), Some(Value::F64(358.2)));
+}
+
+fn metric(recording: &Recording, name: &str) -> Option<Value> {
+    let row = recording.events.row(0).expect("an event");
+    let key = |id| recording.text(recording.attribute_key(id).expect("a key").name);
+    let mut found = row.attributes.iter();
+    let found = found.find(|attribute| key(attribute.key) == name);
+    found.map(|attribute| attribute.value.clone())
+}
+
+#[test]
+fn go_metrics_with_a_bad_pair_or_a_cut_are_the_good_ones() {
+    let bad = r#"[["go_allocs_per_sec"],["go_gcs_per_sec","many"],["go_frees_per_sec",2.5],7,["go_num_goroutine",26]]"#;
+    assert_eq!(
+        detect("m.json", bad.as_bytes()).map(|format| format.name),
+        Some("go-metrics")
+    );
+    let recording = lower("go-metrics", "m.json", bad.as_bytes());
+    assert_eq!(
+        metric(&recording, "go_frees_per_sec"),
+        Some(Value::F64(2.5))
+    );
+    assert_eq!(metric(&recording, "go_num_goroutine"), Some(Value::I64(26)));
+    assert_eq!(metric(&recording, "go_gcs_per_sec"), None);
+    let at: Vec<_> = recording
+        .notes
+        .kept()
+        .iter()
+        .map(|note| (note.kind, note.offset))
+        .collect();
+    let place = |text: &str| bad.find(text).expect("there") as u64;
+    assert_eq!(
+        at,
+        [
+            ("not_a_metric", place("[\"go_allocs")),
+            ("not_a_metric", place("[\"go_gcs")),
+            ("not_a_metric", place("7,")),
+        ]
+    );
+    let whole = r#"[["go_frees_per_sec",2.5],["go_num_goroutine",2600]]"#;
+    let first = whole.find(']').expect("a pair");
+    for cut in first + 1..whole.len() {
+        let text = &whole.as_bytes()[..cut];
+        assert_eq!(
+            detect("m.json", text).map(|format| format.name),
+            Some("go-metrics"),
+            "cut at {cut}"
+        );
+        let recording = lower("go-metrics", "m.json", text);
+        assert_eq!(
+            metric(&recording, "go_frees_per_sec"),
+            Some(Value::F64(2.5))
+        );
+        // A number that is cut is no number: all of it, or none.
+        let second = metric(&recording, "go_num_goroutine");
+        assert!(
+            matches!(second, None | Some(Value::I64(2600))),
+            "cut at {cut}: {second:?}"
+        );
+        assert!(recording.notes.total() > 0, "cut at {cut}");
+    }
 }

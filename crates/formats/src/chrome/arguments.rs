@@ -1,0 +1,83 @@
+//! The arguments of an event: attributes, and what reserved names say of a span.
+
+use traceloom_model::{Attribute, AttributeKey, StringId, Tables, Value as Held};
+
+use super::event::word;
+use crate::json::{Kind, Value};
+use crate::marks::{self, Mark};
+use crate::slices::Annotated;
+
+/// Values inside values that are read; deeper ones read as nothing.
+const DEEPEST: usize = 64;
+
+/// Reads the arguments of an event.
+pub(super) fn annotated(args: Option<Value<'_>>, tables: &mut Tables) -> Annotated {
+    let mut annotated = Annotated::default();
+    for member in args.into_iter().flat_map(Value::items) {
+        let Some(key) = member.key() else { continue };
+        if let Some(mark) = marks::mark(&key) {
+            if mark == Mark::Exception && member.kind() == Kind::Object {
+                let class = text(
+                    member
+                        .get("class")
+                        .filter(|class| class.kind() == Kind::String),
+                    tables,
+                );
+                let message = text(member.get("message"), tables);
+                annotated.marks.except(class, message, tables);
+                continue;
+            }
+            let text = member.bytes().unwrap_or_default();
+            if annotated.marks.set(mark, &text) {
+                continue;
+            }
+        }
+        let name = tables.bytes(&key);
+        let key = tables.attribute_key(AttributeKey::named(name));
+        let value = held(member, tables, 0);
+        annotated.attributes.push(Attribute::new(key, value));
+    }
+    annotated
+}
+
+/// Interns a word, of none nothing.
+pub(super) fn text(value: Option<Value<'_>>, tables: &mut Tables) -> Option<StringId> {
+    let text = value.map(word)?;
+    Some(tables.bytes(&text))
+}
+
+fn held(value: Value<'_>, tables: &mut Tables, depth: usize) -> Held {
+    match value.kind() {
+        Kind::Null => Held::Null,
+        Kind::True => Held::Bool(true),
+        Kind::False => Held::Bool(false),
+        Kind::Number => {
+            let text = value.number().unwrap_or("0");
+            if let Ok(signed) = text.parse() {
+                return Held::I64(signed);
+            }
+            match text.parse() {
+                Ok(unsigned) => Held::U64(unsigned),
+                Err(_) => Held::F64(text.parse().unwrap_or(0.0)),
+            }
+        }
+        Kind::String => Held::Text(tables.value(&value.bytes().unwrap_or_default())),
+        Kind::Array | Kind::Object if depth > DEEPEST => Held::Null,
+        Kind::Array => {
+            let list: Vec<Held> = value
+                .items()
+                .map(|one| held(one, tables, depth + 1))
+                .collect();
+            Held::List(crate::perfetto::element_type(&list), list.into())
+        }
+        Kind::Object => {
+            let mut map = Vec::new();
+            for member in value.items() {
+                let key = member.key().unwrap_or_default();
+                let key = Held::Text(tables.bytes(&key));
+                map.push((key, held(member, tables, depth + 1)));
+            }
+            Held::Map(map.into())
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Events that are no slices: instants, counters, objects, samples.
+
+use traceloom_model::{
+    Attribute, Class, ClassId, EventRow, Frame, Function, ObjectId, ObjectRow, Profile,
+    SampleBatch, SampleRow, Series, Stack, StackId, Timestamp, TrackId, Unit, Value as Held,
+    ValueType,
+};
+
+use super::arguments::{annotated, text};
+use super::event::{Event, number, word};
+use super::lower::Lowering;
+use super::survey::id_of;
+use crate::json::{Kind, Value};
+
+impl Lowering<'_> {
+    /// An event without a length.
+    pub(super) fn instant(&mut self, event: &Event<'_>, track: Option<TrackId>, time: Timestamp) {
+        let name = text(event.name, self.tables);
+        let name = name.unwrap_or_else(|| self.tables.string(""));
+        let event_type = self.rows.event_type(name, self.tables);
+        let mut attributes = annotated(event.args, self.tables).attributes;
+        let category = text(event.cat, self.tables);
+        if let Some(category) = category.filter(|&id| !self.tables.string_bytes(id).is_empty()) {
+            let key = self.tables.attribute_named("category");
+            attributes.push(Attribute::new(key, Held::Text(category)));
+        }
+        let stack = event.sf.and_then(|id| self.stack(id));
+        self.rows.events.push(&EventRow {
+            track,
+            stack,
+            attributes: &attributes,
+            ..EventRow::of_process(event_type, time, None)
+        });
+    }
+
+    /// A stack of the table of frames, each with the id of its caller.
+    fn stack(&mut self, id: Value<'_>) -> Option<StackId> {
+        let key = word(id);
+        if let Some(&known) = self.stacks.get(&key) {
+            return known;
+        }
+        let mut parent = None;
+        for frame in self.survey.path(id) {
+            let name = self.tables.bytes(&frame.name);
+            let library = Some(&frame.category).filter(|category| !category.is_empty());
+            let library = library.map(|category| self.tables.bytes(category));
+            let function = self.tables.function(Function {
+                library,
+                ..Function::named(name)
+            });
+            let frame = self.tables.frame(Frame {
+                function: Some(function),
+                ..Frame::default()
+            });
+            parent = Some(self.tables.stack(Stack {
+                parent,
+                frame,
+                truncated: false,
+            }));
+        }
+        self.stacks.insert(key, parent);
+        parent
+    }
+
+    /// Every member of the arguments is a series of its own.
+    pub(super) fn counter(&mut self, event: &Event<'_>, time: Timestamp) {
+        let name = event.name.map(word).unwrap_or_default();
+        let members = event.args.into_iter().flat_map(Value::items);
+        for member in members {
+            let value = match member.kind() {
+                Kind::Number => member.f64(),
+                Kind::String => number(member).and_then(|text| text.parse().ok()),
+                _ => None,
+            };
+            let (Some(value), Some(key)) = (value, member.key()) else {
+                continue;
+            };
+            let mut full = name.to_vec();
+            if *key != *b"value" {
+                full.push(b'.');
+                full.extend_from_slice(&key);
+            }
+            let name = self.tables.bytes(&full);
+            let series = self.tables.series(Series {
+                name,
+                unit: Unit::Count,
+                track: None,
+            });
+            self.rows.counters.push(series, time, value);
+        }
+    }
+
+    /// An object is made, told about or deleted.
+    pub(super) fn object(&mut self, event: &Event<'_>, phase: u8, time: Timestamp) {
+        let (id, _, number) = id_of(event);
+        let next = self.objects.len() as u64;
+        let id = ObjectId(number.unwrap_or_else(|| *self.objects.entry(id).or_insert(next)));
+        let class = text(event.name, self.tables);
+        let (track, _) = self.tracks.thread(event, self.tables);
+        if phase == b'N' {
+            let class: Option<ClassId> = class.map(|name| {
+                self.tables.class(Class {
+                    name,
+                    superclass: None,
+                    loader: None,
+                    file: None,
+                })
+            });
+            self.rows.objects.rows.push(ObjectRow {
+                id,
+                generation: 0,
+                class,
+                size: 0,
+                is_array: false,
+                time: Some(time),
+                site: None,
+                thread: Some(track),
+            });
+            return;
+        }
+        let name = if phase == b'O' {
+            "object_snapshot"
+        } else {
+            "object_deleted"
+        };
+        let name = self.tables.string(name);
+        let event_type = self.rows.event_type(name, self.tables);
+        let mut attributes = annotated(event.args, self.tables).attributes;
+        if let Some(class) = class {
+            let key = self.tables.attribute_named("object.class");
+            attributes.push(Attribute::new(key, Held::Text(class)));
+        }
+        self.rows.events.push(&EventRow {
+            track: Some(track),
+            object: Some(id),
+            attributes: &attributes,
+            ..EventRow::of_process(event_type, time, None)
+        });
+    }
+
+    /// A sample of the only profile there is.
+    pub(super) fn sample(&mut self, event: &Event<'_>, time: Timestamp) {
+        let (track, _) = self.tracks.thread(event, self.tables);
+        let stack = event.sf.and_then(|id| self.stack(id));
+        let tables = &mut *self.tables;
+        let batch = self.rows.samples.get_or_insert_with(|| {
+            let name = tables.string("samples");
+            let value_type = tables.value_type(ValueType::sum(name, Unit::Count));
+            let id = tables.profile(Profile {
+                value_types: vec![value_type],
+                ..Profile::default()
+            });
+            SampleBatch::new(id, 1)
+        });
+        batch.push(&SampleRow {
+            stack,
+            values: &[1],
+            time: Some(time),
+            track: Some(track),
+            span: None,
+            labels: &[],
+        });
+    }
+}

@@ -1,0 +1,121 @@
+//! Everything of profiles but their samples: dictionaries, the layout of the samples, the clock.
+
+use traceloom_model::{Flow, Level, Limits, Note};
+
+use super::dictionary::Dictionary;
+use super::layout::Votes;
+use super::sample::Columns;
+use super::schema::{DICTIONARY, PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES};
+use crate::protobuf::{Content, Piece, Splitter, each, fields};
+use crate::tally::Tally;
+use crate::{Error, Pull};
+
+/// One message: its dictionary, and how its samples are laid out.
+#[derive(Debug, Default)]
+pub(super) struct Segment {
+    pub(super) dictionary: Dictionary,
+    has_dictionary: bool,
+    pub(super) votes: Votes,
+}
+
+/// All messages of a part.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    pub(super) all: Vec<Segment>,
+    /// Which of them each `resource_profiles` belongs to.
+    pub(super) of_resource: Vec<usize>,
+    /// The clock of all times, where it does not count from 1970.
+    pub(super) clock: Option<Vec<u8>>,
+    /// What the survey met.
+    pub(super) tally: Tally,
+}
+
+/// The attribute of a resource by which our own writer says that times do not count from 1970.
+pub(super) const CLOCK: &str = "traceloom.clock";
+
+/// Finds the clock in a `Resource`.
+fn clock(body: &[u8]) -> Option<Vec<u8>> {
+    for (_, row) in fields(body).filter(|&(number, _)| number == 1) {
+        let mut key = fields(row.bytes());
+        if key.any(|(number, key)| number == 1 && key.bytes() == CLOCK.as_bytes()) {
+            let value = fields(row.bytes()).find(|&(number, _)| number == 2)?.1;
+            let text = fields(value.bytes()).find(|&(number, _)| number == 1)?.1;
+            return Some(text.bytes().to_vec());
+        }
+    }
+    None
+}
+
+/// Reads everything but the samples; none when the taker of notes broke.
+pub(super) fn survey(
+    pull: &mut dyn Pull,
+    limits: &Limits,
+    note: &mut dyn FnMut(Note) -> Flow,
+) -> Result<Option<Segments>, Error> {
+    let mut segments = Segments::default();
+    segments.all.push(Segment::default());
+    let mut dictionary_first = None;
+    let mut scratch = Columns::default();
+    let mut splitter = Splitter::new(PROFILES_SCHEMA, limits);
+    let whole = each(pull, &mut splitter, u64::MAX, |piece| {
+        let field = match piece {
+            Piece::Field(field) => field,
+            Piece::Damage { note: None, .. } => return Flow::Continue(()),
+            Piece::Damage {
+                note: Some(text), ..
+            } => return note(*text),
+        };
+        let here = segments.all.len() - 1;
+        let has_dictionary = segments.all.last().is_some_and(|last| last.has_dictionary);
+        if std::ptr::eq(field.within, &PROFILES_DATA) {
+            let is_dictionary = field.number == 2;
+            let first = *dictionary_first.get_or_insert(is_dictionary);
+            let next = has_dictionary && (is_dictionary || !first);
+            if next {
+                segments.all.push(Segment::default());
+                segments
+                    .tally
+                    .add(Level::Info, "concatenated", field.offset, || {
+                        "another message begins here, with a dictionary of its own".to_owned()
+                    });
+            }
+            let here = here + usize::from(next);
+            if is_dictionary {
+                if let Some(last) = segments.all.last_mut() {
+                    last.has_dictionary = true;
+                }
+            } else if field.number == 1 {
+                segments.of_resource.push(here);
+            }
+            return Flow::Continue(());
+        }
+        let Some(segment) = segments.all.last_mut() else {
+            return Flow::Continue(());
+        };
+        let Content::Len(body) = field.value else {
+            return Flow::Continue(());
+        };
+        if std::ptr::eq(field.within, &RESOURCE_PROFILES) && field.number == 1 {
+            segments.clock = segments.clock.take().or_else(|| clock(body));
+        } else if std::ptr::eq(field.within, &DICTIONARY) {
+            if !segment.dictionary.take(field.number, body, limits) {
+                segments
+                    .tally
+                    .add(Level::Damage, "limit_table", field.offset, || {
+                        "the dictionary holds more than the limits allow".to_owned()
+                    });
+            }
+        } else if std::ptr::eq(field.within, &PROFILE) {
+            match field.number {
+                2 => segment.votes.take(body, &mut scratch),
+                3 => segments.tally.add(Level::Damage, "old_layout", field.offset, || {
+                    "profiles of version 1.8 and before have their stacks elsewhere, which is not read"
+                        .to_owned()
+                }),
+                _ => {}
+            }
+        }
+        Flow::Continue(())
+    })?;
+    Ok(whole.then_some(segments))
+}

@@ -1,0 +1,194 @@
+//! What a part nearly is, and why it is not.
+
+use std::cell::OnceCell;
+use std::fmt;
+
+use traceloom_formats::{Confidence, FORMATS, Format, Probe, Record, RecordSink, read_slice};
+use traceloom_model::{Flow, Level, Limits, Note};
+
+/// A format that a part nearly is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Near {
+    /// Its name.
+    pub format: &'static str,
+    /// What speaks for it.
+    pub like: Like,
+    /// What its reader says first about the bytes, when that is no good.
+    pub why_not: Option<String>,
+}
+
+/// What speaks for a format.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Like {
+    /// The bytes do not contradict it, nor some other format.
+    Possible,
+    /// It begins nearly as all files of the format do.
+    Begins,
+    /// It is called like one.
+    Named,
+}
+
+impl fmt::Display for Near {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let like = match self.like {
+            Like::Possible => "fits as others do",
+            Like::Begins => "begins nearly so",
+            Like::Named => "is named so",
+        };
+        match &self.why_not {
+            Some(why) => write!(f, "{} ({like}, but {why})", self.format),
+            None => write!(f, "{} ({like})", self.format),
+        }
+    }
+}
+
+/// Formats named at most.
+const MOST: usize = 3;
+/// Bytes of a part that readers are tried on.
+const TRIED: usize = 4 << 10;
+/// Extensions that are given to files of any kind.
+const SAY_NOTHING: [&str; 5] = ["bin", "json", "log", "txt", "xml"];
+/// Bytes that files of a format have in common at their beginning, as far as they are looked at.
+const COMMON: usize = 8;
+
+/// Finds out what unknown parts nearly are. What files of each format begin with is asked for once.
+#[derive(Debug, Default)]
+pub(crate) struct Nearest {
+    beginnings: OnceCell<Vec<(&'static Format, Vec<u8>)>>,
+}
+
+impl Nearest {
+    /// Returns the formats that the part is nearest to; `answers` are those that it does not contradict.
+    pub(crate) fn of(
+        &self,
+        probe: &Probe<'_>,
+        answers: &[(Confidence, &'static Format)],
+    ) -> Vec<Near> {
+        if probe.head.is_empty() {
+            return Vec::new();
+        }
+        let words = probe
+            .file_name()
+            .split(|c: char| !c.is_ascii_alphanumeric());
+        let mut candidates: Vec<(Like, &'static Format)> = answers
+            .iter()
+            .map(|&(_, format)| (Like::Possible, format))
+            .collect();
+        for (format, beginning) in self.beginnings.get_or_init(beginnings) {
+            if begins(probe.head, beginning) {
+                candidates.push((Like::Begins, format));
+            }
+        }
+        for &format in FORMATS {
+            let is_own = |word: &str| {
+                let mut own = format.extensions.iter();
+                !SAY_NOTHING.contains(&word) && own.any(|own| own.eq_ignore_ascii_case(word))
+            };
+            if words.clone().any(is_own) {
+                candidates.push((Like::Named, format));
+            }
+        }
+        candidates.sort_by_key(|&(like, _)| like);
+        let mut nearest: Vec<Near> = Vec::new();
+        for (like, format) in candidates {
+            let known = nearest.iter().any(|near| near.format == format.name);
+            if known || nearest.len() == MOST {
+                continue;
+            }
+            nearest.push(Near {
+                format: format.name,
+                like,
+                why_not: why_not(probe, format),
+            });
+        }
+        nearest
+    }
+}
+
+/// What two files of each format have in common.
+fn beginnings() -> Vec<(&'static Format, Vec<u8>)> {
+    let begins = |format: &&'static Format| {
+        let sample = format.sample?;
+        let first = |seed| {
+            let mut bytes = Vec::new();
+            sample(seed, 1, &mut |piece| {
+                let room = COMMON.saturating_sub(bytes.len());
+                bytes.extend(piece.iter().take(room));
+            });
+            bytes
+        };
+        let (one, two) = (first(1), first(2));
+        let common = one.iter().zip(&two).take_while(|(a, b)| a == b);
+        let common = common.map(|(byte, _)| *byte).collect();
+        Some((*format, common))
+    };
+    FORMATS.iter().filter_map(begins).collect()
+}
+
+/// Tells whether three of four bytes are those that files of a format have there.
+fn begins(head: &[u8], beginning: &[u8]) -> bool {
+    let same = head.iter().zip(beginning).filter(|(a, b)| a == b).count();
+    same >= 3 && same * 4 >= beginning.len() * 3
+}
+
+/// Returns the first thing that a format's reader finds wrong with the head.
+fn why_not(probe: &Probe<'_>, format: &Format) -> Option<String> {
+    let reader = format.reader?;
+    let tried = probe.head.get(..TRIED).unwrap_or(probe.head);
+    let mut first = First {
+        whole: probe.whole && tried.len() == probe.head.len(),
+        said: None,
+    };
+    read_slice(reader(&Limits::default()).as_mut(), tried, &mut first);
+    first.said
+}
+
+struct First {
+    whole: bool,
+    said: Option<String>,
+}
+
+impl RecordSink for First {
+    fn record(&mut self, _record: &dyn Record) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        // What is shown of a longer part ends in the middle of something.
+        if note.level == Level::Info && !self.whole {
+            return Flow::Continue(());
+        }
+        self.said = Some(format!("at {:#x}: {}", note.offset, note.text));
+        Flow::Break(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nearest(name: &str, head: &[u8]) -> Vec<Near> {
+        let probe = Probe {
+            head,
+            whole: true,
+            name,
+            siblings: &[],
+        };
+        Nearest::default().of(&probe, &[])
+    }
+
+    #[test]
+    fn a_damaged_magic_number_is_nearly_one() {
+        let near = nearest("x", b"FLX\0\0\x02\0\x01 and then something else");
+        assert_eq!(near[0].format, "jfr");
+        assert_eq!(near[0].like, Like::Begins);
+        assert!(near[0].why_not.is_some());
+    }
+
+    #[test]
+    fn a_name_alone_is_said() {
+        let near = nearest("shop.trcbin", b"\x07\x07\x07\x07\x07\x07\x07\x07");
+        assert_eq!((near[0].format, near[0].like), ("tptp-binary", Like::Named));
+        assert_eq!(nearest("x.qqq", b"\x07\x07\x07\x07\x07\x07\x07\x07"), []);
+    }
+}
