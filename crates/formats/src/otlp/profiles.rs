@@ -55,7 +55,7 @@ pub fn lower(
             &mut splitter,
             u64::MAX,
             |piece| match piece {
-                Piece::Field(field) => lowering.field(&field, sink),
+                Piece::Field(field) => lowering.field(field, sink),
                 Piece::Damage { .. } => Flow::Continue(()),
             },
         )?;
@@ -121,7 +121,7 @@ fn survey(
             Piece::Damage { note: None, .. } => return Flow::Continue(()),
             Piece::Damage {
                 note: Some(text), ..
-            } => return note(*text),
+            } => return note(Note::clone(text)),
         };
         let here = segments.all.len() - 1;
         let has_dictionary = segments.all.last().is_some_and(|last| last.has_dictionary);
