@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::calls::value_text;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,
-    EventBatch, EventTypeId, Feature, Flow, FrameKind, Merge, ProfileId, SampleBatch, Scope, Sink,
-    SpanBatch, SpanStatus, Stage, StringId, Strings, Text, Track, TrackId, TrackKind, Unit, Value,
+    EventBatch, EventTypeId, Feature, Flow, FrameKind, Merge, ProfileId, Recording, SampleBatch,
+    Scope, Sink, SpanBatch, SpanStatus, Stage, StringId, Track, TrackId, TrackKind, Unit, Value,
     ValueTypeId,
 };
 
@@ -94,7 +95,7 @@ pub struct Loss<'t, S: Sink + ?Sized> {
     /// The same by ids, which rows have: a name is written out once for all rows up to the next
     /// definition, which may change it.
     by_id: HashMap<(Feature, Name), usize, RandomState>,
-    strings: Strings,
+    tables: Recording,
     keys: Vec<Option<StringId>>,
     events: Vec<Option<StringId>>,
     counters: Vec<Option<StringId>>,
@@ -112,7 +113,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             found: Vec::new(),
             known: HashMap::default(),
             by_id: HashMap::default(),
-            strings: Strings::default(),
+            tables: Recording::default(),
             keys: Vec::new(),
             events: Vec::new(),
             counters: Vec::new(),
@@ -192,8 +193,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     fn text(&self, id: StringId) -> String {
-        let text = self.strings.get(id.index());
-        text.map_or_else(|| format!("#{}", id.raw()), Text::to_string)
+        self.tables.text(id).into_owned()
     }
 
     fn written(&self, name: Name) -> String {
@@ -209,13 +209,6 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         name.map_or_else(|| format!("#{row}"), |name| self.text(name))
     }
 
-    fn value(&self, value: &Value) -> String {
-        match value {
-            Value::Text(id) => self.text(*id),
-            other => format!("{other:?}"),
-        }
-    }
-
     fn attributes(&mut self, attributes: &Attributes, feature: Feature) {
         for attribute in attributes.all() {
             self.attribute(attribute, feature);
@@ -225,7 +218,9 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     fn attribute(&mut self, attribute: &Attribute, feature: Feature) {
         let key = Name::Key(attribute.key);
         if !self.holds.holds(feature) {
-            self.lose_with(feature, key, 1, |loss| loss.value(&attribute.value));
+            self.lose_with(feature, key, 1, |loss| {
+                value_text(&loss.tables, &attribute.value).into_owned()
+            });
             return;
         }
         if attribute.at.is_some() {
@@ -343,7 +338,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
 
     fn remember(&mut self, new: &Definitions) {
         for (id, text) in &new.strings {
-            self.strings.put(id.index(), text.clone());
+            self.tables.strings.put(id.index(), text.clone());
         }
         for (id, row) in &new.attribute_keys {
             place(&mut self.keys, id.index(), row.name);
@@ -469,7 +464,7 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
             Batch::Forget(strings) => {
                 strings
                     .iter()
-                    .for_each(|id| self.strings.drop_row(id.index()));
+                    .for_each(|id| self.tables.strings.drop_row(id.index()));
             }
             Batch::Define(new) => {
                 self.by_id.clear();
