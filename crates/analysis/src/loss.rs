@@ -1,12 +1,14 @@
 //! What a target cannot hold, counted as it passes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::calls::value_text;
+use foldhash::fast::RandomState;
 use traceloom_model::{
     Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,
-    EventBatch, Feature, Flow, FrameKind, Merge, ProfileId, Recording, SampleBatch, Scope, Sink,
-    SpanBatch, SpanStatus, Stage, StringId, Track, TrackId, TrackKind, Unit, Value, ValueTypeId,
+    EventBatch, EventTypeId, Feature, Flow, FrameKind, Merge, ProfileId, Recording, SampleBatch,
+    Scope, Sink, SpanBatch, SpanStatus, Stage, StringId, Track, TrackId, TrackKind, Unit, Value,
+    ValueTypeId,
 };
 
 /// One kind of meaning that went missing, or that was kept in another form.
@@ -62,6 +64,24 @@ pub const COARSENS: [Feature; 5] = [
 /// Names kept apart for one feature; more are counted together.
 const FIELDS: usize = 200;
 
+/// An entry of the report under way.
+struct Found {
+    feature: Feature,
+    entry: Lost,
+}
+
+/// What a feature is counted by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Name {
+    /// There is one of it.
+    Nothing,
+    Word(&'static str),
+    Text(StringId),
+    Key(AttrKeyId),
+    Event(EventTypeId),
+    Counter(ValueTypeId),
+}
+
 /// A sink between a source and a target.
 ///
 /// It looks at every row, counts what `holds` does not list, and passes everything on. The report is
@@ -69,7 +89,12 @@ const FIELDS: usize = 200;
 pub struct Loss<'t, S: Sink + ?Sized> {
     to: &'t mut S,
     holds: Capabilities,
-    found: BTreeMap<(Feature, String), (u64, String)>,
+    found: Vec<Found>,
+    /// Places in `found`, by what names them.
+    known: HashMap<(Feature, String), usize, RandomState>,
+    /// The same by ids, which rows have: a name is written out once for all rows up to the next
+    /// definition, which may change it.
+    by_id: HashMap<(Feature, Name), Option<usize>, RandomState>,
     tables: Recording,
     keys: Vec<Option<StringId>>,
     events: Vec<Option<StringId>>,
@@ -85,7 +110,9 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         Self {
             to,
             holds,
-            found: BTreeMap::new(),
+            found: Vec::new(),
+            known: HashMap::default(),
+            by_id: HashMap::default(),
             tables: Recording::default(),
             keys: Vec::new(),
             events: Vec::new(),
@@ -99,14 +126,9 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     #[must_use]
     pub fn finish(self) -> Losses {
         let mut losses = Losses::default();
-        for ((feature, field), (count, example)) in self.found {
-            let kind = feature.name();
-            let entry = Lost {
-                kind,
-                field,
-                count,
-                example,
-            };
+        let mut found = self.found;
+        found.sort_by(|a, b| (a.feature, &a.entry.field).cmp(&(b.feature, &b.entry.field)));
+        for Found { feature, entry } in found {
             if COARSENS.contains(&feature) {
                 losses.changed.push(entry);
             } else {
@@ -116,50 +138,78 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         losses
     }
 
-    fn lose(&mut self, feature: Feature, field: impl FnOnce(&Self) -> String, count: u64) {
-        self.lose_with(feature, field, count, |_| String::new());
+    fn lose(&mut self, feature: Feature, name: Name, count: u64) {
+        self.lose_with(feature, name, count, |_| String::new());
     }
 
     fn lose_with(
         &mut self,
         feature: Feature,
-        field: impl FnOnce(&Self) -> String,
+        name: Name,
         count: u64,
         example: impl FnOnce(&Self) -> String,
     ) {
         if count == 0 || self.holds.holds(feature) {
             return;
         }
-        let mut field = field(self);
-        if self.holds.holds_named(feature, &field) {
-            return;
+        let at = match self.by_id.get(&(feature, name)) {
+            Some(&at) => at,
+            None => {
+                let at = self.find(feature, name, example);
+                self.by_id.insert((feature, name), at);
+                at
+            }
+        };
+        if let Some(found) = at.and_then(|at| self.found.get_mut(at)) {
+            found.entry.count = found.entry.count.saturating_add(count);
         }
-        if !self.found.contains_key(&(feature, field.clone())) {
-            let same = |(known, _): &&(Feature, String)| *known == feature;
-            if self.found.keys().filter(same).count() >= FIELDS {
-                field = "(others)".to_owned();
+    }
+
+    fn find(
+        &mut self,
+        feature: Feature,
+        name: Name,
+        example: impl FnOnce(&Self) -> String,
+    ) -> Option<usize> {
+        let mut key = (feature, self.written(name));
+        if self.holds.holds_named(feature, &key.1) {
+            return None;
+        }
+        if !self.known.contains_key(&key) {
+            let same = |found: &&Found| found.feature == feature;
+            if self.found.iter().filter(same).count() >= FIELDS {
+                key.1 = "(others)".to_owned();
             }
         }
-        let key = (feature, field);
-        if let Some((known, _)) = self.found.get_mut(&key) {
-            *known = known.saturating_add(count);
-            return;
+        if let Some(&at) = self.known.get(&key) {
+            return Some(at);
         }
-        let example = example(self);
-        self.found.insert(key, (count, example));
+        let entry = Lost {
+            kind: feature.name(),
+            field: key.1.clone(),
+            count: 0,
+            example: example(self),
+        };
+        self.found.push(Found { feature, entry });
+        self.known.insert(key, self.found.len() - 1);
+        Some(self.found.len() - 1)
     }
 
     fn text(&self, id: StringId) -> String {
         self.tables.text(id).into_owned()
     }
 
-    fn name_in(&self, table: &[Option<StringId>], row: usize) -> String {
+    fn written(&self, name: Name) -> String {
+        let (table, row) = match name {
+            Name::Nothing => return String::new(),
+            Name::Word(word) => return word.to_owned(),
+            Name::Text(id) => return self.text(id),
+            Name::Key(id) => (&self.keys, id.index()),
+            Name::Event(id) => (&self.events, id.index()),
+            Name::Counter(id) => (&self.counters, id.index()),
+        };
         let name = table.get(row).copied().flatten();
         name.map_or_else(|| format!("#{row}"), |name| self.text(name))
-    }
-
-    fn key(&self, id: AttrKeyId) -> String {
-        self.name_in(&self.keys, id.index())
     }
 
     fn attributes(&mut self, attributes: &Attributes, feature: Feature) {
@@ -169,7 +219,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     fn attribute(&mut self, attribute: &Attribute, feature: Feature) {
-        let key = |loss: &Self| loss.key(attribute.key);
+        let key = Name::Key(attribute.key);
         if !self.holds.holds(feature) {
             self.lose_with(feature, key, 1, |loss| {
                 value_text(&loss.tables, &attribute.value).into_owned()
@@ -200,8 +250,8 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             below_ms += u64::from(time % 1_000_000 != 0);
             below_us += u64::from(time % 1_000 != 0);
         }
-        self.lose(Feature::SubMillisecond, |_| String::new(), below_ms);
-        self.lose(Feature::SubMicrosecond, |_| String::new(), below_us);
+        self.lose(Feature::SubMillisecond, Name::Nothing, below_ms);
+        self.lose(Feature::SubMicrosecond, Name::Nothing, below_us);
     }
 
     fn is_lane(&self, track: TrackId) -> bool {
@@ -209,7 +259,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     fn tables(&mut self, new: &Definitions) {
-        let one = |_: &Self| String::new();
+        let one = Name::Nothing;
         for (_, text) in &new.strings {
             let invalid = u64::from(text.as_str().is_none());
             self.lose_with(Feature::InvalidText, one, invalid, |_| format!("{text:?}"));
@@ -251,11 +301,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         for (_, row) in &new.value_types {
             let wide = row.merge != Merge::Sum || row.scope != Scope::Own;
             let name = row.name;
-            self.lose(
-                Feature::InclusiveValues,
-                |loss| loss.text(name),
-                u64::from(wide),
-            );
+            self.lose(Feature::InclusiveValues, Name::Text(name), u64::from(wide));
         }
         for (id, row) in &new.profiles {
             let headed = row.period.is_some()
@@ -268,7 +314,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             let first = self.profiles.is_empty();
             if self.profiles.insert(*id) {
                 let own = |id: &ValueTypeId| {
-                    let name = self.name_in(&self.counters, id.index());
+                    let name = self.written(Name::Counter(*id));
                     self.holds.holds_named(Feature::ManyValues, &name)
                 };
                 let others = row.value_types.iter().filter(|id| !own(id)).count();
@@ -290,9 +336,8 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
                 || row.signature.is_some()
                 || row.unit != Unit::Count;
             let name = row.name;
-            self.lose_with(Feature::AttributeKeys, one, u64::from(ruled), |loss| {
-                loss.text(name)
-            });
+            let example = |loss: &Self| loss.text(name);
+            self.lose_with(Feature::AttributeKeys, one, u64::from(ruled), example);
         }
     }
 
@@ -335,7 +380,7 @@ fn place<T>(table: &mut Vec<Option<T>>, index: usize, row: T) {
 
 impl<S: Sink + ?Sized> Loss<'_, S> {
     fn spans(&mut self, batch: &SpanBatch) {
-        let one = |_: &Self| String::new();
+        let one = Name::Nothing;
         if !self.holds.holds(Feature::Spans) {
             self.lose(Feature::Spans, one, batch.len() as u64);
             return;
@@ -355,7 +400,7 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
             self.lose(Feature::SpanKinds, one, u64::from(row.kind.is_some()));
             self.lose(Feature::Exceptions, one, u64::from(row.exception.is_some()));
             for &(counter, value) in row.counters {
-                let name = |loss: &Self| loss.name_in(&loss.counters, counter.index());
+                let name = Name::Counter(counter);
                 self.lose_with(Feature::SpanCounters, name, 1, |_| value.to_string());
             }
         }
@@ -363,7 +408,7 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
     }
 
     fn samples(&mut self, batch: &SampleBatch) {
-        let one = |_: &Self| String::new();
+        let one = Name::Nothing;
         if !self.holds.holds(Feature::Samples) {
             self.lose(Feature::Samples, one, batch.len() as u64);
             return;
@@ -382,9 +427,9 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
 
     fn events(&mut self, batch: &EventBatch) {
         for row in batch.iter() {
-            let name = |loss: &Self| loss.name_in(&loss.events, row.event_type.index());
+            let name = Name::Event(row.event_type);
             let pause = row.track.is_none() && row.end.is_some();
-            if pause && self.holds.holds(Feature::Pauses) && name(self) == "pause" {
+            if pause && self.holds.holds(Feature::Pauses) && self.written(name) == "pause" {
                 continue;
             }
             if !self.holds.holds(Feature::Events) {
@@ -399,8 +444,8 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
         }
     }
 
-    fn heap(&mut self, what: &str, count: usize) {
-        self.lose(Feature::HeapObjects, |_| what.to_owned(), count as u64);
+    fn heap(&mut self, what: &'static str, count: usize) {
+        self.lose(Feature::HeapObjects, Name::Word(what), count as u64);
     }
 }
 
@@ -417,7 +462,7 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {
-        let one = |_: &Self| String::new();
+        let one = Name::Nothing;
         match &batch {
             Batch::Begin(..) | Batch::Steps(_) | Batch::Note(_) => {}
             Batch::Forget(strings) => {
@@ -426,6 +471,7 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
                     .for_each(|id| self.tables.strings.drop_row(id.index()));
             }
             Batch::Define(new) => {
+                self.by_id.clear();
                 self.remember(new);
                 self.tables(new);
             }

@@ -134,11 +134,17 @@ impl SampleBatch {
 
     /// Adds a sample; missing values count as 0, surplus ones are left out.
     pub fn push(&mut self, row: &SampleRow<'_>) {
+        self.push_with(row, row.labels.iter().cloned());
+    }
+
+    /// Adds a sample with `labels` in place of its own, which need no copy then.
+    #[inline]
+    pub fn push_with(&mut self, row: &SampleRow<'_>, labels: impl IntoIterator<Item = Attribute>) {
         self.stack.push(row.stack);
         self.time.push(row.time);
         self.track.push(row.track);
         self.span.push(row.span);
-        self.labels.push_row(row.labels.iter().cloned());
+        self.labels.push_row(labels);
         let end = self.values.len() + self.width;
         self.values.extend(row.values.iter().take(self.width));
         self.values.resize(end, 0);

@@ -244,8 +244,21 @@ fn is_text(packet: &[u8], from: usize, to: usize) -> bool {
     }
 }
 
-#[inline]
+/// Up to 32 bytes, which descriptions have, are two loads that overlap.
+#[inline(always)]
 fn is_long_text(text: Option<&[u8]>) -> bool {
+    if let Some(text) = text.filter(|text| text.len() <= 32)
+        && let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>())
+    {
+        const HIGHS: u128 = u128::from_ne_bytes([0x80; 16]);
+        let all = u128::from_ne_bytes(*first) | u128::from_ne_bytes(*last);
+        return all & HIGHS == 0 || is_utf8(Some(text));
+    }
+    is_longer_text(text)
+}
+
+#[inline(never)]
+fn is_longer_text(text: Option<&[u8]>) -> bool {
     let eights = text.map(<[u8]>::as_chunks::<8>).unwrap_or_default().0;
     let last = text.and_then(<[u8]>::last_chunk::<8>);
     let last = last.map_or(HIGHS, |last| u64::from_ne_bytes(*last));

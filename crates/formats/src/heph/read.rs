@@ -16,6 +16,9 @@ use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
 #[derive(Clone, Debug)]
 pub struct Decoder {
     limits: Limits,
+    /// Of them, those that every packet is held against.
+    most_bytes: u64,
+    most_values: usize,
     layout: Option<Layout>,
     /// Attributes of packets in order are not looked at.
     skim: bool,
@@ -35,6 +38,8 @@ impl Decoder {
     pub fn new(limits: &Limits) -> Self {
         Self {
             limits: *limits,
+            most_bytes: limits.of(Limit::Record),
+            most_values: limits.size(Limit::Values),
             layout: None,
             skim: false,
             scan: None,
@@ -67,9 +72,10 @@ impl Decoder {
                 offset: chunk.offset + at as u64,
                 eof: chunk.eof,
             };
-            let next = match self.scan.take() {
-                Some(scan) => self.scan(scan, window, out),
-                None => self.packet(window, out),
+            let next = if self.scan.is_none() {
+                self.packet(window, out)
+            } else {
+                self.scan(window, out)
             };
             match next {
                 Next::Took(length) => at += length,
@@ -94,7 +100,7 @@ impl Decoder {
             _ => return self.lose(offset, 1, "bytes that are no packet"),
         };
         let stated = u64::from(u32::from_be_bytes(size));
-        if stated > self.limits.of(Limit::Record) {
+        if stated > self.most_bytes {
             return self.lose(offset, 4, LIMIT);
         }
         let smallest = match self.layout {
@@ -126,11 +132,7 @@ impl Decoder {
             return took(size, self.accept_metadata(&metadata, out));
         }
         if let (Some(layout), Some(true)) = (self.layout, next) {
-            let most = if self.skim {
-                0
-            } else {
-                self.limits.size(Limit::Values)
-            };
+            let most = if self.skim { 0 } else { self.most_values };
             if let Some(mut event) = parse::event_inline(packet, offset, layout, most) {
                 if self.skim {
                     (event.complete, event.undecoded) = (true, &[]);
@@ -179,7 +181,7 @@ impl Decoder {
 
     /// Reads an event in the layout in force, or in the one that fits while none is (SPEC.md §6.6).
     pub(super) fn event<'a>(&self, packet: &'a [u8], offset: u64) -> Option<Event<'a>> {
-        let most = self.limits.size(Limit::Values);
+        let most = self.most_values;
         if let Some(layout) = self.layout {
             return parse::event(packet, offset, layout, most);
         }
@@ -290,7 +292,11 @@ impl Decoder {
         Next::Took(have)
     }
 
-    fn scan<V: Visit>(&mut self, mut scan: Scan, window: Chunk<'_>, out: &mut V) -> Next {
+    #[cold]
+    fn scan<V: Visit>(&mut self, window: Chunk<'_>, out: &mut V) -> Next {
+        let Some(mut scan) = self.scan.take() else {
+            return Next::Took(0);
+        };
         match scan.run(self, &self.limits, window, out) {
             Scanned::Stop => Next::Stop,
             Scanned::Wait { emitted, need } => {

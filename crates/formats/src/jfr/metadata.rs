@@ -57,7 +57,7 @@ impl<'a> Metadata<'a> {
         let longest = limits.size(Limit::String);
         let count = emit.int(scan)?;
         if count > limits.of(Limit::Table) {
-            return Err(Bad::Limit("table"));
+            return Err(Bad::Limit(Limit::Table));
         }
         for _ in 0..count {
             metadata.strings.push(emit.string(scan, longest)?);

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use traceloom_model::Limit;
+
 use crate::wire::utf16_to_wtf8;
 
 /// Why bytes do not decode. The place is where the scan stands.
@@ -17,16 +19,16 @@ pub(super) enum Bad {
     Undefined,
     /// Bytes after the last value.
     Extra,
-    /// More than the limit of this name allows.
-    Limit(&'static str),
+    /// More than the limit allows.
+    Limit(Limit),
 }
 
 impl Bad {
     /// Returns the kind of the note about it.
     pub(super) fn note_kind(self) -> &'static str {
         match self {
-            Self::Limit("string") => "limit_string",
-            Self::Limit("table") => "limit_table",
+            Self::Limit(Limit::String) => "limit_string",
+            Self::Limit(Limit::Table) => "limit_table",
             Self::Limit(_) => "limit_values",
             Self::Depth => "limit_depth",
             _ => "undecodable",
@@ -42,7 +44,14 @@ impl std::fmt::Display for Bad {
             Self::Depth => f.write_str("values are nested too deeply"),
             Self::Undefined => f.write_str("the metadata does not define a type used here"),
             Self::Extra => f.write_str("bytes follow the last value"),
-            Self::Limit(name) => write!(f, "a value is above the limit `{name}`"),
+            Self::Limit(limit) => {
+                let name = match limit {
+                    Limit::String => "string",
+                    Limit::Table => "table",
+                    _ => "values",
+                };
+                write!(f, "a value is above the limit `{name}`")
+            }
         }
     }
 }
@@ -170,16 +179,19 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads a base-128 integer: seven bits a byte, low ones first; a ninth byte holds eight.
-    #[inline]
+    #[inline(always)]
     fn varint(&mut self) -> Result<(u64, usize), Bad> {
+        if let Some(&byte @ 0..0x80) = self.bytes.get(self.at) {
+            self.at += 1;
+            return Ok((u64::from(byte), 1));
+        }
+        self.wide_varint()
+    }
+
+    fn wide_varint(&mut self) -> Result<(u64, usize), Bad> {
         let rest = self.rest();
         match rest.first_chunk::<8>() {
             Some(&eight) => {
-                let (first, ..) = eight.split_at(1);
-                if let [byte @ 0..0x80] = *first {
-                    self.at += 1;
-                    return Ok((u64::from(byte), 1));
-                }
                 let word = u64::from_le_bytes(eight);
                 let stops = !word & 0x8080_8080_8080_8080;
                 if stops == 0 {
@@ -273,7 +285,7 @@ impl<'a> Scan<'a> {
             return Err(Bad::Short);
         }
         if length > longest {
-            return Err(Bad::Limit("string"));
+            return Err(Bad::Limit(Limit::String));
         }
         Ok(length)
     }
@@ -424,7 +436,7 @@ mod tests {
         assert_eq!(Scan::new(&[3, 4, 0], true).string(9), Err(Bad::Short));
         assert_eq!(
             Scan::new(&[3, 2, 0, 0], true).string(1),
-            Err(Bad::Limit("string"))
+            Err(Bad::Limit(Limit::String))
         );
     }
 }

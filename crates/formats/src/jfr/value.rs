@@ -8,6 +8,7 @@ use std::cell::OnceCell;
 use super::scan::{Bad, Scan, Str, put_integer};
 use super::schema::{Field, Kind, Meaning, Run, Schema};
 use crate::Field as Shown;
+use traceloom_model::Limit;
 
 /// Structures and arrays inside one another, at most.
 pub(super) const DEPTH: u32 = 64;
@@ -226,13 +227,12 @@ impl Rules<'_> {
             return Err(Bad::Short);
         }
         if count > self.most {
-            return Err(Bad::Limit("values"));
+            return Err(Bad::Limit(Limit::Values));
         }
         Ok(count)
     }
 
     /// Takes the fields of type `index` apart into `cells`, in their order.
-    #[inline]
     pub(super) fn cells<'a>(
         &self,
         scan: &mut Scan<'a>,
@@ -240,19 +240,36 @@ impl Rules<'_> {
         cells: &mut Vec<Cell<'a>>,
     ) -> Result<(), Bad> {
         cells.clear();
+        // A copy of the scan stays in registers, where the caller's would be stored for every field.
+        let mut here = *scan;
         for field in self.schema.fields(index) {
-            cells.push(if field.array {
-                let from = *scan;
-                self.pass_array(scan, field.kind, &mut Skip, 0)?;
-                Cell::Array(from)
-            } else {
-                self.cell(scan, field, 0)?
+            cells.push(match field.kind {
+                _ if field.array => {
+                    let from = here;
+                    self.pass_array(&mut here, field.kind, &mut Skip, 0)?;
+                    Cell::Array(from)
+                }
+                Kind::Long => Cell::Int(here.long()?.cast_signed()),
+                Kind::Ref(_) => Cell::Ref(here.long()?),
+                Kind::Int => Cell::Int(i64::from(low32(here.int()?).cast_signed())),
+                _ => {
+                    let (cell, at) = self.other_cell(here, field)?;
+                    here.seek(at);
+                    cell
+                }
             });
         }
+        *scan = here;
         Ok(())
     }
 
-    #[inline]
+    /// Takes one of the rarer kinds of fields apart; returns where it ends.
+    #[inline(never)]
+    fn other_cell<'a>(&self, mut scan: Scan<'a>, field: &Field) -> Result<(Cell<'a>, usize), Bad> {
+        let cell = self.cell(&mut scan, field, 0)?;
+        Ok((cell, scan.at()))
+    }
+
     fn cell<'a>(&self, scan: &mut Scan<'a>, field: &Field, depth: u32) -> Result<Cell<'a>, Bad> {
         Ok(match field.kind {
             Kind::Long => Cell::Int(scan.long()?.cast_signed()),

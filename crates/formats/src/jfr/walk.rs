@@ -7,7 +7,7 @@ use super::metadata::Metadata;
 use super::pool::Checkpoint;
 use super::scan::{Bad, Scan};
 use super::schema::Schema;
-use super::value::{Rules, Skip};
+use super::value::{Cell, Rules, Skip};
 
 /// Type id of the metadata event.
 pub(super) const METADATA: u64 = 0;
@@ -30,7 +30,7 @@ pub(super) struct Head {
 }
 
 /// Reads an event's size and type; none when they do not fit the chunk.
-#[inline]
+#[inline(always)]
 pub(super) fn head(chunk: &[u8], at: usize, compressed: bool) -> Option<Head> {
     let mut scan = Scan::new(chunk, compressed);
     scan.seek(at);
@@ -153,6 +153,27 @@ pub(super) enum Stretch {
     Lost(usize, usize),
 }
 
+/// What becomes of the fields of an event while they are checked.
+pub(super) trait Take<'a> {
+    /// Steps over the fields of an event of type `index`.
+    fn fields(&mut self, rules: &Rules<'_>, scan: &mut Scan<'a>, index: usize) -> Result<(), Bad>;
+}
+
+impl<'a> Take<'a> for Skip {
+    #[inline]
+    fn fields(&mut self, rules: &Rules<'_>, scan: &mut Scan<'a>, index: usize) -> Result<(), Bad> {
+        rules.skip(scan, index)
+    }
+}
+
+/// Holds the fields of the event the walk is at.
+impl<'a> Take<'a> for Vec<Cell<'a>> {
+    #[inline]
+    fn fields(&mut self, rules: &Rules<'_>, scan: &mut Scan<'a>, index: usize) -> Result<(), Bad> {
+        rules.cells(scan, index, self)
+    }
+}
+
 /// A walk over a chunk's events that checks each one.
 #[derive(Debug)]
 pub(super) struct Walk<'a, 's> {
@@ -220,44 +241,47 @@ impl<'a, 's> Walk<'a, 's> {
         at == self.chunk.len() || self.fits(at).is_some()
     }
 
-    /// Returns the next stretch.
-    pub(super) fn next(&mut self) -> Option<Stretch> {
+    /// Returns the next stretch; when it is an event, `take` was given its fields.
+    #[inline]
+    pub(super) fn next(&mut self, take: &mut impl Take<'a>) -> Option<Stretch> {
         if self.at >= self.chunk.len() {
             return None;
         }
-        let stretch = self.stretch();
-        self.at = match &stretch {
-            Stretch::Lost(_, to) => *to,
-            Stretch::Metadata(head)
-            | Stretch::Checkpoint(head, _)
-            | Stretch::Event { head, .. }
-            | Stretch::Unknown(head)
-            | Stretch::Bad(head, _) => head.end,
+        let Some(head) = head(self.chunk, self.at, self.compressed) else {
+            return Some(self.lost(self.at + 1));
         };
-        Some(stretch)
+        let Some(type_index) = self.event_type(head.type_id) else {
+            return Some(self.no_event(head));
+        };
+        let mut scan = self.body(&head);
+        let decoded = take.fields(&self.rules, &mut scan, type_index);
+        let used = head.body + scan.at();
+        if decoded.is_err() || used != head.end {
+            return Some(self.misfit(head, type_index, decoded.map(|()| used)));
+        }
+        self.at = head.end;
+        Some(Stretch::Event {
+            head,
+            type_index,
+            used,
+        })
     }
 
     #[inline]
-    fn stretch(&mut self) -> Stretch {
-        let Some(head) = head(self.chunk, self.at, self.compressed) else {
-            return self.lost(self.at + 1);
-        };
-        let mut scan = self.body(&head);
-        let type_index = match head.type_id {
+    fn event_type(&self, id: u64) -> Option<usize> {
+        match id {
             METADATA | CHECKPOINT => None,
-            id => match self.schema.and_then(|schema| schema.index(id)) {
-                Some(index) => Some(index),
-                None if self.is_border(head.end) => return Stretch::Unknown(head),
-                None => return self.lost(self.at + 1),
-            },
-        };
-        let decoded = match type_index {
-            Some(index) => self.rules.skip(&mut scan, index),
-            None => self.decode_special(&head, &mut scan),
-        };
-        let used = head.body + scan.at();
-        match (decoded, type_index) {
-            (Ok(()), Some(type_index)) if used == head.end || self.is_border(head.end) => {
+            id => self.schema?.index(id),
+        }
+    }
+
+    /// Decides about an event whose fields, where they decode, do not end where it does.
+    #[cold]
+    fn misfit(&mut self, head: Head, type_index: usize, decoded: Result<usize, Bad>) -> Stretch {
+        let bounded = self.is_border(head.end);
+        match decoded {
+            Ok(used) if bounded => {
+                self.at = head.end;
                 Stretch::Event {
                     head,
                     type_index,
@@ -265,41 +289,55 @@ impl<'a, 's> Walk<'a, 's> {
                 }
             }
             // The fields end at the next event and the size does not: the size is wrong.
-            (Ok(()), Some(_)) if self.is_border(used) => Stretch::Lost(head.at, used),
-            // What decodes to its last byte needs no neighbour to vouch for it.
-            (Ok(()), None)
-                if head.type_id == METADATA && (used == head.end || self.is_border(head.end)) =>
-            {
-                Stretch::Metadata(head)
+            Ok(used) if self.is_border(used) => {
+                self.at = used;
+                Stretch::Lost(head.at, used)
             }
-            (_, None) if head.type_id == CHECKPOINT => {
-                let sure = self.is_border(head.end) || self.is_checkpoint(&mut self.body(&head));
-                if !sure {
-                    return self.lost(self.at + 1);
-                }
-                let mut scan = self.body(&head);
+            Err(bad) if bounded => {
+                self.at = head.end;
+                Stretch::Bad(head, bad)
+            }
+            _ => self.lost(self.at + 1),
+        }
+    }
+
+    /// Takes metadata, constants, and what no metadata describes.
+    #[inline(never)]
+    fn no_event(&mut self, head: Head) -> Stretch {
+        let mut scan = self.body(&head);
+        let bounded = self.is_border(head.end);
+        let stretch = match head.type_id {
+            METADATA => match Metadata::read(&mut scan, &self.limits, &mut Skip) {
+                // What decodes to its last byte needs no neighbour to vouch for it.
+                Ok(_) if bounded || scan.left() == 0 => Stretch::Metadata(head),
+                Err(bad) if bounded => Stretch::Bad(head, bad),
+                _ => return self.lost(self.at + 1),
+            },
+            CHECKPOINT if bounded || self.is_checkpoint(&mut self.body(&head)) => {
                 match Checkpoint::read(&self.rules, &mut scan, &mut self.work) {
                     Ok(checkpoint) => Stretch::Checkpoint(head, Box::new(checkpoint)),
                     Err(bad) => Stretch::Bad(head, bad),
                 }
             }
-            (Err(bad), _) if self.is_border(head.end) => Stretch::Bad(head, bad),
-            _ => self.lost(self.at + 1),
-        }
-    }
-
-    /// Steps over a metadata event or the head of a checkpoint.
-    fn decode_special(&self, head: &Head, scan: &mut Scan<'_>) -> Result<(), Bad> {
-        if head.type_id == METADATA {
-            return Metadata::read(scan, &self.limits, &mut Skip).map(drop);
-        }
-        Ok(())
+            CHECKPOINT => return self.lost(self.at + 1),
+            _ if bounded => Stretch::Unknown(head),
+            _ => return self.lost(self.at + 1),
+        };
+        self.at = head.end;
+        stretch
     }
 
     /// Finds the next event behind damage: one whose size, type and fields all fit, and after which
     /// another one can begin.
+    #[cold]
     fn lost(&mut self, from: usize) -> Stretch {
         let begin = self.at;
+        let end = self.found(from).unwrap_or(self.chunk.len());
+        self.at = end;
+        Stretch::Lost(begin, end)
+    }
+
+    fn found(&mut self, from: usize) -> Option<usize> {
         for at in from..self.chunk.len() {
             let Some(head) = self.fits(at) else { continue };
             if self.schema.is_none() && at + 1 < self.chunk.len() && head.end == at {
@@ -316,19 +354,57 @@ impl<'a, 's> Walk<'a, 's> {
             };
             let spent = scan.at() + 1;
             if decoded && scan.left() == 0 && self.is_border(head.end) {
-                return Stretch::Lost(begin, at);
+                return Some(at);
             }
-            match self.work.checked_sub(spent) {
-                Some(work) => self.work = work,
-                None => break,
-            }
+            self.work = self.work.checked_sub(spent)?;
         }
-        Stretch::Lost(begin, self.chunk.len())
+        None
     }
 
     fn is_checkpoint(&self, scan: &mut Scan<'_>) -> bool {
         let mut none = 0;
         Checkpoint::read(&self.rules, scan, &mut none)
             .is_ok_and(|checkpoint| checkpoint.damage().next().is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::sample;
+    use super::*;
+
+    fn stretches<'a>(chunk: &'a [u8], schema: &Schema, take: &mut impl Take<'a>) -> String {
+        let header = Header::read(chunk).unwrap();
+        let nothing = Schema::default();
+        let limits = Limits::default();
+        let mut walk = Walk::new(chunk, &header, Some(schema), &nothing, &limits);
+        let found = std::iter::from_fn(|| walk.next(take));
+        found.map(|stretch| format!("{stretch:?}\n")).collect()
+    }
+
+    /// Reading steps over the fields that lowering takes apart: damaged or not, both find the same events.
+    #[test]
+    fn steps_over_what_it_takes_apart() {
+        for seed in 0..4 {
+            let mut whole = Vec::new();
+            sample(seed, 6_000, &mut |piece| whole.extend_from_slice(piece));
+            let header = Header::read(&whole).unwrap();
+            let size = usize::try_from(header.chunk_size).unwrap();
+            whole.truncate(size);
+            let schema = find_schema(&whole, &header, &Limits::default()).unwrap();
+            let clean = stretches(&whole, &schema, &mut Skip);
+            let mut differ = 0;
+            for at in (HEADER..whole.len()).step_by(13) {
+                let mut chunk = whole.clone();
+                if let Some(byte) = chunk.get_mut(at) {
+                    *byte ^= 0x80 >> (at % 8);
+                }
+                let over = stretches(&chunk, &schema, &mut Skip);
+                let apart = stretches(&chunk, &schema, &mut Vec::<Cell<'_>>::new());
+                assert_eq!(over, apart, "seed {seed}, damage at {at:#x}");
+                differ += usize::from(over != clean);
+            }
+            assert!(differ > 0, "some damage shows");
+        }
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn survey(
             Piece::Damage { note: None, .. } => return Flow::Continue(()),
             Piece::Damage {
                 note: Some(text), ..
-            } => return note(*text),
+            } => return note(Note::clone(text)),
         };
         let here = segments.all.len() - 1;
         let has_dictionary = segments.all.last().is_some_and(|last| last.has_dictionary);

@@ -48,7 +48,7 @@ pub(super) fn survey(
             Piece::Damage { note: None, .. } => return Flow::Continue(()),
             Piece::Damage {
                 note: Some(text), ..
-            } => return note(*text),
+            } => return note(Note::clone(text)),
         };
         let (1, Content::Len(body)) = (field.number, field.value) else {
             return Flow::Continue(());

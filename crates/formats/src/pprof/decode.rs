@@ -43,18 +43,18 @@ pub fn tables(
             Piece::Damage { note: None, .. } => Flow::Continue(()),
             Piece::Damage {
                 note: Some(text), ..
-            } => note(*text),
+            } => note(Note::clone(text)),
             Piece::Field(field) if field.number == SAMPLE => {
                 let end = field.offset + field.bytes.len() as u64;
                 extend(&mut tables.sample, field.offset..end);
                 Flow::Continue(())
             }
             Piece::Field(field) => {
-                let clean = take(&mut tables, &field, limits, &mut tally);
+                let clean = take(&mut tables, field, limits, &mut tally);
                 if clean == Some(false) {
                     return Flow::Continue(());
                 }
-                inspect(&field, limits, note)
+                inspect(field, limits, note)
             }
         },
     )?;
@@ -113,13 +113,13 @@ pub fn samples(
             return Flow::Continue(());
         }
         let Value::Len(body) = field.value else {
-            return inspect(&field, limits, note);
+            return inspect(field, limits, note);
         };
         if body.len() > values && Tokens::new(values).parse(field.bytes, 0, &PROFILE).is_err() {
-            return inspect(&field, limits, note);
+            return inspect(field, limits, note);
         }
         if block.push(field.offset, body) != Some(false) {
-            inspect(&field, limits, note)?;
+            inspect(field, limits, note)?;
         }
         let filled = block.location_id.len() + block.value.len() + block.label.len();
         if block.len() >= BLOCK_SAMPLES || filled >= BLOCK_VALUES {

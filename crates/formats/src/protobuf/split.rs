@@ -468,7 +468,7 @@ pub(crate) fn each(
     pull: &mut dyn Pull,
     splitter: &mut Splitter,
     until: u64,
-    mut see: impl FnMut(Piece<'_>) -> Flow,
+    mut see: impl FnMut(&Piece<'_>) -> Flow,
 ) -> Result<bool, Error> {
     let (mut consumed, mut need) = (0, 1);
     loop {
@@ -480,9 +480,10 @@ pub(crate) fn each(
             if offset >= until {
                 return Ok(true);
             }
-            match splitter.next(window, offset, chunk.eof) {
+            // Lent, not moved: a move waits for the stores of its parts.
+            match &splitter.next(window, offset, chunk.eof) {
                 Next::Piece(piece) => {
-                    at += match &piece {
+                    at += match piece {
                         Piece::Field(field) => field.bytes.len(),
                         Piece::Damage { bytes, .. } => bytes.len(),
                     };
@@ -490,7 +491,7 @@ pub(crate) fn each(
                         return Ok(false);
                     }
                 }
-                Next::Need(need) => break need,
+                Next::Need(need) => break *need,
                 Next::End => break 1,
             }
         };

@@ -5,6 +5,7 @@ use traceloom_model::{Limit, Limits};
 use super::super::header::Header;
 use super::super::pool::{Checkpoint, Pools};
 use super::super::schema::Schema;
+use super::super::value::Skip;
 use super::super::walk::{Head, Outline, PATIENCE, Stretch, Walk, head};
 
 /// The types of a chunk: those known, and what stands in for none.
@@ -53,7 +54,7 @@ impl Gathered {
             }
         } else {
             // Sizes cannot be trusted: the walk that recovers finds the checkpoints behind damage.
-            while let Some(stretch) = walk.next() {
+            while let Some(stretch) = walk.next(&mut Skip) {
                 if let Stretch::Checkpoint(head, found) = stretch {
                     add(&walk, &head, &found);
                 }

@@ -11,11 +11,13 @@ mod values;
 
 pub(super) use texts::Texts;
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
     Attribute, Clock, CounterBatch, EventBatch, EventRow, Flow, Limits, Note, ObjectId, Order,
-    ResourceId, Series, Sink, StackId, Tables, TrackId, Value,
+    ResourceId, Series, Sink, StackId, StringId, Tables, TrackId, Value,
 };
 
 use self::constants::{Constants, Into, Threads};
@@ -92,6 +94,8 @@ struct Lowering<'s> {
     /// The recording, when its chunks are lowered apart.
     whole: Option<Whole>,
     sampled_events: bool,
+    /// Whether threads of a state are on a processor, where the state says so.
+    on_cpu: HashMap<StringId, Option<bool>, RandomState>,
 }
 
 /// What one event says, taken apart.
@@ -103,6 +107,8 @@ struct Row {
     owner: Option<TrackId>,
     stack: Option<StackId>,
     object: Option<ObjectId>,
+    /// The text of the field with the thread's state.
+    state: Option<StringId>,
     attributes: Vec<Attribute>,
     labels: Vec<Attribute>,
 }
@@ -125,6 +131,7 @@ impl<'s> Lowering<'s> {
             extent: Extent::default(),
             whole: None,
             sampled_events,
+            on_cpu: HashMap::default(),
         }
     }
 
@@ -207,9 +214,11 @@ impl<'s> Lowering<'s> {
         row.owner = None;
         row.stack = None;
         row.object = None;
+        row.state = None;
         row.attributes.clear();
         row.labels.clear();
-        for ((role, field), &cell) in plan.roles.iter().zip(fields).zip(cells) {
+        let fields = plan.roles.iter().zip(fields).zip(cells);
+        for (at, ((role, field), &cell)) in fields.enumerate() {
             match (*role, cell) {
                 (Role::Start, Cell::Int(ticks)) => {
                     row.time = constants
@@ -245,13 +254,22 @@ impl<'s> Lowering<'s> {
                     if let (Value::U64(address @ 1..), "address") = (&value, field.name.as_str()) {
                         row.object = Some(ObjectId(*address));
                     }
-                    if let Some(label) = label
-                        && says_something(&value)
+                    if plan.state == Some(at)
+                        && let Value::Text(state) = value
                     {
-                        row.labels.push(Attribute::new(label, value.clone()));
+                        row.state = Some(state);
                     }
-                    if with_attributes {
-                        row.attributes.push(Attribute::new(key, value));
+                    let label = label.filter(|_| says_something(&value));
+                    match label {
+                        Some(label) if with_attributes => {
+                            row.labels.push(Attribute::new(label, value.clone()));
+                            row.attributes.push(Attribute::new(key, value));
+                        }
+                        Some(label) => row.labels.push(Attribute::new(label, value)),
+                        None if with_attributes => {
+                            row.attributes.push(Attribute::new(key, value));
+                        }
+                        None => {}
                     }
                 }
                 _ => {}
@@ -302,9 +320,14 @@ impl<'s> Lowering<'s> {
     ) -> Flow {
         let limits = self.limits;
         let schema = types.schema;
+        let reads: Vec<bool> = schema
+            .types
+            .iter()
+            .map(|found| Context::reads(&found.name))
+            .collect();
         let early = |id| {
-            let found = schema.index(id).and_then(|index| schema.get(index));
-            found.is_some_and(|found| Context::reads(&found.name))
+            let index = schema.index(id);
+            index.is_some_and(|index| reads.get(index).copied().unwrap_or(false))
         };
         let outline = Outline::of(bytes, header.compressed(), &early);
         let mut walk = Walk::new(bytes, header, types.known, schema, &limits);
@@ -329,20 +352,13 @@ impl<'s> Lowering<'s> {
         };
         let mut cells = Vec::new();
         let mut row = Row::default();
-        while let Some(stretch) = walk.next() {
-            if let Some(note) = note_of(&stretch, &place, end) {
+        while let Some(stretch) = &walk.next(&mut cells) {
+            if let Some(note) = note_of(stretch, &place, end) {
                 self.sink.note(note)?;
             }
-            let Stretch::Event {
-                head, type_index, ..
-            } = stretch
-            else {
+            let &Stretch::Event { type_index, .. } = stretch else {
                 continue;
             };
-            let mut scan = walk.body(&head);
-            if rules.cells(&mut scan, type_index, &mut cells).is_err() {
-                continue;
-            }
             let fields = schema.fields(type_index);
             let plan = plans.get(schema, type_index, &mut self.tables, &mut self.event_types);
             row.time = header.start_time_ns;
@@ -350,7 +366,7 @@ impl<'s> Lowering<'s> {
             let rule = plan.rule;
             let event_type = plan.event_type;
             if let Some(rule) = rule {
-                self.sample(rule, plan, fields, &cells, &mut constants, &mut row)?;
+                self.sample(rule, plan, fields, &cells, &constants, &mut row)?;
             }
             if self.sampled_events || rule.is_none_or(|rule| !rule.is_whole()) {
                 self.events.push(&EventRow {

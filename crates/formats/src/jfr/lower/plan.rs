@@ -42,6 +42,10 @@ pub(super) struct Plan {
     pub(super) native: bool,
     /// Index of the field with the thread's state.
     pub(super) state: Option<usize>,
+    /// Index of the field with what a sample stands for: its weight, its amount.
+    pub(super) amount: Option<usize>,
+    /// Index of the field with the size of one thing.
+    pub(super) size: Option<usize>,
 }
 
 /// Event types by name and fields, over all chunks.
@@ -157,6 +161,10 @@ impl Plan {
                 }
             });
         }
+        let of = |name: &str| {
+            let mut fields = schema.fields(index).iter();
+            fields.position(|field| field.name == name)
+        };
         let name_id = tables.string(name);
         let label = label.map(|label| tables.string(label));
         let event_type = *event_types
@@ -174,10 +182,9 @@ impl Plan {
             rule,
             series,
             native: plain == "jdk.NativeMethodSample",
-            state: schema
-                .fields(index)
-                .iter()
-                .position(|field| field.name == "state"),
+            state: of("state"),
+            amount: rule.and_then(Rule::amount).and_then(of),
+            size: of("size"),
         }
     }
 }

@@ -100,16 +100,20 @@ impl Rule {
         !matches!(self, Self::Amount(Subject::Lock | Subject::Exceptions, _))
     }
 
+    /// Returns the field with what a sample stands for.
+    pub(super) fn amount(self) -> Option<&'static str> {
+        match self {
+            Self::Execution => None,
+            Self::Weighted(_) | Self::Scaled(_) => Some("weight"),
+            Self::WallRun => Some("samples"),
+            Self::CpuTime => Some("samplingPeriod"),
+            Self::Amount(_, amount) => Some(amount),
+        }
+    }
+
     /// Tells whether a field is an amount, not a label.
     pub(super) fn takes(self, field: &str) -> bool {
-        match self {
-            Self::Execution => false,
-            Self::Weighted(_) => field == "weight",
-            Self::WallRun => field == "samples",
-            Self::CpuTime => field == "samplingPeriod",
-            Self::Amount(_, amount) => field == amount,
-            Self::Scaled(_) => matches!(field, "size" | "weight"),
-        }
+        self.amount() == Some(field) || (matches!(self, Self::Scaled(_)) && field == "size")
     }
 }
 
@@ -136,13 +140,14 @@ impl Profiles {
         &mut self,
         subject: Subject,
         row: &SampleRow<'_>,
+        labels: impl Iterator<Item = Attribute>,
         tables: &mut Tables,
     ) -> Option<SampleBatch> {
         let known = self.slots.iter().position(|(known, _)| *known == subject);
         let at = known.unwrap_or_else(|| self.add(subject, tables));
         let (_, slot) = self.slots.get_mut(at)?;
         slot.touched = true;
-        slot.batch.push(row);
+        slot.batch.push_with(row, labels);
         (slot.batch.len() >= ROWS)
             .then(|| std::mem::replace(&mut slot.batch, SampleBatch::new(slot.id, 2)))
     }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use traceloom_model::{Attribute, Flow, SampleRow, Value};
+use traceloom_model::{Attribute, Flow, SampleRow, StringId, Value};
 
 use super::constants::Constants;
 use super::plan::Plan;
@@ -13,28 +13,27 @@ use crate::jfr::value::Cell;
 
 impl Lowering<'_> {
     /// Makes a sample of an event.
-    pub(super) fn sample<'c>(
+    pub(super) fn sample(
         &mut self,
         rule: Rule,
         plan: &Plan,
         fields: &[Field],
-        cells: &[Cell<'c>],
-        constants: &mut Constants<'c>,
+        cells: &[Cell<'_>],
+        constants: &Constants<'_>,
         row: &mut Row,
     ) -> Flow {
-        let of = |name: &str| fields.iter().position(|field| field.name == name);
-        let cell = |name: &str| cells.get(of(name)?).copied();
-        let integer = |name: &str| match cell(name) {
+        let cell = |at: Option<usize>| cells.get(at?).copied();
+        let integer = |at: Option<usize>| match cell(at) {
             Some(Cell::Int(value)) => Some(value),
             _ => None,
         };
         let (subject, values) = match rule {
             Rule::Execution => {
-                let (subject, interval) = self.execution(plan, fields, cells, constants);
+                let (subject, interval) = self.execution(plan, row.state);
                 (subject, [1, interval])
             }
             Rule::Weighted(subject) => {
-                let weight = integer("weight").unwrap_or(1);
+                let weight = integer(plan.amount).unwrap_or(1);
                 let interval = match subject {
                     Subject::Wall => self.context.wall,
                     _ => self.context.cpu,
@@ -42,27 +41,27 @@ impl Lowering<'_> {
                 (subject, [weight, weight.saturating_mul(interval)])
             }
             Rule::WallRun => {
-                let samples = integer("samples").unwrap_or(1);
+                let samples = integer(plan.amount).unwrap_or(1);
                 let amount = samples.saturating_mul(self.context.wall);
                 (Subject::Wall, [samples, amount])
             }
             Rule::CpuTime => {
-                let period = integer("samplingPeriod")
-                    .zip(of("samplingPeriod"))
+                let period = integer(plan.amount)
+                    .zip(plan.amount)
                     .and_then(|(value, at)| constants.nanoseconds(fields.get(at)?.meaning, value));
                 (Subject::Cpu, [1, period.unwrap_or(self.context.cpu)])
             }
             Rule::Amount(subject, "duration") => (subject, [1, row.length.unwrap_or(0)]),
             Rule::Amount(Subject::Exceptions, _) => (Subject::Exceptions, [1, 1]),
-            Rule::Amount(subject, name) => (subject, [1, integer(name).unwrap_or(0).max(0)]),
+            Rule::Amount(subject, _) => (subject, [1, integer(plan.amount).unwrap_or(0).max(0)]),
             Rule::Scaled(subject) => {
-                let weight = match cell("weight") {
+                let weight = match cell(plan.amount) {
                     Some(Cell::Float(weight)) => f64::from(weight),
                     Some(Cell::Double(weight)) => weight,
                     Some(Cell::Int(weight)) => f64::from(i32::try_from(weight).unwrap_or(i32::MAX)),
                     _ => 1.0,
                 };
-                (subject, scaled(integer("size").unwrap_or(0), weight))
+                (subject, scaled(integer(plan.size).unwrap_or(0), weight))
             }
         };
         self.link(row);
@@ -72,9 +71,13 @@ impl Lowering<'_> {
             time: Some(row.time),
             track: row.track,
             span: None,
-            labels: &row.labels,
+            labels: &[],
         };
-        if let Some(full) = self.profiles.push(subject, &sample, &mut self.tables) {
+        let labels = row.labels.drain(..);
+        if let Some(full) = self
+            .profiles
+            .push(subject, &sample, labels, &mut self.tables)
+        {
             self.define()?;
             self.sink.samples(full)?;
         }
@@ -82,24 +85,17 @@ impl Lowering<'_> {
     }
 
     /// Tells CPU from wall clock samples (shared specification, §10).
-    fn execution<'c>(
-        &mut self,
-        plan: &Plan,
-        fields: &[Field],
-        cells: &[Cell<'c>],
-        constants: &mut Constants<'c>,
-    ) -> (Subject, i64) {
-        let state = plan.state.and_then(|at| fields.get(at).zip(cells.get(at)));
-        let state = state.map(|(field, &cell)| constants.value(field, cell, &mut self.tables));
-        let state = match state {
-            Some(Value::Text(text)) => self.tables.string_bytes(text),
-            _ => &[],
-        };
-        let on_cpu = match state {
-            b"STATE_DEFAULT" => true,
-            b"STATE_SLEEPING" => false,
-            _ => !self.context.has_wall,
-        };
+    fn execution(&mut self, plan: &Plan, state: Option<StringId>) -> (Subject, i64) {
+        let tables = &self.tables;
+        let says = state.and_then(|state| {
+            let known = self.on_cpu.entry(state);
+            *known.or_insert_with(|| match tables.string_bytes(state) {
+                b"STATE_DEFAULT" => Some(true),
+                b"STATE_SLEEPING" => Some(false),
+                _ => None,
+            })
+        });
+        let on_cpu = says.unwrap_or(!self.context.has_wall);
         match (on_cpu, self.context.counted) {
             (true, Some(name)) => (Subject::Counted(name), self.context.cpu),
             (true, None) if plan.native => (Subject::Cpu, self.context.native),
