@@ -11,10 +11,11 @@ use traceloom_input::piped;
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
 use crate::open::{open, with_progress};
 use crate::style::{Style, duration, size};
 use crate::table::Table;
+use crate::timing::{TimeFlags, Timing};
 
 /// Derive the metrics of profiles: cores, allocation, pauses, locks.
 #[derive(Args)]
@@ -43,6 +44,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
+    time: TimeFlags,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -50,8 +53,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let mut rows = Table::new(&["path", "service", "time (ns)", "metric", "value", "unit"]);
-    for path in &options.paths {
+    for (number, path) in (1..).zip(&options.paths) {
         let input = open(path, &options.common)?;
+        let inputs = std::slice::from_ref(&input);
+        let timing = Timing::of(&options.time, &options.common, number, inputs)?;
         let mut notes = Vec::new();
         let mut found = 0;
         with_progress(&input, "reading", || {
@@ -62,7 +67,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                     ..LowerOptions::default()
                 };
                 notes.push(piped(&mut digest, |sink| {
-                    lower(&document, &lowering, &options.common, sink)
+                    timing.lower(0, &input, &document, &lowering, sink)
                 })?);
                 for (profile, metrics) in all_metrics(digest.recording()) {
                     found += 1;
@@ -86,6 +91,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         rows.csv(&mut out)?;
     }
     out.flush()?;
+    options.time.check_names()?;
     Ok(Outcome::Done)
 }
 

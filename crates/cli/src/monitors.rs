@@ -14,10 +14,11 @@ use traceloom_model::{StackId, TrackId};
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
 use crate::open::{open, with_progress};
 use crate::style::{Style, count, duration, things};
 use crate::table::Table;
+use crate::timing::{TimeFlags, Timing};
 
 /// Rows that fit a screen.
 const SCREEN: usize = 30;
@@ -64,6 +65,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
+    time: TimeFlags,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -88,8 +91,10 @@ type Row<'m> = (&'m Monitors, &'m Monitor);
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    for path in &options.paths {
+    for (number, path) in (1..).zip(&options.paths) {
         let input = open(path, &options.common)?;
+        let inputs = std::slice::from_ref(&input);
+        let timing = Timing::of(&options.time, &options.common, number, inputs)?;
         let mut notes = Vec::new();
         let mut found = Vec::new();
         with_progress(&input, "reading", || {
@@ -100,7 +105,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 });
                 let lowering = options.common.lower_options()?;
                 notes.push(piped(&mut table, |sink| {
-                    lower(&document, &lowering, &options.common, sink)
+                    timing.lower(0, &input, &document, &lowering, sink)
                 })?);
                 found.push(table.finish());
             }
@@ -110,6 +115,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         out.flush()?;
         mention(path, &notes);
     }
+    options.time.check_names()?;
     Ok(Outcome::Done)
 }
 
