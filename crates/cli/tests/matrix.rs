@@ -339,12 +339,12 @@ const KNOWN: &[(&str, &str, &str, &str)] = &[
     ("", "chrome", "spans", COMPLETE),
     ("", "chrome", "span time", COMPLETE),
     ("", "chrome", "events", COMPLETE),
-    ("chrome", "cdt-dump", "spans", UNEXPLAINED),
-    ("chrome", "cdt-streams", "spans", UNEXPLAINED),
-    ("perfetto", "tptp-binary", "span time", UNEXPLAINED),
-    ("perfetto", "tptp-xml", "span time", UNEXPLAINED),
+    ("chrome", "cdt-dump", "spans", EPOCH),
+    ("chrome", "cdt-streams", "spans", EPOCH),
     ("cdt-calls", "cdt-dump", "span time", UNEXPLAINED),
     ("cdt-calls", "cdt-streams", "span time", UNEXPLAINED),
+    ("perfetto", "tptp-binary", "span time", UNEXPLAINED),
+    ("perfetto", "tptp-xml", "span time", UNEXPLAINED),
     ("cdt-trace", "tptp-binary", "span time", UNEXPLAINED),
     ("cdt-trace", "tptp-xml", "span time", UNEXPLAINED),
 ];
@@ -355,6 +355,7 @@ const DEFINED: &str =
 const INCLUSIVE: &str = "aggregated entries carry inclusive times";
 const POINTS: &str = "a point reads as an event, whatever it was written from";
 const COMPLETE: &str = "an event with an end is a complete event there, which reads as a span";
+const EPOCH: &str = "its clock begins at nought: a trace of 1970 is no CDT trace to those that look at the first bytes";
 const UNEXPLAINED: &str = "not explained: listed so that another one is seen";
 
 #[test]
