@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Clock, Definitions, Flow, FrameId, Note, Order, ProfileId, Recording, SampleBatch, Sink,
-    SpanBatch, StackId, StepBatch, TrackId, TrackKind, Wants,
+    SpanBatch, StackId, StepBatch, StringId, TrackId, TrackKind, Wants,
 };
 
 use crate::calls::Calls;
@@ -282,6 +282,10 @@ impl Sink for Writer<'_> {
             }
         }
         Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        self.tables.drop_strings(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

@@ -629,6 +629,10 @@ impl<R: FlatRows> Sink for Flatten<R> {
         self.to.batch()
     }
 
+    fn forget(&mut self, strings: &[StringId]) {
+        self.tables.drop_strings(strings);
+    }
+
     fn note(&mut self, note: Note) -> Flow {
         self.row(
             Table::Notes,

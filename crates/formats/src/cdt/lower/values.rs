@@ -39,13 +39,16 @@ pub(super) struct Values<'s> {
     sql: BTreeMap<u32, usize>,
     xml: BTreeMap<u32, usize>,
     known: HashMap<(Big, Place), StringId>,
+    /// Bytes of the texts that are known.
+    known_bytes: usize,
     open: [Option<Open<'s>>; 2],
     missing: HashSet<(Big, u32)>,
     string_limit: usize,
 }
 
-/// References remembered at once.
-const KNOWN: usize = 1 << 16;
+/// Bytes of texts remembered at once, and what remembering one costs besides.
+const KNOWN: usize = 4 << 20;
+const KNOWN_COST: usize = 64;
 /// Bytes stepped over rather than opening a part again.
 const NEAR: u64 = 1 << 20;
 
@@ -61,6 +64,7 @@ impl<'s> Values<'s> {
             sql,
             xml,
             known: HashMap::new(),
+            known_bytes: 0,
             open: [None, None],
             missing: HashSet::new(),
             string_limit: text::limit(limits),
@@ -77,18 +81,26 @@ impl<'s> Values<'s> {
         if let Some(&id) = self.known.get(&(big, place)) {
             return (id, None);
         }
-        let (id, note) = match self.read(big, place) {
-            Ok(text) => (tables.value(&text), None),
+        let (text, note) = match self.read(big, place) {
+            Ok(text) => (text, None),
             Err(note) => {
                 let marker = format!("#{} {}:{}", big.name(), place.file_index, place.offset);
-                (tables.string(&marker), note)
+                (marker.into_bytes(), note)
             }
         };
-        if self.known.len() >= KNOWN {
+        let id = tables.value(&text);
+        if self.known_bytes > KNOWN {
             self.known.clear();
+            self.known_bytes = 0;
         }
+        self.known_bytes += text.len() + KNOWN_COST;
         self.known.insert((big, place), id);
         (id, note)
+    }
+
+    /// Returns the texts that are remembered.
+    pub(super) fn known(&self) -> impl Iterator<Item = StringId> {
+        self.known.values().copied()
     }
 
     fn read(&mut self, big: Big, place: Place) -> Result<Vec<u8>, Option<Note>> {
