@@ -4,10 +4,11 @@ mod parents;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::calls::value_text;
 use traceloom_model::{
     Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,
-    EventBatch, Feature, Flow, FrameKind, Merge, ProfileId, SampleBatch, Scope, Sink, SpanBatch,
-    SpanStatus, Stage, StringId, Strings, Text, Track, TrackId, TrackKind, Unit, Value,
+    EventBatch, Feature, Flow, FrameKind, Merge, ProfileId, Recording, SampleBatch, Scope, Sink,
+    SpanBatch, SpanStatus, Stage, StringId, Track, TrackId, TrackKind, Unit, Value,
 };
 
 use parents::{Parents, distant};
@@ -73,7 +74,7 @@ pub struct Loss<'t, S: Sink + ?Sized> {
     to: &'t mut S,
     holds: Capabilities,
     found: BTreeMap<(Feature, String), (u64, String)>,
-    strings: Strings,
+    tables: Recording,
     keys: Vec<Option<StringId>>,
     events: Vec<Option<StringId>>,
     counters: Vec<Option<StringId>>,
@@ -90,7 +91,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             to,
             holds,
             found: BTreeMap::new(),
-            strings: Strings::default(),
+            tables: Recording::default(),
             keys: Vec::new(),
             events: Vec::new(),
             counters: Vec::new(),
@@ -152,8 +153,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     fn text(&self, id: StringId) -> String {
-        let text = self.strings.get(id.index());
-        text.map_or_else(|| format!("#{}", id.raw()), Text::to_string)
+        self.tables.text(id).into_owned()
     }
 
     fn name_in(&self, table: &[Option<StringId>], row: usize) -> String {
@@ -165,13 +165,6 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         self.name_in(&self.keys, id.index())
     }
 
-    fn value(&self, value: &Value) -> String {
-        match value {
-            Value::Text(id) => self.text(*id),
-            other => format!("{other:?}"),
-        }
-    }
-
     fn attributes(&mut self, attributes: &Attributes, feature: Feature) {
         for attribute in attributes.all() {
             self.attribute(attribute, feature);
@@ -181,7 +174,9 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     fn attribute(&mut self, attribute: &Attribute, feature: Feature) {
         let key = |loss: &Self| loss.key(attribute.key);
         if !self.holds.holds(feature) {
-            self.lose_with(feature, key, 1, |loss| loss.value(&attribute.value));
+            self.lose_with(feature, key, 1, |loss| {
+                value_text(&loss.tables, &attribute.value).into_owned()
+            });
             return;
         }
         if attribute.at.is_some() {
@@ -304,7 +299,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
 
     fn remember(&mut self, new: &Definitions) {
         for (id, text) in &new.strings {
-            self.strings.put(id.index(), text.clone());
+            self.tables.strings.put(id.index(), text.clone());
         }
         for (id, row) in &new.attribute_keys {
             place(&mut self.keys, id.index(), row.name);
@@ -434,7 +429,7 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
             Batch::Forget(strings) => {
                 strings
                     .iter()
-                    .for_each(|id| self.strings.drop_row(id.index()));
+                    .for_each(|id| self.tables.strings.drop_row(id.index()));
             }
             Batch::Define(new) => {
                 self.remember(new);

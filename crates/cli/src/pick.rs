@@ -32,6 +32,9 @@ pub(crate) struct Pick {
     /// Tell spans as samples: own time and calls by stack.
     #[arg(long)]
     pub(crate) as_samples: bool,
+    /// With --as-samples, spans of async tracks and lanes count too.
+    #[arg(long = "async", requires = "as_samples")]
+    pub(crate) lanes: bool,
     /// Only this sampled value, named as `top --value` does; with --as-spans, the one whose samples become spans.
     #[arg(long, value_name = "TYPE")]
     pub(crate) value: Option<String>,

@@ -127,7 +127,6 @@ fn calls_agree(names: &[&str]) -> Option<usize> {
 }
 
 #[test]
-#[ignore = "--as-samples writes a profile without value types for one of the files"]
 fn calls_of_cdt() {
     let names = [
         "cdt/test-service",
@@ -149,7 +148,6 @@ fn calls_of_zorka() {
 }
 
 #[test]
-#[ignore = "--as-samples counts async tracks, which top leaves out"]
 fn calls_of_heph() {
     let names = [
         "heph/real/new_7_tracing.bin.log",

@@ -35,7 +35,6 @@
 )]
 
 mod begin_end;
-mod calls;
 pub mod cdt;
 pub mod chrome;
 pub mod columnar;

@@ -20,9 +20,7 @@ use gopprof::{report, tool};
 use raised::raise;
 use top::{lowered, top};
 use traceloom_formats::by_name;
-use traceloom_model::{
-    Function, FunctionId, Recording, Sink, SpanBatch, SpanRow, Tables, Track, Unit,
-};
+use traceloom_model::{Recording, Unit};
 
 fn agree(tool: &Path, what: &str, recording: &Recording) {
     let format = by_name("pprof").unwrap();
@@ -72,7 +70,6 @@ fn our_profiles_are_read_as_they_are_meant() {
     let pprof = by_name("pprof").unwrap();
     pprof.sample.unwrap()(3, 60_000, &mut |piece| bytes.extend_from_slice(piece));
     agree(&tool, "sample", &lowered(pprof, &bytes));
-    agree(&tool, "calls", &exact_calls());
     for name in [
         "dk_ddtrace_python.pprof",
         "dk_go_cpu.pprof",
@@ -95,30 +92,4 @@ fn our_profiles_are_read_as_they_are_meant() {
         }
         agree(&tool, name, &lowered(pprof, &bytes));
     }
-}
-
-/// A trace of exact calls: buy calls price twice and itself once.
-fn exact_calls() -> Recording {
-    let mut tables = Tables::new();
-    let track = tables.track(Track::default());
-    let functions = ["shop.buy", "shop.price"].map(|name| {
-        let name = tables.string(name);
-        tables.function(Function::named(name))
-    });
-    let [buy, price]: [FunctionId; 2] = functions;
-    let ids: Vec<_> = (0..4).map(|_| tables.reserve_span()).collect();
-    let mut spans = SpanBatch::default();
-    for (id, parent, function, start, end) in [
-        (ids[2], Some(ids[1]), price, 200, 300),
-        (ids[1], Some(ids[0]), buy, 150, 400),
-        (ids[3], Some(ids[0]), price, 500, 700),
-        (ids[0], None, buy, 100, 1_100),
-    ] {
-        let row = SpanRow::call(id, track, function, start, end);
-        spans.push(&SpanRow { parent, ..row });
-    }
-    let mut recording = Recording::default();
-    let _ = recording.define(tables.take_definitions());
-    let _ = recording.spans(spans);
-    recording
 }

@@ -13,7 +13,7 @@ pub(super) const ROOT: u32 = 0;
 
 /// A node while the tree grows: 48 bytes, so that an enter touches one cache line.
 #[derive(Clone, Debug)]
-pub(super) struct Growing {
+pub(crate) struct Growing {
     pub key: u32,
     pub parent: u32,
     pub first_child: u32,
@@ -50,7 +50,7 @@ impl Growing {
 /// the rest. A list of children alone would be quadratic in a dispatcher's thousand callees; a map alone
 /// costs a cache miss for every enter.
 #[derive(Debug)]
-pub(super) struct Arena {
+pub(crate) struct Arena {
     nodes: Vec<Growing>,
     children: HashMap<u64, u32, RandomState>,
     free: u32,
@@ -79,6 +79,11 @@ impl Arena {
     #[inline]
     pub fn node(&self, node: u32) -> &Growing {
         &self.nodes[node as usize]
+    }
+
+    /// Returns a node; none for what follows the last sibling.
+    pub fn get(&self, node: u32) -> Option<&Growing> {
+        self.nodes.get(node as usize)
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use traceloom_model::{
     SpanBatch, StepBatch, StringId, Timestamp, TrackId, TrackKind, Wants,
 };
 
-use super::arena::Arena;
+use super::arena::{Arena, ROOT};
 use super::samples::Columns;
 use super::spans::{Piece, Pieces};
 use super::steps::Lines;
@@ -133,7 +133,8 @@ impl TreeBuilder {
         self.release_held(None);
         self.end_steps();
         let selecting = self.options.calls.is_some();
-        self.pieces.finish(&mut self.arena, selecting);
+        self.pieces
+            .finish(&mut self.arena, selecting, &mut |_, _| ROOT);
         let [samples, beside] = self.columns.finish(&self.tables).map(|trees| {
             let trees = trees.into_iter();
             let trees = trees.map(|(measure, arena, total)| {
@@ -242,20 +243,11 @@ impl TreeBuilder {
                 && self.options.calls.as_ref().is_some_and(|selection| {
                     !selection.accepts(&CallOfRow::new(&self.tables, &row))
                 });
-            let piece = Piece {
-                id: row.id,
-                parent: row.parent,
-                track: row.track,
-                function: row.function,
-                start: row.start,
-                end: row.end,
-                status: row.status,
-                refused,
-            };
+            let piece = Piece::of(&row, refused);
             if all_at_end {
                 self.pieces.hold(piece);
             } else {
-                self.pieces.put(&mut self.arena, &piece);
+                self.pieces.put(&mut self.arena, ROOT, &piece);
             }
         }
     }

@@ -12,12 +12,15 @@ mod steps;
 mod symbol;
 
 pub use build::{TreeBuilder, TreeOptions, Trees};
-pub(crate) use cover::Cover;
 pub use select::{FrameFilter, Predicate};
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
 pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
 
-use arena::{Arena, ROOT};
+pub(crate) use arena::{Arena, Growing};
+pub(crate) use spans::{Piece, Pieces};
+pub(crate) use symbol::function_of_key;
+
+use arena::ROOT;
 use std::borrow::Cow;
 
 use traceloom_model::{Merge, Scope};

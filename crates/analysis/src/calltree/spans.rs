@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use traceloom_model::{FunctionId, SpanId, SpanStatus, Timestamp, TrackId};
+use traceloom_model::{FunctionId, SpanId, SpanRow, SpanStatus, Timestamp, TrackId};
 
-use super::arena::{Arena, ROOT};
+use super::arena::Arena;
 use super::cover::Cover;
 use super::symbol::key_of_function;
 
 /// What of a span matters to the tree.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     pub id: SpanId,
     pub parent: Option<SpanId>,
     pub track: TrackId,
@@ -23,16 +23,36 @@ pub(super) struct Piece {
     pub refused: bool,
 }
 
+impl Piece {
+    pub(crate) fn of(row: &SpanRow<'_>, refused: bool) -> Self {
+        Self {
+            id: row.id,
+            parent: row.parent,
+            track: row.track,
+            function: row.function,
+            start: row.start,
+            end: row.end,
+            status: row.status,
+            refused,
+        }
+    }
+}
+
 /// Children of a span that has not come: their side tree, and what of it they cover.
 #[derive(Debug)]
 struct Waiting {
     side: u32,
     cover: Cover,
+    /// That of the child that came first.
+    track: TrackId,
 }
+
+/// Finds the node that the calls of a track hang from.
+pub(crate) type Ground<'g> = &'g mut dyn FnMut(&mut Arena, TrackId) -> u32;
 
 /// Spans on their way into the tree.
 #[derive(Debug)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     /// Spans of other tracks count as children too.
     across: bool,
     waiting: HashMap<(SpanId, Option<TrackId>), Waiting, RandomState>,
@@ -54,8 +74,8 @@ impl Pieces {
         self.held.push(piece);
     }
 
-    /// Puts a span in, after all its children.
-    pub fn put(&mut self, arena: &mut Arena, piece: &Piece) {
+    /// Puts a span in, after all its children; a root hangs from `ground`.
+    pub fn put(&mut self, arena: &mut Arena, ground: u32, piece: &Piece) {
         let line = (!self.across).then_some(piece.track);
         let waiting = self.waiting.remove(&(piece.id, line));
         let duration = piece.end.saturating_sub(piece.start).max(0);
@@ -69,12 +89,13 @@ impl Pieces {
                 side.inspect(|&side| arena.discard(side));
                 return;
             }
-            None => ROOT,
+            None => ground,
             Some(parent) => {
                 let entry = self.waiting.entry((parent, line));
                 let waiting = entry.or_insert_with(|| Waiting {
                     side: arena.side_tree(),
                     cover: Cover::default(),
+                    track: piece.track,
                 });
                 waiting.cover.add(piece.start, piece.end);
                 waiting.side
@@ -101,18 +122,20 @@ impl Pieces {
     /// Puts in what was held, then makes roots of children whose parent never came.
     ///
     /// With calls selected such children are dropped: nothing tells which call they belong to.
-    pub fn finish(&mut self, arena: &mut Arena, selecting: bool) {
+    pub fn finish(&mut self, arena: &mut Arena, selecting: bool, ground: Ground<'_>) {
         let held = std::mem::take(&mut self.held);
         for at in children_first(&held) {
             if let Some(piece) = held.get(at) {
-                self.put(arena, piece);
+                let ground = ground(arena, piece.track);
+                self.put(arena, ground, piece);
             }
         }
         let mut orphans: Vec<_> = self.waiting.drain().collect();
         orphans.sort_unstable_by_key(|(key, _)| *key);
         for (_, waiting) in orphans {
             if !selecting {
-                arena.move_children(waiting.side, ROOT);
+                let ground = ground(arena, waiting.track);
+                arena.move_children(waiting.side, ground);
             }
             arena.discard(waiting.side);
         }

@@ -67,6 +67,14 @@ pub(super) const fn key_of_function(function: Option<FunctionId>) -> u32 {
     }
 }
 
+/// The function that [`key_of_function`] made a key of.
+pub(crate) const fn function_of_key(key: u32) -> Option<FunctionId> {
+    match key {
+        NO_FUNCTION => None,
+        key => Some(FunctionId::new(key)),
+    }
+}
+
 /// The key a frame has: its function's, its own when it has no function.
 pub(super) fn key_of_frame(tables: &Recording, frame: FrameId) -> u32 {
     match tables.frame(frame).and_then(|row| row.function) {

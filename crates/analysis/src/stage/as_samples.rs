@@ -1,232 +1,142 @@
 //! Exact calls told as samples: own time by stack.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Asks, BATCH_ROWS, Batch, Flow, Frame, FunctionId, Level, Note, Order, Profile, SampleBatch,
-    SampleRow, Sink, SpanBatch, SpanId, SpanRow, Stack, StackId, Stage, TrackId, Unit, ValueType,
-    Wants,
+    Asks, BATCH_ROWS, Batch, Flow, Frame, FrameId, FunctionId, Order, Profile, ProfileId,
+    SampleBatch, SampleRow, Sink, SpanBatch, Stack, StackId, Stage, TrackId, TrackKind, Unit,
+    ValueType, Wants,
 };
 
 use super::fresh::Fresh;
-use super::held::Held;
-use crate::calltree::Cover;
+use crate::calltree::{Arena, Growing, Piece, Pieces, function_of_key};
 
 /// Merges spans by their path into samples of a profile with the columns `calls` and `wall`: how often a path
-/// ended, and its own nanoseconds.
+/// ended, and its own nanoseconds. They are what [`crate::TreeBuilder`] counts, so that a view of the result
+/// shows what a view of the calls shows.
 ///
 /// Paths are kept apart by track, so that a target that holds threads has them. Memory follows the paths of
-/// the program and the longest call, not the length of the trace. Everything else passes.
+/// the program and the calls that are open, not the length of the trace. Everything else passes.
 pub struct AsSamples<'s> {
     to: &'s mut (dyn Sink + Send),
-    limit: usize,
+    lanes: bool,
     order: Order,
-    held: Held,
+    arena: Arena,
+    pieces: Pieces,
+    grounds: Grounds,
+    overlapping: Vec<bool>,
     fresh: Fresh,
-    paths: Vec<Path>,
-    known: HashMap<(Above, Option<FunctionId>), usize, RandomState>,
-    told: u64,
+    done: ToldSpans,
 }
 
-/// What a path hangs under: another one, or its track.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Above {
-    Path(usize),
-    Track(TrackId),
-}
+/// The node that the calls of each track hang from.
+type Grounds = BTreeMap<TrackId, u32>;
 
-struct Path {
-    above: Above,
-    function: Option<FunctionId>,
-    count: i64,
-    own: i64,
+/// What became of the spans.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct ToldSpans {
+    /// Spans that samples tell of.
+    pub told: u64,
+    /// Spans of async tracks and lanes, left out: their time passed beside that of their thread.
+    pub left: u64,
 }
 
 impl std::fmt::Debug for AsSamples<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AsSamples")
-            .field("paths", &self.paths.len())
-            .field("told", &self.told)
+            .field("nodes", &self.arena.len())
+            .field("done", &self.done)
             .finish_non_exhaustive()
     }
 }
 
 impl<'s> AsSamples<'s> {
-    /// Passes on to `to`, holding back about `limit` spans at most
-    /// ([`traceloom_model::Limit::OpenSpans`]).
-    pub fn new(to: &'s mut (dyn Sink + Send), limit: usize) -> Self {
+    /// Passes on to `to`; spans of async tracks and lanes count with `lanes`.
+    pub fn new(to: &'s mut (dyn Sink + Send), lanes: bool) -> Self {
         Self {
             to,
-            limit,
+            lanes,
             order: Order::default(),
-            held: Held::default(),
+            arena: Arena::new(),
+            pieces: Pieces::new(lanes),
+            grounds: Grounds::default(),
+            overlapping: Vec::new(),
             fresh: Fresh::default(),
-            paths: Vec::new(),
-            known: HashMap::default(),
-            told: 0,
+            done: ToldSpans::default(),
         }
     }
 
-    /// Pushes the samples; returns how many spans they tell of.
-    pub fn finish(mut self) -> u64 {
-        self.merge_held();
+    /// Pushes the samples.
+    pub fn finish(mut self) -> ToldSpans {
+        let grounds = &mut self.grounds;
+        let mut ground = |arena: &mut Arena, track| ground(arena, grounds, track);
+        self.pieces.finish(&mut self.arena, false, &mut ground);
         // A sink that breaks has its reason and wants no more.
         let _ = self.push();
-        self.told
+        self.done
     }
 
-    fn spans(&mut self, batch: &SpanBatch) -> Flow {
+    fn spans(&mut self, batch: &SpanBatch) {
+        let at_end = self.order == Order::None || (self.lanes && self.order == Order::Finish);
         for row in batch.iter() {
-            if row.parent.is_some() || self.order == Order::None {
-                self.held.put(&row);
+            let overlaps = self.overlapping.get(row.track.index()) == Some(&true);
+            if overlaps && !self.lanes {
+                self.done.left += 1;
                 continue;
             }
-            let inside = self.held.take(row.id);
-            let mut call = SpanBatch::default();
-            let waiting = inside.iter().filter_map(|&at| self.held.spans.row(at));
-            waiting.for_each(|row| call.push(&row));
-            call.push(&row);
-            self.merge(&call);
-            self.held.forget(&inside);
-        }
-        if self.order != Order::None && self.held.len() > self.limit {
-            let text = "more open spans than allowed: merged without the calls around them";
-            let count = self.held.len() as u64;
-            self.to
-                .note(Note::new(Level::Damage, "limit_open_spans", 0, text).counting(count))?;
-            self.merge_held();
-        }
-        Flow::Continue(())
-    }
-
-    fn merge_held(&mut self) {
-        let held = std::mem::take(&mut self.held);
-        let mut rest = SpanBatch::default();
-        let waiting = held
-            .spans
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| !held.gone(*at));
-        waiting.for_each(|(_, row)| rest.push(&row));
-        self.merge(&rest);
-    }
-
-    /// Adds spans to their paths; parents that are not among them are roots' parents.
-    fn merge(&mut self, spans: &SpanBatch) {
-        let rows: HashMap<SpanId, usize, RandomState> = spans
-            .id
-            .iter()
-            .enumerate()
-            .map(|(at, &id)| (id, at))
-            .collect();
-        let parents: Vec<Option<usize>> = spans
-            .parent
-            .iter()
-            .map(|parent| rows.get(&(*parent)?).copied())
-            .collect();
-        let mut covers: Vec<Cover> = Vec::new();
-        covers.resize_with(spans.len(), Cover::default);
-        for (row, parent) in spans.iter().zip(&parents) {
-            if let Some(cover) = parent.and_then(|parent| covers.get_mut(parent)) {
-                cover.add(row.start, row.end);
+            self.done.told += 1;
+            let piece = Piece::of(&row, false);
+            if at_end {
+                self.pieces.hold(piece);
+            } else {
+                let ground = ground(&mut self.arena, &mut self.grounds, row.track);
+                self.pieces.put(&mut self.arena, ground, &piece);
             }
         }
-        let mut found: Vec<Option<usize>> = vec![None; spans.len()];
-        let mut line = Vec::new();
-        for at in 0..spans.len() {
-            line.clear();
-            let mut next = Some(at);
-            while let Some(here) = next.filter(|&here| found.get(here) == Some(&None)) {
-                // A circle of parents ends where it closes; what is here is corrected on the way down.
-                if let Some(slot) = found.get_mut(here) {
-                    *slot = Some(usize::MAX);
-                }
-                line.push(here);
-                next = parents.get(here).copied().flatten();
-            }
-            let mut above = next.and_then(|here| found.get(here).copied().flatten());
-            for &here in line.iter().rev() {
-                let Some(row) = spans.row(here) else { continue };
-                let under = match above.filter(|&path| path != usize::MAX) {
-                    Some(path) => Above::Path(path),
-                    None => Above::Track(row.track),
-                };
-                let path = self.path(under, &row);
-                if let Some(slot) = found.get_mut(here) {
-                    *slot = Some(path);
-                }
-                above = Some(path);
-            }
-        }
-        for ((row, cover), path) in spans.iter().zip(&covers).zip(found) {
-            let covered = cover.within(row.start, row.end);
-            let duration = i64::try_from(row.duration()).unwrap_or(i64::MAX);
-            if let Some(path) = path.and_then(|path| self.paths.get_mut(path)) {
-                path.count = path.count.saturating_add(1);
-                path.own = path
-                    .own
-                    .saturating_add(duration.saturating_sub(covered).max(0));
-            }
-            self.told += 1;
-        }
-    }
-
-    fn path(&mut self, above: Above, row: &SpanRow<'_>) -> usize {
-        let next = self.paths.len();
-        let at = *self.known.entry((above, row.function)).or_insert(next);
-        if at == next {
-            self.paths.push(Path {
-                above,
-                function: row.function,
-                count: 0,
-                own: 0,
-            });
-        }
-        at
     }
 
     fn push(&mut self) -> Flow {
-        if self.paths.is_empty() {
+        if self.done.told == 0 {
             return Flow::Continue(());
         }
-        let calls = self.fresh.string("calls");
-        let wall = self.fresh.string("wall");
-        let columns = [(calls, Unit::Count), (wall, Unit::Nanoseconds)];
-        let value_types =
-            columns.map(|(name, unit)| self.fresh.value_type(ValueType::sum(name, unit)));
-        let profile = self.fresh.profile(Profile {
-            default: value_types.last().copied(),
-            value_types: value_types.to_vec(),
-            ..Profile::default()
-        });
-        let mut frames: HashMap<Option<FunctionId>, _, RandomState> = HashMap::default();
-        // A path comes after the one it hangs under, so its caller's stack is there.
-        let mut stacks: Vec<(StackId, TrackId)> = Vec::new();
+        let profile = self.profile();
+        let mut frames: HashMap<Option<FunctionId>, FrameId, RandomState> = HashMap::default();
         let mut batch = SampleBatch::new(profile, 2);
-        for path in &self.paths {
-            let frame = *frames.entry(path.function).or_insert_with(|| {
+        // A call comes after the one it is in, so its caller's stack is there.
+        let mut open: Vec<(u32, Option<StackId>, TrackId)> = Vec::new();
+        for (&track, &ground) in self.grounds.iter().rev() {
+            open.push((self.arena.node(ground).first_child, None, track));
+        }
+        while let Some((at, parent, track)) = open.pop() {
+            let Some(node) = self.arena.get(at) else {
+                continue;
+            };
+            let &Growing {
+                key,
+                own,
+                count,
+                first_child,
+                next_sibling,
+                ..
+            } = node;
+            let function = function_of_key(key);
+            let frame = *frames.entry(function).or_insert_with(|| {
                 self.fresh.frame(Frame {
-                    function: path.function,
+                    function,
                     ..Frame::default()
                 })
             });
-            let (parent, track) = match path.above {
-                Above::Track(track) => (None, track),
-                Above::Path(above) => match stacks.get(above) {
-                    Some(&(stack, track)) => (Some(stack), track),
-                    None => continue,
-                },
-            };
             let stack = self.fresh.stack(Stack {
                 parent,
                 frame,
                 truncated: false,
             });
-            stacks.push((stack, track));
+            open.push((next_sibling, parent, track));
+            open.push((first_child, Some(stack), track));
             batch.push(&SampleRow {
                 stack: Some(stack),
-                values: &[path.count, path.own],
+                values: &[i64::try_from(count).unwrap_or(i64::MAX), own],
                 time: None,
                 track: Some(track),
                 span: None,
@@ -241,11 +151,29 @@ impl<'s> AsSamples<'s> {
         self.to.define(self.fresh.take())?;
         self.to.samples(batch)
     }
+
+    fn profile(&mut self) -> ProfileId {
+        let calls = self.fresh.string("calls");
+        let wall = self.fresh.string("wall");
+        let columns = [(calls, Unit::Count), (wall, Unit::Nanoseconds)];
+        let value_types =
+            columns.map(|(name, unit)| self.fresh.value_type(ValueType::sum(name, unit)));
+        self.fresh.profile(Profile {
+            default: value_types.last().copied(),
+            value_types: value_types.to_vec(),
+            ..Profile::default()
+        })
+    }
+}
+
+fn ground(arena: &mut Arena, grounds: &mut Grounds, track: TrackId) -> u32 {
+    *grounds.entry(track).or_insert_with(|| arena.side_tree())
 }
 
 impl Stage for AsSamples<'_> {
     fn asks(&self) -> Asks {
         Asks {
+            // Steps would do, but what samples lose of spans is counted on the way here.
             wants: Wants::Spans,
             ..Asks::of(self.to)
         }
@@ -253,7 +181,10 @@ impl Stage for AsSamples<'_> {
 
     fn pass(&mut self, batch: Batch) -> Flow {
         match batch {
-            Batch::Spans(spans) => self.spans(&spans),
+            Batch::Spans(spans) => {
+                self.spans(&spans);
+                Flow::Continue(())
+            }
             // What steps say, spans say too.
             Batch::Steps(_) => Flow::Continue(()),
             Batch::Begin(order, _) => {
@@ -262,6 +193,14 @@ impl Stage for AsSamples<'_> {
             }
             Batch::Define(new) => {
                 self.fresh.see(&new);
+                for (id, row) in &new.tracks {
+                    if self.overlapping.len() <= id.index() {
+                        self.overlapping.resize(id.index() + 1, false);
+                    }
+                    if let Some(overlaps) = self.overlapping.get_mut(id.index()) {
+                        *overlaps = matches!(row.kind, TrackKind::Async | TrackKind::Lane);
+                    }
+                }
                 self.to.define(new)
             }
             other => other.push(self.to),

@@ -16,7 +16,7 @@ mod shift;
 mod tests;
 mod window;
 
-pub use as_samples::AsSamples;
+pub use as_samples::{AsSamples, ToldSpans};
 pub use as_spans::{AsSpans, Told};
 pub use choose::{Choose, Fraction};
 pub use extent::Extent;

@@ -5,7 +5,8 @@ use crate::calls::Selection;
 use traceloom_model::{
     Clock, CounterBatch, EventBatch, EventRow, EventType, Frame, Function, ObjectBatch, ObjectId,
     ObjectRow, Order, Profile, Recording, Resource, SampleBatch, SampleRow, Series, Sink,
-    SpanBatch, SpanId, SpanRow, SpanStatus, Stack, Tables, Track, TrackId, Unit, ValueType,
+    SpanBatch, SpanId, SpanRow, SpanStatus, Stack, Tables, Track, TrackId, TrackKind, Unit,
+    ValueType,
 };
 
 /// A root from 0 to 100 with children `[10, 30]` and `[40, 90]`, and a second root `[200, 260]`.
@@ -224,7 +225,7 @@ fn a_fraction_is_the_same_in_every_run_and_about_as_large() {
 fn spans_as_samples_keep_own_time_and_calls() {
     for order in [Order::Nested, Order::None] {
         let mut told = Recording::default();
-        let mut samples = AsSamples::new(&mut told, 100);
+        let mut samples = AsSamples::new(&mut told, false);
         samples.begin(order, Clock::Unix);
         let mut tables = Tables::new();
         let name = tables.string("main");
@@ -232,7 +233,7 @@ fn spans_as_samples_keep_own_time_and_calls() {
         let batch = spans(&mut tables, track);
         let _ = samples.define(tables.take_definitions());
         let _ = Sink::spans(&mut samples, batch);
-        assert_eq!(samples.finish(), 4);
+        assert_eq!(samples.finish(), ToldSpans { told: 4, left: 0 });
         assert!(told.spans.is_empty());
         let mut lines: Vec<_> = told
             .samples
@@ -260,6 +261,29 @@ fn spans_as_samples_keep_own_time_and_calls() {
                 ("outer;second".to_owned(), vec![1, 50]),
             ]
         );
+    }
+}
+
+#[test]
+fn spans_beside_their_thread_become_samples_on_request() {
+    for (lanes, wanted) in [
+        (false, ToldSpans { told: 0, left: 4 }),
+        (true, ToldSpans { told: 4, left: 0 }),
+    ] {
+        let mut told = Recording::default();
+        let mut samples = AsSamples::new(&mut told, lanes);
+        let mut tables = Tables::new();
+        let name = tables.string("beside");
+        let track = tables.track(Track {
+            kind: TrackKind::Async,
+            ..Track::thread(name)
+        });
+        let batch = spans(&mut tables, track);
+        let _ = samples.define(tables.take_definitions());
+        let _ = Sink::spans(&mut samples, batch);
+        assert_eq!(samples.finish(), wanted);
+        let rows = told.samples.iter().map(SampleBatch::len).sum::<usize>();
+        assert_eq!(rows as u64, wanted.told);
     }
 }
 

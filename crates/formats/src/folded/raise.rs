@@ -4,18 +4,15 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Clock, Definitions, Flow, FrameId, Note, Order, ProfileId, Recording, SampleBatch, Sink,
-    SpanBatch, StackId, StepBatch, StringId, TrackId, TrackKind, Wants,
+    Definitions, Flow, FrameId, Note, ProfileId, Recording, SampleBatch, Sink, StackId, StringId,
 };
 
-use crate::calls::Calls;
 use crate::{Error, Output, RaiseOptions, Target, label};
 
 /// Builds a target that writes folded stacks.
 ///
 /// The variant `lines` adds ` (file:line)` to frames; any other names the value column to write, which
-/// is else the profile's default, else its last. A trace of exact calls is written with the nanoseconds
-/// that each path took by itself.
+/// is else the profile's default, else its last.
 ///
 /// # Errors
 /// None; the signature is that of every raising.
@@ -27,7 +24,6 @@ pub fn raise<'o>(
     Ok(Box::new(Writer {
         output,
         tables: Recording::default(),
-        calls: Calls::default(),
         values: HashMap::default(),
         lines: variant == Some("lines"),
         column: variant
@@ -40,7 +36,6 @@ struct Writer<'o> {
     output: &'o mut dyn Output,
     /// The tables of the model; no rows but those of tables.
     tables: Recording,
-    calls: Calls,
     /// Sums of every column, for each profile and stack: definitions may come after the samples, so
     /// which column is meant is known at the end.
     values: HashMap<(ProfileId, Option<StackId>), Box<[i64]>, RandomState>,
@@ -206,31 +201,6 @@ impl Writer<'_> {
         clean(label::function(&self.tables, id))
     }
 
-    fn put_calls(&mut self) -> Result<(), Error> {
-        let calls = std::mem::take(&mut self.calls);
-        let take = |track: TrackId| {
-            let kind = self.tables.track(track).map(|track| track.kind);
-            !matches!(kind, Some(TrackKind::Async | TrackKind::Lane))
-        };
-        let mut lines: Vec<(Vec<u8>, i64)> = Vec::new();
-        calls.finish(&take, &mut |path, _, own| {
-            if own == 0 {
-                return;
-            }
-            let mut line = Vec::new();
-            for (depth, &function) in path.iter().enumerate() {
-                if depth > 0 {
-                    line.push(b';');
-                }
-                line.extend(self.function_text(function));
-            }
-            lines.push((line, own));
-        });
-        lines
-            .iter()
-            .try_for_each(|(line, own)| self.put_line(line, *own))
-    }
-
     fn put_line(&mut self, stack: &[u8], value: i64) -> Result<(), Error> {
         let mut line = stack.to_vec();
         line.extend(format!(" {value}\n").bytes());
@@ -251,26 +221,8 @@ fn clean(mut text: Vec<u8>) -> Vec<u8> {
 }
 
 impl Sink for Writer<'_> {
-    fn wants(&self) -> Wants {
-        Wants::Steps { calls: false }
-    }
-
-    fn begin(&mut self, order: Order, _clock: Clock) {
-        self.calls.begin(order);
-    }
-
     fn define(&mut self, definitions: Definitions) -> Flow {
         self.tables.define(definitions)
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        self.calls.spans(&batch);
-        Flow::Continue(())
-    }
-
-    fn steps(&mut self, batch: StepBatch) -> Flow {
-        self.calls.steps(&batch);
-        Flow::Continue(())
     }
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
@@ -295,9 +247,6 @@ impl Sink for Writer<'_> {
 
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
-        if self.values.is_empty() {
-            return self.put_calls();
-        }
         self.put_samples()
     }
 }

@@ -8,12 +8,11 @@ use std::collections::BTreeMap;
 
 use traceloom_model::{
     Clock, Definitions, Flow, Note, Order, Profile, ProfileId, ResourceId, SampleBatch, SampleRow,
-    Sink, SpanBatch, StepBatch, TrackId, TrackKind, Unit, Value, Wants,
+    Sink, Unit, Value,
 };
 
 use super::symbols::Symbols;
 use super::value::put_resource;
-use crate::calls::Calls;
 use crate::protobuf::{Wire, put_bytes, put_fixed64, put_number, put_packed, put_tag};
 use crate::{Error, Output, RaiseOptions, Target};
 
@@ -32,7 +31,6 @@ pub fn raise<'o>(
     Ok(Box::new(Writer {
         output,
         symbols: Symbols::new(),
-        calls: Calls::default(),
         columns: BTreeMap::new(),
         gathered: 0,
         kept: Vec::new(),
@@ -47,7 +45,6 @@ const PIECE: usize = 64 << 20;
 struct Writer<'o> {
     output: &'o mut dyn Output,
     symbols: Symbols,
-    calls: Calls,
     /// Samples of each column of each profile, by the process they belong to.
     columns: BTreeMap<(Option<ResourceId>, ProfileId, usize), Vec<u8>>,
     gathered: usize,
@@ -233,43 +230,6 @@ impl Writer<'_> {
         body
     }
 
-    /// Exact calls, merged by their paths.
-    fn put_calls(&mut self) {
-        let calls = std::mem::take(&mut self.calls);
-        if calls.is_empty() {
-            return;
-        }
-        let rows = self.symbols.tables.tracks.iter();
-        let thread: Vec<bool> = rows
-            .map(|row| {
-                let kind = row.as_ref().map(|row| row.kind);
-                !matches!(kind, Some(TrackKind::Async | TrackKind::Lane))
-            })
-            .collect();
-        let take = |track: TrackId| thread.get(track.index()).copied().unwrap_or(true);
-        let mut columns = [Vec::new(), Vec::new()];
-        let symbols = &mut self.symbols;
-        calls.finish(&take, &mut |path, count, own| {
-            let stack = symbols.calls(path.iter().rev().copied());
-            for (column, value) in columns.iter_mut().zip([count, own]) {
-                let mut body = Vec::new();
-                put_number(&mut body, 1, stack);
-                put_packed(&mut body, 4, std::iter::once(value.cast_unsigned()));
-                put_bytes(column, 2, &body);
-            }
-        });
-        let mut scope = scope();
-        let types = [("calls", Unit::Count), ("wall", Unit::Nanoseconds)];
-        for ((name, unit), samples) in types.into_iter().zip(columns) {
-            let mut body = Vec::new();
-            let value_type = self.symbols.value_type(name, unit);
-            put_bytes(&mut body, 1, &value_type);
-            body.extend_from_slice(&samples);
-            put_bytes(&mut scope, 2, &body);
-        }
-        self.put_resource(None, &scope);
-    }
-
     fn write(&mut self, bytes: &[u8]) {
         if self.error.is_none() {
             self.error = self.output.write("", bytes).err();
@@ -292,12 +252,7 @@ fn scope() -> Vec<u8> {
 }
 
 impl Sink for Writer<'_> {
-    fn wants(&self) -> Wants {
-        Wants::Steps { calls: false }
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.calls.begin(order);
+    fn begin(&mut self, _order: Order, clock: Clock) {
         self.clock = clock;
     }
 
@@ -309,16 +264,6 @@ impl Sink for Writer<'_> {
                 let _ = self.samples(batch);
             }
         }
-        self.flow()
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        self.calls.spans(&batch);
-        self.flow()
-    }
-
-    fn steps(&mut self, batch: StepBatch) -> Flow {
-        self.calls.steps(&batch);
         self.flow()
     }
 
@@ -342,7 +287,6 @@ impl Target for Writer<'_> {
             self.batch(&batch);
         }
         self.put_profiles();
-        self.put_calls();
         let dictionary = std::mem::take(&mut self.symbols.bytes);
         let mut message = Vec::with_capacity(dictionary.len() + 8);
         put_bytes(&mut message, 2, &dictionary);

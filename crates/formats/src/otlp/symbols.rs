@@ -28,7 +28,6 @@ pub(super) struct Symbols {
     links: HashMap<(u128, u64), u64, RandomState>,
     stacks: HashMap<StackId, u64, RandomState>,
     paths: HashMap<Box<[u64]>, u64, RandomState>,
-    call_locations: HashMap<Option<FunctionId>, u64, RandomState>,
     n_locations: u64,
     n_stacks: u64,
 }
@@ -50,7 +49,6 @@ impl Symbols {
             links: HashMap::default(),
             stacks: HashMap::default(),
             paths: HashMap::default(),
-            call_locations: HashMap::default(),
             n_locations: 0,
             n_stacks: 0,
         }
@@ -165,15 +163,6 @@ impl Symbols {
         index
     }
 
-    /// Returns the position of a stack of functions of which nothing else is known, the innermost first.
-    pub(super) fn calls(&mut self, functions: impl Iterator<Item = Option<FunctionId>>) -> u64 {
-        let mut path = Vec::new();
-        for function in functions {
-            path.push(self.call(function));
-        }
-        self.path(path)
-    }
-
     fn path(&mut self, path: Vec<u64>) -> u64 {
         if let Some(&known) = self.paths.get(path.as_slice()) {
             return known;
@@ -184,21 +173,6 @@ impl Symbols {
         put_bytes(&mut self.bytes, 7, &body);
         self.paths.insert(path.into(), self.n_stacks);
         self.n_stacks
-    }
-
-    fn call(&mut self, function: Option<FunctionId>) -> u64 {
-        if let Some(&known) = self.call_locations.get(&function) {
-            return known;
-        }
-        let index = self.function(function);
-        let mut line = Vec::new();
-        put_number(&mut line, 1, index);
-        let mut body = Vec::new();
-        put_bytes(&mut body, 3, &line);
-        put_bytes(&mut self.bytes, 2, &body);
-        self.n_locations += 1;
-        self.call_locations.insert(function, self.n_locations);
-        self.n_locations
     }
 
     fn location(&mut self, frames: Vec<FrameId>) -> u64 {

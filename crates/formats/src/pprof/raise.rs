@@ -1,19 +1,17 @@
 //! The model to a profile.
 //!
 //! Fields of `Profile` may come in any order, so samples are written as they pass, each right after the
-//! locations, functions and strings that it is the first to use. Only what has an id is kept. Exact
-//! calls become samples of their paths, with the columns `calls` and `wall`.
+//! locations, functions and strings that it is the first to use. Only what has an id is kept.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    BATCH_ROWS, Clock, Definitions, Flow, Note, Order, Profile, ProfileId, SampleBatch, SampleRow,
-    Sink, SpanBatch, StackId, StepBatch, TrackId, TrackKind, Unit, ValueTypeId, Wants,
+    BATCH_ROWS, Definitions, Flow, Note, Profile, ProfileId, Recording, SampleBatch, SampleRow,
+    Sink, StackId, Unit, ValueType, ValueTypeId,
 };
 
 use super::symbols::{DEEPEST, Symbols};
-use crate::calls::Calls;
 use crate::protobuf::Wire;
 use crate::protobuf::{put_bytes, put_number, put_packed, put_tag};
 use crate::wire::put_leb128;
@@ -33,7 +31,6 @@ pub fn raise<'o>(
     Ok(Box::new(Writer {
         output,
         symbols: Symbols::new(),
-        calls: Calls::default(),
         kept: Vec::new(),
         n_kept: 0,
         columns: None,
@@ -51,7 +48,6 @@ const PIECE: usize = 1 << 20;
 struct Writer<'o> {
     output: &'o mut dyn Output,
     symbols: Symbols,
-    calls: Calls,
     kept: Vec<SampleBatch>,
     n_kept: usize,
     columns: Option<Columns>,
@@ -64,26 +60,30 @@ struct Writer<'o> {
 struct Columns {
     types: Vec<ValueTypeId>,
     of_profile: HashMap<ProfileId, Vec<usize>, RandomState>,
-    /// Calls and wall time of spans come after the profiles' columns.
-    spans: bool,
 }
 
 impl Columns {
-    fn of<'p>(profiles: impl Iterator<Item = (ProfileId, &'p Profile)>, spans: bool) -> Self {
+    /// Profiles of several recordings share the columns that say the same.
+    fn of(tables: &Recording) -> Self {
         let mut columns = Self {
             types: Vec::new(),
             of_profile: HashMap::default(),
-            spans,
         };
-        for (id, profile) in profiles {
+        let same = |a: ValueTypeId, b: ValueTypeId| {
+            let (Some(left), Some(right)) = (tables.value_type(a), tables.value_type(b)) else {
+                return a == b;
+            };
+            let says = |row: &ValueType| (row.unit, row.merge, row.scope);
+            says(left) == says(right) && tables.text(left.name) == tables.text(right.name)
+        };
+        for (id, profile) in profiles(tables) {
             let mut own = Vec::new();
             for &value_type in &profile.value_types {
                 // A column that a profile has twice stays two columns.
-                let known = columns.types.iter().enumerate();
+                let mut known = columns.types.iter().enumerate();
                 let known = known
-                    .filter(|&(at, &known)| known == value_type && !own.contains(&at))
-                    .map(|(at, _)| at)
-                    .next();
+                    .find(|&(at, &known)| same(known, value_type) && !own.contains(&at))
+                    .map(|(at, _)| at);
                 own.push(known.unwrap_or(columns.types.len()));
                 if known.is_none() {
                     columns.types.push(value_type);
@@ -93,35 +93,24 @@ impl Columns {
         }
         columns
     }
+}
 
-    fn width(&self) -> usize {
-        self.types.len() + if self.spans { 2 } else { 0 }
-    }
+fn profiles(tables: &Recording) -> impl Iterator<Item = (ProfileId, &Profile)> {
+    (0..u32::MAX)
+        .zip(&tables.profiles)
+        .filter_map(|(index, row)| Some((ProfileId::new(index), row.as_ref()?)))
 }
 
 impl Writer<'_> {
-    fn profiles(&self) -> impl Iterator<Item = (ProfileId, &Profile)> {
-        let rows = self.symbols.tables.profiles.iter();
-        (0..u32::MAX)
-            .zip(rows)
-            .filter_map(|(index, row)| Some((ProfileId::new(index), row.as_ref()?)))
-    }
-
     /// Fixes the columns: those of every profile defined so far, in the order of the profiles.
     fn fix_columns(&mut self) {
-        let columns = Columns::of(self.profiles(), !self.calls.is_empty());
+        let columns = Columns::of(&self.symbols.tables);
         for &value_type in &columns.types {
             let row = self.symbols.tables.value_type(value_type).copied();
             let name = row.map_or_else(Vec::new, |row| self.symbols.text(row.name));
             let unit = row.map_or(Unit::Count, |row| row.unit);
             let body = self.symbols.value_type(&name, unit);
             put_bytes(&mut self.symbols.bytes, 1, &body);
-        }
-        if columns.spans {
-            for (name, unit) in [("calls", Unit::Count), ("wall", Unit::Nanoseconds)] {
-                let body = self.symbols.value_type(name.as_bytes(), unit);
-                put_bytes(&mut self.symbols.bytes, 1, &body);
-            }
         }
         self.columns = Some(columns);
     }
@@ -150,7 +139,7 @@ impl Writer<'_> {
             self.late += 1;
             return;
         };
-        let mut values = vec![0; columns.width()];
+        let mut values = vec![0; columns.types.len()];
         for (&at, &value) in own.iter().zip(sample.values) {
             if let Some(slot) = values.get_mut(at) {
                 *slot = value;
@@ -179,42 +168,12 @@ impl Writer<'_> {
         put_bytes(&mut self.symbols.bytes, 2, &body);
     }
 
-    fn put_calls(&mut self) {
-        let calls = std::mem::take(&mut self.calls);
-        let Some(columns) = self.columns.as_ref().filter(|columns| columns.spans) else {
-            return;
-        };
-        let width = columns.width();
-        let thread: Vec<bool> = self
-            .symbols
-            .tables
-            .tracks
-            .iter()
-            .map(|track| {
-                let kind = track.as_ref().map(|track| track.kind);
-                !matches!(kind, Some(TrackKind::Async | TrackKind::Lane))
-            })
-            .collect();
-        let take = |track: TrackId| thread.get(track.index()).copied().unwrap_or(true);
-        calls.finish(&take, &mut |path, count, own| {
-            let functions = path.iter().rev();
-            let location_ids: Vec<u64> = functions
-                .map(|&function| self.symbols.call(function))
-                .collect();
-            let mut values = vec![0; width];
-            if let [.., calls, wall] = values.as_mut_slice() {
-                *calls = count;
-                *wall = own;
-            }
-            self.put(&location_ids, &values, &[]);
-            self.flush(PIECE);
-        });
-    }
-
     /// Writes what belongs to the whole profile; where there are several, what the first one says.
     fn put_header(&mut self) {
         self.symbols.mappings();
-        let profiles: Vec<Profile> = self.profiles().map(|(_, row)| row.clone()).collect();
+        let profiles: Vec<Profile> = profiles(&self.symbols.tables)
+            .map(|(_, row)| row.clone())
+            .collect();
         let comments = profiles.iter().flat_map(|profile| &profile.comments);
         for &comment in comments {
             let text = self.symbols.text(comment);
@@ -269,26 +228,8 @@ impl Writer<'_> {
 }
 
 impl Sink for Writer<'_> {
-    fn wants(&self) -> Wants {
-        Wants::Steps { calls: false }
-    }
-
-    fn begin(&mut self, order: Order, _clock: Clock) {
-        self.calls.begin(order);
-    }
-
     fn define(&mut self, definitions: Definitions) -> Flow {
         self.symbols.tables.define(definitions)
-    }
-
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
-        self.calls.spans(&batch);
-        self.flow()
-    }
-
-    fn steps(&mut self, batch: StepBatch) -> Flow {
-        self.calls.steps(&batch);
-        self.flow()
     }
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
@@ -307,12 +248,7 @@ impl Sink for Writer<'_> {
 
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
-        let late_calls = self.columns.as_ref().is_some_and(|columns| !columns.spans);
         self.put_kept(true);
-        if late_calls && !self.calls.is_empty() {
-            self.late += 1;
-        }
-        self.put_calls();
         self.put_header();
         self.flush(0);
         if let Some(error) = self.error.take() {

@@ -20,7 +20,6 @@ pub(super) struct Symbols {
     strings: HashMap<Box<[u8]>, u64, RandomState>,
     /// Location of each group of frames, by the frames, the innermost first.
     locations: HashMap<Box<[FrameId]>, u64, RandomState>,
-    call_locations: HashMap<u64, u64, RandomState>,
     n_locations: u64,
     /// For each stack: its innermost location, and the stack that called it.
     places: Vec<Option<(u64, Option<StackId>)>>,
@@ -224,23 +223,6 @@ impl Symbols {
             put_bytes(&mut self.bytes, 5, &body);
         }
         number
-    }
-
-    /// Returns the location of a function of which nothing else is known.
-    pub(super) fn call(&mut self, function: Option<FunctionId>) -> u64 {
-        let function = self.function(function);
-        if let Some(&id) = self.call_locations.get(&function) {
-            return id;
-        }
-        let id = self.next_location();
-        self.call_locations.insert(function, id);
-        let mut line = Vec::new();
-        put_number(&mut line, 1, function);
-        let mut body = Vec::new();
-        put_number(&mut body, 1, id);
-        put_bytes(&mut body, 4, &line);
-        put_bytes(&mut self.bytes, 4, &body);
-        id
     }
 
     fn next_location(&mut self) -> u64 {

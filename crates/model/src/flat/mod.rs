@@ -8,10 +8,13 @@
 //! event's type. Ids are row numbers, signed as most engines want them. Text that is not UTF-8 is shown
 //! with U+FFFD. Addresses are hexadecimal text, because half of them do not fit a signed integer.
 
+mod cell;
+mod complete;
 mod flatten;
 mod schema;
 mod value;
 
-pub use flatten::{Cell, FlatRows, Flatten};
+pub use cell::Cell;
+pub use flatten::{FlatRows, Flatten};
 pub use schema::{Column, ColumnType, FlatTable, TABLES};
 pub use value::value_text;

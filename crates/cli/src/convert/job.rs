@@ -1,0 +1,293 @@
+//! One conversion: inputs through one writer, and the report.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use traceloom_analysis::loss::{Losses, Lost};
+use traceloom_analysis::stage::Redaction;
+use traceloom_formats::{Format, Output, RaiseOptions, Source, native_conversion};
+use traceloom_input::Input;
+use traceloom_input::save::{Save, Stdout};
+use traceloom_model::{Clock, Concat, Feature, Flow, Level, Note, Notes};
+
+use super::JobFlags;
+use super::reading::{Reading, Told};
+use crate::Outcome;
+use crate::args::Common;
+use crate::columnar;
+use crate::lowered::{documents, lower, mention};
+use crate::open::{open, with_progress};
+use crate::pick::Pick;
+use crate::style::{Style, count, size};
+use crate::timing::Timing;
+
+/// One conversion.
+pub(crate) struct Job<'o> {
+    pub(crate) inputs: &'o [String],
+    pub(crate) output: &'o str,
+    pub(crate) flags: &'o JobFlags,
+    pub(crate) pick: &'o Pick,
+    pub(crate) common: &'o Common,
+}
+
+/// What was lost, and the formats it came from.
+type Written = (Losses, Vec<&'static str>);
+
+impl Job<'_> {
+    pub(crate) fn open(&self) -> anyhow::Result<Vec<Input>> {
+        self.inputs
+            .iter()
+            .map(|path| open(path, self.common))
+            .collect()
+    }
+
+    /// Writes `inputs` as `target` and reports what was lost.
+    pub(crate) fn write(
+        &self,
+        inputs: &[Input],
+        target: &'static Format,
+        variant: Option<String>,
+    ) -> anyhow::Result<Outcome> {
+        let raise = RaiseOptions { variant };
+        let (losses, from) = if self.output == "-" {
+            let mut out = Stdout::default();
+            let done = self.convert(inputs, target, &raise, &mut out)?;
+            self.refuse(target, &done.0)?;
+            out.flush()?;
+            done
+        } else {
+            let folder = target.set.is_some();
+            let mut save = Save::start(Path::new(self.output), folder, self.flags.force)?;
+            let done = self.convert(inputs, target, &raise, &mut save)?;
+            self.refuse(target, &done.0)?;
+            let written = save.written();
+            save.commit()?;
+            if !self.flags.json {
+                eprintln!("{}: {} as {}", self.output, size(written), target.name);
+            }
+            done
+        };
+        self.report(&from, target, &losses)?;
+        Ok(Outcome::Done)
+    }
+
+    fn convert(
+        &self,
+        inputs: &[Input],
+        target: &'static Format,
+        raise: &RaiseOptions,
+        out: &mut (dyn Output + Send),
+    ) -> anyhow::Result<Written> {
+        self.pick.check(target)?;
+        if let [input] = inputs
+            && self.pick.is_empty()
+            && let Some(done) = self.rewrite(input, target, out)?
+        {
+            return Ok(done);
+        }
+        let timing = Timing::of(&self.pick.time, self.common, 1, inputs)?;
+        let recordings = inputs
+            .iter()
+            .map(|input| input.documents().count())
+            .sum::<usize>();
+        if recordings > 1 {
+            self.check_clocks(inputs, target, &timing)?;
+        }
+        let redaction = self.redaction(inputs)?;
+        let make = columnar::raise_of(target)
+            .ok_or_else(|| anyhow::anyhow!("`{}` is not written", target.name))?;
+        let mut writer = make(raise, out)?;
+        let mut all = Concat::new(writer.as_mut());
+        if recordings > 1 {
+            all = all.of_many();
+        }
+        let mut done = Written::default();
+        let mut told = Told::default();
+        for (at, input) in inputs.iter().enumerate() {
+            let mut notes: Vec<Notes> = Vec::new();
+            with_progress(input, "converting", || {
+                for document in documents(input)? {
+                    done.1.extend(document.format().map(|format| format.name));
+                    let reading = Reading {
+                        job: self,
+                        timing: &timing,
+                        redaction: &redaction,
+                        target,
+                        input: (at, input),
+                        document: &document,
+                    };
+                    notes.push(reading.pass(&mut all, &mut done.0, &mut told)?);
+                    all.next_recording(document.parts().len());
+                }
+                Ok(())
+            })?;
+            mention(input.path(), &notes);
+        }
+        self.pick.time.check_names()?;
+        told.check(self.pick, target, self.inputs)?;
+        writer.finish()?;
+        done.1.sort_unstable();
+        done.1.dedup();
+        Ok(done)
+    }
+
+    /// Refuses to put recordings beside each other whose distance in time nobody knows.
+    fn check_clocks(
+        &self,
+        inputs: &[Input],
+        target: &Format,
+        timing: &Timing<'_>,
+    ) -> anyhow::Result<()> {
+        const TIMED: [Feature; 4] = [
+            Feature::Spans,
+            Feature::SampleTimes,
+            Feature::Events,
+            Feature::Counters,
+        ];
+        if !TIMED.into_iter().any(|feature| target.holds.holds(feature)) {
+            return Ok(());
+        }
+        for (at, input) in inputs.iter().enumerate() {
+            let documents = documents(input)?;
+            for document in &documents {
+                if timing.clock(at, input, document)? == Clock::Unix {
+                    continue;
+                }
+                let part = document
+                    .parts()
+                    .first()
+                    .map_or("", |part| part.name.as_str());
+                let name = if documents.len() > 1 {
+                    part
+                } else {
+                    input.path()
+                };
+                anyhow::bail!(
+                    "{name}: its clock counts from a time nobody recorded, so it cannot be put beside the others; \
+                     say where it belongs with --shift '{name}=+0s', or write it by itself"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns from every input what is to be taken out, before the first byte is written.
+    fn redaction(&self, inputs: &[Input]) -> anyhow::Result<Redaction> {
+        let mut redaction = self.pick.redaction()?;
+        if redaction.is_empty() {
+            return Ok(redaction);
+        }
+        let options = self.common.lower_options()?;
+        for input in inputs {
+            with_progress(input, "looking for names", || {
+                for document in documents(input)? {
+                    lower(&document, &options, self.common, &mut redaction.learn())?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(redaction)
+    }
+
+    /// Rewrites record by record, without the model, where the two formats hold the same records.
+    fn rewrite(
+        &self,
+        input: &Input,
+        target: &'static Format,
+        out: &mut (dyn Output + Send),
+    ) -> anyhow::Result<Option<Written>> {
+        let documents: Vec<_> = input.documents().collect();
+        let [document] = documents.as_slice() else {
+            return Ok(None);
+        };
+        let Some(format) = document.format() else {
+            return Ok(None);
+        };
+        let Some(convert) = native_conversion(format.name, target.name) else {
+            return Ok(None);
+        };
+        let mut pull = document.open(0, 0)?;
+        let mut notes = Notes::default();
+        let mut keep = |note: Note| {
+            let stop = self.common.strict && note.level == Level::Damage;
+            notes.push(note);
+            if stop {
+                Flow::Break(())
+            } else {
+                Flow::Continue(())
+            }
+        };
+        let changes = convert(pull.as_mut(), &self.common.limits()?, out, &mut keep)?;
+        if self.common.strict && notes.worst() == Some(Level::Damage) {
+            anyhow::bail!("{}: damaged; `traceloom check` says where", input.path());
+        }
+        mention(input.path(), &[notes]);
+        let mut losses = Losses::default();
+        for change in changes {
+            let entry = Lost {
+                kind: change.kind,
+                field: change.field.to_owned(),
+                count: change.count,
+                example: format!("offset {:#x}", change.offset),
+            };
+            if change.lost {
+                losses.lost.push(entry)
+            } else {
+                losses.changed.push(entry)
+            }
+        }
+        Ok(Some((losses, vec![format.name])))
+    }
+
+    fn refuse(&self, target: &Format, losses: &Losses) -> anyhow::Result<()> {
+        if self.flags.deny_loss && !losses.lost.is_empty() {
+            let first: Vec<String> = losses
+                .lost
+                .iter()
+                .map(|lost| format!("{} {}", count(lost.count), lost.kind))
+                .collect();
+            anyhow::bail!(
+                "--deny-loss: {} cannot hold {}",
+                target.name,
+                first.join(", ")
+            );
+        }
+        Ok(())
+    }
+
+    fn report(&self, from: &[&str], target: &Format, losses: &Losses) -> anyhow::Result<()> {
+        let row = |entry: &Lost| serde_json::json!({"kind": entry.kind, "field": entry.field, "count": entry.count, "example": entry.example});
+        if self.flags.json {
+            let object = serde_json::json!({
+                "from": from.join("+"),
+                "to": target.name,
+                "lost": losses.lost.iter().map(row).collect::<Vec<_>>(),
+                "changed": losses.changed.iter().map(row).collect::<Vec<_>>(),
+            });
+            writeln!(io::stdout().lock(), "{object}")?;
+            return Ok(());
+        }
+        let style = Style::new(self.common)?;
+        for (word, entries) in [("lost", &losses.lost), ("changed", &losses.changed)] {
+            for entry in entries {
+                let field = if entry.field.is_empty() {
+                    String::new()
+                } else {
+                    format!(" {}", entry.field)
+                };
+                let example = if entry.example.is_empty() {
+                    String::new()
+                } else {
+                    format!(", such as {}", entry.example)
+                };
+                eprintln!(
+                    "{} {}{field} ×{}{example}",
+                    style.bold(word),
+                    entry.kind,
+                    count(entry.count)
+                );
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,259 @@
+//! One recording on its way to the target.
+
+use traceloom_analysis::filter::{Hide, Survey};
+use traceloom_analysis::loss::{Loss, Losses, Lost};
+use traceloom_analysis::stage::{AsSamples, AsSpans, Redact, Redaction};
+use traceloom_formats::{Format, LowerOptions};
+use traceloom_input::{Document, Input, piped};
+use traceloom_model::{Asks, Batch, Capabilities, Feature, Flow, Limit, Notes, Sink, Stage, Wants};
+
+use super::Job;
+use crate::only::{Only, Values};
+use crate::pick::{Pick, Tell};
+use crate::timing::Timing;
+
+/// A recording on its way to the target.
+pub(super) struct Reading<'r> {
+    pub(super) job: &'r Job<'r>,
+    pub(super) timing: &'r Timing<'r>,
+    pub(super) redaction: &'r Redaction,
+    pub(super) target: &'static Format,
+    pub(super) input: (usize, &'r Input),
+    pub(super) document: &'r Document<'r>,
+}
+
+/// What of a span a sample does not have.
+const OF_SPANS: [Feature; 8] = [
+    Feature::SpanCounters,
+    Feature::SpanAttributes,
+    Feature::ErrorStatus,
+    Feature::SpanContexts,
+    Feature::SpanKinds,
+    Feature::AttributeTimes,
+    Feature::UpwardAttributes,
+    Feature::PartialSpans,
+];
+
+/// What of a sample a span does not have.
+const OF_SAMPLES: [Feature; 4] = [
+    Feature::SampleLabels,
+    Feature::SampleSpans,
+    Feature::ManyValues,
+    Feature::InclusiveValues,
+];
+
+impl Reading<'_> {
+    /// Reads it into `to`, told as the job asks, and adds what was lost.
+    pub(super) fn pass(
+        &self,
+        to: &mut (dyn Sink + Send),
+        losses: &mut Losses,
+        told: &mut Told,
+    ) -> anyhow::Result<Notes> {
+        let holds = self.target.holds;
+        match self.job.pick.tell() {
+            Tell::Plain => {
+                let mut held = Held {
+                    to,
+                    holds,
+                    told: Told::default(),
+                };
+                let notes = self.read(&mut held, holds, losses, &mut told.values)?;
+                told.add(held.told);
+                Ok(notes)
+            }
+            Tell::Samples => {
+                let mut samples = AsSamples::new(to, self.job.pick.lanes);
+                // Times of spans are gone, which is what was asked for.
+                let holds = holds.without(&OF_SPANS).with(&[
+                    Feature::Spans,
+                    Feature::AsyncTracks,
+                    Feature::SubMillisecond,
+                    Feature::SubMicrosecond,
+                ]);
+                let notes = self.read(&mut samples, holds, losses, &mut told.values)?;
+                let spans = samples.finish();
+                told.spans += spans.told;
+                losses.merge(changed("spans", "as samples", spans.told));
+                let beside = "of async tracks, which --async counts";
+                losses.merge(lost("spans", beside, spans.left));
+                Ok(notes)
+            }
+            Tell::Spans => {
+                let mut spans = AsSpans::new(to, self.job.pick.value.clone());
+                let holds = holds.without(&OF_SAMPLES).with(&[
+                    Feature::Samples,
+                    Feature::SampleTimes,
+                    Feature::SampleTracks,
+                ]);
+                let notes = self.read(&mut spans, holds, losses, &mut told.values)?;
+                let samples = spans.finish();
+                told.samples += samples.told;
+                losses.merge(changed("samples", "as spans", samples.told));
+                if !self.target.holds.holds(Feature::Samples) {
+                    let left = "without a time, or of another value";
+                    losses.merge(lost("samples", left, samples.left));
+                }
+                Ok(notes)
+            }
+        }
+    }
+
+    fn read(
+        &self,
+        to: &mut (dyn Sink + Send),
+        holds: Capabilities,
+        losses: &mut Losses,
+        values: &mut Values,
+    ) -> anyhow::Result<Notes> {
+        let options = self.job.common.lower_options()?;
+        let pick = self.job.pick;
+        let mut loss = Loss::new(to, holds);
+        let mut redact = Redact::new(&mut loss, self.redaction);
+        let mut met = None;
+        let notes = piped(&mut redact, |sink| {
+            let mut choose = pick.choose(sink, options.limits.size(Limit::OpenSpans))?;
+            let notes = match pick.only() {
+                Some(value) => {
+                    let mut only = Only::new(&mut choose, value);
+                    let notes = self.lower(&options, &mut only)?;
+                    met = Some(only.finish());
+                    notes
+                }
+                None => self.lower(&options, &mut choose)?,
+            };
+            // A sink that breaks has its reason; the target tells it when it is finished.
+            let _ = choose.finish();
+            anyhow::Ok(notes)
+        })?;
+        if let Some(met) = met {
+            values.add(met);
+        }
+        losses.merge(loss.finish());
+        Ok(notes)
+    }
+
+    /// Lowers into `sink`, without the methods that are not admitted.
+    fn lower(&self, options: &LowerOptions, sink: &mut dyn Sink) -> anyhow::Result<Notes> {
+        let (at, input) = self.input;
+        let lower =
+            |sink: &mut dyn Sink| self.timing.lower(at, input, self.document, options, sink);
+        let methods = self.job.pick.methods.rules()?;
+        if methods.is_empty() {
+            return lower(sink);
+        }
+        let mut survey = Survey::new(&methods);
+        lower(&mut survey)?;
+        survey.settle();
+        lower(&mut Hide::new(&mut survey, sink))
+    }
+}
+
+fn changed(kind: &'static str, field: &str, count: u64) -> Losses {
+    let entry = Lost {
+        kind,
+        field: field.to_owned(),
+        count,
+        example: String::new(),
+    };
+    Losses {
+        lost: Vec::new(),
+        changed: if count > 0 { vec![entry] } else { Vec::new() },
+    }
+}
+
+fn lost(kind: &'static str, field: &str, count: u64) -> Losses {
+    let Losses { lost, changed } = changed(kind, field, count);
+    Losses {
+        lost: changed,
+        changed: lost,
+    }
+}
+
+/// How many spans and samples there were, to say why nothing came of them.
+#[derive(Clone, Default)]
+pub(super) struct Told {
+    spans: u64,
+    samples: u64,
+    values: Values,
+}
+
+impl Told {
+    fn add(&mut self, other: Self) {
+        self.spans += other.spans;
+        self.samples += other.samples;
+    }
+
+    /// Fails when nothing had the value asked for, or all there was is of the kind that the target does not hold.
+    pub(super) fn check(
+        &self,
+        pick: &Pick,
+        target: &Format,
+        inputs: &[String],
+    ) -> anyhow::Result<()> {
+        if let Some(value) = pick.only() {
+            self.values.check(value)?;
+        }
+        let tell = pick.tell();
+        let inputs = inputs.join(", ");
+        let (spans, samples) = (
+            target.holds.holds(Feature::Spans),
+            target.holds.holds(Feature::Samples),
+        );
+        match tell {
+            Tell::Plain if self.spans > 0 && self.samples == 0 && !spans && samples => {
+                anyhow::bail!(
+                    "{inputs}: calls, and {} holds samples; --as-samples writes their own time by stack",
+                    target.name
+                )
+            }
+            Tell::Plain if self.samples > 0 && self.spans == 0 && !samples && spans => {
+                anyhow::bail!(
+                    "{inputs}: samples, and {} holds spans; --as-spans draws what was on the stack from one sample to \
+                 the next",
+                    target.name
+                )
+            }
+            Tell::Spans if self.samples == 0 => anyhow::bail!(
+                "{inputs}: no sample has a time, so nothing says from when to when anything ran"
+            ),
+            Tell::Samples if self.spans == 0 => {
+                anyhow::bail!("{inputs}: there are no spans to tell as samples")
+            }
+            Tell::Plain | Tell::Spans | Tell::Samples => Ok(()),
+        }
+    }
+}
+
+/// Keeps spans from a target of samples: some writers would merge them, which nobody asked for.
+struct Held<'s> {
+    to: &'s mut (dyn Sink + Send),
+    holds: Capabilities,
+    told: Told,
+}
+
+impl Stage for Held<'_> {
+    fn asks(&self) -> Asks {
+        let asks = Asks::of(self.to);
+        // What is kept from the target is counted, and steps are not.
+        let wants = if self.holds.holds(Feature::Spans) {
+            asks.wants
+        } else {
+            Wants::Spans
+        };
+        Asks { wants, ..asks }
+    }
+
+    fn pass(&mut self, batch: Batch) -> Flow {
+        match &batch {
+            Batch::Spans(spans) => self.told.spans += spans.len() as u64,
+            Batch::Samples(samples) => self.told.samples += samples.len() as u64,
+            _ => {}
+        }
+        let spans = matches!(batch, Batch::Spans(_) | Batch::Steps(_));
+        if spans && !self.holds.holds(Feature::Spans) {
+            return Flow::Continue(());
+        }
+        batch.push(self.to)
+    }
+}
