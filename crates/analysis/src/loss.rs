@@ -1,5 +1,7 @@
 //! What a target cannot hold, counted as it passes.
 
+mod parents;
+
 use std::collections::{BTreeSet, HashMap};
 
 use crate::calls::value_text;
@@ -10,6 +12,8 @@ use traceloom_model::{
     Scope, Sink, SpanBatch, SpanStatus, Stage, StringId, Track, TrackId, TrackKind, Unit, Value,
     ValueTypeId,
 };
+
+use parents::{Parents, distant};
 
 /// One kind of meaning that went missing, or that was kept in another form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +104,7 @@ pub struct Loss<'t, S: Sink + ?Sized> {
     events: Vec<Option<StringId>>,
     counters: Vec<Option<StringId>>,
     lanes: Vec<bool>,
+    parents: Parents,
     profiles: BTreeSet<ProfileId>,
 }
 
@@ -118,6 +123,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             events: Vec::new(),
             counters: Vec::new(),
             lanes: Vec::new(),
+            parents: Parents::default(),
             profiles: BTreeSet::new(),
         }
     }
@@ -386,6 +392,10 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
             return;
         }
         self.times(batch.start.iter().chain(&batch.end));
+        if !self.holds.holds(Feature::DistantParents) {
+            let distant = distant(&mut self.parents, batch);
+            self.lose(Feature::DistantParents, one, distant);
+        }
         for row in batch.iter() {
             let lane = u64::from(self.is_lane(row.track));
             self.lose(Feature::AsyncTracks, one, lane);

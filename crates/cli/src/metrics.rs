@@ -14,10 +14,11 @@ use traceloom_input::piped;
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::style::{Style, duration, size};
 use crate::table::Table;
+use crate::timing::{TimeFlags, Timing};
 
 /// Derive the metrics of profiles: cores, allocation, pauses, locks.
 #[derive(Args)]
@@ -46,6 +47,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
+    time: TimeFlags,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -54,8 +57,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut rows = Table::new(&["path", "service", "time (ns)", "metric", "value", "unit"]);
     let mut among = Among::new(&options.paths, &options.common);
-    while let Some((_, input)) = among.next()? {
+    while let Some((number, input)) = among.next()? {
         let path = input.path();
+        let inputs = std::slice::from_ref(&input);
+        let timing = Timing::of(&options.time, &options.common, number, inputs)?;
         let mut notes = Vec::new();
         let mut found = 0;
         let mut reasons = BTreeSet::new();
@@ -67,7 +72,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                     ..LowerOptions::default()
                 };
                 notes.push(piped(&mut digest, |sink| {
-                    lower(&document, &lowering, &options.common, sink)
+                    timing.lower(0, &input, &document, &lowering, sink)
                 })?);
                 let file = document.parts().first().map_or("", |part| &part.name);
                 let derived = all_metrics(digest.recording(), file);
@@ -96,6 +101,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         rows.csv(&mut out)?;
     }
     out.flush()?;
+    options.time.check_names()?;
     Ok(among.outcome())
 }
 

@@ -14,10 +14,11 @@ use traceloom_model::Limit;
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
+use crate::timing::{TimeFlags, Timing};
 
 /// Rows that fit a screen.
 const SCREEN: usize = 30;
@@ -61,6 +62,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
+    time: TimeFlags,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -79,8 +82,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut among = Among::new(&options.paths, &options.common);
-    while let Some((_, input)) = among.next()? {
+    while let Some((number, input)) = among.next()? {
         let path = input.path();
+        let inputs = std::slice::from_ref(&input);
+        let timing = Timing::of(&options.time, &options.common, number, inputs)?;
         let mut notes = Vec::new();
         let mut found = Vec::new();
         with_progress(&input, "reading", || {
@@ -93,7 +98,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 });
                 let lowering = options.common.lower_options()?;
                 notes.push(piped(&mut table, |sink| {
-                    lower(&document, &lowering, &options.common, sink)
+                    timing.lower(0, &input, &document, &lowering, sink)
                 })?);
                 found.push(table.finish());
             }
@@ -103,6 +108,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         out.flush()?;
         mention(path, &notes);
     }
+    options.time.check_names()?;
     Ok(among.outcome())
 }
 

@@ -126,7 +126,9 @@ pub(crate) fn with_progress<T>(
     what: &str,
     work: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    watched(input.start_progress(), what, work)
+    let name = std::path::Path::new(input.path()).file_name();
+    let name = name.map_or(input.path().into(), |name| name.to_string_lossy());
+    watched(input.start_progress(), &format!("{what} {name}"), work)
 }
 
 /// Runs `work` while a bar follows `progress`, once there is enough to be worth one.
@@ -139,6 +141,8 @@ fn watched<T>(progress: &Progress, what: &str, work: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
         scope.spawn(move || {
             let mut shown: Option<ProgressBar> = None;
+            // What was read again before all was read is no second look.
+            let mut before = 0;
             while stopped
                 .recv_timeout(Duration::from_millis(100))
                 .is_err_and(is_timeout)
@@ -148,11 +152,13 @@ fn watched<T>(progress: &Progress, what: &str, work: impl FnOnce() -> T) -> T {
                     continue;
                 }
                 let bar = shown.get_or_insert_with(|| bar(what, total));
-                bar.set_position(total.map_or(read, |total| read.min(total)));
-                // Formats that look twice, and targets that write at the end, go on after the last byte.
-                if total.is_some_and(|total| read >= total) {
-                    bar.set_message(format!("{what}, all read"));
+                let again = progress.read_again();
+                if total.is_none_or(|total| read < total) {
+                    before = again;
                 }
+                let (position, message) = stand(what, read, again - before, total);
+                bar.set_position(position);
+                bar.set_message(message);
             }
             if let Some(bar) = shown {
                 bar.finish_and_clear();
@@ -162,6 +168,18 @@ fn watched<T>(progress: &Progress, what: &str, work: impl FnOnce() -> T) -> T {
         drop(stop);
         result
     })
+}
+
+/// Where a bar stands, and what it says.
+///
+/// Formats that look twice read everything again after the last byte, which is another way from the
+/// left to the right; targets that write at the end go on after both.
+fn stand(what: &str, read: u64, again: u64, total: Option<u64>) -> (u64, String) {
+    match total.filter(|&total| read >= total) {
+        None => (read, what.to_owned()),
+        Some(total) if again == 0 || again >= total => (total, format!("{what}, all read")),
+        Some(_) => (again, format!("{what}, second look")),
+    }
 }
 
 fn bar(what: &str, total: Option<u64>) -> ProgressBar {
@@ -184,4 +202,19 @@ fn bar(what: &str, total: Option<u64>) -> ProgressBar {
 
 fn is_timeout(error: std::sync::mpsc::RecvTimeoutError) -> bool {
     error == std::sync::mpsc::RecvTimeoutError::Timeout
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_goes_once_over_the_bytes_for_each_look_at_them() {
+        let at = |read, again| stand("reading", read, again, Some(100));
+        assert_eq!(at(40, 0), (40, "reading".to_owned()));
+        assert_eq!(at(100, 0), (100, "reading, all read".to_owned()));
+        assert_eq!(at(100, 30), (30, "reading, second look".to_owned()));
+        assert_eq!(at(100, 100), (100, "reading, all read".to_owned()));
+        assert_eq!(stand("reading", 70, 0, None), (70, "reading".to_owned()));
+    }
 }

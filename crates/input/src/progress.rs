@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Stored bytes read so far, of how many; shared by every reader of an input.
 ///
 /// Counted before decompression, because that is the number whose end is known. A byte counts the first
-/// time it is read, so that a format which looks at a part twice does not seem to be done before it is.
+/// time it is read, so that a format which looks at a part twice does not seem to be done before it is;
+/// what is read again counts apart.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<Counters>);
 
 #[derive(Debug, Default)]
 struct Counters {
     read: AtomicU64,
+    again: AtomicU64,
     total: AtomicU64,
     kept: AtomicU64,
 }
@@ -31,9 +33,14 @@ impl Progress {
         before.saturating_add(bytes as u64) <= KEPT
     }
 
+    pub(crate) fn add_again(&self, bytes: u64) {
+        self.0.again.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Begins a pass over `total` bytes.
     pub(crate) fn begin(&self, total: u64) {
         self.0.read.store(0, Ordering::Relaxed);
+        self.0.again.store(0, Ordering::Relaxed);
         self.0.total.store(total, Ordering::Relaxed);
     }
 
@@ -41,6 +48,12 @@ impl Progress {
     #[must_use]
     pub fn read(&self) -> u64 {
         self.0.read.load(Ordering::Relaxed)
+    }
+
+    /// Returns the stored bytes read once more, each as often as it was.
+    #[must_use]
+    pub fn read_again(&self) -> u64 {
+        self.0.again.load(Ordering::Relaxed)
     }
 
     /// Returns how many there are to read, none when nobody knows: standard input.
@@ -55,10 +68,12 @@ impl Progress {
 pub(crate) struct Mark(AtomicU64);
 
 impl Mark {
-    /// Reading has come to `end`: what is new counts.
-    pub(crate) fn reach(&self, end: u64, progress: &Progress) {
+    /// Reading has come `bytes` further, to `end`: what is new counts, the rest is read again.
+    pub(crate) fn reach(&self, end: u64, bytes: u64, progress: &Progress) {
         let before = self.0.fetch_max(end, Ordering::Relaxed);
-        progress.add(end.saturating_sub(before));
+        let new = end.saturating_sub(before);
+        progress.add(new);
+        progress.add_again(bytes.saturating_sub(new));
     }
 
     pub(crate) fn restart(&self) {
@@ -74,9 +89,12 @@ mod tests {
     fn a_byte_counts_once() {
         let (progress, mark) = (Progress::default(), Mark::default());
         progress.begin(100);
-        for end in [10, 40, 20, 40, 70] {
-            mark.reach(end, &progress);
+        for (end, bytes) in [(10, 10), (40, 30), (20, 20), (40, 20), (70, 30)] {
+            mark.reach(end, bytes, &progress);
         }
         assert_eq!((progress.read(), progress.total()), (70, Some(100)));
+        assert_eq!(progress.read_again(), 40);
+        progress.begin(100);
+        assert_eq!((progress.read(), progress.read_again()), (0, 0));
     }
 }

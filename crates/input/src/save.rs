@@ -43,7 +43,8 @@ impl Writer {
 
 /// A file or folder being written beside its final name; [`Save::commit`] renames it.
 ///
-/// Names that end in `.gz` are compressed. What is not committed is removed.
+/// Names that end in `.gz` are compressed. What is not committed is removed. A device or a pipe is written
+/// to as it is.
 pub struct Save {
     target: PathBuf,
     partial: PathBuf,
@@ -51,6 +52,8 @@ pub struct Save {
     files: HashMap<String, Writer>,
     written: u64,
     committed: bool,
+    /// A device or a pipe: written as it is, because renaming would put a file in its place.
+    direct: bool,
 }
 
 impl Save {
@@ -59,7 +62,12 @@ impl Save {
     /// # Errors
     /// When it exists and `force` is not set, or cannot be created.
     pub fn start(target: &Path, folder: bool, force: bool) -> Result<Self, Error> {
-        if target.exists() && !force {
+        let found = fs::metadata(target);
+        let direct = found.is_ok_and(|found| !found.is_file() && !found.is_dir());
+        if direct && folder {
+            return Err(Error::about(target, "is no place for a folder"));
+        }
+        if target.exists() && !force && !direct {
             return Err(Error::about(
                 target,
                 "exists already; --force overwrites it",
@@ -70,7 +78,11 @@ impl Save {
         let mut hidden = std::ffi::OsString::from(".");
         hidden.push(name);
         hidden.push(format!(".{}.partial", std::process::id()));
-        let partial = target.with_file_name(hidden);
+        let partial = if direct {
+            target.to_owned()
+        } else {
+            target.with_file_name(hidden)
+        };
         if folder {
             fs::create_dir_all(&partial).map_err(|error| Error::io(target, error))?;
         }
@@ -83,6 +95,7 @@ impl Save {
             files,
             written: 0,
             committed: false,
+            direct,
         })
     }
 
@@ -108,7 +121,9 @@ impl Save {
         if self.folder && self.target.is_dir() {
             fs::remove_dir_all(&self.target).map_err(io)?;
         }
-        fs::rename(&self.partial, &self.target).map_err(io)?;
+        if !self.direct {
+            fs::rename(&self.partial, &self.target).map_err(io)?;
+        }
         self.committed = true;
         Ok(())
     }
@@ -161,7 +176,7 @@ impl Output for Save {
 
 impl Drop for Save {
     fn drop(&mut self) {
-        if !self.committed {
+        if !self.committed && !self.direct {
             self.files.clear();
             let _ = if self.folder {
                 fs::remove_dir_all(&self.partial)

@@ -290,7 +290,7 @@ impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let len = self.inner.read(buffer)?;
         self.at += len as u64;
-        self.mark.reach(self.at, &self.progress);
+        self.mark.reach(self.at, len as u64, &self.progress);
         Ok(len)
     }
 }

@@ -78,6 +78,21 @@ pub enum Value {
     Exception(crate::ExceptionId),
 }
 
+impl Value {
+    /// Shows every string in it, those inside lists and maps too.
+    pub fn each_string(&self, show: &mut impl FnMut(crate::StringId)) {
+        let mut left = vec![self];
+        while let Some(value) = left.pop() {
+            match value {
+                Self::Text(id) => show(*id),
+                Self::List(_, items) => left.extend(items.iter()),
+                Self::Map(pairs) => left.extend(pairs.iter().flat_map(|(key, value)| [key, value])),
+                _ => {}
+            }
+        }
+    }
+}
+
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

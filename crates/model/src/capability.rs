@@ -72,6 +72,7 @@ features! {
     Pauses "pauses" "Pauses of the whole process, where other events cannot be held."
     Counters "counters" "Counter series."
     Links "links" "Flows between spans."
+    DistantParents "distant_parents" "Parents that are on another track than their span."
     HeapObjects "heap_objects" "Heap objects, references and roots."
     InvalidText "invalid_text" "Strings that are not valid UTF-8."
     WideTimes "wide_times" "Times before the origin, or durations beyond the format's integers."

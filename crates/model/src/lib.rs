@@ -73,7 +73,7 @@ pub use sink::{Flow, Order, Sink, Wants};
 pub use span::{Exception, Origin, SpanBatch, SpanContext, SpanRow, SpanStatus};
 pub use stage::{Asks, Batch, Stage};
 pub use step::StepBatch;
-pub use strings::Strings;
+pub use strings::{Forgotten, Strings};
 pub use tables::{BATCH_ROWS, Definitions, Tables};
 pub use text::Text;
 pub use time::{Clock, TickRate, Timestamp};

@@ -102,6 +102,13 @@ impl Recording {
         self.strings.get(id.index())
     }
 
+    /// Drops strings, in a sink that keeps tables and none of the rows that tell of these.
+    pub fn drop_strings(&mut self, strings: &[StringId]) {
+        strings
+            .iter()
+            .for_each(|id| self.strings.drop_row(id.index()));
+    }
+
     /// Returns a string for people: lossy, and `#id` when it was never defined.
     #[must_use]
     pub fn text(&self, id: StringId) -> std::borrow::Cow<'_, str> {

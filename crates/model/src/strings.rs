@@ -1,6 +1,10 @@
 //! Strings by id, of which some may be dropped again.
 
-use crate::Text;
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
+
+use crate::{StringId, Text, Value};
 
 /// Strings by number, in pages: what is dropped leaves eight bytes a page.
 ///
@@ -83,9 +87,50 @@ impl Strings {
     }
 }
 
+/// Strings that nothing to come refers to, of which rows that are held back still may.
+///
+/// A sink that holds rows may drop a string only when none of those tells of it either. Which ones do is
+/// looked up each time something is forgotten, which is as rare as the strings of a reader are many.
+#[derive(Clone, Debug, Default)]
+pub struct Forgotten(Vec<StringId>);
+
+impl Forgotten {
+    /// Takes what a reader says to forget and returns what no held row tells of.
+    ///
+    /// `held` shows the values of the attributes of all rows that are held.
+    pub fn free<'a, I: Iterator<Item = &'a Value>>(
+        &mut self,
+        strings: &[StringId],
+        held: I,
+    ) -> Vec<StringId> {
+        self.0.extend_from_slice(strings);
+        let mut told: HashSet<StringId, RandomState> = HashSet::default();
+        for value in held {
+            value.each_string(&mut |id| {
+                told.insert(id);
+            });
+        }
+        let (kept, free) = std::mem::take(&mut self.0)
+            .into_iter()
+            .partition(|id| told.contains(id));
+        self.0 = kept;
+        free
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strings_of_held_rows_are_kept_until_those_go() {
+        let [one, two, three] = [0, 1, 2].map(StringId::new);
+        let list = Value::List(crate::ElementType::Text, [Value::Text(two)].into());
+        let mut forgotten = Forgotten::default();
+        assert_eq!(forgotten.free(&[one, two], [&list].into_iter()), [one]);
+        assert_eq!(forgotten.free(&[three], [&list].into_iter()), [three]);
+        assert_eq!(forgotten.free(&[], std::iter::empty()), [two]);
+    }
 
     #[test]
     fn dropped_pages_are_free_and_numbers_stay() {

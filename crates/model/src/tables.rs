@@ -1,6 +1,6 @@
 //! Interning: rows in, dense ids out, and what is new since the last batch.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::RandomState;
@@ -61,6 +61,10 @@ pub struct Tables {
     strings: IndexMap<Box<[u8]>, StringId, RandomState>,
     values: HashMap<Box<[u8]>, StringId, RandomState>,
     value_bytes: usize,
+    /// Values that are shared no more, of which rows to come may still tell.
+    retired: Vec<StringId>,
+    /// Some of them are new since [`Tables::settle`].
+    unsettled: bool,
     /// Passing strings since the last definitions: where in `new` each is, by the hash of its bytes.
     passing: HashMap<u64, u32, RandomState>,
     passed: Vec<StringId>,
@@ -140,7 +144,8 @@ impl Tables {
             return id;
         }
         if self.value_bytes > VALUE_BYTES {
-            self.values.clear();
+            self.retired.extend(self.values.drain().map(|(_, id)| id));
+            self.unsettled = true;
             self.value_bytes = 0;
         }
         let id = self.new_string(text);
@@ -166,6 +171,25 @@ impl Tables {
         let id = self.new_string(text);
         self.passed.push(id);
         id
+    }
+
+    /// Tells whether there are more values for [`Tables::settle`] than when it was called last.
+    #[must_use]
+    pub const fn has_retired(&self) -> bool {
+        self.unsettled
+    }
+
+    /// Lets the values pass that are shared no more and that no row to come tells of: all but `held`.
+    ///
+    /// What rows of a reader are still open, only the reader knows. One that asks now and then whether
+    /// there is something to settle has sinks whose memory does not follow its values.
+    pub fn settle(&mut self, held: &HashSet<StringId, RandomState>) {
+        let (kept, passed): (Vec<_>, Vec<_>) = std::mem::take(&mut self.retired)
+            .into_iter()
+            .partition(|id| held.contains(id));
+        self.retired = kept;
+        self.unsettled = false;
+        self.passed.extend(passed);
     }
 
     /// Returns the strings that were defined to pass with the batches just pushed, for
@@ -378,6 +402,25 @@ mod tests {
         assert_ne!(second, first);
         assert_eq!(tables.take_passed().len(), 3);
         assert_eq!(tables.take_passed(), []);
+    }
+
+    #[test]
+    fn values_pass_once_no_open_row_tells_of_them() {
+        let mut tables = Tables::new();
+        let open = tables.value(b"/orders/open");
+        let name = tables.string("web.url");
+        for number in 0..100_000 {
+            tables.value(format!("/orders/{number}").as_bytes());
+        }
+        assert!(tables.has_retired());
+        let held = std::iter::once(open).collect();
+        tables.settle(&held);
+        let passed = tables.take_passed();
+        assert!(passed.len() > 30_000 && passed.len() < 100_000);
+        assert!(!passed.contains(&open) && !passed.contains(&name));
+        tables.settle(&HashSet::default());
+        assert_eq!(tables.take_passed(), [open]);
+        assert!(!tables.has_retired());
     }
 
     #[test]

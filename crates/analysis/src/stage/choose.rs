@@ -3,8 +3,8 @@
 use std::num::NonZeroU64;
 
 use traceloom_model::{
-    Asks, Batch, Flow, Level, Note, Order, Recording, SampleBatch, Sink, SpanBatch, SpanId,
-    SpanRow, Stage, StringId, Wants,
+    Asks, Batch, Flow, Forgotten, Level, Note, Order, Recording, SampleBatch, Sink, SpanBatch,
+    SpanId, SpanRow, Stage, StringId, Wants,
 };
 
 use super::held::Held;
@@ -64,7 +64,7 @@ pub struct Choose<'s> {
     held: Held,
     samples: u64,
     /// Strings that nothing to come refers to, except spans that are held.
-    passed: Vec<StringId>,
+    passed: Forgotten,
 }
 
 impl std::fmt::Debug for Choose<'_> {
@@ -94,7 +94,7 @@ impl<'s> Choose<'s> {
             order: Order::default(),
             held: Held::default(),
             samples: 0,
-            passed: Vec::new(),
+            passed: Forgotten::default(),
         }
     }
 
@@ -179,14 +179,13 @@ impl<'s> Choose<'s> {
         self.to.spans(chosen)
     }
 
-    /// Lets strings go that only spans which are held no more referred to.
-    fn forget_passed(&mut self) {
-        if self.held.len() == 0 && !self.passed.is_empty() {
-            let passed = std::mem::take(&mut self.passed);
-            for id in &passed {
-                self.tables.strings.drop_row(id.index());
-            }
-            self.to.forget(&passed);
+    /// Lets strings go that no span tells of which is held.
+    fn forget(&mut self, strings: &[StringId]) {
+        let held = self.held.spans.attributes.all().iter();
+        let free = self.passed.free(strings, held.map(|one| &one.value));
+        self.tables.drop_strings(&free);
+        if !free.is_empty() {
+            self.to.forget(&free);
         }
     }
 
@@ -231,8 +230,7 @@ impl Stage for Choose<'_> {
                 batch.push(self.to)
             }
             Batch::Forget(strings) => {
-                self.passed.extend(strings);
-                self.forget_passed();
+                self.forget(&strings);
                 Flow::Continue(())
             }
             Batch::Define(new) => {

@@ -3,9 +3,10 @@ use std::num::NonZeroU64;
 use super::*;
 use crate::calls::Selection;
 use traceloom_model::{
-    Clock, CounterBatch, EventBatch, EventRow, EventType, Frame, Function, Order, Profile,
-    Recording, Resource, SampleBatch, SampleRow, Series, Sink, SpanBatch, SpanId, SpanRow,
-    SpanStatus, Stack, Tables, Track, TrackId, TrackKind, Unit, ValueType,
+    Clock, CounterBatch, EventBatch, EventRow, EventType, Frame, Function, ObjectBatch, ObjectId,
+    ObjectRow, Order, Profile, Recording, Resource, SampleBatch, SampleRow, Series, Sink,
+    SpanBatch, SpanId, SpanRow, SpanStatus, Stack, Tables, Track, TrackId, TrackKind, Unit,
+    ValueType,
 };
 
 /// A root from 0 to 100 with children `[10, 30]` and `[40, 90]`, and a second root `[200, 260]`.
@@ -114,6 +115,41 @@ fn a_window_clips_or_keeps_whole() {
     recording(&mut Window::new(&mut late, until_the_end, Keep::Inside));
     assert_eq!(rows(&late), [(3, 200, 260, Complete)]);
     assert_eq!(late.counters.time, [100]);
+}
+
+#[test]
+fn a_window_has_the_objects_and_the_length_of_its_stretch() {
+    let range = Range {
+        since: Some(20),
+        until: Some(50),
+    };
+    let mut tables = Tables::new();
+    tables.profile(Profile {
+        time: Some(10),
+        duration: Some(30),
+        ..Profile::default()
+    });
+    let mut objects = ObjectBatch::default();
+    for (id, time) in [(1, Some(10)), (2, Some(20)), (3, None), (4, Some(50))] {
+        objects.rows.push(ObjectRow {
+            id: ObjectId(id),
+            generation: 0,
+            class: None,
+            size: 8,
+            is_array: false,
+            time,
+            site: None,
+            thread: None,
+        });
+    }
+    let mut inside = Recording::default();
+    let mut window = Window::new(&mut inside, range, Keep::Whole);
+    let _ = window.define(tables.take_definitions());
+    let _ = window.objects(objects);
+    let ids: Vec<u64> = inside.objects.iter().map(|row| row.id.0).collect();
+    assert_eq!(ids, [2, 3]);
+    let profile = inside.profiles[0].as_ref().unwrap();
+    assert_eq!((profile.time, profile.duration), (Some(20), Some(20)));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What happened from one time to another.
 
 use traceloom_model::{
-    Asks, Batch, CounterBatch, EventBatch, EventRow, Flow, Level, Note, SampleBatch, Sink,
-    SpanBatch, SpanRow, SpanStatus, Stage, Timestamp, Wants,
+    Asks, Batch, CounterBatch, Definitions, EventBatch, EventRow, Flow, Level, Note, SampleBatch,
+    Sink, SpanBatch, SpanRow, SpanStatus, Stage, Timestamp, Wants,
 };
 
 /// A stretch of time: from `since` on, before `until`.
@@ -45,8 +45,9 @@ pub enum Keep {
 /// Passes on what happened in a stretch of time.
 ///
 /// Counters of a span are those of the whole span, because nothing tells which share of them is inside.
-/// Heap objects and links stay: they have no time of their own here. Samples without a time lie in no
-/// stretch; they are left out and counted, and [`Window::finish`] says how many.
+/// Links, and heap objects of a dump stay: they have no time of their own. Samples without a time lie in no
+/// stretch; they are left out and counted, and [`Window::finish`] says how many. A profile that says when
+/// it was taken was taken in the part of that inside, so that rates stay rates.
 pub struct Window<'s> {
     to: &'s mut dyn Sink,
     range: Range,
@@ -159,6 +160,19 @@ impl<'s> Window<'s> {
         kept
     }
 
+    /// Moves the borders of profiles inside.
+    fn profiles_inside(&self, new: &mut Definitions) {
+        for (_, profile) in &mut new.profiles {
+            let (Some(start), Some(duration)) = (profile.time, profile.duration) else {
+                continue;
+            };
+            let end = self.range.clip(start.saturating_add(duration));
+            let start = self.range.clip(start);
+            profile.time = Some(start);
+            profile.duration = Some(end.saturating_sub(start));
+        }
+    }
+
     fn counters_inside(&self, batch: &CounterBatch) -> CounterBatch {
         let mut kept = CounterBatch::default();
         for ((&series, &time), &value) in batch.series.iter().zip(&batch.time).zip(&batch.value) {
@@ -194,6 +208,15 @@ impl Stage for Window<'_> {
             Batch::Samples(samples) => Batch::Samples(self.samples_inside(&samples)),
             Batch::Events(events) => Batch::Events(self.events_inside(&events)),
             Batch::Counters(points) => Batch::Counters(self.counters_inside(&points)),
+            Batch::Objects(mut objects) => {
+                let has = |time: Option<Timestamp>| time.is_none_or(|time| self.range.has(time));
+                objects.rows.retain(|row| has(row.time));
+                Batch::Objects(objects)
+            }
+            Batch::Define(mut new) => {
+                self.profiles_inside(&mut new);
+                Batch::Define(new)
+            }
             other => other,
         };
         self.kept |= match &batch {
@@ -201,6 +224,7 @@ impl Stage for Window<'_> {
             Batch::Samples(samples) => !samples.is_empty(),
             Batch::Events(events) => !events.is_empty(),
             Batch::Counters(points) => !points.time.is_empty(),
+            Batch::Objects(objects) => objects.rows.iter().any(|row| row.time.is_some()),
             _ => false,
         };
         batch.push(self.to)

@@ -17,10 +17,11 @@ use self::column::{Column, Columns};
 use self::value::Cell;
 use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
-use crate::lowered::{documents, lower, mention};
+use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::style::{Style, count, duration};
 use crate::table::Table;
+use crate::timing::{TimeFlags, Timing};
 
 /// List the types of events, or print the events of a type.
 #[derive(Args)]
@@ -60,6 +61,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
+    time: TimeFlags,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -91,9 +94,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut among = Among::new(&options.paths, &options.common);
     let inputs = among.all()?;
     let mut all = Concat::new(&mut events);
-    for input in &inputs {
-        read(input, options, &mut all)?;
+    let timing = Timing::of(&options.time, &options.common, 1, &inputs)?;
+    for (at, input) in inputs.iter().enumerate() {
+        read((at, input), &timing, options, &mut all)?;
     }
+    options.time.check_names()?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     if options.types.is_empty() {
         print_types(&events, options, &style, &mut out)?;
@@ -106,7 +111,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 /// Reads every recording of an input into one numbering.
-fn read(input: &Input, options: &Options, all: &mut Concat<'_, Collect>) -> anyhow::Result<()> {
+fn read(
+    (at, input): (usize, &Input),
+    timing: &Timing<'_>,
+    options: &Options,
+    all: &mut Concat<'_, Collect>,
+) -> anyhow::Result<()> {
     let mut notes = Vec::new();
     with_progress(input, "reading", || {
         for document in documents(input)? {
@@ -114,7 +124,7 @@ fn read(input: &Input, options: &Options, all: &mut Concat<'_, Collect>) -> anyh
                 limits: options.common.limits()?,
                 ..LowerOptions::default()
             };
-            notes.push(lower(&document, &lowering, &options.common, all)?);
+            notes.push(timing.lower(at, input, &document, &lowering, all)?);
             all.next_recording(document.parts().len());
         }
         Ok(())

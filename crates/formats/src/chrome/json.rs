@@ -64,6 +64,20 @@ pub(crate) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends nanoseconds as milliseconds, exactly and as short as they are.
+pub(crate) fn milliseconds(ns: u64, out: &mut Vec<u8>) {
+    digits(ns / 1_000_000, out);
+    let rest = ns % 1_000_000;
+    if rest > 0 {
+        let mut decimals = *b".000000";
+        put_pair(rest / 10_000, decimals.get_mut(1..));
+        put_pair(rest / 100 % 100, decimals.get_mut(3..));
+        put_pair(rest % 100, decimals.get_mut(5..));
+        let end = decimals.iter().rposition(|&byte| byte != b'0');
+        out.extend_from_slice(decimals.get(..=end.unwrap_or(0)).unwrap_or(&[]));
+    }
+}
+
 /// Appends an integer; as a string where a double would round it.
 pub(crate) fn unsigned(value: u64, out: &mut Vec<u8>) {
     if value <= EXACT {
@@ -108,18 +122,32 @@ pub(crate) fn float(value: f64, out: &mut Vec<u8>) {
 
 /// Appends what stands between the quotes of a string; bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn inner(text: &[u8], out: &mut Vec<u8>) {
-    let lossy = String::from_utf8_lossy(text);
-    for &byte in lossy.as_bytes() {
+    match std::str::from_utf8(text) {
+        Ok(_) => escape(text, out),
+        Err(_) => escape(String::from_utf8_lossy(text).as_bytes(), out),
+    }
+}
+
+/// Copies text, escaping what may not stand in a string: most of it goes in long runs.
+fn escape(mut text: &[u8], out: &mut Vec<u8>) {
+    let special = |byte: &u8| matches!(byte, 0..=0x1f | b'"' | b'\\');
+    while let Some(at) = text.iter().position(special) {
+        let (run, rest) = text.split_at(at);
+        out.extend_from_slice(run);
+        let Some((&byte, rest)) = rest.split_first() else {
+            return;
+        };
         match byte {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
             b'\n' => out.extend_from_slice(b"\\n"),
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\t' => out.extend_from_slice(b"\\t"),
-            0..=0x1f => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => out.push(byte),
+            byte => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
         }
+        text = rest;
     }
+    out.extend_from_slice(text);
 }
 
 /// Appends bytes as a string of hexadecimal digits.

@@ -67,6 +67,7 @@ pub(crate) const TABLES_HOLD: Capabilities = Capabilities::of(&[
     Feature::Pauses,
     Feature::Counters,
     Feature::Links,
+    Feature::DistantParents,
     Feature::HeapObjects,
     Feature::WideTimes,
 ]);

@@ -60,12 +60,9 @@ pub(super) fn milliseconds(ns: i128, out: &mut Vec<u8>) {
         out.push(b'-');
     }
     let ns = ns.unsigned_abs();
-    let whole = u64::try_from(ns / 1_000_000).unwrap_or(u64::MAX);
-    json::digits(whole, out);
-    let rest = u64::try_from(ns % 1_000_000).unwrap_or(0);
-    if rest > 0 {
-        let decimals = format!(".{rest:06}");
-        out.extend_from_slice(decimals.trim_end_matches('0').as_bytes());
+    match u64::try_from(ns) {
+        Ok(ns) => json::milliseconds(ns, out),
+        Err(_) => out.extend_from_slice(format!("{}", ns / 1_000_000).as_bytes()),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Spans and events as markers, and the schemas that tell the profiler what to show of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
-    AttrKeyId, Attribute, EventRow, Recording, SpanRow, SpanStatus, Timestamp, Unit, Value,
+    AttrKeyId, Attribute, EventRow, EventTypeId, FunctionId, Recording, SpanRow, SpanStatus,
+    Timestamp, Unit, Value, ValueTypeId,
 };
 
 use super::code::{Code, Libs};
@@ -77,13 +79,6 @@ impl Schemas {
         schemas
     }
 
-    fn form(&self, schema: &[u8], key: AttrKeyId) -> Form {
-        let keys = self.0.get(schema);
-        keys.and_then(|keys| keys.get(&key))
-            .copied()
-            .unwrap_or(Form::Text)
-    }
-
     pub fn put(&self, recording: &Recording, out: &mut Buffered<'_>) {
         column(out, "markerSchema", &self.0, |(name, keys), out| {
             out.extend_from_slice(b"{\"name\":");
@@ -139,6 +134,96 @@ fn schema_name(recording: &Recording, event: &EventRow<'_>) -> Vec<u8> {
     }
 }
 
+/// What markers are written with: names as JSON, each made once.
+struct Words<'r> {
+    recording: &'r Recording,
+    schemas: &'r Schemas,
+    /// Keys of attributes by their id: `,"name":`, the number of the name, and what it is in the file.
+    keys: HashMap<AttrKeyId, Key, RandomState>,
+    numbers: HashMap<Vec<u8>, u32, RandomState>,
+    counters: HashMap<ValueTypeId, Vec<u8>, RandomState>,
+    functions: HashMap<Option<FunctionId>, u32, RandomState>,
+    events: HashMap<EventTypeId, (Vec<u8>, u32), RandomState>,
+    /// Numbers of the names of one marker's attributes.
+    met: Vec<u32>,
+}
+
+struct Key {
+    name: Vec<u8>,
+    number: u32,
+    member: Vec<u8>,
+}
+
+impl<'r> Words<'r> {
+    fn new(recording: &'r Recording, schemas: &'r Schemas) -> Self {
+        Self {
+            recording,
+            schemas,
+            keys: HashMap::default(),
+            numbers: HashMap::default(),
+            counters: HashMap::default(),
+            functions: HashMap::default(),
+            events: HashMap::default(),
+            met: Vec::new(),
+        }
+    }
+
+    /// Writes attributes; a name that comes again gets a number, as an object has one member of each name.
+    fn attributes(&mut self, attributes: &[Attribute], schema: &[u8], out: &mut Vec<u8>) {
+        let forms = self.schemas.0.get(schema);
+        self.met.clear();
+        for attribute in attributes {
+            let (recording, numbers) = (self.recording, &mut self.numbers);
+            let key = self.keys.entry(attribute.key).or_insert_with(|| {
+                let name = key_name(recording, attribute.key);
+                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                Key {
+                    number: *numbers.entry(name.clone()).or_insert(next),
+                    member: as_member(&name),
+                    name,
+                }
+            });
+            let before = self.met.iter().filter(|&&met| met == key.number).count();
+            if before == 0 {
+                out.extend_from_slice(&key.member);
+            } else {
+                let mut name = key.name.clone();
+                name.extend(format!("#{}", before + 1).bytes());
+                out.extend_from_slice(&as_member(&name));
+            }
+            self.met.push(key.number);
+            let form = forms.and_then(|keys| keys.get(&attribute.key));
+            let form = form.copied().unwrap_or(Form::Text);
+            put_value(&attribute.value, form, recording, out);
+        }
+    }
+
+    /// The number of a span's name among the strings of its thread.
+    fn function(&mut self, id: Option<FunctionId>, code: &mut Code) -> u32 {
+        let name = || code.string(&label::function(self.recording, id));
+        *self.functions.entry(id).or_insert_with(name)
+    }
+
+    fn counter(&mut self, id: ValueTypeId) -> &[u8] {
+        let recording = self.recording;
+        self.counters.entry(id).or_insert_with(|| {
+            let row = recording.value_type(id);
+            let name = row.map(|row| label::text(recording, row.name));
+            let mut key = b"counter.".to_vec();
+            key.extend(name.unwrap_or_else(|| format!("#{}", id.raw()).into_bytes()));
+            as_member(&key)
+        })
+    }
+}
+
+/// A member's name with what stands around it.
+fn as_member(name: &[u8]) -> Vec<u8> {
+    let mut member = vec![b','];
+    text(name, &mut member);
+    member.push(b':');
+    member
+}
+
 fn plain_name(recording: &Recording, key: AttrKeyId) -> Vec<u8> {
     match recording.attribute_key(key) {
         Some(row) => label::text(recording, row.name),
@@ -175,6 +260,7 @@ pub(super) fn put(
     (code, libs): (&mut Code, &mut Libs),
     out: &mut Buffered<'_>,
 ) {
+    let mut words = Words::new(recording, schemas);
     let mut data = Vec::new();
     let mut markers = Vec::with_capacity(thread.spans.len() + thread.events.len());
     for span in thread
@@ -183,9 +269,9 @@ pub(super) fn put(
         .filter_map(|&row| recording.spans.row(row))
     {
         let from = data.len();
-        put_span(&span, recording, schemas, &mut data);
+        put_span(&span, &mut words, &mut data);
         markers.push(Marker {
-            name: code.string(&label::function(recording, span.function)),
+            name: words.function(span.function, code),
             start: span.start,
             end: Some(span.end.max(span.start)),
             data: (from, data.len()),
@@ -197,7 +283,15 @@ pub(super) fn put(
         .filter_map(|&row| recording.events.row(row))
     {
         let from = data.len();
-        let schema = schema_name(recording, &event);
+        let known = words.events.get(&event.event_type).cloned();
+        let (schema, name) = known.unwrap_or_else(|| {
+            let schema = schema_name(recording, &event);
+            let name = code.string(&schema);
+            words
+                .events
+                .insert(event.event_type, (schema.clone(), name));
+            (schema, name)
+        });
         let stack = event.stack.and_then(|id| code.stack(id, recording, libs));
         begin(&schema, &mut data);
         if let Some(stack) = stack {
@@ -205,10 +299,10 @@ pub(super) fn put(
             index(stack, &mut data);
             data.push(b'}');
         }
-        put_attributes(event.attributes, recording, (schemas, &schema), &mut data);
+        words.attributes(event.attributes, &schema, &mut data);
         data.push(b'}');
         markers.push(Marker {
-            name: code.string(&schema),
+            name,
             start: event.time,
             end: event.end,
             data: (from, data.len()),
@@ -250,10 +344,10 @@ fn member(name: &str, value: impl AsRef<[u8]>, out: &mut Vec<u8>) {
     text(value, out);
 }
 
-fn put_span(span: &SpanRow<'_>, recording: &Recording, schemas: &Schemas, out: &mut Vec<u8>) {
+fn put_span(span: &SpanRow<'_>, words: &mut Words<'_>, out: &mut Vec<u8>) {
     begin(SPAN.as_bytes(), out);
     if let Some(kind) = span.kind {
-        member("span.kind", label::text(recording, kind), out);
+        member("span.kind", label::text(words.recording, kind), out);
     }
     match span.status {
         SpanStatus::Complete => {}
@@ -268,45 +362,11 @@ fn put_span(span: &SpanRow<'_>, recording: &Recording, schemas: &Schemas, out: &
         member("span.parent_id", format!("{parent:016x}"), out);
     }
     for &(id, value) in span.counters {
-        let name = recording
-            .value_type(id)
-            .map(|row| label::text(recording, row.name));
-        out.push(b',');
-        let mut key = b"counter.".to_vec();
-        key.extend(name.unwrap_or_else(|| format!("#{}", id.raw()).into_bytes()));
-        text(&key, out);
-        out.push(b':');
+        out.extend_from_slice(words.counter(id));
         json::signed(value, out);
     }
-    put_attributes(span.attributes, recording, (schemas, SPAN.as_bytes()), out);
+    words.attributes(span.attributes, SPAN.as_bytes(), out);
     out.push(b'}');
-}
-
-/// Writes attributes; a name that comes again gets a number, as an object has one member of each name.
-fn put_attributes(
-    attributes: &[Attribute],
-    recording: &Recording,
-    (schemas, schema): (&Schemas, &[u8]),
-    out: &mut Vec<u8>,
-) {
-    let mut seen: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
-    for attribute in attributes {
-        let mut name = key_name(recording, attribute.key);
-        let count = seen.entry(name.clone()).or_default();
-        *count += 1;
-        if *count > 1 {
-            name.extend(format!("#{count}").bytes());
-        }
-        out.push(b',');
-        text(&name, out);
-        out.push(b':');
-        put_value(
-            &attribute.value,
-            schemas.form(schema, attribute.key),
-            recording,
-            out,
-        );
-    }
 }
 
 fn put_value(value: &Value, form: Form, recording: &Recording, out: &mut Vec<u8>) {
@@ -320,6 +380,10 @@ fn put_value(value: &Value, form: Form, recording: &Recording, out: &mut Vec<u8>
             json::unsigned(*number, out);
         }
         (Value::F64(number), Form::Decimal) => json::float(*number, out),
+        (Value::Text(id), _) => match recording.string(*id) {
+            Some(known) => text(known.as_bytes(), out),
+            None => text(format!("#{}", id.raw()), out),
+        },
         _ => text(traceloom_model::flat::value_text(value, recording), out),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Definitions, Flow, FrameId, Note, ProfileId, Recording, SampleBatch, Sink, StackId,
+    Definitions, Flow, FrameId, Note, ProfileId, Recording, SampleBatch, Sink, StackId, StringId,
 };
 
 use crate::{Error, Output, RaiseOptions, Target, label};
@@ -231,6 +231,10 @@ impl Sink for Writer<'_> {
             }
         }
         Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        self.tables.drop_strings(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

@@ -312,6 +312,12 @@ impl Sink for Writer<'_> {
         Flow::Continue(())
     }
 
+    fn forget(&mut self, strings: &[StringId]) {
+        for id in strings {
+            self.strings.remove(id);
+        }
+    }
+
     fn note(&mut self, _note: Note) -> Flow {
         Flow::Continue(())
     }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Clock, CounterBatch, Definitions, EventBatch, EventRow, EventTypeId, Flow, LinkBatch, Note,
-    Order, Sink, SpanBatch, SpanId, SpanRow, StackId, Timestamp, TrackId,
+    Order, Sink, SpanBatch, SpanId, SpanRow, StackId, StringId, Timestamp, TrackId,
 };
 
 use super::annotate::Texts;
@@ -316,6 +316,11 @@ impl Sink for Writer<'_> {
             }
         }
         Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        // What is held is encoded already.
+        self.texts.tables.drop_strings(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Clock, Definitions, Flow, FrameId, FunctionId, Merge, Note, Order, ProfileId, Recording,
-    SampleBatch, Scope, Sink, SpanBatch, StackId, Timestamp, TrackId, Unit,
+    SampleBatch, Scope, Sink, SpanBatch, StackId, StringId, Timestamp, TrackId, Unit,
 };
 
 use super::nest::{Kept, Step, lanes};
@@ -172,6 +172,10 @@ impl Sink for Writer<'_> {
             kernel.values.extend_from_slice(batch.values(row));
         }
         Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        self.tables.drop_strings(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

@@ -55,6 +55,11 @@ impl Node {
             thread: None,
         }
     }
+
+    /// Returns the values of its attributes.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &ModelValue> {
+        self.attributes.iter().map(|attribute| &attribute.value)
+    }
 }
 
 /// Writes traces, numbering symbols and methods as they are used.

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use traceloom_model::{
-    Clock, Definitions, Flow, LinkBatch, Note, Order as SpanOrder, Recording, Sink, SpanBatch,
-    SpanId,
+    Clock, Definitions, Flow, Forgotten, LinkBatch, Note, Order as SpanOrder, Recording, Sink,
+    SpanBatch, SpanId, StringId,
 };
 
 use super::dialect::Dialect;
@@ -23,6 +23,7 @@ pub(crate) struct Raiser<'o> {
     waiting: HashMap<SpanId, Vec<Node>>,
     /// Roots that wait for the end, where children may come after their parent.
     roots: Vec<Node>,
+    forgotten: Forgotten,
     nested: bool,
     failed: Option<Error>,
 }
@@ -53,6 +54,7 @@ pub(crate) fn target<'o>(
         words: Recording::default(),
         waiting: HashMap::new(),
         roots: Vec::new(),
+        forgotten: Forgotten::default(),
         nested: true,
         failed: None,
     }))
@@ -104,6 +106,13 @@ impl Sink for Raiser<'_> {
 
     fn links(&mut self, _batch: LinkBatch) -> Flow {
         Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        let waiting = self.waiting.values().flatten().chain(&self.roots);
+        let held = waiting.flat_map(Node::values);
+        let free = self.forgotten.free(strings, held);
+        self.words.drop_strings(&free);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

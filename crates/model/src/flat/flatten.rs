@@ -5,7 +5,8 @@ use super::schema::Table;
 use super::value;
 use crate::{
     Attribute, Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note,
-    ObjectBatch, Order, Recording, RootBatch, SampleBatch, Sink, SpanBatch, SpanStatus, Timestamp,
+    ObjectBatch, Order, Recording, RootBatch, SampleBatch, Sink, SpanBatch, SpanStatus, StringId,
+    Timestamp,
 };
 
 /// Takes the rows of all tables.
@@ -277,6 +278,10 @@ impl<R: FlatRows> Sink for Flatten<R> {
             self.row(Table::Roots, &[number(dump), bits(object.0), number(kind)])?;
         }
         self.to.batch()
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        self.tables.drop_strings(strings);
     }
 
     fn note(&mut self, note: Note) -> Flow {

@@ -39,6 +39,8 @@ pub(super) struct Values<'s> {
     sql: BTreeMap<u32, usize>,
     xml: BTreeMap<u32, usize>,
     known: HashMap<(Big, Place), StringId>,
+    /// Bytes of the texts that are known.
+    known_bytes: usize,
     /// References that were looked at without keeping what they refer to.
     seen: HashSet<(Big, Place)>,
     open: [Option<Open<'s>>; 2],
@@ -46,8 +48,9 @@ pub(super) struct Values<'s> {
     string_limit: usize,
 }
 
-/// References remembered at once.
-const KNOWN: usize = 1 << 16;
+/// Bytes of texts remembered at once, and what remembering one costs besides.
+const KNOWN: usize = 4 << 20;
+const KNOWN_COST: usize = 64;
 /// Bytes stepped over rather than opening a part again.
 const NEAR: u64 = 1 << 20;
 
@@ -63,6 +66,7 @@ impl<'s> Values<'s> {
             sql,
             xml,
             known: HashMap::new(),
+            known_bytes: 0,
             seen: HashSet::new(),
             open: [None, None],
             missing: HashSet::new(),
@@ -82,16 +86,19 @@ impl<'s> Values<'s> {
         if let Some(&id) = self.known.get(&(big, place)) {
             return (id, None);
         }
-        let (id, note) = match self.read(big, place, from) {
-            Ok(text) => (tables.value(&text), None),
+        let (text, note) = match self.read(big, place, from) {
+            Ok(text) => (text, None),
             Err(note) => {
                 let marker = format!("#{} {}:{}", big.name(), place.file_index, place.offset);
-                (tables.string(&marker), note)
+                (marker.into_bytes(), note)
             }
         };
-        if self.known.len() >= KNOWN {
+        let id = tables.value(&text);
+        if self.known_bytes > KNOWN {
             self.known.clear();
+            self.known_bytes = 0;
         }
+        self.known_bytes += text.len() + KNOWN_COST;
         self.known.insert((big, place), id);
         (id, note)
     }
@@ -99,13 +106,18 @@ impl<'s> Values<'s> {
     /// Looks whether there is a text at a place that the tag `from` names, and keeps nothing of it; a note
     /// when there is none.
     pub(super) fn check(&mut self, big: Big, place: Place, from: (u32, u64)) -> Option<Note> {
-        if self.seen.len() >= KNOWN {
+        if self.seen.len() * KNOWN_COST > KNOWN {
             self.seen.clear();
         }
         if !self.seen.insert((big, place)) {
             return None;
         }
         self.read(big, place, from).err().flatten()
+    }
+
+    /// Returns the texts that are remembered.
+    pub(super) fn known(&self) -> impl Iterator<Item = StringId> {
+        self.known.values().copied()
     }
 
     fn read(

@@ -4,7 +4,8 @@ use std::mem::take;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use traceloom_model::{
-    Attribute, Limit, Limits, Note, PartId, ResourceId, SpanId, Track, TrackId, ValueTypeId,
+    Attribute, Limit, Limits, Note, PartId, ResourceId, SpanId, StringId, Track, TrackId,
+    ValueTypeId,
 };
 
 use super::calls::Counters;
@@ -353,6 +354,9 @@ impl<'s> Walk<'_, 's, '_> {
 
     pub(super) fn begin(&mut self, block: Block, offset: u64) -> Result<(), Halt> {
         self.rows.ahead()?;
+        if self.out.tables.has_retired() {
+            self.settle();
+        }
         let mut notes = std::mem::take(&mut self.rows.notes);
         self.out.notes(&mut notes)?;
         let thread = self.thread(block.thread_id)?;
@@ -368,6 +372,18 @@ impl<'s> Walk<'_, 's, '_> {
             next: 0,
         });
         Ok(())
+    }
+
+    /// Lets values go that no open call has and that are not near enough to be met again.
+    fn settle(&mut self) {
+        let mut held: std::collections::HashSet<StringId, _> = self.values.known().collect();
+        let open = self.threads.iter().flat_map(|thread| &thread.tags);
+        for tag in open {
+            tag.value.each_string(&mut |id| {
+                held.insert(id);
+            });
+        }
+        self.out.tables.settle(&held);
     }
 
     pub(super) fn thread(&mut self, id: i64) -> Result<usize, Halt> {

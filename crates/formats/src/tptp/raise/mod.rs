@@ -374,6 +374,10 @@ impl Sink for Raising<'_> {
         self.take_roots(&batch)
     }
 
+    fn forget(&mut self, strings: &[StringId]) {
+        self.tables.drop_strings(strings);
+    }
+
     fn note(&mut self, _note: Note) -> Flow {
         Flow::Continue(())
     }
