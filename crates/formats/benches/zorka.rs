@@ -104,7 +104,7 @@ impl Visit for Sparse {
     fn record(&mut self, record: &Record<'_>) -> Flow {
         let is_attribute = matches!(record.item, Item::Attributes(_));
         self.attributes += u64::from(is_attribute);
-        if !is_attribute || self.attributes % 24 == 0 {
+        if !is_attribute || self.attributes.is_multiple_of(24) {
             self.kept.extend_from_slice(record.bytes);
         }
         Flow::Continue(())

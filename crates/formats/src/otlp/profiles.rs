@@ -57,7 +57,7 @@ fn rows(
     let mut lowering = Lowering::new(&segments, tables, tally);
     let mut splitter = Splitter::new(PROFILES_SCHEMA, &options.limits);
     let whole = each(pull, &mut splitter, u64::MAX, |piece| match piece {
-        Piece::Field(field) => lowering.field(&field, sink),
+        Piece::Field(field) => lowering.field(field, sink),
         Piece::Damage { .. } => Flow::Continue(()),
     })?;
     if !whole || lowering.end_profile(sink).is_break() {
