@@ -17,13 +17,7 @@ pub(crate) struct Style {
 
 impl Style {
     pub(crate) fn new(common: &Common) -> anyhow::Result<Self> {
-        // Finding a zone by name reads the whole folder of them.
-        let zone = if common.tz == "UTC" {
-            TimeZone::UTC
-        } else {
-            TimeZone::get(&common.tz)
-                .map_err(|_| Usage(format!("--tz: there is no time zone `{}`", common.tz)))?
-        };
+        let zone = zone(common)?;
         let quiet = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colored = match common.color {
             Color::Always => true,
@@ -74,6 +68,16 @@ impl Style {
         let zoned = at.to_zoned(self.zone.clone());
         format!("{:.digits$}{}", zoned.datetime(), zoned.strftime("%:z"))
     }
+}
+
+/// Returns the zone that `--tz` names.
+pub(crate) fn zone(common: &Common) -> anyhow::Result<TimeZone> {
+    // Finding a zone by name reads the whole folder of them.
+    if common.tz == "UTC" {
+        return Ok(TimeZone::UTC);
+    }
+    let zone = TimeZone::get(&common.tz);
+    Ok(zone.map_err(|_| Usage(format!("--tz: there is no time zone `{}`", common.tz)))?)
 }
 
 /// Prints a duration exactly, in the unit a person would take.

@@ -16,7 +16,7 @@ use crate::args::{Common, Usage};
 use crate::lowered::{documents, lower};
 use crate::open::with_progress;
 use crate::select::duration;
-use crate::style::Style;
+use crate::style::{Style, zone};
 
 /// When.
 #[derive(Args, Clone, Default)]
@@ -177,8 +177,7 @@ impl<'f> Timing<'f> {
         first: usize,
         inputs: &[Input],
     ) -> anyhow::Result<Self> {
-        let zone = TimeZone::get(&common.tz)
-            .map_err(|_| Usage(format!("--tz: there is no time zone `{}`", common.tz)))?;
+        let zone = zone(common)?;
         let mut timing = Self {
             flags,
             common,

@@ -9,8 +9,8 @@ use traceloom_analysis::{
 };
 use traceloom_formats::Source;
 use traceloom_formats::datakit::{EventKind, Language, value_names};
-use traceloom_input::{piped, piped_halves};
-use traceloom_model::{Recording, Sink, Timestamp};
+use traceloom_input::{Document, piped, piped_halves};
+use traceloom_model::{Feature, Recording, Sink, Timestamp};
 
 use crate::args::Common;
 use crate::lowered::{documents, mention};
@@ -220,8 +220,9 @@ fn each(
                 let (mut first, mut second) = (builder(), builder());
                 let options = flags.common.lower_options()?;
                 let read = |sink: &mut dyn Sink| timing.lower(0, &input, &document, &options, sink);
-                // Calls are selected by rows that come after their steps, to one builder.
-                notes.push(if selection.is_empty() {
+                // Calls are selected by rows that come after their steps, to one builder; samples are cheap to
+                // add up, and two builders would hold every definition twice.
+                notes.push(if selection.is_empty() && has_spans(&document) {
                     piped_halves(&mut first, &mut second, read)?
                 } else {
                     piped(&mut first, read)?
@@ -245,6 +246,13 @@ fn each(
         );
     }
     Ok(events)
+}
+
+/// Tells whether a recording may have spans; what a format can be written with, it can hold.
+fn has_spans(document: &Document<'_>) -> bool {
+    document
+        .format()
+        .is_none_or(|format| format.raise.is_none() || format.holds.holds(Feature::Spans))
 }
 
 fn found<T>(flags: &TreeFlags, views: Vec<T>) -> anyhow::Result<Vec<T>> {

@@ -17,7 +17,7 @@ const HEAD: usize = 64 << 10;
 
 /// Writes a binary stream as an XML document.
 ///
-/// A little-endian stream of UTF-8 and nanoseconds comes back byte for byte from [`to_binary`]; so does
+/// A little-endian stream of UTF-8 and nanoseconds comes back byte for byte from [`super::to_binary`]; so does
 /// any other, as long as the answer names no change.
 ///
 /// # Errors
