@@ -33,6 +33,23 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
+/// Converts the calls of the shop that pass `filter`, to a file of this name in `folder`.
+fn part_of_shop(folder: &tempfile::TempDir, name: &str, filter: &str) -> String {
+    let path = folder.path().join(name).to_string_lossy().into_owned();
+    let args = [
+        "convert",
+        &shop(),
+        &path,
+        "--to",
+        "zorka-c",
+        "--filter",
+        filter,
+    ];
+    let done = run(&args);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    path
+}
+
 #[test]
 fn a_recording_is_equal_to_itself() {
     let diff = json(&["diff", "--json", &shop(), &shop()]);
@@ -48,10 +65,7 @@ fn a_recording_is_equal_to_itself() {
 #[test]
 fn a_recording_is_equal_to_its_conversion() {
     let folder = tempfile::tempdir().expect("a folder");
-    let other = folder.path().join("shop.zorka");
-    let other = other.to_string_lossy();
-    let done = run(&["convert", &shop(), &other, "--to", "zorka-c"]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    let other = part_of_shop(&folder, "shop.zorka", "");
     let diff = json(&["diff", "--json", &shop(), &other]);
     assert_eq!(diff["before"]["total"], diff["after"]["total"]);
     let changed = diff["functions"].as_array().expect("functions").iter();
@@ -63,18 +77,7 @@ fn a_recording_is_equal_to_its_conversion() {
 fn parts_of_a_recording_add_up_to_it() {
     let share = |filter: &str| {
         let folder = tempfile::tempdir().expect("a folder");
-        let part = folder.path().join("part.zorka");
-        let part = part.to_string_lossy();
-        let done = run(&[
-            "convert",
-            &shop(),
-            &part,
-            "--to",
-            "zorka-c",
-            "--filter",
-            filter,
-        ]);
-        assert!(done.status.success(), "{}", text(&done.stderr));
+        let part = part_of_shop(&folder, "part.zorka", filter);
         json(&["diff", "--json", &shop(), &part])
     };
     let (some, rest) = (share("duration > 300ms"), share("not duration > 300ms"));
@@ -96,18 +99,7 @@ fn parts_of_a_recording_add_up_to_it() {
 #[test]
 fn budgets_give_an_exit_code_and_a_report() {
     let folder = tempfile::tempdir().expect("a folder");
-    let part = folder.path().join("fast.zorka");
-    let part = part.to_string_lossy();
-    let done = run(&[
-        "convert",
-        &shop(),
-        &part,
-        "--to",
-        "zorka-c",
-        "--filter",
-        "duration < 300ms",
-    ]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    let part = part_of_shop(&folder, "fast.zorka", "duration < 300ms");
     let report = folder.path().join("budget.xml");
     let report = report.to_string_lossy();
     let guard = |before: &str, after: &str, condition: &str| {

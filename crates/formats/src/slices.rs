@@ -99,13 +99,15 @@ impl Slices {
 
     /// Keeps what happens on a track that is out of order.
     ///
-    /// Returns the track that holds most when too much is held.
+    /// Returns the track that holds most when too much is held: damage, because what follows on it may nest
+    /// wrongly.
     pub(crate) fn hold(
         &mut self,
         track: TrackId,
-        time: Timestamp,
+        (time, offset): (Timestamp, u64),
         flows: Flows,
         step: Step,
+        tally: &mut Tally,
     ) -> Option<TrackId> {
         let row = Held { time, flows, step };
         self.held.entry(track).or_default().push(row);
@@ -113,6 +115,9 @@ impl Slices {
         if self.n_held <= self.most_open {
             return None;
         }
+        tally.add(Level::Damage, "limit_open_spans", offset, || {
+            "slices out of order are more than allowed: what follows may nest wrongly".to_owned()
+        });
         let rows = self.held.iter();
         rows.max_by_key(|(track, rows)| (rows.len(), **track))
             .map(|(&track, _)| track)

@@ -1,8 +1,8 @@
 use super::*;
+use crate::made::Made;
 use crate::{TreeBuilder, TreeOptions};
 use traceloom_model::{
-    Frame, Function, Profile, SampleBatch, SampleRow, Sink, Stack, StackId, StepBatch, Tables,
-    Track, Unit, ValueType,
+    Function, Profile, SampleBatch, SampleRow, Sink, StepBatch, Tables, Track, Unit, ValueType,
 };
 
 /// A trace of calls `outer(inner)`, each with its own duration, and of a lambda in some of them.
@@ -30,26 +30,16 @@ fn traced(names: [&str; 3], calls: &[(i64, i64)]) -> CallTree {
 }
 
 fn sampled(counts: &[(&str, u64)]) -> CallTree {
-    let mut tables = Tables::new();
-    let cpu = tables.string("cpu");
-    let value_type = tables.value_type(ValueType::sum(cpu, Unit::Count));
-    let profile = tables.profile(Profile {
+    let mut made = Made::default();
+    let cpu = made.tables.string("cpu");
+    let value_type = made.tables.value_type(ValueType::sum(cpu, Unit::Count));
+    let profile = made.tables.profile(Profile {
         value_types: vec![value_type],
         ..Profile::default()
     });
     let mut batch = SampleBatch::new(profile, 1);
     for &(name, count) in counts {
-        let name = tables.string(name);
-        let function = tables.function(Function::named(name));
-        let frame = tables.frame(Frame {
-            function: Some(function),
-            ..Frame::default()
-        });
-        let stack: StackId = tables.stack(Stack {
-            parent: None,
-            frame,
-            truncated: false,
-        });
+        let stack = made.stack(&[name]);
         for _ in 0..count {
             batch.push(&SampleRow {
                 stack: Some(stack),
@@ -62,7 +52,7 @@ fn sampled(counts: &[(&str, u64)]) -> CallTree {
         }
     }
     let mut builder = TreeBuilder::new(TreeOptions::default());
-    let _ = builder.define(tables.take_definitions());
+    let _ = builder.define(made.tables.take_definitions());
     let _ = builder.samples(batch);
     builder.finish().samples.remove(0)
 }

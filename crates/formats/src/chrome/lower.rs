@@ -242,12 +242,8 @@ impl Lowering<'_> {
 
     /// Keeps a step of a track that is out of order.
     fn hold(&mut self, track: TrackId, time: Timestamp, flows: Flows, step: Step, offset: u64) {
-        if let Some(full) = self.slices.hold(track, time, flows, step) {
-            self.tally
-                .add(Level::Damage, "limit_open_spans", offset, || {
-                    "events out of order are more than allowed: what follows may nest wrongly"
-                        .to_owned()
-                });
+        let place = (time, offset);
+        if let Some(full) = self.slices.hold(track, place, flows, step, self.tally) {
             self.put_held(full);
         }
     }

@@ -6,7 +6,7 @@ use super::dictionary::Dictionary;
 use super::layout::Votes;
 use super::sample::Columns;
 use super::schema::{DICTIONARY, PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES};
-use crate::protobuf::{Content, Piece, Splitter, each, fields};
+use crate::protobuf::{Content, Splitter, each_field, fields};
 use crate::tally::Tally;
 use crate::{Error, Pull};
 
@@ -57,14 +57,7 @@ pub(super) fn survey(
     let mut dictionary_first = None;
     let mut scratch = Columns::default();
     let mut splitter = Splitter::new(PROFILES_SCHEMA, limits);
-    let whole = each(pull, &mut splitter, u64::MAX, |piece| {
-        let field = match piece {
-            Piece::Field(field) => field,
-            Piece::Damage { note: None, .. } => return Flow::Continue(()),
-            Piece::Damage {
-                note: Some(text), ..
-            } => return note(Note::clone(text)),
-        };
+    let whole = each_field(pull, &mut splitter, note, |field, _| {
         let here = segments.all.len() - 1;
         let has_dictionary = segments.all.last().is_some_and(|last| last.has_dictionary);
         if std::ptr::eq(field.within, &PROFILES_DATA) {

@@ -250,12 +250,8 @@ impl Lowering<'_> {
                 .slices
                 .take(track, (time, offset), &flows, step, tables, tally);
         }
-        if let Some(full) = self.slices.hold(track, time, flows, step) {
-            self.tally
-                .add(Level::Damage, "limit_open_spans", offset, || {
-                    "slices out of order are more than allowed: what follows may nest wrongly"
-                        .to_owned()
-                });
+        let place = (time, offset);
+        if let Some(full) = self.slices.hold(track, place, flows, step, self.tally) {
             self.replay(full);
         }
     }

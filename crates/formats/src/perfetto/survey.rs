@@ -10,7 +10,7 @@ use super::packet::{Event, Packet, Type};
 use super::schema::SCHEMA;
 use super::timing::Sequences;
 use super::tracks::Descriptor;
-use crate::protobuf::{Content, Piece, Splitter, each};
+use crate::protobuf::{Content, Splitter, each_field};
 use crate::{Error, Pull, damage};
 
 /// What is known of a trace before its events are lowered.
@@ -42,14 +42,7 @@ pub(super) fn survey(
     let most = limits.size(Limit::Table);
     let mut over = false;
     let mut splitter = Splitter::new(SCHEMA, limits);
-    let whole = each(pull, &mut splitter, u64::MAX, |piece| {
-        let field = match piece {
-            Piece::Field(field) => field,
-            Piece::Damage { note: None, .. } => return Flow::Continue(()),
-            Piece::Damage {
-                note: Some(text), ..
-            } => return note(Note::clone(text)),
-        };
+    let whole = each_field(pull, &mut splitter, note, |field, note| {
         let (1, Content::Len(body)) = (field.number, field.value) else {
             return Flow::Continue(());
         };

@@ -7,7 +7,8 @@ use traceloom_model::{Flow, Level, Limit, Limits, Note};
 use super::columns::{Samples, Tables};
 use super::schema::{PROFILE, SCHEMA};
 use crate::protobuf::{
-    Content as Value, Piece, Split as Field, Splitter, Tokens, each, malformed, packed, wrong_wire,
+    Content as Value, Piece, Split as Field, Splitter, Tokens, each, each_field, malformed, packed,
+    wrong_wire,
 };
 use crate::tally::Tally;
 use crate::{Error, Pull};
@@ -35,29 +36,18 @@ pub fn tables(
     let seen = pull.pull(0, 1)?.bytes.len();
     tables.reserve(seen);
     let mut tally = Tally::default();
-    let whole = each(
-        pull,
-        &mut Splitter::new(SCHEMA, limits),
-        u64::MAX,
-        |piece| match piece {
-            Piece::Damage { note: None, .. } => Flow::Continue(()),
-            Piece::Damage {
-                note: Some(text), ..
-            } => note(Note::clone(text)),
-            Piece::Field(field) if field.number == SAMPLE => {
-                let end = field.offset + field.bytes.len() as u64;
-                extend(&mut tables.sample, field.offset..end);
-                Flow::Continue(())
-            }
-            Piece::Field(field) => {
-                let clean = take(&mut tables, field, limits, &mut tally);
-                if clean == Some(false) {
-                    return Flow::Continue(());
-                }
-                inspect(field, limits, note)
-            }
-        },
-    )?;
+    let mut splitter = Splitter::new(SCHEMA, limits);
+    let whole = each_field(pull, &mut splitter, note, |field, note| {
+        if field.number == SAMPLE {
+            let end = field.offset + field.bytes.len() as u64;
+            extend(&mut tables.sample, field.offset..end);
+            return Flow::Continue(());
+        }
+        match take(&mut tables, field, limits, &mut tally) {
+            Some(false) => Flow::Continue(()),
+            _ => inspect(field, limits, note),
+        }
+    })?;
     if !whole {
         return Ok(None);
     }

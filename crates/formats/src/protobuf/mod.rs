@@ -19,6 +19,8 @@ pub(crate) use put::{
 };
 pub(crate) use read::{Layout, Reader, malformed, parse, read, wrong_wire};
 pub(crate) use schema::{Field, Kind, find};
-pub(crate) use split::{Field as Split, Piece, Schema, Splitter, Value as Content, each, fits};
+pub(crate) use split::{
+    Field as Split, Piece, Schema, Splitter, Value as Content, each, each_field, fits,
+};
 pub(crate) use tokens::{Siblings, Token, Tokens, Value, put_tokens};
 pub(crate) use wire::{Wire, delimited, packed, skip, tag, varint};

@@ -501,3 +501,24 @@ pub(crate) fn each(
         consumed = at;
     }
 }
+
+/// Shows every field of an input to `see`, and what is wrong with the others to `note`, until one of them breaks.
+///
+/// Returns false when it did.
+///
+/// # Errors
+/// What the pull fails with.
+pub(crate) fn each_field(
+    pull: &mut dyn Pull,
+    splitter: &mut Splitter,
+    note: &mut dyn FnMut(Note) -> Flow,
+    mut see: impl FnMut(&Field<'_>, &mut dyn FnMut(Note) -> Flow) -> Flow,
+) -> Result<bool, Error> {
+    each(pull, splitter, u64::MAX, |piece| match piece {
+        Piece::Field(field) => see(field, note),
+        Piece::Damage { note: None, .. } => Flow::Continue(()),
+        Piece::Damage {
+            note: Some(text), ..
+        } => note(Note::clone(text)),
+    })
+}
