@@ -61,6 +61,7 @@ mod made;
 pub mod monitors;
 pub mod names;
 pub mod objects;
+mod page;
 mod pauses;
 mod sandwich;
 pub mod shape;

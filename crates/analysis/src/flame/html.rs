@@ -1,14 +1,13 @@
 //! A page that holds the whole tree and draws it on a canvas, without network.
 
-use std::fmt::Write as _;
-
-use super::colour::{COLOURS, colour, hsl};
-use super::{Change, Layout, Picture, change};
+use super::colour::COLOURS;
+use super::{Layout, Picture, change, colour};
 use crate::names::shorten;
-use crate::{CallTree, MeasureUnit, TreeSource};
+use crate::page::{Heading, Object, Part, fill, list, page, string};
+use crate::{CallTree, MeasureUnit, Symbol, TreeSource, amount, grouped};
 use traceloom_model::Merge;
 
-const PAGE: &str = include_str!("assets/flame.html");
+const MARKUP: &str = include_str!("assets/flame.html");
 const STYLE: &str = include_str!("assets/flame.css");
 const SCRIPT: &str = include_str!("assets/flame.js");
 
@@ -25,50 +24,59 @@ const LEAST: f64 = 1e-6;
 /// says so.
 #[must_use]
 pub fn html(tree: &CallTree, picture: &Picture<'_>) -> String {
-    let data = data(tree, picture);
-    let mut out = String::with_capacity(PAGE.len() + STYLE.len() + SCRIPT.len() + data.len());
-    let mut rest = PAGE;
-    while let Some((before, after)) = rest.split_once("{{") {
-        out.push_str(before);
-        let Some((name, after)) = after.split_once("}}") else {
-            break;
-        };
-        match name {
-            "title" => escape_html(&mut out, picture.title),
-            "style" => out.push_str(STYLE),
-            "script" => out.push_str(SCRIPT),
-            "data" => out.push_str(&data),
-            _ => {}
-        }
-        rest = after;
-    }
-    out.push_str(rest);
-    out
+    let count: u64 = tree.nodes.iter().map(|node| node.count).sum();
+    let about = format!(
+        "{} {} · {} {} · {} functions{}",
+        tree.measure.title(),
+        amount(&tree.measure.unit, tree.total),
+        grouped(count),
+        counted(tree),
+        grouped(tree.symbols.len() as u64),
+        if tree.nodes.len() > MOST {
+            " · smallest frames left out"
+        } else {
+            ""
+        },
+    );
+    let heading = Heading {
+        title: picture.title,
+        about: &about,
+        class: "whole",
+    };
+    page(heading, &[part(tree, picture)])
 }
 
-/// The tree as JSON: columns, because a page of 100,000 objects parses ten times slower.
-fn data(tree: &CallTree, picture: &Picture<'_>) -> String {
+/// What counts are of.
+fn counted(tree: &CallTree) -> &'static str {
+    match tree.measure.source {
+        TreeSource::Spans => "calls",
+        TreeSource::Samples => "samples",
+    }
+}
+
+/// The graph as a part of a page.
+pub(crate) fn part(tree: &CallTree, picture: &Picture<'_>) -> Part {
+    let mut markup = String::with_capacity(tree.nodes.len() * 16 + tree.symbols.len() * 64);
+    fill(&mut markup, MARKUP, |out, name| {
+        if name == "data" {
+            data(out, tree, picture)
+        }
+    });
+    Part {
+        markup,
+        style: STYLE,
+        script: SCRIPT,
+    }
+}
+
+/// Writes the tree as JSON.
+fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
     let places = (tree.nodes.len() > MOST).then(|| Layout::of(tree, LEAST).places);
-    let wide = places.as_ref().map(|places| {
-        let wide = places
-            .iter()
-            .filter_map(|place| tree.nodes.get(place.node as usize));
-        wide.copied().collect::<Vec<_>>()
-    });
-    let nodes = wide.as_deref().unwrap_or(&tree.nodes);
-    let changes = picture.changes.map(|(word, changes)| {
-        let of = |node: usize| changes.get(node).copied().unwrap_or_default();
-        let changes: Vec<Change> = match &places {
-            Some(places) => places.iter().map(|place| of(place.node as usize)).collect(),
-            None => changes.to_vec(),
-        };
-        (word, changes)
-    });
-    let mut out = String::with_capacity(nodes.len() * 16 + tree.symbols.len() * 64);
-    out.push_str("{\"title\":");
-    string(&mut out, picture.title);
-    out.push_str(",\"value\":");
-    string(&mut out, &tree.measure.title());
+    let shown: Vec<usize> = match places {
+        Some(places) => places.iter().map(|place| place.node as usize).collect(),
+        None => (0..tree.nodes.len()).collect(),
+    };
+    let nodes = || shown.iter().filter_map(|&number| tree.nodes.get(number));
     let (unit, unit_name) = match &tree.measure.unit {
         MeasureUnit::Nanoseconds => ("ns", ""),
         MeasureUnit::Bytes => ("bytes", ""),
@@ -77,148 +85,62 @@ fn data(tree: &CallTree, picture: &Picture<'_>) -> String {
         MeasureUnit::Percent => ("count", "%"),
         MeasureUnit::Other(name) => ("count", name.as_str()),
     };
-    let _ = write!(out, ",\"unit\":\"{unit}\",\"unit_name\":");
-    string(&mut out, unit_name);
-    let source = match tree.measure.source {
-        TreeSource::Spans => "calls",
-        TreeSource::Samples => "samples",
-    };
-    let shares = tree.measure.merge == Merge::Sum;
-    let _ = write!(
-        out,
-        ",\"source\":\"{source}\",\"shares\":{shares},\"upwards\":{},\"cut\":{},\"total\":{},\"names\":[",
-        picture.upwards,
-        wide.is_some(),
-        tree.total
-    );
-    list(&mut out, tree.symbols.iter(), |out, symbol| {
-        string(out, &symbol.name);
-    });
-    out.push_str("],\"labels\":[");
-    list(&mut out, tree.symbols.iter(), |out, symbol| {
-        let short = if picture.short_names {
-            shorten(&symbol.name)
-        } else {
-            symbol.name.as_str().into()
-        };
-        // 0 says that the label is the name.
-        if short == symbol.name {
-            out.push('0');
-        } else {
-            string(out, &short);
+    Object::write(out, |data| {
+        data.text("title", picture.title);
+        data.text("value", &tree.measure.title());
+        data.text("unit", unit);
+        data.text("unit_name", unit_name);
+        data.text("source", counted(tree));
+        data.value("shares", tree.measure.merge == Merge::Sum);
+        data.value("upwards", picture.upwards);
+        data.value("total", tree.total);
+        names(data, tree, picture);
+        let hsl = |(hue, saturation, lightness)| format!("hsl({hue} {saturation}% {lightness}%)");
+        for (key, dark) in [("light", false), ("dark", true)] {
+            data.texts(
+                key,
+                (0..COLOURS).map(|number| hsl(colour::hsl(number, dark))),
+            );
         }
-    });
-    out.push_str("],\"places\":[");
-    list(&mut out, tree.symbols.iter(), |out, symbol| {
-        let place = match (&symbol.file, &symbol.library) {
-            (Some(file), _) if symbol.line > 0 => format!("{file}:{}", symbol.line),
-            (Some(place), _) | (None, Some(place)) => place.clone(),
-            (None, None) => String::new(),
-        };
-        string(out, &place);
-    });
-    out.push_str("],\"colours\":[");
-    list(&mut out, tree.symbols.iter(), |out, symbol| {
-        let _ = write!(out, "{}", colour(symbol));
-    });
-    for dark in [false, true] {
-        out.push_str(if dark {
-            "],\"dark\":["
-        } else {
-            "],\"light\":["
-        });
-        list(&mut out, 0..COLOURS, |out, number| {
-            let (hue, saturation, lightness) = hsl(number, dark);
-            let _ = write!(out, "\"hsl({hue} {saturation}% {lightness}%)\"");
-        });
-    }
-    if let Some((word, changes)) = &changes {
-        out.push_str("],\"word\":");
-        string(&mut out, word);
-        for dark in [false, true] {
-            out.push_str(match dark {
-                false => ",\"steps\":{\"light\":[",
-                true => "],\"dark\":[",
-            });
-            list(&mut out, 0..change::STEPS, |out, step| {
-                let (hue, saturation, lightness) = change::hsl(step, dark);
-                let _ = write!(out, "\"hsl({hue} {saturation}% {lightness}%)\"");
-            });
-        }
-        out.push_str("]},\"step\":[");
-        list(&mut out, changes.iter(), |out, change| {
-            let _ = write!(out, "{}", change.step);
-        });
-        out.push_str("],\"was\":[");
-        list(&mut out, changes.iter(), |out, change| {
-            let _ = write!(out, "{}", change.total);
-        });
-        out.push_str("],\"was_own\":[");
-        list(&mut out, changes.iter(), |out, change| {
-            let _ = write!(out, "{}", change.own);
-        });
-    }
-    out.push_str("],\"symbol\":[");
-    list(&mut out, nodes.iter(), |out, node| {
-        let _ = write!(out, "{}", node.symbol.index());
-    });
-    out.push_str("],\"depth\":[");
-    list(&mut out, nodes.iter(), |out, node| {
-        let _ = write!(out, "{}", node.depth);
-    });
-    out.push_str("],\"sum\":[");
-    list(&mut out, nodes.iter(), |out, node| {
-        let _ = write!(out, "{}", node.total);
-    });
-    out.push_str("],\"own\":[");
-    list(&mut out, nodes.iter(), |out, node| {
-        let _ = write!(out, "{}", node.own);
-    });
-    out.push_str("],\"count\":[");
-    list(&mut out, nodes.iter(), |out, node| {
-        let _ = write!(out, "{}", node.count);
-    });
-    out.push_str("]}");
-    out
-}
-
-fn list<T>(
-    out: &mut String,
-    items: impl Iterator<Item = T>,
-    mut write: impl FnMut(&mut String, T),
-) {
-    for (at, item) in items.enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        write(out, item);
-    }
-}
-
-/// Writes a JSON string that can stand inside a script element: `<` is always escaped.
-fn string(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '<' => out.push_str("\\u003c"),
-            c if u32::from(c) < 0x20 => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
+        if let Some((word, changes)) = picture.changes {
+            data.text("word", word);
+            for (key, dark) in [("light_steps", false), ("dark_steps", true)] {
+                data.texts(
+                    key,
+                    (0..change::STEPS).map(|step| hsl(change::hsl(step, dark))),
+                );
             }
-            c => out.push(c),
+            let of = |&number: &usize| changes.get(number).copied().unwrap_or_default();
+            let changes = || shown.iter().map(of);
+            data.values("step", changes().map(|change| change.step));
+            data.values("was", changes().map(|change| change.total));
+            data.values("was_own", changes().map(|change| change.own));
         }
-    }
-    out.push('"');
+        data.values("symbol", nodes().map(|node| node.symbol.index()));
+        data.values("depth", nodes().map(|node| node.depth));
+        data.values("sum", nodes().map(|node| node.total));
+        data.values("own", nodes().map(|node| node.own));
+        data.values("count", nodes().map(|node| node.count));
+    });
 }
 
-fn escape_html(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            c => out.push(c),
+/// Writes what is said of functions, in the order of [`CallTree::symbols`].
+fn names(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
+    let symbols = || tree.symbols.iter();
+    data.texts("names", symbols().map(|symbol| &symbol.name));
+    list(data.key("labels"), symbols(), |out, symbol| {
+        let short = picture.short_names.then(|| shorten(&symbol.name));
+        match short.filter(|short| *short != symbol.name) {
+            Some(short) => string(out, &short),
+            // The label is the name.
+            None => out.push('0'),
         }
-    }
+    });
+    let place = |symbol: &Symbol| match (&symbol.file, &symbol.library) {
+        (Some(file), _) if symbol.line > 0 => format!("{file}:{}", symbol.line),
+        (Some(place), _) | (None, Some(place)) => place.clone(),
+        (None, None) => String::new(),
+    };
+    data.texts("places", symbols().map(place));
+    data.values("colours", symbols().map(colour::colour));
 }

@@ -1,8 +1,9 @@
-"use strict";
-(() => {
+page.part("flame", (part, data) => {
   const started = performance.now();
-  const by = (id) => document.getElementById(id);
-  const data = JSON.parse(by("data").textContent);
+  const by = (name) => part.querySelector("." + name);
+  const { grouped } = page;
+  const amount = (value) => page.amount(data.unit, value, data.unit_name);
+  const remembered = page.state(part);
   const ROW = 19, GAP = 1, LEAST = 0.5;
   const count = data.symbol.length;
   const symbol = Int32Array.from(data.symbol), depth = Int32Array.from(data.depth);
@@ -39,33 +40,17 @@
   link();
 
   let zoomed = -1, selected = -1, hovered = -1, upwards = data.upwards, words = "", hits = null;
-  const view = by("view"), canvas = by("canvas"), context = canvas.getContext("2d");
-  let steps = data.steps && data.steps.light, palette = data.light, colours = {}, pitch = 7, frame = 0;
+  const view = by("view"), canvas = part.querySelector("canvas"), context = canvas.getContext("2d");
+  let steps = data.light_steps, palette = data.light, colours = {}, pitch = 7, frame = 0;
 
-  function theme(name) {
-    document.documentElement.dataset.theme = name;
-    palette = name === "dark" ? data.dark : data.light;
-    steps = data.steps && data.steps[name === "dark" ? "dark" : "light"];
-    const style = getComputedStyle(document.documentElement);
-    for (const key of ["paper", "ink", "soft", "all", "found", "focus"]) colours[key] = style.getPropertyValue("--" + key).trim();
-    schedule();
+  function theme() {
+    palette = page.dark() ? data.dark : data.light;
+    steps = page.dark() ? data.dark_steps : data.light_steps;
+    for (const key of ["paper", "ink", "soft", "all", "found", "focus"]) colours[key] = page.colour(key, part);
+    resize();
   }
+  page.onRedraw(theme);
 
-  const grouped = (n) => Math.round(n).toLocaleString("en-US");
-  const SCALES = {
-    ns: [[6e11, 6e10, "min"], [1e9, 1e9, "s"], [1e6, 1e6, "ms"], [1e3, 1e3, "µs"], [0, 1, "ns"]],
-    bytes: [[2 ** 40, 2 ** 40, "TiB"], [2 ** 30, 2 ** 30, "GiB"], [2 ** 20, 2 ** 20, "MiB"], [2 ** 10, 2 ** 10, "KiB"], [0, 1, "B"]],
-  };
-  function amount(value) {
-    const scale = SCALES[data.unit];
-    if (!scale) return data.unit_name ? `${grouped(value)} ${data.unit_name}` : grouped(value);
-    const [, step, name] = scale.find(([from]) => Math.abs(value) >= from);
-    const shown = Math.abs(value) / step;
-    // Rounded down, as the tables do.
-    const cut = (digits) => (Math.floor(shown * 10 ** digits + 1e-9) / 10 ** digits).toFixed(digits);
-    const text = step === 1 ? grouped(shown) : shown < 10 ? cut(2) : shown < 100 ? cut(1) : cut(0);
-    return `${value < 0 ? "-" : ""}${text} ${name}`;
-  }
   const share = (value) => data.shares && data.total ? `${(value * 100 / data.total).toFixed(2)} %` : "";
 
   function describe(node) {
@@ -86,7 +71,7 @@
   const span = () => zoomed < 0 ? [0, 1] : [left[zoomed], width[zoomed] || 1];
 
   function resize() {
-    const ratio = devicePixelRatio || 1;
+    const ratio = page.ratio();
     canvas.width = Math.max(1, Math.round(view.clientWidth * ratio));
     canvas.height = Math.max(1, Math.round(view.clientHeight * ratio));
     canvas.style.width = view.clientWidth + "px";
@@ -117,7 +102,7 @@
 
   function draw() {
     frame = 0;
-    const ratio = devicePixelRatio || 1, wide = view.clientWidth, high = view.clientHeight;
+    const ratio = page.ratio(), wide = view.clientWidth, high = view.clientHeight;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = colours.paper;
     context.fillRect(0, 0, wide, high);
@@ -221,11 +206,7 @@
   }
 
   function remember() {
-    const state = new URLSearchParams();
-    if (zoomed >= 0) state.set("z", zoomed);
-    if (words) state.set("s", words);
-    if (upwards !== data.upwards) state.set("t", "1");
-    try { history.replaceState(null, "", "#" + state); } catch { /* a page whose history is closed */ }
+    remembered.set({ z: zoomed >= 0 ? zoomed : null, s: words, t: upwards !== data.upwards ? 1 : null });
   }
 
   /* The same totals as a table: self, total, count; recursions count at their outermost frame. */
@@ -279,7 +260,7 @@
   function show(rows) {
     by("rows").hidden = !rows;
     view.hidden = rows;
-    by("table").setAttribute("aria-pressed", rows);
+    by("as-table").setAttribute("aria-pressed", rows);
     if (rows) table(); else resize();
   }
 
@@ -344,8 +325,7 @@
   by("search").addEventListener("input", (event) => find(event.target.value.trim()));
   by("reset").onclick = () => zoom(-1);
   by("turn").onclick = () => turn(!upwards);
-  by("table").onclick = () => show(by("rows").hidden);
-  by("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  by("as-table").onclick = () => show(by("rows").hidden);
   addEventListener("resize", resize);
   addEventListener("keydown", (event) => {
     const typing = event.target === by("search");
@@ -363,21 +343,17 @@
     else if (event.key === "0") zoom(-1);
     else if (event.key === "t") turn(!upwards);
     else if (event.key === "c" && selected >= 0) {
-      navigator.clipboard?.writeText(stack(selected)).then(() => { by("details").textContent = "stack copied"; }, () => {});
+      page.copy(stack(selected)).then((done) => { by("details").textContent = done ? "stack copied" : "this browser does not let pages copy"; });
     }
   });
 
-  let calls = 0;
-  for (let node = 0; node < count; node++) calls += data.count[node];
-  by("about").textContent = `${data.value} ${amount(data.total)} · ${grouped(calls)} ${data.source} · ${grouped(data.names.length)} functions${data.cut ? " · smallest frames left out" : ""}`;
-  const state = new URLSearchParams(location.hash.slice(1));
-  theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  if (state.get("t")) upwards = !upwards;
+  if (remembered.get("t")) upwards = !upwards;
   by("turn").setAttribute("aria-pressed", upwards);
-  resize();
+  theme();
   view.scrollTop = upwards ? view.scrollHeight : 0;
-  if (state.get("s")) find(state.get("s"));
-  if (state.get("z") && +state.get("z") < count) zoom(+state.get("z"));
+  if (remembered.get("s")) find(remembered.get("s"));
+  const place = remembered.get("z");
+  if (place !== null && +place < count) zoom(+place);
   draw();
   document.documentElement.dataset.ready = (performance.now() - started).toFixed(1);
-})();
+});
