@@ -3,6 +3,7 @@
 mod args;
 mod call;
 mod calls;
+mod categories;
 mod check;
 mod columnar;
 mod completions;

@@ -2,14 +2,19 @@
 
 use super::colour::COLOURS;
 use super::{Layout, Picture, change, colour};
+use crate::hotspots::Categories;
 use crate::names::shorten;
-use crate::page::{Heading, Object, Part, fill, list, page, string};
+use crate::page::{Heading, Object, Part, escape, fill, list, page, string};
 use crate::{CallTree, MeasureUnit, Symbol, TreeSource, amount, grouped};
 use traceloom_model::Merge;
 
 const MARKUP: &str = include_str!("assets/flame.html");
 const STYLE: &str = include_str!("assets/flame.css");
-const SCRIPT: &str = include_str!("assets/flame.js");
+const SCRIPT: &str = concat!(
+    include_str!("assets/tree.js"),
+    include_str!("assets/table.js"),
+    include_str!("assets/flame.js"),
+);
 
 /// Nodes that a page holds; of larger trees it leaves out what no screen could show.
 const MOST: usize = 1_000_000;
@@ -43,7 +48,7 @@ pub fn html(tree: &CallTree, picture: &Picture<'_>) -> String {
         about: &about,
         class: "whole",
     };
-    page(heading, &[part(tree, picture)])
+    page(heading, &[part(tree, picture, None)])
 }
 
 /// What counts are of.
@@ -54,13 +59,17 @@ fn counted(tree: &CallTree) -> &'static str {
     }
 }
 
-/// The graph as a part of a page.
-pub(crate) fn part(tree: &CallTree, picture: &Picture<'_>) -> Part {
+/// The graph as a part of a page; `id` tells it from others there.
+pub(crate) fn part(tree: &CallTree, picture: &Picture<'_>, id: Option<&str>) -> Part {
     let mut markup = String::with_capacity(tree.nodes.len() * 16 + tree.symbols.len() * 64);
-    fill(&mut markup, MARKUP, |out, name| {
-        if name == "data" {
-            data(out, tree, picture)
+    fill(&mut markup, MARKUP, |out, name| match (name, id) {
+        ("data", _) => data(out, tree, picture),
+        ("id", Some(id)) => {
+            out.push_str(" id=\"");
+            escape(out, id);
+            out.push('"');
         }
+        _ => {}
     });
     Part {
         markup,
@@ -91,7 +100,12 @@ fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
         data.text("unit", unit);
         data.text("unit_name", unit_name);
         data.text("source", counted(tree));
-        data.value("shares", tree.measure.merge == Merge::Sum);
+        let merge = match tree.measure.merge {
+            Merge::Sum => "sum",
+            Merge::Min => "min",
+            Merge::Max => "max",
+        };
+        data.text("merge", merge);
         data.value("upwards", picture.upwards);
         data.value("total", tree.total);
         names(data, tree, picture);
@@ -143,4 +157,17 @@ fn names(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
     };
     data.texts("places", symbols().map(place));
     data.values("colours", symbols().map(colour::colour));
+    data.values("group", symbols().map(|_| 0));
+    let own = picture.categories.is_none().then(Categories::default);
+    if let Some(categories) = picture.categories.or(own.as_ref()) {
+        data.texts("categories", categories.names().iter());
+        list(
+            data.key("kinds"),
+            symbols(),
+            |out, symbol| match categories.of(&symbol.name) {
+                Some(number) => out.push_str(&number.to_string()),
+                None => out.push_str("-1"),
+            },
+        );
+    }
 }

@@ -147,7 +147,7 @@ fn the_picture_is_well_formed() {
             title: "a <b> & c\u{1}",
             upwards,
             short_names: true,
-            changes: None,
+            ..Picture::default()
         };
         let svg = svg(&tree, &picture);
         assert_eq!(svg.matches("<g>").count(), tree.nodes.len() + 1);

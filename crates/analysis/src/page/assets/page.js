@@ -51,6 +51,7 @@ const page = (() => {
           if (value === null || value === "") now.delete(key(name));
           else now.set(key(name), value);
         }
+        if (!location.hash && !now.size) return;
         try { history.replaceState(null, "", "#" + now); } catch { /* a page whose history is closed */ }
       },
     };
