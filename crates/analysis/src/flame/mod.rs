@@ -11,6 +11,7 @@
 
 mod change;
 mod colour;
+mod data;
 mod html;
 mod layout;
 mod svg;

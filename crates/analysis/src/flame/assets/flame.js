@@ -6,10 +6,13 @@ page.part("flame", (part, data) => {
   // What a widest screen could show of a tree that grows where it is looked at.
   const FINEST = 1 / 10000;
   const NOTHING = -2;
+  for (const key of ["start", "tail", "colours", "kinds", "step", "was", "was_own"]) {
+    if (data[key] !== undefined) data[key] = page.numbers(data[key]);
+  }
   const held = trees.held(data), grouping = data.group.some(Boolean);
   const amount = (value) => page.amount(data.unit, value, data.unit_name);
   const share = (value) => data.merge === "sum" && data.total ? `${(value * 100 / data.total).toFixed(2)} %` : "";
-  const label = (s) => data.labels[s] || data.names[s];
+  const label = (s) => data.starts[data.start[s]] + data.names[s].slice(data.names[s].length - data.tail[s]);
   const view = by("view"), canvas = part.querySelector("canvas"), context = canvas.getContext("2d");
 
   // What is seen: these six are what the address remembers.

@@ -41,7 +41,7 @@ const flameTable = (place, data, graph) => {
     sums ??= totals();
     const hits = graph.hits();
     const name = (row) => data.names[row.s];
-    const first = { name: (a, b) => name(a) < name(b) ? 1 : name(a) > name(b) ? -1 : 0 }[order] ?? ((a, b) => a[order] - b[order]);
+    const first = { name: (a, b) => name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0 }[order] ?? ((a, b) => a[order] - b[order]);
     const rows = sums.filter((row) => !hits || hits[row.s]);
     rows.sort((a, b) => (falling ? -1 : 1) * first(a, b) || b.own - a.own || b.sum - a.sum || (name(a) < name(b) ? -1 : 1));
     const table = document.createElement("table"), line = table.createTHead().insertRow(), body = table.createTBody();

@@ -39,12 +39,22 @@ const trees = (() => {
     return tree;
   }
 
-  /* The tree that a page holds. */
+  /* The tree that a page holds. Of totals it has what they are more than own values and the totals below. */
   function held(data) {
-    const tree = {
-      symbol: new Int32Array(data.symbol), depth: new Int32Array(data.depth), sum: new Float64Array(data.sum),
-      own: new Float64Array(data.own), calls: new Float64Array(data.count), base: true,
-    };
+    const symbol = new Int32Array(page.numbers(data.symbol)), own = page.numbers(data.own), left = page.numbers(data.left);
+    const size = symbol.length, depth = new Int32Array(size), sum = data.more ? page.numbers(data.more) : new Float64Array(size);
+    for (let node = 0, level = 0; node < size; node++) {
+      depth[node] = level - left[node];
+      level = depth[node] + 1;
+    }
+    const below = new Float64Array(size + 2);
+    for (let node = size - 1; node >= 0; node--) {
+      const level = depth[node];
+      sum[node] += own[node] + below[level + 1];
+      below[level + 1] = 0;
+      below[level] += sum[node];
+    }
+    const tree = { symbol, depth, sum, own, calls: page.numbers(data.count), base: true };
     return kinds(link(tree, data.total), data.kinds);
   }
 
