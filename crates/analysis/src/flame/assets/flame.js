@@ -330,6 +330,7 @@ page.part("flame", (part, data) => {
       if (key === "ArrowRight") { if (end[selected] < last) to = end[selected]; }
       else for (let node = first; node < selected; node = end[node]) to = node;
     }
+    view.focus({ preventScroll: true });
     if (to < 0) return;
     select(to);
     const [from, range] = span();
