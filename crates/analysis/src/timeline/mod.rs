@@ -27,10 +27,14 @@
 //! ```
 
 mod activity;
+mod bits;
 mod build;
 mod collect;
+mod data;
 mod details;
+mod fold;
 mod html;
+mod levels;
 mod loss;
 mod nest;
 mod track;
