@@ -91,6 +91,19 @@ pub(crate) fn colour(symbol: &Symbol) -> u32 {
     hue * SHADES + hash(owner) / 7 % SHADES
 }
 
+/// Returns the number of a name's colour where one program is looked at closely: a hue for each class.
+pub(crate) fn colour_of_class(name: &str) -> u32 {
+    let meant = colour(&Symbol::named(name));
+    if meant < MEANT * SHADES {
+        return meant;
+    }
+    let owner = name
+        .rsplit_once(['.', ':'])
+        .map_or(name, |(owner, _)| owner);
+    let hue = MEANT + hash(owner) % (N_HUES - MEANT);
+    hue * SHADES + hash(name) / 7 % SHADES
+}
+
 /// Returns hue, saturation and lightness of a colour.
 pub(crate) fn hsl(colour: u32, dark: bool) -> (u16, u8, u8) {
     let (hue, saturation) = HUES

@@ -18,11 +18,11 @@ use super::bits::Bits;
 use super::fold::{Fold, Shown};
 use super::levels::levels;
 use super::{RowKind, Timeline, Track, missing};
-use crate::flame::colour::{COLOURS, colour, hsl};
+use crate::flame::colour::{COLOURS, colour_of_class, hsl};
 use crate::monitors::WaitKind;
 use crate::names::shorten;
 use crate::page::{Object, list};
-use crate::{MeasureUnit, Symbol};
+use crate::MeasureUnit;
 
 /// Flags of an item beside those of spans.
 const COVERED: u8 = 8;
@@ -93,8 +93,7 @@ fn names(data: &mut Object<'_>, timeline: &Timeline) {
             }
         }),
     );
-    let colours = names.iter().map(|name| colour(&Symbol::named(name.as_str())));
-    data.values("colours", colours);
+    data.values("colours", names.iter().map(|name| colour_of_class(name)));
     for (key, dark) in [("light", false), ("dark", true)] {
         let text = |number| {
             let (hue, saturation, lightness) = hsl(number, dark);

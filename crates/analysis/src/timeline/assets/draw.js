@@ -148,6 +148,15 @@ page.timeline.painter = (canvas, s) => {
   const px = (value) => Math.round(value * ratio);
   const clipText = (text, room) => room < 2 ? "" : text.length <= room ? text : text.slice(0, room - 1) + "…";
 
+  /* A name as much of it as there is room for: its end says more than its packages. */
+  function fit(text, room) {
+    for (let parts = 2; text.length > room && parts > 0; parts--) {
+      const short = text.split(/(?<=[.\/:])/).slice(-parts).join("");
+      if (short.length <= room || parts === 1) text = short;
+    }
+    return clipText(text, room);
+  }
+
   /* Lines between `clip`, moved up by `scroll`. */
   function lines(list, scroll) {
     const texts = [];
@@ -179,7 +188,7 @@ page.timeline.painter = (canvas, s) => {
       if (flags & PARTIAL_END) context.fillRect(left + Math.max(a, b - end), y, Math.min(end, b - a), height - 1);
       if (kind === LOSS) context.fillRect(left + a, y, b - a, height - 1);
       if (b - a < px(22) || height < px(12)) continue;
-      const text = clipText(s.label(item), Math.floor((b - a - px(6)) / pitch));
+      const text = fit(s.label(item), Math.floor((b - a - px(6)) / pitch));
       context.fillStyle = found ? "#fff" : plain.ink;
       if (text) context.fillText(text, left + a + px(4), y + height / 2);
     }

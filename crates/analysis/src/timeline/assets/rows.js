@@ -66,12 +66,15 @@ page.timeline.words = (s) => {
   }
 
   function details(item) {
-    const name = document.createElement("b"), table = document.createElement("table");
+    const name = document.createElement("b"), list = document.createElement("dl");
     name.textContent = full(item);
     const add = (key, value) => {
-      const line = table.insertRow();
-      line.insertCell().textContent = key;
-      line.insertCell().textContent = value;
+      const pair = document.createElement("div"), named = document.createElement("dt"), said = document.createElement("dd");
+      named.textContent = key;
+      said.textContent = value;
+      pair.className = key.length + value.length > 60 ? "long" : "";
+      pair.append(named, said);
+      list.append(pair);
     };
     const self = own(item), track = s.trackOf(item);
     add("start", when(item));
@@ -80,7 +83,7 @@ page.timeline.words = (s) => {
     add("track", track.process ? `${track.name}, ${track.process}` : track.name);
     if (t.flags[item] & FOLDED) add("left out", "shorter than what this page holds one by one");
     t.pairs(t.list[item]).forEach(([key, value]) => add(key, value));
-    return [name, ` ${describe(item)}`, table];
+    return [name, ` ${describe(item)}`, list];
   }
 
   function cells(line, values) {
