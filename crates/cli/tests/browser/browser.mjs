@@ -24,7 +24,7 @@ export const json = (...args) => traceloom(...args).trim().split('\n').map((line
 
 /** Opens pages, one after another, and fails for any error and any request beside the files themselves. */
 export async function browse(work, options = {}) {
-  const browser = await chromium.launch({ executablePath: TRACELOOM_CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+  const browser = await chromium.launch({ executablePath: TRACELOOM_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
   try {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     const page = await context.newPage();
@@ -52,8 +52,16 @@ export async function accessible(page, what) {
 /** Milliseconds from the start of `work` in the page until the browser has drawn what it changed. */
 export const drawn = (page, work, argument) => page.evaluate(async ([source, argument]) => {
   const run = new Function(`return (${source})`)();
+  // Between two frames, so that none of the time is a wait for the last one.
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   const start = performance.now();
   await run(argument);
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   return performance.now() - start;
 }, [work.toString(), argument]);
+
+/** Milliseconds from the navigation until the browser has drawn the parts of this kind. */
+export const firstDrawn = (page, kind) => page.evaluate(async (name) => {
+  while (!performance.getEntriesByName(name).length) await new Promise((done) => setTimeout(done, 5));
+  return performance.getEntriesByName(name)[0].startTime;
+}, `${kind} drawn`);

@@ -1,5 +1,4 @@
 page.part("flame", (part, data) => {
-  const started = performance.now();
   const by = (name) => part.querySelector("." + name);
   const { grouped } = page;
   const amount = (value) => page.amount(data.unit, value, data.unit_name);
@@ -111,7 +110,6 @@ page.part("flame", (part, data) => {
     pitch = context.measureText("m").width || 7;
     const [from, range] = span(), scale = wide / range;
     box(0, rowTop(0), wide, colours.all, `all  ${amount(data.total)}`, -1);
-    let drawn = 0;
     for (let node = 0; node < count;) {
       const w = width[node] * scale, x = (left[node] - from) * scale;
       // A subtree beside the window or thinner than half a pixel is skipped as a whole.
@@ -122,12 +120,10 @@ page.part("flame", (part, data) => {
         const found = hits && hits[symbol[node]];
         context.globalAlpha = zoomed >= 0 && depth[node] < depth[zoomed] ? 0.5 : hits && !found ? 0.55 : 1;
         box(a, y, b - a, found ? colours.found : fill(node), label(symbol[node]), node);
-        drawn++;
       } else if (upwards ? y <= -ROW : y >= high) { node = end[node]; continue; }
       node++;
     }
     context.globalAlpha = 1;
-    document.documentElement.dataset.drawn = drawn;
   }
   function schedule() { if (!frame) frame = requestAnimationFrame(draw); }
 
@@ -355,5 +351,4 @@ page.part("flame", (part, data) => {
   const place = remembered.get("z");
   if (place !== null && +place < count) zoom(+place);
   draw();
-  document.documentElement.dataset.ready = (performance.now() - started).toFixed(1);
 });

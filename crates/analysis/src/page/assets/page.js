@@ -62,11 +62,13 @@ const page = (() => {
     ratio: () => printing ? Math.max(2, devicePixelRatio || 1) : devicePixelRatio || 1,
     /* Calls `draw` again when the theme changes and before printing. */
     onRedraw: (draw) => redraws.push(draw),
-    /* Starts every part of this kind; its data lies in its own script element. */
+    /* Starts every part of this kind; its data lies in its own script element. The mark tells measurements when the
+       browser has drawn them. */
     part(kind, start) {
       for (const part of document.querySelectorAll(`[data-part="${kind}"]`)) {
         start(part, JSON.parse(part.querySelector(":scope > script[type='application/json']").textContent));
       }
+      requestAnimationFrame(() => setTimeout(() => performance.mark(`${kind} drawn`)));
     },
     /* Copies text, also where a page of a file may not use the clipboard. */
     async copy(text) {
