@@ -71,7 +71,10 @@ mod tests {
         bits.number(300_u64);
         bits.number(u64::MAX);
         assert_eq!(bits.0[..3], [5, 0xac, 2]);
-        assert_eq!(bits.0[3..], [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
+        assert_eq!(
+            bits.0[3..],
+            [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]
+        );
         let text = |bytes: &[u8]| {
             let mut out = String::new();
             Bits(bytes.to_vec()).write(&mut out);

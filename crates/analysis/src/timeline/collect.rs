@@ -101,12 +101,6 @@ impl Default for Collector {
 }
 
 impl Collector {
-    /// Returns how many spans came.
-    #[must_use]
-    pub fn spans(&self) -> u64 {
-        self.spans.start.len() as u64
-    }
-
     fn span(&mut self, row: &SpanRow<'_>) {
         let detail = {
             let tables = &self.tables;
@@ -116,7 +110,9 @@ impl Collector {
         spans.start.push(row.start);
         spans.end.push(row.end.max(row.start));
         spans.track.push(row.track.raw());
-        spans.function.push(row.function.map_or(NONE, |id| id.raw()));
+        spans
+            .function
+            .push(row.function.map_or(NONE, |id| id.raw()));
         spans.id.push(row.id.0);
         spans.parent.push(row.parent.map_or(u64::MAX, |id| id.0));
         spans.place.push(row.origin.map_or(u64::MAX, place));

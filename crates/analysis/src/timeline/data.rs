@@ -18,11 +18,11 @@ use super::bits::Bits;
 use super::fold::{Fold, Shown};
 use super::levels::levels;
 use super::{RowKind, Timeline, Track, missing};
+use crate::MeasureUnit;
 use crate::flame::colour::{COLOURS, colour_of_class, hsl};
 use crate::monitors::WaitKind;
 use crate::names::shorten;
 use crate::page::{Object, list};
-use crate::MeasureUnit;
 
 /// Flags of an item beside those of spans.
 const COVERED: u8 = 8;
@@ -55,7 +55,11 @@ pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) {
         }
     }
     for counter in &timeline.counters {
-        points(&mut bits, &counter.points, timeline.base(counter.source, start));
+        points(
+            &mut bits,
+            &counter.points,
+            timeline.base(counter.source, start),
+        );
     }
     bits.append(&details.bits);
     Object::write(out, |data| {
@@ -104,15 +108,19 @@ fn names(data: &mut Object<'_>, timeline: &Timeline) {
 }
 
 fn sources(data: &mut Object<'_>, timeline: &Timeline) {
-    list(data.key("sources"), timeline.sources.iter(), |out, source| {
-        Object::write(out, |object| {
-            object.text("title", &source.title);
-            object.value("unix", source.unix);
-            object.text("missing", &missing(timeline, source).unwrap_or_default());
-            object.value("unplaced", source.unplaced);
-            object.value("details_left_out", source.details_left_out);
-        });
-    });
+    list(
+        data.key("sources"),
+        timeline.sources.iter(),
+        |out, source| {
+            Object::write(out, |object| {
+                object.text("title", &source.title);
+                object.value("unix", source.unix);
+                object.text("missing", &missing(timeline, source).unwrap_or_default());
+                object.value("unplaced", source.unplaced);
+                object.value("details_left_out", source.details_left_out);
+            });
+        },
+    );
 }
 
 fn tracks(data: &mut Object<'_>, timeline: &Timeline) {
@@ -168,24 +176,28 @@ fn rows(data: &mut Object<'_>, timeline: &Timeline, counts: &[usize]) {
 }
 
 fn counters(data: &mut Object<'_>, timeline: &Timeline) {
-    list(data.key("counters"), timeline.counters.iter(), |out, counter| {
-        Object::write(out, |object| {
-            object.text("name", &counter.name);
-            object.value("source", counter.source);
-            let track = counter.track.map(|track| track.to_string());
-            object.value("track", track.as_deref().unwrap_or("null"));
-            let (unit, name) = match &counter.unit {
-                MeasureUnit::Nanoseconds => ("ns", ""),
-                MeasureUnit::Bytes => ("bytes", ""),
-                MeasureUnit::Count => ("count", ""),
-                MeasureUnit::Chars => ("count", "chars"),
-                MeasureUnit::Percent => ("count", "%"),
-                MeasureUnit::Other(name) => ("count", name.as_str()),
-            };
-            object.text("unit", unit);
-            object.text("unit_name", name);
-        });
-    });
+    list(
+        data.key("counters"),
+        timeline.counters.iter(),
+        |out, counter| {
+            Object::write(out, |object| {
+                object.text("name", &counter.name);
+                object.value("source", counter.source);
+                let track = counter.track.map(|track| track.to_string());
+                object.value("track", track.as_deref().unwrap_or("null"));
+                let (unit, name) = match &counter.unit {
+                    MeasureUnit::Nanoseconds => ("ns", ""),
+                    MeasureUnit::Bytes => ("bytes", ""),
+                    MeasureUnit::Count => ("count", ""),
+                    MeasureUnit::Chars => ("count", "chars"),
+                    MeasureUnit::Percent => ("count", "%"),
+                    MeasureUnit::Other(name) => ("count", name.as_str()),
+                };
+                object.text("unit", unit);
+                object.text("unit_name", name);
+            });
+        },
+    );
 }
 
 fn items(
@@ -205,7 +217,11 @@ fn items(
         let detail = detail.map_or(0, |&detail| details.number(source, detail));
         let own = items.flags.get(shown.item).filter(|_| single);
         let mut flags = own.copied().unwrap_or(0);
-        for (flag, set) in [(COVERED, covered > 0), (DETAIL, detail > 0), (FOLDED, !single)] {
+        for (flag, set) in [
+            (COVERED, covered > 0),
+            (DETAIL, detail > 0),
+            (FOLDED, !single),
+        ] {
             if set {
                 flags |= flag;
             }
@@ -271,7 +287,11 @@ impl Lists {
         let items = &timeline.items;
         let mut wanted: Vec<(u64, usize, u32)> = Vec::new();
         for track in &timeline.tracks {
-            for at in timeline.rows_of(track).iter().flat_map(|row| row.items.clone()) {
+            for at in timeline
+                .rows_of(track)
+                .iter()
+                .flat_map(|row| row.items.clone())
+            {
                 let detail = items.detail.get(at).copied().unwrap_or(0);
                 let length = items.end.get(at).zip(items.start.get(at));
                 if let (1.., Some((end, start))) = (detail, length) {
@@ -298,9 +318,18 @@ impl Lists {
     ) {
         let details = timeline.sources.get(key.0).map(|source| &source.details);
         let pairs = || details.into_iter().flat_map(|details| details.pairs(key.1));
-        let new = |text: &str| if texts.contains_key(text) { 0 } else { text.len() + 4 };
-        let size: usize = pairs().map(|(name, value)| new(name) + new(value) + 4).sum();
-        let (Some(left), Ok(number)) = (room.checked_sub(size), u32::try_from(self.lists + 1)) else {
+        let new = |text: &str| {
+            if texts.contains_key(text) {
+                0
+            } else {
+                text.len() + 4
+            }
+        };
+        let size: usize = pairs()
+            .map(|(name, value)| new(name) + new(value) + 4)
+            .sum();
+        let (Some(left), Ok(number)) = (room.checked_sub(size), u32::try_from(self.lists + 1))
+        else {
             self.left_out += 1;
             return;
         };

@@ -100,7 +100,10 @@ impl Details {
         let text = shortened(text);
         let hash = self.known.hasher().hash_one(text.as_bytes());
         if let Some(&at) = self.known.get(&hash)
-            && self.texts.get(at as usize).is_some_and(|known| **known == *text)
+            && self
+                .texts
+                .get(at as usize)
+                .is_some_and(|known| **known == *text)
         {
             return Some(at);
         }

@@ -41,7 +41,9 @@ impl Fold {
             let (_, &mut border, _) = lengths.select_nth_unstable(longest_left_out);
             short = Some(border);
         }
-        let all = timeline.times().map_or(0, |(start, end)| end.abs_diff(start));
+        let all = timeline
+            .times()
+            .map_or(0, |(start, end)| end.abs_diff(start));
         Self {
             short,
             stretch: (all / STRETCHES).max(1),

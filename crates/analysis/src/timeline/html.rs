@@ -74,7 +74,11 @@ pub(crate) fn about(timeline: &Timeline) -> String {
     ];
     let counts = counts.iter().filter(|&&(number, ..)| number > 0);
     let counts = counts.map(|&(number, one, many)| {
-        format!("{} {}", grouped(number), if number == 1 { one } else { many })
+        format!(
+            "{} {}",
+            grouped(number),
+            if number == 1 { one } else { many }
+        )
     });
     let texts: Vec<String> = length.into_iter().chain(counts).collect();
     texts.join(" · ")
@@ -91,7 +95,11 @@ pub fn missing(timeline: &Timeline, source: &Source) -> Option<String> {
             Some("no span, event, sample or counter in it has a time".to_owned())
         }
         (_, 0) => None,
-        (None, _) => Some(format!("none of its {samples} samples has a time; {ADVICE}")),
-        (Some(_), _) => Some(format!("{samples} samples without a time are in no row; {ADVICE}")),
+        (None, _) => Some(format!(
+            "none of its {samples} samples has a time; {ADVICE}"
+        )),
+        (Some(_), _) => Some(format!(
+            "{samples} samples without a time are in no row; {ADVICE}"
+        )),
     }
 }

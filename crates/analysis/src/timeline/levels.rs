@@ -144,9 +144,17 @@ mod tests {
         let last = levels.last().unwrap();
         let block = last.blocks[1];
         let length = block.count * 4 - 3;
-        assert_eq!(u64::from(block.filled), (block.count * 255).div_ceil(length));
+        assert_eq!(
+            u64::from(block.filled),
+            (block.count * 255).div_ceil(length)
+        );
         // Instants fill nothing, and show.
         let levels = super::levels(&starts, &starts, 0..1_000);
-        assert!(levels.iter().flat_map(|level| &level.blocks).all(|block| block.filled == 1));
+        assert!(
+            levels
+                .iter()
+                .flat_map(|level| &level.blocks)
+                .all(|block| block.filled == 1)
+        );
     }
 }

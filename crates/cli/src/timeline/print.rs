@@ -229,7 +229,10 @@ fn counter_row(timeline: &Timeline, counter: &Counter, columns: usize) -> [Strin
         blank(),
         blank(),
         blank(),
-        format!("{least} to {most} {}", crate::trees::unit_word(&counter.unit)),
+        format!(
+            "{least} to {most} {}",
+            crate::trees::unit_word(&counter.unit)
+        ),
         levels.iter().map(bar).collect(),
     ]
 }

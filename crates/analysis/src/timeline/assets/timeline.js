@@ -1,5 +1,4 @@
 page.part("timeline", (part, data) => {
-  const began = performance.now();
   const { SPAN, PAUSE, LOSS, SAMPLE, exact, decode, painter, words } = page.timeline;
   const by = (name) => part.querySelector(`:scope .${name}`);
   const view = by("view"), canvas = part.querySelector("canvas"), tip = by("tip"), details = by("details");
@@ -492,6 +491,4 @@ page.part("timeline", (part, data) => {
   resize();
   recall();
   draw();
-  part.dataset.ready = (performance.now() - began).toFixed(1);
-  part.timeline = { s, zoom, move, show, draw, find, step, select, zoomTo };
 });
