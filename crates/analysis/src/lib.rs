@@ -66,6 +66,7 @@ mod pauses;
 mod sandwich;
 pub mod shape;
 pub mod stage;
+pub mod timeline;
 mod top;
 mod tree;
 
