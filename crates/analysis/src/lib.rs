@@ -70,10 +70,10 @@ mod tree;
 
 pub use amount::{amount, grouped};
 pub use calltree::{
-    CallTree, FrameFilter, Measure, MeasureUnit, Node, Predicate, Symbol, SymbolId, TreeBuilder,
+    CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate, Symbol, SymbolId, TreeBuilder,
     TreeOptions, TreeSource, Trees, symbol_of_function,
 };
 pub use pauses::Pauses;
 pub use sandwich::{callees_of, callers_of};
-pub use top::{Functions, TopRow, top};
+pub use top::{Functions, GroupTop, TopRow, top, top_of_groups};
 pub use tree::{Visible, bottom_up, visible};

@@ -1,7 +1,7 @@
 //! One function in the middle: who calls it, and what it calls.
 
 use crate::calltree::{Arena, add, flatten, grow};
-use crate::{CallTree, Node, Predicate, SymbolId};
+use crate::{CallTree, Node, Predicate, Symbol, SymbolId};
 
 /// Callers followed from one function upwards; deeper ones add up in the last.
 const CALLERS: usize = 512;
@@ -14,7 +14,7 @@ pub fn callees_of(tree: &CallTree, matches: &Predicate<'_>) -> CallTree {
     let mut arena = Arena::new();
     let mut inside: Vec<u32> = Vec::new();
     let mut root = None;
-    for (node, is_root) in under(tree, matches) {
+    for (group, node, is_root) in under(tree, matches) {
         let depth = if is_root {
             root = Some(node.depth);
             0
@@ -22,10 +22,16 @@ pub fn callees_of(tree: &CallTree, matches: &Predicate<'_>) -> CallTree {
             node.depth - root.unwrap_or(node.depth)
         };
         inside.truncate(depth as usize);
-        let parent = inside.last().copied().unwrap_or(0);
+        let parent = match inside.last() {
+            Some(&caller) => caller,
+            None => group.map_or(0, |group| arena.child(0, group.0)),
+        };
         let at = arena.child(parent, node.symbol.0);
         add(&mut arena, at, node, tree.measure.merge);
         inside.push(at);
+    }
+    if tree.is_grouped() {
+        arena.sum_grounds();
     }
     let total = arena.roots_total();
     flatten(
@@ -45,41 +51,45 @@ pub fn callees_of(tree: &CallTree, matches: &Predicate<'_>) -> CallTree {
 pub fn callers_of(tree: &CallTree, matches: &Predicate<'_>) -> CallTree {
     let mut of = tree.clone();
     of.total = 0;
-    for (node, is_root) in under(tree, matches) {
+    for (_, node, is_root) in under(tree, matches) {
         if is_root {
             of.total = of.total.saturating_add(node.total);
         }
     }
     grow(&of, |add| {
-        for (node, is_root) in under(tree, matches) {
+        for (group, node, is_root) in under(tree, matches) {
             if !is_root {
                 continue;
             }
-            let callers =
-                std::iter::successors(Some(node), |node| tree.nodes.get(node.parent? as usize));
-            let mut path = callers.map(|node| node.symbol).take(CALLERS);
-            add(&mut path, node.total, node.count, node.partial);
+            let callers = tree.callers(node).map(|node| node.symbol).take(CALLERS);
+            add(&mut group.into_iter().chain(callers), node.total, node.count, node.partial);
         }
     })
 }
 
-/// The nodes of the outermost functions that match, each followed by everything below it.
+/// The nodes of the outermost functions that match with the groups they are in, each followed by everything below
+/// it.
 fn under<'t>(
     tree: &'t CallTree,
     matches: &Predicate<'_>,
-) -> impl Iterator<Item = (&'t Node, bool)> {
-    let wanted: Vec<bool> = tree.symbols.iter().map(matches).collect();
+) -> impl Iterator<Item = (Option<SymbolId>, &'t Node, bool)> {
+    let wanted = |symbol: &Symbol| !symbol.group && matches(symbol);
+    let wanted: Vec<bool> = tree.symbols.iter().map(wanted).collect();
     let is_wanted = move |symbol: SymbolId| wanted.get(symbol.index()) == Some(&true);
-    let mut until = 0;
+    let grouped = tree.is_grouped();
+    let (mut until, mut group) = (0, None);
     (0_u32..).zip(&tree.nodes).filter_map(move |(at, node)| {
         if at < until {
-            return Some((node, false));
+            return Some((group, node, false));
+        }
+        if grouped && node.depth == 0 {
+            group = Some(node.symbol);
         }
         let root = is_wanted(node.symbol);
         if root {
             until = node.end;
         }
-        root.then_some((node, true))
+        root.then_some((group, node, true))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::calltree::Symbols;
-use crate::{CallTree, Measure, Symbol, SymbolId};
+use crate::{CallTree, Measure, Node, Symbol, SymbolId};
 use traceloom_model::Merge;
 
 /// One function over all its paths.
@@ -21,54 +21,123 @@ pub struct TopRow {
     pub partial: u64,
 }
 
-/// Returns a row for each function, by falling own value, then total, then name.
+/// Returns a row for each function, by falling own value, then total, then name; groups have none.
 #[must_use]
 pub fn top(tree: &CallTree) -> Vec<TopRow> {
-    let mut rows: Vec<Option<TopRow>> = vec![None; tree.symbols.len()];
-    // How often a function is on the path to the current node, and the path itself.
-    let mut on_path = vec![0_u32; tree.symbols.len()];
-    let mut path: Vec<SymbolId> = Vec::new();
-    for node in &tree.nodes {
-        while path.len() > node.depth as usize {
-            let left = path
-                .pop()
-                .and_then(|symbol| on_path.get_mut(symbol.index()));
+    Folding::new(tree).rows(&tree.nodes)
+}
+
+/// The functions of one group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupTop {
+    /// The group itself: its total, its calls or samples, and the own values of its functions together.
+    pub sum: TopRow,
+    /// A row for each of its functions, by falling own value.
+    pub rows: Vec<TopRow>,
+}
+
+/// Returns the groups of a tree, by falling total, each with its functions.
+#[must_use]
+pub fn top_of_groups(tree: &CallTree) -> Vec<GroupTop> {
+    let mut folding = Folding::new(tree);
+    let roots = tree.roots().filter_map(|number| {
+        let node = tree.nodes.get(number as usize)?;
+        let nodes = tree.nodes.get(number as usize..node.end as usize)?;
+        let rows = folding.rows(nodes);
+        let merge = tree.measure.merge;
+        let own = rows.iter().fold((0, 0), |(sum, count), row| {
+            (join(merge, sum, row.own, count, row.count.max(1)), 1)
+        });
+        let partial = tree.outermost(number);
+        let partial = partial.fold(0, |sum: u64, call| sum.saturating_add(call.partial));
+        let sum = TopRow {
+            symbol: node.symbol,
+            own: own.0,
+            total: node.total,
+            count: tree.count(number),
+            partial,
+        };
+        Some(GroupTop { sum, rows })
+    });
+    roots.collect()
+}
+
+/// Adds up the nodes of functions.
+struct Folding<'t> {
+    tree: &'t CallTree,
+    rows: Vec<Option<TopRow>>,
+    /// Functions that have a row.
+    met: Vec<SymbolId>,
+    /// How often a function is on the path to the current node, and the path itself.
+    on_path: Vec<u32>,
+    path: Vec<SymbolId>,
+}
+
+impl<'t> Folding<'t> {
+    fn new(tree: &'t CallTree) -> Self {
+        Self {
+            tree,
+            rows: vec![None; tree.symbols.len()],
+            met: Vec::new(),
+            on_path: vec![0; tree.symbols.len()],
+            path: Vec::new(),
+        }
+    }
+
+    fn leave(&mut self, depth: u32) {
+        while self.path.len() > depth as usize {
+            let left = self.path.pop();
+            let left = left.and_then(|symbol| self.on_path.get_mut(symbol.index()));
             if let Some(times) = left {
                 *times -= 1;
             }
         }
-        path.push(node.symbol);
-        let (Some(row), Some(times)) = (
-            rows.get_mut(node.symbol.index()),
-            on_path.get_mut(node.symbol.index()),
-        ) else {
-            continue;
-        };
-        let outermost = *times == 0;
-        *times += 1;
-        match row {
-            None => {
-                *row = Some(TopRow {
-                    symbol: node.symbol,
-                    own: node.own,
-                    total: node.total,
-                    count: node.count,
-                    partial: node.partial,
-                });
-            }
-            Some(row) => {
-                row.own = join(tree.measure.merge, row.own, node.own, row.count, node.count);
-                if outermost || tree.measure.merge != Merge::Sum {
-                    row.total = join(tree.measure.merge, row.total, node.total, 1, 1);
+    }
+
+    /// Takes whole trees of calls; groups lie at depth 0 and are no callers.
+    fn rows(&mut self, nodes: &[Node]) -> Vec<TopRow> {
+        let merge = self.tree.measure.merge;
+        for node in nodes {
+            self.leave(node.depth);
+            self.path.push(node.symbol);
+            let (Some(row), Some(times)) = (
+                self.rows.get_mut(node.symbol.index()),
+                self.on_path.get_mut(node.symbol.index()),
+            ) else {
+                continue;
+            };
+            let outermost = *times == 0;
+            *times += 1;
+            match row {
+                None => {
+                    self.met.push(node.symbol);
+                    *row = Some(TopRow {
+                        symbol: node.symbol,
+                        own: node.own,
+                        total: node.total,
+                        count: node.count,
+                        partial: node.partial,
+                    });
                 }
-                row.count = row.count.saturating_add(node.count);
-                row.partial = row.partial.saturating_add(node.partial);
+                Some(row) => {
+                    row.own = join(merge, row.own, node.own, row.count, node.count);
+                    if outermost || merge != Merge::Sum {
+                        row.total = join(merge, row.total, node.total, 1, 1);
+                    }
+                    row.count = row.count.saturating_add(node.count);
+                    row.partial = row.partial.saturating_add(node.partial);
+                }
             }
         }
+        self.leave(0);
+        let symbols = &self.tree.symbols;
+        let met = self.met.drain(..);
+        let rows = met.filter_map(|symbol| self.rows.get_mut(symbol.index())?.take());
+        let functions = rows.filter(|row| !self.tree.symbol(row.symbol).group);
+        let mut rows: Vec<TopRow> = functions.collect();
+        rows.sort_by(|a, b| order(symbols, a, b));
+        rows
     }
-    let mut rows: Vec<TopRow> = rows.into_iter().flatten().collect();
-    rows.sort_by(|a, b| order(&tree.symbols, a, b));
-    rows
 }
 
 fn order(symbols: &[Symbol], a: &TopRow, b: &TopRow) -> Ordering {

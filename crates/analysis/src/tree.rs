@@ -53,10 +53,11 @@ pub fn visible(tree: &CallTree, min_percent: f64) -> Vec<Visible> {
 /// Returns the tree upside down: roots are functions with their own value, below them who called.
 ///
 /// A root's total is what [`crate::top`] shows as the function's own value. A node's own value is the
-/// part that began there, in a root of the original. 100 % is the original's.
+/// part that began there, in a root of the original. 100 % is the original's. Groups stay where they are.
 #[must_use]
 pub fn bottom_up(tree: &CallTree) -> CallTree {
     let mut path: Vec<SymbolId> = Vec::new();
+    let grounds = usize::from(tree.is_grouped());
     grow(tree, |add| {
         for node in &tree.nodes {
             path.truncate(node.depth as usize);
@@ -64,8 +65,9 @@ pub fn bottom_up(tree: &CallTree) -> CallTree {
             if node.own == 0 && node.count == 0 {
                 continue;
             }
-            let callers = path.iter().rev().take(CALLERS);
-            add(&mut callers.copied(), node.own, node.count, node.partial);
+            let (ground, callers) = path.split_at(grounds.min(path.len()));
+            let callers = callers.iter().rev().take(CALLERS);
+            add(&mut ground.iter().chain(callers).copied(), node.own, node.count, node.partial);
         }
     })
 }

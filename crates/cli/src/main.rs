@@ -14,6 +14,7 @@ mod fields;
 mod flame;
 mod formats;
 mod graph;
+mod groups;
 mod info;
 mod lowered;
 mod man;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use traceloom_analysis::{
-    CallTree, Functions, Measure, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees,
+    CallTree, Functions, GroupBy, Measure, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees,
 };
 use traceloom_formats::Source;
 use traceloom_formats::datakit::{EventKind, Language, value_names};
@@ -13,6 +13,7 @@ use traceloom_input::{Document, piped, piped_halves};
 use traceloom_model::{Feature, Recording, Sink, Timestamp};
 
 use crate::args::Common;
+use crate::groups;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::select::{CallFlags, FrameFlags, MethodFlags};
@@ -40,6 +41,9 @@ pub(crate) struct TreeFlags {
     /// Count async tracks and lanes too.
     #[arg(long = "async")]
     pub(crate) lanes: bool,
+    /// What the roots are groups of, where a command has `--by`.
+    #[arg(skip)]
+    pub(crate) by: Option<GroupBy>,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -54,7 +58,11 @@ impl TreeFlags {
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
     let trees = selected(flags, among, Table::Trees)?;
-    found(flags, trees.into_trees().collect())
+    let trees = found(flags, trees.into_trees().collect())?;
+    if let Some(by) = &flags.by {
+        groups::mention(by, &trees);
+    }
+    Ok(trees)
 }
 
 /// The trees of a recording, and what else of it matters to a comparison.
@@ -214,6 +222,7 @@ fn each(
                         values: values.clone(),
                         functions: table == Table::Functions,
                         beside: table != Table::Trees,
+                        by: flags.by.clone(),
                         calls: (!selection.is_empty()).then(|| selection.clone()),
                     })
                 };

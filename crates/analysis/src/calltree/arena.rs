@@ -125,6 +125,23 @@ impl Arena {
         total
     }
 
+    /// Gives the nodes below the root what their children come to.
+    pub fn sum_grounds(&mut self) {
+        let mut ground = self.nodes[ROOT as usize].first_child;
+        while ground != NONE {
+            let mut total = 0_i64;
+            let mut child = self.nodes[ground as usize].first_child;
+            while child != NONE {
+                let row = &self.nodes[child as usize];
+                total = total.saturating_add(row.total);
+                child = row.next_sibling;
+            }
+            let row = &mut self.nodes[ground as usize];
+            row.total = total;
+            ground = row.next_sibling;
+        }
+    }
+
     /// Finds or adds the child of `parent` called `key`.
     #[inline]
     pub fn child(&mut self, parent: u32, key: u32) -> u32 {

@@ -5,12 +5,14 @@ mod build;
 mod cover;
 mod flatten;
 mod functions;
+mod ground;
 mod samples;
 mod select;
 mod spans;
 mod steps;
 mod symbol;
 
+pub use ground::{GroupBy, NoGroup};
 pub use build::{TreeBuilder, TreeOptions, Trees};
 pub use select::{FrameFilter, Predicate};
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
@@ -206,6 +208,51 @@ impl CallTree {
         std::iter::from_fn(move || {
             let node = self.nodes.get(at as usize).filter(|_| at < end)?;
             Some(std::mem::replace(&mut at, node.end))
+        })
+    }
+
+    /// Tells whether the roots are groups of calls or samples ([`TreeOptions::by`]).
+    #[must_use]
+    pub fn is_grouped(&self) -> bool {
+        let first = self.nodes.first();
+        first.is_some_and(|node| self.symbol(node.symbol).group)
+    }
+
+    /// Iterates over a node and those that called it, groups left out.
+    pub(crate) fn callers<'t>(&'t self, node: &'t Node) -> impl Iterator<Item = &'t Node> {
+        let least = u32::from(self.is_grouped());
+        std::iter::successors(Some(node), |node| self.nodes.get(node.parent? as usize))
+            .take_while(move |node| node.depth >= least)
+    }
+
+    /// Returns the calls of a node, or its samples; of a group those that are in it and in no other of its calls.
+    #[must_use]
+    pub fn count(&self, number: u32) -> u64 {
+        let Some(node) = self.nodes.get(number as usize) else {
+            return 0;
+        };
+        if !self.symbol(node.symbol).group {
+            return node.count;
+        }
+        let outermost = self.outermost(number);
+        outermost.fold(0, |sum, one| sum.saturating_add(one.count))
+    }
+
+    /// Iterates over what a group consists of: all that was sampled, or the calls that no other call of it is
+    /// around. Callers in other groups have no calls in this one.
+    pub(crate) fn outermost(&self, group: u32) -> impl Iterator<Item = &Node> {
+        let end = self.nodes.get(group as usize).map_or(0, |node| node.end);
+        let all = self.measure.source == TreeSource::Samples;
+        let mut at = group.saturating_add(1);
+        std::iter::from_fn(move || {
+            loop {
+                let node = self.nodes.get(at as usize).filter(|_| at < end)?;
+                let counts = node.count > 0;
+                at = if counts && !all { node.end } else { at + 1 };
+                if counts {
+                    return Some(node);
+                }
+            }
         })
     }
 

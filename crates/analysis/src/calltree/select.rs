@@ -38,7 +38,7 @@ impl FrameFilter<'_> {
     fn marks(predicate: Option<&Predicate<'_>>, symbols: &[Symbol]) -> Vec<bool> {
         symbols
             .iter()
-            .map(|symbol| predicate.is_some_and(|matches| matches(symbol)))
+            .map(|symbol| !symbol.group && predicate.is_some_and(|matches| matches(symbol)))
             .collect()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{FunctionId, SpanId, SpanRow, SpanStatus, Timestamp, TrackId};
 
-use super::arena::Arena;
+use super::arena::{Arena, ROOT};
 use super::cover::Cover;
 use super::symbol::key_of_function;
 
@@ -21,6 +21,8 @@ pub(crate) struct Piece {
     pub status: SpanStatus,
     /// A root that the selection refuses.
     pub refused: bool,
+    /// The key of its own group; none for what is in its caller's.
+    pub group: Option<u32>,
 }
 
 impl Piece {
@@ -34,6 +36,7 @@ impl Piece {
             end: row.end,
             status: row.status,
             refused,
+            group: None,
         }
     }
 }
@@ -45,6 +48,45 @@ struct Waiting {
     cover: Cover,
     /// That of the child that came first.
     track: TrackId,
+    /// Children with groups of their own, or in which such children are.
+    apart: Vec<Apart>,
+}
+
+/// The part of a span's children that belongs to a group of its own.
+#[derive(Debug)]
+struct Apart {
+    group: u32,
+    side: u32,
+    /// What it took of the span.
+    time: i64,
+}
+
+impl Waiting {
+    fn of(arena: &mut Arena, track: TrackId) -> Self {
+        Self {
+            side: arena.side_tree(),
+            cover: Cover::default(),
+            track,
+            apart: Vec::new(),
+        }
+    }
+
+    fn discard(&self, arena: &mut Arena) {
+        arena.discard(self.side);
+        self.apart.iter().for_each(|one| arena.discard(one.side));
+    }
+
+    /// Finds the side tree of a group, and adds up what it takes of the span.
+    fn side_of(&mut self, arena: &mut Arena, group: u32, time: i64) -> u32 {
+        let known = self.apart.iter_mut().find(|one| one.group == group);
+        if let Some(one) = known {
+            one.time = one.time.saturating_add(time);
+            return one.side;
+        }
+        let side = arena.side_tree();
+        self.apart.push(Apart { group, side, time });
+        side
+    }
 }
 
 /// Finds the node that the calls of a track hang from.
@@ -75,38 +117,55 @@ impl Pieces {
     }
 
     /// Puts a span in, after all its children; a root hangs from `ground`.
+    ///
+    /// What of it belongs to other groups is told there once more, with the time that it took: the parts of all
+    /// groups come to the duration.
     pub fn put(&mut self, arena: &mut Arena, ground: u32, piece: &Piece) {
         let line = (!self.across).then_some(piece.track);
-        let waiting = self.waiting.remove(&(piece.id, line));
+        let mut waiting = self.waiting.remove(&(piece.id, line));
         let duration = piece.end.saturating_sub(piece.start).max(0);
         let covered = waiting
             .as_ref()
             .map_or(0, |waiting| waiting.cover.within(piece.start, piece.end));
         let key = key_of_function(piece.function);
-        let side = waiting.map(|waiting| waiting.side);
-        let above = match piece.parent {
-            None if piece.refused => {
-                side.inspect(|&side| arena.discard(side));
-                return;
-            }
+        if piece.parent.is_none() && piece.refused {
+            waiting.inspect(|waiting| waiting.discard(arena));
+            return;
+        }
+        let mut above = match piece.parent {
             None => ground,
             Some(parent) => {
-                let entry = self.waiting.entry((parent, line));
-                let waiting = entry.or_insert_with(|| Waiting {
-                    side: arena.side_tree(),
-                    cover: Cover::default(),
-                    track: piece.track,
-                });
-                waiting.cover.add(piece.start, piece.end);
-                waiting.side
+                let around = self.around(arena, parent, line, piece.track);
+                around.cover.add(piece.start, piece.end);
+                around.side
             }
         };
-        let at = match side {
-            Some(side) => arena.adopt(side, above, key),
+        let mut left = duration;
+        if let Some(waiting) = &mut waiting {
+            let apart = std::mem::take(&mut waiting.apart);
+            for Apart { group, side, time } in apart {
+                if piece.group == Some(group) {
+                    arena.move_children(side, waiting.side);
+                    arena.discard(side);
+                    continue;
+                }
+                let time = time.min(left);
+                left -= time;
+                let apart = self.apart(arena, piece, line, (group, time));
+                let at = arena.adopt(side, apart, key);
+                let node = arena.node_mut(at);
+                node.total = node.total.saturating_add(time);
+            }
+        }
+        if let Some(group) = piece.group {
+            above = self.apart(arena, piece, line, (group, left));
+        }
+        let at = match waiting {
+            Some(waiting) => arena.adopt(waiting.side, above, key),
             None => arena.child(above, key),
         };
         let node = arena.node_mut(at);
-        node.total = node.total.saturating_add(duration);
+        node.total = node.total.saturating_add(left);
         node.own = node
             .own
             .saturating_add(duration.saturating_sub(covered).max(0));
@@ -117,6 +176,34 @@ impl Pieces {
         ) {
             *arena.partial.entry(at).or_default() += 1;
         }
+    }
+
+    /// Finds what a span hangs from in a group of its own, or its children's, of which it takes `time`.
+    fn apart(
+        &mut self,
+        arena: &mut Arena,
+        piece: &Piece,
+        line: Option<TrackId>,
+        (group, time): (u32, i64),
+    ) -> u32 {
+        match piece.parent {
+            None => arena.child(ROOT, group),
+            Some(parent) => {
+                let around = self.around(arena, parent, line, piece.track);
+                around.side_of(arena, group, time)
+            }
+        }
+    }
+
+    fn around(
+        &mut self,
+        arena: &mut Arena,
+        parent: SpanId,
+        line: Option<TrackId>,
+        track: TrackId,
+    ) -> &mut Waiting {
+        let entry = self.waiting.entry((parent, line));
+        entry.or_insert_with(|| Waiting::of(arena, track))
     }
 
     /// Puts in what was held, then makes roots of children whose parent never came.
@@ -136,8 +223,12 @@ impl Pieces {
             if !selecting {
                 let ground = ground(arena, waiting.track);
                 arena.move_children(waiting.side, ground);
+                for one in &waiting.apart {
+                    let ground = arena.child(ROOT, one.group);
+                    arena.move_children(one.side, ground);
+                }
             }
-            arena.discard(waiting.side);
+            waiting.discard(arena);
         }
     }
 }

@@ -17,10 +17,12 @@ struct Open {
 /// What is open on one track.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// What is open, outermost first. At the bottom lies the ground that calls hang from: the tree's
-    /// root, or a side tree while calls are selected.
+    /// What is open, outermost first. At the bottom lies what calls hang from: their ground, or
+    /// a side tree while calls are selected.
     stack: Vec<Open>,
     last: Timestamp,
+    /// The root, or the group of the track.
+    ground: u32,
 }
 
 /// The tracks that steps came for.
@@ -36,16 +38,17 @@ pub(super) type Verdict<'a> = &'a mut dyn FnMut(usize, u32, Timestamp, Timestamp
 pub(super) type LastVerdict<'a> = &'a mut dyn FnMut(TrackId, u32, Timestamp, Timestamp) -> bool;
 
 impl Lines {
-    /// Takes the steps of one track; `judge` is asked at the end of each call when calls are selected.
+    /// Takes the steps of one track, whose calls hang from `ground`; `judge` is asked at the end of each call
+    /// when calls are selected.
     pub fn run(
         &mut self,
         arena: &mut Arena,
-        track: TrackId,
+        (track, ground): (TrackId, u32),
         (first, times, functions): (usize, &[Timestamp], &[Option<FunctionId>]),
         judge: Option<Verdict<'_>>,
     ) {
         let selecting = judge.is_some();
-        let line = self.line(arena, track, selecting);
+        let line = self.line(arena, (track, ground), selecting);
         match judge {
             None => line.fold(arena, times, functions),
             Some(judge) => line.fold_calls(arena, first, times, functions, judge),
@@ -55,13 +58,22 @@ impl Lines {
         }
     }
 
-    fn line(&mut self, arena: &mut Arena, track: TrackId, selecting: bool) -> &mut Line {
+    fn line(
+        &mut self,
+        arena: &mut Arena,
+        (track, ground): (TrackId, u32),
+        selecting: bool,
+    ) -> &mut Line {
         if self.lines.len() <= track.index() {
             self.lines.resize_with(track.index() + 1, || None);
         }
         #[expect(clippy::indexing_slicing, reason = "resized above")]
         self.lines[track.index()].get_or_insert_with(|| {
-            let base = if selecting { arena.side_tree() } else { ROOT };
+            let base = if selecting {
+                arena.side_tree()
+            } else {
+                ground
+            };
             Line {
                 stack: vec![Open {
                     node: base,
@@ -69,6 +81,7 @@ impl Lines {
                     covered: 0,
                 }],
                 last: Timestamp::MIN,
+                ground,
             }
         })
     }
@@ -92,7 +105,7 @@ impl Lines {
             if let Some(judge) = judge.as_mut()
                 && judge(TrackId::new(track), key, root.start, line.last)
             {
-                arena.move_children(ground.node, ROOT);
+                arena.move_children(ground.node, line.ground);
             }
         }
     }
@@ -169,7 +182,7 @@ impl Line {
             let base = self.stack.first().map_or(ROOT, |ground| ground.node);
             let key = arena.node(open.node).key;
             if judge(first + at, key, open.start, time) {
-                arena.move_children(base, ROOT);
+                arena.move_children(base, self.ground);
             } else {
                 arena.clear(base);
             }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::colour::{COLOURS, colour, hsl};
 use super::{Change, Layout, Picture, change};
-use crate::names::shorten;
 use crate::{CallTree, MeasureUnit, TreeSource};
 use traceloom_model::Merge;
 
@@ -97,7 +96,7 @@ fn data(tree: &CallTree, picture: &Picture<'_>) -> String {
     out.push_str("],\"labels\":[");
     list(&mut out, tree.symbols.iter(), |out, symbol| {
         let short = if picture.short_names {
-            shorten(&symbol.name)
+            symbol.short_name()
         } else {
             symbol.name.as_str().into()
         };
