@@ -64,6 +64,7 @@ pub mod objects;
 mod pauses;
 mod sandwich;
 pub mod shape;
+mod sketch;
 pub mod stage;
 mod top;
 mod tree;
@@ -74,6 +75,7 @@ pub use calltree::{
     TreeOptions, TreeSource, Trees, symbol_of_function,
 };
 pub use pauses::Pauses;
-pub use sandwich::{callees_of, callers_of};
-pub use top::{Functions, GroupTop, TopRow, top, top_of_groups};
+pub use sandwich::{DirectCalls, Direction, Edge, callees_of, callers_of, direct_calls, usages_of};
+pub use sketch::Sketch;
+pub use top::{Durations, Functions, GroupTop, TopRow, top, top_of_groups};
 pub use tree::{Visible, bottom_up, visible};

@@ -1,9 +1,12 @@
 //! The table of functions: self, total, calls or samples.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 
 use crate::calltree::Symbols;
-use crate::{CallTree, Measure, Node, Symbol, SymbolId};
+use crate::{CallTree, Measure, Node, Sketch, Symbol, SymbolId};
 use traceloom_model::Merge;
 
 /// One function over all its paths.
@@ -34,6 +37,43 @@ pub struct GroupTop {
     pub sum: TopRow,
     /// A row for each of its functions, by falling own value.
     pub rows: Vec<TopRow>,
+    /// How long its calls took, and those of its functions.
+    pub durations: Durations,
+}
+
+/// How long the calls of functions and groups took; nothing where nobody asked or nothing was called.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Durations {
+    of: HashMap<SymbolId, Sketch, RandomState>,
+}
+
+impl Durations {
+    /// Tells whether there are any.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Returns those of a function or group.
+    #[must_use]
+    pub fn get(&self, symbol: SymbolId) -> Option<&Sketch> {
+        self.of.get(&symbol)
+    }
+
+    fn add(&mut self, symbol: SymbolId, durations: &Sketch) {
+        self.of.entry(symbol).or_default().merge(durations);
+    }
+
+    /// Adds up the nodes in `range`.
+    fn of(tree: &CallTree, range: std::ops::Range<usize>) -> Self {
+        let mut all = Self::default();
+        let nodes = tree.nodes.get(range.clone()).unwrap_or(&[]);
+        let durations = tree.durations.get(range).unwrap_or(&[]);
+        for (node, durations) in nodes.iter().zip(durations) {
+            all.add(node.symbol, durations);
+        }
+        all
+    }
 }
 
 /// Returns the groups of a tree, by falling total, each with its functions.
@@ -48,8 +88,14 @@ pub fn top_of_groups(tree: &CallTree) -> Vec<GroupTop> {
         let own = rows.iter().fold((0, 0), |(sum, count), row| {
             (join(merge, sum, row.own, count, row.count.max(1)), 1)
         });
-        let partial = tree.outermost(number);
-        let partial = partial.fold(0, |sum: u64, call| sum.saturating_add(call.partial));
+        let mut partial = 0_u64;
+        let mut durations = Durations::of(tree, number as usize + 1..node.end as usize);
+        for (at, call) in tree.outermost(number) {
+            partial = partial.saturating_add(call.partial);
+            if let Some(call) = tree.durations.get(at as usize) {
+                durations.add(node.symbol, call);
+            }
+        }
         let sum = TopRow {
             symbol: node.symbol,
             own: own.0,
@@ -57,7 +103,11 @@ pub fn top_of_groups(tree: &CallTree) -> Vec<GroupTop> {
             count: tree.count(number),
             partial,
         };
-        Some(GroupTop { sum, rows })
+        Some(GroupTop {
+            sum,
+            rows,
+            durations,
+        })
     });
     roots.collect()
 }
@@ -161,6 +211,8 @@ pub struct Functions {
     pub symbols: Vec<Symbol>,
     /// A row for each function, in no order: see [`Functions::order`].
     pub rows: Vec<TopRow>,
+    /// How long calls took, where that was asked for.
+    pub durations: Durations,
     /// 100 %.
     pub total: i64,
 }
@@ -171,6 +223,7 @@ impl Functions {
     pub fn of(tree: CallTree) -> Self {
         Self {
             rows: top(&tree),
+            durations: Durations::of(&tree, 0..tree.nodes.len()),
             measure: tree.measure,
             symbols: tree.symbols,
             total: tree.total,
@@ -226,6 +279,11 @@ impl Functions {
             .into_iter()
             .map(|symbol| symbols.intern(symbol))
             .collect();
+        for (symbol, durations) in other.durations.of {
+            if let Some(&symbol) = ids.get(symbol.index()) {
+                self.durations.add(SymbolId(symbol), &durations);
+            }
+        }
         for row in other.rows {
             let Some(&symbol) = ids.get(row.symbol.index()) else {
                 continue;

@@ -1,6 +1,6 @@
 //! Tree views: which nodes a person sees, and the tree upside down.
 
-use crate::calltree::grow;
+use crate::calltree::{Added, grow};
 use crate::{CallTree, SymbolId};
 
 /// Callers followed from one function upwards; deeper ones add up in the last.
@@ -59,7 +59,7 @@ pub fn bottom_up(tree: &CallTree) -> CallTree {
     let mut path: Vec<SymbolId> = Vec::new();
     let grounds = usize::from(tree.is_grouped());
     grow(tree, |add| {
-        for node in &tree.nodes {
+        for (number, node) in (0..).zip(&tree.nodes) {
             path.truncate(node.depth as usize);
             path.push(node.symbol);
             if node.own == 0 && node.count == 0 {
@@ -67,7 +67,8 @@ pub fn bottom_up(tree: &CallTree) -> CallTree {
             }
             let (ground, callers) = path.split_at(grounds.min(path.len()));
             let callers = callers.iter().rev().take(CALLERS);
-            add(&mut ground.iter().chain(callers).copied(), node.own, node.count, node.partial);
+            let mut path = ground.iter().chain(callers).copied();
+            add(&mut path, &Added::of(tree, number, |node| node.own));
         }
     })
 }

@@ -1,11 +1,13 @@
 //! `calls`: the list of calls.
 
+mod sums;
+
 use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 use traceloom_analysis::calls::{Call, CallQuery, CallTable, Calls, Cell, Column};
-use traceloom_analysis::names;
+use traceloom_analysis::{GroupBy, names};
 use traceloom_input::{Document, Input};
 use traceloom_model::Origin;
 
@@ -23,6 +25,7 @@ use crate::timing::{TimeFlags, Timing};
 #[command(
     after_help = "The first column is the id that `traceloom call` takes.\n\nExamples:\n  \
     traceloom calls dump/ --sort -duration -n 20\n  \
+    traceloom calls dump/ --percentiles --sort -p99\n  \
     traceloom calls dump/ --errors --filter '+POST $web.url=/orders'\n  \
     traceloom calls dump/ --columns start,duration,memory_used,title --csv"
 )]
@@ -42,6 +45,15 @@ pub(crate) struct Options {
     /// Sort by a column, `-` before its name for falling order.
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     sort: Option<String>,
+    /// Add calls up by group instead of listing them: `thread`, `service`, `host`, `title`, `title-shape`, `kind` or the
+    /// name of a
+    /// parameter; how many, how long together, percentiles and the longest.
+    #[arg(long, value_name = "WHAT")]
+    by: Option<GroupBy>,
+    /// The same as `--by title-shape`, which is without numbers and ids: how long most calls took, by what they did. Exact up to 128 calls, within 0.8 %
+    /// beyond.
+    #[arg(long)]
+    percentiles: bool,
     /// Calls to print; 0 prints all.
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 0)]
     rows: usize,
@@ -92,6 +104,9 @@ impl Options {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    if options.by.is_some() || options.percentiles {
+        return sums::run(options);
+    }
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut among = Among::new(&options.paths, &options.common);

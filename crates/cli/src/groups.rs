@@ -8,8 +8,8 @@ use crate::trees::TreeFlags;
 /// Groups.
 #[derive(Args, Clone, Default)]
 pub(crate) struct GroupFlags {
-    /// Group by `thread`, `service`, `host`, `title`, `kind`, `sql-shape` or the name of a parameter or label, such
-    /// as `web.url`; `$NAME` is always a parameter.
+    /// Group by `thread`, `service`, `host`, `title`, `title-shape` (without numbers and ids), `kind`, `sql-shape`
+    /// or the name of a parameter or label, such as `web.url`; `$NAME` is always a parameter.
     #[arg(long, value_name = "WHAT")]
     by: Option<GroupBy>,
 }

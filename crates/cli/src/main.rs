@@ -24,6 +24,7 @@ mod monitors;
 mod objects;
 mod only;
 mod open;
+mod percentiles;
 mod pick;
 mod resolve;
 mod rewrite;

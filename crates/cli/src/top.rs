@@ -9,10 +9,11 @@ use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use traceloom_analysis::{Functions, Measure, MeasureUnit, Symbol, TopRow, TreeSource};
+use traceloom_analysis::{Durations, Functions, Measure, MeasureUnit, Symbol, TopRow, TreeSource};
 use traceloom_model::{Merge, Scope};
 
 use crate::Outcome;
+use crate::percentiles;
 use crate::style::{Style, count};
 use crate::table::Table;
 use crate::trees::{TreeFlags, amount, read_functions, share, unit_word};
@@ -42,6 +43,9 @@ pub(crate) struct Options {
     /// Only functions with at least this share of the total.
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     min_percent: f64,
+    /// Show how long most calls of a function took, and the longest: exact up to 128 calls, within 0.8 % beyond.
+    #[arg(long)]
+    percentiles: bool,
     #[command(flatten)]
     groups: GroupFlags,
     #[command(flatten)]
@@ -69,6 +73,21 @@ enum Sort {
 const ROWS: usize = 30;
 
 impl Options {
+    /// Returns what is asked of the reading.
+    fn flags(&self) -> TreeFlags {
+        TreeFlags {
+            durations: self.percentiles,
+            ..self.groups.of(&self.tree)
+        }
+    }
+
+    /// Says so when percentiles are asked for and nothing has a duration.
+    fn mention(&self, any: bool) {
+        if self.percentiles && !any {
+            eprintln!("traceloom: --percentiles: samples are points in time, only calls have durations");
+        }
+    }
+
     /// Returns how many rows are printed where `unasked` are by themselves.
     fn most(&self, unasked: usize) -> usize {
         match self.rows {
@@ -112,23 +131,29 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
-    let mut among = options.tree.inputs();
-    let [tables, beside] = read_functions(&options.tree, &mut among)?;
+    let flags = options.flags();
+    let mut among = flags.inputs();
+    let [tables, beside] = read_functions(&flags, &mut among)?;
+    options.mention(tables.iter().any(|table| !table.durations.is_empty()));
     let beside: Vec<Beside> = beside.iter().map(Beside::of).collect();
     for table in &tables {
         let beside = match table.measure.source {
             TreeSource::Spans => &[][..],
             TreeSource::Samples => &beside,
         };
+        let shown = Shown {
+            beside,
+            durations: options.percentiles.then_some(&table.durations),
+        };
         let mut rows = table.rows.clone();
         let all = options.choose(&mut rows, table, options.most(ROWS));
         if options.json {
-            writeln!(out, "{}", as_json(table, &rows, beside))?;
+            writeln!(out, "{}", as_json(table, &rows, shown))?;
         } else if options.csv {
-            rows_table(table, &rows, beside, true).csv(&mut out)?;
+            rows_table(table, &rows, shown, true).csv(&mut out)?;
         } else {
             writeln!(out, "{}", style.bold(heading(&table.measure, table.total)))?;
-            rows_table(table, &rows, beside, options.wide).print(&style, &mut out)?;
+            rows_table(table, &rows, shown, options.wide).print(&style, &mut out)?;
             if all > rows.len() {
                 let more = count((all - rows.len()) as u64);
                 writeln!(
@@ -191,22 +216,40 @@ impl Beside {
     }
 }
 
-fn rows_table(of: &Functions, rows: &[TopRow], beside: &[Beside], wide: bool) -> Table {
-    let mut table = Table::new(&head(of, beside, "function"));
+/// What is shown of a function besides its values.
+#[derive(Clone, Copy, Default)]
+struct Shown<'t> {
+    /// Other columns of statistics.
+    beside: &'t [Beside],
+    durations: Option<&'t Durations>,
+}
+
+impl<'t> Shown<'t> {
+    /// How long calls took, where there are columns for it.
+    fn durations(&self) -> Option<&'t Durations> {
+        self.durations.filter(|durations| !durations.is_empty())
+    }
+}
+
+fn rows_table(of: &Functions, rows: &[TopRow], also: Shown<'_>, wide: bool) -> Table {
+    let mut table = Table::new(&head(of, also, "function"));
     for row in rows {
-        table.row(cells(of, row, beside, wide));
+        table.row(cells(of, row, also, wide));
     }
     table
 }
 
-fn head<'h>(of: &Functions, beside: &'h [Beside], what: &'h str) -> Vec<&'h str> {
+fn head<'h>(of: &Functions, also: Shown<'h>, what: &'h str) -> Vec<&'h str> {
     let mut head = vec!["self", "self%", "total", "total%", count_word(of)];
-    head.extend(beside.iter().map(|column| column.name.as_str()));
+    if also.durations().is_some() {
+        head.extend(percentiles::head());
+    }
+    head.extend(also.beside.iter().map(|column| column.name.as_str()));
     head.push(what);
     head
 }
 
-fn cells(of: &Functions, row: &TopRow, beside: &[Beside], wide: bool) -> Vec<String> {
+fn cells(of: &Functions, row: &TopRow, also: Shown<'_>, wide: bool) -> Vec<String> {
     let symbol = of.symbol(row.symbol);
     let unit = &of.measure.unit;
     let shown = |value| {
@@ -232,7 +275,10 @@ fn cells(of: &Functions, row: &TopRow, beside: &[Beside], wide: bool) -> Vec<Str
             count(row.count)
         },
     ];
-    cells.extend(beside.iter().map(|column| match column.value(symbol) {
+    if let Some(durations) = also.durations() {
+        cells.extend(percentiles::cells(durations.get(row.symbol), wide));
+    }
+    cells.extend(also.beside.iter().map(|column| match column.value(symbol) {
         None => String::new(),
         Some(value) if wide => value_text(value, &column.unit),
         Some(value) => amount(&column.unit, value),
@@ -249,9 +295,9 @@ fn value_text(value: i64, unit: &MeasureUnit) -> String {
     format!("{value} {}", unit_word(unit)).trim().to_owned()
 }
 
-fn as_json(of: &Functions, rows: &[TopRow], beside: &[Beside]) -> serde_json::Value {
+fn as_json(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> serde_json::Value {
     let mut object = measure_json(of);
-    object["functions"] = functions_json(of, rows, beside);
+    object["functions"] = functions_json(of, rows, also);
     object
 }
 
@@ -265,7 +311,7 @@ fn measure_json(of: &Functions) -> serde_json::Value {
     })
 }
 
-fn functions_json(of: &Functions, rows: &[TopRow], beside: &[Beside]) -> serde_json::Value {
+fn functions_json(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> serde_json::Value {
     let rows = rows.iter().map(|row| {
         let symbol = of.symbol(row.symbol);
         let mut object = json!({
@@ -277,8 +323,11 @@ fn functions_json(of: &Functions, rows: &[TopRow], beside: &[Beside]) -> serde_j
             "self_percent": of.percent(row.own),
             "total_percent": of.percent(row.total),
         });
-        if !beside.is_empty() {
-            let values = beside.iter();
+        if let Some(durations) = also.durations() {
+            object["durations"] = percentiles::as_json(durations.get(row.symbol));
+        }
+        if !also.beside.is_empty() {
+            let values = also.beside.iter();
             let values = values.map(|column| (column.name.clone(), json!(column.value(symbol))));
             object["values"] = values.collect::<serde_json::Map<_, _>>().into();
         }

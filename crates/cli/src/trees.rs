@@ -41,6 +41,9 @@ pub(crate) struct TreeFlags {
     /// Count async tracks and lanes too.
     #[arg(long = "async")]
     pub(crate) lanes: bool,
+    /// How long calls took is wanted too, where a command has `--percentiles`.
+    #[arg(skip)]
+    pub(crate) durations: bool,
     /// What the roots are groups of, where a command has `--by`.
     #[arg(skip)]
     pub(crate) by: Option<GroupBy>,
@@ -105,7 +108,7 @@ pub(crate) type Tables = [Vec<Functions>; 2];
 /// Reads all inputs into tables of functions; who called whom matters only where frames are selected.
 pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Tables> {
     let [mut all, mut beside] = Tables::default();
-    if flags.frames.filter(&flags.methods.rules()?).is_empty() {
+    if !flags.durations && flags.frames.filter(&flags.methods.rules()?).is_empty() {
         let events = each(flags, among, Table::Functions, |builder| {
             let [own, others] = builder.finish_functions();
             own.into_iter().for_each(|one| one.merge_into(&mut all));
@@ -222,6 +225,7 @@ fn each(
                         values: values.clone(),
                         functions: table == Table::Functions,
                         beside: table != Table::Trees,
+                        durations: flags.durations,
                         by: flags.by.clone(),
                         calls: (!selection.is_empty()).then(|| selection.clone()),
                     })

@@ -331,3 +331,22 @@ fn a_group_that_nothing_is_in_is_told() {
     let refused = traceloom(&["tree", "--by", "", shop]);
     assert_eq!(refused.status.code(), Some(2));
 }
+
+#[test]
+fn percentiles_of_calls_are_those_of_their_list() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let calls = json_lines(&traceloom(&["calls", "--json", shop]));
+    let groups = json_lines(&traceloom(&["calls", "--json", "--by", "service", shop]));
+    let [group] = groups.as_slice() else {
+        panic!("{groups:?}");
+    };
+    assert_eq!(number(&group["calls"]), calls.len() as i64);
+    let max = calls.iter().map(|call| number(&call["duration"])).max();
+    let partial = number(&group["partial"]);
+    assert!(number(&group["durations"]["max"]) <= max.expect("calls") && partial <= 1);
+    let kinds = traceloom(&["calls", "--percentiles", "--sort", "-max", "-n", "2", shop]);
+    let kinds = String::from_utf8_lossy(&kinds.stdout).into_owned();
+    assert!(kinds.contains("p95") && kinds.contains('?'), "{kinds}");
+    let refused = traceloom(&["calls", "--by", "thread", "--sort", "p42", shop]);
+    assert_eq!(refused.status.code(), Some(2));
+}

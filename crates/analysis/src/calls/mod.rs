@@ -2,11 +2,13 @@
 
 mod column;
 mod selection;
+mod sums;
 mod table;
 mod title;
 
 pub use column::{Cell, Column};
 pub use selection::{CallOfRow, Selection};
+pub use sums::{CallSum, CallSums};
 pub use table::{Call, CallQuery, CallTable, Calls};
 pub use title::title;
 

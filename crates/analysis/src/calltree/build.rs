@@ -30,6 +30,8 @@ pub struct TreeOptions {
     pub beside: bool,
     /// Sums of functions are wanted, not who called whom: [`TreeBuilder::finish_functions`].
     pub functions: bool,
+    /// How long calls took is wanted, for percentiles.
+    pub durations: bool,
     /// The roots are groups of calls and samples.
     pub by: Option<GroupBy>,
     /// Only calls this selects, with their whole trees; a call is a span without parent.
@@ -115,14 +117,15 @@ impl TreeBuilder {
     #[must_use]
     pub fn new(options: TreeOptions) -> Self {
         let columns = Columns::new(options.values.clone(), options.beside);
+        let lines = Lines::new(options.durations);
         Self {
-            pieces: Pieces::new(options.lanes),
+            pieces: Pieces::new(options.lanes, options.durations),
             grounds: options.by.clone().map(Grounds::new),
             options,
             order: Order::default(),
             tables: Recording::default(),
             arena: Arena::new(),
-            lines: Lines::default(),
+            lines,
             columns,
             spans_seen: false,
             seen: None,

@@ -41,6 +41,8 @@ pub enum GroupBy {
     Host,
     /// What the call did, in words.
     Title,
+    /// The same, without numbers, addresses and ids.
+    TitleShape,
     /// The producer's word for the kind of the call.
     Kind,
     /// The statement, without its literals.
@@ -49,11 +51,12 @@ pub enum GroupBy {
     Attribute(String),
 }
 
-const KNOWN: [(&str, GroupBy); 6] = [
+const KNOWN: [(&str, GroupBy); 7] = [
     ("thread", GroupBy::Thread),
     ("service", GroupBy::Service),
     ("host", GroupBy::Host),
     ("title", GroupBy::Title),
+    ("title-shape", GroupBy::TitleShape),
     ("kind", GroupBy::Kind),
     ("sql-shape", GroupBy::SqlShape),
 ];
@@ -67,7 +70,7 @@ pub struct NoGroup;
 
 impl fmt::Display for NoGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected thread, service, host, title, kind, sql-shape or the name of a parameter or label")
+        f.write_str("expected thread, service, host, title, title-shape, kind, sql-shape or the name of a parameter or label")
     }
 }
 
@@ -156,7 +159,7 @@ fn thread_name(tables: &Recording, track: TrackId) -> Cow<'_, str> {
 
 /// Gives spans and samples the keys of their groups.
 #[derive(Debug)]
-pub(super) struct Grounds {
+pub(crate) struct Grounds {
     by: GroupBy,
     ids: HashMap<String, u32, RandomState>,
     values: Vec<String>,
@@ -198,12 +201,31 @@ impl Grounds {
                 let title = title(tables, row.attributes)?.into_owned();
                 Some(self.of_text(&title))
             }
+            GroupBy::TitleShape if row.parent.is_none() => {
+                let shape = shape::of_title(&title(tables, row.attributes)?);
+                Some(self.of_text(&shape))
+            }
             GroupBy::Kind if row.parent.is_none() => {
                 let kind = tables.text(row.kind?).into_owned();
                 Some(self.of_text(&kind))
             }
-            GroupBy::Title | GroupBy::Kind => None,
+            GroupBy::Title | GroupBy::TitleShape | GroupBy::Kind => None,
             _ => self.of_attributes(tables, row.attributes),
+        }
+    }
+
+    /// Returns the key of a call's group; by title a call without one is known by its method.
+    pub fn of_call(&mut self, tables: &Recording, row: &SpanRow<'_>) -> u32 {
+        let own = self.of_span(tables, row);
+        let titled = matches!(self.by, GroupBy::Title | GroupBy::TitleShape);
+        let method = row.function.filter(|_| titled);
+        match (own, method) {
+            (Some(key), _) => key,
+            (None, Some(function)) => {
+                let method = tables.function_name(function).into_owned();
+                self.of_text(&method)
+            }
+            (None, None) => NO_GROUP,
         }
     }
 

@@ -131,6 +131,9 @@ impl CallTree {
                     ..*node
                 };
                 flatten::add(&mut arena, at, &values, merge);
+                if let Some(durations) = self.durations.get(number) {
+                    arena.take_durations(at, durations);
+                }
             } else if at != ROOT && shown && (!samples || count > 0) && !alone {
                 arena.combine(at, own, if samples { count } else { 0 }, merge);
             }

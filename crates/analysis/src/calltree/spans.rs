@@ -97,15 +97,18 @@ pub(crate) type Ground<'g> = &'g mut dyn FnMut(&mut Arena, TrackId) -> u32;
 pub(crate) struct Pieces {
     /// Spans of other tracks count as children too.
     across: bool,
+    /// Durations are noted.
+    timed: bool,
     waiting: HashMap<(SpanId, Option<TrackId>), Waiting, RandomState>,
     /// Spans of a reader without order, until all have come.
     held: Vec<Piece>,
 }
 
 impl Pieces {
-    pub fn new(across: bool) -> Self {
+    pub fn new(across: bool, timed: bool) -> Self {
         Self {
             across,
+            timed,
             waiting: HashMap::default(),
             held: Vec::new(),
         }
@@ -175,6 +178,8 @@ impl Pieces {
             SpanStatus::PartialStart | SpanStatus::PartialEnd
         ) {
             *arena.partial.entry(at).or_default() += 1;
+        } else if self.timed {
+            arena.time(at, duration);
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Line {
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     lines: Vec<Option<Line>>,
+    /// Durations are noted.
+    timed: bool,
 }
 
 /// Decides about a call that ended: the step number of its exit, the function, its first and last time.
@@ -38,6 +40,14 @@ pub(super) type Verdict<'a> = &'a mut dyn FnMut(usize, u32, Timestamp, Timestamp
 pub(super) type LastVerdict<'a> = &'a mut dyn FnMut(TrackId, u32, Timestamp, Timestamp) -> bool;
 
 impl Lines {
+    /// No track yet; how long calls took is noted with `timed`.
+    pub fn new(timed: bool) -> Self {
+        Self {
+            lines: Vec::new(),
+            timed,
+        }
+    }
+
     /// Takes the steps of one track, whose calls hang from `ground`; `judge` is asked at the end of each call
     /// when calls are selected.
     pub fn run(
@@ -47,11 +57,15 @@ impl Lines {
         (first, times, functions): (usize, &[Timestamp], &[Option<FunctionId>]),
         judge: Option<Verdict<'_>>,
     ) {
-        let selecting = judge.is_some();
+        let (selecting, timed) = (judge.is_some(), self.timed);
         let line = self.line(arena, (track, ground), selecting);
         match judge {
-            None => line.fold(arena, times, functions),
-            Some(judge) => line.fold_calls(arena, first, times, functions, judge),
+            None if timed => line.fold::<true>(arena, times, functions),
+            None => line.fold::<false>(arena, times, functions),
+            Some(judge) if timed => {
+                line.fold_calls::<true>(arena, first, times, functions, judge);
+            }
+            Some(judge) => line.fold_calls::<false>(arena, first, times, functions, judge),
         }
         if let Some(&last) = times.last() {
             line.last = last;
@@ -98,7 +112,7 @@ impl Lines {
                 && let Some(mut open) = line.stack.pop()
             {
                 open.covered = open.covered.saturating_add(covered);
-                covered = leave(arena, &open, line.last);
+                covered = leave::<false>(arena, &open, line.last);
                 *arena.partial.entry(open.node).or_default() += 1;
             }
             let key = arena.node(root.node).key;
@@ -113,7 +127,7 @@ impl Lines {
 
 /// Books an exit and returns the duration.
 #[inline]
-fn leave(arena: &mut Arena, open: &Open, time: Timestamp) -> i64 {
+fn leave<const TIMED: bool>(arena: &mut Arena, open: &Open, time: Timestamp) -> i64 {
     let duration = time.saturating_sub(open.start).max(0);
     let node = arena.node_mut(open.node);
     node.total = node.total.saturating_add(duration);
@@ -121,11 +135,19 @@ fn leave(arena: &mut Arena, open: &Open, time: Timestamp) -> i64 {
         .own
         .saturating_add(duration.saturating_sub(open.covered).max(0));
     node.count += 1;
+    if TIMED {
+        arena.time(open.node, duration);
+    }
     duration
 }
 
 impl Line {
-    fn fold(&mut self, arena: &mut Arena, times: &[Timestamp], functions: &[Option<FunctionId>]) {
+    fn fold<const TIMED: bool>(
+        &mut self,
+        arena: &mut Arena,
+        times: &[Timestamp],
+        functions: &[Option<FunctionId>],
+    ) {
         let stack = &mut self.stack;
         // The innermost open function stays in registers; the ground is always there.
         let Some(mut top) = stack.pop() else {
@@ -141,7 +163,7 @@ impl Line {
                     covered: 0,
                 };
             } else if let Some(below) = stack.pop() {
-                let duration = leave(arena, &top, time);
+                let duration = leave::<TIMED>(arena, &top, time);
                 top = below;
                 top.covered = top.covered.saturating_add(duration);
             }
@@ -149,7 +171,7 @@ impl Line {
         stack.push(top);
     }
 
-    fn fold_calls(
+    fn fold_calls<const TIMED: bool>(
         &mut self,
         arena: &mut Arena,
         first: usize,
@@ -174,7 +196,7 @@ impl Line {
             let (Some(open), Some(caller)) = (self.stack.pop(), self.stack.last_mut()) else {
                 continue;
             };
-            let duration = leave(arena, &open, time);
+            let duration = leave::<TIMED>(arena, &open, time);
             caller.covered = caller.covered.saturating_add(duration);
             if self.stack.len() > 1 {
                 continue;

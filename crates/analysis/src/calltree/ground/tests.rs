@@ -334,3 +334,81 @@ fn samples_are_grouped_by_label_thread_and_service() {
         ]
     );
 }
+
+#[test]
+fn durations_follow_functions_groups_and_selections() {
+    let calls: Vec<Made<'_>> = (0..10)
+        .map(|number| {
+            let start = number * 100;
+            let customer: &[(&str, &str)] = match number {
+                0..5 => &[("customer", "a")],
+                _ => &[("customer", "b")],
+            };
+            Made("buy", start, start + number, customer, &[])
+        })
+        .collect();
+    let options = |selection: Option<&str>| TreeOptions {
+        durations: true,
+        calls: selection.map(|text| Selection {
+            filter: text.parse().unwrap(),
+            ..Selection::default()
+        }),
+        ..by("customer")
+    };
+    let tree = Recorded::of(&[("t", &calls)]).tree(options(None), Order::Nested);
+    let groups = top_of_groups(&tree);
+    let told = |at: usize, percent| {
+        let durations = groups[at].durations.get(groups[at].sum.symbol).unwrap();
+        (durations.percentile(percent), durations.max(), durations.count())
+    };
+    assert_eq!(told(0, 50), (Some(7), Some(9), 5));
+    assert_eq!(told(1, 90), (Some(4), Some(4), 5));
+    let functions = crate::Functions::of(tree);
+    let buy = functions.rows[0].symbol;
+    assert_eq!(functions.durations.get(buy).unwrap().percentile(50), Some(4));
+    for order in [Order::Nested, Order::None] {
+        let recorded = Recorded::of(&[("t", &calls)]);
+        let tree = recorded.tree(options(Some("$customer=b")), order);
+        let functions = crate::Functions::of(tree);
+        let buy = functions.durations.get(functions.rows[0].symbol).unwrap();
+        assert_eq!((buy.count(), buy.percentile(50)), (5, Some(7)));
+    }
+}
+
+#[test]
+fn durations_of_steps_are_those_of_spans_and_survive_merging() {
+    let mut tables = Tables::new();
+    let name = tables.string("t");
+    let track = tables.track(Track::thread(name));
+    let name = tables.string("run");
+    let run = tables.function(Function::named(name));
+    let definitions = tables.take_definitions();
+    let tree = |durations: std::ops::Range<i64>| {
+        let mut steps = StepBatch::default();
+        steps.track(track);
+        for duration in durations {
+            steps.enter(duration * 1_000, run);
+            steps.exit(duration * 1_000 + duration);
+        }
+        // What never ended has no duration.
+        steps.enter(1_000_000_000, run);
+        let mut builder = TreeBuilder::new(TreeOptions {
+            durations: true,
+            ..TreeOptions::default()
+        });
+        let _ = builder.define(definitions.clone());
+        let _ = builder.steps(steps);
+        builder.finish().spans.unwrap()
+    };
+    let mut all = tree(1..61);
+    all.merge(&tree(61..101));
+    assert_eq!(all.nodes[0].count, 102);
+    assert_eq!(all.durations[0].count(), 100);
+    assert_eq!(all.durations[0].percentile(95), Some(95));
+    let hidden = all.select(&crate::FrameFilter {
+        focus: Some(Box::new(|symbol| symbol.name == "run")),
+        ..crate::FrameFilter::default()
+    });
+    assert_eq!(hidden.durations, all.durations);
+    assert_eq!(bottom_up(&all).durations[0].percentile(99), Some(99));
+}
