@@ -129,7 +129,7 @@ fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
     let tree = &options.tree;
     if !tree.frames.is_empty() || tree.lanes || !(options.sandwich.is_empty() && options.groups.is_empty())
     {
-        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --by, --callers-of and --callees-of are for .svg and .html";
+        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --by, --callers-of, --callees-of and --usages are for .svg and .html";
         return Err(Usage(reason.to_owned()).into());
     }
     let pick = Pick {

@@ -1,5 +1,6 @@
 //! `top`: functions by their own time or value.
 
+mod direct;
 mod groups;
 mod hotspots;
 
@@ -18,6 +19,7 @@ use crate::style::{Style, count};
 use crate::table::Table;
 use crate::trees::{TreeFlags, amount, read_functions, share, unit_word};
 use crate::groups::GroupFlags;
+use direct::DirectFlags;
 use hotspots::HotspotFlags;
 
 /// Print functions by their own time or value.
@@ -29,7 +31,8 @@ use hotspots::HotspotFlags;
     traceloom top dump/ --filter '+GET -health' --min-duration 500ms\n  \
     traceloom top cpu.pprof --value cpu --focus '^com.acme'\n  \
     traceloom top dump/ --hotspots\n  \
-    traceloom top dump/ --by thread"
+    traceloom top dump/ --by thread\n  \
+    traceloom top dump/ --outgoing 'OrderService.buy$'"
 )]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -48,6 +51,8 @@ pub(crate) struct Options {
     percentiles: bool,
     #[command(flatten)]
     groups: GroupFlags,
+    #[command(flatten)]
+    direct: DirectFlags,
     #[command(flatten)]
     hotspots: HotspotFlags,
     /// Print full names instead of shortened ones.
@@ -125,6 +130,9 @@ impl Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if options.hotspots.wanted() {
         return hotspots::run(options);
+    }
+    if let Some((direction, of)) = options.direct.wanted() {
+        return direct::run(options, direction, of);
     }
     if !options.groups.is_empty() {
         return groups::run(options);

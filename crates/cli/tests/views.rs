@@ -350,3 +350,40 @@ fn percentiles_of_calls_are_those_of_their_list() {
     let refused = traceloom(&["calls", "--by", "thread", "--sort", "p42", shop]);
     assert_eq!(refused.status.code(), Some(2));
 }
+
+#[test]
+fn direct_calls_and_calls_with_a_method_come_to_its_row() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let top = json_lines(&traceloom(&["top", "--json", shop])).remove(0);
+    let rows = top["functions"].as_array().expect("functions");
+    for row in rows.iter().step_by(40) {
+        let name = row["function"].as_str().expect("a name");
+        let exactly = format!("^{}$", name.replace(['.', '$', '(', ')', '<', '>'], "."));
+        let incoming = json_lines(&traceloom(&["top", "--json", "--incoming", &exactly, shop]));
+        let found = &incoming[0];
+        assert_eq!(found["total"], row["total"], "{name}");
+        let sum = |key: &str| -> i64 {
+            let edges = found["functions"].as_array().expect("functions").iter();
+            edges.map(|edge| number(&edge[key])).sum()
+        };
+        assert_eq!(sum("self"), number(&row["self"]), "{name}");
+        assert_eq!(sum("count"), number(&row["count"]), "{name}");
+        let calls = traceloom(&["calls", "--json", "--with-method", &exactly, shop]);
+        let calls = json_lines(&calls);
+        let uses: i64 = calls.iter().map(|call| number(&call["uses"])).sum();
+        let time: i64 = calls.iter().map(|call| number(&call["used_time"])).sum();
+        assert_eq!(uses, number(&row["count"]), "{name}");
+        assert_eq!(time, number(&row["total"]), "{name}");
+    }
+    let outgoing = json_lines(&traceloom(&["top", "--json", "--outgoing", ".", shop]));
+    let tree = json_lines(&traceloom(&["tree", "--json", "--min-percent", "0", shop])).remove(0);
+    let nodes = tree["nodes"].as_array().expect("nodes").iter();
+    let roots = nodes.filter(|node| node["depth"] == 0);
+    let roots: i64 = roots.map(|node| number(&node["count"])).sum();
+    let all: i64 = rows.iter().map(|row| number(&row["count"])).sum();
+    let edges = outgoing[0]["functions"].as_array().expect("functions").iter();
+    let called: i64 = edges.map(|edge| number(&edge["count"])).sum();
+    assert_eq!(called, all - roots, "everything but the calls themselves is called");
+    let none = traceloom(&["top", "--incoming", "no such method", shop]);
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no function matches"));
+}

@@ -5,12 +5,14 @@ mod selection;
 mod sums;
 mod table;
 mod title;
+mod uses;
 
 pub use column::{Cell, Column};
 pub use selection::{CallOfRow, Selection};
 pub use sums::{CallSum, CallSums};
 pub use table::{Call, CallQuery, CallTable, Calls};
 pub use title::title;
+pub use uses::Uses;
 
 use std::borrow::Cow;
 

@@ -21,7 +21,7 @@ pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
 pub(crate) use arena::{Arena, Growing};
 pub(crate) use flatten::{add, add_of, flatten};
 pub(crate) use ground::Grounds;
-pub(crate) use spans::{Piece, Pieces};
+pub(crate) use spans::{Piece, Pieces, children_first};
 pub(crate) use symbol::function_of_key;
 
 use arena::ROOT;

@@ -216,7 +216,8 @@ impl Pieces {
     /// With calls selected such children are dropped: nothing tells which call they belong to.
     pub fn finish(&mut self, arena: &mut Arena, selecting: bool, ground: Ground<'_>) {
         let held = std::mem::take(&mut self.held);
-        for at in children_first(&held) {
+        let spans: Vec<_> = held.iter().map(|piece| (piece.id, piece.parent)).collect();
+        for at in children_first(&spans) {
             if let Some(piece) = held.get(at) {
                 let ground = ground(arena, piece.track);
                 self.put(arena, ground, piece);
@@ -241,26 +242,26 @@ impl Pieces {
 /// Orders spans so that each comes after all spans that name it as parent.
 ///
 /// Spans in a circle of parents have no such order; they come last, as they were.
-fn children_first(pieces: &[Piece]) -> Vec<usize> {
-    let rows: HashMap<SpanId, usize, RandomState> = pieces
+pub(crate) fn children_first(spans: &[(SpanId, Option<SpanId>)]) -> Vec<usize> {
+    let rows: HashMap<SpanId, usize, RandomState> = spans
         .iter()
         .enumerate()
-        .map(|(at, piece)| (piece.id, at))
+        .map(|(at, &(id, _))| (id, at))
         .collect();
     let parent = |at: usize| {
-        let parent = pieces.get(at)?.parent?;
-        rows.get(&parent).copied()
+        let &(_, parent) = spans.get(at)?;
+        rows.get(&parent?).copied()
     };
-    let mut open = vec![0_u32; pieces.len()];
-    for at in 0..pieces.len() {
+    let mut open = vec![0_u32; spans.len()];
+    for at in 0..spans.len() {
         if let Some(count) = parent(at).and_then(|parent| open.get_mut(parent)) {
             *count += 1;
         }
     }
-    let mut order: Vec<usize> = (0..pieces.len())
+    let mut order: Vec<usize> = (0..spans.len())
         .filter(|&at| open.get(at) == Some(&0))
         .collect();
-    let mut done = vec![false; pieces.len()];
+    let mut done = vec![false; spans.len()];
     let mut next = 0;
     while let Some(&at) = order.get(next) {
         next += 1;
@@ -275,6 +276,6 @@ fn children_first(pieces: &[Piece]) -> Vec<usize> {
             }
         }
     }
-    order.extend((0..pieces.len()).filter(|&at| done.get(at) == Some(&false)));
+    order.extend((0..spans.len()).filter(|&at| done.get(at) == Some(&false)));
     order
 }
