@@ -16,6 +16,7 @@ use super::super::pool::Pools;
 use super::super::scan::{Scan, Str};
 use super::super::schema::{Field, Kind, Schema};
 use super::super::value::{Cell, Rules};
+use super::memo::Memo;
 
 /// Class names up to this many bytes become part of their methods' names: a hostile recording could
 /// otherwise repeat one long name for every method.
@@ -40,12 +41,12 @@ pub(super) struct Constants<'c> {
     compressed: bool,
     pub(super) pools: Pools,
     texts: Map<(usize, u64), Option<StringId>>,
-    pub(super) values: Map<(usize, u64), Value>,
+    pub(super) values: Memo<Value>,
     classes: Map<u64, Option<(ClassId, StringId)>>,
     symbols: Map<u64, bool>,
     functions: Map<(u64, bool), Option<FunctionId>>,
-    stacks: Map<u64, Option<StackId>>,
-    threads: Map<u64, Option<TrackId>>,
+    stacks: Memo<Option<StackId>>,
+    threads: Memo<Option<TrackId>>,
     /// References to constants that no pool has.
     pub(super) dangling: u64,
 }
@@ -72,12 +73,12 @@ impl<'c> Constants<'c> {
             compressed,
             pools,
             texts: Map::default(),
-            values: Map::default(),
+            values: Memo::default(),
             classes: Map::default(),
             symbols: Map::default(),
             functions: Map::default(),
-            stacks: Map::default(),
-            threads: Map::default(),
+            stacks: Memo::default(),
+            threads: Memo::default(),
             dangling: 0,
         }
     }
@@ -314,11 +315,11 @@ impl<'c> Constants<'c> {
         key: u64,
         tables: &mut Tables,
     ) -> Option<StackId> {
-        if let Some(&known) = self.stacks.get(&key) {
+        if let Some(known) = self.stacks.get(type_index, key) {
             return known;
         }
         let stack = self.build_stack(type_index, key, tables);
-        self.stacks.insert(key, stack);
+        self.stacks.insert(type_index, key, stack);
         stack
     }
 
@@ -427,7 +428,7 @@ impl<'c> Constants<'c> {
         key: u64,
         into: &mut Into<'_>,
     ) -> Option<TrackId> {
-        if let Some(&known) = self.threads.get(&key) {
+        if let Some(known) = self.threads.get(type_index, key) {
             return known;
         }
         let track = self.constant(type_index, key).map(|constant| {
@@ -466,7 +467,7 @@ impl<'c> Constants<'c> {
                 }
             }
         });
-        self.threads.insert(key, track);
+        self.threads.insert(type_index, key, track);
         track
     }
 }

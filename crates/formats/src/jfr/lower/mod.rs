@@ -3,6 +3,7 @@
 mod constants;
 mod context;
 mod gather;
+mod memo;
 mod plan;
 mod profiles;
 mod sampling;
