@@ -228,7 +228,7 @@ impl<'a> Scan<'a> {
 
     /// Steps over `count` base-128 integers, several at a time.
     #[inline]
-    pub(super) fn skip_varints(&mut self, count: u32) -> Result<(), Bad> {
+    pub(super) fn skip_varints(&mut self, count: u64) -> Result<(), Bad> {
         let mut left = count;
         while left > 0 {
             let Some(&eight) = self.rest().first_chunk::<8>() else {
@@ -239,7 +239,7 @@ impl<'a> Scan<'a> {
             // Every stop bit is the end of an integer that begins in this word; what begins after the
             // last one is looked at from its own first byte, because a ninth byte has no stop bit.
             let mut stops = !u64::from_le_bytes(eight) & 0x8080_8080_8080_8080;
-            let found = stops.count_ones();
+            let found = u64::from(stops.count_ones());
             if found == 0 {
                 self.take(9)?;
                 left -= 1;
@@ -427,7 +427,7 @@ mod tests {
                 each.integer(8).unwrap();
             }
             let mut many = Scan::new(&bytes, true);
-            many.skip_varints(u32::try_from(count).unwrap()).unwrap();
+            many.skip_varints(count as u64).unwrap();
             assert_eq!(many.at(), each.at(), "{count}");
         }
         let mut beyond = Scan::new(&bytes, true);

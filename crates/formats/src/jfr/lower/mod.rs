@@ -2,6 +2,7 @@
 
 mod constants;
 mod context;
+mod frames;
 mod gather;
 mod memo;
 mod plan;
