@@ -16,11 +16,18 @@ struct Page {
 }
 
 /// The script `xtask/pages/NAME.mjs` opens the page, measures, prints, and fails where it is slower than promised.
-const PAGES: &[Page] = &[Page {
-    name: "flame",
-    input: hundred_thousand_frames,
-    make: &["flame", "INPUT", "--force", "-o", "PAGE"],
-}];
+const PAGES: &[Page] = &[
+    Page {
+        name: "flame",
+        input: hundred_thousand_frames,
+        make: &["flame", "INPUT", "--force", "-o", "PAGE"],
+    },
+    Page {
+        name: "timeline",
+        input: million_spans,
+        make: &["timeline", "INPUT", "--force", "-o", "PAGE"],
+    },
+];
 
 /// Makes the pages that `names` names, or all, and measures them.
 ///
@@ -126,10 +133,72 @@ fn hundred_thousand_frames() -> String {
     out
 }
 
+/// A Chrome trace of a million spans: sixteen threads that answer requests, each a tree of calls up to twelve deep,
+/// and a counter.
+fn million_spans() -> String {
+    let mut state = 11;
+    let mut out = String::from("[");
+    let mut left = 1_000_000_u64;
+    let mut clocks = [0_u64; 16];
+    while left > 0 {
+        let thread = (random(&mut state) % 16) as usize;
+        let clock = &mut clocks[thread];
+        *clock += 1_000 + random(&mut state) % 40_000;
+        let spans = left.min(1 + random(&mut state) % 120);
+        left -= spans;
+        let mut depth = 0;
+        let mut ends: Vec<u64> = Vec::new();
+        for _ in 0..spans {
+            let above = ends.last().copied().unwrap_or(u64::MAX);
+            let length = match ends.len() {
+                0 => 200_000 + random(&mut state) % 9_000_000,
+                _ => 1 + random(&mut state) % ((above - *clock) / 2).max(1),
+            };
+            let end = (*clock + length).min(above);
+            let (start, length) = (*clock, end - *clock);
+            let name = random(&mut state) % 300 * 12 + depth;
+            let _ = writeln!(
+                out,
+                "{{\"ph\":\"X\",\"pid\":1,\"tid\":{thread},\"ts\":{}.{:03},\"dur\":{}.{:03},\"name\":\"com.acme.layer{depth}.Class{}.method{name}\"}},",
+                start / 1_000,
+                start % 1_000,
+                length / 1_000,
+                length % 1_000,
+                name / 7,
+            );
+            ends.push(end);
+            depth += 1;
+            // Mostly the next callee; from time to time back to a caller.
+            while depth > 11 || (depth > 1 && random(&mut state).is_multiple_of(3)) {
+                *clock = ends.pop().unwrap_or(*clock);
+                depth -= 1;
+            }
+            *clock += (ends.last().copied().unwrap_or(u64::MAX) - *clock) / 16;
+        }
+        *clock = ends.first().copied().unwrap_or(*clock);
+        let used = 1_000_000 + random(&mut state) % 90_000_000;
+        let _ = writeln!(
+            out,
+            "{{\"ph\":\"C\",\"pid\":1,\"ts\":{},\"name\":\"heap\",\"args\":{{\"used\":{used}}}}},",
+            *clock / 1_000
+        );
+    }
+    out.truncate(out.trim_end().len() - 1);
+    out.push(']');
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn there_are_a_million_spans() {
+        let trace = million_spans();
+        assert_eq!(trace.matches("\"ph\":\"X\"").count(), 1_000_000);
+        assert!(trace.ends_with("}}]"));
+    }
 
     #[test]
     fn every_line_is_another_path() {

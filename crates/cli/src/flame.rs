@@ -14,6 +14,7 @@ use crate::args::Usage;
 use crate::categories::CategoryFlags;
 use crate::convert;
 use crate::graph::GraphFlags;
+use crate::groups::GroupFlags;
 use crate::pick::Pick;
 use crate::select::SandwichFlags;
 use crate::trees::{TreeFlags, read};
@@ -51,6 +52,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     graph: GraphFlags,
     #[command(flatten)]
+    groups: GroupFlags,
+    #[command(flatten)]
     sandwich: SandwichFlags,
 }
 
@@ -85,8 +88,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             return Err(Usage(format!("-o {output}: end the name in .svg, .html or .json")).into());
         }
     };
-    let mut among = options.tree.inputs();
-    let trees = read(&options.tree, &mut among)?;
+    let flags = options.groups.of(&options.tree);
+    let mut among = flags.inputs();
+    let trees = read(&flags, &mut among)?;
     let trees: Vec<_> = trees
         .into_iter()
         .map(|tree| options.sandwich.cut(tree))
@@ -128,8 +132,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// pictures' trees do not.
 fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
     let tree = &options.tree;
-    if !tree.frames.is_empty() || tree.lanes || !options.sandwich.is_empty() {
-        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --callers-of and --callees-of are for .svg and .html";
+    if !tree.frames.is_empty() || tree.lanes || !(options.sandwich.is_empty() && options.groups.is_empty())
+    {
+        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --by, --callers-of, --callees-of and --usages are for .svg and .html";
         return Err(Usage(reason.to_owned()).into());
     }
     let pick = Pick {

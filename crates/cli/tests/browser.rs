@@ -81,3 +81,8 @@ fn every_script_is_run() {
 fn flame() {
     run("flame.mjs", &[SHOP]);
 }
+
+#[test]
+fn timeline() {
+    run("timeline.mjs", &[SHOP]);
+}

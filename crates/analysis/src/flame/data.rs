@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::colour::COLOURS;
 use super::{Layout, Picture, change, colour};
 use crate::hotspots::Categories;
-use crate::names::shorten;
 use crate::page::Object;
 use crate::{CallTree, MeasureUnit, Node, Symbol, TreeSource};
 use traceloom_model::Merge;
@@ -125,7 +124,7 @@ fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
     data.texts("names", symbols().map(|symbol| &symbol.name));
     let mut short = ShortNames::default();
     if picture.short_names {
-        symbols().for_each(|symbol| short.add(&symbol.name, &shorten(&symbol.name)));
+        symbols().for_each(|symbol| short.add(&symbol.name, &symbol.short_name()));
     } else {
         symbols().for_each(|symbol| short.add(&symbol.name, &symbol.name));
     }

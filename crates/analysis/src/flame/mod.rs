@@ -10,7 +10,7 @@
 //! ```
 
 mod change;
-mod colour;
+pub(crate) mod colour;
 mod data;
 mod html;
 mod layout;

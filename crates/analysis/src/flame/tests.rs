@@ -1,5 +1,5 @@
 use super::*;
-use crate::calltree::grow;
+use crate::calltree::{Added, grow};
 use crate::{CallTree, Measure, Node, Symbol, TreeBuilder, TreeOptions, top};
 use traceloom_model::{Function, Sink, StepBatch, Tables, Track};
 
@@ -216,7 +216,13 @@ fn tree_of_one() -> CallTree {
     let full = tree();
     let id = full.nodes[0].symbol;
     assert_eq!(id.index(), 0);
-    grow(&base, |add| add(&mut std::iter::once(id), 1, 1, 0))
+    let once = Added {
+        value: 1,
+        count: 1,
+        partial: 0,
+        durations: None,
+    };
+    grow(&base, |add| add(&mut std::iter::once(id), &once))
 }
 
 #[test]

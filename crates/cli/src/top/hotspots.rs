@@ -18,7 +18,7 @@ use crate::trees::{amount, read, share, unit_word};
 #[derive(Args, Clone, Default)]
 pub(crate) struct HotspotFlags {
     /// Sum own values by kind of work: databases, logging, reflection and so on, with the functions of each.
-    #[arg(long, conflicts_with = "sort")]
+    #[arg(long, conflicts_with_all = ["sort", "by"])]
     hotspots: bool,
     #[command(flatten)]
     categories: CategoryFlags,
@@ -88,8 +88,8 @@ fn table(tree: &CallTree, found: &[Hotspot], options: &Options) -> Table {
     for hotspot in found {
         let category = word(hotspot);
         row(category, hotspot.own, hotspot.count, "");
-        let all = options.csv || options.rows == 0;
-        let shown = if all { usize::MAX } else { SHOWN };
+        let all = options.csv || options.rows == Some(0);
+        let shown = options.most(SHOWN);
         // Callers of a category's own functions come to nothing in it.
         let functions = hotspot
             .functions
