@@ -129,6 +129,17 @@ impl CallTable {
         }
     }
 
+    /// Tells whether a call is among those asked for.
+    pub(crate) fn accepts(&self, row: &SpanRow<'_>) -> bool {
+        let view = CallOfRow::new(&self.calls.tables, row);
+        self.query.selection.accepts(&view)
+    }
+
+    /// Returns the definitions read so far.
+    pub(crate) const fn tables(&self) -> &Recording {
+        &self.calls.tables
+    }
+
     /// Sorts what was kept and returns it.
     #[must_use]
     pub fn finish(mut self) -> Calls {
@@ -203,8 +214,7 @@ impl CallTable {
         let Some((column, _)) = &self.query.sort else {
             if self.keys.len() < limit {
                 texts_of(row.attributes, &mut self.held);
-                self.keys
-                    .push((SortKey::None, number, Call::of(row, uses)));
+                self.keys.push((SortKey::None, number, Call::of(row, uses)));
             }
             return;
         };
