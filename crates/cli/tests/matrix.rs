@@ -346,15 +346,11 @@ const KNOWN: &[(&str, &str, &str, &str)] = &[
     ("", "tptp-xml", "sample values", INCLUSIVE),
     ("", "line-protocol", "events", POINTS),
     ("", "line-protocol", "counter points", POINTS),
-    ("", "chrome", "spans", COMPLETE),
-    ("", "chrome", "span time", COMPLETE),
-    ("", "chrome", "events", COMPLETE),
 ];
 
 const TICKS: &str = "clocks of these generations tick every 65,536 ns";
 const INCLUSIVE: &str = "aggregated entries carry inclusive times";
 const POINTS: &str = "a point reads as an event, whatever it was written from";
-const COMPLETE: &str = "an event with an end is a complete event there, which reads as a span";
 
 #[test]
 fn samples_of_every_format_go_to_every_target() {
