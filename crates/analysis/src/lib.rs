@@ -61,19 +61,23 @@ mod made;
 pub mod monitors;
 pub mod names;
 pub mod objects;
+mod page;
 mod pauses;
 mod sandwich;
 pub mod shape;
+mod sketch;
 pub mod stage;
+pub mod timeline;
 mod top;
 mod tree;
 
 pub use amount::{amount, grouped};
 pub use calltree::{
-    CallTree, FrameFilter, Measure, MeasureUnit, Node, Predicate, Symbol, SymbolId, TreeBuilder,
+    CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate, Symbol, SymbolId, TreeBuilder,
     TreeOptions, TreeSource, Trees, symbol_of_function,
 };
 pub use pauses::Pauses;
-pub use sandwich::{callees_of, callers_of};
-pub use top::{Functions, TopRow, top};
+pub use sandwich::{DirectCalls, Direction, Edge, callees_of, callers_of, direct_calls, usages_of};
+pub use sketch::Sketch;
+pub use top::{Durations, Functions, GroupTop, TopRow, top, top_of_groups};
 pub use tree::{Visible, bottom_up, visible};
