@@ -406,9 +406,16 @@ fn direct_calls_and_calls_with_a_method_come_to_its_row() {
     let roots = nodes.filter(|node| node["depth"] == 0);
     let roots: i64 = roots.map(|node| number(&node["count"])).sum();
     let all: i64 = rows.iter().map(|row| number(&row["count"])).sum();
-    let edges = outgoing[0]["functions"].as_array().expect("functions").iter();
+    let edges = outgoing[0]["functions"]
+        .as_array()
+        .expect("functions")
+        .iter();
     let called: i64 = edges.map(|edge| number(&edge["count"])).sum();
-    assert_eq!(called, all - roots, "everything but the calls themselves is called");
+    assert_eq!(
+        called,
+        all - roots,
+        "everything but the calls themselves is called"
+    );
     let none = traceloom(&["top", "--incoming", "no such method", shop]);
     assert!(String::from_utf8_lossy(&none.stderr).contains("no function matches"));
 }

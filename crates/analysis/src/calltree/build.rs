@@ -8,7 +8,7 @@ use traceloom_model::{
 };
 
 use super::arena::{Arena, ROOT};
-use super::ground::{GroupBy, Grounds};
+use super::ground::{Grounds, GroupBy};
 use super::samples::Columns;
 use super::spans::{Piece, Pieces};
 use super::steps::Lines;
@@ -409,7 +409,11 @@ impl Sink for TreeBuilder {
 
     fn wants(&self) -> Wants {
         // Steps say nothing of attributes.
-        if self.grounds.as_ref().is_some_and(|all| !all.by().is_of_track()) {
+        if self
+            .grounds
+            .as_ref()
+            .is_some_and(|all| !all.by().is_of_track())
+        {
             return Wants::Spans;
         }
         Wants::Steps {
@@ -465,7 +469,8 @@ impl Sink for TreeBuilder {
         for &time in batch.time.iter().flatten() {
             self.see(time, time);
         }
-        self.columns.take(&self.tables, batch, self.grounds.as_mut());
+        self.columns
+            .take(&self.tables, batch, self.grounds.as_mut());
         Flow::Continue(())
     }
 
