@@ -33,7 +33,7 @@ mod collect;
 mod data;
 mod details;
 mod fold;
-mod html;
+pub(crate) mod html;
 mod levels;
 mod loss;
 mod nest;

@@ -9,6 +9,7 @@ use super::Options;
 use super::json::kinds;
 use crate::style::{Style, count, duration, things};
 use crate::table::Table;
+use crate::trees::{amount, unit_word};
 
 /// Tracks that fit a screen.
 const SCREEN: usize = 30;
@@ -229,12 +230,18 @@ fn counter_row(timeline: &Timeline, counter: &Counter, columns: usize) -> [Strin
         blank(),
         blank(),
         blank(),
-        format!(
-            "{least} to {most} {}",
-            crate::trees::unit_word(&counter.unit)
-        ),
+        format!("{} to {}", level(counter, least), level(counter, most)),
         levels.iter().map(bar).collect(),
     ]
+}
+
+/// A value of a counter; whole numbers in the unit a person would take.
+fn level(counter: &Counter, value: f64) -> String {
+    let whole = value.to_string().parse::<i64>();
+    whole.map_or_else(
+        |_| format!("{value} {}", unit_word(&counter.unit)),
+        |value| amount(&counter.unit, value),
+    )
 }
 
 #[cfg(test)]
