@@ -38,7 +38,6 @@ await browse(async (page, open) => {
   await page.click(`.timeline .rows button:text-is("${busiest.name}")`);
   const heading = await page.textContent('.timeline .rows h3:last-of-type');
   assert.equal(heading, `${busiest.name}: ${busiest.spans} spans in the window, the first 500 shown`);
-  // Own times of a track add up to its busy time.
   await page.keyboard.press('t');
 
   await page.keyboard.press('/');
@@ -55,7 +54,7 @@ await browse(async (page, open) => {
   await page.click('.timeline .previous');
   assert.equal(await text(page, 'details'), last);
   await page.keyboard.press('p');
-  await page.waitForFunction(() => /(^|&)p=t\d+/.test(location.hash) && /[#&]v=\d+~/.test(location.hash));
+  await page.waitForFunction(() => /(^|&)p=t\d+/.test(location.hash) && /[#&]v=-?\d+_/.test(location.hash));
   const link = page.url().split('#')[1];
   await page.goto('about:blank');
   await open('shop.html', `#${link}`);

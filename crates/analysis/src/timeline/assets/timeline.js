@@ -338,13 +338,13 @@ page.part("timeline", (part, data) => {
   function remember() {
     clearTimeout(remembering);
     remembering = setTimeout(() => state.set({
-      v: `${left()}~${Math.round(s.view.span)}`, s: text, i: s.selected < 0 ? null : s.selected, p: s.pinned.join("."),
+      v: `${left()}_${Math.round(s.view.span)}`, s: text, i: s.selected < 0 ? null : s.selected, p: s.pinned.join("."),
     }), 250);
   }
   function recall() {
     s.pinned = (state.get("p") || "").split(".").filter((key) => /^[tc]\d+$/.test(key));
     all();
-    const [from, span] = (state.get("v") || "").split("~");
+    const [from, span] = (state.get("v") || "").split("_");
     if (/^-?\d{1,20}$/.test(from) && +span > 0) {
       const { h, l } = halves(BigInt(from));
       show(h, l, +span);
