@@ -69,9 +69,10 @@ pub(super) fn print(
                 kind_word(kind).to_owned(),
                 count(number),
                 lasted.map(time).unwrap_or_default(),
-                lasted
-                    .map(|lasted| share(lasted, length))
-                    .unwrap_or_default(),
+                match (kind, lasted) {
+                    (RowKind::Span | RowKind::Pause, Some(lasted)) => share(lasted, length),
+                    _ => String::new(),
+                },
                 match kind {
                     RowKind::Span => time(track.totals.longest),
                     _ => String::new(),
@@ -95,6 +96,14 @@ pub(super) fn print(
             count(shown.len() as u64),
             count(all as u64)
         );
+        writeln!(out, "{}", style.dim(text))?;
+    }
+    if let Some((from, to)) = timeline.bulk() {
+        let when = match unix {
+            true => format!("from {} to {}", style.time(from), style.time(to)),
+            false => format!("in {}", duration(to.abs_diff(from))),
+        };
+        let text = format!("nearly everything lies {when}; --since and --until leave out the rest");
         writeln!(out, "{}", style.dim(text))?;
     }
     let own = timeline.sources.iter().filter(|source| !source.unix);

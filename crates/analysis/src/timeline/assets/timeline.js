@@ -58,9 +58,10 @@ page.part("timeline", (part, data) => {
   }
   function lineOfCounter(counter) {
     const range = counter.count ? `${value(counter, counter.least)} to ${value(counter, counter.most)}` : "no points";
-    return { key: counter.key, source: counter.source, level: counter.track === null ? 0 : 1, name: counter.name, note: range, rows: [], height: 34, counter };
+    return { key: counter.key, source: counter.source, level: counter.track === null ? 0 : 1, name: counter.name, note: range, rows: [], height: counter.track === null ? 34 : 22, counter };
   }
-  const value = (counter, v) => page.amount(counter.unit, v, counter.unit_name);
+  const value = (counter, v) => Number.isInteger(v) || counter.unit !== "count" ? page.amount(counter.unit, v, counter.unit_name)
+    : `${+v.toPrecision(3)} ${counter.unit_name}`.trim();
 
   function arrange() {
     const all = [];
@@ -350,6 +351,10 @@ page.part("timeline", (part, data) => {
   function recall() {
     s.pinned = (state.get("p") || "").split(".").filter((key) => /^[tc]\d+$/.test(key));
     all();
+    if (data.bulk.length) {
+      const [from, to] = data.bulk.map(BigInt), { h, l } = halves(from);
+      show(h, l, Number(to - from));
+    }
     const [from, span] = (state.get("v") || "").split("_");
     if (/^-?\d{1,20}$/.test(from) && +span > 0) {
       const { h, l } = halves(BigInt(from));
@@ -481,6 +486,7 @@ page.part("timeline", (part, data) => {
 
   const missing = data.sources.filter((one) => one.missing).map((one) => `${one.title}: ${one.missing}`);
   if (data.sources.some((one) => !one.unix) && data.sources.length > 1) missing.push("Recordings whose clock has no known origin begin at the left, each at its own start.");
+  if (data.bulk.length) missing.push(`Nearly everything lies in the ${w.amount(BigInt(data.bulk[1]) - BigInt(data.bulk[0]))} that show first; a few times are far away.`);
   const unplaced = data.sources.reduce((sum, one) => sum + one.unplaced, 0);
   if (unplaced) missing.push(`${page.grouped(unplaced)} places of damage without a time.`);
   const lists = data.sources.reduce((sum, one) => sum + one.details_left_out, data.lists_left_out);
