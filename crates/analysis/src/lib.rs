@@ -65,6 +65,7 @@ mod page;
 mod pauses;
 mod sandwich;
 pub mod shape;
+mod sketch;
 pub mod stage;
 pub mod timeline;
 mod top;
@@ -72,10 +73,11 @@ mod tree;
 
 pub use amount::{amount, grouped};
 pub use calltree::{
-    CallTree, FrameFilter, Measure, MeasureUnit, Node, Predicate, Symbol, SymbolId, TreeBuilder,
-    TreeOptions, TreeSource, Trees, symbol_of_function,
+    CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate, Symbol,
+    SymbolId, TreeBuilder, TreeOptions, TreeSource, Trees, symbol_of_function,
 };
 pub use pauses::Pauses;
-pub use sandwich::{callees_of, callers_of};
-pub use top::{Functions, TopRow, top};
+pub use sandwich::{DirectCalls, Direction, Edge, callees_of, callers_of, direct_calls, usages_of};
+pub use sketch::Sketch;
+pub use top::{Durations, Functions, GroupTop, TopRow, top, top_of_groups};
 pub use tree::{Visible, bottom_up, visible};

@@ -29,6 +29,44 @@ pub fn of_sql(sql: &str) -> String {
     shape.out
 }
 
+/// Reduces what a call did to its shape: numbers, addresses and ids become `?`, so that requests for different
+/// things are one kind of request.
+///
+/// ```
+/// use traceloom_analysis::shape;
+/// assert_eq!(shape::of_title("GET /v1/orders/8731, client: 10.1.2.3"), "GET /v1/orders/?, client: ?");
+/// assert_eq!(shape::of_title("/file/6ba7b810-9dad-11d1-80b4-00c04fd430c8"), "/file/?");
+/// ```
+#[must_use]
+pub fn of_title(title: &str) -> String {
+    let mut out = String::with_capacity(title.len());
+    let mut rest = title;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+        let end = end.unwrap_or(rest.len()).max(first.len_utf8());
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        if !is_id(word) {
+            out.push_str(word);
+            continue;
+        }
+        // The next part of an address or of an id in parts.
+        let parts = out.strip_suffix(['.', '-', ':']);
+        match parts.filter(|before| before.ends_with('?')).map(str::len) {
+            Some(before) => out.truncate(before),
+            None => out.push('?'),
+        }
+    }
+    out
+}
+
+/// Tells whether a word stands for one thing among many: a number, hexadecimal digits, a long key.
+fn is_id(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let hex = word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    digits > 0 && (digits == word.len() || (hex && word.len() >= 4) || word.len() >= 16)
+}
+
 struct Shape {
     out: String,
     space: bool,

@@ -1,9 +1,12 @@
 //! The table of functions: self, total, calls or samples.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 
 use crate::calltree::Symbols;
-use crate::{CallTree, Measure, Symbol, SymbolId};
+use crate::{CallTree, Measure, Node, Sketch, Symbol, SymbolId};
 use traceloom_model::Merge;
 
 /// One function over all its paths.
@@ -21,54 +24,170 @@ pub struct TopRow {
     pub partial: u64,
 }
 
-/// Returns a row for each function, by falling own value, then total, then name.
+/// Returns a row for each function, by falling own value, then total, then name; groups have none.
 #[must_use]
 pub fn top(tree: &CallTree) -> Vec<TopRow> {
-    let mut rows: Vec<Option<TopRow>> = vec![None; tree.symbols.len()];
-    // How often a function is on the path to the current node, and the path itself.
-    let mut on_path = vec![0_u32; tree.symbols.len()];
-    let mut path: Vec<SymbolId> = Vec::new();
-    for node in &tree.nodes {
-        while path.len() > node.depth as usize {
-            let left = path
-                .pop()
-                .and_then(|symbol| on_path.get_mut(symbol.index()));
+    Folding::new(tree).rows(&tree.nodes)
+}
+
+/// The functions of one group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupTop {
+    /// The group itself: its total, its calls or samples, and the own values of its functions together.
+    pub sum: TopRow,
+    /// A row for each of its functions, by falling own value.
+    pub rows: Vec<TopRow>,
+    /// How long its calls took, and those of its functions.
+    pub durations: Durations,
+}
+
+/// How long the calls of functions and groups took; nothing where nobody asked or nothing was called.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Durations {
+    of: HashMap<SymbolId, Sketch, RandomState>,
+}
+
+impl Durations {
+    /// Tells whether there are any.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Returns those of a function or group.
+    #[must_use]
+    pub fn get(&self, symbol: SymbolId) -> Option<&Sketch> {
+        self.of.get(&symbol)
+    }
+
+    fn add(&mut self, symbol: SymbolId, durations: &Sketch) {
+        self.of.entry(symbol).or_default().merge(durations);
+    }
+
+    /// Adds up the nodes in `range`.
+    fn of(tree: &CallTree, range: std::ops::Range<usize>) -> Self {
+        let mut all = Self::default();
+        let nodes = tree.nodes.get(range.clone()).unwrap_or(&[]);
+        let durations = tree.durations.get(range).unwrap_or(&[]);
+        for (node, durations) in nodes.iter().zip(durations) {
+            all.add(node.symbol, durations);
+        }
+        all
+    }
+}
+
+/// Returns the groups of a tree, by falling total, each with its functions.
+#[must_use]
+pub fn top_of_groups(tree: &CallTree) -> Vec<GroupTop> {
+    let mut folding = Folding::new(tree);
+    let roots = tree.roots().filter_map(|number| {
+        let node = tree.nodes.get(number as usize)?;
+        let nodes = tree.nodes.get(number as usize..node.end as usize)?;
+        let rows = folding.rows(nodes);
+        let merge = tree.measure.merge;
+        let own = rows.iter().fold((0, 0), |(sum, count), row| {
+            (join(merge, sum, row.own, count, row.count.max(1)), 1)
+        });
+        let mut partial = 0_u64;
+        let mut durations = Durations::of(tree, number as usize + 1..node.end as usize);
+        for (at, call) in tree.outermost(number) {
+            partial = partial.saturating_add(call.partial);
+            if let Some(call) = tree.durations.get(at as usize) {
+                durations.add(node.symbol, call);
+            }
+        }
+        let sum = TopRow {
+            symbol: node.symbol,
+            own: own.0,
+            total: node.total,
+            count: tree.count(number),
+            partial,
+        };
+        Some(GroupTop {
+            sum,
+            rows,
+            durations,
+        })
+    });
+    roots.collect()
+}
+
+/// Adds up the nodes of functions.
+struct Folding<'t> {
+    tree: &'t CallTree,
+    rows: Vec<Option<TopRow>>,
+    /// Functions that have a row.
+    met: Vec<SymbolId>,
+    /// How often a function is on the path to the current node, and the path itself.
+    on_path: Vec<u32>,
+    path: Vec<SymbolId>,
+}
+
+impl<'t> Folding<'t> {
+    fn new(tree: &'t CallTree) -> Self {
+        Self {
+            tree,
+            rows: vec![None; tree.symbols.len()],
+            met: Vec::new(),
+            on_path: vec![0; tree.symbols.len()],
+            path: Vec::new(),
+        }
+    }
+
+    fn leave(&mut self, depth: u32) {
+        while self.path.len() > depth as usize {
+            let left = self.path.pop();
+            let left = left.and_then(|symbol| self.on_path.get_mut(symbol.index()));
             if let Some(times) = left {
                 *times -= 1;
             }
         }
-        path.push(node.symbol);
-        let (Some(row), Some(times)) = (
-            rows.get_mut(node.symbol.index()),
-            on_path.get_mut(node.symbol.index()),
-        ) else {
-            continue;
-        };
-        let outermost = *times == 0;
-        *times += 1;
-        match row {
-            None => {
-                *row = Some(TopRow {
-                    symbol: node.symbol,
-                    own: node.own,
-                    total: node.total,
-                    count: node.count,
-                    partial: node.partial,
-                });
-            }
-            Some(row) => {
-                row.own = join(tree.measure.merge, row.own, node.own, row.count, node.count);
-                if outermost || tree.measure.merge != Merge::Sum {
-                    row.total = join(tree.measure.merge, row.total, node.total, 1, 1);
+    }
+
+    /// Takes whole trees of calls; groups lie at depth 0 and are no callers.
+    fn rows(&mut self, nodes: &[Node]) -> Vec<TopRow> {
+        let merge = self.tree.measure.merge;
+        for node in nodes {
+            self.leave(node.depth);
+            self.path.push(node.symbol);
+            let (Some(row), Some(times)) = (
+                self.rows.get_mut(node.symbol.index()),
+                self.on_path.get_mut(node.symbol.index()),
+            ) else {
+                continue;
+            };
+            let outermost = *times == 0;
+            *times += 1;
+            match row {
+                None => {
+                    self.met.push(node.symbol);
+                    *row = Some(TopRow {
+                        symbol: node.symbol,
+                        own: node.own,
+                        total: node.total,
+                        count: node.count,
+                        partial: node.partial,
+                    });
                 }
-                row.count = row.count.saturating_add(node.count);
-                row.partial = row.partial.saturating_add(node.partial);
+                Some(row) => {
+                    row.own = join(merge, row.own, node.own, row.count, node.count);
+                    if outermost || merge != Merge::Sum {
+                        row.total = join(merge, row.total, node.total, 1, 1);
+                    }
+                    row.count = row.count.saturating_add(node.count);
+                    row.partial = row.partial.saturating_add(node.partial);
+                }
             }
         }
+        self.leave(0);
+        let symbols = &self.tree.symbols;
+        let met = self.met.drain(..);
+        let rows = met.filter_map(|symbol| self.rows.get_mut(symbol.index())?.take());
+        let functions = rows.filter(|row| !self.tree.symbol(row.symbol).group);
+        let mut rows: Vec<TopRow> = functions.collect();
+        rows.sort_by(|a, b| order(symbols, a, b));
+        rows
     }
-    let mut rows: Vec<TopRow> = rows.into_iter().flatten().collect();
-    rows.sort_by(|a, b| order(&tree.symbols, a, b));
-    rows
 }
 
 fn order(symbols: &[Symbol], a: &TopRow, b: &TopRow) -> Ordering {
@@ -92,6 +211,8 @@ pub struct Functions {
     pub symbols: Vec<Symbol>,
     /// A row for each function, in no order: see [`Functions::order`].
     pub rows: Vec<TopRow>,
+    /// How long calls took, where that was asked for.
+    pub durations: Durations,
     /// 100 %.
     pub total: i64,
 }
@@ -102,6 +223,7 @@ impl Functions {
     pub fn of(tree: CallTree) -> Self {
         Self {
             rows: top(&tree),
+            durations: Durations::of(&tree, 0..tree.nodes.len()),
             measure: tree.measure,
             symbols: tree.symbols,
             total: tree.total,
@@ -157,6 +279,11 @@ impl Functions {
             .into_iter()
             .map(|symbol| symbols.intern(symbol))
             .collect();
+        for (symbol, durations) in other.durations.of {
+            if let Some(&symbol) = ids.get(symbol.index()) {
+                self.durations.add(SymbolId(symbol), &durations);
+            }
+        }
         for row in other.rows {
             let Some(&symbol) = ids.get(row.symbol.index()) else {
                 continue;

@@ -1,6 +1,6 @@
 //! Tree views: which nodes a person sees, and the tree upside down.
 
-use crate::calltree::grow;
+use crate::calltree::{Added, grow};
 use crate::{CallTree, SymbolId};
 
 /// Callers followed from one function upwards; deeper ones add up in the last.
@@ -53,19 +53,22 @@ pub fn visible(tree: &CallTree, min_percent: f64) -> Vec<Visible> {
 /// Returns the tree upside down: roots are functions with their own value, below them who called.
 ///
 /// A root's total is what [`crate::top`] shows as the function's own value. A node's own value is the
-/// part that began there, in a root of the original. 100 % is the original's.
+/// part that began there, in a root of the original. 100 % is the original's. Groups stay where they are.
 #[must_use]
 pub fn bottom_up(tree: &CallTree) -> CallTree {
     let mut path: Vec<SymbolId> = Vec::new();
+    let grounds = usize::from(tree.is_grouped());
     grow(tree, |add| {
-        for node in &tree.nodes {
+        for (number, node) in (0..).zip(&tree.nodes) {
             path.truncate(node.depth as usize);
             path.push(node.symbol);
             if node.own == 0 && node.count == 0 {
                 continue;
             }
-            let callers = path.iter().rev().take(CALLERS);
-            add(&mut callers.copied(), node.own, node.count, node.partial);
+            let (ground, callers) = path.split_at(grounds.min(path.len()));
+            let callers = callers.iter().rev().take(CALLERS);
+            let mut path = ground.iter().chain(callers).copied();
+            add(&mut path, &Added::of(tree, number, |node| node.own));
         }
     })
 }

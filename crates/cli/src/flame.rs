@@ -11,8 +11,10 @@ use traceloom_input::save::Save;
 
 use crate::Outcome;
 use crate::args::Usage;
+use crate::categories::CategoryFlags;
 use crate::convert;
 use crate::graph::GraphFlags;
+use crate::groups::GroupFlags;
 use crate::pick::Pick;
 use crate::select::SandwichFlags;
 use crate::trees::{TreeFlags, read};
@@ -46,7 +48,11 @@ pub(crate) struct Options {
     #[arg(long)]
     wide: bool,
     #[command(flatten)]
+    categories: CategoryFlags,
+    #[command(flatten)]
     graph: GraphFlags,
+    #[command(flatten)]
+    groups: GroupFlags,
     #[command(flatten)]
     sandwich: SandwichFlags,
 }
@@ -82,12 +88,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             return Err(Usage(format!("-o {output}: end the name in .svg, .html or .json")).into());
         }
     };
-    let mut among = options.tree.inputs();
-    let trees = read(&options.tree, &mut among)?;
+    let flags = options.groups.of(&options.tree);
+    let mut among = flags.inputs();
+    let trees = read(&flags, &mut among)?;
     let trees: Vec<_> = trees
         .into_iter()
         .map(|tree| options.sandwich.cut(tree))
         .collect();
+    let categories = options.categories.rules()?;
     let title = options
         .title
         .clone()
@@ -103,6 +111,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             upwards: options.upwards,
             short_names: !options.wide,
             changes: None,
+            categories: Some(&categories),
         };
         let text = draw(tree, &picture);
         if output == "-" {
@@ -123,8 +132,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// pictures' trees do not.
 fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
     let tree = &options.tree;
-    if !tree.frames.is_empty() || tree.lanes || !options.sandwich.is_empty() {
-        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --callers-of and --callees-of are for .svg and .html";
+    if !tree.frames.is_empty()
+        || tree.lanes
+        || !(options.sandwich.is_empty() && options.groups.is_empty())
+    {
+        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --by, --callers-of, --callees-of and --usages are for .svg and .html";
         return Err(Usage(reason.to_owned()).into());
     }
     let pick = Pick {

@@ -8,7 +8,7 @@ use clap::Args;
 use regex_lite::Regex;
 use traceloom_analysis::calls::Selection;
 use traceloom_analysis::filter::{Filter, rules};
-use traceloom_analysis::{CallTree, FrameFilter, Symbol, callees_of, callers_of};
+use traceloom_analysis::{CallTree, FrameFilter, Symbol, callees_of, callers_of, usages_of};
 
 use crate::args::Usage;
 
@@ -132,15 +132,22 @@ pub(crate) struct SandwichFlags {
     /// Only functions that match, as roots, and below them what they called.
     #[arg(long, value_name = "REGEX")]
     callees_of: Option<Regex>,
+    /// Where functions that match are used: only the paths to them, with what they came to there and how often they
+    /// were called.
+    #[arg(long, value_name = "REGEX", conflicts_with_all = ["callers_of", "callees_of"])]
+    usages: Option<Regex>,
 }
 
 impl SandwichFlags {
     pub(crate) fn is_empty(&self) -> bool {
-        self.callers_of.is_none() && self.callees_of.is_none()
+        self.callers_of.is_none() && self.callees_of.is_none() && self.usages.is_none()
     }
 
     /// Shows the half of the tree that is asked for.
     pub(crate) fn cut(&self, tree: CallTree) -> CallTree {
+        if let Some(used) = predicate(self.usages.as_ref()) {
+            return usages_of(&tree, &used);
+        }
         if let Some(callers) = predicate(self.callers_of.as_ref()) {
             return callers_of(&tree, &callers);
         }

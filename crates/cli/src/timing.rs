@@ -246,16 +246,29 @@ impl<'f> Timing<'f> {
         options: &LowerOptions,
         sink: &mut dyn Sink,
     ) -> anyhow::Result<Notes> {
-        if self.flags.is_empty() {
-            return lower(document, options, self.common, sink);
-        }
-        let range = self.range(at, input, document)?;
         // A list of calls tells about calls, which are as long as they were.
         let keep = if sink.wants() == Wants::Calls {
             Keep::Whole
         } else {
             Keep::Inside
         };
+        self.lower_keeping(keep, at, input, document, options, sink)
+    }
+
+    /// Lowers a recording, with calls across a border whole or cut.
+    pub(crate) fn lower_keeping(
+        &self,
+        keep: Keep,
+        at: usize,
+        input: &Input,
+        document: &Document<'_>,
+        options: &LowerOptions,
+        sink: &mut dyn Sink,
+    ) -> anyhow::Result<Notes> {
+        if self.flags.is_empty() {
+            return lower(document, options, self.common, sink);
+        }
+        let range = self.range(at, input, document)?;
         let shifts = self.flags.shifts(self.first + at, input.path(), document);
         let mut window = Window::new(sink, range, keep);
         let mut shift = Shift::new(&mut window, shifts.clone());

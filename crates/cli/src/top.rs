@@ -1,5 +1,7 @@
 //! `top`: functions by their own time or value.
 
+mod direct;
+mod groups;
 mod hotspots;
 
 use std::cmp::Ordering;
@@ -8,13 +10,16 @@ use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use traceloom_analysis::{Functions, Measure, MeasureUnit, Symbol, TopRow, TreeSource, names};
+use traceloom_analysis::{Durations, Functions, Measure, MeasureUnit, Symbol, TopRow, TreeSource};
 use traceloom_model::{Merge, Scope};
 
 use crate::Outcome;
+use crate::groups::GroupFlags;
+use crate::percentiles;
 use crate::style::{Style, count};
 use crate::table::Table;
 use crate::trees::{TreeFlags, amount, read_functions, share, unit_word};
+use direct::DirectFlags;
 use hotspots::HotspotFlags;
 
 /// Print functions by their own time or value.
@@ -25,20 +30,29 @@ use hotspots::HotspotFlags;
     traceloom top dump/\n  \
     traceloom top dump/ --filter '+GET -health' --min-duration 500ms\n  \
     traceloom top cpu.pprof --value cpu --focus '^com.acme'\n  \
-    traceloom top dump/ --hotspots"
+    traceloom top dump/ --hotspots\n  \
+    traceloom top dump/ --by thread\n  \
+    traceloom top dump/ --outgoing 'OrderService.buy$'"
 )]
 pub(crate) struct Options {
     #[command(flatten)]
     tree: TreeFlags,
-    /// Rows to print; 0 prints all.
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 30)]
-    rows: usize,
+    /// Rows to print; 0 prints all. Without it 30, of groups 5 each.
+    #[arg(short = 'n', long, value_name = "ROWS")]
+    rows: Option<usize>,
     /// Sort by this column.
     #[arg(long, value_name = "COLUMN", default_value = "self")]
     sort: Sort,
     /// Only functions with at least this share of the total.
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     min_percent: f64,
+    /// Show how long most calls of a function took, and the longest: exact up to 128 calls, within 0.8 % beyond.
+    #[arg(long)]
+    percentiles: bool,
+    #[command(flatten)]
+    groups: GroupFlags,
+    #[command(flatten)]
+    direct: DirectFlags,
     #[command(flatten)]
     hotspots: HotspotFlags,
     /// Print full names instead of shortened ones.
@@ -60,47 +74,96 @@ enum Sort {
     Count,
 }
 
+/// Rows printed when nobody says how many.
+const ROWS: usize = 30;
+
+impl Options {
+    /// Returns what is asked of the reading.
+    fn flags(&self) -> TreeFlags {
+        TreeFlags {
+            durations: self.percentiles,
+            ..self.groups.of(&self.tree)
+        }
+    }
+
+    /// Says so when percentiles are asked for and nothing has a duration.
+    fn mention(&self, any: bool) {
+        if self.percentiles && !any {
+            eprintln!(
+                "traceloom: --percentiles: samples are points in time, only calls have durations"
+            );
+        }
+    }
+
+    /// Returns how many rows are printed where `unasked` are by themselves.
+    fn most(&self, unasked: usize) -> usize {
+        match self.rows {
+            _ if self.json || self.csv => usize::MAX,
+            None => unasked,
+            Some(0) => usize::MAX,
+            Some(rows) => rows,
+        }
+    }
+
+    /// Keeps the rows to be shown, in their order, and returns how many there were.
+    fn choose(&self, rows: &mut Vec<TopRow>, of: &Functions, most: usize) -> usize {
+        rows.retain(|row| {
+            let share = of.percent(row.total);
+            share.is_none_or(|share| share >= self.min_percent)
+        });
+        let order = |a: &TopRow, b: &TopRow| {
+            let first = match self.sort {
+                Sort::Own => Ordering::Equal,
+                Sort::Total => b.total.cmp(&a.total),
+                Sort::Count => b.count.cmp(&a.count),
+            };
+            first.then_with(|| of.order(a, b))
+        };
+        let all = rows.len();
+        if most < all {
+            rows.select_nth_unstable_by(most, order);
+            rows.truncate(most);
+        }
+        rows.sort_unstable_by(order);
+        all
+    }
+}
+
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if options.hotspots.wanted() {
         return hotspots::run(options);
     }
+    if let Some((direction, of)) = options.direct.wanted() {
+        return direct::run(options, direction, of);
+    }
+    if !options.groups.is_empty() {
+        return groups::run(options);
+    }
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
-    let mut among = options.tree.inputs();
-    let [tables, beside] = read_functions(&options.tree, &mut among)?;
+    let flags = options.flags();
+    let mut among = flags.inputs();
+    let [tables, beside] = read_functions(&flags, &mut among)?;
+    options.mention(tables.iter().any(|table| !table.durations.is_empty()));
     let beside: Vec<Beside> = beside.iter().map(Beside::of).collect();
     for table in &tables {
         let beside = match table.measure.source {
             TreeSource::Spans => &[][..],
             TreeSource::Samples => &beside,
         };
-        let mut rows = table.rows.clone();
-        rows.retain(|row| {
-            table
-                .percent(row.total)
-                .is_none_or(|share| share >= options.min_percent)
-        });
-        let order = |a: &TopRow, b: &TopRow| {
-            let first = match options.sort {
-                Sort::Own => Ordering::Equal,
-                Sort::Total => b.total.cmp(&a.total),
-                Sort::Count => b.count.cmp(&a.count),
-            };
-            first.then_with(|| table.order(a, b))
+        let shown = Shown {
+            beside,
+            durations: options.percentiles.then_some(&table.durations),
         };
-        let all = rows.len();
-        if (1..all).contains(&options.rows) && !options.json && !options.csv {
-            rows.select_nth_unstable_by(options.rows, order);
-            rows.truncate(options.rows);
-        }
-        rows.sort_unstable_by(order);
+        let mut rows = table.rows.clone();
+        let all = options.choose(&mut rows, table, options.most(ROWS));
         if options.json {
-            writeln!(out, "{}", as_json(table, &rows, beside))?;
+            writeln!(out, "{}", as_json(table, &rows, shown))?;
         } else if options.csv {
-            rows_table(table, &rows, beside, true).csv(&mut out)?;
+            rows_table(table, &rows, shown, true).csv(&mut out)?;
         } else {
             writeln!(out, "{}", style.bold(heading(&table.measure, table.total)))?;
-            rows_table(table, &rows, beside, options.wide).print(&style, &mut out)?;
+            rows_table(table, &rows, shown, options.wide).print(&style, &mut out)?;
             if all > rows.len() {
                 let more = count((all - rows.len()) as u64);
                 writeln!(
@@ -163,86 +226,122 @@ impl Beside {
     }
 }
 
-fn rows_table(of: &Functions, rows: &[TopRow], beside: &[Beside], wide: bool) -> Table {
-    let mut head = vec!["self", "self%", "total", "total%", count_word(of)];
-    head.extend(beside.iter().map(|column| column.name.as_str()));
-    head.push("function");
-    let mut table = Table::new(&head);
+/// What is shown of a function besides its values.
+#[derive(Clone, Copy, Default)]
+struct Shown<'t> {
+    /// Other columns of statistics.
+    beside: &'t [Beside],
+    durations: Option<&'t Durations>,
+}
+
+impl<'t> Shown<'t> {
+    /// How long calls took, where there are columns for it.
+    fn durations(&self) -> Option<&'t Durations> {
+        self.durations.filter(|durations| !durations.is_empty())
+    }
+}
+
+fn rows_table(of: &Functions, rows: &[TopRow], also: Shown<'_>, wide: bool) -> Table {
+    let mut table = Table::new(&head(of, also, "function"));
     for row in rows {
-        let symbol = of.symbol(row.symbol);
-        let name = &symbol.name;
-        let unit = &of.measure.unit;
-        let shown = |value| {
-            if wide {
-                value_text(value, unit)
-            } else {
-                amount(unit, value)
-            }
-        };
-        let partial = if row.partial > 0 {
-            format!(" ({} partial)", count(row.partial))
-        } else {
-            String::new()
-        };
-        let mut cells = vec![
-            shown(row.own),
-            share(of.percent(row.own)),
-            shown(row.total),
-            share(of.percent(row.total)),
-            if wide {
-                row.count.to_string()
-            } else {
-                count(row.count)
-            },
-        ];
-        cells.extend(beside.iter().map(|column| match column.value(symbol) {
-            None => String::new(),
-            Some(value) if wide => value_text(value, &column.unit),
-            Some(value) => amount(&column.unit, value),
-        }));
-        cells.push(if wide {
-            format!("{name}{partial}")
-        } else {
-            format!("{}{partial}", names::shorten(name))
-        });
-        table.row(cells);
+        table.row(cells(of, row, also, wide));
     }
     table
+}
+
+fn head<'h>(of: &Functions, also: Shown<'h>, what: &'h str) -> Vec<&'h str> {
+    let mut head = vec!["self", "self%", "total", "total%", count_word(of)];
+    if also.durations().is_some() {
+        head.extend(percentiles::head());
+    }
+    head.extend(also.beside.iter().map(|column| column.name.as_str()));
+    head.push(what);
+    head
+}
+
+fn cells(of: &Functions, row: &TopRow, also: Shown<'_>, wide: bool) -> Vec<String> {
+    let symbol = of.symbol(row.symbol);
+    let unit = &of.measure.unit;
+    let shown = |value| {
+        if wide {
+            value_text(value, unit)
+        } else {
+            amount(unit, value)
+        }
+    };
+    let partial = if row.partial > 0 {
+        format!(" ({} partial)", count(row.partial))
+    } else {
+        String::new()
+    };
+    let mut cells = vec![
+        shown(row.own),
+        share(of.percent(row.own)),
+        shown(row.total),
+        share(of.percent(row.total)),
+        if wide {
+            row.count.to_string()
+        } else {
+            count(row.count)
+        },
+    ];
+    if let Some(durations) = also.durations() {
+        cells.extend(percentiles::cells(durations.get(row.symbol), wide));
+    }
+    cells.extend(also.beside.iter().map(|column| match column.value(symbol) {
+        None => String::new(),
+        Some(value) if wide => value_text(value, &column.unit),
+        Some(value) => amount(&column.unit, value),
+    }));
+    cells.push(if wide {
+        format!("{}{partial}", symbol.name)
+    } else {
+        format!("{}{partial}", symbol.short_name())
+    });
+    cells
 }
 
 fn value_text(value: i64, unit: &MeasureUnit) -> String {
     format!("{value} {}", unit_word(unit)).trim().to_owned()
 }
 
-fn as_json(of: &Functions, rows: &[TopRow], beside: &[Beside]) -> serde_json::Value {
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            let symbol = of.symbol(row.symbol);
-            let mut object = json!({
-                "function": symbol.name,
-                "self": row.own,
-                "total": row.total,
-                "count": row.count,
-                "partial": row.partial,
-                "self_percent": of.percent(row.own),
-                "total_percent": of.percent(row.total),
-            });
-            if !beside.is_empty() {
-                let values = beside.iter();
-                let values =
-                    values.map(|column| (column.name.clone(), json!(column.value(symbol))));
-                object["values"] = values.collect::<serde_json::Map<_, _>>().into();
-            }
-            object
-        })
-        .collect();
+fn as_json(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> serde_json::Value {
+    let mut object = measure_json(of);
+    object["functions"] = functions_json(of, rows, also);
+    object
+}
+
+fn measure_json(of: &Functions) -> serde_json::Value {
     json!({
         "measure": of.measure.name,
         "event_type": of.measure.event,
         "unit": unit_word(&of.measure.unit),
         "source": count_word(of),
         "total": of.total,
-        "functions": rows,
     })
+}
+
+fn functions_json(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> serde_json::Value {
+    let rows = rows.iter().map(|row| {
+        let symbol = of.symbol(row.symbol);
+        let mut object = json!({
+            "function": symbol.name,
+            "self": row.own,
+            "total": row.total,
+            "count": row.count,
+            "partial": row.partial,
+            "self_percent": of.percent(row.own),
+            "total_percent": of.percent(row.total),
+        });
+        if let Some(durations) = also.durations() {
+            object["durations"] = percentiles::as_json(durations.get(row.symbol));
+        }
+        if !also.beside.is_empty() {
+            let values = also.beside.iter();
+            let values = values.map(|column| (column.name.clone(), json!(column.value(symbol))));
+            object["values"] = values.collect::<serde_json::Map<_, _>>().into();
+        }
+        object
+    });
+    rows.collect()
 }

@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::json;
-use traceloom_analysis::{CallTree, Visible, bottom_up, names, visible};
+use traceloom_analysis::{CallTree, Visible, bottom_up, visible};
 
 use crate::Outcome;
+use crate::groups::GroupFlags;
 use crate::select::SandwichFlags;
 use crate::style::{Style, count};
 use crate::table::Table;
@@ -19,6 +20,7 @@ use crate::trees::{TreeFlags, amount, read, share, unit_word};
     traceloom tree dump/ --min-percent 2\n  \
     traceloom tree dump/ --bottom-up --focus HashMap\n  \
     traceloom tree dump/ --callers-of 'Statement.execute'\n  \
+    traceloom tree dump/ --by sql-shape\n  \
     traceloom tree dump/ --json --min-percent 0")]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -26,6 +28,8 @@ pub(crate) struct Options {
     /// Start from functions with their own time and show who called them.
     #[arg(long)]
     bottom_up: bool,
+    #[command(flatten)]
+    groups: GroupFlags,
     #[command(flatten)]
     sandwich: SandwichFlags,
     /// Only nodes with at least this share of the total.
@@ -45,8 +49,9 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
     let mut out = io::stdout().lock();
-    let mut among = options.tree.inputs();
-    for tree in read(&options.tree, &mut among)? {
+    let flags = options.groups.of(&options.tree);
+    let mut among = flags.inputs();
+    for tree in read(&flags, &mut among)? {
         let tree = options.sandwich.cut(tree);
         let tree = if options.bottom_up {
             bottom_up(&tree)
@@ -89,11 +94,11 @@ fn print(
         let Some(node) = tree.nodes.get(row.node as usize) else {
             continue;
         };
-        let name = &tree.symbol(node.symbol).name;
+        let symbol = tree.symbol(node.symbol);
         let name = if options.wide {
-            name.as_str().into()
+            symbol.name.as_str().into()
         } else {
-            names::shorten(name)
+            symbol.short_name()
         };
         let indent = "  ".repeat(node.depth.min(100) as usize);
         let deeper = if node.depth > 100 {
@@ -110,7 +115,7 @@ fn print(
             &amount(unit, node.total),
             &share(tree.percent(node.total)),
             &amount(unit, node.own),
-            &count(node.count),
+            &count(tree.count(row.node)),
         );
         writeln!(out, "{numbers}  {indent}{deeper}{name}{partial}")?;
         if row.omitted > 0 {
@@ -130,16 +135,16 @@ fn table(tree: &CallTree, rows: &[Visible]) -> Table {
     let mut table = Table::new(&[
         "depth", "total", "total%", "self", "count", "partial", "function",
     ]);
-    for node in rows
-        .iter()
-        .filter_map(|row| tree.nodes.get(row.node as usize))
-    {
+    for row in rows {
+        let Some(node) = tree.nodes.get(row.node as usize) else {
+            continue;
+        };
         table.row([
             node.depth.to_string(),
             node.total.to_string(),
             share(tree.percent(node.total)),
             node.own.to_string(),
-            node.count.to_string(),
+            tree.count(row.node).to_string(),
             node.partial.to_string(),
             tree.symbol(node.symbol).name.clone(),
         ]);
@@ -153,16 +158,21 @@ fn as_json(tree: &CallTree, rows: &[Visible]) -> serde_json::Value {
         .iter()
         .filter_map(|row| {
             let node = tree.nodes.get(row.node as usize)?;
-            Some(json!({
+            let symbol = tree.symbol(node.symbol);
+            let mut object = json!({
                 "depth": node.depth,
-                "function": tree.symbol(node.symbol).name,
+                "function": symbol.name,
                 "total": node.total,
                 "self": node.own,
-                "count": node.count,
+                "count": tree.count(row.node),
                 "partial": node.partial,
                 "omitted": row.omitted,
                 "omitted_total": row.omitted_total,
-            }))
+            });
+            if symbol.group {
+                object["group"] = true.into();
+            }
+            Some(object)
         })
         .collect();
     json!({

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use traceloom_analysis::{
-    CallTree, Functions, Measure, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees,
+    CallTree, Functions, GroupBy, Measure, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees,
 };
 use traceloom_formats::Source;
 use traceloom_formats::datakit::{EventKind, Language, value_names};
@@ -13,6 +13,7 @@ use traceloom_input::{Document, piped, piped_halves};
 use traceloom_model::{Feature, Recording, Sink, Timestamp};
 
 use crate::args::Common;
+use crate::groups;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::select::{CallFlags, FrameFlags, MethodFlags};
@@ -40,6 +41,12 @@ pub(crate) struct TreeFlags {
     /// Count async tracks and lanes too.
     #[arg(long = "async")]
     pub(crate) lanes: bool,
+    /// How long calls took is wanted too, where a command has `--percentiles`.
+    #[arg(skip)]
+    pub(crate) durations: bool,
+    /// What the roots are groups of, where a command has `--by`.
+    #[arg(skip)]
+    pub(crate) by: Option<GroupBy>,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -54,7 +61,11 @@ impl TreeFlags {
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
     let trees = selected(flags, among, Table::Trees)?;
-    found(flags, trees.into_trees().collect())
+    let trees = found(flags, trees.into_trees().collect())?;
+    if let Some(by) = &flags.by {
+        groups::mention(by, &trees);
+    }
+    Ok(trees)
 }
 
 /// The trees of a recording, and what else of it matters to a comparison.
@@ -97,7 +108,7 @@ pub(crate) type Tables = [Vec<Functions>; 2];
 /// Reads all inputs into tables of functions; who called whom matters only where frames are selected.
 pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Tables> {
     let [mut all, mut beside] = Tables::default();
-    if flags.frames.filter(&flags.methods.rules()?).is_empty() {
+    if !flags.durations && flags.frames.filter(&flags.methods.rules()?).is_empty() {
         let events = each(flags, among, Table::Functions, |builder| {
             let [own, others] = builder.finish_functions();
             own.into_iter().for_each(|one| one.merge_into(&mut all));
@@ -214,6 +225,8 @@ fn each(
                         values: values.clone(),
                         functions: table == Table::Functions,
                         beside: table != Table::Trees,
+                        durations: flags.durations,
+                        by: flags.by.clone(),
                         calls: (!selection.is_empty()).then(|| selection.clone()),
                     })
                 };

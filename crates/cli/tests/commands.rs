@@ -279,7 +279,7 @@ fn both_sides_of_a_function_come_to_its_total() {
             })
             .collect();
         let exactly = format!("^{escaped}$");
-        for side in ["--callers-of", "--callees-of"] {
+        for side in ["--callers-of", "--callees-of", "--usages"] {
             let tree = stdout(&[
                 "tree",
                 "--json",

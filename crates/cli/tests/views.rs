@@ -80,26 +80,51 @@ fn page(path: &Path) -> Value {
     values.next().expect("data").expect("JSON")
 }
 
+/// A column of a page's data, as `page.numbers` of its script reads it.
+fn numbers(page: &Value, name: &str) -> Vec<i64> {
+    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let text = page[name]
+        .as_str()
+        .unwrap_or_else(|| panic!("column {name}"));
+    let (mut numbers, mut value, mut place) = (Vec::new(), 0_u64, 0);
+    for c in text.chars() {
+        let digit = DIGITS.find(c).expect("a digit") as u64;
+        value |= (digit & 31) << place;
+        place += 5;
+        if digit & 32 == 0 {
+            numbers.push((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
+            (value, place) = (0, 0);
+        }
+    }
+    numbers
+}
+
 fn of_page(page: &Value) -> Functions {
-    let column = |name: &str| {
-        page[name]
-            .as_array()
-            .unwrap_or_else(|| panic!("column {name}"))
+    let names = page["names"].as_array().expect("names");
+    let [symbol, left, own, count] =
+        ["symbol", "left", "own", "count"].map(|name| numbers(page, name));
+    let mut totals = match page["more"] {
+        Value::Null => vec![0; symbol.len()],
+        _ => numbers(page, "more"),
     };
-    let names = column("names");
-    let rows = column("symbol").iter().enumerate().map(|(row, symbol)| {
-        let name = &names[usize::try_from(number(symbol)).expect("a row")];
-        let at = |name: &str| number(&column(name)[row]);
-        let depth = usize::try_from(at("depth")).expect("a depth");
-        (
-            depth,
-            name.as_str().expect("a name").to_owned(),
-            at("sum"),
-            at("own"),
-            at("count"),
-        )
-    });
-    fold(rows)
+    let mut depths = Vec::with_capacity(symbol.len());
+    let mut depth = 0;
+    for left in left {
+        depth -= left;
+        depths.push(usize::try_from(depth).expect("a depth"));
+        depth += 1;
+    }
+    let mut below: Vec<i64> = Vec::new();
+    for (row, &depth) in depths.iter().enumerate().rev() {
+        below.resize(below.len().max(depth + 2), 0);
+        totals[row] += own[row] + std::mem::take(&mut below[depth + 1]);
+        below[depth] += totals[row];
+    }
+    fold(symbol.iter().enumerate().map(|(row, &symbol)| {
+        let name = &names[usize::try_from(symbol).expect("a row")];
+        let name = name.as_str().expect("a name").to_owned();
+        (depths[row], name, totals[row], own[row], count[row])
+    }))
 }
 
 /// A name that two functions share (overloads) would count a recursion between them differently.
@@ -207,15 +232,14 @@ fn totals_agree_for_the_shipped_dump() {
     assert!(agree(shop, folder.path()));
 }
 
-#[test]
-fn totals_agree_for_every_file_of_the_corpus() {
+/// The files and folders of the corpus, where there is one.
+fn inputs() -> Vec<String> {
     let Some(files) = corpus::files("") else {
-        return;
+        return Vec::new();
     };
     let root = std::env::var("TRACELOOM_CORPUS").unwrap_or_else(|_| {
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus").to_owned()
     });
-    let folder = tempfile::tempdir().expect("a folder");
     let facts = |name: &String| {
         name.contains("expected") || name.ends_with(".md") || name.contains("chunk")
     };
@@ -226,9 +250,172 @@ fn totals_agree_for_every_file_of_the_corpus() {
         "zorka/gen-b-agent-streaming",
         "zorka/gen-c-agent-local",
     ];
+    let inputs = inputs.chain(folders.map(str::to_owned));
+    inputs.map(|name| format!("{root}/{name}")).collect()
+}
+
+#[test]
+fn totals_agree_for_every_file_of_the_corpus() {
+    let folder = tempfile::tempdir().expect("a folder");
     let mut shown = 0;
-    for name in inputs.chain(folders.map(str::to_owned)) {
-        shown += usize::from(agree(&format!("{root}/{name}"), folder.path()));
+    let inputs = inputs();
+    if inputs.is_empty() {
+        return;
+    }
+    for path in inputs {
+        shown += usize::from(agree(&path, folder.path()));
     }
     assert!(shown >= 40, "only {shown} inputs had something to show");
+}
+
+/// Own values and counts of functions in the groups of a tree, and what the groups come to.
+fn of_groups(tree: &Value) -> (BTreeMap<String, (i64, i64)>, i64) {
+    let (mut functions, mut total) = (BTreeMap::new(), 0);
+    for node in tree["nodes"].as_array().expect("nodes") {
+        if node["group"] == true {
+            assert_eq!(number(&node["depth"]), 0);
+            assert_eq!(number(&node["self"]), 0);
+            total += number(&node["total"]);
+            continue;
+        }
+        assert!(number(&node["depth"]) > 0, "{node} is in no group");
+        let name = node["function"].as_str().expect("a name").to_owned();
+        let sum: &mut (i64, i64) = functions.entry(name).or_default();
+        sum.0 += number(&node["self"]);
+        sum.1 += number(&node["count"]);
+    }
+    (functions, total)
+}
+
+/// What the functions of a whole tree come to, without those of which nothing was counted.
+fn of_whole(tree: &Value) -> (BTreeMap<String, (i64, i64)>, i64) {
+    let functions = of_tree(tree).into_iter();
+    let functions = functions.map(|(name, (own, _, count))| (name, (own, count)));
+    (functions.collect(), number(&tree["total"]))
+}
+
+fn groups_come_to_the_whole(path: &str, bys: &[&str]) -> usize {
+    let whole = traceloom(&["tree", "--json", "--min-percent", "0", path]);
+    if !whole.status.success() {
+        return 0;
+    }
+    let whole = json_lines(&whole);
+    let mut groups = 0;
+    for by in bys {
+        let grouped = traceloom(&["tree", "--json", "--min-percent", "0", "--by", by, path]);
+        assert!(grouped.status.success(), "{path} by {by}");
+        let grouped = json_lines(&grouped);
+        assert_eq!(grouped.len(), whole.len(), "{path} by {by}");
+        for (grouped, whole) in grouped.iter().zip(&whole) {
+            assert_eq!(
+                of_groups(grouped),
+                of_whole(whole),
+                "{path} by {by}: {}",
+                whole["measure"]
+            );
+            let nodes = grouped["nodes"].as_array().expect("nodes");
+            groups += nodes.iter().filter(|node| node["group"] == true).count();
+        }
+        let top = traceloom(&["top", "--json", "--by", by, path]);
+        for (top, whole) in json_lines(&top).iter().zip(&whole) {
+            let totals = top["groups"].as_array().expect("groups").iter();
+            let total: i64 = totals.map(|group| number(&group["total"])).sum();
+            assert_eq!(total, number(&whole["total"]), "{path} by {by}");
+        }
+    }
+    groups
+}
+
+#[test]
+fn groups_come_to_the_whole_for_every_file_of_the_corpus() {
+    let mut groups = 0;
+    let inputs = inputs();
+    if inputs.is_empty() {
+        return;
+    }
+    for path in inputs {
+        groups += groups_come_to_the_whole(&path, &["thread", "sql-shape", "web.url"]);
+    }
+    assert!(groups >= 500, "only {groups} groups");
+}
+
+#[test]
+fn groups_come_to_the_whole_for_the_shipped_dump() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let bys = ["thread", "service", "title", "kind", "sql-shape", "web.url"];
+    assert!(groups_come_to_the_whole(shop, &bys) > 300);
+}
+
+#[test]
+fn a_group_that_nothing_is_in_is_told() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let top = traceloom(&["top", "--by", "tread", shop]);
+    let said = String::from_utf8_lossy(&top.stderr).into_owned();
+    assert!(said.contains("--by tread: nothing here has that"), "{said}");
+    assert!(String::from_utf8_lossy(&top.stdout).contains("(no tread)"));
+    let refused = traceloom(&["tree", "--by", "", shop]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn percentiles_of_calls_are_those_of_their_list() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let calls = json_lines(&traceloom(&["calls", "--json", shop]));
+    let groups = json_lines(&traceloom(&["calls", "--json", "--by", "service", shop]));
+    let [group] = groups.as_slice() else {
+        panic!("{groups:?}");
+    };
+    assert_eq!(number(&group["calls"]), calls.len() as i64);
+    let max = calls.iter().map(|call| number(&call["duration"])).max();
+    let partial = number(&group["partial"]);
+    assert!(number(&group["durations"]["max"]) <= max.expect("calls") && partial <= 1);
+    let kinds = traceloom(&["calls", "--percentiles", "--sort", "-max", "-n", "2", shop]);
+    let kinds = String::from_utf8_lossy(&kinds.stdout).into_owned();
+    assert!(kinds.contains("p95") && kinds.contains('?'), "{kinds}");
+    let refused = traceloom(&["calls", "--by", "thread", "--sort", "p42", shop]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn direct_calls_and_calls_with_a_method_come_to_its_row() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let top = json_lines(&traceloom(&["top", "--json", shop])).remove(0);
+    let rows = top["functions"].as_array().expect("functions");
+    for row in rows.iter().step_by(40) {
+        let name = row["function"].as_str().expect("a name");
+        let exactly = format!("^{}$", name.replace(['.', '$', '(', ')', '<', '>'], "."));
+        let incoming = json_lines(&traceloom(&["top", "--json", "--incoming", &exactly, shop]));
+        let found = &incoming[0];
+        assert_eq!(found["total"], row["total"], "{name}");
+        let sum = |key: &str| -> i64 {
+            let edges = found["functions"].as_array().expect("functions").iter();
+            edges.map(|edge| number(&edge[key])).sum()
+        };
+        assert_eq!(sum("self"), number(&row["self"]), "{name}");
+        assert_eq!(sum("count"), number(&row["count"]), "{name}");
+        let calls = traceloom(&["calls", "--json", "--with-method", &exactly, shop]);
+        let calls = json_lines(&calls);
+        let uses: i64 = calls.iter().map(|call| number(&call["uses"])).sum();
+        let time: i64 = calls.iter().map(|call| number(&call["used_time"])).sum();
+        assert_eq!(uses, number(&row["count"]), "{name}");
+        assert_eq!(time, number(&row["total"]), "{name}");
+    }
+    let outgoing = json_lines(&traceloom(&["top", "--json", "--outgoing", ".", shop]));
+    let tree = json_lines(&traceloom(&["tree", "--json", "--min-percent", "0", shop])).remove(0);
+    let nodes = tree["nodes"].as_array().expect("nodes").iter();
+    let roots = nodes.filter(|node| node["depth"] == 0);
+    let roots: i64 = roots.map(|node| number(&node["count"])).sum();
+    let all: i64 = rows.iter().map(|row| number(&row["count"])).sum();
+    let edges = outgoing[0]["functions"]
+        .as_array()
+        .expect("functions")
+        .iter();
+    let called: i64 = edges.map(|edge| number(&edge["count"])).sum();
+    assert_eq!(
+        called,
+        all - roots,
+        "everything but the calls themselves is called"
+    );
+    let none = traceloom(&["top", "--incoming", "no such method", shop]);
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no function matches"));
 }

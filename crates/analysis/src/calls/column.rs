@@ -44,11 +44,15 @@ pub enum Column {
     Trace,
     /// Attributes that have no other place, as `name=value`.
     Attributes,
+    /// How often the methods looked for were called in it ([`super::CallQuery::with_method`]).
+    Uses,
+    /// The time spent in them.
+    UsedTime,
     /// A counter or attribute of this name.
     Named(String),
 }
 
-const KNOWN: [(&str, Column); 16] = [
+const KNOWN: [(&str, Column); 18] = [
     ("start", Column::Start),
     ("end", Column::End),
     ("duration", Column::Duration),
@@ -65,6 +69,8 @@ const KNOWN: [(&str, Column); 16] = [
     ("exception", Column::Exception),
     ("trace", Column::Trace),
     ("attributes", Column::Attributes),
+    ("uses", Column::Uses),
+    ("used_time", Column::UsedTime),
 ];
 
 impl FromStr for Column {
@@ -212,6 +218,12 @@ impl Calls {
                 _ => Cell::None,
             },
             Column::Attributes => self.others(call),
+            Column::Uses => call.uses.map_or(Cell::None, |uses| {
+                Cell::Number(i64::try_from(uses.count).unwrap_or(i64::MAX))
+            }),
+            Column::UsedTime => call
+                .uses
+                .map_or(Cell::None, |uses| Cell::Nanoseconds(uses.time)),
             counted => counted
                 .sources()
                 .into_iter()
@@ -320,6 +332,7 @@ impl Calls {
         // Of the columns that few formats fill, those that are; the rest of an object is the same for all.
         let filled = |column: &Column| match column {
             Column::Attributes => false,
+            Column::Uses | Column::UsedTime => self.rows.iter().any(|call| call.uses.is_some()),
             Column::Component | Column::Exception | Column::Trace => self
                 .rows
                 .iter()

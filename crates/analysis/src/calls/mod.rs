@@ -2,17 +2,21 @@
 
 mod column;
 mod selection;
+mod sums;
 mod table;
 mod title;
+mod uses;
 
 pub use column::{Cell, Column};
 pub use selection::{CallOfRow, Selection};
+pub use sums::{CallSum, CallSums};
 pub use table::{Call, CallQuery, CallTable, Calls};
 pub use title::title;
+pub use uses::Uses;
 
 use std::borrow::Cow;
 
-use traceloom_model::{Recording, Resource, StringId, TrackId, Value};
+use traceloom_model::{Recording, Resource, ResourceId, StringId, TrackId, Value};
 
 /// Writes a value as text for people and filters; lists and maps as their elements, separated by commas.
 #[must_use]
@@ -69,9 +73,18 @@ pub(crate) fn of_resource(
     track: TrackId,
     field: impl Fn(&Resource) -> Option<StringId>,
 ) -> Option<Cow<'_, str>> {
+    of_resource_from(tables, tables.track(track)?.resource, field)
+}
+
+/// Looks for a text of a resource, or of the ones around it.
+pub(crate) fn of_resource_from(
+    tables: &Recording,
+    resource: Option<ResourceId>,
+    field: impl Fn(&Resource) -> Option<StringId>,
+) -> Option<Cow<'_, str>> {
     // More within each other than anybody runs is a circle.
     const DEEPEST: usize = 64;
-    let mut next = tables.track(track).and_then(|row| row.resource);
+    let mut next = resource;
     for _ in 0..DEEPEST {
         let row = tables.resource(next?)?;
         if let Some(text) = field(row) {
@@ -80,6 +93,15 @@ pub(crate) fn of_resource(
         next = row.parent;
     }
     None
+}
+
+/// Returns the service of a resource, else its instance: producers that know no services name their processes.
+pub(crate) fn service_name(
+    tables: &Recording,
+    resource: Option<ResourceId>,
+) -> Option<Cow<'_, str>> {
+    let service = of_resource_from(tables, resource, |row| row.service);
+    service.or_else(|| of_resource_from(tables, resource, |row| row.instance))
 }
 
 /// Elements of nested values in order. Nesting is followed on the heap: a value may be a million deep.

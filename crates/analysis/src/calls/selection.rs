@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use traceloom_model::{Recording, SpanRow, SpanStatus, ValueTypeId};
 
-use super::{Column, of_resource, title, track_name, value_text};
+use super::{Column, of_resource, service_name, title, track_name, value_text};
 use crate::filter::{CallView, Filter};
 
 /// What `calls`, `top`, `tree` and `flame` select by.
@@ -84,7 +84,7 @@ impl CallView for CallOfRow<'_> {
     }
 
     fn service(&self) -> Option<Cow<'_, str>> {
-        of_resource(self.tables, self.row.track, |row| row.service)
+        service_name(self.tables, self.tables.track(self.row.track)?.resource)
     }
 
     fn host(&self) -> Option<Cow<'_, str>> {

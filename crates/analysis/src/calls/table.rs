@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use regex_lite::Regex;
 use traceloom_model::{
     Attribute, Clock, Definitions, EventBatch, ExceptionId, Flow, FunctionId, Note, Order, Origin,
     Recording, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, StringId, Timestamp,
@@ -9,7 +10,8 @@ use traceloom_model::{
 };
 
 use super::column::SortKey;
-use super::{CallOfRow, Column, Selection};
+use super::uses::Finder;
+use super::{CallOfRow, Column, Selection, Uses};
 use crate::Pauses;
 
 /// What a [`CallTable`] keeps.
@@ -17,6 +19,9 @@ use crate::Pauses;
 pub struct CallQuery {
     /// Which calls.
     pub selection: Selection,
+    /// Only calls in which a method matches, its name found out where it is mangled; how often and for how long is
+    /// told of each.
+    pub with_method: Option<Regex>,
     /// The column to sort by and whether the greatest come first; none for the order they were read in.
     pub sort: Option<(Column, bool)>,
     /// Most calls to keep.
@@ -39,10 +44,11 @@ pub struct Call {
     pub exception: Option<ExceptionId>,
     pub context: Option<SpanContext>,
     pub origin: Option<Origin>,
+    pub uses: Option<Uses>,
 }
 
 impl Call {
-    fn of(row: &SpanRow<'_>) -> Self {
+    fn of(row: &SpanRow<'_>, uses: Option<Uses>) -> Self {
         Self {
             id: row.id,
             track: row.track,
@@ -56,6 +62,7 @@ impl Call {
             exception: row.exception,
             context: row.context,
             origin: row.origin,
+            uses,
         }
     }
 
@@ -107,6 +114,8 @@ pub struct CallTable {
     held: HashSet<StringId>,
     /// Texts that only calls kept here refer to.
     own: Vec<StringId>,
+    /// Looks for methods in calls.
+    finder: Option<Finder>,
 }
 
 impl CallTable {
@@ -114,6 +123,7 @@ impl CallTable {
     #[must_use]
     pub fn new(query: CallQuery) -> Self {
         Self {
+            finder: query.with_method.clone().map(Finder::new),
             query,
             ..Self::default()
         }
@@ -122,6 +132,13 @@ impl CallTable {
     /// Sorts what was kept and returns it.
     #[must_use]
     pub fn finish(mut self) -> Calls {
+        if let Some(mut finder) = self.finder.take() {
+            let (held, order) = finder.release();
+            for row in order.into_iter().filter_map(|at| held.row(at)) {
+                let uses = finder.take(&self.calls.tables, &row);
+                self.take(&row, Some(uses));
+            }
+        }
         self.calls.pauses.settle();
         if let Some((column @ Column::Suspended, _)) = &self.query.sort {
             for (key, _, call) in &mut self.keys {
@@ -165,18 +182,32 @@ impl CallTable {
         });
     }
 
-    fn keep(&mut self, row: &SpanRow<'_>) {
+    fn take(&mut self, row: &SpanRow<'_>, uses: Option<Uses>) {
+        if !row.entry && row.parent.is_some() {
+            return;
+        }
+        self.calls.read += 1;
+        if uses.is_some_and(|uses| uses.count == 0) {
+            return;
+        }
+        let view = CallOfRow::new(&self.calls.tables, row);
+        if self.query.selection.accepts(&view) {
+            self.keep(row, uses);
+        }
+    }
+
+    fn keep(&mut self, row: &SpanRow<'_>, uses: Option<Uses>) {
         let number = self.calls.selected;
         self.calls.selected += 1;
         let limit = self.query.limit.unwrap_or(usize::MAX);
         let Some((column, _)) = &self.query.sort else {
             if self.keys.len() < limit {
                 texts_of(row.attributes, &mut self.held);
-                self.keys.push((SortKey::None, number, Call::of(row)));
+                self.keys.push((SortKey::None, number, Call::of(row, uses)));
             }
             return;
         };
-        let call = Call::of(row);
+        let call = Call::of(row, uses);
         let later = *column == Column::Suspended;
         let key = if later {
             SortKey::None
@@ -213,10 +244,16 @@ fn texts_of(attributes: &[Attribute], into: &mut HashSet<StringId>) {
 
 impl Sink for CallTable {
     fn wants(&self) -> Wants {
-        Wants::Calls
+        match self.finder {
+            None => Wants::Calls,
+            Some(_) => Wants::Spans,
+        }
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {
+        if let Some(finder) = &mut self.finder {
+            finder.begin(order);
+        }
         self.calls.tables.begin(order, clock);
     }
 
@@ -226,13 +263,17 @@ impl Sink for CallTable {
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
-        for row in batch.iter().filter(|row| row.entry || row.parent.is_none()) {
-            self.calls.read += 1;
-            let view = CallOfRow::new(&self.calls.tables, &row);
-            if self.query.selection.accepts(&view) {
-                self.keep(&row);
+        let Some(mut finder) = self.finder.take() else {
+            batch.iter().for_each(|row| self.take(&row, None));
+            return Flow::Continue(());
+        };
+        if let Some(batch) = finder.hold(batch) {
+            for row in batch.iter() {
+                let uses = finder.take(&self.calls.tables, &row);
+                self.take(&row, Some(uses));
             }
         }
+        self.finder = Some(finder);
         Flow::Continue(())
     }
 
@@ -248,6 +289,9 @@ impl Sink for CallTable {
     }
 
     fn forget(&mut self, strings: &[StringId]) {
+        if self.finder.as_ref().is_some_and(Finder::holds) {
+            return;
+        }
         for id in strings {
             if self.held.contains(id) {
                 self.own.push(*id);

@@ -1,8 +1,8 @@
 use super::*;
 use crate::Pauses;
 use traceloom_model::{
-    Attribute, EventBatch, EventRow, EventType, Function, Sink, SpanBatch, SpanRow, SpanStatus,
-    Tables, Track, Unit, ValueType,
+    Attribute, Clock, EventBatch, EventRow, EventType, Function, Order, Sink, SpanBatch, SpanRow,
+    SpanStatus, Tables, Track, Unit, ValueType,
 };
 
 /// Sixty calls: durations 1 to 60 ms in a shuffled order, every seventh failed, titles and a counter.
@@ -104,7 +104,7 @@ fn selection_by_duration_errors_and_words() {
             errors: true,
         },
         sort: Some((Column::Duration, false)),
-        limit: None,
+        ..CallQuery::default()
     });
     assert_eq!(milliseconds(&calls), [35, 49, 56]);
     assert_eq!((calls.read, calls.selected), (60, 3));
@@ -221,4 +221,51 @@ fn texts_of_calls_that_are_not_kept_are_forgotten() {
     assert_eq!(titles(None, 3), ["call 0", "call 0", "call 1"]);
     let longest = titles(Some((Column::Duration, true)), 2);
     assert_eq!(longest, ["call 5000", "call 4999"]);
+}
+
+#[test]
+fn calls_with_a_method_tell_how_often_and_how_long() {
+    let mut tables = Tables::new();
+    let [thread, web, query, idle] =
+        ["main", "com.acme.Web.get", "com.acme.Db.query", "idle"].map(|text| tables.string(text));
+    let track = tables.track(Track::thread(thread));
+    let [web, query, idle] = [web, query, idle].map(|name| tables.function(Function::named(name)));
+    let ids: Vec<_> = (0..6).map(|_| tables.reserve_span()).collect();
+    let row = |id: usize, parent: Option<usize>, function, start, end| SpanRow {
+        parent: parent.map(|at| ids[at]),
+        entry: parent.is_none(),
+        ..SpanRow::call(ids[id], track, function, start, end)
+    };
+    // get(query(query) query) and idle(): of queries in each other the outer one counts.
+    let rows = [
+        row(2, Some(1), query, 12, 18),
+        row(1, Some(0), query, 10, 20),
+        row(3, Some(0), query, 30, 35),
+        row(0, None, web, 0, 50),
+        row(4, None, idle, 60, 70),
+    ];
+    let definitions = tables.take_definitions();
+    for (order, backwards) in [(Order::Nested, false), (Order::None, true)] {
+        let mut table = CallTable::new(CallQuery {
+            with_method: Some(regex_lite::Regex::new("query$").unwrap()),
+            ..CallQuery::default()
+        });
+        table.begin(order, Clock::Unix);
+        let _ = table.define(definitions.clone());
+        let mut batch = SpanBatch::default();
+        if backwards {
+            rows.iter().rev().for_each(|row| batch.push(row));
+        } else {
+            rows.iter().for_each(|row| batch.push(row));
+        }
+        let _ = table.spans(batch);
+        let calls = table.finish();
+        assert_eq!((calls.read, calls.rows.len()), (2, 1));
+        let uses = Uses { count: 3, time: 15 };
+        assert_eq!(calls.rows[0].uses, Some(uses));
+        assert_eq!(
+            calls.cell(&calls.rows[0], &Column::UsedTime),
+            Cell::Nanoseconds(15)
+        );
+    }
 }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::Merge;
 
+use crate::Sketch;
+
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -56,6 +58,8 @@ pub(crate) struct Arena {
     free: u32,
     /// Nodes that stand for spans of which a part was not recorded, and for how many.
     pub partial: HashMap<u32, u64, RandomState>,
+    /// How long the calls of nodes took, where that is asked for.
+    durations: HashMap<u32, Sketch, RandomState>,
 }
 
 const fn edge(parent: u32, key: u32) -> u64 {
@@ -73,6 +77,7 @@ impl Arena {
             children: HashMap::default(),
             free: NONE,
             partial: HashMap::default(),
+            durations: HashMap::default(),
         }
     }
 
@@ -123,6 +128,23 @@ impl Arena {
             root = row.next_sibling;
         }
         total
+    }
+
+    /// Gives the nodes below the root what their children come to.
+    pub fn sum_grounds(&mut self) {
+        let mut ground = self.nodes[ROOT as usize].first_child;
+        while ground != NONE {
+            let mut total = 0_i64;
+            let mut child = self.nodes[ground as usize].first_child;
+            while child != NONE {
+                let row = &self.nodes[child as usize];
+                total = total.saturating_add(row.total);
+                child = row.next_sibling;
+            }
+            let row = &mut self.nodes[ground as usize];
+            row.total = total;
+            ground = row.next_sibling;
+        }
     }
 
     /// Finds or adds the child of `parent` called `key`.
@@ -199,6 +221,9 @@ impl Arena {
 
     fn release(&mut self, node: u32) {
         self.partial.remove(&node);
+        if !self.durations.is_empty() {
+            self.durations.remove(&node);
+        }
         self.nodes[node as usize] = Growing::new(NONE, NONE, self.free);
         self.free = node;
     }
@@ -256,12 +281,37 @@ impl Arena {
         row.total = row.total.saturating_add(total);
         row.own = row.own.saturating_add(own);
         row.count = row.count.saturating_add(count);
+        if !self.durations.is_empty()
+            && let Some(durations) = self.durations.remove(&from)
+        {
+            self.take_durations(to, &durations);
+        }
         if self.partial.is_empty() {
             return;
         }
         if let Some(partial) = self.partial.remove(&from) {
             *self.partial.entry(to).or_default() += partial;
         }
+    }
+
+    /// Notes how long a call of `node` took.
+    pub fn time(&mut self, node: u32, duration: i64) {
+        self.durations.entry(node).or_default().add(duration);
+    }
+
+    /// Adds durations to those of `node`.
+    pub fn take_durations(&mut self, node: u32, durations: &Sketch) {
+        self.durations.entry(node).or_default().merge(durations);
+    }
+
+    /// Tells whether durations were noted.
+    pub fn is_timed(&self) -> bool {
+        !self.durations.is_empty()
+    }
+
+    /// Takes the durations of `node` out.
+    pub fn durations_of(&mut self, node: u32) -> Sketch {
+        self.durations.remove(&node).unwrap_or_default()
     }
 
     /// Frees everything under `node`, and keeps `node`.

@@ -8,12 +8,13 @@ use traceloom_model::{
 };
 
 use super::arena::{Arena, ROOT};
+use super::ground::{Grounds, GroupBy};
 use super::samples::Columns;
 use super::spans::{Piece, Pieces};
 use super::steps::Lines;
 use super::symbol::{self, KeyMap, Symbols};
 use super::{CallTree, Measure, flatten};
-use crate::calls::{CallOfRow, Selection, of_resource, track_name};
+use crate::calls::{CallOfRow, Selection, of_resource, service_name, track_name};
 use crate::filter::CallView;
 use crate::top::Functions;
 
@@ -29,6 +30,10 @@ pub struct TreeOptions {
     pub beside: bool,
     /// Sums of functions are wanted, not who called whom: [`TreeBuilder::finish_functions`].
     pub functions: bool,
+    /// How long calls took is wanted, for percentiles.
+    pub durations: bool,
+    /// The roots are groups of calls and samples.
+    pub by: Option<GroupBy>,
     /// Only calls this selects, with their whole trees; a call is a span without parent.
     pub calls: Option<Selection>,
 }
@@ -97,6 +102,7 @@ pub struct TreeBuilder {
     lines: Lines,
     pieces: Pieces,
     columns: Columns,
+    grounds: Option<Grounds>,
     spans_seen: bool,
     /// The first and the last time of anything that counts.
     seen: Option<(Timestamp, Timestamp)>,
@@ -111,13 +117,15 @@ impl TreeBuilder {
     #[must_use]
     pub fn new(options: TreeOptions) -> Self {
         let columns = Columns::new(options.values.clone(), options.beside);
+        let lines = Lines::new(options.durations);
         Self {
-            pieces: Pieces::new(options.lanes),
+            pieces: Pieces::new(options.lanes, options.durations),
+            grounds: options.by.clone().map(Grounds::new),
             options,
             order: Order::default(),
             tables: Recording::default(),
             arena: Arena::new(),
-            lines: Lines::default(),
+            lines,
             columns,
             spans_seen: false,
             seen: None,
@@ -171,18 +179,23 @@ impl TreeBuilder {
         self.release_held(None);
         self.end_steps();
         let selecting = self.options.calls.is_some();
-        self.pieces
-            .finish(&mut self.arena, selecting, &mut |_, _| ROOT);
-        let [samples, beside] = self.columns.finish(&self.tables).map(|trees| {
-            let trees = trees.into_iter();
-            let trees = trees.map(|(measure, arena, total)| {
-                with_symbols(&self.tables, arena, measure, Some(total))
-            });
+        let mut ground = |arena: &mut Arena, track| ground(arena, self.grounds.as_ref(), track);
+        self.pieces.finish(&mut self.arena, selecting, &mut ground);
+        let mut samples = self.columns.finish(&self.tables, self.grounds.as_mut());
+        let named = |arena, measure, total| {
+            with_symbols(&self.tables, arena, measure, total, self.grounds.as_ref())
+        };
+        let [samples, beside] = samples.each_mut().map(|trees| {
+            let trees = trees.drain(..);
+            let trees = trees.map(|(measure, arena, total)| named(arena, measure, Some(total)));
             trees.collect()
         });
+        if self.grounds.is_some() {
+            self.arena.sum_grounds();
+        }
         let spans = self
             .spans_seen
-            .then(|| with_symbols(&self.tables, self.arena, Measure::wall(), None));
+            .then(|| named(self.arena, Measure::wall(), None));
         Trees {
             spans,
             samples,
@@ -234,6 +247,7 @@ impl TreeBuilder {
             tables,
             arena,
             lines,
+            grounds,
             ..
         } = self;
         for (track, range) in batch.runs() {
@@ -247,8 +261,9 @@ impl TreeBuilder {
                 continue;
             };
             let steps = (range.start, times, functions);
+            let ground = ground(arena, grounds.as_ref(), track);
             let Some(selection) = &options.calls else {
-                lines.run(arena, track, steps, None);
+                lines.run(arena, (track, ground), steps, None);
                 continue;
             };
             let mut judge = |step: usize, key: u32, start: Timestamp, end: Timestamp| {
@@ -262,7 +277,7 @@ impl TreeBuilder {
                     None => selection.accepts(&NoRow::of(tables, (track, key), start, end)),
                 }
             };
-            lines.run(arena, track, steps, Some(&mut judge));
+            lines.run(arena, (track, ground), steps, Some(&mut judge));
         }
     }
 
@@ -281,14 +296,26 @@ impl TreeBuilder {
                 && self.options.calls.as_ref().is_some_and(|selection| {
                     !selection.accepts(&CallOfRow::new(&self.tables, &row))
                 });
-            let piece = Piece::of(&row, refused);
+            let mut piece = Piece::of(&row, refused);
+            // Where all of a call is on one track, its ground says the same.
+            let lanes = self.options.lanes;
+            let apart = |grounds: &&mut Grounds| lanes || !grounds.by().is_of_track();
+            if let Some(grounds) = self.grounds.as_mut().filter(apart) {
+                piece.group = grounds.of_span(&self.tables, &row);
+            }
             if all_at_end {
                 self.pieces.hold(piece);
             } else {
-                self.pieces.put(&mut self.arena, ROOT, &piece);
+                let ground = ground(&mut self.arena, self.grounds.as_ref(), row.track);
+                self.pieces.put(&mut self.arena, ground, &piece);
             }
         }
     }
+}
+
+/// Finds what the calls of a track hang from.
+fn ground(arena: &mut Arena, grounds: Option<&Grounds>, track: TrackId) -> u32 {
+    grounds.map_or(ROOT, |grounds| arena.child(ROOT, grounds.of_track(track)))
 }
 
 fn is_lane(tables: &Recording, track: TrackId) -> bool {
@@ -302,12 +329,18 @@ fn with_symbols(
     arena: Arena,
     measure: Measure,
     total: Option<i64>,
+    grounds: Option<&Grounds>,
 ) -> CallTree {
     let mut symbols = Symbols::default();
     let mut ids = KeyMap::default();
     for node in arena.used() {
         let key = arena.node(node).key;
-        ids.get_or_insert(key, || symbols.intern(symbol::symbol_of_key(tables, key)));
+        ids.get_or_insert(key, || {
+            symbols.intern(match grounds {
+                Some(grounds) if symbol::is_group(key) => grounds.symbol(tables, key),
+                _ => symbol::symbol_of_key(tables, key),
+            })
+        });
     }
     let total = total.unwrap_or_else(|| arena.roots_total());
     flatten::flatten(arena, measure, symbols.into_rows(), total, |key| {
@@ -353,7 +386,7 @@ impl CallView for NoRow<'_> {
     }
 
     fn service(&self) -> Option<Cow<'_, str>> {
-        of_resource(self.tables, self.track, |row| row.service)
+        service_name(self.tables, self.tables.track(self.track)?.resource)
     }
 
     fn host(&self) -> Option<Cow<'_, str>> {
@@ -375,6 +408,14 @@ impl Sink for TreeBuilder {
     }
 
     fn wants(&self) -> Wants {
+        // Steps say nothing of attributes.
+        if self
+            .grounds
+            .as_ref()
+            .is_some_and(|all| !all.by().is_of_track())
+        {
+            return Wants::Spans;
+        }
         Wants::Steps {
             calls: self.options.calls.is_some(),
         }
@@ -389,6 +430,9 @@ impl Sink for TreeBuilder {
     }
 
     fn steps(&mut self, mut batch: StepBatch) -> Flow {
+        if self.wants() == Wants::Spans {
+            return Flow::Continue(());
+        }
         self.release_held(None);
         self.spans_seen = true;
         // Tracks come one after the other, each in the order of its times.
@@ -425,13 +469,17 @@ impl Sink for TreeBuilder {
         for &time in batch.time.iter().flatten() {
             self.see(time, time);
         }
-        self.columns.take(&self.tables, batch);
+        self.columns
+            .take(&self.tables, batch, self.grounds.as_mut());
         Flow::Continue(())
     }
 
     fn forget(&mut self, strings: &[StringId]) {
         for id in strings {
             self.tables.strings.drop_row(id.index());
+        }
+        if let Some(grounds) = &mut self.grounds {
+            grounds.forget(strings);
         }
     }
 

@@ -5,6 +5,17 @@ use traceloom_model::Merge;
 use super::arena::{Arena, NONE, ROOT};
 use super::{CallTree, Measure, Node, Symbol, SymbolId};
 
+/// Adds node `number` of a finished tree to a growing one, with how long its calls took.
+pub(crate) fn add_of(arena: &mut Arena, at: u32, tree: &CallTree, number: u32) {
+    let Some(node) = tree.nodes.get(number as usize) else {
+        return;
+    };
+    add(arena, at, node, tree.measure.merge);
+    if let Some(durations) = tree.durations.get(number as usize) {
+        arena.take_durations(at, durations);
+    }
+}
+
 /// Adds a finished node's values to a growing one. Totals of minima and maxima are settled afterwards.
 pub(crate) fn add(arena: &mut Arena, at: u32, node: &Node, merge: Merge) {
     if node.partial > 0 {
@@ -35,6 +46,8 @@ pub(crate) fn flatten(
 ) -> CallTree {
     let mut siblings = Siblings::new(arena.len(), symbols.len());
     let mut nodes: Vec<Node> = Vec::with_capacity(arena.len().saturating_sub(1));
+    let mut durations = Vec::new();
+    let timed = arena.is_timed();
     let mut open: Vec<u32> = Vec::new();
     let mut work = vec![(ROOT, 0_u32)];
     while let Some((from, depth)) = work.pop() {
@@ -53,6 +66,9 @@ pub(crate) fn flatten(
                 partial: arena.partial_of(from),
             });
             open.push(number);
+            if timed {
+                durations.push(arena.durations_of(from));
+            }
         }
         siblings.collect(&mut arena, from, measure.merge, &symbol_of);
         siblings.sort(&arena, &symbols);
@@ -64,6 +80,7 @@ pub(crate) fn flatten(
         measure,
         symbols,
         nodes,
+        durations,
         total,
     }
 }

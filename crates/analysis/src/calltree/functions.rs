@@ -122,6 +122,7 @@ impl Sums {
             rows: rows.collect(),
             measure: self.measure,
             symbols: self.symbols.into_rows(),
+            durations: crate::Durations::default(),
             total: self.total,
         }
     }

@@ -5,6 +5,7 @@ mod build;
 mod cover;
 mod flatten;
 mod functions;
+mod ground;
 mod samples;
 mod select;
 mod spans;
@@ -12,19 +13,23 @@ mod steps;
 mod symbol;
 
 pub use build::{TreeBuilder, TreeOptions, Trees};
+pub use ground::{GroupBy, NoGroup};
 pub use select::{FrameFilter, Predicate};
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
 pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
 
 pub(crate) use arena::{Arena, Growing};
-pub(crate) use flatten::{add, flatten};
-pub(crate) use spans::{Piece, Pieces};
+pub(crate) use flatten::{add, add_of, flatten};
+pub(crate) use ground::Grounds;
+pub(crate) use spans::{Piece, Pieces, children_first};
 pub(crate) use symbol::function_of_key;
 
 use arena::ROOT;
 use std::borrow::Cow;
 
 use traceloom_model::{Merge, Recording, Scope, Unit};
+
+use crate::Sketch;
 
 /// What a tree's values are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,6 +176,9 @@ pub struct CallTree {
     pub symbols: Vec<Symbol>,
     /// Nodes, depth first.
     pub nodes: Vec<Node>,
+    /// How long the calls of each node took, partial ones left out: one for each node where
+    /// [`TreeOptions::durations`] asked for them and there were calls, else empty.
+    pub durations: Vec<Sketch>,
     /// 100 %: the roots together.
     pub total: i64,
 }
@@ -183,6 +191,7 @@ impl CallTree {
             measure,
             symbols: Vec::new(),
             nodes: Vec::new(),
+            durations: Vec::new(),
             total: 0,
         }
     }
@@ -222,6 +231,51 @@ impl CallTree {
         })
     }
 
+    /// Tells whether the roots are groups of calls or samples ([`TreeOptions::by`]).
+    #[must_use]
+    pub fn is_grouped(&self) -> bool {
+        let first = self.nodes.first();
+        first.is_some_and(|node| self.symbol(node.symbol).group)
+    }
+
+    /// Iterates over a node and those that called it, groups left out.
+    pub(crate) fn callers<'t>(&'t self, node: &'t Node) -> impl Iterator<Item = &'t Node> {
+        let least = u32::from(self.is_grouped());
+        std::iter::successors(Some(node), |node| self.nodes.get(node.parent? as usize))
+            .take_while(move |node| node.depth >= least)
+    }
+
+    /// Returns the calls of a node, or its samples; of a group those that are in it and in no other of its calls.
+    #[must_use]
+    pub fn count(&self, number: u32) -> u64 {
+        let Some(node) = self.nodes.get(number as usize) else {
+            return 0;
+        };
+        if !self.symbol(node.symbol).group {
+            return node.count;
+        }
+        let outermost = self.outermost(number);
+        outermost.fold(0, |sum, (_, one)| sum.saturating_add(one.count))
+    }
+
+    /// Iterates over what a group consists of: all that was sampled, or the calls that no other call of it is
+    /// around. Callers in other groups have no calls in this one.
+    pub(crate) fn outermost(&self, group: u32) -> impl Iterator<Item = (u32, &Node)> {
+        let end = self.nodes.get(group as usize).map_or(0, |node| node.end);
+        let all = self.measure.source == TreeSource::Samples;
+        let mut at = group.saturating_add(1);
+        std::iter::from_fn(move || {
+            loop {
+                let node = self.nodes.get(at as usize).filter(|_| at < end)?;
+                let (number, counts) = (at, node.count > 0);
+                at = if counts && !all { node.end } else { at + 1 };
+                if counts {
+                    return Some((number, node));
+                }
+            }
+        })
+    }
+
     /// Adds another tree of the same measure: the other half of a parallel read, or another file.
     ///
     /// Functions are the same when their name and signature are.
@@ -235,13 +289,13 @@ impl CallTree {
                 .map(|symbol| symbols.intern(symbol.clone()))
                 .collect();
             let mut path = Vec::new();
-            for node in &tree.nodes {
+            for (number, node) in (0..).zip(&tree.nodes) {
                 path.truncate(node.depth as usize);
                 let parent = path.last().copied().unwrap_or(ROOT);
                 let key = ids.get(node.symbol.index()).copied().unwrap_or(0);
                 let at = arena.child(parent, key);
                 path.push(at);
-                flatten::add(&mut arena, at, node, self.measure.merge);
+                flatten::add_of(&mut arena, at, tree, number);
             }
         }
         let total = if self.measure.settles() {
@@ -254,14 +308,41 @@ impl CallTree {
     }
 }
 
-/// Takes one path of an upside-down tree: functions, value, count, partial count.
-pub(crate) type AddPath<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = SymbolId>, i64, u64, u64);
+/// What is added to each node of a path: a value, a count, and what else is known of a node.
+pub(crate) struct Added<'t> {
+    pub value: i64,
+    pub count: u64,
+    pub partial: u64,
+    pub durations: Option<&'t Sketch>,
+}
+
+impl<'t> Added<'t> {
+    /// A value of node `number`.
+    pub(crate) fn of(tree: &'t CallTree, number: u32, value: impl Fn(&Node) -> i64) -> Self {
+        let node = tree.nodes.get(number as usize);
+        Self {
+            value: node.map_or(0, value),
+            count: node.map_or(0, |node| node.count),
+            partial: node.map_or(0, |node| node.partial),
+            durations: tree.durations.get(number as usize),
+        }
+    }
+}
+
+/// Takes one path of an upside-down tree.
+pub(crate) type AddPath<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = SymbolId>, &Added<'_>);
 
 /// Builds a tree with the symbols of `of` from paths, adding each value to every node on its path.
 pub(crate) fn grow(of: &CallTree, fill: impl FnOnce(AddPath<'_>)) -> CallTree {
     let mut arena = Arena::new();
     let merge = of.measure.merge;
-    fill(&mut |path, value, count, partial| {
+    fill(&mut |path, added| {
+        let &Added {
+            value,
+            count,
+            partial,
+            durations,
+        } = added;
         let mut at = ROOT;
         for symbol in path {
             at = arena.child(at, symbol.0);
@@ -275,6 +356,9 @@ pub(crate) fn grow(of: &CallTree, fill: impl FnOnce(AddPath<'_>)) -> CallTree {
             row.count = row.count.saturating_add(count);
             if partial > 0 {
                 *arena.partial.entry(at).or_default() += partial;
+            }
+            if let Some(durations) = durations {
+                arena.take_durations(at, durations);
             }
         }
         let row = arena.node_mut(at);

@@ -9,6 +9,7 @@ use traceloom_model::{
 
 use super::arena::{Arena, NONE, ROOT};
 use super::functions::Sums;
+use super::ground::Grounds;
 use super::symbol::{NO_STACK, key_of_frame};
 use super::{Measure, MeasureUnit, TreeSource};
 use crate::top::Functions;
@@ -25,6 +26,9 @@ struct Column {
     rows: Vec<u32>,
     values: Vec<(Option<StackId>, i64, u64)>,
     without_stack: Option<u32>,
+    /// Groups of the rows, where samples are grouped.
+    groups: Vec<u32>,
+    of_group: HashMap<(u32, Option<StackId>), u32, RandomState>,
 }
 
 /// The columns that samples came for.
@@ -85,7 +89,7 @@ impl Columns {
         paths.filter_map(|of| Some(of.sums?.finish()))
     }
 
-    pub fn take(&mut self, tables: &Recording, batch: SampleBatch) {
+    pub fn take(&mut self, tables: &Recording, batch: SampleBatch, grounds: Option<&mut Grounds>) {
         if !self.columns.contains_key(&batch.profile) {
             if tables.profile(batch.profile).is_none() {
                 self.early.push(batch);
@@ -95,9 +99,16 @@ impl Columns {
             self.order.push(batch.profile);
             self.columns.insert(batch.profile, columns);
         }
-        for column in self.columns.get_mut(&batch.profile).into_iter().flatten() {
-            column.take(&batch);
-        }
+        let columns = self.columns.get_mut(&batch.profile).into_iter().flatten();
+        let Some(grounds) = grounds else {
+            columns.for_each(|column| column.take(&batch));
+            return;
+        };
+        let rows = batch.iter();
+        let groups: Vec<u32> = rows
+            .map(|row| grounds.of_sample(tables, batch.profile, &row))
+            .collect();
+        columns.for_each(|column| column.take_groups(&batch, &groups));
     }
 
     /// Chooses the column ([`Recording::shown_column`]).
@@ -113,6 +124,8 @@ impl Columns {
                 rows: Vec::new(),
                 values: Vec::new(),
                 without_stack: None,
+                groups: Vec::new(),
+                of_group: HashMap::default(),
             })
         };
         let mut columns = vec![column(at)?];
@@ -131,9 +144,13 @@ impl Columns {
 
     /// Builds a tree for each measure, in the order profiles came; equal measures share one. The second
     /// list is of the columns beside.
-    pub fn finish(&mut self, tables: &Recording) -> [Vec<(Measure, Arena, i64)>; 2] {
+    pub fn finish(
+        &mut self,
+        tables: &Recording,
+        mut grounds: Option<&mut Grounds>,
+    ) -> [Vec<(Measure, Arena, i64)>; 2] {
         for batch in std::mem::take(&mut self.early) {
-            self.take(tables, batch);
+            self.take(tables, batch, grounds.as_deref_mut());
         }
         self.early.clear();
         let [mut shown, mut beside] = [Vec::new(), Vec::new()];
@@ -169,16 +186,34 @@ impl Column {
         for (row, &stack) in batch.stack.iter().enumerate() {
             let value = batch.values(row).get(self.at).copied().unwrap_or(0);
             let slot = self.slot(stack);
-            let merge = self.value_type.merge;
-            if let Some((_, sum, count)) = self.values.get_mut(slot as usize) {
-                *sum = match merge {
-                    Merge::Sum => sum.saturating_add(value),
-                    _ if *count == 0 => value,
-                    Merge::Min => (*sum).min(value),
-                    Merge::Max => (*sum).max(value),
-                };
-                *count += 1;
+            self.add(slot, value);
+        }
+    }
+
+    fn take_groups(&mut self, batch: &SampleBatch, groups: &[u32]) {
+        for (row, (&stack, &group)) in batch.stack.iter().zip(groups).enumerate() {
+            let value = batch.values(row).get(self.at).copied().unwrap_or(0);
+            let next = u32::try_from(self.values.len()).unwrap_or(NONE);
+            let slot = *self.of_group.entry((group, stack)).or_insert(next);
+            if slot == next {
+                self.values.push((stack, 0, 0));
+                self.groups.push(group);
             }
+            self.add(slot, value);
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, slot: u32, value: i64) {
+        let merge = self.value_type.merge;
+        if let Some((_, sum, count)) = self.values.get_mut(slot as usize) {
+            *sum = match merge {
+                Merge::Sum => sum.saturating_add(value),
+                _ if *count == 0 => value,
+                Merge::Min => (*sum).min(value),
+                Merge::Max => (*sum).max(value),
+            };
+            *count += 1;
         }
     }
 
@@ -208,52 +243,102 @@ impl Column {
     fn grow(&self, tables: &Recording, arena: &mut Arena, measure: &Measure) {
         let adds_up = (measure.merge, measure.scope) == (Merge::Sum, Scope::Own);
         let child = if adds_up { Arena::append } else { Arena::child };
-        let mut known = vec![NONE; tables.stacks.len()];
-        let mut path = Vec::new();
-        for &(stack, value, count) in &self.values {
-            let at = match stack {
-                Some(stack) => node_of(tables, arena, child, &mut known, &mut path, stack),
-                None => arena.child(ROOT, NO_STACK),
-            };
-            arena.combine(at, value, count, measure.merge);
+        let mut stacks = Stacks::new(tables, child, !self.groups.is_empty());
+        if self.groups.is_empty() {
+            stacks.hang(arena, ROOT, self.values.iter(), measure.merge);
+            return;
+        }
+        let mut rows: Vec<_> = self.groups.iter().zip(&self.values).collect();
+        rows.sort_by_key(|(group, _)| **group);
+        for rows in rows.chunk_by(|a, b| a.0 == b.0) {
+            let group = rows.first().map_or(NONE, |(group, _)| **group);
+            let ground = arena.child(ROOT, group);
+            let values = rows.iter().map(|(_, value)| *value);
+            stacks.hang(arena, ground, values, measure.merge);
+            stacks.forget();
         }
     }
 }
 
-/// Finds the node of a stack, adding it and its callers; a circle of callers is cut where it closes.
-fn node_of(
-    tables: &Recording,
-    arena: &mut Arena,
+/// Nodes of the stacks that were met on one ground.
+struct Stacks<'t> {
+    tables: &'t Recording,
     child: fn(&mut Arena, u32, u32) -> u32,
-    known: &mut [u32],
-    path: &mut Vec<(usize, u32)>,
-    stack: StackId,
-) -> u32 {
-    path.clear();
-    let mut next = Some(stack);
-    let mut node = ROOT;
-    while let Some(stack) = next {
-        if let Some(&found) = known.get(stack.index()).filter(|&&node| node != NONE) {
-            node = found;
-            break;
-        }
-        let Some(row) = tables.stack(stack) else {
-            path.push((usize::MAX, NO_STACK));
-            break;
-        };
-        if path.len() > known.len() {
-            break;
-        }
-        path.push((stack.index(), key_of_frame(tables, row.frame)));
-        next = row.parent;
-    }
-    while let Some((stack, key)) = path.pop() {
-        node = child(arena, node, key);
-        if let Some(slot) = known.get_mut(stack) {
-            *slot = node;
+    known: Vec<u32>,
+    path: Vec<(usize, u32)>,
+    /// Stacks that have a node, where another ground may follow.
+    met: Option<Vec<usize>>,
+}
+
+impl<'t> Stacks<'t> {
+    fn new(tables: &'t Recording, child: fn(&mut Arena, u32, u32) -> u32, grounds: bool) -> Self {
+        Self {
+            tables,
+            child,
+            known: vec![NONE; tables.stacks.len()],
+            path: Vec::new(),
+            met: grounds.then(Vec::new),
         }
     }
-    node
+
+    fn hang<'v>(
+        &mut self,
+        arena: &mut Arena,
+        ground: u32,
+        values: impl Iterator<Item = &'v (Option<StackId>, i64, u64)>,
+        merge: Merge,
+    ) {
+        for &(stack, value, count) in values {
+            let at = match stack {
+                Some(stack) => self.node_of(arena, ground, stack),
+                None => arena.child(ground, NO_STACK),
+            };
+            arena.combine(at, value, count, merge);
+        }
+    }
+
+    /// Finds the node of a stack, adding it and its callers; a circle of callers is cut where it closes.
+    fn node_of(&mut self, arena: &mut Arena, ground: u32, stack: StackId) -> u32 {
+        self.path.clear();
+        let mut next = Some(stack);
+        let mut node = ground;
+        while let Some(stack) = next {
+            let known = self.known.get(stack.index());
+            if let Some(&found) = known.filter(|&&node| node != NONE) {
+                node = found;
+                break;
+            }
+            let Some(row) = self.tables.stack(stack) else {
+                self.path.push((usize::MAX, NO_STACK));
+                break;
+            };
+            if self.path.len() > self.known.len() {
+                break;
+            }
+            let key = key_of_frame(self.tables, row.frame);
+            self.path.push((stack.index(), key));
+            next = row.parent;
+        }
+        while let Some((stack, key)) = self.path.pop() {
+            node = (self.child)(arena, node, key);
+            if let Some(slot) = self.known.get_mut(stack) {
+                *slot = node;
+                if let Some(met) = &mut self.met {
+                    met.push(stack);
+                }
+            }
+        }
+        node
+    }
+
+    /// Goes on to another ground.
+    fn forget(&mut self) {
+        for stack in self.met.iter_mut().flat_map(|met| met.drain(..)) {
+            if let Some(slot) = self.known.get_mut(stack) {
+                *slot = NONE;
+            }
+        }
+    }
 }
 
 /// Computes totals and own values from what was recorded, and returns the whole.

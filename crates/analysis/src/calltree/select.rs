@@ -38,7 +38,7 @@ impl FrameFilter<'_> {
     fn marks(predicate: Option<&Predicate<'_>>, symbols: &[Symbol]) -> Vec<bool> {
         symbols
             .iter()
-            .map(|symbol| predicate.is_some_and(|matches| matches(symbol)))
+            .map(|symbol| !symbol.group && predicate.is_some_and(|matches| matches(symbol)))
             .collect()
     }
 }
@@ -131,6 +131,9 @@ impl CallTree {
                     ..*node
                 };
                 flatten::add(&mut arena, at, &values, merge);
+                if let Some(durations) = self.durations.get(number) {
+                    arena.take_durations(at, durations);
+                }
             } else if at != ROOT && shown && (!samples || count > 0) && !alone {
                 arena.combine(at, own, if samples { count } else { 0 }, merge);
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{FunctionId, SpanId, SpanRow, SpanStatus, Timestamp, TrackId};
 
-use super::arena::Arena;
+use super::arena::{Arena, ROOT};
 use super::cover::Cover;
 use super::symbol::key_of_function;
 
@@ -21,6 +21,8 @@ pub(crate) struct Piece {
     pub status: SpanStatus,
     /// A root that the selection refuses.
     pub refused: bool,
+    /// The key of its own group; none for what is in its caller's.
+    pub group: Option<u32>,
 }
 
 impl Piece {
@@ -34,6 +36,7 @@ impl Piece {
             end: row.end,
             status: row.status,
             refused,
+            group: None,
         }
     }
 }
@@ -45,6 +48,45 @@ struct Waiting {
     cover: Cover,
     /// That of the child that came first.
     track: TrackId,
+    /// Children with groups of their own, or in which such children are.
+    apart: Vec<Apart>,
+}
+
+/// The part of a span's children that belongs to a group of its own.
+#[derive(Debug)]
+struct Apart {
+    group: u32,
+    side: u32,
+    /// What it took of the span.
+    time: i64,
+}
+
+impl Waiting {
+    fn of(arena: &mut Arena, track: TrackId) -> Self {
+        Self {
+            side: arena.side_tree(),
+            cover: Cover::default(),
+            track,
+            apart: Vec::new(),
+        }
+    }
+
+    fn discard(&self, arena: &mut Arena) {
+        arena.discard(self.side);
+        self.apart.iter().for_each(|one| arena.discard(one.side));
+    }
+
+    /// Finds the side tree of a group, and adds up what it takes of the span.
+    fn side_of(&mut self, arena: &mut Arena, group: u32, time: i64) -> u32 {
+        let known = self.apart.iter_mut().find(|one| one.group == group);
+        if let Some(one) = known {
+            one.time = one.time.saturating_add(time);
+            return one.side;
+        }
+        let side = arena.side_tree();
+        self.apart.push(Apart { group, side, time });
+        side
+    }
 }
 
 /// Finds the node that the calls of a track hang from.
@@ -55,15 +97,18 @@ pub(crate) type Ground<'g> = &'g mut dyn FnMut(&mut Arena, TrackId) -> u32;
 pub(crate) struct Pieces {
     /// Spans of other tracks count as children too.
     across: bool,
+    /// Durations are noted.
+    timed: bool,
     waiting: HashMap<(SpanId, Option<TrackId>), Waiting, RandomState>,
     /// Spans of a reader without order, until all have come.
     held: Vec<Piece>,
 }
 
 impl Pieces {
-    pub fn new(across: bool) -> Self {
+    pub fn new(across: bool, timed: bool) -> Self {
         Self {
             across,
+            timed,
             waiting: HashMap::default(),
             held: Vec::new(),
         }
@@ -75,38 +120,55 @@ impl Pieces {
     }
 
     /// Puts a span in, after all its children; a root hangs from `ground`.
+    ///
+    /// What of it belongs to other groups is told there once more, with the time that it took: the parts of all
+    /// groups come to the duration.
     pub fn put(&mut self, arena: &mut Arena, ground: u32, piece: &Piece) {
         let line = (!self.across).then_some(piece.track);
-        let waiting = self.waiting.remove(&(piece.id, line));
+        let mut waiting = self.waiting.remove(&(piece.id, line));
         let duration = piece.end.saturating_sub(piece.start).max(0);
         let covered = waiting
             .as_ref()
             .map_or(0, |waiting| waiting.cover.within(piece.start, piece.end));
         let key = key_of_function(piece.function);
-        let side = waiting.map(|waiting| waiting.side);
-        let above = match piece.parent {
-            None if piece.refused => {
-                side.inspect(|&side| arena.discard(side));
-                return;
-            }
+        if piece.parent.is_none() && piece.refused {
+            waiting.inspect(|waiting| waiting.discard(arena));
+            return;
+        }
+        let mut above = match piece.parent {
             None => ground,
             Some(parent) => {
-                let entry = self.waiting.entry((parent, line));
-                let waiting = entry.or_insert_with(|| Waiting {
-                    side: arena.side_tree(),
-                    cover: Cover::default(),
-                    track: piece.track,
-                });
-                waiting.cover.add(piece.start, piece.end);
-                waiting.side
+                let around = self.around(arena, parent, line, piece.track);
+                around.cover.add(piece.start, piece.end);
+                around.side
             }
         };
-        let at = match side {
-            Some(side) => arena.adopt(side, above, key),
+        let mut left = duration;
+        if let Some(waiting) = &mut waiting {
+            let apart = std::mem::take(&mut waiting.apart);
+            for Apart { group, side, time } in apart {
+                if piece.group == Some(group) {
+                    arena.move_children(side, waiting.side);
+                    arena.discard(side);
+                    continue;
+                }
+                let time = time.min(left);
+                left -= time;
+                let apart = self.apart(arena, piece, line, (group, time));
+                let at = arena.adopt(side, apart, key);
+                let node = arena.node_mut(at);
+                node.total = node.total.saturating_add(time);
+            }
+        }
+        if let Some(group) = piece.group {
+            above = self.apart(arena, piece, line, (group, left));
+        }
+        let at = match waiting {
+            Some(waiting) => arena.adopt(waiting.side, above, key),
             None => arena.child(above, key),
         };
         let node = arena.node_mut(at);
-        node.total = node.total.saturating_add(duration);
+        node.total = node.total.saturating_add(left);
         node.own = node
             .own
             .saturating_add(duration.saturating_sub(covered).max(0));
@@ -116,7 +178,37 @@ impl Pieces {
             SpanStatus::PartialStart | SpanStatus::PartialEnd
         ) {
             *arena.partial.entry(at).or_default() += 1;
+        } else if self.timed {
+            arena.time(at, duration);
         }
+    }
+
+    /// Finds what a span hangs from in a group of its own, or its children's, of which it takes `time`.
+    fn apart(
+        &mut self,
+        arena: &mut Arena,
+        piece: &Piece,
+        line: Option<TrackId>,
+        (group, time): (u32, i64),
+    ) -> u32 {
+        match piece.parent {
+            None => arena.child(ROOT, group),
+            Some(parent) => {
+                let around = self.around(arena, parent, line, piece.track);
+                around.side_of(arena, group, time)
+            }
+        }
+    }
+
+    fn around(
+        &mut self,
+        arena: &mut Arena,
+        parent: SpanId,
+        line: Option<TrackId>,
+        track: TrackId,
+    ) -> &mut Waiting {
+        let entry = self.waiting.entry((parent, line));
+        entry.or_insert_with(|| Waiting::of(arena, track))
     }
 
     /// Puts in what was held, then makes roots of children whose parent never came.
@@ -124,7 +216,8 @@ impl Pieces {
     /// With calls selected such children are dropped: nothing tells which call they belong to.
     pub fn finish(&mut self, arena: &mut Arena, selecting: bool, ground: Ground<'_>) {
         let held = std::mem::take(&mut self.held);
-        for at in children_first(&held) {
+        let spans: Vec<_> = held.iter().map(|piece| (piece.id, piece.parent)).collect();
+        for at in children_first(&spans) {
             if let Some(piece) = held.get(at) {
                 let ground = ground(arena, piece.track);
                 self.put(arena, ground, piece);
@@ -136,8 +229,12 @@ impl Pieces {
             if !selecting {
                 let ground = ground(arena, waiting.track);
                 arena.move_children(waiting.side, ground);
+                for one in &waiting.apart {
+                    let ground = arena.child(ROOT, one.group);
+                    arena.move_children(one.side, ground);
+                }
             }
-            arena.discard(waiting.side);
+            waiting.discard(arena);
         }
     }
 }
@@ -145,26 +242,26 @@ impl Pieces {
 /// Orders spans so that each comes after all spans that name it as parent.
 ///
 /// Spans in a circle of parents have no such order; they come last, as they were.
-fn children_first(pieces: &[Piece]) -> Vec<usize> {
-    let rows: HashMap<SpanId, usize, RandomState> = pieces
+pub(crate) fn children_first(spans: &[(SpanId, Option<SpanId>)]) -> Vec<usize> {
+    let rows: HashMap<SpanId, usize, RandomState> = spans
         .iter()
         .enumerate()
-        .map(|(at, piece)| (piece.id, at))
+        .map(|(at, &(id, _))| (id, at))
         .collect();
     let parent = |at: usize| {
-        let parent = pieces.get(at)?.parent?;
-        rows.get(&parent).copied()
+        let &(_, parent) = spans.get(at)?;
+        rows.get(&parent?).copied()
     };
-    let mut open = vec![0_u32; pieces.len()];
-    for at in 0..pieces.len() {
+    let mut open = vec![0_u32; spans.len()];
+    for at in 0..spans.len() {
         if let Some(count) = parent(at).and_then(|parent| open.get_mut(parent)) {
             *count += 1;
         }
     }
-    let mut order: Vec<usize> = (0..pieces.len())
+    let mut order: Vec<usize> = (0..spans.len())
         .filter(|&at| open.get(at) == Some(&0))
         .collect();
-    let mut done = vec![false; pieces.len()];
+    let mut done = vec![false; spans.len()];
     let mut next = 0;
     while let Some(&at) = order.get(next) {
         next += 1;
@@ -179,6 +276,6 @@ fn children_first(pieces: &[Piece]) -> Vec<usize> {
             }
         }
     }
-    order.extend((0..pieces.len()).filter(|&at| done.get(at) == Some(&false)));
+    order.extend((0..spans.len()).filter(|&at| done.get(at) == Some(&false)));
     order
 }

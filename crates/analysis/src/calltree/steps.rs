@@ -17,16 +17,20 @@ struct Open {
 /// What is open on one track.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// What is open, outermost first. At the bottom lies the ground that calls hang from: the tree's
-    /// root, or a side tree while calls are selected.
+    /// What is open, outermost first. At the bottom lies what calls hang from: their ground, or
+    /// a side tree while calls are selected.
     stack: Vec<Open>,
     last: Timestamp,
+    /// The root, or the group of the track.
+    ground: u32,
 }
 
 /// The tracks that steps came for.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     lines: Vec<Option<Line>>,
+    /// Durations are noted.
+    timed: bool,
 }
 
 /// Decides about a call that ended: the step number of its exit, the function, its first and last time.
@@ -36,32 +40,50 @@ pub(super) type Verdict<'a> = &'a mut dyn FnMut(usize, u32, Timestamp, Timestamp
 pub(super) type LastVerdict<'a> = &'a mut dyn FnMut(TrackId, u32, Timestamp, Timestamp) -> bool;
 
 impl Lines {
-    /// Takes the steps of one track; `judge` is asked at the end of each call when calls are selected.
+    /// No track yet; how long calls took is noted with `timed`.
+    pub fn new(timed: bool) -> Self {
+        Self {
+            lines: Vec::new(),
+            timed,
+        }
+    }
+
+    /// Takes the steps of one track, whose calls hang from `ground`; `judge` is asked at the end of each call
+    /// when calls are selected.
     pub fn run(
         &mut self,
         arena: &mut Arena,
-        track: TrackId,
+        (track, ground): (TrackId, u32),
         (first, times, functions): (usize, &[Timestamp], &[Option<FunctionId>]),
         judge: Option<Verdict<'_>>,
     ) {
-        let selecting = judge.is_some();
-        let line = self.line(arena, track, selecting);
+        let (selecting, timed) = (judge.is_some(), self.timed);
+        let line = self.line(arena, (track, ground), selecting);
         match judge {
-            None => line.fold(arena, times, functions),
-            Some(judge) => line.fold_calls(arena, first, times, functions, judge),
+            None if timed => line.fold::<true>(arena, times, functions),
+            None => line.fold::<false>(arena, times, functions),
+            Some(judge) if timed => {
+                line.fold_calls::<true>(arena, first, times, functions, judge);
+            }
+            Some(judge) => line.fold_calls::<false>(arena, first, times, functions, judge),
         }
         if let Some(&last) = times.last() {
             line.last = last;
         }
     }
 
-    fn line(&mut self, arena: &mut Arena, track: TrackId, selecting: bool) -> &mut Line {
+    fn line(
+        &mut self,
+        arena: &mut Arena,
+        (track, ground): (TrackId, u32),
+        selecting: bool,
+    ) -> &mut Line {
         if self.lines.len() <= track.index() {
             self.lines.resize_with(track.index() + 1, || None);
         }
         #[expect(clippy::indexing_slicing, reason = "resized above")]
         self.lines[track.index()].get_or_insert_with(|| {
-            let base = if selecting { arena.side_tree() } else { ROOT };
+            let base = if selecting { arena.side_tree() } else { ground };
             Line {
                 stack: vec![Open {
                     node: base,
@@ -69,6 +91,7 @@ impl Lines {
                     covered: 0,
                 }],
                 last: Timestamp::MIN,
+                ground,
             }
         })
     }
@@ -85,14 +108,14 @@ impl Lines {
                 && let Some(mut open) = line.stack.pop()
             {
                 open.covered = open.covered.saturating_add(covered);
-                covered = leave(arena, &open, line.last);
+                covered = leave::<false>(arena, &open, line.last);
                 *arena.partial.entry(open.node).or_default() += 1;
             }
             let key = arena.node(root.node).key;
             if let Some(judge) = judge.as_mut()
                 && judge(TrackId::new(track), key, root.start, line.last)
             {
-                arena.move_children(ground.node, ROOT);
+                arena.move_children(ground.node, line.ground);
             }
         }
     }
@@ -100,7 +123,7 @@ impl Lines {
 
 /// Books an exit and returns the duration.
 #[inline]
-fn leave(arena: &mut Arena, open: &Open, time: Timestamp) -> i64 {
+fn leave<const TIMED: bool>(arena: &mut Arena, open: &Open, time: Timestamp) -> i64 {
     let duration = time.saturating_sub(open.start).max(0);
     let node = arena.node_mut(open.node);
     node.total = node.total.saturating_add(duration);
@@ -108,11 +131,19 @@ fn leave(arena: &mut Arena, open: &Open, time: Timestamp) -> i64 {
         .own
         .saturating_add(duration.saturating_sub(open.covered).max(0));
     node.count += 1;
+    if TIMED {
+        arena.time(open.node, duration);
+    }
     duration
 }
 
 impl Line {
-    fn fold(&mut self, arena: &mut Arena, times: &[Timestamp], functions: &[Option<FunctionId>]) {
+    fn fold<const TIMED: bool>(
+        &mut self,
+        arena: &mut Arena,
+        times: &[Timestamp],
+        functions: &[Option<FunctionId>],
+    ) {
         let stack = &mut self.stack;
         // The innermost open function stays in registers; the ground is always there.
         let Some(mut top) = stack.pop() else {
@@ -128,7 +159,7 @@ impl Line {
                     covered: 0,
                 };
             } else if let Some(below) = stack.pop() {
-                let duration = leave(arena, &top, time);
+                let duration = leave::<TIMED>(arena, &top, time);
                 top = below;
                 top.covered = top.covered.saturating_add(duration);
             }
@@ -136,7 +167,7 @@ impl Line {
         stack.push(top);
     }
 
-    fn fold_calls(
+    fn fold_calls<const TIMED: bool>(
         &mut self,
         arena: &mut Arena,
         first: usize,
@@ -161,7 +192,7 @@ impl Line {
             let (Some(open), Some(caller)) = (self.stack.pop(), self.stack.last_mut()) else {
                 continue;
             };
-            let duration = leave(arena, &open, time);
+            let duration = leave::<TIMED>(arena, &open, time);
             caller.covered = caller.covered.saturating_add(duration);
             if self.stack.len() > 1 {
                 continue;
@@ -169,7 +200,7 @@ impl Line {
             let base = self.stack.first().map_or(ROOT, |ground| ground.node);
             let key = arena.node(open.node).key;
             if judge(first + at, key, open.start, time) {
-                arena.move_children(base, ROOT);
+                arena.move_children(base, self.ground);
             } else {
                 arena.clear(base);
             }

@@ -1,5 +1,7 @@
 //! Symbols: functions as people read them, free of any reader's ids.
 
+use std::borrow::Cow;
+
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use traceloom_model::{FrameId, FrameKind, FunctionId, Recording, StringId};
@@ -21,7 +23,7 @@ impl SymbolId {
 /// A function, or what stands for one: an address without symbol, samples without stack.
 ///
 /// Trees of different readers are merged by symbol, so two symbols are the same function when name and
-/// signature are equal; the rest is what the first reader knew.
+/// signature are equal and neither is a group; the rest is what the first reader knew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbol {
     /// Full name, demangled; `module+0xaddr` for an address without symbol.
@@ -38,6 +40,8 @@ pub struct Symbol {
     pub line: u32,
     /// How the frame was executed.
     pub kind: FrameKind,
+    /// It is no function but a group of calls or samples: a thread, a service, a value of a parameter.
+    pub group: bool,
 }
 
 impl Symbol {
@@ -49,14 +53,45 @@ impl Symbol {
             ..Self::default()
         }
     }
+
+    /// Returns the name for people: shortened, a group's on one line.
+    #[must_use]
+    pub fn short_name(&self) -> Cow<'_, str> {
+        const LONGEST: usize = 160;
+        if !self.group {
+            return names::shorten(&self.name);
+        }
+        let words = self
+            .name
+            .split(|c: char| c.is_whitespace() || c.is_control());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let line = words.join(" ");
+        match line.char_indices().nth(LONGEST) {
+            None => line.into(),
+            Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(&line)).into(),
+        }
+    }
 }
 
 /// Stands for frames and spans without function.
 pub(super) const NO_FUNCTION: u32 = u32::MAX - 1;
 /// Stands for samples without stack.
 pub(super) const NO_STACK: u32 = u32::MAX - 2;
-/// Set in keys that are frames; the others are functions.
+/// Stands for what has nothing of what is grouped by.
+pub(super) const NO_GROUP: u32 = u32::MAX - 3;
+/// Stands for groups beyond the most that are kept apart.
+pub(super) const OTHER_GROUPS: u32 = u32::MAX - 4;
+/// Set in keys that are frames or groups; the others are functions.
 const FRAME: u32 = 1 << 31;
+/// Keys from here on are groups: those of tracks, then those of values.
+pub(super) const TRACK_GROUP: u32 = 0b110 << 29;
+/// Set in keys of groups that are values.
+pub(super) const VALUE_GROUP: u32 = 0b111 << 29;
+
+/// Tells whether a key is that of a group.
+pub(super) fn is_group(key: u32) -> bool {
+    (TRACK_GROUP..=NO_GROUP).contains(&key)
+}
 
 /// The key a function has while a tree grows.
 #[inline]
@@ -79,7 +114,7 @@ pub(crate) const fn function_of_key(key: u32) -> Option<FunctionId> {
 pub(super) fn key_of_frame(tables: &Recording, frame: FrameId) -> u32 {
     match tables.frame(frame).and_then(|row| row.function) {
         Some(function) => key_of_function(Some(function)),
-        None => (frame.raw() & !FRAME | FRAME).min(NO_STACK - 1),
+        None => (frame.raw() & !FRAME | FRAME).min(TRACK_GROUP - 1),
     }
 }
 
@@ -89,6 +124,7 @@ pub(super) fn key_of_frame(tables: &Recording, frame: FrameId) -> u32 {
 pub(super) struct KeyMap {
     functions: Vec<u32>,
     frames: Vec<u32>,
+    groups: HashMap<u32, u32, RandomState>,
     others: [Option<u32>; 2],
 }
 
@@ -106,6 +142,7 @@ impl KeyMap {
         match key {
             NO_FUNCTION => self.others[0].unwrap_or(Self::UNSET),
             NO_STACK => self.others[1].unwrap_or(Self::UNSET),
+            TRACK_GROUP.. => self.groups.get(&key).copied().unwrap_or(Self::UNSET),
             _ => column
                 .get((key & !FRAME) as usize)
                 .copied()
@@ -124,6 +161,10 @@ impl KeyMap {
                 self.others[1].get_or_insert_with(number);
                 return;
             }
+            TRACK_GROUP.. => {
+                self.groups.entry(key).or_insert_with(number);
+                return;
+            }
             key if key & FRAME == 0 => &mut self.functions,
             _ => &mut self.frames,
         };
@@ -137,7 +178,7 @@ impl KeyMap {
     }
 }
 
-/// Turns a key into the symbol it stands for.
+/// Turns a key into the symbol it stands for, unless it is a group's.
 pub(super) fn symbol_of_key(tables: &Recording, key: u32) -> Symbol {
     match key {
         NO_FUNCTION => Symbol::named("(unknown)"),
@@ -161,7 +202,7 @@ pub fn symbol_of_function(tables: &Recording, id: FunctionId) -> Symbol {
         library: text(function.library),
         file: text(function.file),
         line: function.line,
-        kind: FrameKind::Unknown,
+        ..Symbol::default()
     }
 }
 
@@ -198,14 +239,14 @@ pub(crate) fn is_synthetic(symbol: &Symbol) -> bool {
 /// Interns symbols by name and signature.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
-    ids: HashMap<(String, Option<String>), u32, RandomState>,
+    ids: HashMap<(String, Option<String>, bool), u32, RandomState>,
     rows: Vec<Symbol>,
 }
 
 impl Symbols {
     pub fn intern(&mut self, symbol: Symbol) -> u32 {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        let key = (symbol.name.clone(), symbol.signature.clone());
+        let key = (symbol.name.clone(), symbol.signature.clone(), symbol.group);
         let id = *self.ids.entry(key).or_insert(next);
         if id == next {
             self.rows.push(symbol);

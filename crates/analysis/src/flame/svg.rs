@@ -6,7 +6,6 @@ use traceloom_model::Merge;
 
 use super::colour::{COLOURS, colour, hsl};
 use super::{Layout, Picture, change};
-use crate::names::shorten;
 use crate::{CallTree, TreeSource, amount, grouped};
 
 /// Pixels. Text is set in a fixed pitch, so that it can be cut to its frame without measuring.
@@ -39,7 +38,7 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
         .map(|symbol| Label {
             full: escaped(&symbol.name),
             shown: if picture.short_names {
-                shorten(&symbol.name).into_owned()
+                symbol.short_name().into_owned()
             } else {
                 symbol.name.clone()
             },

@@ -42,11 +42,42 @@ impl<'o> Object<'o> {
         list(self.key(key), texts, |out, text| string(out, text.as_ref()));
     }
 
+    /// Writes numbers in few characters; `page.numbers` reads them.
+    pub(crate) fn column(&mut self, key: &str, numbers: impl Iterator<Item = i64>) {
+        column(self.key(key), numbers);
+    }
+
     pub(crate) fn values<N: Display>(&mut self, key: &str, values: impl Iterator<Item = N>) {
         list(self.key(key), values, |out, value| {
             let _ = write!(out, "{value}");
         });
     }
+}
+
+/// Writes a column of numbers as text that `page.numbers` reads: a quarter of what a list takes where they are small.
+///
+/// Each number, its sign in the lowest bit, lies in digits of five bits, the lowest first; a sixth bit says that
+/// another digit follows. The digits are those of base 64, as in source maps.
+fn column(out: &mut String, numbers: impl Iterator<Item = i64>) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    out.push('"');
+    for number in numbers {
+        let mut rest = (number << 1 ^ number >> 63).cast_unsigned();
+        loop {
+            let more = rest > 31;
+            let digit = rest.to_le_bytes()[0] & 31 | u8::from(more) << 5;
+            out.push(
+                DIGITS
+                    .get(usize::from(digit))
+                    .map_or('A', |&digit| digit.into()),
+            );
+            rest >>= 5;
+            if !more {
+                break;
+            }
+        }
+    }
+    out.push('"');
 }
 
 /// Writes a list of items.
@@ -86,6 +117,16 @@ pub(crate) fn string(out: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_numbers_take_one_digit() {
+        let mut out = String::new();
+        column(
+            &mut out,
+            [0, 1, -1, 15, 16, -17, i64::MAX, i64::MIN].into_iter(),
+        );
+        assert_eq!(out, "\"ACBegBhB+///////////P////////////P\"");
+    }
 
     #[test]
     fn nothing_ends_the_element() {

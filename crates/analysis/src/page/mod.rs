@@ -6,7 +6,7 @@
 
 mod json;
 
-pub(crate) use json::{Object, list, string};
+pub(crate) use json::{Object, list};
 
 const PAGE: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/page.css");

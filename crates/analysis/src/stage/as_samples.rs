@@ -59,7 +59,7 @@ impl<'s> AsSamples<'s> {
             lanes,
             order: Order::default(),
             arena: Arena::new(),
-            pieces: Pieces::new(lanes),
+            pieces: Pieces::new(lanes, false),
             grounds: Grounds::default(),
             overlapping: Vec::new(),
             fresh: Fresh::default(),

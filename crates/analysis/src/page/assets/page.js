@@ -51,13 +51,40 @@ const page = (() => {
           if (value === null || value === "") now.delete(key(name));
           else now.set(key(name), value);
         }
+        if (!location.hash && !now.size) return;
         try { history.replaceState(null, "", "#" + now); } catch { /* a page whose history is closed */ }
       },
     };
   }
 
+  /* A column of numbers: digits of five bits, the lowest first, a sixth for "more follows", the sign lowest. */
+  const DIGIT = new Uint8Array(128);
+  [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].forEach((c, i) => { DIGIT[c.charCodeAt(0)] = i; });
+  function numbers(text) {
+    const list = new Float64Array(text.length);
+    let size = 0;
+    for (let i = 0; i < text.length; i++) {
+      let digit = DIGIT[text.charCodeAt(i)], value = digit & 31, place = 5;
+      for (; digit & 32 && place < 30; place += 5) {
+        digit = DIGIT[text.charCodeAt(++i)];
+        value |= (digit & 31) << place;
+      }
+      if (digit & 32) {
+        // More than operators on bits hold.
+        const negative = value & 1;
+        let large = value >>> 1, scale = 2 ** 29;
+        for (; digit & 32; scale *= 32) {
+          digit = DIGIT[text.charCodeAt(++i)];
+          large += (digit & 31) * scale;
+        }
+        list[size++] = negative ? -large - 1 : large;
+      } else list[size++] = value >>> 1 ^ -(value & 1);
+    }
+    return list.slice(0, size);
+  }
+
   return {
-    grouped, amount, colour, dark, state,
+    numbers, grouped, amount, colour, dark, state,
     /* Sharper on paper than on the screen. */
     ratio: () => printing ? Math.max(2, devicePixelRatio || 1) : devicePixelRatio || 1,
     /* Calls `draw` again when the theme changes and before printing. */

@@ -1,0 +1,136 @@
+//! `top --by`: functions of each group.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+use traceloom_analysis::{Functions, GroupTop, TopRow, top_of_groups};
+
+use super::{Options, ROWS, Shown, cells, functions_json, head, heading, measure_json, rows_table};
+use crate::Outcome;
+use crate::percentiles;
+use crate::style::{Style, count};
+use crate::table::Table;
+use crate::trees::read;
+
+/// Functions shown of each group.
+const SHOWN: usize = 5;
+
+pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let style = Style::new(&options.tree.common)?;
+    let flags = options.flags();
+    let mut among = flags.inputs();
+    let mut out = io::stdout().lock();
+    let trees = read(&flags, &mut among)?;
+    options.mention(trees.iter().any(|tree| !tree.durations.is_empty()));
+    for tree in trees {
+        let mut groups = top_of_groups(&tree);
+        let functions = Functions::of(tree);
+        groups.retain(|group| {
+            let share = functions.percent(group.sum.total);
+            share.is_none_or(|share| share >= options.min_percent)
+        });
+        for group in &mut groups {
+            options.choose(&mut group.rows, &functions, options.most(SHOWN));
+        }
+        if options.json {
+            writeln!(out, "{}", as_json(options, &functions, &groups))?;
+        } else if options.csv {
+            csv(options, &functions, &groups).csv(&mut out)?;
+        } else {
+            print(options, &functions, &groups, &style, &mut out)?;
+        }
+    }
+    Ok(among.outcome())
+}
+
+/// What is shown of the functions of a group.
+fn shown<'t>(options: &Options, group: &'t GroupTop) -> Shown<'t> {
+    Shown {
+        durations: options.percentiles.then_some(&group.durations),
+        ..Shown::default()
+    }
+}
+
+/// The groups first, then a table of functions for each.
+fn print(
+    options: &Options,
+    of: &Functions,
+    groups: &[GroupTop],
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let most = groups.len().min(options.most(ROWS));
+    let listed = groups.get(..most).unwrap_or(groups);
+    let timed = listed
+        .first()
+        .map_or_else(Shown::default, |one| shown(options, one));
+    let mut sums = Table::new(&head(of, timed, &options.groups.word()));
+    for group in listed {
+        sums.row(cells(of, &group.sum, shown(options, group), options.wide));
+    }
+    writeln!(out, "{}", style.bold(heading(&of.measure, of.total)))?;
+    sums.print(style, out)?;
+    if listed.len() < groups.len() {
+        let more = count((groups.len() - listed.len()) as u64);
+        let text = format!("{more} more groups; -n 0 prints all");
+        writeln!(out, "{}", style.dim(text))?;
+    }
+    for group in listed {
+        let name = of.symbol(group.sum.symbol).short_name();
+        writeln!(out, "\n{}", style.bold(name))?;
+        let table = rows_table(of, &group.rows, shown(options, group), options.wide);
+        table.print(style, out)?;
+    }
+    Ok(())
+}
+
+/// A row for each group, without function, then its functions.
+fn csv(options: &Options, of: &Functions, groups: &[GroupTop]) -> Table {
+    let timed = groups
+        .first()
+        .map_or_else(Shown::default, |one| shown(options, one));
+    let mut names = vec!["group"];
+    names.extend(head(of, timed, "function"));
+    let mut table = Table::new(&names);
+    for group in groups {
+        let name = &of.symbol(group.sum.symbol).name;
+        let also = shown(options, group);
+        let mut sum = cells(of, &group.sum, also, true);
+        sum.pop();
+        sum.push(String::new());
+        table.row(std::iter::once(name.clone()).chain(sum));
+        for row in &group.rows {
+            table.row(std::iter::once(name.clone()).chain(cells(of, row, also, true)));
+        }
+    }
+    table
+}
+
+fn as_json(options: &Options, of: &Functions, groups: &[GroupTop]) -> serde_json::Value {
+    let groups = groups.iter().map(|group| {
+        let TopRow {
+            symbol,
+            own,
+            total,
+            count,
+            ..
+        } = group.sum;
+        let also = shown(options, group);
+        let mut object = json!({
+            "group": of.symbol(symbol).name,
+            "self": own,
+            "total": total,
+            "count": count,
+            "total_percent": of.percent(total),
+            "functions": functions_json(of, &group.rows, also),
+        });
+        if let Some(durations) = also.durations() {
+            object["durations"] = percentiles::as_json(durations.get(symbol));
+        }
+        object
+    });
+    let mut object = measure_json(of);
+    object["by"] = options.groups.word().into();
+    object["groups"] = groups.collect();
+    object
+}
