@@ -68,7 +68,7 @@ page.timeline.words = (s) => {
       const pair = document.createElement("div"), named = document.createElement("dt"), said = document.createElement("dd");
       named.textContent = key;
       said.textContent = value;
-      pair.className = key.length + value.length > 60 ? "long" : "";
+      pair.className = key.length + value.length > 48 ? "long" : "";
       pair.append(named, said);
       list.append(pair);
     };
