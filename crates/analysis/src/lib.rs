@@ -52,6 +52,7 @@ pub mod calls;
 mod calltree;
 pub mod diff;
 pub mod distributed;
+pub mod exceptions;
 pub mod filter;
 pub mod flame;
 pub mod hotspots;

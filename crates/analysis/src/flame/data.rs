@@ -139,11 +139,14 @@ fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
     data.texts("places", symbols().map(place));
     let colour = |symbol| colour::colour(symbol).into();
     data.column("colours", symbols().map(colour));
-    data.values("group", symbols().map(|_| 0));
+    data.values("group", symbols().map(|symbol| u8::from(symbol.group)));
     let own = picture.categories.is_none().then(Categories::default);
     if let Some(categories) = picture.categories.or(own.as_ref()) {
         data.texts("categories", categories.names().iter());
-        let kind = |symbol: &Symbol| categories.of(&symbol.name).map_or(-1, index);
+        let kind = |symbol: &Symbol| match symbol.group {
+            true => -1,
+            false => categories.of(&symbol.name).map_or(-1, index),
+        };
         data.column("kinds", symbols().map(kind));
     }
 }
