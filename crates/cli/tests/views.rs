@@ -387,3 +387,45 @@ fn direct_calls_and_calls_with_a_method_come_to_its_row() {
     let none = traceloom(&["top", "--incoming", "no such method", shop]);
     assert!(String::from_utf8_lossy(&none.stderr).contains("no function matches"));
 }
+
+#[test]
+fn adjusted_times_are_told_and_follow_in_every_view() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let method = "BasketStatement.mapInvoiceOf39";
+    let plain = json_lines(&traceloom(&["top", "--json", shop])).remove(0);
+    let rows = plain["functions"].as_array().expect("functions");
+    let name = |row: &&Value| row["function"].as_str().expect("a name").contains(method);
+    let row = rows.iter().find(name).expect("the method");
+    let gone = format!("{method}=0");
+    let adjusted = ["--adjust", gone.as_str(), shop];
+    let run = |command: &[&str]| json_lines(&traceloom(&[command, &adjusted].concat())).remove(0);
+    let top = run(&["top", "--json"]);
+    assert_eq!(
+        number(&top["total"]),
+        number(&plain["total"]) - number(&row["total"])
+    );
+    assert_eq!(top["adjusted"], gone.as_str());
+    let tree = run(&["tree", "--json", "--min-percent", "0"]);
+    assert_eq!(of_top(&top), of_tree(&tree));
+    let folder = tempfile::tempdir().expect("a folder");
+    let rules = folder.path().join("rules");
+    std::fs::write(&rules, format!("# slower\n\n{method} * 3\n")).expect("a file");
+    let file = format!("@{}", rules.display());
+    let diff = json_lines(&traceloom(&["diff", "--json", "--adjust", &file, shop])).remove(0);
+    let more = 2 * number(&row["self"]);
+    let own = diff["functions"].as_array().expect("functions").iter();
+    let own: Vec<_> = own.filter(|row| row["self_change"] != 0.0).collect();
+    assert_eq!(own.len(), 1, "{own:?}");
+    assert_eq!(own[0]["self_change"].as_f64(), Some(more as f64));
+    let said = traceloom(&["top", "--adjust", "Foo*x", shop]);
+    assert_eq!(said.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("--adjust: expected a factor") && said.contains("(column 5)"), "{said}");
+    std::fs::write(&rules, "a*1\nb").expect("a file");
+    let said = traceloom(&["tree", "--adjust", &file, shop]);
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("line 2: expected METHOD*FACTOR"), "{said}");
+    let said = traceloom(&["top", "--adjust", "no such method*2", shop]);
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("no method matches"), "{said}");
+}

@@ -75,6 +75,17 @@ impl Trees {
         self.spans.into_iter().chain(self.samples)
     }
 
+    /// Returns what `change` makes of each tree.
+    #[must_use]
+    pub fn map(self, change: impl Fn(&CallTree) -> CallTree) -> Self {
+        let all = |trees: Vec<CallTree>| trees.iter().map(&change).collect();
+        Self {
+            spans: self.spans.as_ref().map(&change),
+            samples: all(self.samples),
+            beside: all(self.beside),
+        }
+    }
+
     /// Iterates over the trees, wall time first.
     pub fn iter(&self) -> impl Iterator<Item = &CallTree> {
         self.spans.iter().chain(&self.samples)
