@@ -76,7 +76,10 @@ impl FromStr for Adjustment {
         let change = match (sign, number.trim()) {
             ("=", "0") => Change::Remove,
             ("=", _) => {
-                return Err(error(at + 1, "expected 0: `=0` removes, `*` and a factor multiply"));
+                return Err(error(
+                    at + 1,
+                    "expected 0: `=0` removes, `*` and a factor multiply",
+                ));
             }
             (_, number) => {
                 let factor = factor(number);
@@ -135,7 +138,12 @@ pub fn adjust(tree: &CallTree, adjustments: &[Adjustment]) -> CallTree {
         .iter()
         .map(|symbol| change_of(symbol, adjustments))
         .collect();
-    let change = |node: &Node| changes.get(node.symbol.index()).copied().unwrap_or(Some(WHOLE));
+    let change = |node: &Node| {
+        changes
+            .get(node.symbol.index())
+            .copied()
+            .unwrap_or(Some(WHOLE))
+    };
     let own = |node: &Node| change(node).map_or(0, |factor| times(node.own, factor));
     // Whether a node stays, and by how much its total changes.
     let mut gone: Vec<bool> = Vec::with_capacity(tree.nodes.len());
@@ -191,13 +199,15 @@ pub fn adjust(tree: &CallTree, adjustments: &[Adjustment]) -> CallTree {
 /// What a function's own time is multiplied by; none for one that goes.
 fn change_of(symbol: &Symbol, adjustments: &[Adjustment]) -> Option<u64> {
     let about = adjustments.iter().filter(|one| one.is_about(symbol));
-    about.map(|one| one.change).try_fold(WHOLE, |factor, change| match change {
-        Change::Remove => None,
-        Change::Times(more) => {
-            let both = u128::from(factor) * u128::from(more) / u128::from(WHOLE);
-            Some(u64::try_from(both).unwrap_or(u64::MAX))
-        }
-    })
+    about
+        .map(|one| one.change)
+        .try_fold(WHOLE, |factor, change| match change {
+            Change::Remove => None,
+            Change::Times(more) => {
+                let both = u128::from(factor) * u128::from(more) / u128::from(WHOLE);
+                Some(u64::try_from(both).unwrap_or(u64::MAX))
+            }
+        })
 }
 
 fn times(value: i64, factor: u64) -> i64 {
@@ -272,7 +282,12 @@ mod tests {
         };
         let web = stack("web", None);
         let price = stack("price", Some(web));
-        let stacks = [web, price, stack("tax", Some(price)), stack("tax", Some(web))];
+        let stacks = [
+            web,
+            price,
+            stack("tax", Some(price)),
+            stack("tax", Some(web)),
+        ];
         let mut batch = SampleBatch::new(profile, 1);
         for (stack, value) in stacks.into_iter().zip([40, 30, 20, 10]) {
             batch.push(&SampleRow {

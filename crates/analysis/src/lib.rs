@@ -73,8 +73,8 @@ mod tree;
 pub use adjust::{AdjustError, Adjustment, adjust};
 pub use amount::{amount, grouped};
 pub use calltree::{
-    CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate, Symbol, SymbolId, TreeBuilder,
-    TreeOptions, TreeSource, Trees, symbol_of_function,
+    CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate, Symbol,
+    SymbolId, TreeBuilder, TreeOptions, TreeSource, Trees, symbol_of_function,
 };
 pub use pauses::Pauses;
 pub use sandwich::{DirectCalls, Direction, Edge, callees_of, callers_of, direct_calls, usages_of};

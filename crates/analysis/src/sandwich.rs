@@ -106,7 +106,11 @@ pub fn usages_of(tree: &CallTree, matches: &Predicate<'_>) -> CallTree {
         let values = Node {
             total,
             own,
-            count: if tree.symbol(node.symbol).group { 0 } else { count },
+            count: if tree.symbol(node.symbol).group {
+                0
+            } else {
+                count
+            },
             partial: if used { node.partial } else { 0 },
             ..*node
         };
@@ -175,11 +179,7 @@ impl Edge {
 
 /// Adds up the direct calls to or from the functions that match; the other end is none for calls that begin there.
 #[must_use]
-pub fn direct_calls(
-    tree: &CallTree,
-    matches: &Predicate<'_>,
-    direction: Direction,
-) -> DirectCalls {
+pub fn direct_calls(tree: &CallTree, matches: &Predicate<'_>, direction: Direction) -> DirectCalls {
     let wanted = |symbol: &Symbol| !symbol.group && matches(symbol);
     let wanted: Vec<bool> = tree.symbols.iter().map(wanted).collect();
     let is_wanted = |symbol: SymbolId| wanted.get(symbol.index()) == Some(&true);
@@ -191,7 +191,9 @@ pub fn direct_calls(
     let mut inside = 0_u32;
     for node in &tree.nodes {
         while path.len() > node.depth as usize {
-            let Some((symbol, end)) = path.pop() else { break };
+            let Some((symbol, end)) = path.pop() else {
+                break;
+            };
             inside -= u32::from(is_wanted(symbol));
             if let Some(times) = end.and_then(|end| open.get_mut(&end)) {
                 *times -= 1;
@@ -205,9 +207,7 @@ pub fn direct_calls(
         }
         let end = match direction {
             Direction::Incoming => matched.then_some(caller),
-            Direction::Outgoing => caller
-                .is_some_and(is_wanted)
-                .then_some(Some(node.symbol)),
+            Direction::Outgoing => caller.is_some_and(is_wanted).then_some(Some(node.symbol)),
         };
         if let Some(end) = end {
             let times = open.entry(end).or_default();
@@ -385,7 +385,10 @@ mod tests {
             .into_iter()
             .find(|row| tree.symbol(row.symbol).name == "price")
             .unwrap();
-        assert_eq!((of.total, of.own, of.count), (price.total, price.own, price.count));
+        assert_eq!(
+            (of.total, of.own, of.count),
+            (price.total, price.own, price.count)
+        );
         assert_eq!(
             callers,
             [

@@ -153,7 +153,11 @@ mod tests {
     #[test]
     fn every_value_is_near_the_middle_of_its_bucket() {
         for shift in 0..63 {
-            for value in [1_i64 << shift, (1 << shift) + 1, (1 << shift) + (1 << shift) / 3] {
+            for value in [
+                1_i64 << shift,
+                (1 << shift) + 1,
+                (1 << shift) + (1 << shift) / 3,
+            ] {
                 let off = (middle(bucket(value)) - value).abs();
                 assert!(off <= value / 125, "{value}");
             }

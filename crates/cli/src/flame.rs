@@ -128,8 +128,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
     let tree = &options.tree;
     let plain = tree.frames.is_empty() && tree.adjust.is_empty();
-    if !plain || tree.lanes || !(options.sandwich.is_empty() && options.groups.is_empty())
-    {
+    if !plain || tree.lanes || !(options.sandwich.is_empty() && options.groups.is_empty()) {
         let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --adjust, --by, --callers-of, --callees-of and --usages are for .svg and .html";
         return Err(Usage(reason.to_owned()).into());
     }

@@ -21,7 +21,9 @@ impl GroupFlags {
 
     /// Returns what is grouped by, as a heading.
     pub(crate) fn word(&self) -> String {
-        self.by.as_ref().map_or_else(String::new, ToString::to_string)
+        self.by
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string)
     }
 
     /// Returns `flags` for trees whose roots are the groups.

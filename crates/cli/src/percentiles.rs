@@ -19,7 +19,9 @@ pub(crate) fn percent(name: &str) -> Option<u32> {
 }
 
 fn values(of: Option<&Sketch>) -> impl Iterator<Item = Option<i64>> {
-    let percents = PERCENTS.iter().map(move |&(_, percent)| of?.percentile(percent));
+    let percents = PERCENTS
+        .iter()
+        .map(move |&(_, percent)| of?.percentile(percent));
     percents.chain(std::iter::once_with(move || of?.max()))
 }
 
@@ -37,7 +39,9 @@ pub(crate) fn as_json(of: Option<&Sketch>) -> Value {
     let Some(sketch) = of else {
         return Value::Null;
     };
-    let values = head().zip(values(of)).map(|(name, value)| (name.to_owned(), json!(value)));
+    let values = head()
+        .zip(values(of))
+        .map(|(name, value)| (name.to_owned(), json!(value)));
     let mut object: Map<String, Value> = values.collect();
     object.insert("exact".to_owned(), sketch.is_exact().into());
     object.into()

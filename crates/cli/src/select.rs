@@ -8,7 +8,9 @@ use clap::Args;
 use regex_lite::Regex;
 use traceloom_analysis::calls::Selection;
 use traceloom_analysis::filter::{Filter, rules};
-use traceloom_analysis::{Adjustment, CallTree, FrameFilter, Symbol, callees_of, callers_of, usages_of};
+use traceloom_analysis::{
+    Adjustment, CallTree, FrameFilter, Symbol, callees_of, callers_of, usages_of,
+};
 
 use crate::args::Usage;
 
@@ -40,9 +42,9 @@ impl MethodFlags {
 /// Which calls count.
 #[derive(Args, Clone, Default)]
 pub(crate) struct CallFlags {
-    /// Words in method, title or parameters: `a b` either, `+a` required, `-a` excluded, `'a b'` a phrase,
+    /// Calls and samples by words in method, title or parameters: `a b` either, `+a` required, `-a` excluded, `'a b'` a phrase,
     /// `$param=value` in that parameter. Conditions: `duration > 100ms and service = shop and not error`, with
-    /// `= != < <= > >= ~ !~` on duration, thread, service, host, method, class, title, kind, trace, counters and
+    /// `= != < <= > >= ~ !~` on duration, time, thread, service, host, method, class, title, kind, trace, counters and
     /// parameters; `( )` group.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     filter: Option<String>,

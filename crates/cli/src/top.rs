@@ -14,11 +14,11 @@ use traceloom_analysis::{Durations, Functions, Measure, MeasureUnit, Symbol, Top
 use traceloom_model::{Merge, Scope};
 
 use crate::Outcome;
+use crate::groups::GroupFlags;
 use crate::percentiles;
 use crate::style::{Style, count};
 use crate::table::Table;
 use crate::trees::{TreeFlags, amount, read_functions, share, unit_word};
-use crate::groups::GroupFlags;
 use direct::DirectFlags;
 use hotspots::HotspotFlags;
 
@@ -90,7 +90,9 @@ impl Options {
     /// Says so when percentiles are asked for and nothing has a duration.
     fn mention(&self, any: bool) {
         if self.percentiles && !any {
-            eprintln!("traceloom: --percentiles: samples are points in time, only calls have durations");
+            eprintln!(
+                "traceloom: --percentiles: samples are points in time, only calls have durations"
+            );
         }
     }
 

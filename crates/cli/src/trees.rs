@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use traceloom_analysis::{
-    Adjustment, CallTree, Functions, GroupBy, Measure, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees, adjust,
+    Adjustment, CallTree, Functions, GroupBy, Measure, MeasureUnit, TreeBuilder, TreeOptions,
+    TreeSource, Trees, adjust,
 };
 use traceloom_formats::Source;
 use traceloom_formats::datakit::{EventKind, Language, value_names};
@@ -17,7 +18,7 @@ use crate::groups;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::select::{AdjustFlags, CallFlags, FrameFlags, MethodFlags};
-use crate::style;
+use crate::style::{self, count};
 use crate::timing::{TimeFlags, Timing};
 
 /// Flags of the views over call trees.
@@ -214,7 +215,7 @@ fn each(
     mut take: impl FnMut(TreeBuilder),
 ) -> anyhow::Result<Events> {
     let mut events = Events::new();
-    let mut samples = false;
+    let (mut samples, mut taken, mut refused) = (false, 0, 0);
     let selection = flags.calls.selection()?;
     while let Some((number, input)) = among.next()? {
         let timing = Timing::of(
@@ -251,9 +252,12 @@ fn each(
                     piped(&mut first, read)?
                 });
                 name_events(first.definitions(), file, &mut events);
-                samples |= [&first, &second]
-                    .iter()
-                    .any(|builder| builder.saw_samples());
+                for builder in [&first, &second] {
+                    samples |= builder.saw_samples();
+                    let chosen = builder.chosen_samples();
+                    taken += chosen.0;
+                    refused += chosen.1;
+                }
                 take(first);
                 take(second);
             }
@@ -262,10 +266,16 @@ fn each(
         mention(input.path(), &notes);
     }
     flags.time.check_names()?;
-    if samples && !selection.is_empty() {
+    if samples && (selection.min_duration > 0 || selection.errors) {
         eprintln!(
-            "traceloom: --filter, --min-duration and --errors choose calls; samples are of no call and all of them \
-             count: --focus and --ignore choose among their stacks"
+            "traceloom: --min-duration and --errors choose calls; samples have neither length nor outcome and count \
+             all the same"
+        );
+    }
+    if refused > 0 && taken == 0 {
+        eprintln!(
+            "traceloom: the filter takes none of {} samples",
+            count(refused)
         );
     }
     Ok(events)

@@ -381,9 +381,16 @@ fn direct_calls_and_calls_with_a_method_come_to_its_row() {
     let roots = nodes.filter(|node| node["depth"] == 0);
     let roots: i64 = roots.map(|node| number(&node["count"])).sum();
     let all: i64 = rows.iter().map(|row| number(&row["count"])).sum();
-    let edges = outgoing[0]["functions"].as_array().expect("functions").iter();
+    let edges = outgoing[0]["functions"]
+        .as_array()
+        .expect("functions")
+        .iter();
     let called: i64 = edges.map(|edge| number(&edge["count"])).sum();
-    assert_eq!(called, all - roots, "everything but the calls themselves is called");
+    assert_eq!(
+        called,
+        all - roots,
+        "everything but the calls themselves is called"
+    );
     let none = traceloom(&["top", "--incoming", "no such method", shop]);
     assert!(String::from_utf8_lossy(&none.stderr).contains("no function matches"));
 }
@@ -420,7 +427,10 @@ fn adjusted_times_are_told_and_follow_in_every_view() {
     let said = traceloom(&["top", "--adjust", "Foo*x", shop]);
     assert_eq!(said.status.code(), Some(2));
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(said.contains("--adjust: expected a factor") && said.contains("(column 5)"), "{said}");
+    assert!(
+        said.contains("--adjust: expected a factor") && said.contains("(column 5)"),
+        "{said}"
+    );
     std::fs::write(&rules, "a*1\nb").expect("a file");
     let said = traceloom(&["tree", "--adjust", &file, shop]);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
@@ -428,4 +438,67 @@ fn adjusted_times_are_told_and_follow_in_every_view() {
     let said = traceloom(&["top", "--adjust", "no such method*2", shop]);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(said.contains("no method matches"), "{said}");
+}
+
+/// Total of a measure.
+fn total_of(top: &Output, measure: &Value) -> Vec<i64> {
+    let tables = json_lines(top).into_iter();
+    let tables = tables.filter(|table| table["measure"] == *measure);
+    tables.map(|table| number(&table["total"])).collect()
+}
+
+#[test]
+fn filters_choose_samples_as_frames_and_threads_do() {
+    let (mut methods, mut threads) = (0, 0);
+    for path in inputs().iter().filter(|path| path.contains("/datakit/")) {
+        for table in json_lines(&traceloom(&["top", "--json", path])) {
+            if table["source"] != "samples" {
+                continue;
+            }
+            let whole = number(&table["total"]);
+            let rows = table["functions"].as_array().expect("functions").iter();
+            let part = |row: &&Value| (1..whole).contains(&number(&row["total"]));
+            let names = rows.filter(part).filter_map(|row| row["function"].as_str());
+            let plain = |c: char| c.is_ascii_alphanumeric() || "._:/".contains(c);
+            let Some(name) = names.into_iter().find(|name| name.chars().all(plain)) else {
+                continue;
+            };
+            let filter = format!("method = '{name}'");
+            let focus = format!("(?i)^{}$", name.replace('.', "\\."));
+            let chosen = traceloom(&["top", "--json", "--filter", &filter, path]);
+            let focused = traceloom(&["top", "--json", "--focus", &focus, path]);
+            let measure = &table["measure"];
+            assert_eq!(
+                total_of(&chosen, measure),
+                total_of(&focused, measure),
+                "{path}: {name}"
+            );
+            methods += 1;
+        }
+        for table in json_lines(&traceloom(&["top", "--json", "--by", "thread", path])) {
+            let groups = table["groups"].as_array().into_iter().flatten();
+            let simple = |group: &&Value| {
+                let name = group["group"].as_str().unwrap_or("(");
+                !name.contains(['(', '\'', '"']) && !name.is_empty()
+            };
+            let Some(group) = groups.into_iter().find(simple) else {
+                continue;
+            };
+            let filter = format!("thread = '{}'", group["group"].as_str().expect("a name"));
+            let chosen = traceloom(&["top", "--json", "--filter", &filter, path]);
+            let chosen = total_of(&chosen, &table["measure"]);
+            // Names of threads are compared in any case.
+            assert!(
+                chosen.iter().all(|&total| total >= number(&group["total"])),
+                "{path} {filter}"
+            );
+            threads += usize::from(chosen == [number(&group["total"])]);
+        }
+    }
+    if std::env::var_os("TRACELOOM_CORPUS").is_some() {
+        assert!(
+            methods >= 20 && threads >= 5,
+            "{methods} methods, {threads} threads"
+        );
+    }
 }

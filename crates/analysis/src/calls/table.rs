@@ -203,8 +203,7 @@ impl CallTable {
         let Some((column, _)) = &self.query.sort else {
             if self.keys.len() < limit {
                 texts_of(row.attributes, &mut self.held);
-                self.keys
-                    .push((SortKey::None, number, Call::of(row, uses)));
+                self.keys.push((SortKey::None, number, Call::of(row, uses)));
             }
             return;
         };

@@ -1,8 +1,8 @@
 use super::*;
 use crate::Pauses;
 use traceloom_model::{
-    Attribute, Clock, EventBatch, EventRow, EventType, Function, Order, Sink, SpanBatch, SpanRow, SpanStatus,
-    Tables, Track, Unit, ValueType,
+    Attribute, Clock, EventBatch, EventRow, EventType, Function, Order, Sink, SpanBatch, SpanRow,
+    SpanStatus, Tables, Track, Unit, ValueType,
 };
 
 /// Sixty calls: durations 1 to 60 ms in a shuffled order, every seventh failed, titles and a counter.
@@ -229,8 +229,7 @@ fn calls_with_a_method_tell_how_often_and_how_long() {
     let [thread, web, query, idle] =
         ["main", "com.acme.Web.get", "com.acme.Db.query", "idle"].map(|text| tables.string(text));
     let track = tables.track(Track::thread(thread));
-    let [web, query, idle] =
-        [web, query, idle].map(|name| tables.function(Function::named(name)));
+    let [web, query, idle] = [web, query, idle].map(|name| tables.function(Function::named(name)));
     let ids: Vec<_> = (0..6).map(|_| tables.reserve_span()).collect();
     let row = |id: usize, parent: Option<usize>, function, start, end| SpanRow {
         parent: parent.map(|at| ids[at]),
@@ -264,6 +263,9 @@ fn calls_with_a_method_tell_how_often_and_how_long() {
         assert_eq!((calls.read, calls.rows.len()), (2, 1));
         let uses = Uses { count: 3, time: 15 };
         assert_eq!(calls.rows[0].uses, Some(uses));
-        assert_eq!(calls.cell(&calls.rows[0], &Column::UsedTime), Cell::Nanoseconds(15));
+        assert_eq!(
+            calls.cell(&calls.rows[0], &Column::UsedTime),
+            Cell::Nanoseconds(15)
+        );
     }
 }

@@ -65,7 +65,12 @@ impl Finder {
     /// Returns what was held, and in which order inner spans come first.
     pub fn release(&mut self) -> (SpanBatch, Vec<usize>) {
         let held = self.held.take().unwrap_or_default();
-        let spans: Vec<_> = held.id.iter().copied().zip(held.parent.iter().copied()).collect();
+        let spans: Vec<_> = held
+            .id
+            .iter()
+            .copied()
+            .zip(held.parent.iter().copied())
+            .collect();
         let order = children_first(&spans);
         (held, order)
     }
@@ -92,7 +97,9 @@ impl Finder {
         if let Some(&Some(known)) = self.verdicts.get(function.index()) {
             return known;
         }
-        let wanted = self.method.is_match(&symbol_of_function(tables, function).name);
+        let wanted = self
+            .method
+            .is_match(&symbol_of_function(tables, function).name);
         if tables.function(function).is_some() {
             if self.verdicts.len() <= function.index() {
                 self.verdicts.resize(function.index() + 1, None);

@@ -12,16 +12,16 @@ mod spans;
 mod steps;
 mod symbol;
 
-pub use ground::{GroupBy, NoGroup};
 pub use build::{TreeBuilder, TreeOptions, Trees};
+pub use ground::{GroupBy, NoGroup};
 pub use select::{FrameFilter, Predicate};
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
 pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
 
 pub(crate) use arena::{Arena, Growing};
-pub(crate) use samples::settle;
 pub(crate) use flatten::{add, add_of, flatten};
 pub(crate) use ground::Grounds;
+pub(crate) use samples::settle;
 pub(crate) use spans::{Piece, Pieces, children_first};
 pub(crate) use symbol::function_of_key;
 
@@ -325,8 +325,7 @@ impl<'t> Added<'t> {
 }
 
 /// Takes one path of an upside-down tree.
-pub(crate) type AddPath<'a> =
-    &'a mut dyn FnMut(&mut dyn Iterator<Item = SymbolId>, &Added<'_>);
+pub(crate) type AddPath<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = SymbolId>, &Added<'_>);
 
 /// Builds a tree with the symbols of `of` from paths, adding each value to every node on its path.
 pub(crate) fn grow(of: &CallTree, fill: impl FnOnce(AddPath<'_>)) -> CallTree {

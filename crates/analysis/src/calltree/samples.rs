@@ -89,12 +89,7 @@ impl Columns {
         paths.filter_map(|of| Some(of.sums?.finish()))
     }
 
-    pub fn take(
-        &mut self,
-        tables: &Recording,
-        batch: SampleBatch,
-        grounds: Option<&mut Grounds>,
-    ) {
+    pub fn take(&mut self, tables: &Recording, batch: SampleBatch, grounds: Option<&mut Grounds>) {
         if !self.columns.contains_key(&batch.profile) {
             if tables.profile(batch.profile).is_none() {
                 self.early.push(batch);
@@ -276,11 +271,7 @@ struct Stacks<'t> {
 }
 
 impl<'t> Stacks<'t> {
-    fn new(
-        tables: &'t Recording,
-        child: fn(&mut Arena, u32, u32) -> u32,
-        grounds: bool,
-    ) -> Self {
+    fn new(tables: &'t Recording, child: fn(&mut Arena, u32, u32) -> u32, grounds: bool) -> Self {
         Self {
             tables,
             child,

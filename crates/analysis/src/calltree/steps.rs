@@ -83,11 +83,7 @@ impl Lines {
         }
         #[expect(clippy::indexing_slicing, reason = "resized above")]
         self.lines[track.index()].get_or_insert_with(|| {
-            let base = if selecting {
-                arena.side_tree()
-            } else {
-                ground
-            };
+            let base = if selecting { arena.side_tree() } else { ground };
             Line {
                 stack: vec![Open {
                     node: base,

@@ -61,7 +61,9 @@ impl Symbol {
         if !self.group {
             return names::shorten(&self.name);
         }
-        let words = self.name.split(|c: char| c.is_whitespace() || c.is_control());
+        let words = self
+            .name
+            .split(|c: char| c.is_whitespace() || c.is_control());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let line = words.join(" ");
         match line.char_indices().nth(LONGEST) {

@@ -100,7 +100,11 @@ fn print(options: &Options, by: &GroupBy, all: &[CallSum]) -> anyhow::Result<()>
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     if options.json {
-        let limit = if options.rows > 0 { options.rows } else { all.len() };
+        let limit = if options.rows > 0 {
+            options.rows
+        } else {
+            all.len()
+        };
         for sum in all.iter().take(limit) {
             writeln!(out, "{}", as_json(by, sum))?;
         }
@@ -142,7 +146,11 @@ fn print(options: &Options, by: &GroupBy, all: &[CallSum]) -> anyhow::Result<()>
     }
     table.without_empty().print(&style, &mut out)?;
     let calls: u64 = all.iter().map(|sum| sum.calls).sum();
-    let mut summary = format!("{} calls in {} groups", count(calls), count(all.len() as u64));
+    let mut summary = format!(
+        "{} calls in {} groups",
+        count(calls),
+        count(all.len() as u64)
+    );
     if shown < all.len() {
         summary += &format!(", {} shown", count(shown as u64));
     }

@@ -27,8 +27,14 @@ pub(crate) struct DirectFlags {
 
 impl DirectFlags {
     pub(super) fn wanted(&self) -> Option<(Direction, &Regex)> {
-        let incoming = self.incoming.as_ref().map(|regex| (Direction::Incoming, regex));
-        incoming.or(self.outgoing.as_ref().map(|regex| (Direction::Outgoing, regex)))
+        let incoming = self
+            .incoming
+            .as_ref()
+            .map(|regex| (Direction::Incoming, regex));
+        incoming.or(self
+            .outgoing
+            .as_ref()
+            .map(|regex| (Direction::Outgoing, regex)))
     }
 }
 
@@ -75,7 +81,11 @@ pub(super) fn run(options: &Options, direction: Direction, of: &Regex) -> anyhow
         table.print(&style, &mut out)?;
         if edges.len() < all {
             let more = count((all - edges.len()) as u64);
-            writeln!(out, "{}", style.dim(format!("{more} more; -n 0 prints all")))?;
+            writeln!(
+                out,
+                "{}",
+                style.dim(format!("{more} more; -n 0 prints all"))
+            )?;
         }
     }
     if !any {

@@ -5,9 +5,7 @@ use std::io::{self, Write};
 use serde_json::json;
 use traceloom_analysis::{Functions, GroupTop, TopRow, top_of_groups};
 
-use super::{
-    Options, ROWS, Shown, cells, functions_json, head, heading, measure_json, rows_table,
-};
+use super::{Options, ROWS, Shown, cells, functions_json, head, heading, measure_json, rows_table};
 use crate::Outcome;
 use crate::percentiles;
 use crate::style::{Style, count};
@@ -63,7 +61,9 @@ fn print(
 ) -> io::Result<()> {
     let most = groups.len().min(options.most(ROWS));
     let listed = groups.get(..most).unwrap_or(groups);
-    let timed = listed.first().map_or_else(Shown::default, |one| shown(options, one));
+    let timed = listed
+        .first()
+        .map_or_else(Shown::default, |one| shown(options, one));
     let mut sums = Table::new(&head(of, timed, &options.groups.word()));
     for group in listed {
         sums.row(cells(of, &group.sum, shown(options, group), options.wide));
@@ -86,7 +86,9 @@ fn print(
 
 /// A row for each group, without function, then its functions.
 fn csv(options: &Options, of: &Functions, groups: &[GroupTop]) -> Table {
-    let timed = groups.first().map_or_else(Shown::default, |one| shown(options, one));
+    let timed = groups
+        .first()
+        .map_or_else(Shown::default, |one| shown(options, one));
     let mut names = vec!["group"];
     names.extend(head(of, timed, "function"));
     let mut table = Table::new(&names);

@@ -9,13 +9,7 @@ use crate::calltree::{CallTree, TreeBuilder, TreeOptions};
 use crate::{bottom_up, callees_of, callers_of, top_of_groups};
 
 /// A call as a test writes it: name, start, end, parameters, and its callees.
-struct Made<'m>(
-    &'m str,
-    i64,
-    i64,
-    &'m [(&'m str, &'m str)],
-    &'m [Made<'m>],
-);
+struct Made<'m>(&'m str, i64, i64, &'m [(&'m str, &'m str)], &'m [Made<'m>]);
 
 struct Recorded {
     tables: Tables,
@@ -185,7 +179,10 @@ fn spans_that_overlap_share_no_more_than_there_is() {
 #[test]
 fn steps_and_spans_stand_on_the_same_threads() {
     let calls: &[(&str, &[Made<'_>])] = &[
-        ("a", &[Made("buy", 0, 10, &[], &[]), Made("buy", 20, 25, &[], &[])]),
+        (
+            "a",
+            &[Made("buy", 0, 10, &[], &[]), Made("buy", 20, 25, &[], &[])],
+        ),
         ("b", &[Made("sell", 0, 7, &[], &[])]),
     ];
     let mut recorded = Recorded::of(calls);
@@ -229,7 +226,10 @@ fn steps_and_spans_stand_on_the_same_threads() {
 fn groups_stay_on_top_of_a_tree_upside_down_and_of_both_halves() {
     let tree = Recorded::of(QUERIES).tree(by("sql-shape"), Order::Nested);
     let up = lines(&bottom_up(&tree));
-    assert!(up.contains(&line("select ?;query;web", 10, 10, 1)), "{up:?}");
+    assert!(
+        up.contains(&line("select ?;query;web", 10, 10, 1)),
+        "{up:?}"
+    );
     let query: crate::Predicate<'_> = Box::new(|symbol| symbol.name == "query");
     let callers = callers_of(&tree, &query);
     assert_eq!(callers.total, 35);
@@ -319,7 +319,11 @@ fn samples_are_grouped_by_label_thread_and_service() {
         [
             line(name, 8, 2),
             line(&format!("{name};run"), 8, 2),
-            line(&format!("(no {})", if name == "shop" { "service" } else { "thread" }), 2, 1),
+            line(
+                &format!("(no {})", if name == "shop" { "service" } else { "thread" }),
+                2,
+                1,
+            ),
         ]
     };
     assert_eq!(made("thread")[..3], thread("worker"));
@@ -359,13 +363,20 @@ fn durations_follow_functions_groups_and_selections() {
     let groups = top_of_groups(&tree);
     let told = |at: usize, percent| {
         let durations = groups[at].durations.get(groups[at].sum.symbol).unwrap();
-        (durations.percentile(percent), durations.max(), durations.count())
+        (
+            durations.percentile(percent),
+            durations.max(),
+            durations.count(),
+        )
     };
     assert_eq!(told(0, 50), (Some(7), Some(9), 5));
     assert_eq!(told(1, 90), (Some(4), Some(4), 5));
     let functions = crate::Functions::of(tree);
     let buy = functions.rows[0].symbol;
-    assert_eq!(functions.durations.get(buy).unwrap().percentile(50), Some(4));
+    assert_eq!(
+        functions.durations.get(buy).unwrap().percentile(50),
+        Some(4)
+    );
     for order in [Order::Nested, Order::None] {
         let recorded = Recorded::of(&[("t", &calls)]);
         let tree = recorded.tree(options(Some("$customer=b")), order);
