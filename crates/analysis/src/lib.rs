@@ -47,6 +47,7 @@
     )
 )]
 
+mod adjust;
 mod amount;
 pub mod calls;
 mod calltree;
@@ -73,6 +74,7 @@ pub mod timeline;
 mod top;
 mod tree;
 
+pub use adjust::{AdjustError, Adjustment, adjust};
 pub use amount::{amount, grouped};
 pub use calltree::{
     CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate, Symbol,

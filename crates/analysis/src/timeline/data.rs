@@ -65,6 +65,10 @@ pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) {
     Object::write(out, |data| {
         data.text("start", &start.to_string());
         data.text("length", &end.abs_diff(start).to_string());
+        let bulk = timeline.bulk().map(|(from, to)| {
+            [from.abs_diff(start), to.abs_diff(start)].map(|since| since.to_string())
+        });
+        data.texts("bulk", bulk.iter().flatten());
         data.value("unix", timeline.sources.iter().any(|source| source.unix));
         data.value("all", fold.shows_all());
         data.value("lists", details.lists);

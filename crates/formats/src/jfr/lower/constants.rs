@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use traceloom_model::{
-    Class, ClassId, FrameKind, Function, FunctionId, ResourceId, Stack, StackId, StringId, Tables,
+    Class, ClassId, FrameId, Function, FunctionId, ResourceId, Stack, StackId, StringId, Tables,
     Track, TrackId, Value,
 };
 
@@ -16,6 +16,7 @@ use super::super::pool::Pools;
 use super::super::scan::{Scan, Str};
 use super::super::schema::{Field, Kind, Schema};
 use super::super::value::{Cell, Rules};
+use super::frames::Raw;
 use super::memo::Memo;
 
 /// Class names up to this many bytes become part of their methods' names: a hostile recording could
@@ -44,7 +45,8 @@ pub(super) struct Constants<'c> {
     pub(super) values: Memo<Value>,
     classes: Map<u64, Option<(ClassId, StringId)>>,
     pub(super) symbols: Map<u64, bool>,
-    pub(super) kinds: Memo<FrameKind>,
+    /// Most frames are in many stacks.
+    pub(super) known_frames: Map<Raw, FrameId>,
     /// Of methods in a class, and of those outside.
     functions: [Memo<Option<FunctionId>>; 2],
     stacks: Memo<Option<StackId>>,
@@ -78,7 +80,7 @@ impl<'c> Constants<'c> {
             values: Memo::default(),
             classes: Map::default(),
             symbols: Map::default(),
-            kinds: Memo::default(),
+            known_frames: Map::default(),
             functions: [Memo::default(), Memo::default()],
             stacks: Memo::default(),
             threads: Memo::default(),

@@ -41,53 +41,61 @@ impl<'c> Constants<'c> {
     }
 
     fn frame(&mut self, parts: &[Part], cells: &[Cell<'c>], tables: &mut Tables) -> FrameId {
-        let mut frame = Frame::default();
-        let mut method = None;
-        let mut code_index = None;
+        let mut raw = Raw::default();
+        let mut kind = None;
         for (&part, &cell) in parts.iter().zip(cells) {
             match (part, cell) {
-                (Part::Method(index), Cell::Ref(key)) => method = Some((index, key)),
-                (Part::Line, Cell::Int(line)) => frame.line = u32::try_from(line).unwrap_or(0),
-                (Part::Code, Cell::Int(index)) => code_index = u64::try_from(index).ok(),
-                (Part::KindOf(index), Cell::Ref(key)) => {
-                    frame.kind = self.frame_kind(index, key, tables);
-                }
+                (Part::Method(index), Cell::Ref(key)) => raw.method = Some((index, key)),
+                (Part::Line, Cell::Int(line)) => raw.line = line,
+                (Part::Code, Cell::Int(index)) => raw.code = Some(index),
+                (Part::KindOf(index), Cell::Ref(key)) => raw.kind = Some((index, key)),
                 (Part::Kind, Cell::Str(string)) => {
-                    let kind = self.bytes(string);
-                    frame.kind = kind.map_or(FrameKind::Unknown, |kind| frame_kind(&kind));
+                    kind = self.bytes(string).map(|kind| frame_kind(&kind));
                 }
                 _ => {}
             }
         }
+        if let Some(kind) = kind {
+            return self.build_frame(&raw, kind, tables);
+        }
+        if let Some(&known) = self.known_frames.get(&raw) {
+            return known;
+        }
+        let kind = raw.kind.map_or(FrameKind::Unknown, |(index, key)| {
+            let name = self.text(index, key, tables);
+            name.map_or(FrameKind::Unknown, |name| {
+                frame_kind(tables.string_bytes(name))
+            })
+        });
+        let frame = self.build_frame(&raw, kind, tables);
+        self.known_frames.insert(raw, frame);
+        frame
+    }
+
+    fn build_frame(&mut self, raw: &Raw, kind: FrameKind, tables: &mut Tables) -> FrameId {
         // In the JDK's recordings Native is a Java method without byte code: it has a class, not a library.
-        let outside = match frame.kind {
+        let outside = match kind {
             FrameKind::Cpp | FrameKind::Kernel => true,
             FrameKind::Native => {
+                let method = raw.method;
                 method.is_some_and(|(index, key)| self.is_symbol(index, key, tables))
             }
             _ => false,
         };
-        frame.inlined = frame.kind == FrameKind::Inlined;
-        if !outside {
-            frame.address = code_index;
-        }
-        frame.function = method.and_then(|(index, key)| self.function(index, key, outside, tables));
-        tables.frame(frame)
+        let code_index = raw.code.and_then(|index| u64::try_from(index).ok());
+        let method = raw.method;
+        let function = method.and_then(|(index, key)| self.function(index, key, outside, tables));
+        tables.frame(Frame {
+            function,
+            line: u32::try_from(raw.line).unwrap_or(0),
+            address: code_index.filter(|_| !outside),
+            kind,
+            inlined: kind == FrameKind::Inlined,
+            ..Frame::default()
+        })
     }
 
     /// Tells whether a method is a symbol of a library: such ones have no descriptor of Java's.
-    fn frame_kind(&mut self, index: usize, key: u64, tables: &mut Tables) -> FrameKind {
-        if let Some(known) = self.kinds.get(index, key) {
-            return known;
-        }
-        let name = self.text(index, key, tables);
-        let kind = name.map_or(FrameKind::Unknown, |name| {
-            frame_kind(tables.string_bytes(name))
-        });
-        self.kinds.insert(index, key, kind);
-        kind
-    }
-
     fn is_symbol(&mut self, type_index: usize, key: u64, tables: &mut Tables) -> bool {
         if let Some(&known) = self.symbols.get(&key) {
             return known;
@@ -102,6 +110,15 @@ impl<'c> Constants<'c> {
         self.symbols.insert(key, is_symbol);
         is_symbol
     }
+}
+
+/// A frame as a recording has it: constants by the type and the key of their pool.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Raw {
+    method: Option<(usize, u64)>,
+    line: i64,
+    code: Option<i64>,
+    kind: Option<(usize, u64)>,
 }
 
 /// What a field of a frame says.
