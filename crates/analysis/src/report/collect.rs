@@ -50,6 +50,11 @@ impl Collector {
             let name = thread_name(&self.tables, track).into_owned();
             self.found.thread(name, thread);
         }
+        // Samples without times: what their profiles say.
+        let profiles = self.tables.profiles.iter().flatten();
+        for (start, duration) in profiles.filter_map(|row| row.time.zip(row.duration)) {
+            self.found.seen(start, start.saturating_add(duration));
+        }
         self.pauses.settle();
         let paused = self.pauses.iter();
         self.found.paused.1 = paused.map(|(start, end)| end.abs_diff(start)).sum();
@@ -175,6 +180,10 @@ fn describe(tables: &Recording, name: &str, row: &EventRow<'_>) -> String {
 }
 
 impl Sink for Collector {
+    fn wants_derived_samples(&self) -> bool {
+        false
+    }
+
     fn begin(&mut self, order: Order, clock: Clock) {
         self.tables.begin(order, clock);
     }

@@ -68,8 +68,8 @@ pub fn html(report: &Report<'_>) -> String {
     let sections = Sections::of(report);
     let findings = report.findings;
     let about = [
-        (findings.selected > 0).then(|| format!("{} calls", grouped(findings.selected))),
-        (findings.samples > 0).then(|| format!("{} samples", grouped(findings.samples))),
+        (findings.selected > 0).then(|| sections::things(findings.selected, "call", "calls")),
+        (findings.samples > 0).then(|| sections::things(findings.samples, "sample", "samples")),
         findings.extent.map(|(start, _)| (report.when)(start)),
     ];
     let about: Vec<String> = about.into_iter().flatten().collect();
@@ -237,6 +237,13 @@ fn measure(tree: &CallTree) -> String {
 
 fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[&str]) {
     let mut rows = sections::overview(report);
+    if report.findings.beyond > 0 {
+        let beyond = grouped(report.findings.beyond);
+        let text = format!(
+            "{beyond} threads, errors and statements that are in no row: there were too many"
+        );
+        rows.push(("Left out".to_owned(), text));
+    }
     if !missing.is_empty() {
         let reason = if is_sampled {
             "a sampled profile; no "

@@ -16,3 +16,6 @@ pub use collect::Collector;
 pub use errors::Error;
 pub use findings::{ErrorGroup, Findings, Pause, STEPS, SlowCall, StatementGroup, Thread};
 pub use html::{Report, Source, html};
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ fn share(part: u64, whole: u64) -> String {
     format!("{:.1} %", part as f64 * 100.0 / whole.max(1) as f64)
 }
 
-fn things(number: u64, one: &str, many: &str) -> String {
+pub(super) fn things(number: u64, one: &str, many: &str) -> String {
     format!(
         "{} {}",
         grouped(number),
