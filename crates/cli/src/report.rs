@@ -15,6 +15,7 @@ use crate::Outcome;
 use crate::args::{Common, Usage};
 use crate::calls;
 use crate::categories::CategoryFlags;
+use crate::groups::GroupFlags;
 use crate::lowered::documents;
 use crate::open::{Among, with_progress};
 use crate::style::{Style, duration, size};
@@ -48,6 +49,8 @@ pub(crate) struct Options {
     rows: usize,
     #[command(flatten)]
     categories: CategoryFlags,
+    #[command(flatten)]
+    groups: GroupFlags,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
@@ -79,7 +82,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .collect();
     let tree_flags = TreeFlags {
         paths: paths.clone(),
-        ..flags.clone()
+        ..options.groups.of(flags)
     };
     let trees = trees::read_any(&tree_flags, &mut tree_flags.inputs())?;
     let over_time = ReadFlags {

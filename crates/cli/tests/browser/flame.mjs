@@ -94,6 +94,28 @@ await browse(async (page, open) => {
   );
 });
 
+// Groups, apart and together.
+traceloom('flame', shop, '--by', 'thread', '-o', file('by.html'));
+const [groups] = json('tree', '--by', 'thread', '--json', '--min-percent', '0', shop);
+await browse(async (page, open) => {
+  await page.addInitScript(() => { window.amountOf = (value) => page.amount('ns', value); });
+  await open('by.html', '#v=tree');
+  const roots = async (tree) => {
+    const nodes = tree.nodes.filter((node) => node.depth === 0);
+    const values = await amounts(page, nodes.map((node) => node.total));
+    const shown = await page.$$eval('.rows tr[aria-level="1"]', (rows) => rows.map((row) => [row.cells[0].lastChild.data, row.cells[1].textContent, row.cells[5].textContent]));
+    assert.deepEqual(shown.map(String).sort(), nodes.map((node, i) => String([node.function, values[i], node.count.toLocaleString('en-US')])).sort());
+  };
+  await roots(groups);
+  await page.click('.merged');
+  await roots(tree);
+  await page.click('.view-table');
+  const rows = async () => (await cells(page, '.rows tbody tr')).map(([self, , , , count, name]) => [self, count, name]);
+  const own = await amounts(page, top.functions.map((row) => row.self));
+  const expected = top.functions.map((row, i) => [own[i], row.count.toLocaleString('en-US'), row.function]);
+  assert.deepEqual((await rows()).map(String).sort(), expected.map(String).sort());
+});
+
 // Walking, copying, and a link to what is seen.
 await browse(async (page, open) => {
   await open('flame.html');
