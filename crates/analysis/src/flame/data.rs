@@ -6,7 +6,7 @@ use super::colour::COLOURS;
 use super::{Layout, Picture, change, colour};
 use crate::hotspots::Categories;
 use crate::page::Object;
-use crate::{CallTree, MeasureUnit, Node, Symbol, TreeSource};
+use crate::{CallTree, Node, Symbol, TreeSource};
 use traceloom_model::Merge;
 
 /// Nodes that a page holds; of larger trees it leaves out what no screen could show.
@@ -35,14 +35,6 @@ pub(super) fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
         Some(places) => places.iter().map(|place| place.node as usize).collect(),
         None => (0..tree.nodes.len()).collect(),
     };
-    let (unit, unit_name) = match &tree.measure.unit {
-        MeasureUnit::Nanoseconds => ("ns", ""),
-        MeasureUnit::Bytes => ("bytes", ""),
-        MeasureUnit::Count => ("count", ""),
-        MeasureUnit::Chars => ("count", "chars"),
-        MeasureUnit::Percent => ("count", "%"),
-        MeasureUnit::Other(name) => ("count", name.as_str()),
-    };
     let merge = match tree.measure.merge {
         Merge::Sum => "sum",
         Merge::Min => "min",
@@ -51,8 +43,7 @@ pub(super) fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
     Object::write(out, |data| {
         data.text("title", picture.title);
         data.text("value", &tree.measure.title());
-        data.text("unit", unit);
-        data.text("unit_name", unit_name);
+        data.unit(&tree.measure.unit);
         data.text("source", counted(tree));
         data.text("merge", merge);
         data.value("upwards", picture.upwards);
