@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::markup::{Cell, Kind, details, escaped, paragraph, table};
+use super::markup::{Cell, Kind, details, paragraph, table};
 use super::{ErrorGroup, Findings, Report, STEPS};
+use crate::page::escaped;
 use crate::{MeasureUnit, amount, grouped};
 
 fn duration(ns: u64) -> String {
