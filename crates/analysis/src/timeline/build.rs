@@ -8,14 +8,14 @@ use traceloom_model::{
     Clock, EventTypeId, FunctionId, Recording, SeriesId, StackId, Timestamp, TrackId, TrackKind,
 };
 
-use super::collect::{Collector, Marks, NONE, Spans};
+use super::collect::{Collector, Marks, NONE, Spans, frame_name, frames};
 use super::nest::{Lanes, Place};
 use super::{
     Counter, Line, PARTIAL_END, PARTIAL_START, Row, RowKind, Source, Timeline, Totals, Track, loss,
 };
 use crate::MeasureUnit;
 use crate::calls::{of_resource, track_name};
-use crate::calltree::{symbol_of_frame, symbol_of_function};
+use crate::calltree::symbol_of_function;
 use crate::monitors::WaitKind;
 
 /// Parents of a track that are followed; more is a circle.
@@ -30,6 +30,7 @@ impl Timeline {
     /// Of a `windowed` recording a part was left out, so that damage at its ends has no time.
     pub fn add(&mut self, title: &str, mut collector: Collector, windowed: bool) {
         let unplaced = lose(&mut collector, windowed);
+        list_stacks(&mut collector);
         let Collector {
             tables,
             clock,
@@ -149,6 +150,23 @@ fn lose(collector: &mut Collector, windowed: bool) -> u64 {
         marks.detail.push(detail);
     }
     unplaced
+}
+
+/// Gives samples their stacks as attributes, one list for all samples of a stack.
+fn list_stacks(collector: &mut Collector) {
+    let mut lists: HashMap<u32, u32, RandomState> = HashMap::default();
+    let samples = collector.marks.iter_mut();
+    for (_, marks) in samples.filter(|((kind, _), _)| *kind == RowKind::Sample) {
+        for (detail, &stack) in marks.detail.iter_mut().zip(&marks.name) {
+            if stack == NONE {
+                continue;
+            }
+            *detail = *lists.entry(stack).or_insert_with(|| {
+                let text = frames(&collector.tables, StackId::new(stack));
+                collector.details.list(|add| add("stack", &text))
+            });
+        }
+    }
 }
 
 fn id(track: u32) -> Option<TrackId> {
@@ -526,12 +544,8 @@ fn leaf(tables: &Recording, stack: u32) -> String {
     if stack == NONE {
         return "(no stack)".to_owned();
     }
-    let Some(stack) = tables.stack(StackId::new(stack)) else {
-        return format!("#{stack}");
-    };
-    let function = tables.frame(stack.frame).and_then(|frame| frame.function);
-    match function {
-        Some(function) => symbol_of_function(tables, function).name,
-        None => symbol_of_frame(tables, stack.frame).name,
+    match tables.stack(StackId::new(stack)) {
+        Some(stack) => frame_name(tables, stack.frame),
+        None => format!("#{stack}"),
     }
 }

@@ -106,7 +106,7 @@ pub struct Row {
     pub(crate) items: Range<usize>,
 }
 
-/// Items of all rows in columns: 37 bytes each.
+/// Items of all rows in columns: 33 bytes each.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
     pub(crate) start: Vec<Timestamp>,

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 use traceloom_model::{
     AttrKeyId, Attribute, AttributeKey, Clock, CounterBatch, EventBatch, EventRow, EventType,
-    EventTypeId, Function, FunctionId, Level, Note, Order, Origin, PartId, Profile, SampleBatch,
-    SampleRow, Series, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, Tables, Timestamp, TrackId,
-    TrackKind, Unit, Value,
+    EventTypeId, Frame, Function, FunctionId, Level, Note, Order, Origin, PartId, Profile,
+    SampleBatch, SampleRow, Series, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, Stack, Tables,
+    Timestamp, TrackId, TrackKind, Unit, Value,
 };
 
 use super::*;
@@ -180,10 +180,23 @@ fn waits_pauses_events_and_samples_have_rows_of_their_own() {
         value_types: vec![column],
         ..Profile::default()
     });
+    let mut stack = None;
+    for name in ["run", "read"] {
+        let function = made.function(name);
+        let frame = made.tables.frame(Frame {
+            function: Some(function),
+            ..Frame::default()
+        });
+        stack = Some(made.tables.stack(Stack {
+            parent: stack,
+            frame,
+            truncated: false,
+        }));
+    }
     let mut samples = SampleBatch::new(profile, 1);
     for time in [Some(33), Some(33), None] {
         samples.push(&SampleRow {
-            stack: None,
+            stack,
             values: &[1],
             time,
             track: Some(main),
@@ -211,6 +224,16 @@ fn waits_pauses_events_and_samples_have_rows_of_their_own() {
         ]
     );
     assert_eq!(timeline.rows.last().unwrap().value, "cpu");
+    // Both samples share one list.
+    let sample = timeline.rows.last().unwrap().items.clone();
+    let details = &timeline.items.detail[sample.clone()];
+    assert_eq!(details, [details[0]; 2]);
+    let stack = timeline.sources[0].details.pairs(details[0]);
+    assert_eq!(stack.collect::<Vec<_>>(), [("stack", "read\nrun")]);
+    let name = timeline.items.name[sample.start] as usize;
+    assert_eq!(timeline.names.texts[name], "read");
+    let page = html(&timeline, "made", 100);
+    assert_eq!(page.matches("read\\u000arun").count(), 1);
     let totals = timeline.totals();
     let waits = WaitKind::ALL.map(|kind| {
         let waits = totals.waits_of(kind);
