@@ -37,6 +37,7 @@ pub(crate) mod html;
 mod levels;
 mod loss;
 mod nest;
+mod order;
 mod track;
 
 pub use activity::Activity;
