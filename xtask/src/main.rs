@@ -8,6 +8,7 @@ mod cargo;
 mod check;
 mod laws;
 mod memory;
+mod pages;
 mod tidy;
 
 use std::process::ExitCode;
@@ -20,7 +21,9 @@ usage: cargo xtask COMMAND
   bless       rewrite golden files, snapshots and generated documents
   laws --all  the long run of the laws every format obeys
   memory SMALL LARGE [TARGET…]
-              the peak memory of conversions of two sizes, such as 512M 2G";
+              the peak memory of conversions of two sizes, such as 512M 2G
+  pages [PAGE…]
+              how fast pages draw and answer in Chromium";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         ["bless"] => bless::run(),
         ["laws", "--all"] => laws::run(),
         ["memory", small, large, targets @ ..] => memory::run([small, large], targets),
+        ["pages", names @ ..] => pages::run(names),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -62,11 +62,13 @@ mod made;
 pub mod monitors;
 pub mod names;
 pub mod objects;
+mod page;
 mod pauses;
 mod sandwich;
 pub mod shape;
 mod sketch;
 pub mod stage;
+pub mod timeline;
 mod top;
 mod tree;
 

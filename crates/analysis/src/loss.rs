@@ -106,6 +106,8 @@ pub struct Loss<'t, S: Sink + ?Sized> {
     lanes: Vec<bool>,
     parents: Parents,
     profiles: BTreeSet<ProfileId>,
+    /// For each attribute key, how often the batch at hand has it and where first; zeros between batches.
+    counts: Vec<(u64, usize)>,
 }
 
 impl<'t, S: Sink + ?Sized> Loss<'t, S> {
@@ -125,6 +127,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             lanes: Vec::new(),
             parents: Parents::default(),
             profiles: BTreeSet::new(),
+            counts: Vec::new(),
         }
     }
 
@@ -219,9 +222,42 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     fn attributes(&mut self, attributes: &Attributes, feature: Feature) {
+        if !self.holds.holds(feature) {
+            return self.lose_attributes(attributes.all(), feature);
+        }
         for attribute in attributes.all() {
             self.attribute(attribute, feature);
         }
+    }
+
+    /// Counts attributes that all get lost: key by key, because a batch has few keys and many rows.
+    fn lose_attributes(&mut self, attributes: &[Attribute], feature: Feature) {
+        let mut counts = std::mem::take(&mut self.counts);
+        for (at, attribute) in attributes.iter().enumerate() {
+            let key = attribute.key.index();
+            if counts.len() <= key {
+                counts.resize(key + 1, (0, 0));
+            }
+            if let Some((count, first)) = counts.get_mut(key) {
+                if *count == 0 {
+                    *first = at;
+                }
+                *count += 1;
+            }
+        }
+        let mut met: Vec<_> = counts.iter_mut().filter(|(count, _)| *count > 0).collect();
+        // In the order of the rows, which decides whose names are told apart.
+        met.sort_unstable_by_key(|(_, first)| *first);
+        for (count, first) in met {
+            let count = std::mem::take(count);
+            let Some(attribute) = attributes.get(*first) else {
+                continue;
+            };
+            self.lose_with(feature, Name::Key(attribute.key), count, |loss| {
+                value_text(&loss.tables, &attribute.value).into_owned()
+            });
+        }
+        self.counts = counts;
     }
 
     fn attribute(&mut self, attribute: &Attribute, feature: Feature) {

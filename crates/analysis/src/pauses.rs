@@ -5,6 +5,11 @@ use traceloom_model::{EventBatch, Recording, Timestamp};
 /// Names of event types during which no thread of the process runs.
 const STOPS: [&str; 2] = ["pause", "jdk.GCPhasePause"];
 
+/// Tells whether no thread of the process runs during events of this name.
+pub(crate) fn is_pause(name: &str) -> bool {
+    STOPS.contains(&name)
+}
+
 /// The union of all pauses.
 ///
 /// Suspension is asked for every call of a long list, so the overlap is two binary searches in sorted,
@@ -34,7 +39,7 @@ impl Pauses {
             let Some(end) = end else { continue };
             let row = tables.event_type(event_type);
             let name = row.map(|row| tables.text(row.name));
-            if name.is_some_and(|name| STOPS.contains(&name.as_ref())) {
+            if name.is_some_and(|name| is_pause(&name)) {
                 self.add(start, end);
             }
         }

@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Tree(crate::tree::Options),
     /// Draw a flame graph as SVG or HTML.
     Flame(crate::flame::Options),
+    /// Show tracks over time: spans, waits, pauses, counters, lost data; as a page with -o.
+    Timeline(crate::timeline::Options),
     /// Compare two recordings: what became slower, and whether that breaks a budget.
     Diff(crate::diff::Options),
     /// List the objects that threads waited for: how long, who held them, where.

@@ -11,6 +11,7 @@ use traceloom_input::save::Save;
 
 use crate::Outcome;
 use crate::args::Usage;
+use crate::categories::CategoryFlags;
 use crate::convert;
 use crate::graph::GraphFlags;
 use crate::groups::GroupFlags;
@@ -46,6 +47,8 @@ pub(crate) struct Options {
     /// Print full names instead of shortened ones.
     #[arg(long)]
     wide: bool,
+    #[command(flatten)]
+    categories: CategoryFlags,
     #[command(flatten)]
     graph: GraphFlags,
     #[command(flatten)]
@@ -92,6 +95,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .into_iter()
         .map(|tree| options.sandwich.cut(tree))
         .collect();
+    let categories = options.categories.rules()?;
     let title = options
         .title
         .clone()
@@ -107,6 +111,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             upwards: options.upwards,
             short_names: !options.wide,
             changes: None,
+            categories: Some(&categories),
         };
         let text = draw(tree, &picture);
         if output == "-" {

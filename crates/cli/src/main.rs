@@ -3,6 +3,7 @@
 mod args;
 mod call;
 mod calls;
+mod categories;
 mod check;
 mod columnar;
 mod completions;
@@ -32,6 +33,7 @@ mod select;
 mod slice;
 mod style;
 mod table;
+mod timeline;
 mod timing;
 mod top;
 mod tree;
@@ -91,6 +93,7 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Slice(options)) => slice::run(&options),
         Some(Command::Merge(options)) => merge::run(&options),
         Some(Command::Flame(options)) => flame::run(&options),
+        Some(Command::Timeline(options)) => timeline::run(&options),
         Some(Command::Formats(options)) => formats::run(&options),
         Some(Command::Completions(options)) => completions::run(&options),
         Some(Command::Man(options)) => man::run(&options),

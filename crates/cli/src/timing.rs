@@ -7,6 +7,7 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use traceloom_analysis::filter::{Filter, Hide, Survey};
 use traceloom_analysis::stage::{Extent, Keep, Range, Shift, Shifts, Window};
 use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::{Document, Input};
@@ -281,6 +282,25 @@ impl<'f> Timing<'f> {
             notes.push_placed(note);
         }
         Ok(notes)
+    }
+
+    /// Lowers a recording of an input, given with its number, without the methods that `methods` refuses.
+    pub(crate) fn lower_admitted(
+        &self,
+        (at, input): (usize, &Input),
+        document: &Document<'_>,
+        options: &LowerOptions,
+        methods: &Filter,
+        sink: &mut dyn Sink,
+    ) -> anyhow::Result<Notes> {
+        if methods.is_empty() {
+            return self.lower(at, input, document, options, sink);
+        }
+        let mut survey = Survey::new(methods);
+        self.lower(at, input, document, options, &mut survey)?;
+        survey.settle();
+        let mut hide = Hide::new(&mut survey, sink);
+        self.lower(at, input, document, options, &mut hide)
     }
 
     /// Says what was asked for and what there is.

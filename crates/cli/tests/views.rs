@@ -80,26 +80,51 @@ fn page(path: &Path) -> Value {
     values.next().expect("data").expect("JSON")
 }
 
+/// A column of a page's data, as `page.numbers` of its script reads it.
+fn numbers(page: &Value, name: &str) -> Vec<i64> {
+    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let text = page[name]
+        .as_str()
+        .unwrap_or_else(|| panic!("column {name}"));
+    let (mut numbers, mut value, mut place) = (Vec::new(), 0_u64, 0);
+    for c in text.chars() {
+        let digit = DIGITS.find(c).expect("a digit") as u64;
+        value |= (digit & 31) << place;
+        place += 5;
+        if digit & 32 == 0 {
+            numbers.push((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
+            (value, place) = (0, 0);
+        }
+    }
+    numbers
+}
+
 fn of_page(page: &Value) -> Functions {
-    let column = |name: &str| {
-        page[name]
-            .as_array()
-            .unwrap_or_else(|| panic!("column {name}"))
+    let names = page["names"].as_array().expect("names");
+    let [symbol, left, own, count] =
+        ["symbol", "left", "own", "count"].map(|name| numbers(page, name));
+    let mut totals = match page["more"] {
+        Value::Null => vec![0; symbol.len()],
+        _ => numbers(page, "more"),
     };
-    let names = column("names");
-    let rows = column("symbol").iter().enumerate().map(|(row, symbol)| {
-        let name = &names[usize::try_from(number(symbol)).expect("a row")];
-        let at = |name: &str| number(&column(name)[row]);
-        let depth = usize::try_from(at("depth")).expect("a depth");
-        (
-            depth,
-            name.as_str().expect("a name").to_owned(),
-            at("sum"),
-            at("own"),
-            at("count"),
-        )
-    });
-    fold(rows)
+    let mut depths = Vec::with_capacity(symbol.len());
+    let mut depth = 0;
+    for left in left {
+        depth -= left;
+        depths.push(usize::try_from(depth).expect("a depth"));
+        depth += 1;
+    }
+    let mut below: Vec<i64> = Vec::new();
+    for (row, &depth) in depths.iter().enumerate().rev() {
+        below.resize(below.len().max(depth + 2), 0);
+        totals[row] += own[row] + std::mem::take(&mut below[depth + 1]);
+        below[depth] += totals[row];
+    }
+    fold(symbol.iter().enumerate().map(|(row, &symbol)| {
+        let name = &names[usize::try_from(symbol).expect("a row")];
+        let name = name.as_str().expect("a name").to_owned();
+        (depths[row], name, totals[row], own[row], count[row])
+    }))
 }
 
 /// A name that two functions share (overloads) would count a recursion between them differently.

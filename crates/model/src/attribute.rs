@@ -155,10 +155,27 @@ impl Attributes {
         }
     }
 
+    /// Empty, with room for as much as these hold.
+    #[must_use]
+    pub fn with_room_of(&self) -> Self {
+        Self {
+            ends: Vec::with_capacity(self.ends.len()),
+            values: Vec::with_capacity(self.values.len()),
+        }
+    }
+
     /// Adds the next row's attributes.
     #[inline]
     pub fn push_row(&mut self, row: impl IntoIterator<Item = Attribute>) {
         self.values.extend(row);
+        self.ends
+            .push(u32::try_from(self.values.len()).unwrap_or(u32::MAX));
+    }
+
+    /// Adds the next row's attributes and leaves `row` empty.
+    #[inline]
+    pub fn append_row(&mut self, row: &mut Vec<Attribute>) {
+        self.values.append(row);
         self.ends
             .push(u32::try_from(self.values.len()).unwrap_or(u32::MAX));
     }

@@ -18,6 +18,8 @@ pub struct Concat<'s, S: Sink + ?Sized> {
     next: Bases,
     begun: Option<(Order, Clock)>,
     order: Option<Order>,
+    /// No recording follows the first: ids stay as they are.
+    alone: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -62,6 +64,16 @@ impl<'s, S: Sink + ?Sized> Concat<'s, S> {
             next: Bases::default(),
             begun: None,
             order: None,
+            alone: false,
+        }
+    }
+
+    /// Passes on one recording as it is: looking at every id of it would change none.
+    #[must_use]
+    pub fn of_one(self) -> Self {
+        Self {
+            alone: true,
+            ..self
         }
     }
 
@@ -156,6 +168,9 @@ impl<S: Sink + ?Sized> Stage for Concat<'_, S> {
     }
 
     fn pass(&mut self, mut batch: Batch) -> Flow {
+        if self.alone {
+            return batch.push(self.to);
+        }
         match &mut batch {
             Batch::Begin(order, clock) => {
                 // The first recording speaks for all.

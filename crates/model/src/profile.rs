@@ -132,22 +132,51 @@ impl SampleBatch {
         }
     }
 
-    /// Adds a sample; missing values count as 0, surplus ones are left out.
-    pub fn push(&mut self, row: &SampleRow<'_>) {
-        self.push_with(row, row.labels.iter().cloned());
+    /// Returns the batch and leaves an empty one with room for as much: batches of a recording are alike,
+    /// and columns that grow step by step are copied at every step.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let rows = self.len();
+        let next = Self {
+            profile: self.profile,
+            stack: Vec::with_capacity(rows),
+            time: Vec::with_capacity(rows),
+            track: Vec::with_capacity(rows),
+            span: Vec::with_capacity(rows),
+            labels: self.labels.with_room_of(),
+            width: self.width,
+            values: Vec::with_capacity(self.values.len()),
+        };
+        std::mem::replace(self, next)
     }
 
-    /// Adds a sample with `labels` in place of its own, which need no copy then.
+    /// Adds a sample; missing values count as 0, surplus ones are left out.
+    pub fn push(&mut self, row: &SampleRow<'_>) {
+        self.labels.push_row(row.labels.iter().cloned());
+        self.push_columns(row);
+    }
+
+    /// Adds a sample with `labels` in place of its own, and leaves them empty: moved, not copied.
     #[inline]
-    pub fn push_with(&mut self, row: &SampleRow<'_>, labels: impl IntoIterator<Item = Attribute>) {
+    pub fn push_with(&mut self, row: &SampleRow<'_>, labels: &mut Vec<Attribute>) {
+        self.labels.append_row(labels);
+        self.push_columns(row);
+    }
+
+    #[inline]
+    fn push_columns(&mut self, row: &SampleRow<'_>) {
         self.stack.push(row.stack);
         self.time.push(row.time);
         self.track.push(row.track);
         self.span.push(row.span);
-        self.labels.push_row(labels);
-        let end = self.values.len() + self.width;
-        self.values.extend(row.values.iter().take(self.width));
-        self.values.resize(end, 0);
+        match row.values.get(..self.width) {
+            Some(values) => self.values.extend_from_slice(values),
+            None => {
+                let end = self.values.len() + self.width;
+                self.values.extend_from_slice(row.values);
+                self.values.resize(end, 0);
+            }
+        }
     }
 
     /// Returns the number of samples.

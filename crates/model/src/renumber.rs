@@ -54,22 +54,30 @@ pub(crate) trait Renumber: Sized {
         }
     }
 
+    #[inline]
     fn value(&mut self, value: &mut Value) {
+        match value {
+            Value::Text(text) => self.string(text),
+            Value::Exception(id) => self.exception(id),
+            Value::List(..) | Value::Map(_) => self.nested(value),
+            Value::Null
+            | Value::I64(_)
+            | Value::U64(_)
+            | Value::F64(_)
+            | Value::Bool(_)
+            | Value::Bytes(_) => {}
+        }
+    }
+
+    fn nested(&mut self, value: &mut Value) {
         let mut pending = vec![value];
         while let Some(value) = pending.pop() {
             match value {
-                Value::Text(text) => self.string(text),
-                Value::Exception(id) => self.exception(id),
                 Value::List(_, items) => pending.extend(items.iter_mut()),
                 Value::Map(entries) => {
                     pending.extend(entries.iter_mut().flat_map(|(key, value)| [key, value]));
                 }
-                Value::Null
-                | Value::I64(_)
-                | Value::U64(_)
-                | Value::F64(_)
-                | Value::Bool(_)
-                | Value::Bytes(_) => {}
+                single => self.value(single),
             }
         }
     }

@@ -190,17 +190,19 @@ impl SpanBatch {
 
     /// Adds a span.
     pub fn push(&mut self, row: &SpanRow<'_>) {
-        self.push_with(row, row.attributes.iter().cloned());
+        self.attributes.push_row(row.attributes.iter().cloned());
+        self.push_columns(row);
     }
 
-    /// Adds a span with these attributes instead of the row's: a reader that builds them for one span
-    /// need not copy what they own.
+    /// Adds a span with `attributes` in place of its own, and leaves them empty: moved, not copied.
     #[inline]
-    pub fn push_with(
-        &mut self,
-        row: &SpanRow<'_>,
-        attributes: impl IntoIterator<Item = Attribute>,
-    ) {
+    pub fn push_with(&mut self, row: &SpanRow<'_>, attributes: &mut Vec<Attribute>) {
+        self.attributes.append_row(attributes);
+        self.push_columns(row);
+    }
+
+    #[inline]
+    fn push_columns(&mut self, row: &SpanRow<'_>) {
         self.id.push(row.id);
         self.parent.push(row.parent);
         self.depth.push(row.depth);
@@ -214,7 +216,6 @@ impl SpanBatch {
         self.exception.push(row.exception);
         self.context.push(row.context);
         self.origin.push(row.origin);
-        self.attributes.push_row(attributes);
         self.counters.extend_from_slice(row.counters);
         self.counter_ends
             .push(u32::try_from(self.counters.len()).unwrap_or(u32::MAX));

@@ -28,7 +28,7 @@ pub(crate) use symbol::function_of_key;
 use arena::ROOT;
 use std::borrow::Cow;
 
-use traceloom_model::{Merge, Scope};
+use traceloom_model::{Merge, Recording, Scope, Unit};
 
 use crate::Sketch;
 
@@ -75,6 +75,19 @@ pub enum MeasureUnit {
     Percent,
     /// A unit only the producer knows.
     Other(String),
+}
+
+impl MeasureUnit {
+    pub(crate) fn of(unit: Unit, tables: &Recording) -> Self {
+        match unit {
+            Unit::Nanoseconds => Self::Nanoseconds,
+            Unit::Bytes => Self::Bytes,
+            Unit::Count => Self::Count,
+            Unit::Chars => Self::Chars,
+            Unit::Percent => Self::Percent,
+            Unit::Other(name) => Self::Other(tables.text(name).into_owned()),
+        }
+    }
 }
 
 impl Measure {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Merge, PathBatch, ProfileId, Recording, SampleBatch, Scope, StackId, Unit, ValueType,
+    Merge, PathBatch, ProfileId, Recording, SampleBatch, Scope, StackId, ValueType,
 };
 
 use super::arena::{Arena, NONE, ROOT};
@@ -376,14 +376,7 @@ pub(crate) fn settle(arena: &mut Arena, measure: &Measure) -> i64 {
 fn measure(tables: &Recording, value_type: &ValueType) -> Measure {
     Measure {
         name: tables.text(value_type.name).into_owned(),
-        unit: match value_type.unit {
-            Unit::Nanoseconds => MeasureUnit::Nanoseconds,
-            Unit::Bytes => MeasureUnit::Bytes,
-            Unit::Count => MeasureUnit::Count,
-            Unit::Chars => MeasureUnit::Chars,
-            Unit::Percent => MeasureUnit::Percent,
-            Unit::Other(name) => MeasureUnit::Other(tables.text(name).into_owned()),
-        },
+        unit: MeasureUnit::of(value_type.unit, tables),
         source: TreeSource::Samples,
         merge: value_type.merge,
         scope: value_type.scope,

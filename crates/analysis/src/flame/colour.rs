@@ -34,7 +34,7 @@ const MEANT: u32 = 4;
 pub(super) const SHADES: u32 = 3;
 
 /// Number of colours.
-pub(super) const COLOURS: u32 = N_HUES * SHADES;
+pub(crate) const COLOURS: u32 = N_HUES * SHADES;
 
 /// Packages that a platform brings.
 const PLATFORM: [&str; 12] = [
@@ -71,7 +71,7 @@ fn layer(symbol: &Symbol) -> Option<&str> {
 }
 
 /// Returns the number of a symbol's colour, below [`COLOURS`].
-pub(super) fn colour(symbol: &Symbol) -> u32 {
+pub(crate) fn colour(symbol: &Symbol) -> u32 {
     let name = symbol.name.as_str();
     let hue = if is_synthetic(symbol) {
         3
@@ -91,8 +91,21 @@ pub(super) fn colour(symbol: &Symbol) -> u32 {
     hue * SHADES + hash(owner) / 7 % SHADES
 }
 
+/// Returns the number of a name's colour where one program is looked at closely: a hue for each class.
+pub(crate) fn colour_of_class(name: &str) -> u32 {
+    let meant = colour(&Symbol::named(name));
+    if meant < MEANT * SHADES {
+        return meant;
+    }
+    let owner = name
+        .rsplit_once(['.', ':'])
+        .map_or(name, |(owner, _)| owner);
+    let hue = MEANT + hash(owner) % (N_HUES - MEANT);
+    hue * SHADES + hash(name) / 7 % SHADES
+}
+
 /// Returns hue, saturation and lightness of a colour.
-pub(super) fn hsl(colour: u32, dark: bool) -> (u16, u8, u8) {
+pub(crate) fn hsl(colour: u32, dark: bool) -> (u16, u8, u8) {
     let (hue, saturation) = HUES
         .get((colour / SHADES) as usize)
         .copied()

@@ -10,7 +10,8 @@
 //! ```
 
 mod change;
-mod colour;
+pub(crate) mod colour;
+mod data;
 mod html;
 mod layout;
 mod svg;
@@ -32,7 +33,11 @@ pub struct Picture<'p> {
     /// Another recording's word, such as `before`, and what each node of the tree came to there: the colours are
     /// then those of the change.
     pub changes: Option<(&'p str, &'p [Change])>,
+    /// Kinds of work that a page can colour by; none for those that come with the program.
+    pub categories: Option<&'p Categories>,
 }
+
+use crate::hotspots::Categories;
 
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,18 @@ impl fmt::Display for CategoryError {
 
 impl std::error::Error for CategoryError {}
 
+impl Default for Categories {
+    /// The rules that come with the program.
+    fn default() -> Self {
+        let rules = Self::DEFAULT.parse();
+        debug_assert!(rules.is_ok(), "{rules:?}");
+        rules.unwrap_or(Self {
+            names: Vec::new(),
+            rules: Vec::new(),
+        })
+    }
+}
+
 impl std::str::FromStr for Categories {
     type Err = CategoryError;
 
@@ -70,7 +82,13 @@ impl Categories {
     /// The rules that come with the program, as text: a start for one's own.
     pub const DEFAULT: &'static str = include_str!("categories.txt");
 
-    fn of(&self, name: &str) -> Option<usize> {
+    /// Returns the names of the categories.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Returns the number of a function's category, by its name.
+    pub(crate) fn of(&self, name: &str) -> Option<usize> {
         let name = alike(name).replace('/', ".");
         let mut end = name.len();
         loop {

@@ -26,7 +26,7 @@ impl WaitKind {
     }
 
     /// Returns the kind that events of this name are.
-    pub(super) fn of_event(name: &str) -> Option<Self> {
+    pub(crate) fn of_event(name: &str) -> Option<Self> {
         Some(match name.strip_prefix("com.oracle.").unwrap_or(name) {
             "monitor_contention"
             | "mon_contended_enter"

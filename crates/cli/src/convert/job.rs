@@ -98,10 +98,11 @@ impl Job<'_> {
         let make = columnar::raise_of(target)
             .ok_or_else(|| anyhow::anyhow!("`{}` is not written", target.name))?;
         let mut writer = make(raise, out)?;
-        let mut all = Concat::new(writer.as_mut());
-        if recordings > 1 {
-            all = all.of_many();
-        }
+        let all = Concat::new(writer.as_mut());
+        let mut all = match recordings {
+            0 | 1 => all.of_one(),
+            _ => all.of_many(),
+        };
         let mut done = Written::default();
         let mut told = Told::default();
         for (at, input) in inputs.iter().enumerate() {

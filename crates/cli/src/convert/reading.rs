@@ -1,6 +1,5 @@
 //! One recording on its way to the target.
 
-use traceloom_analysis::filter::{Hide, Survey};
 use traceloom_analysis::loss::{Loss, Losses, Lost};
 use traceloom_analysis::stage::{AsSamples, AsSpans, Redact, Redaction};
 use traceloom_formats::{Format, LowerOptions, Source};
@@ -137,17 +136,9 @@ impl Reading<'_> {
 
     /// Lowers into `sink`, without the methods that are not admitted.
     fn lower(&self, options: &LowerOptions, sink: &mut dyn Sink) -> anyhow::Result<Notes> {
-        let (at, input) = self.input;
-        let lower =
-            |sink: &mut dyn Sink| self.timing.lower(at, input, self.document, options, sink);
         let methods = self.job.pick.methods.rules()?;
-        if methods.is_empty() {
-            return lower(sink);
-        }
-        let mut survey = Survey::new(&methods);
-        lower(&mut survey)?;
-        survey.settle();
-        lower(&mut Hide::new(&mut survey, sink))
+        self.timing
+            .lower_admitted(self.input, self.document, options, &methods, sink)
     }
 }
 

@@ -1,9 +1,7 @@
 //! `top --hotspots`: own time by kind of work.
 
-use std::fs;
 use std::io::{self, Write};
 
-use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 use traceloom_analysis::hotspots::{Categories, Hotspot, hotspots};
@@ -11,7 +9,7 @@ use traceloom_analysis::{CallTree, names};
 
 use super::{Options, heading};
 use crate::Outcome;
-use crate::args::Usage;
+use crate::categories::CategoryFlags;
 use crate::style::{Style, count};
 use crate::table::Table;
 use crate::trees::{amount, read, share, unit_word};
@@ -22,25 +20,13 @@ pub(crate) struct HotspotFlags {
     /// Sum own values by kind of work: databases, logging, reflection and so on, with the functions of each.
     #[arg(long, conflicts_with_all = ["sort", "by"])]
     hotspots: bool,
-    /// Rules for --hotspots in place of the ones that come along: a category and a prefix a line; `default`
-    /// prints those.
-    #[arg(long, value_name = "FILE")]
-    categories: Option<String>,
+    #[command(flatten)]
+    categories: CategoryFlags,
 }
 
 impl HotspotFlags {
     pub(super) fn wanted(&self) -> bool {
-        self.hotspots || self.categories.is_some()
-    }
-
-    fn rules(&self) -> anyhow::Result<Categories> {
-        let text = match &self.categories {
-            Some(path) => fs::read_to_string(path).with_context(|| path.clone())?,
-            None => Categories::DEFAULT.to_owned(),
-        };
-        let rules: Result<Categories, _> = text.parse();
-        let path = self.categories.as_deref().unwrap_or("default");
-        Ok(rules.map_err(|error| Usage(format!("--categories: {path}: {error}")))?)
+        self.hotspots || self.categories.categories.is_some()
     }
 }
 
@@ -49,11 +35,11 @@ const SHOWN: usize = 5;
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = io::stdout().lock();
-    if options.hotspots.categories.as_deref() == Some("default") {
+    if options.hotspots.categories.is_default() {
         write!(out, "{}", Categories::DEFAULT)?;
         return Ok(Outcome::Done);
     }
-    let rules = options.hotspots.rules()?;
+    let rules = options.hotspots.categories.rules()?;
     let style = Style::new(&options.tree.common)?;
     let mut among = options.tree.inputs();
     for tree in read(&options.tree, &mut among)? {

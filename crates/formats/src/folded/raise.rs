@@ -24,7 +24,7 @@ pub fn raise<'o>(
     Ok(Box::new(Writer {
         output,
         tables: Recording::default(),
-        values: HashMap::default(),
+        sums: HashMap::default(),
         first: None,
         lines: variant == Some("lines"),
         column: variant
@@ -37,9 +37,9 @@ struct Writer<'o> {
     output: &'o mut dyn Output,
     /// The tables of the model; no rows but those of tables.
     tables: Recording,
-    /// Sums of every column, for each profile and stack: definitions may come after the samples, so
-    /// which column is meant is known at the end.
-    values: HashMap<(ProfileId, Option<StackId>), Box<[i64]>, RandomState>,
+    /// By profile: definitions may come after the samples, so which profile and column are meant is known
+    /// at the end.
+    sums: HashMap<ProfileId, Sums, RandomState>,
     /// The profile of the first sample.
     first: Option<ProfileId>,
     lines: bool,
@@ -61,6 +61,63 @@ struct Path {
     parent: Option<u32>,
     text: Box<[u8]>,
     value: Option<i64>,
+}
+
+/// Sums of every column of a profile, stack by stack.
+#[derive(Default)]
+struct Sums {
+    width: usize,
+    /// The row of each stack, from 1; 0 for stacks without samples.
+    rows: Vec<u32>,
+    /// The same of samples without stack.
+    without: u32,
+    /// The sums, row by row.
+    values: Vec<i64>,
+}
+
+impl Sums {
+    /// Returns the sums of a stack, 0 when it is new.
+    #[inline]
+    fn of(&mut self, stack: Option<StackId>) -> &mut [i64] {
+        if self.width == 0 {
+            return &mut [];
+        }
+        let slot = match stack {
+            None => &mut self.without,
+            Some(stack) => {
+                if self.rows.len() <= stack.index() {
+                    self.rows.resize(stack.index() + 1, 0);
+                }
+                match self.rows.get_mut(stack.index()) {
+                    Some(slot) => slot,
+                    None => return &mut [],
+                }
+            }
+        };
+        if *slot == 0 {
+            let end = self.values.len() + self.width;
+            self.values.resize(end, 0);
+            *slot = u32::try_from(end / self.width).unwrap_or(u32::MAX);
+        }
+        let from = (*slot as usize - 1) * self.width;
+        self.values
+            .get_mut(from..from + self.width)
+            .unwrap_or_default()
+    }
+
+    /// Returns the sum in `column` of samples without stack, and those of stacks, in the order of the table.
+    fn column(&self, column: usize) -> (Option<i64>, impl Iterator<Item = (StackId, i64)> + '_) {
+        let value = move |row: u32| {
+            let from = (row as usize).checked_sub(1)? * self.width;
+            let sums = self.values.get(from..from + self.width)?;
+            sums.get(column).copied()
+        };
+        let rows = (0..).zip(&self.rows);
+        (
+            value(self.without),
+            rows.filter_map(move |(stack, &row)| Some((StackId::new(stack), value(row)?))),
+        )
+    }
 }
 
 impl Writer<'_> {
@@ -86,29 +143,24 @@ impl Writer<'_> {
         if let (Some(column), true) = (&self.column, columns.is_empty()) {
             return Err(Error::usage(format!("no profile has a column `{column}`")));
         }
-        let mut sums: Vec<_> = self
-            .values
-            .iter()
-            .filter_map(|(&(profile, stack), values)| {
-                Some((stack, *values.get(*columns.get(&profile)?)?))
-            })
-            .collect();
+        let mut sums = Vec::new();
+        let mut without_stack = None;
+        for (profile, column) in columns {
+            if let Some(found) = self.sums.get(&profile) {
+                let (without, stacks) = found.column(column);
+                if let Some(value) = without {
+                    add(&mut without_stack, value);
+                }
+                sums.extend(stacks);
+            }
+        }
+        // Profiles come in any order; paths in that of the stacks.
         sums.sort_by_key(|&(stack, _)| stack);
         let mut paths = Paths::default();
-        let mut without_stack = None;
         for (stack, value) in sums {
-            let slot = match stack {
-                Some(stack) => {
-                    let path = self.path(&mut paths, stack);
-                    paths
-                        .nodes
-                        .get_mut(path as usize)
-                        .map(|node| &mut node.value)
-                }
-                None => Some(&mut without_stack),
-            };
-            if let Some(slot) = slot {
-                *slot = Some(slot.unwrap_or(0).saturating_add(value));
+            let path = self.path(&mut paths, stack);
+            if let Some(node) = paths.nodes.get_mut(path as usize) {
+                add(&mut node.value, value);
             }
         }
         if let Some(value) = without_stack {
@@ -202,6 +254,10 @@ impl Writer<'_> {
     }
 }
 
+fn add(sum: &mut Option<i64>, value: i64) {
+    *sum = Some(sum.unwrap_or(0).saturating_add(value));
+}
+
 /// What separates frames and lines becomes something that does not.
 fn clean(mut text: Vec<u8>) -> Vec<u8> {
     for byte in &mut text {
@@ -223,10 +279,12 @@ impl Sink for Writer<'_> {
         if !batch.is_empty() {
             self.first.get_or_insert(batch.profile);
         }
-        for sample in batch.iter() {
-            let sums = self.values.entry((batch.profile, sample.stack));
-            let sums = sums.or_insert_with(|| vec![0; sample.values.len()].into());
-            for (sum, &value) in sums.iter_mut().zip(sample.values) {
+        let sums = self.sums.entry(batch.profile).or_insert_with(|| Sums {
+            width: batch.width(),
+            ..Sums::default()
+        });
+        for (row, &stack) in batch.stack.iter().enumerate() {
+            for (sum, &value) in sums.of(stack).iter_mut().zip(batch.values(row)) {
                 *sum = sum.saturating_add(value);
             }
         }

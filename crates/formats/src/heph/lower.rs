@@ -302,7 +302,7 @@ impl Out<'_> {
                 index: 0,
             }),
         };
-        self.batch.push_with(&row, self.attributes.drain(..));
+        self.batch.push_with(&row, &mut self.attributes);
         if saturated {
             let text = "a time after 11 April 2262 is held as that date";
             self.note(warn("time_saturated", span.offset, text))?;

@@ -125,6 +125,9 @@ impl ChunkClock {
     #[inline]
     pub(super) fn length(&self, ticks: i64) -> i64 {
         const SECOND: u64 = 1_000_000_000;
+        if self.per_second == SECOND {
+            return ticks;
+        }
         // The same as below without 128-bit division, which would be most of a sample's cost.
         if let Ok(ticks) = u64::try_from(ticks)
             && self.per_second > 0

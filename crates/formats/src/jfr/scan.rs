@@ -185,32 +185,50 @@ impl<'a> Scan<'a> {
             self.at += 1;
             return Ok((u64::from(byte), 1));
         }
-        self.wide_varint()
+        let from = self.at;
+        let value = self.wide_varint().ok_or(Bad::Short)?;
+        Ok((value, self.at - from))
     }
 
-    fn wide_varint(&mut self) -> Result<(u64, usize), Bad> {
+    /// Reads one of several bytes; none when there are too few. The width is how far it goes: a value alone
+    /// comes back in a register.
+    fn wide_varint(&mut self) -> Option<u64> {
         let rest = self.rest();
-        match rest.first_chunk::<8>() {
-            Some(&eight) => {
-                let word = u64::from_le_bytes(eight);
-                let stops = !word & 0x8080_8080_8080_8080;
-                if stops == 0 {
-                    let ninth = *rest.get(8).ok_or(Bad::Short)?;
-                    self.at += 9;
-                    return Ok((squeeze(word) | u64::from(ninth) << 56, 9));
-                }
-                let width = (stops.trailing_zeros() as usize >> 3) + 1;
-                let kept = word & (u64::MAX >> (64 - 8 * width));
-                self.at += width;
-                Ok((squeeze(kept), width))
-            }
-            None => self.varint_at_end(rest),
+        let Some(&eight) = rest.first_chunk::<8>() else {
+            return self.varint_at_end(rest);
+        };
+        let word = u64::from_le_bytes(eight);
+        let stops = !word & 0x8080_8080_8080_8080;
+        if stops == 0 {
+            let ninth = *rest.get(8)?;
+            self.at += 9;
+            return Some(squeeze(word) | u64::from(ninth) << 56);
         }
+        let width = (stops.trailing_zeros() as usize >> 3) + 1;
+        self.at += width;
+        Some(squeeze(word & (u64::MAX >> (64 - 8 * width))))
+    }
+
+    /// Reads an integer with fewer than eight bytes left: most events are so short that one of their fields
+    /// is. The last eight bytes hold it all the same.
+    fn varint_at_end(&mut self, rest: &[u8]) -> Option<u64> {
+        let Some(&last) = self.bytes.last_chunk::<8>() else {
+            return self.varint_of_few(rest);
+        };
+        let before = u32::try_from(8 - rest.len().min(8)).unwrap_or(0) * 8;
+        let word = u64::from_le_bytes(last).checked_shr(before).unwrap_or(0);
+        let stops = !word & 0x8080_8080_8080_8080;
+        let width = (stops.trailing_zeros() as usize >> 3) + 1;
+        if width > rest.len() {
+            return None;
+        }
+        self.at += width;
+        Some(squeeze(word & (u64::MAX >> (64 - 8 * width))))
     }
 
     /// Steps over `count` base-128 integers, several at a time.
     #[inline]
-    pub(super) fn skip_varints(&mut self, count: u32) -> Result<(), Bad> {
+    pub(super) fn skip_varints(&mut self, count: u64) -> Result<(), Bad> {
         let mut left = count;
         while left > 0 {
             let Some(&eight) = self.rest().first_chunk::<8>() else {
@@ -221,7 +239,7 @@ impl<'a> Scan<'a> {
             // Every stop bit is the end of an integer that begins in this word; what begins after the
             // last one is looked at from its own first byte, because a ninth byte has no stop bit.
             let mut stops = !u64::from_le_bytes(eight) & 0x8080_8080_8080_8080;
-            let found = stops.count_ones();
+            let found = u64::from(stops.count_ones());
             if found == 0 {
                 self.take(9)?;
                 left -= 1;
@@ -240,16 +258,16 @@ impl<'a> Scan<'a> {
     }
 
     #[cold]
-    fn varint_at_end(&mut self, rest: &[u8]) -> Result<(u64, usize), Bad> {
+    fn varint_of_few(&mut self, rest: &[u8]) -> Option<u64> {
         let mut value = 0;
         for (group, &byte) in rest.iter().enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * group);
             if byte < 0x80 {
                 self.at += group + 1;
-                return Ok((value, group + 1));
+                return Some(value);
             }
         }
-        Err(Bad::Short)
+        None
     }
 
     /// Reads a string (SPEC.md §5.2).
@@ -409,7 +427,7 @@ mod tests {
                 each.integer(8).unwrap();
             }
             let mut many = Scan::new(&bytes, true);
-            many.skip_varints(u32::try_from(count).unwrap()).unwrap();
+            many.skip_varints(count as u64).unwrap();
             assert_eq!(many.at(), each.at(), "{count}");
         }
         let mut beyond = Scan::new(&bytes, true);

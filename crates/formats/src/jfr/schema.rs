@@ -194,6 +194,18 @@ impl Schema {
         self.types.get(index).map_or(&[], |found| &found.fields)
     }
 
+    /// Returns of how many integers a value of `kind` consists, none when of anything else.
+    pub(super) fn integers(&self, kind: Kind) -> Option<u64> {
+        match kind {
+            Kind::Short | Kind::Char | Kind::Int | Kind::Long | Kind::Ref(_) => Some(1),
+            Kind::Struct(inner) => match self.types.get(inner)?.runs.as_slice() {
+                &[Run::Varints(count)] => Some(u64::from(count)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     pub(super) fn is_empty_type(&self, index: usize) -> bool {
         self.types.get(index).is_none_or(|found| found.empty)
     }

@@ -15,6 +15,9 @@ pub(super) const DEPTH: u32 = 64;
 
 /// Takes what is stepped over.
 pub(super) trait Emit {
+    /// Nothing is kept, so that runs of integers can be stepped over in one go.
+    const SKIPS: bool = false;
+
     fn integer(&mut self, compressed: bool, value: u64, width: usize);
     fn raw(&mut self, bytes: &[u8]);
 
@@ -49,6 +52,8 @@ pub(super) trait Emit {
 pub(super) struct Skip;
 
 impl Emit for Skip {
+    const SKIPS: bool = true;
+
     #[inline]
     fn integer(&mut self, _compressed: bool, _value: u64, _width: usize) {}
 
@@ -116,7 +121,7 @@ impl Rules<'_> {
         }
         for &run in &found.runs {
             match run {
-                Run::Varints(count) => scan.skip_varints(count)?,
+                Run::Varints(count) => scan.skip_varints(u64::from(count))?,
                 Run::Bytes(count) => scan.take(count).map(drop)?,
                 Run::Other(at) => {
                     let Some(field) = found.fields.get(at) else {
@@ -210,10 +215,23 @@ impl Rules<'_> {
         emit: &mut E,
         depth: u32,
     ) -> Result<(), Bad> {
-        for _ in 0..self.elements(emit.int(scan)?, kind, scan.left())? {
+        let count = self.elements(emit.int(scan)?, kind, scan.left())?;
+        if E::SKIPS
+            && scan.compressed
+            && depth + 1 < DEPTH
+            && let Some(integers) = self.schema.integers(kind)
+        {
+            return scan.skip_varints(count.saturating_mul(integers));
+        }
+        for _ in 0..count {
             self.pass_one(scan, kind, emit, depth + 1)?;
         }
         Ok(())
+    }
+
+    /// Reads how many elements an array of `kind` has.
+    pub(super) fn length(&self, scan: &mut Scan<'_>, kind: Kind) -> Result<u64, Bad> {
+        self.elements(scan.int()?, kind, scan.left())
     }
 
     /// Returns how many elements of an array to visit: none when they have no bytes.
@@ -298,7 +316,7 @@ impl Rules<'_> {
         field: &Field,
         visit: &mut dyn FnMut(Cell<'a>),
     ) -> Result<(), Bad> {
-        for _ in 0..self.elements(scan.int()?, field.kind, scan.left())? {
+        for _ in 0..self.length(&mut scan, field.kind)? {
             visit(self.cell(&mut scan, field, 1)?);
         }
         Ok(())

@@ -301,12 +301,12 @@ impl<'s> Shared<'s> {
             let wanted = row.entry || self.wants != Wants::Calls;
             if trace.direct {
                 if wanted {
-                    self.out.push_with(&row, frame.attributes.drain(..));
+                    self.out.push_with(&row, &mut frame.attributes);
                 }
                 self.count(counted);
             } else {
                 if wanted {
-                    trace.rows.push_with(&row, frame.attributes.drain(..));
+                    trace.rows.push_with(&row, &mut frame.attributes);
                 }
                 trace.counted.push(counted);
             }

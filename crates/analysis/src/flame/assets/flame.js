@@ -1,103 +1,113 @@
-"use strict";
-(() => {
-  const started = performance.now();
-  const by = (id) => document.getElementById(id);
-  const data = JSON.parse(by("data").textContent);
+page.part("flame", (part, data) => {
+  const by = (name) => part.querySelector("." + name);
+  const { grouped } = page;
+  const remembered = page.state(part);
   const ROW = 19, GAP = 1, LEAST = 0.5;
-  const count = data.symbol.length;
-  const symbol = Int32Array.from(data.symbol), depth = Int32Array.from(data.depth);
-  const sum = Float64Array.from(data.sum), own = Float64Array.from(data.own);
-  const end = new Int32Array(count), parent = new Int32Array(count).fill(-1);
-  // Left edge and width of each node as shares of the whole.
-  const left = new Float64Array(count), width = new Float64Array(count);
-  const fill = (node) => steps ? steps[data.step[node]] : palette[data.colours[symbol[node]]];
-  const label = (s) => data.labels[s] || data.names[s];
-  let depths = 0;
-
-  /* Nodes come callers first: one pass finds parents and ends, one lays out. */
-  function link() {
-    const open = [];
-    for (let node = 0; node < count; node++) {
-      while (open.length > depth[node]) end[open.pop()] = node;
-      parent[node] = open.length ? open[open.length - 1] : -1;
-      open.push(node);
-      if (depth[node] >= depths) depths = depth[node] + 1;
-    }
-    while (open.length) end[open.pop()] = count;
-    const below = new Float64Array(count + 1), next = new Float64Array(count + 1);
-    for (let node = 0; node < count; node++) below[parent[node] + 1] += Math.max(sum[node], 0);
-    for (let node = 0; node < count; node++) {
-      const p = parent[node];
-      const value = p < 0 ? Math.max(data.total, 0) : Math.max(sum[p], 0);
-      const room = p < 0 ? 1 : width[p];
-      // Callees that overlapped can exceed their caller: they are narrowed together.
-      width[node] = Math.max(sum[node], 0) * room / Math.max(value, below[p + 1], 1);
-      left[node] = (p < 0 ? 0 : left[p]) + next[p + 1];
-      next[p + 1] += width[node];
-    }
+  // What a widest screen could show of a tree that grows where it is looked at.
+  const FINEST = 1 / 10000;
+  const NOTHING = -2;
+  for (const key of ["start", "tail", "colours", "kinds", "step", "was", "was_own"]) {
+    if (data[key] !== undefined) data[key] = page.numbers(data[key]);
   }
-  link();
+  const held = trees.held(data), grouping = data.group.some(Boolean);
+  const amount = (value) => page.amount(data.unit, value, data.unit_name);
+  const share = (value) => data.merge === "sum" && data.total ? `${(value * 100 / data.total).toFixed(2)} %` : "";
+  const label = (s) => data.starts[data.start[s]] + data.names[s].slice(data.names[s].length - data.tail[s]);
+  const view = by("view"), canvas = part.querySelector("canvas"), context = canvas.getContext("2d");
 
-  let zoomed = -1, selected = -1, hovered = -1, upwards = data.upwards, words = "", hits = null;
-  const view = by("view"), canvas = by("canvas"), context = canvas.getContext("2d");
-  let steps = data.steps && data.steps.light, palette = data.light, colours = {}, pitch = 7, frame = 0;
+  // What is seen: these six are what the address remembers.
+  const seen = { zoomed: -1, words: "", shown: "graph", inverted: false, merged: false, upwards: data.upwards, colours: data.word ? "change" : "package" };
+  let tree = held, growing = null, mergedOnce = null, hits = null, lit = NOTHING, selected = -1, hovered = -1;
+  let colours = {}, pitch = 7, frame = 0;
 
-  function theme(name) {
-    document.documentElement.dataset.theme = name;
-    palette = name === "dark" ? data.dark : data.light;
-    steps = data.steps && data.steps[name === "dark" ? "dark" : "light"];
-    const style = getComputedStyle(document.documentElement);
-    for (const key of ["paper", "ink", "soft", "all", "found", "focus"]) colours[key] = style.getPropertyValue("--" + key).trim();
-    schedule();
-  }
-
-  const grouped = (n) => Math.round(n).toLocaleString("en-US");
-  const SCALES = {
-    ns: [[6e11, 6e10, "min"], [1e9, 1e9, "s"], [1e6, 1e6, "ms"], [1e3, 1e3, "µs"], [0, 1, "ns"]],
-    bytes: [[2 ** 40, 2 ** 40, "TiB"], [2 ** 30, 2 ** 30, "GiB"], [2 ** 20, 2 ** 20, "MiB"], [2 ** 10, 2 ** 10, "KiB"], [0, 1, "B"]],
+  /* Nodes of a tree that grows keep their ids; the others' are their places. */
+  const idOf = (node) => node < 0 || !tree.id ? node : tree.id[node];
+  const nodeOf = (id) => id < 0 || !tree.id ? id : tree.id.indexOf(id);
+  const refined = (id, least) => {
+    if (!growing || !growing.refine(id, least)) return;
+    const [z, s] = [idOf(seen.zoomed), idOf(selected)];
+    tree = growing.flat();
+    [seen.zoomed, selected, hovered] = [nodeOf(z), nodeOf(s), -1];
   };
-  function amount(value) {
-    const scale = SCALES[data.unit];
-    if (!scale) return data.unit_name ? `${grouped(value)} ${data.unit_name}` : grouped(value);
-    const [, step, name] = scale.find(([from]) => Math.abs(value) >= from);
-    const shown = Math.abs(value) / step;
-    // Rounded down, as the tables do.
-    const cut = (digits) => (Math.floor(shown * 10 ** digits + 1e-9) / 10 ** digits).toFixed(digits);
-    const text = step === 1 ? grouped(shown) : shown < 10 ? cut(2) : shown < 100 ? cut(1) : cut(0);
-    return `${value < 0 ? "-" : ""}${text} ${name}`;
+  function reshape() {
+    const names = seen.zoomed < 0 ? null : pathOf(seen.zoomed);
+    if (seen.merged) mergedOnce ??= trees.merged(held, data);
+    const whole = seen.merged ? mergedOnce : held;
+    growing = seen.inverted ? new trees.Inverted(whole, data) : null;
+    growing?.refine(-1, Math.abs(data.total) * FINEST);
+    tree = growing ? growing.flat() : whole;
+    seen.zoomed = selected = hovered = -1;
+    return names;
   }
-  const share = (value) => data.shares && data.total ? `${(value * 100 / data.total).toFixed(2)} %` : "";
+
+  const pathOf = (node) => {
+    const path = [];
+    for (let up = node; up >= 0; up = tree.parent[up]) path.unshift(data.names[tree.symbol[up]]);
+    return path;
+  };
+  /* The node that these names lead to, or the last on the way. */
+  function follow(names) {
+    let at = -1;
+    for (const name of names) {
+      refined(idOf(at), 0);
+      const last = at < 0 ? tree.size : tree.end[at];
+      let child = at + 1;
+      while (child < last && data.names[tree.symbol[child]] !== name) child = tree.end[child];
+      if (child >= last) break;
+      at = child;
+    }
+    return at;
+  }
+
+  function paint() {
+    const dark = page.dark();
+    colours = { packages: dark ? data.dark : data.light, changes: dark ? data.dark_steps : data.light_steps };
+    for (const key of ["paper", "ink", "all", "found", "focus"]) colours[key] = page.colour(key, part);
+    colours.kinds = data.categories.map((_, i) => `hsl(${Math.round(i * 137.5 + 210) % 360} ${dark ? "45% 36%" : "62% 78%"})`);
+    colours.none = dark ? "hsl(60 3% 34%)" : "hsl(60 4% 86%)";
+    legend();
+  }
+  page.onRedraw(() => { paint(); resize(); draw(); });
+  const fill = (node) => {
+    if (seen.colours === "category") return tree.kind[node] < 0 ? colours.none : colours.kinds[tree.kind[node]];
+    // Changes are of the nodes that the page holds.
+    if (seen.colours === "change" && tree.base) return colours.changes[data.step[node]];
+    return colours.packages[data.colours[tree.symbol[node]]];
+  };
 
   function describe(node) {
     if (node < 0) return `all: ${amount(data.total)}`;
+    const { sum, own, calls } = tree;
     const parts = [amount(sum[node]), share(sum[node]), `self ${amount(own[node])} ${share(own[node])}`.trim()];
-    if (data.count[node]) parts.push(`${grouped(data.count[node])} ${data.source}`);
-    if (data.was) {
+    if (calls[node]) parts.push(`${grouped(calls[node])} ${data.source}`);
+    if (data.was && tree.base) {
       const was = data.was[node];
       const change = was ? `${amount(was)}, self ${amount(data.was_own[node])} (${((sum[node] - was) * 100 / Math.abs(was)).toFixed(1)} %)` : "none";
       parts.push(`${data.word}: ${change}`);
     }
-    const place = data.places[symbol[node]];
+    if (tree.kind[node] >= 0) parts.push(data.categories[tree.kind[node]]);
+    const place = data.places[tree.symbol[node]];
     if (place) parts.push(place);
     return parts.filter(Boolean).join(" · ");
   }
 
-  /* What the window shows: shares [from, from + span). */
-  const span = () => zoomed < 0 ? [0, 1] : [left[zoomed], width[zoomed] || 1];
+  /* What the window shows: shares [from, from + range). */
+  const span = () => seen.zoomed < 0 ? [0, 1] : [tree.left[seen.zoomed], tree.width[seen.zoomed] || 1];
 
   function resize() {
-    const ratio = devicePixelRatio || 1;
-    canvas.width = Math.max(1, Math.round(view.clientWidth * ratio));
-    canvas.height = Math.max(1, Math.round(view.clientHeight * ratio));
-    canvas.style.width = view.clientWidth + "px";
-    canvas.style.height = view.clientHeight + "px";
-    by("room").style.height = (depths + 1) * ROW + "px";
-    draw();
+    const ratio = page.ratio(), { clientWidth: wide, clientHeight: high } = view;
+    const size = [Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(high * ratio))];
+    if (canvas.width !== size[0] || canvas.height !== size[1]) {
+      [canvas.width, canvas.height] = size;
+      [canvas.style.width, canvas.style.height] = [wide + "px", high + "px"];
+      schedule();
+    }
+    by("room").style.height = (tree.depths + 1) * ROW + "px";
   }
 
   const rowTop = (level) => {
-    const height = Math.max((depths + 1) * ROW, view.clientHeight);
-    return (upwards ? height - (level + 1) * ROW : level * ROW) - view.scrollTop;
+    const height = Math.max((tree.depths + 1) * ROW, view.clientHeight);
+    return (seen.upwards ? height - (level + 1) * ROW : level * ROW) - view.scrollTop;
   };
 
   function box(x, y, w, fill, text, node) {
@@ -110,14 +120,16 @@
     }
     const room = Math.floor((w - 8) / pitch);
     if (room >= 3) {
-      context.fillStyle = node >= 0 && hits && hits[symbol[node]] ? "#fff" : colours.ink;
+      context.fillStyle = fill === colours.found ? "#fff" : colours.ink;
       context.fillText(text.length <= room ? text : text.slice(0, room - 1) + "…", x + 4, y + ROW / 2);
     }
   }
 
   function draw() {
+    cancelAnimationFrame(frame);
     frame = 0;
-    const ratio = devicePixelRatio || 1, wide = view.clientWidth, high = view.clientHeight;
+    const ratio = page.ratio(), wide = view.clientWidth, high = view.clientHeight;
+    const { symbol, depth, end, left, width, size } = tree;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = colours.paper;
     context.fillRect(0, 0, wide, high);
@@ -126,8 +138,7 @@
     pitch = context.measureText("m").width || 7;
     const [from, range] = span(), scale = wide / range;
     box(0, rowTop(0), wide, colours.all, `all  ${amount(data.total)}`, -1);
-    let drawn = 0;
-    for (let node = 0; node < count;) {
+    for (let node = 0; node < size;) {
       const w = width[node] * scale, x = (left[node] - from) * scale;
       // A subtree beside the window or thinner than half a pixel is skipped as a whole.
       if (w < LEAST || x >= wide || x + w <= 0) { node = end[node]; continue; }
@@ -135,26 +146,25 @@
       if (y > -ROW && y < high) {
         const a = Math.max(x, 0), b = Math.min(x + w, wide);
         const found = hits && hits[symbol[node]];
-        context.globalAlpha = zoomed >= 0 && depth[node] < depth[zoomed] ? 0.5 : hits && !found ? 0.55 : 1;
+        const dim = hits && !found || lit !== NOTHING && seen.colours === "category" && tree.kind[node] !== lit;
+        context.globalAlpha = seen.zoomed >= 0 && depth[node] < depth[seen.zoomed] ? 0.5 : dim ? 0.45 : 1;
         box(a, y, b - a, found ? colours.found : fill(node), label(symbol[node]), node);
-        drawn++;
-      } else if (upwards ? y <= -ROW : y >= high) { node = end[node]; continue; }
+      } else if (seen.upwards ? y <= -ROW : y >= high) { node = end[node]; continue; }
       node++;
     }
     context.globalAlpha = 1;
-    document.documentElement.dataset.drawn = drawn;
   }
-  function schedule() { if (!frame) frame = requestAnimationFrame(draw); }
+  const schedule = () => { if (!frame) frame = requestAnimationFrame(draw); };
 
-  /* The node under a point: down the levels, children are few enough to walk. */
+  /* The node under a point. */
   function at(x, y) {
-    const [from, range] = span();
+    const [from, range] = span(), { left, width, depth, end } = tree;
     const place = from + x / view.clientWidth * range;
-    const height = Math.max((depths + 1) * ROW, view.clientHeight);
+    const height = Math.max((tree.depths + 1) * ROW, view.clientHeight);
     const down = y + view.scrollTop;
-    const level = Math.floor((upwards ? height - down : down) / ROW) - 1;
+    const level = Math.floor((seen.upwards ? height - down : down) / ROW) - 1;
     if (level < 0) return -1;
-    for (let node = 0; node < count;) {
+    for (let node = 0; node < tree.size;) {
       if (place < left[node] || place >= left[node] + width[node]) { node = end[node]; continue; }
       if (depth[node] === level) return node;
       node++;
@@ -163,25 +173,29 @@
   }
 
   function zoom(node) {
-    zoomed = node;
-    if (node >= 0) selected = node;
+    seen.zoomed = node;
+    if (node >= 0) {
+      selected = node;
+      refined(idOf(node), Math.abs(tree.sum[node]) * FINEST);
+      node = seen.zoomed;
+    }
     by("reset").disabled = node < 0;
-    const path = by("path");
+    const path = by("path"), callers = [];
     path.textContent = "";
-    const callers = [];
-    for (let up = node; up >= 0; up = parent[up]) callers.push(up);
+    for (let up = node; up >= 0; up = tree.parent[up]) callers.push(up);
     // The nearest callers matter; the picture above shows the others.
     if (callers.length > 8) path.append("… ");
     for (const caller of callers.slice(0, 8).reverse()) {
-      const button = document.createElement("button");
+      const button = document.createElement("button"), id = idOf(caller);
       button.type = "button";
-      button.textContent = label(symbol[caller]);
-      button.onclick = () => zoom(caller);
+      button.textContent = label(tree.symbol[caller]);
+      button.onclick = () => zoom(nodeOf(id));
       path.append(path.lastChild instanceof Element ? " › " : "", button);
     }
-    reveal(node < 0 ? 0 : depth[node] + 1);
-    tell(node);
+    reveal(node < 0 ? 0 : tree.depth[node] + 1);
+    tell(node < 0 ? selected : node);
     remember();
+    resize();
     schedule();
   }
 
@@ -192,145 +206,158 @@
   }
 
   function tell(node) {
-    by("details").textContent = node < 0 ? describe(-1) : `${data.names[symbol[node]]}: ${describe(node)}`;
+    by("told").textContent = node < 0 ? describe(-1) : `${data.names[tree.symbol[node]]}: ${describe(node)}`;
+    for (const button of ["copy-stack", "copy-folded"]) by(button).disabled = node < 0;
+  }
+  function select(node) {
+    selected = node;
+    tell(node);
+    schedule();
   }
 
   function find(text) {
-    words = text;
-    if (by("search").value !== text) by("search").value = text;
+    seen.words = text;
+    if (by("search").value.trim() !== text) by("search").value = text;
     hits = null;
     let matched = "";
     if (text) {
       let test;
       try { const expression = new RegExp(text, "i"); test = (name) => expression.test(name); }
       catch { const plain = text.toLowerCase(); test = (name) => name.toLowerCase().includes(plain); }
-      hits = Uint8Array.from(data.names, (name) => test(name) ? 1 : 0);
-      // Outermost matches only: a recursion counts once, as in the tables.
-      let total = 0, frames = 0;
-      for (let node = 0, skip = 0; node < count; node++) {
-        if (!hits[symbol[node]]) continue;
+      hits = Uint8Array.from(data.names, (name, s) => !data.group[s] && test(name) ? 1 : 0);
+      const functions = hits.reduce((sum, hit) => sum + hit, 0);
+      // Of the tree as it is called, outermost matches alone: what calls itself counts once, as in the tables.
+      let total = 0, self = 0, frames = 0;
+      for (let node = 0, skip = 0; node < held.size; node++) {
+        if (!hits[held.symbol[node]]) continue;
         frames++;
-        if (node >= skip) { total += sum[node]; skip = end[node]; }
+        self += held.own[node];
+        if (node >= skip) { total += held.sum[node]; skip = held.end[node]; }
       }
-      matched = `${amount(total)} ${share(total)} · ${grouped(frames)} frames`;
+      const sums = data.merge === "sum" ? `${amount(total)} ${share(total)}, self ${amount(self)} ${share(self)} · ` : "";
+      matched = `matched: ${sums}${grouped(functions)} functions, ${grouped(frames)} frames`;
     }
     by("matched").textContent = matched;
     remember();
-    if (!by("rows").hidden) table();
+    table.update();
     schedule();
   }
 
-  function remember() {
-    const state = new URLSearchParams();
-    if (zoomed >= 0) state.set("z", zoomed);
-    if (words) state.set("s", words);
-    if (upwards !== data.upwards) state.set("t", "1");
-    try { history.replaceState(null, "", "#" + state); } catch { /* a page whose history is closed */ }
-  }
-
-  /* The same totals as a table: self, total, count; recursions count at their outermost frame. */
-  let order = "own", tops = null;
-  function totals() {
-    const rows = data.names.map((_, s) => ({ s, own: 0, sum: 0, count: 0 }));
-    const open = new Int32Array(rows.length), path = [];
-    for (let node = 0; node < count; node++) {
-      while (path.length > depth[node]) open[path.pop()]--;
-      const s = symbol[node], row = rows[s];
-      row.own += own[node];
-      row.count += data.count[node];
-      if (open[s]++ === 0) row.sum += sum[node];
-      path.push(s);
-    }
-    return rows;
-  }
-  function table() {
-    tops = tops || totals();
-    const rows = tops.filter((row) => !hits || hits[row.s]).sort((a, b) => b[order] - a[order] || b.sum - a.sum).slice(0, 500);
-    const head = [["own", "self"], ["own", "%"], ["sum", "total"], ["sum", "%"], ["count", data.source]];
-    const view = document.createElement("table");
-    const line = view.createTHead().insertRow();
-    const title = (text, key) => {
-      const cell = document.createElement("th");
-      cell.scope = "col";
-      if (key) {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.textContent = text;
-        button.onclick = () => { order = key; table(); };
-        cell.append(button);
-        cell.ariaSort = key === order ? "descending" : "none";
-      } else cell.textContent = text;
-      line.append(cell);
-    };
-    for (const [key, text] of head) title(text, key);
-    title("function");
-    const body = view.createTBody();
-    for (const row of rows) {
-      const cells = body.insertRow();
-      for (const text of [amount(row.own), share(row.own), amount(row.sum), share(row.sum), grouped(row.count)]) cells.insertCell().textContent = text;
-      const button = document.createElement("button");
+  /* Kinds of work with what they came to by themselves; the one that is pressed stands out. */
+  function legend() {
+    const place = by("legend");
+    place.hidden = seen.colours !== "category";
+    if (place.hidden) return;
+    const whole = seen.merged ? mergedOnce ?? held : held, sums = new Map();
+    for (let node = 0; node < whole.size; node++) sums.set(whole.kind[node], (sums.get(whole.kind[node]) ?? 0) + whole.own[node]);
+    const buttons = [...sums].sort((a, b) => b[1] - a[1]).map(([kind, own]) => {
+      const button = document.createElement("button"), patch = document.createElement("i");
       button.type = "button";
-      button.textContent = data.names[row.s];
-      button.onclick = () => { find("^" + data.names[row.s].replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$"); show(false); };
-      cells.insertCell().append(button);
-    }
-    by("rows").replaceChildren(view);
-  }
-  function show(rows) {
-    by("rows").hidden = !rows;
-    view.hidden = rows;
-    by("table").setAttribute("aria-pressed", rows);
-    if (rows) table(); else resize();
+      button.setAttribute("aria-pressed", kind === lit);
+      button.onclick = () => { lit = kind === lit ? NOTHING : kind; legend(); schedule(); place.querySelector("[aria-pressed=true]")?.focus(); };
+      patch.style.background = kind < 0 ? colours.none : colours.kinds[kind];
+      button.append(patch, `${kind < 0 ? "(none)" : data.categories[kind]} ${amount(own)} ${share(own)}`.trim());
+      return button;
+    });
+    place.replaceChildren(...buttons);
   }
 
-  function turn(over) {
-    upwards = over;
-    by("turn").setAttribute("aria-pressed", upwards);
-    view.scrollTop = upwards ? view.scrollHeight : 0;
+  const escaped = (name) => name.replace(/[%;]/g, (c) => c === "%" ? "%25" : "%3B");
+  function remember() {
+    remembered.set({
+      z: seen.zoomed < 0 ? null : pathOf(seen.zoomed).map(escaped).join(";"),
+      s: seen.words, v: seen.shown === "graph" ? null : seen.shown, b: seen.inverted ? 1 : null, m: seen.merged ? 1 : null,
+      t: seen.upwards === data.upwards ? null : 1, c: seen.colours === by("colours").options[0].value ? null : seen.colours,
+    });
+  }
+  function recall() {
+    const flag = (key) => remembered.get(key) === "1", choices = [...by("colours").options].map((option) => option.value);
+    seen.inverted = flag("b");
+    seen.merged = grouping && flag("m");
+    seen.upwards = data.upwards !== flag("t");
+    seen.colours = choices.includes(remembered.get("c")) ? remembered.get("c") : choices[0];
+    const path = remembered.get("z"), words = remembered.get("s") ?? "", shown = remembered.get("v");
+    const unescaped = (name) => name.replace(/%25|%3B/g, (code) => code === "%25" ? "%" : ";");
+    reshape();
+    pressed();
+    paint();
+    resize();
+    view.scrollTop = seen.upwards ? view.scrollHeight : 0;
+    if (words !== seen.words) find(words);
+    zoom(path ? follow(path.split(";").map(unescaped)) : -1);
+    show(["tree", "table"].includes(shown) ? shown : "graph");
+  }
+
+  function pressed() {
+    const press = (name, on) => by(name).setAttribute("aria-pressed", on);
+    for (const name of ["graph", "tree", "table"]) press("view-" + name, seen.shown === name);
+    press("inverted", seen.inverted);
+    press("merged", seen.merged);
+    press("turned", seen.upwards);
+    by("colours").value = seen.colours;
+  }
+  function show(shown) {
+    seen.shown = shown;
+    by("rows").hidden = shown === "graph";
+    view.hidden = shown !== "graph";
+    pressed();
     remember();
+    if (shown === "graph") { resize(); schedule(); } else table.show(shown);
+  }
+  function change(what) {
+    Object.assign(seen, what);
+    const names = "upwards" in what || "colours" in what ? null : reshape();
+    pressed();
+    legend();
+    if (names) zoom("inverted" in what ? -1 : follow(names));
+    if ("upwards" in what) view.scrollTop = seen.upwards ? view.scrollHeight : 0;
+    remember();
+    table.update();
+    resize();
     schedule();
   }
 
   function walk(key) {
-    const deeper = upwards ? "ArrowUp" : "ArrowDown", higher = upwards ? "ArrowDown" : "ArrowUp";
+    const { parent, end } = tree;
+    const deeper = seen.upwards ? "ArrowUp" : "ArrowDown", higher = seen.upwards ? "ArrowDown" : "ArrowUp";
     let to = -1;
-    if (selected < 0) to = count ? 0 : -1;
+    if (selected < 0) to = tree.size ? 0 : -1;
     else if (key === deeper) to = end[selected] > selected + 1 ? selected + 1 : selected;
     else if (key === higher) to = parent[selected];
     else {
-      const first = parent[selected] + 1, last = parent[selected] < 0 ? count : end[parent[selected]];
+      const first = parent[selected] + 1, last = parent[selected] < 0 ? tree.size : end[parent[selected]];
       to = selected;
       if (key === "ArrowRight") { if (end[selected] < last) to = end[selected]; }
       else for (let node = first; node < selected; node = end[node]) to = node;
     }
+    view.focus({ preventScroll: true });
     if (to < 0) return;
-    selected = to;
+    select(to);
     const [from, range] = span();
-    if (left[to] + width[to] <= from || left[to] >= from + range || depth[to] < (zoomed < 0 ? 0 : depth[zoomed])) zoom(to);
-    reveal(depth[to] + 1);
-    tell(to);
-    schedule();
+    const outside = tree.left[to] + tree.width[to] <= from || tree.left[to] >= from + range;
+    if (outside || seen.zoomed >= 0 && tree.depth[to] < tree.depth[seen.zoomed]) zoom(to);
+    reveal(tree.depth[selected] + 1);
   }
 
-  function stack(node) {
-    const lines = [];
-    for (let up = node; up >= 0; up = parent[up]) lines.push(data.names[symbol[up]]);
-    return lines.join("\n");
+  /* A stack as people read it, or as a line of folded stacks, which knows no semicolon in names. */
+  async function copy(folded) {
+    if (selected < 0) return;
+    const names = pathOf(selected), callers = growing ? names.reverse() : names;
+    const text = folded ? `${callers.map((name) => name.replace(/;/g, ":").replace(/\s*\n\s*/g, " ")).join(";")} ${tree.sum[selected]}` : callers.reverse().join("\n");
+    by("told").textContent = await page.copy(text) ? "copied" : "this browser does not let pages copy";
   }
 
+  const within = (event) => { const bounds = view.getBoundingClientRect(); return at(event.clientX - bounds.left, event.clientY - bounds.top); };
   view.addEventListener("click", (event) => {
-    const bounds = view.getBoundingClientRect();
-    const node = at(event.clientX - bounds.left, event.clientY - bounds.top);
-    if (node >= -1) zoom(node === zoomed ? parent[node] ?? -1 : node);
+    const node = within(event);
+    if (node >= -1) zoom(node === seen.zoomed ? tree.parent[node] ?? -1 : node);
   });
   view.addEventListener("mousemove", (event) => {
-    const bounds = view.getBoundingClientRect();
-    const node = at(event.clientX - bounds.left, event.clientY - bounds.top);
-    const tip = by("tip");
+    const node = within(event), tip = by("tip");
     tip.hidden = node < 0;
     if (node >= 0) {
       const name = document.createElement("b");
-      name.textContent = data.names[symbol[node]];
+      name.textContent = data.names[tree.symbol[node]];
       tip.replaceChildren(name, describe(node));
       const right = event.clientX + 14 + tip.offsetWidth > innerWidth;
       tip.style.left = Math.max(4, right ? event.clientX - tip.offsetWidth - 10 : event.clientX + 14) + "px";
@@ -341,43 +368,51 @@
   });
   view.addEventListener("mouseleave", () => { hovered = -1; by("tip").hidden = true; schedule(); });
   view.addEventListener("scroll", schedule, { passive: true });
+  new ResizeObserver(resize).observe(view);
   by("search").addEventListener("input", (event) => find(event.target.value.trim()));
   by("reset").onclick = () => zoom(-1);
-  by("turn").onclick = () => turn(!upwards);
-  by("table").onclick = () => show(by("rows").hidden);
-  by("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
-  addEventListener("resize", resize);
-  addEventListener("keydown", (event) => {
-    const typing = event.target === by("search");
-    if ((event.ctrlKey || event.metaKey) && event.key === "f" || event.key === "/" && !typing) {
+  by("inverted").onclick = () => change({ inverted: !seen.inverted });
+  by("turned").onclick = () => change({ upwards: !seen.upwards });
+  by("merged").onclick = () => change({ merged: !seen.merged });
+  by("colours").onchange = (event) => change({ colours: event.target.value });
+  for (const name of ["graph", "tree", "table"]) by("view-" + name).onclick = () => show(name);
+  by("copy-stack").onclick = () => copy(false);
+  by("copy-folded").onclick = () => copy(true);
+  by("copy-link").onclick = async () => { by("told").textContent = await page.copy(location.href) ? "link copied" : location.href; };
+  // A page of one graph takes its keys anywhere.
+  const whole = document.body.classList.contains("whole");
+  (whole ? document : part).addEventListener("keydown", (event) => {
+    const typing = event.target === by("search"), command = event.ctrlKey || event.metaKey;
+    if (command && event.key === "f" && whole || event.key === "/" && !typing) {
       event.preventDefault();
       by("search").focus();
       by("search").select();
     } else if (event.key === "Escape") {
-      if (words) find(""); else zoom(-1);
-      view.focus();
-    } else if (typing || event.ctrlKey || event.metaKey || event.altKey || view.hidden) {
-      if (typing && event.key === "Enter") view.focus();
-    } else if (event.key.startsWith("Arrow")) { event.preventDefault(); walk(event.key); }
-    else if (event.key === "Enter" && event.target === view && selected >= 0) zoom(selected);
+      if (seen.words) find(""); else zoom(-1);
+      (view.hidden ? by("rows") : view).focus();
+    } else if (typing || command || event.altKey || event.target === by("colours")) {
+      if (typing && event.key === "Enter" && !view.hidden) view.focus();
+    } else if (event.key === "t") by("turned").click();
+    else if (event.key === "b") by("inverted").click();
+    else if (event.key === "m" && grouping) by("merged").click();
+    else if (event.key === "c") copy(false);
+    else if (event.key === "f") copy(true);
     else if (event.key === "0") zoom(-1);
-    else if (event.key === "t") turn(!upwards);
-    else if (event.key === "c" && selected >= 0) {
-      navigator.clipboard?.writeText(stack(selected)).then(() => { by("details").textContent = "stack copied"; }, () => {});
-    }
+    else if (view.hidden) return;
+    else if (event.key.startsWith("Arrow")) { event.preventDefault(); walk(event.key); }
+    else if (event.key === "Enter" && event.target === view && selected >= 0) zoom(selected);
   });
 
-  let calls = 0;
-  for (let node = 0; node < count; node++) calls += data.count[node];
-  by("about").textContent = `${data.value} ${amount(data.total)} · ${grouped(calls)} ${data.source} · ${grouped(data.names.length)} functions${data.cut ? " · smallest frames left out" : ""}`;
-  const state = new URLSearchParams(location.hash.slice(1));
-  theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  if (state.get("t")) upwards = !upwards;
-  by("turn").setAttribute("aria-pressed", upwards);
-  resize();
-  view.scrollTop = upwards ? view.scrollHeight : 0;
-  if (state.get("s")) find(state.get("s"));
-  if (state.get("z") && +state.get("z") < count) zoom(+state.get("z"));
-  draw();
-  document.documentElement.dataset.ready = (performance.now() - started).toFixed(1);
-})();
+  const table = flameTable(by("rows"), data, {
+    held, amount, share, zoom, select, show, find, idOf, nodeOf,
+    tree: () => tree, hits: () => hits, selected: () => selected, shown: () => seen.shown,
+    waits: (node) => growing?.pending.has(idOf(node)),
+    expand: (id) => growing && growing.pending.has(id) && refined(id, Math.abs(growing.sum[id])),
+  });
+  by("merged").hidden = !grouping;
+  const choices = [["package", "Colours: packages"], ["category", "Colours: kinds of work"]];
+  if (data.word) choices.unshift(["change", "Colours: changes"]);
+  by("colours").append(...choices.map(([value, text]) => new Option(text, value)));
+  addEventListener("hashchange", recall);
+  recall();
+});

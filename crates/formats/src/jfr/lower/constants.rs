@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use traceloom_model::{
-    Class, ClassId, Frame, FrameId, FrameKind, Function, FunctionId, ResourceId, Stack, StackId,
-    StringId, Tables, Track, TrackId, Value,
+    Class, ClassId, FrameId, Function, FunctionId, ResourceId, Stack, StackId, StringId, Tables,
+    Track, TrackId, Value,
 };
 
 use super::super::header::ChunkClock;
@@ -16,6 +16,8 @@ use super::super::pool::Pools;
 use super::super::scan::{Scan, Str};
 use super::super::schema::{Field, Kind, Schema};
 use super::super::value::{Cell, Rules};
+use super::frames::Raw;
+use super::memo::Memo;
 
 /// Class names up to this many bytes become part of their methods' names: a hostile recording could
 /// otherwise repeat one long name for every method.
@@ -40,12 +42,15 @@ pub(super) struct Constants<'c> {
     compressed: bool,
     pub(super) pools: Pools,
     texts: Map<(usize, u64), Option<StringId>>,
-    pub(super) values: Map<(usize, u64), Value>,
+    pub(super) values: Memo<Value>,
     classes: Map<u64, Option<(ClassId, StringId)>>,
-    symbols: Map<u64, bool>,
-    functions: Map<(u64, bool), Option<FunctionId>>,
-    stacks: Map<u64, Option<StackId>>,
-    threads: Map<u64, Option<TrackId>>,
+    pub(super) symbols: Map<u64, bool>,
+    /// Most frames are in many stacks.
+    pub(super) known_frames: Map<Raw, FrameId>,
+    /// Of methods in a class, and of those outside.
+    functions: [Memo<Option<FunctionId>>; 2],
+    stacks: Memo<Option<StackId>>,
+    threads: Memo<Option<TrackId>>,
     /// References to constants that no pool has.
     pub(super) dangling: u64,
 }
@@ -72,12 +77,13 @@ impl<'c> Constants<'c> {
             compressed,
             pools,
             texts: Map::default(),
-            values: Map::default(),
+            values: Memo::default(),
             classes: Map::default(),
             symbols: Map::default(),
-            functions: Map::default(),
-            stacks: Map::default(),
-            threads: Map::default(),
+            known_frames: Map::default(),
+            functions: [Memo::default(), Memo::default()],
+            stacks: Memo::default(),
+            threads: Memo::default(),
             dangling: 0,
         }
     }
@@ -87,7 +93,7 @@ impl<'c> Constants<'c> {
     }
 
     /// Returns where the value of a constant stands; key 0 means none unless a pool has it.
-    fn find(&mut self, type_index: usize, key: u64) -> Option<Scan<'c>> {
+    pub(super) fn find(&mut self, type_index: usize, key: u64) -> Option<Scan<'c>> {
         let Some(at) = self.pools.find(type_index, key) else {
             self.dangling += u64::from(key != 0);
             return None;
@@ -187,7 +193,7 @@ impl<'c> Constants<'c> {
     }
 
     /// Returns the text of a value that is a string or a symbol.
-    fn cell_text(
+    pub(super) fn cell_text(
         &mut self,
         field: &Field,
         cell: Cell<'c>,
@@ -275,14 +281,14 @@ impl<'c> Constants<'c> {
         }
     }
 
-    fn function(
+    pub(super) fn function(
         &mut self,
         type_index: usize,
         key: u64,
         native: bool,
         tables: &mut Tables,
     ) -> Option<FunctionId> {
-        if let Some(&known) = self.functions.get(&(key, native)) {
+        if let Some(known) = self.functions_of(native).get(type_index, key) {
             return known;
         }
         let function = self.constant(type_index, key).and_then(|constant| {
@@ -303,8 +309,13 @@ impl<'c> Constants<'c> {
             }
             Some(tables.function(function))
         });
-        self.functions.insert((key, native), function);
+        self.functions_of(native).insert(type_index, key, function);
         function
+    }
+
+    fn functions_of(&mut self, native: bool) -> &mut Memo<Option<FunctionId>> {
+        let [inside, outside] = &mut self.functions;
+        if native { outside } else { inside }
     }
 
     /// Returns a stack, innermost frame last pushed.
@@ -314,11 +325,11 @@ impl<'c> Constants<'c> {
         key: u64,
         tables: &mut Tables,
     ) -> Option<StackId> {
-        if let Some(&known) = self.stacks.get(&key) {
+        if let Some(known) = self.stacks.get(type_index, key) {
             return known;
         }
         let stack = self.build_stack(type_index, key, tables);
-        self.stacks.insert(key, stack);
+        self.stacks.insert(type_index, key, stack);
         stack
     }
 
@@ -338,88 +349,6 @@ impl<'c> Constants<'c> {
         parent
     }
 
-    /// Returns the frames of a stack trace, innermost first as the recording has them.
-    fn frames(&mut self, field: &'c Field, cell: Cell<'c>, tables: &mut Tables) -> Vec<FrameId> {
-        let (Cell::Array(scan), Kind::Struct(inner) | Kind::Ref(inner)) = (cell, field.kind) else {
-            return Vec::new();
-        };
-        let mut elements = Vec::new();
-        let rules = self.rules;
-        // What decoded before the array broke is kept.
-        let _ = rules.each(scan, field, &mut |cell| elements.push(cell));
-        let mut frames = Vec::with_capacity(elements.len());
-        let fields = self.schema().fields(inner);
-        let mut cells = Vec::new();
-        for element in elements {
-            let mut scan = match element {
-                Cell::Struct(scan) => scan,
-                Cell::Ref(key) => match self.find(inner, key) {
-                    Some(scan) => scan,
-                    None => continue,
-                },
-                _ => continue,
-            };
-            if rules.cells(&mut scan, inner, &mut cells).is_ok() {
-                frames.push(self.frame(fields, &cells, tables));
-            }
-        }
-        frames
-    }
-
-    fn frame(&mut self, fields: &'c [Field], cells: &[Cell<'c>], tables: &mut Tables) -> FrameId {
-        let mut frame = Frame::default();
-        let mut method = None;
-        let mut code_index = None;
-        for (field, &cell) in fields.iter().zip(cells) {
-            match (field.name.as_str(), cell, field.kind) {
-                ("method", Cell::Ref(key), Kind::Ref(index)) => method = Some((index, key)),
-                ("lineNumber", Cell::Int(line), _) => frame.line = u32::try_from(line).unwrap_or(0),
-                ("bytecodeIndex", Cell::Int(index), _) => code_index = u64::try_from(index).ok(),
-                ("type", Cell::Ref(key), Kind::Ref(index)) => {
-                    let kind = self.text(index, key, tables);
-                    frame.kind = kind.map_or(FrameKind::Unknown, |kind| {
-                        frame_kind(tables.string_bytes(kind))
-                    });
-                }
-                ("type", Cell::Str(string), _) => {
-                    let kind = self.bytes(string);
-                    frame.kind = kind.map_or(FrameKind::Unknown, |kind| frame_kind(&kind));
-                }
-                _ => {}
-            }
-        }
-        // In the JDK's recordings Native is a Java method without byte code: it has a class, not a library.
-        let outside = match frame.kind {
-            FrameKind::Cpp | FrameKind::Kernel => true,
-            FrameKind::Native => {
-                method.is_some_and(|(index, key)| self.is_symbol(index, key, tables))
-            }
-            _ => false,
-        };
-        frame.inlined = frame.kind == FrameKind::Inlined;
-        if !outside {
-            frame.address = code_index;
-        }
-        frame.function = method.and_then(|(index, key)| self.function(index, key, outside, tables));
-        tables.frame(frame)
-    }
-
-    /// Tells whether a method is a symbol of a library: such ones have no descriptor of Java's.
-    fn is_symbol(&mut self, type_index: usize, key: u64, tables: &mut Tables) -> bool {
-        if let Some(&known) = self.symbols.get(&key) {
-            return known;
-        }
-        let descriptor = self.constant(type_index, key).and_then(|constant| {
-            let (field, cell) = constant.get("descriptor")?;
-            self.cell_text(field, cell, tables)
-        });
-        let text = descriptor.map_or(&[][..], |text| tables.string_bytes(text));
-        // async-profiler writes the descriptor `()L;` for symbols, or none.
-        let is_symbol = text.is_empty() || text == b"()L;";
-        self.symbols.insert(key, is_symbol);
-        is_symbol
-    }
-
     /// Returns the track of a thread.
     pub(super) fn thread(
         &mut self,
@@ -427,7 +356,7 @@ impl<'c> Constants<'c> {
         key: u64,
         into: &mut Into<'_>,
     ) -> Option<TrackId> {
-        if let Some(&known) = self.threads.get(&key) {
+        if let Some(known) = self.threads.get(type_index, key) {
             return known;
         }
         let track = self.constant(type_index, key).map(|constant| {
@@ -466,7 +395,7 @@ impl<'c> Constants<'c> {
                 }
             }
         });
-        self.threads.insert(key, track);
+        self.threads.insert(type_index, key, track);
         track
     }
 }
@@ -478,7 +407,7 @@ pub(super) struct Fields<'c> {
 }
 
 impl<'c> Fields<'c> {
-    fn get(&self, name: &str) -> Option<(&'c Field, Cell<'c>)> {
+    pub(super) fn get(&self, name: &str) -> Option<(&'c Field, Cell<'c>)> {
         let at = self.fields.iter().position(|field| field.name == name)?;
         Some((self.fields.get(at)?, *self.cells.get(at)?))
     }
@@ -498,19 +427,6 @@ impl Schema {
         let only_text =
             matches!(self.fields(index), [only] if only.kind == Kind::Str && !only.array);
         only_text || self.string == Some(index)
-    }
-}
-
-fn frame_kind(description: &[u8]) -> FrameKind {
-    match description {
-        b"Interpreted" => FrameKind::Interpreted,
-        b"JIT compiled" => FrameKind::Jit,
-        b"C1 compiled" => FrameKind::JitTier1,
-        b"Inlined" => FrameKind::Inlined,
-        b"Native" => FrameKind::Native,
-        b"C++" => FrameKind::Cpp,
-        b"Kernel" => FrameKind::Kernel,
-        _ => FrameKind::Unknown,
     }
 }
 

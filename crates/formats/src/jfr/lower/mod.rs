@@ -2,7 +2,9 @@
 
 mod constants;
 mod context;
+mod frames;
 mod gather;
+mod memo;
 mod plan;
 mod profiles;
 mod sampling;

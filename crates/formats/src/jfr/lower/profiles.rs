@@ -140,7 +140,7 @@ impl Profiles {
         &mut self,
         subject: Subject,
         row: &SampleRow<'_>,
-        labels: impl Iterator<Item = Attribute>,
+        labels: &mut Vec<Attribute>,
         tables: &mut Tables,
     ) -> Option<SampleBatch> {
         let known = self.slots.iter().position(|(known, _)| *known == subject);
@@ -148,8 +148,7 @@ impl Profiles {
         let (_, slot) = self.slots.get_mut(at)?;
         slot.touched = true;
         slot.batch.push_with(row, labels);
-        (slot.batch.len() >= ROWS)
-            .then(|| std::mem::replace(&mut slot.batch, SampleBatch::new(slot.id, 2)))
+        (slot.batch.len() >= ROWS).then(|| slot.batch.take())
     }
 
     fn add(&mut self, subject: Subject, tables: &mut Tables) -> usize {

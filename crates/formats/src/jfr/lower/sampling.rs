@@ -73,10 +73,9 @@ impl Lowering<'_> {
             span: None,
             labels: &[],
         };
-        let labels = row.labels.drain(..);
         if let Some(full) = self
             .profiles
-            .push(subject, &sample, labels, &mut self.tables)
+            .push(subject, &sample, &mut row.labels, &mut self.tables)
         {
             self.define()?;
             self.sink.samples(full)?;

@@ -40,13 +40,13 @@ impl<'c> Constants<'c> {
                     return Value::U64(key);
                 };
                 if depth == 0
-                    && let Some(known) = self.values.get(&(index, key))
+                    && let Some(known) = self.values.get(index, key)
                 {
-                    return known.clone();
+                    return known;
                 }
                 let value = self.reference(index, key, tables, depth, left);
                 if depth == 0 {
-                    self.values.insert((index, key), value.clone());
+                    self.values.insert(index, key, value.clone());
                 }
                 value
             }

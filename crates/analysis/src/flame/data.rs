@@ -1,0 +1,185 @@
+//! What a page holds of a tree.
+
+use std::collections::HashMap;
+
+use super::colour::COLOURS;
+use super::{Layout, Picture, change, colour};
+use crate::hotspots::Categories;
+use crate::page::Object;
+use crate::{CallTree, MeasureUnit, Node, Symbol, TreeSource};
+use traceloom_model::Merge;
+
+/// Nodes that a page holds; of larger trees it leaves out what no screen could show.
+const MOST: usize = 1_000_000;
+
+/// What is left out of those: nodes narrower than this share of the whole.
+const LEAST: f64 = 1e-6;
+
+/// Tells whether the page leaves out the smallest nodes.
+pub(super) fn is_cut(tree: &CallTree) -> bool {
+    tree.nodes.len() > MOST
+}
+
+/// What counts are of.
+pub(super) fn counted(tree: &CallTree) -> &'static str {
+    match tree.measure.source {
+        TreeSource::Spans => "calls",
+        TreeSource::Samples => "samples",
+    }
+}
+
+/// Writes the tree as JSON.
+pub(super) fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
+    let places = is_cut(tree).then(|| Layout::of(tree, LEAST).places);
+    let shown: Vec<usize> = match places {
+        Some(places) => places.iter().map(|place| place.node as usize).collect(),
+        None => (0..tree.nodes.len()).collect(),
+    };
+    let (unit, unit_name) = match &tree.measure.unit {
+        MeasureUnit::Nanoseconds => ("ns", ""),
+        MeasureUnit::Bytes => ("bytes", ""),
+        MeasureUnit::Count => ("count", ""),
+        MeasureUnit::Chars => ("count", "chars"),
+        MeasureUnit::Percent => ("count", "%"),
+        MeasureUnit::Other(name) => ("count", name.as_str()),
+    };
+    let merge = match tree.measure.merge {
+        Merge::Sum => "sum",
+        Merge::Min => "min",
+        Merge::Max => "max",
+    };
+    Object::write(out, |data| {
+        data.text("title", picture.title);
+        data.text("value", &tree.measure.title());
+        data.text("unit", unit);
+        data.text("unit_name", unit_name);
+        data.text("source", counted(tree));
+        data.text("merge", merge);
+        data.value("upwards", picture.upwards);
+        data.value("total", tree.total);
+        functions(data, tree, picture);
+        let hsl = |(hue, saturation, lightness)| format!("hsl({hue} {saturation}% {lightness}%)");
+        for (key, dark) in [("light", false), ("dark", true)] {
+            data.texts(
+                key,
+                (0..COLOURS).map(|number| hsl(colour::hsl(number, dark))),
+            );
+        }
+        if let Some((word, changes)) = picture.changes {
+            data.text("word", word);
+            for (key, dark) in [("light_steps", false), ("dark_steps", true)] {
+                data.texts(
+                    key,
+                    (0..change::STEPS).map(|step| hsl(change::hsl(step, dark))),
+                );
+            }
+            let of = |&number: &usize| changes.get(number).copied().unwrap_or_default();
+            let changes = || shown.iter().map(of);
+            data.column("step", changes().map(|change| change.step.into()));
+            data.column("was", changes().map(|change| change.total));
+            data.column("was_own", changes().map(|change| change.own));
+        }
+        let nodes = shown.iter().filter_map(|&number| tree.nodes.get(number));
+        columns(data, &nodes.copied().collect::<Vec<_>>());
+    });
+}
+
+/// Writes the nodes: symbol, callers that end before each, own value, count, and of totals what they have more than
+/// their own value and the totals below. That is nothing, unless callees overlapped.
+fn columns(data: &mut Object<'_>, nodes: &[Node]) {
+    let mut depth = 0;
+    let left = nodes.iter().map(|node| {
+        let left = depth - i64::from(node.depth);
+        depth = i64::from(node.depth) + 1;
+        left
+    });
+    data.column("left", left);
+    data.column(
+        "symbol",
+        nodes.iter().map(|node| index(node.symbol.index())),
+    );
+    data.column("own", nodes.iter().map(|node| node.own));
+    let count = |node: &Node| i64::try_from(node.count).unwrap_or(i64::MAX);
+    data.column("count", nodes.iter().map(count));
+    // By depth; from the last node on, all below a node is known when it comes.
+    let mut totals = Vec::new();
+    let mut more = Vec::with_capacity(nodes.len());
+    for node in nodes.iter().rev() {
+        let depth = node.depth as usize;
+        totals.resize(totals.len().max(depth + 2), 0_i64);
+        let below = totals.get_mut(depth + 1).map_or(0, std::mem::take);
+        more.push(node.total.saturating_sub(node.own.saturating_add(below)));
+        if let Some(sum) = totals.get_mut(depth) {
+            *sum = sum.saturating_add(node.total);
+        }
+    }
+    if more.iter().any(|&more| more != 0) {
+        data.column("more", more.into_iter().rev());
+    }
+}
+
+/// Writes what is said of functions, in the order of [`CallTree::symbols`].
+fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
+    let symbols = || tree.symbols.iter();
+    data.texts("names", symbols().map(|symbol| &symbol.name));
+    let mut short = ShortNames::default();
+    if picture.short_names {
+        symbols().for_each(|symbol| short.add(&symbol.name, &symbol.short_name()));
+    } else {
+        symbols().for_each(|symbol| short.add(&symbol.name, &symbol.name));
+    }
+    data.texts("starts", short.starts.iter());
+    data.column("start", short.start.into_iter());
+    data.column("tail", short.tail.into_iter());
+    let place = |symbol: &Symbol| match (&symbol.file, &symbol.library) {
+        (Some(file), _) if symbol.line > 0 => format!("{file}:{}", symbol.line),
+        (Some(place), _) | (None, Some(place)) => place.clone(),
+        (None, None) => String::new(),
+    };
+    data.texts("places", symbols().map(place));
+    let colour = |symbol| colour::colour(symbol).into();
+    data.column("colours", symbols().map(colour));
+    data.values("group", symbols().map(|_| 0));
+    let own = picture.categories.is_none().then(Categories::default);
+    if let Some(categories) = picture.categories.or(own.as_ref()) {
+        data.texts("categories", categories.names().iter());
+        let kind = |symbol: &Symbol| categories.of(&symbol.name).map_or(-1, index);
+        data.column("kinds", symbols().map(kind));
+    }
+}
+
+/// Short names as what they begin with, which few are, and how much of the name's end follows.
+#[derive(Default)]
+struct ShortNames {
+    starts: Vec<String>,
+    numbers: HashMap<String, i64>,
+    start: Vec<i64>,
+    /// In the units that scripts count.
+    tail: Vec<i64>,
+}
+
+impl ShortNames {
+    fn add(&mut self, name: &str, short: &str) {
+        let pairs = short.chars().rev().zip(name.chars().rev());
+        let tail = pairs.take_while(|(a, b)| a == b).map(|(c, _)| c);
+        let (bytes, units) = tail.fold((0, 0), |(bytes, units), c| {
+            (bytes + c.len_utf8(), units + c.len_utf16())
+        });
+        let start = short.get(..short.len() - bytes).unwrap_or("");
+        let number = match self.numbers.get(start) {
+            Some(&number) => number,
+            None => {
+                let number = index(self.starts.len());
+                self.starts.push(start.to_owned());
+                self.numbers.insert(start.to_owned(), number);
+                number
+            }
+        };
+        self.start.push(number);
+        self.tail.push(index(units));
+    }
+}
+
+fn index(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,537 @@
+//! From what was collected to rows: tracks in order, items in lanes and levels.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Clock, EventTypeId, FunctionId, Recording, SeriesId, StackId, Timestamp, TrackId, TrackKind,
+};
+
+use super::collect::{Collector, Marks, NONE, Spans};
+use super::nest::{Lanes, Place};
+use super::{
+    Counter, Line, PARTIAL_END, PARTIAL_START, Row, RowKind, Source, Timeline, Totals, Track, loss,
+};
+use crate::MeasureUnit;
+use crate::calls::{of_resource, track_name};
+use crate::calltree::{symbol_of_frame, symbol_of_function};
+use crate::monitors::WaitKind;
+
+/// Parents of a track that are followed; more is a circle.
+const DEEPEST: usize = 16;
+
+/// Row numbers of one track among those that were collected.
+type Numbers = Vec<u32>;
+
+impl Timeline {
+    /// Lays a recording out behind those that are there.
+    ///
+    /// Of a `windowed` recording a part was left out, so that damage at its ends has no time.
+    pub fn add(&mut self, title: &str, mut collector: Collector, windowed: bool) {
+        let unplaced = lose(&mut collector, windowed);
+        let Collector {
+            tables,
+            clock,
+            spans,
+            marks,
+            points,
+            details,
+            more_faults,
+            timeless,
+            ..
+        } = collector;
+        let by_track = Grouped::of(&spans, &marks);
+        let source = self.sources.len();
+        let order = display_order(&tables, by_track.tracks());
+        let covered = covered(&spans);
+        let mut building = Building {
+            timeline: self,
+            tables: &tables,
+            spans: &spans,
+            covered: &covered,
+            symbols: HashMap::default(),
+        };
+        let mut places = HashMap::<u32, usize, RandomState>::default();
+        for (track, level) in order {
+            places.insert(track, building.timeline.tracks.len());
+            let (line, name) = match id(track) {
+                None => (Line::Process, title.to_owned()),
+                Some(id) => {
+                    let kind = tables.track(id).map(|row| row.kind).unwrap_or_default();
+                    (Line::Of(kind), track_name(&tables, id).into_owned())
+                }
+            };
+            let mut shown = Track {
+                source,
+                name,
+                process: id(track).map_or_else(String::new, |id| process(&tables, id)),
+                line,
+                level,
+                totals: Totals::default(),
+                rows: building.timeline.rows.len()..building.timeline.rows.len(),
+            };
+            building.rows(&by_track, &marks, track, &mut shown.totals);
+            shown.rows.end = building.timeline.rows.len();
+            building.timeline.tracks.push(shown);
+        }
+        for (series, mut points) in points {
+            points.sort_by_key(|&(time, _)| time);
+            let row = tables.series_row(SeriesId::new(series));
+            let track = row.and_then(|row| row.track);
+            self.counters.push(Counter {
+                source,
+                track: track.and_then(|id| places.get(&id.raw()).copied()),
+                name: row.map_or_else(
+                    || format!("#{series}"),
+                    |row| tables.text(row.name).into_owned(),
+                ),
+                unit: MeasureUnit::of(row.map(|row| row.unit).unwrap_or_default(), &tables),
+                points,
+            });
+        }
+        let times = self.reach(source);
+        self.sources.push(Source {
+            title: title.to_owned(),
+            unix: clock == Clock::Unix,
+            times,
+            timeless,
+            unplaced: unplaced + more_faults,
+            details_left_out: details.left_out(),
+            details,
+        });
+    }
+
+    /// From when to when the rows and counters of a recording reach.
+    fn reach(&self, source: usize) -> Option<(Timestamp, Timestamp)> {
+        let mut reach = None::<(Timestamp, Timestamp)>;
+        let mut see = |start: Timestamp, end: Timestamp| {
+            let all = reach.get_or_insert((start, end));
+            *all = (all.0.min(start), all.1.max(end));
+        };
+        let tracks = self.tracks.iter().filter(|track| track.source == source);
+        for row in tracks.flat_map(|track| self.rows_of(track)) {
+            // Items of a row follow each other.
+            let first = self.items.start.get(row.items.start);
+            let last = row.items.end.checked_sub(1);
+            let last = last.and_then(|last| self.items.end.get(last));
+            if let (Some(&first), Some(&last)) = (first, last) {
+                see(first, last);
+            }
+        }
+        let counters = self.counters.iter().filter(|one| one.source == source);
+        for counter in counters {
+            if let (Some(first), Some(last)) = (counter.points.first(), counter.points.last()) {
+                see(first.0, last.0);
+            }
+        }
+        reach
+    }
+}
+
+/// Turns faults into items; returns how many nothing tells the time of.
+fn lose(collector: &mut Collector, windowed: bool) -> u64 {
+    let faults = std::mem::take(&mut collector.faults);
+    let placed = loss::place(&collector.spans, &faults, windowed);
+    let unplaced = faults.len().saturating_sub(placed.len()) as u64;
+    for (start, end, fault) in placed {
+        let detail = collector.details.list(|add| {
+            add("damage", &fault.text);
+            if fault.count > 1 {
+                add("count", &fault.count.to_string());
+            }
+        });
+        let marks = collector.marks.entry((RowKind::Loss, 0)).or_default();
+        marks.start.push(start);
+        marks.end.push(end);
+        marks.track.push(NONE);
+        marks.name.push(NONE);
+        marks.detail.push(detail);
+    }
+    unplaced
+}
+
+fn id(track: u32) -> Option<TrackId> {
+    (track != NONE).then(|| TrackId::new(track))
+}
+
+/// What was collected, by track.
+struct Grouped {
+    spans: BTreeMap<u32, Numbers>,
+    marks: BTreeMap<(RowKind, u32), BTreeMap<u32, Numbers>>,
+}
+
+impl Grouped {
+    fn of(spans: &Spans, marks: &BTreeMap<(RowKind, u32), Marks>) -> Self {
+        let marks = marks.iter();
+        let marks = marks.map(|(&key, marks)| {
+            let mut by = by_track(&marks.track);
+            for numbers in by.values_mut() {
+                numbers.sort_by_key(|&at| (get(&marks.start, at), Reverse(get(&marks.end, at))));
+            }
+            (key, by)
+        });
+        let mut by = by_track(&spans.track);
+        for numbers in by.values_mut() {
+            numbers.sort_by_key(|&at| {
+                let rank = (get(&spans.depth, at), get(&spans.id, at));
+                (get(&spans.start, at), Reverse(get(&spans.end, at)), rank)
+            });
+        }
+        Self {
+            spans: by,
+            marks: marks.collect(),
+        }
+    }
+
+    fn tracks(&self) -> Vec<u32> {
+        let marks = self.marks.values().flat_map(BTreeMap::keys);
+        let mut tracks: Vec<u32> = self.spans.keys().chain(marks).copied().collect();
+        tracks.sort_unstable();
+        tracks.dedup();
+        tracks
+    }
+}
+
+fn by_track(tracks: &[u32]) -> BTreeMap<u32, Numbers> {
+    let mut by: HashMap<u32, Numbers, RandomState> = HashMap::default();
+    for (at, &track) in (0..).zip(tracks) {
+        by.entry(track).or_default().push(at);
+    }
+    by.into_iter().collect()
+}
+
+fn get<T: Copy + Default>(column: &[T], at: u32) -> T {
+    column.get(at as usize).copied().unwrap_or_default()
+}
+
+/// Orders tracks: what concerns the process, then by process, kind and name, each below the one it hangs under.
+fn display_order(tables: &Recording, tracks: Vec<u32>) -> Vec<(u32, u32)> {
+    let known = |id: TrackId| tracks.binary_search(&id.raw()).is_ok();
+    let mut keyed: Vec<_> = tracks
+        .iter()
+        .map(|&track| {
+            let mut path = Vec::new();
+            let mut next = id(track);
+            while let Some(at) = next.filter(|_| path.len() < DEEPEST) {
+                let row = tables.track(at);
+                let kind = row.map_or(TrackKind::Thread, |row| row.kind);
+                let lane = row.map_or(0, |row| row.lane);
+                path.push((kind as u8, lane, natural(&track_name(tables, at)), at.raw()));
+                // One that has nothing of its own is no line to hang from.
+                let above = std::iter::successors(row.and_then(|row| row.parent), |&above| {
+                    tables.track(above).and_then(|row| row.parent)
+                });
+                next = above.take(DEEPEST).find(|&above| known(above));
+            }
+            path.reverse();
+            let process = id(track).map(|id| process(tables, id));
+            ((process, path), track)
+        })
+        .collect();
+    keyed.sort_unstable();
+    let level = |path: &[_]| u32::try_from(path.len().saturating_sub(1)).unwrap_or(0);
+    let ordered = keyed.into_iter();
+    ordered
+        .map(|((_, path), track)| (track, level(&path)))
+        .collect()
+}
+
+/// A name cut where its digits begin and end, so that `exec-10` comes after `exec-9`.
+fn natural(name: &str) -> Vec<(u64, String)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest.find(|c: char| c.is_ascii_digit());
+        let (text, after) = rest.split_at(text.unwrap_or(rest.len()));
+        let digits = after.find(|c: char| !c.is_ascii_digit());
+        let (digits, after) = after.split_at(digits.unwrap_or(after.len()));
+        parts.push((0, text.to_owned()));
+        parts.push((digits.parse().unwrap_or(u64::MAX), digits.to_owned()));
+        rest = after;
+    }
+    parts
+}
+
+/// The service or process of a track.
+fn process(tables: &Recording, track: TrackId) -> String {
+    let text = of_resource(tables, track, |row| row.service);
+    let text = text.or_else(|| of_resource(tables, track, |row| row.instance));
+    let name = text.unwrap_or_default().into_owned();
+    let row = tables.track(track).and_then(|row| row.resource);
+    let pid = row
+        .and_then(|id| tables.resource(id))
+        .and_then(|row| row.pid);
+    match pid {
+        Some(pid) if name.is_empty() => format!("pid {pid}"),
+        Some(pid) => format!("{name}, pid {pid}"),
+        None => name,
+    }
+}
+
+/// How long the children of each span on the same track cover it, by the rule of [`crate::top`].
+fn covered(spans: &Spans) -> Vec<u64> {
+    let count = u32::try_from(spans.id.len()).unwrap_or(u32::MAX);
+    let mut by_id: Numbers = (0..count).collect();
+    by_id.sort_by_key(|&at| get(&spans.id, at));
+    let mut by_start: Numbers = (0..count).collect();
+    by_start.sort_by_key(|&at| get(&spans.start, at));
+    let mut covered = vec![0_u64; spans.id.len()];
+    let mut reached = vec![Timestamp::MIN; spans.id.len()];
+    for at in by_start {
+        let parent = get(&spans.parent, at);
+        if parent == u64::MAX {
+            continue;
+        }
+        let found = by_id.binary_search_by_key(&parent, |&at| get(&spans.id, at));
+        let Some(&above) = found.ok().and_then(|found| by_id.get(found)) else {
+            continue;
+        };
+        if above == at || get(&spans.track, above) != get(&spans.track, at) {
+            continue;
+        }
+        let (Some(sum), Some(reached)) = (
+            covered.get_mut(above as usize),
+            reached.get_mut(above as usize),
+        ) else {
+            continue;
+        };
+        let start = get(&spans.start, at)
+            .max(get(&spans.start, above))
+            .max(*reached);
+        let end = get(&spans.end, at).min(get(&spans.end, above));
+        if end > start {
+            *sum += end.abs_diff(start);
+            *reached = end;
+        }
+    }
+    covered
+}
+
+/// A timeline, and the recording that is laid out into it.
+struct Building<'b> {
+    timeline: &'b mut Timeline,
+    tables: &'b Recording,
+    spans: &'b Spans,
+    covered: &'b [u64],
+    /// Numbers of names, by what has them.
+    symbols: HashMap<(RowKind, u32), u32, RandomState>,
+}
+
+/// One item on its way to a row.
+struct Item {
+    start: Timestamp,
+    end: Timestamp,
+    name: u32,
+    detail: u32,
+    covered: u64,
+    flags: u8,
+}
+
+impl Building<'_> {
+    /// Adds the rows of a track.
+    fn rows(
+        &mut self,
+        grouped: &Grouped,
+        marks: &BTreeMap<(RowKind, u32), Marks>,
+        track: u32,
+        totals: &mut Totals,
+    ) {
+        let of_kind = |kind: RowKind| grouped.marks.iter().filter(move |(key, _)| key.0 == kind);
+        let kinds = [
+            RowKind::Pause,
+            RowKind::Loss,
+            RowKind::Span,
+            RowKind::Wait,
+            RowKind::Event,
+            RowKind::Sample,
+        ];
+        for kind in kinds {
+            if kind == RowKind::Span {
+                if let Some(numbers) = grouped.spans.get(&track) {
+                    self.span_rows(numbers, totals);
+                }
+                continue;
+            }
+            for (key, by) in of_kind(kind) {
+                if let (Some(numbers), Some(marks)) = (by.get(&track), marks.get(key)) {
+                    self.mark_rows(*key, numbers, marks, totals);
+                }
+            }
+        }
+    }
+
+    fn span_rows(&mut self, numbers: &[u32], totals: &mut Totals) {
+        let spans = self.spans;
+        let mut lanes = Lanes::default();
+        let mut lane_of: HashMap<u64, usize, RandomState> = HashMap::default();
+        let mut rows: BTreeMap<Place, Numbers> = BTreeMap::new();
+        let mut reached = Timestamp::MIN;
+        for &at in numbers {
+            let (start, end) = (get(&spans.start, at), get(&spans.end, at));
+            let flags = get(&spans.flags, at);
+            totals.spans += 1;
+            totals.partial += u64::from(flags & (PARTIAL_START | PARTIAL_END) != 0);
+            totals.failed += u64::from(flags & super::FAILED != 0);
+            totals.longest = totals.longest.max(end.abs_diff(start));
+            if end > reached {
+                totals.busy += end.abs_diff(start.max(reached));
+                reached = end;
+            }
+            let parent = lane_of.get(&get(&spans.parent, at)).copied();
+            match lanes.place(start, end, parent) {
+                Some(place) => {
+                    // Lanes beyond the first are rare: only those are remembered.
+                    if place.0 > 0 {
+                        lane_of.insert(get(&spans.id, at), place.0);
+                    }
+                    rows.entry(place).or_default().push(at);
+                }
+                None => totals.undrawn += 1,
+            }
+        }
+        for (place, numbers) in rows {
+            let from = self.timeline.items.start.len();
+            for at in numbers {
+                let name = self.name(RowKind::Span, get(&spans.function, at));
+                self.push(Item {
+                    start: get(&spans.start, at),
+                    end: get(&spans.end, at),
+                    name,
+                    detail: get(&spans.detail, at),
+                    covered: get(self.covered, at),
+                    flags: get(&spans.flags, at),
+                });
+            }
+            self.row(RowKind::Span, place, String::new(), from);
+        }
+    }
+
+    fn mark_rows(
+        &mut self,
+        (kind, profile): (RowKind, u32),
+        numbers: &[u32],
+        marks: &Marks,
+        totals: &mut Totals,
+    ) {
+        let mut lanes = Lanes::default();
+        let mut rows: BTreeMap<Place, Numbers> = BTreeMap::new();
+        for &at in numbers {
+            let (start, end) = (get(&marks.start, at), get(&marks.end, at));
+            let length = end.abs_diff(start);
+            match kind {
+                RowKind::Pause => totals.pauses.see(length),
+                RowKind::Loss => totals.losses.see(length),
+                RowKind::Wait => {
+                    if let Some(kind) = self.wait_kind(get(&marks.name, at)) {
+                        totals.waits_mut(kind).see(length);
+                    }
+                }
+                RowKind::Event => totals.events += 1,
+                RowKind::Sample => totals.samples += 1,
+                RowKind::Span => {}
+            }
+            match lanes.place(start, end, None) {
+                Some(place) => rows.entry(place).or_default().push(at),
+                None => totals.undrawn += 1,
+            }
+        }
+        let value = match kind {
+            RowKind::Sample => self.value(profile),
+            _ => String::new(),
+        };
+        for (place, numbers) in rows {
+            let from = self.timeline.items.start.len();
+            for at in numbers {
+                let name = self.name(kind, get(&marks.name, at));
+                self.push(Item {
+                    start: get(&marks.start, at),
+                    end: get(&marks.end, at),
+                    name,
+                    detail: get(&marks.detail, at),
+                    covered: 0,
+                    flags: 0,
+                });
+            }
+            self.row(kind, place, value.clone(), from);
+        }
+    }
+
+    fn push(&mut self, item: Item) {
+        let items = &mut self.timeline.items;
+        items.start.push(item.start);
+        items.end.push(item.end);
+        items.name.push(item.name);
+        items.detail.push(item.detail);
+        items.covered.push(item.covered);
+        items.flags.push(item.flags);
+    }
+
+    fn row(&mut self, kind: RowKind, (lane, level): Place, value: String, from: usize) {
+        self.timeline.rows.push(Row {
+            kind,
+            lane: u32::try_from(lane).unwrap_or(u32::MAX),
+            level: u32::try_from(level).unwrap_or(u32::MAX),
+            value,
+            items: from..self.timeline.items.start.len(),
+        });
+    }
+
+    fn wait_kind(&self, event_type: u32) -> Option<WaitKind> {
+        let row = self.tables.event_type(EventTypeId::new(event_type))?;
+        WaitKind::of_event(&self.tables.text(row.name))
+    }
+
+    /// The value that samples of a profile are shown by.
+    fn value(&self, profile: u32) -> String {
+        let id = traceloom_model::ProfileId::new(profile);
+        let column = self.tables.profile(id).and_then(|profile| {
+            let column = self.tables.shown_column(profile, &[])?;
+            self.tables.value_type(*profile.value_types.get(column)?)
+        });
+        column.map_or_else(String::new, |row| self.tables.text(row.name).into_owned())
+    }
+
+    /// The number of a name: of a function, an event type, or the innermost frame of a stack.
+    fn name(&mut self, kind: RowKind, number: u32) -> u32 {
+        let kind = match kind {
+            RowKind::Span | RowKind::Sample => kind,
+            _ => RowKind::Event,
+        };
+        if let Some(&known) = self.symbols.get(&(kind, number)) {
+            return known;
+        }
+        let tables = self.tables;
+        let text = match kind {
+            RowKind::Span if number == NONE => "(unknown)".to_owned(),
+            RowKind::Span => symbol_of_function(tables, FunctionId::new(number)).name,
+            RowKind::Sample => leaf(tables, number),
+            _ if number == NONE => "damage".to_owned(),
+            _ => {
+                let row = tables.event_type(EventTypeId::new(number));
+                row.map_or_else(
+                    || format!("#{number}"),
+                    |row| tables.text(row.name).into_owned(),
+                )
+            }
+        };
+        let name = self.timeline.names.intern(text);
+        self.symbols.insert((kind, number), name);
+        name
+    }
+}
+
+/// The function at the top of a stack.
+fn leaf(tables: &Recording, stack: u32) -> String {
+    if stack == NONE {
+        return "(no stack)".to_owned();
+    }
+    let Some(stack) = tables.stack(StackId::new(stack)) else {
+        return format!("#{stack}");
+    };
+    let function = tables.frame(stack.frame).and_then(|frame| frame.function);
+    match function {
+        Some(function) => symbol_of_function(tables, function).name,
+        None => symbol_of_frame(tables, stack.frame).name,
+    }
+}

@@ -1,0 +1,357 @@
+//! What a page knows: names and totals as JSON, times as bytes.
+//!
+//! The bytes are, for each row in order: its items, each as the gap since the end of the one before it (the first since
+//! time zero of its recording), length, name, flags, then what the flags announce: nanoseconds covered by children, the
+//! number of its list of attributes, how many items are drawn together. Then the levels of the row: how many; for each
+//! its exponent, its number of blocks, and per block the number of items, the one to show, and how full it is. After the
+//! rows come the points of each counter: how many, then gap and value. Last the lists of attributes: how many pairs,
+//! then name and value as numbers of texts.
+//!
+//! Every time is a whole number of nanoseconds, up to 2^64 since time zero: a script adds them in two halves.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::Timestamp;
+
+use super::bits::Bits;
+use super::fold::{Fold, Shown};
+use super::levels::levels;
+use super::{RowKind, Timeline, Track, missing};
+use crate::MeasureUnit;
+use crate::flame::colour::{COLOURS, colour_of_class, hsl};
+use crate::monitors::WaitKind;
+use crate::names::shorten;
+use crate::page::{Object, list};
+
+/// Flags of an item beside those of spans.
+const COVERED: u8 = 8;
+const DETAIL: u8 = 16;
+const FOLDED: u8 = 32;
+
+/// What a page may hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Items that are drawn one by one.
+    pub(super) items: usize,
+    /// Bytes of attributes: those of the longest items have them.
+    pub(super) details: usize,
+}
+
+/// Writes the data of a page.
+pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) {
+    let (start, end) = timeline.times().unwrap_or((0, 0));
+    let fold = Fold::of(timeline, room.items);
+    let details = Lists::choose(timeline, room.details);
+    let mut bits = Bits::default();
+    let mut counts = Vec::with_capacity(timeline.rows.len());
+    for track in &timeline.tracks {
+        let base = timeline.base(track.source, start);
+        for row in timeline.rows_of(track) {
+            let shown = fold.row(timeline, row.items.clone());
+            items(&mut bits, timeline, (track.source, base), &shown, &details);
+            row_levels(&mut bits, &shown);
+            counts.push(shown.len());
+        }
+    }
+    for counter in &timeline.counters {
+        points(
+            &mut bits,
+            &counter.points,
+            timeline.base(counter.source, start),
+        );
+    }
+    bits.append(&details.bits);
+    Object::write(out, |data| {
+        data.text("start", &start.to_string());
+        data.text("length", &end.abs_diff(start).to_string());
+        data.value("unix", timeline.sources.iter().any(|source| source.unix));
+        data.value("all", fold.shows_all());
+        data.value("lists", details.lists);
+        data.value("lists_left_out", details.left_out);
+        data.texts("texts", details.texts.iter());
+        names(data, timeline);
+        sources(data, timeline);
+        tracks(data, timeline);
+        rows(data, timeline, &counts);
+        counters(data, timeline);
+        let value = data.key("bits");
+        value.push('"');
+        bits.write(value);
+        value.push('"');
+    });
+}
+
+fn names(data: &mut Object<'_>, timeline: &Timeline) {
+    let names = &timeline.names.texts;
+    data.texts("names", names.iter());
+    // Only names that are longer than what is drawn.
+    data.texts(
+        "labels",
+        names.iter().map(|name| {
+            let short = shorten(name);
+            if short == name.as_str() {
+                String::new()
+            } else {
+                short.into_owned()
+            }
+        }),
+    );
+    data.values("colours", names.iter().map(|name| colour_of_class(name)));
+    for (key, dark) in [("light", false), ("dark", true)] {
+        let text = |number| {
+            let (hue, saturation, lightness) = hsl(number, dark);
+            format!("hsl({hue} {saturation}% {lightness}%)")
+        };
+        data.texts(key, (0..COLOURS).map(text));
+    }
+}
+
+fn sources(data: &mut Object<'_>, timeline: &Timeline) {
+    list(
+        data.key("sources"),
+        timeline.sources.iter(),
+        |out, source| {
+            Object::write(out, |object| {
+                object.text("title", &source.title);
+                object.value("unix", source.unix);
+                object.text("missing", &missing(timeline, source).unwrap_or_default());
+                object.value("unplaced", source.unplaced);
+                object.value("details_left_out", source.details_left_out);
+            });
+        },
+    );
+}
+
+fn tracks(data: &mut Object<'_>, timeline: &Timeline) {
+    list(data.key("tracks"), timeline.tracks.iter(), |out, track| {
+        Object::write(out, |object| track_data(object, track));
+    });
+}
+
+fn track_data(object: &mut Object<'_>, track: &Track) {
+    let totals = &track.totals;
+    object.value("source", track.source);
+    object.text("name", &track.name);
+    object.text("process", &track.process);
+    object.text("kind", track.line.word());
+    object.value("level", track.level);
+    object.value("rows", track.rows.len());
+    let waits = WaitKind::ALL.map(|kind| totals.waits_of(kind));
+    let counts = [
+        ("spans", totals.spans),
+        ("partial", totals.partial),
+        ("failed", totals.failed),
+        ("waits", waits.iter().map(|waits| waits.count).sum()),
+        ("pauses", totals.pauses.count),
+        ("losses", totals.losses.count),
+        ("events", totals.events),
+        ("samples", totals.samples),
+        ("undrawn", totals.undrawn),
+    ];
+    for (key, count) in counts {
+        object.value(key, count);
+    }
+    let waited = waits.iter().map(|waits| waits.total);
+    let times = [
+        ("busy", totals.busy),
+        ("longest", totals.longest),
+        ("waited", waited.fold(0, u64::saturating_add)),
+        ("paused", totals.pauses.total),
+    ];
+    // As texts: a script's numbers are exact up to 2^53.
+    for (key, time) in times {
+        object.text(key, &time.to_string());
+    }
+}
+
+fn rows(data: &mut Object<'_>, timeline: &Timeline, counts: &[usize]) {
+    let kind = |kind: RowKind| kind as u8;
+    let rows = || timeline.rows.iter();
+    data.values("kinds", rows().map(|row| kind(row.kind)));
+    data.values("lanes", rows().map(|row| row.lane));
+    data.values("levels", rows().map(|row| row.level));
+    data.values("counts", counts.iter());
+    data.texts("values", rows().map(|row| &row.value));
+}
+
+fn counters(data: &mut Object<'_>, timeline: &Timeline) {
+    list(
+        data.key("counters"),
+        timeline.counters.iter(),
+        |out, counter| {
+            Object::write(out, |object| {
+                object.text("name", &counter.name);
+                object.value("source", counter.source);
+                let track = counter.track.map(|track| track.to_string());
+                object.value("track", track.as_deref().unwrap_or("null"));
+                let (unit, name) = match &counter.unit {
+                    MeasureUnit::Nanoseconds => ("ns", ""),
+                    MeasureUnit::Bytes => ("bytes", ""),
+                    MeasureUnit::Count => ("count", ""),
+                    MeasureUnit::Chars => ("count", "chars"),
+                    MeasureUnit::Percent => ("count", "%"),
+                    MeasureUnit::Other(name) => ("count", name.as_str()),
+                };
+                object.text("unit", unit);
+                object.text("unit_name", name);
+            });
+        },
+    );
+}
+
+fn items(
+    bits: &mut Bits,
+    timeline: &Timeline,
+    (source, base): (usize, Timestamp),
+    shown: &[Shown],
+    details: &Lists,
+) {
+    let items = &timeline.items;
+    let mut reached = base;
+    for shown in shown {
+        let single = shown.stands_for == 1;
+        let covered = items.covered.get(shown.item).filter(|_| single);
+        let covered = covered.copied().unwrap_or(0);
+        let detail = items.detail.get(shown.item).filter(|_| single);
+        let detail = detail.map_or(0, |&detail| details.number(source, detail));
+        let own = items.flags.get(shown.item).filter(|_| single);
+        let mut flags = own.copied().unwrap_or(0);
+        for (flag, set) in [
+            (COVERED, covered > 0),
+            (DETAIL, detail > 0),
+            (FOLDED, !single),
+        ] {
+            if set {
+                flags |= flag;
+            }
+        }
+        bits.number(shown.start.max(reached).abs_diff(reached));
+        bits.number(shown.end.abs_diff(shown.start));
+        bits.number(items.name.get(shown.item).copied().unwrap_or(0));
+        bits.byte(flags);
+        if covered > 0 {
+            bits.number(covered);
+        }
+        if detail > 0 {
+            bits.number(detail);
+        }
+        if !single {
+            bits.number(shown.stands_for);
+        }
+        reached = shown.end;
+    }
+}
+
+fn row_levels(bits: &mut Bits, shown: &[Shown]) {
+    let starts: Vec<Timestamp> = shown.iter().map(|shown| shown.start).collect();
+    let ends: Vec<Timestamp> = shown.iter().map(|shown| shown.end).collect();
+    let levels = levels(&starts, &ends, 0..shown.len());
+    bits.count(levels.len());
+    for level in levels {
+        bits.number(level.exponent);
+        bits.count(level.blocks.len());
+        for block in level.blocks {
+            bits.number(block.count);
+            bits.number(block.pick);
+            bits.byte(block.filled);
+        }
+    }
+}
+
+fn points(bits: &mut Bits, points: &[(Timestamp, f64)], base: Timestamp) {
+    bits.count(points.len());
+    let mut reached = base;
+    for &(time, value) in points {
+        let time = time.max(reached);
+        bits.number(time.abs_diff(reached));
+        bits.float(value);
+        reached = time;
+    }
+}
+
+/// Lists of attributes that a page has room for.
+#[derive(Debug, Default)]
+struct Lists {
+    /// Numbers on the page, from 1, by recording and number there.
+    numbers: HashMap<(usize, u32), u32, RandomState>,
+    texts: Vec<String>,
+    bits: Bits,
+    lists: usize,
+    left_out: u64,
+}
+
+impl Lists {
+    /// Takes the lists of the longest items.
+    fn choose(timeline: &Timeline, room: usize) -> Self {
+        let items = &timeline.items;
+        let mut wanted: Vec<(u64, usize, u32)> = Vec::new();
+        for track in &timeline.tracks {
+            for at in timeline
+                .rows_of(track)
+                .iter()
+                .flat_map(|row| row.items.clone())
+            {
+                let detail = items.detail.get(at).copied().unwrap_or(0);
+                let length = items.end.get(at).zip(items.start.get(at));
+                if let (1.., Some((end, start))) = (detail, length) {
+                    wanted.push((end.abs_diff(*start), track.source, detail));
+                }
+            }
+        }
+        wanted.sort_by_key(|&(length, source, detail)| (u64::MAX - length, source, detail));
+        let mut lists = Self::default();
+        let mut texts: HashMap<String, u32, RandomState> = HashMap::default();
+        let mut room = room;
+        for (_, source, detail) in wanted {
+            lists.add(timeline, (source, detail), &mut texts, &mut room);
+        }
+        lists
+    }
+
+    fn add(
+        &mut self,
+        timeline: &Timeline,
+        key: (usize, u32),
+        texts: &mut HashMap<String, u32, RandomState>,
+        room: &mut usize,
+    ) {
+        let details = timeline.sources.get(key.0).map(|source| &source.details);
+        let pairs = || details.into_iter().flat_map(|details| details.pairs(key.1));
+        let new = |text: &str| {
+            if texts.contains_key(text) {
+                0
+            } else {
+                text.len() + 4
+            }
+        };
+        let size: usize = pairs()
+            .map(|(name, value)| new(name) + new(value) + 4)
+            .sum();
+        let (Some(left), Ok(number)) = (room.checked_sub(size), u32::try_from(self.lists + 1))
+        else {
+            self.left_out += 1;
+            return;
+        };
+        *room = left;
+        self.lists += 1;
+        self.numbers.insert(key, number);
+        self.bits.count(pairs().count());
+        for text in pairs().flat_map(|(name, value)| [name, value]) {
+            let at = match texts.get(text) {
+                Some(&known) => known,
+                None => {
+                    let at = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+                    self.texts.push(text.to_owned());
+                    texts.insert(text.to_owned(), at);
+                    at
+                }
+            };
+            self.bits.number(at);
+        }
+    }
+
+    fn number(&self, source: usize, detail: u32) -> u32 {
+        self.numbers.get(&(source, detail)).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,105 @@
+//! A page that draws the timeline on a canvas, without network.
+
+use super::data::{Room, write};
+use super::{Source, Timeline};
+use crate::page::{Heading, Part, fill, page};
+use crate::{MeasureUnit, amount, grouped};
+
+const MARKUP: &str = include_str!("assets/timeline.html");
+const STYLE: &str = include_str!("assets/timeline.css");
+const SCRIPT: &str = concat!(
+    include_str!("assets/decode.js"),
+    include_str!("assets/draw.js"),
+    include_str!("assets/rows.js"),
+    include_str!("assets/timeline.js"),
+);
+
+/// Items that a page holds when nobody asks for another number.
+pub const MOST_ITEMS: usize = 2_000_000;
+
+/// Bytes of attributes on a page, for each item that it may hold; a page of its own has 16 MB of them.
+const DETAILS: usize = 8;
+
+/// Writes the page of `timeline` with at most about `most` items drawn one by one.
+///
+/// An item takes about ten bytes of the page and some 40 of the browser's memory. Of more items the shortest ones are
+/// drawn together, and say how many they are; counts and totals of tracks are those of all.
+#[must_use]
+pub fn html(timeline: &Timeline, title: &str, most: usize) -> String {
+    let heading = Heading {
+        title,
+        about: &about(timeline),
+        class: "whole",
+    };
+    page(heading, &[part(timeline, most)])
+}
+
+/// The timeline as a part of a page, with at most about `most` items drawn one by one.
+pub(crate) fn part(timeline: &Timeline, most: usize) -> Part {
+    let mut markup = String::new();
+    let room = Room {
+        items: most,
+        details: most.saturating_mul(DETAILS),
+    };
+    fill(&mut markup, MARKUP, |out, name| {
+        if name == "data" {
+            write(out, timeline, room);
+        }
+    });
+    Part {
+        markup,
+        style: STYLE,
+        script: SCRIPT,
+    }
+}
+
+/// One line about all of it.
+pub(crate) fn about(timeline: &Timeline) -> String {
+    let totals = timeline.totals();
+    let length = timeline.times().map(|(start, end)| end.abs_diff(start));
+    let length = length.map(|length| {
+        let length = i64::try_from(length).unwrap_or(i64::MAX);
+        amount(&MeasureUnit::Nanoseconds, length)
+    });
+    let waits = totals.waits.iter().map(|waits| waits.count).sum();
+    let counts = [
+        (timeline.tracks.len() as u64, "track", "tracks"),
+        (totals.spans, "span", "spans"),
+        (totals.samples, "sample", "samples"),
+        (totals.events, "event", "events"),
+        (waits, "wait", "waits"),
+        (totals.pauses.count, "pause", "pauses"),
+        (totals.losses.count, "loss", "losses"),
+        (timeline.counters.len() as u64, "counter", "counters"),
+    ];
+    let counts = counts.iter().filter(|&&(number, ..)| number > 0);
+    let counts = counts.map(|&(number, one, many)| {
+        format!(
+            "{} {}",
+            grouped(number),
+            if number == 1 { one } else { many }
+        )
+    });
+    let texts: Vec<String> = length.into_iter().chain(counts).collect();
+    texts.join(" · ")
+}
+
+/// Says what of a recording is in no row, and where it can be seen.
+#[must_use]
+pub fn missing(timeline: &Timeline, source: &Source) -> Option<String> {
+    const ADVICE: &str =
+        "they tell how much ran, not when: `traceloom top` and `traceloom flame` show them";
+    let samples = grouped(source.timeless);
+    match (source.times, source.timeless) {
+        (None, 0) if timeline.sources.len() == 1 => {
+            Some("no span, event, sample or counter in it has a time".to_owned())
+        }
+        (_, 0) => None,
+        (None, _) => Some(format!(
+            "none of its {samples} samples has a time; {ADVICE}"
+        )),
+        (Some(_), _) => Some(format!(
+            "{samples} samples without a time are in no row; {ADVICE}"
+        )),
+    }
+}

@@ -1,0 +1,138 @@
+//! `timeline`: tracks over time, summed up on the terminal or as a page to look into.
+
+mod json;
+mod print;
+mod read;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::Args;
+use traceloom_analysis::timeline::{self, Timeline};
+use traceloom_formats::Output as _;
+use traceloom_input::save::Save;
+
+use crate::Outcome;
+use crate::args::{Common, Usage};
+use crate::open::Among;
+use crate::select::{CallFlags, MethodFlags};
+use crate::style::{Style, things};
+use crate::timing::TimeFlags;
+
+pub(crate) use read::read;
+
+/// Show tracks over time: spans, waits, pauses, counters, lost data; as a page with -o.
+#[derive(Args)]
+#[command(
+    after_help = "Each column of the last heading is an equal stretch of time; the bar says how much of it was busy, for\n\
+    samples and events how many there were. Recordings whose clock has no date are drawn from the left,\n\
+    each from its own start; --shift places them.\n\nExamples:\n  \
+    traceloom timeline dump/\n  \
+    traceloom timeline dump/ -o dump.html\n  \
+    traceloom timeline app.jfr --since +10s --until +20s -o slow.html\n  \
+    traceloom timeline a.bin b.bin --shift b.bin=+1.5s --filter 'duration > 100ms'"
+)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+    /// Write a page that zooms, searches and measures, `.html`; `-` writes it to standard output.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
+    output: Option<String>,
+    /// Overwrite the file.
+    #[arg(long)]
+    force: bool,
+    /// Heading of the page; by default the name of the input.
+    #[arg(long, value_name = "TEXT", requires = "output")]
+    title: Option<String>,
+    /// Most spans, events and samples that the page holds: what is shorter than they are is drawn together, and
+    /// says how much it is.
+    #[arg(long, value_name = "N", requires = "output", default_value_t = timeline::MOST_ITEMS)]
+    most: usize,
+    /// Tracks to print, the busiest; 0 prints all [default: 30 on a terminal, all with --json].
+    #[arg(short = 'n', long, value_name = "TRACKS")]
+    rows: Option<usize>,
+    /// Stretches of time that the recording is divided into.
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    columns: u16,
+    /// Print full names and exact nanoseconds.
+    #[arg(long)]
+    wide: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is read, and how much of it.
+#[derive(Args, Clone, Default)]
+pub(crate) struct ReadFlags {
+    /// Files, folders, archives, or `-`; several are drawn on one axis.
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<String>,
+    #[command(flatten)]
+    pub(crate) calls: CallFlags,
+    #[command(flatten)]
+    pub(crate) methods: MethodFlags,
+    #[command(flatten)]
+    pub(crate) time: TimeFlags,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    if let Some(output) = &options.output
+        && output != "-"
+        && !output.ends_with(".html")
+        && !output.ends_with(".htm")
+    {
+        return Err(Usage(format!("-o {output}: end the name in .html")).into());
+    }
+    let flags = &options.read;
+    let style = Style::new(&flags.common)?;
+    let mut among = Among::new(&flags.paths, &flags.common);
+    let timeline = read(flags, &mut among)?;
+    if let Some(output) = &options.output {
+        page(&timeline, options, output)?;
+    } else {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        if options.json {
+            writeln!(out, "{}", json::json(&timeline, options.columns.into()))?;
+        } else {
+            print::print(&timeline, options, &style, &mut out)?;
+        }
+        out.flush()?;
+    }
+    say_missing(&timeline);
+    Ok(among.outcome())
+}
+
+/// Says what is in no row.
+fn say_missing(timeline: &Timeline) {
+    for source in &timeline.sources {
+        let title = &source.title;
+        if let Some(reason) = timeline::missing(timeline, source) {
+            eprintln!("traceloom: {title}: {reason}");
+        }
+        if source.unplaced > 0 {
+            let places = things(source.unplaced, "place", "places");
+            eprintln!("traceloom: {title}: {places} of damage without a time");
+        }
+    }
+}
+
+fn page(timeline: &Timeline, options: &Options, output: &str) -> anyhow::Result<()> {
+    let first = options.read.paths.first().map_or("", String::as_str);
+    let name = Path::new(first).file_name();
+    let name = name.map_or(first.into(), |name| name.to_string_lossy());
+    let title = options.title.as_deref().unwrap_or(&name);
+    let text = timeline::html(timeline, title, options.most);
+    if output == "-" {
+        io::stdout().lock().write_all(text.as_bytes())?;
+        return Ok(());
+    }
+    let path = Path::new(output);
+    let mut save = Save::start(path, false, options.force)?;
+    save.write("", text.as_bytes())?;
+    save.commit()?;
+    writeln!(io::stdout().lock(), "{}", path.display())?;
+    Ok(())
+}

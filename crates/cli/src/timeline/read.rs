@@ -1,0 +1,65 @@
+//! Every recording of the inputs onto one timeline.
+
+use traceloom_analysis::stage::Choose;
+use traceloom_analysis::timeline::{Collector, Timeline};
+use traceloom_formats::Source as _;
+use traceloom_input::piped;
+use traceloom_model::Limit;
+
+use super::ReadFlags;
+use crate::lowered::{documents, mention};
+use crate::open::{Among, with_progress};
+use crate::timing::Timing;
+
+/// Reads the inputs that can be opened.
+pub(crate) fn read(flags: &ReadFlags, among: &mut Among<'_>) -> anyhow::Result<Timeline> {
+    let mut timeline = Timeline::default();
+    let inputs = among.all()?;
+    let timing = Timing::of(&flags.time, &flags.common, 1, &inputs)?;
+    let methods = flags.methods.rules()?;
+    let windowed = flags.time.is_bounded() || !flags.calls.is_empty();
+    for (at, input) in inputs.iter().enumerate() {
+        let mut notes = Vec::new();
+        with_progress(input, "reading", || {
+            let documents = documents(input)?;
+            for document in &documents {
+                let lowering = flags.common.lower_options()?;
+                let limit = lowering.limits.size(Limit::OpenSpans);
+                let mut collector = Collector::default();
+                notes.push(piped(&mut collector, |sink| {
+                    let mut choose = Choose::new(sink, flags.calls.selection()?, None, limit);
+                    let read = timing.lower_admitted(
+                        (at, input),
+                        document,
+                        &lowering,
+                        &methods,
+                        &mut choose,
+                    );
+                    let _ = choose.finish();
+                    read
+                })?);
+                let part = document.parts().first().map_or("", |part| &part.name);
+                let title = match documents.len() {
+                    1 => name(input.path()),
+                    _ => part,
+                };
+                timeline.add(title, collector, windowed);
+            }
+            Ok(())
+        })?;
+        mention(input.path(), &notes);
+    }
+    flags.time.check_names()?;
+    let samples = timeline.totals().samples;
+    if samples > 0 && !flags.calls.is_empty() {
+        eprintln!(
+            "traceloom: --filter, --min-duration and --errors choose calls; samples are of no call and all of them show"
+        );
+    }
+    Ok(timeline)
+}
+
+fn name(path: &str) -> &str {
+    let name = path.trim_end_matches('/').rsplit('/').next();
+    name.filter(|name| !name.is_empty()).unwrap_or(path)
+}

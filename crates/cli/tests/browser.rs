@@ -1,0 +1,88 @@
+//! Pages in a browser: what they show is what the program prints, they touch no network, and axe finds no serious fault.
+//!
+//! Each test is a script of `tests/browser/`, run by node with `playwright-core` and `axe-core` out of the folder
+//! `node_modules` that `TRACELOOM_NPM` names and the `chromium` of the search path (`TRACELOOM_CHROMIUM` names
+//! another); `.ci/run` brings them. Where one of them is missing the tests say so and do nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser")
+}
+
+/// The packages' folder and the browser.
+fn browser() -> Result<(PathBuf, String), String> {
+    let packages = std::env::var_os("TRACELOOM_NPM").map(PathBuf::from);
+    let packages = packages.ok_or("TRACELOOM_NPM is not set")?;
+    for package in ["playwright-core", "axe-core"] {
+        if !packages.join(package).is_dir() {
+            return Err(format!("{} is not there", packages.join(package).display()));
+        }
+    }
+    let chromium = std::env::var("TRACELOOM_CHROMIUM").or_else(|_| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut files = std::env::split_paths(&path).map(|folder| folder.join("chromium"));
+        let file = files.find(|file| file.is_file());
+        file.map(|file| file.to_string_lossy().into_owned())
+            .ok_or("no chromium on the search path")
+    })?;
+    for program in ["node", &chromium] {
+        let mut command = Command::new(program);
+        let command = command.arg("--version").stdout(Stdio::null());
+        if !command
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|end| end.success())
+        {
+            return Err(format!("{program} does not run"));
+        }
+    }
+    Ok((packages, chromium))
+}
+
+/// Runs a script with what it is to read.
+fn run(script: &str, inputs: &[&str]) {
+    let (packages, chromium) = match browser() {
+        Ok(found) => found,
+        Err(reason) => {
+            eprintln!("skipped: {script}: {reason}");
+            return;
+        }
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new("node")
+        .arg(scripts().join(script))
+        .args(inputs)
+        .env("TRACELOOM_NPM", packages)
+        .env("TRACELOOM_CHROMIUM", chromium)
+        .env("TRACELOOM_BINARY", env!("CARGO_BIN_EXE_traceloom"))
+        .env("TRACELOOM_FOLDER", folder.path())
+        .output()
+        .expect("node runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}: {said}");
+}
+
+#[test]
+fn every_script_is_run() {
+    let here = include_str!("browser.rs");
+    for entry in std::fs::read_dir(scripts()).expect("scripts") {
+        let name = entry.expect("a file").file_name();
+        let name = name.to_string_lossy();
+        let run = here.contains(&format!("run(\"{name}\""));
+        assert!(run || name == "browser.mjs", "{name} is run by no test");
+    }
+}
+
+#[test]
+fn flame() {
+    run("flame.mjs", &[SHOP]);
+}
+
+#[test]
+fn timeline() {
+    run("timeline.mjs", &[SHOP]);
+}

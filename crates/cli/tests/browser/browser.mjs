@@ -1,0 +1,67 @@
+// What the scripts of this folder share: a page in Chromium that may not touch the network and reports its errors.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+const { TRACELOOM_NPM, TRACELOOM_BINARY, TRACELOOM_FOLDER, TRACELOOM_CHROMIUM } = process.env;
+const require = createRequire(join(TRACELOOM_NPM, 'x.js'));
+const { chromium } = require('playwright-core');
+
+/** Path of a file in the folder that the test may write to. */
+export const file = (name) => join(TRACELOOM_FOLDER, name);
+
+/** Runs the program; returns what it printed. */
+export function traceloom(...args) {
+  const run = spawnSync(TRACELOOM_BINARY, args, { encoding: 'utf8', maxBuffer: 1 << 30 });
+  assert.equal(run.status, 0, `traceloom ${args.join(' ')}: ${run.stderr}`);
+  return run.stdout;
+}
+
+/** What `--json` of a view printed, a value a line. */
+export const json = (...args) => traceloom(...args).trim().split('\n').map((line) => JSON.parse(line));
+
+/** Opens pages, one after another, and fails for any error and any request beside the files themselves. */
+export async function browse(work, options = {}) {
+  const browser = await chromium.launch({ executablePath: TRACELOOM_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+  try {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    const page = await context.newPage();
+    const faults = [];
+    page.on('pageerror', (error) => faults.push(String(error)));
+    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+    page.on('dialog', (dialog) => { faults.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+    page.on('request', (request) => request.url().startsWith('file:') || faults.push(`request: ${request.url()}`));
+    await work(page, (name, hash = '') => page.goto(`file://${file(name)}${hash}`));
+    assert.deepEqual(faults, []);
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Fails for serious and critical faults that axe finds. */
+export async function accessible(page, what) {
+  await page.evaluate(readFileSync(join(TRACELOOM_NPM, 'axe-core/axe.min.js'), 'utf8'));
+  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
+  const bad = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  const told = bad.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html).join(' ')}`);
+  assert.deepEqual(told, [], what);
+}
+
+/** Milliseconds from the start of `work` in the page until the browser has drawn what it changed. */
+export const drawn = (page, work, argument) => page.evaluate(async ([source, argument]) => {
+  const run = new Function(`return (${source})`)();
+  // Between two frames, so that none of the time is a wait for the last one.
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const start = performance.now();
+  await run(argument);
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  return performance.now() - start;
+}, [work.toString(), argument]);
+
+/** Milliseconds from the navigation until the browser has drawn the parts of this kind. */
+export const firstDrawn = (page, kind) => page.evaluate(async (name) => {
+  while (!performance.getEntriesByName(name).length) await new Promise((done) => setTimeout(done, 5));
+  return performance.getEntriesByName(name)[0].startTime;
+}, `${kind} drawn`);

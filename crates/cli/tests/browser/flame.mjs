@@ -1,0 +1,135 @@
+// The flame graph's page shows what `top` and `tree` print, by mouse, by keyboard and from a link.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { accessible, browse, file, json, traceloom } from './browser.mjs';
+
+const [shop] = process.argv.slice(2);
+traceloom('flame', shop, '-o', file('flame.html'));
+const [top] = json('top', '--json', shop);
+const [tree] = json('tree', '--json', '--min-percent', '0', shop);
+const [inverted] = json('tree', '--json', '--bottom-up', '--min-percent', '0', shop);
+const [kinds] = json('top', '--hotspots', '--json', shop);
+
+/** What a page says of an amount, made by the page itself of the program's number. */
+const amounts = (page, values) => page.evaluate((values) => values.map((value) => window.amountOf(value)), values);
+const cells = (page, rows) => page.$$eval(rows, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+
+await browse(async (page, open) => {
+  await page.addInitScript(() => { window.amountOf = (value) => page.amount('ns', value); });
+  await open('flame.html');
+  await accessible(page, 'graph');
+
+  await page.click('.view-table');
+  await accessible(page, 'functions');
+  const expected = await amounts(page, top.functions.flatMap((row) => [row.self, row.total]));
+  assert.deepEqual(
+    (await cells(page, '.rows tbody tr')).map(([self, , total, , count, name]) => [self, total, count, name]),
+    top.functions.map((row, i) => [expected[2 * i], expected[2 * i + 1], row.count.toLocaleString('en-US'), row.function]),
+  );
+  await page.click('.rows th:last-child button');
+  const names = (await cells(page, '.rows tbody tr')).map((row) => row[5]);
+  assert.deepEqual(names, [...names].sort());
+  assert.equal(await page.getAttribute('.rows th:last-child', 'aria-sort'), 'ascending');
+
+  // The tree by keyboard alone: everything opened, row after row.
+  const opened = async () => {
+    await page.focus('.rows [tabindex="0"]');
+    await page.keyboard.press('Home');
+    for (;;) {
+      await page.keyboard.press('ArrowRight');
+      const before = await page.evaluate(() => document.activeElement.dataset.id);
+      await page.keyboard.press('ArrowDown');
+      const after = await page.evaluate(() => document.activeElement.dataset.id);
+      // A row that had been open: the first press went into it.
+      if (before === after && await page.evaluate(() => !document.activeElement.nextElementSibling)) break;
+    }
+    return page.$$eval('.rows tbody tr', (rows) => rows.map((row) => [+row.ariaLevel - 1, row.cells[0].lastChild.data, row.cells[1].textContent, row.cells[3].textContent]));
+  };
+  await page.click('.view-tree');
+  await accessible(page, 'tree');
+  const shown = await opened();
+  assert.equal(shown.length, tree.nodes.length);
+  const sums = await amounts(page, tree.nodes.flatMap((node) => [node.total, node.self]));
+  assert.deepEqual(
+    shown.map(String).sort(),
+    tree.nodes.map((node, i) => String([node.depth, node.function, sums[2 * i], sums[2 * i + 1]])).sort(),
+  );
+
+  // Upside down.
+  await page.click('.inverted');
+  const roots = await page.$$eval('.rows tr[aria-level="1"]', (rows) => rows.map((row) => [row.cells[0].lastChild.data, row.cells[1].textContent]));
+  const leaves = inverted.nodes.filter((node) => node.depth === 0);
+  const values = await amounts(page, leaves.map((node) => node.total));
+  assert.deepEqual(roots.map(String).sort(), leaves.map((node, i) => String([node.function, values[i]])).sort());
+  await page.click('.inverted');
+
+  // A search counts what calls itself once.
+  const words = 'Repository';
+  await page.fill('.search', words);
+  let total = 0, self = 0, frames = 0, within = Infinity;
+  for (const node of tree.nodes) {
+    if (node.depth <= within) within = Infinity;
+    if (!node.function.includes(words)) continue;
+    frames += 1;
+    self += node.self;
+    if (within === Infinity) { total += node.total; within = node.depth; }
+  }
+  const [all, own] = await amounts(page, [total, self]);
+  const matched = await page.textContent('.matched');
+  assert.ok(matched.startsWith(`matched: ${all} ${(total * 100 / tree.total).toFixed(2)} %, self ${own} `), matched);
+  assert.ok(matched.endsWith(` ${frames} frames`), matched);
+
+  // Kinds of work come to what the hot spots do.
+  await page.selectOption('.colours', 'category');
+  const own_of = await amounts(page, kinds.categories.map((kind) => kind.self));
+  assert.deepEqual(
+    (await page.$$eval('.legend button', (buttons) => buttons.map((button) => button.textContent))).sort(),
+    kinds.categories.map((kind, i) => `${kind.category ?? '(none)'} ${own_of[i]} ${kind.self_percent.toFixed(2)} %`).sort(),
+  );
+});
+
+// Walking, copying, and a link to what is seen.
+await browse(async (page, open) => {
+  await open('flame.html');
+  await page.evaluate(() => { window.copied = []; Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied.push(text); } } }); });
+  await page.focus('.view');
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter', 'c', 'f']) await page.keyboard.press(key);
+  const path = tree.nodes.slice(0, 3);
+  assert.deepEqual(path.map((node) => node.depth), [0, 1, 2], 'the widest path leads down');
+  const names = path.map((node) => node.function);
+  assert.deepEqual(await page.evaluate(() => window.copied), [names.toReversed().join('\n'), `${names.join(';')} ${path[2].total}`]);
+  await page.keyboard.press('b');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('t');
+  await page.fill('.search', 'Statement');
+  const told = await page.textContent('.told'), where = await page.textContent('.path'), link = new URL(page.url());
+  await page.goto('about:blank');
+  await open('flame.html', link.hash);
+  assert.equal(await page.textContent('.path'), where);
+  assert.equal(await page.textContent('.told'), told);
+  assert.equal(await page.inputValue('.search'), 'Statement');
+  for (const button of ['inverted', 'turned']) assert.equal(await page.getAttribute(`.${button}`, 'aria-pressed'), 'true');
+});
+
+// Names that would end an element, a string or a line.
+const hostile = ['</script><img src=x onerror=alert(1)>', '"\'&lt<!--', 'a\u2028b\u2029c', 'x]]>{{data}}%3B'];
+writeFileSync(file('hostile.folded'), `${hostile.join(';')} 7\n${hostile[3]} 2\n`);
+traceloom('flame', file('hostile.folded'), '-o', file('hostile.html'), '--title', '</title><script>alert(2)</script>');
+await browse(async (page, open) => {
+  await open('hostile.html');
+  assert.equal(await page.title(), '</title><script>alert(2)</script>');
+  await page.click('.view-table');
+  const read = json('top', '--json', file('hostile.folded'))[0].functions.map((row) => row.function);
+  assert.deepEqual((await cells(page, '.rows tbody tr')).map((row) => row[5]), read);
+  assert.deepEqual([...read].sort(), [...hostile].sort());
+  await page.keyboard.press('Escape');
+  await page.click('.view-graph');
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
+  const { hash } = new URL(page.url()), told = await page.textContent('.told');
+  assert.ok(told.startsWith(hostile[3]), told);
+  await page.goto('about:blank');
+  await open('hostile.html', hash);
+  assert.equal(await page.textContent('.told'), told);
+});

@@ -1,0 +1,93 @@
+// The timeline's page says what `timeline --json` says, and does what its keys promise.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { accessible, browse, file, json, traceloom } from './browser.mjs';
+
+const [shop] = process.argv.slice(2);
+traceloom('timeline', shop, '-o', file('shop.html'));
+const [told] = json('timeline', '--json', shop);
+
+// Two spans of one nanosecond, an overlap, a name that is no markup.
+const hostile = '</script><b onclick=alert(1)>';
+const event = (name, ts, dur, tid = 1) => ({ ph: 'X', pid: 1, tid, ts, dur, name });
+const asynchronous = (name, id, ts, ph) => ({ ph, cat: 'task', id, pid: 1, tid: 1, ts, name });
+writeFileSync(file('small.json'), JSON.stringify([
+  event('outer', 0, 1000), event('one', 0.001, 0.001), event('two', 0.003, 0.001), event(hostile, 500, 100),
+  asynchronous('first', 7, 10, 'b'), asynchronous('second', 8, 20, 'b'), asynchronous('first', 7, 30, 'e'), asynchronous('second', 8, 40, 'e'),
+]));
+traceloom('timeline', file('small.json'), '-o', file('small.html'));
+
+const text = (page, name) => page.textContent(`.timeline .${name}`);
+const tracks = (page) => page.$$eval('.timeline .rows table:first-of-type tbody tr', (lines) => lines.map((line) => ({
+  name: line.cells[0].textContent,
+  process: line.cells[1].textContent,
+  kind: line.cells[2].textContent,
+  spans: +line.cells[3].textContent.replaceAll(',', ''),
+  busy: +line.querySelector('.busy').dataset.ns,
+  longest: +line.querySelector('.longest').dataset.ns,
+})));
+
+await browse(async (page, open) => {
+  await open('shop.html');
+  await accessible(page, 'canvas');
+  await page.keyboard.press('t');
+  await accessible(page, 'table');
+  assert.deepEqual(await tracks(page), told.tracks.map(({ name, process, kind, spans, busy_ns, longest_ns }) =>
+    ({ name, process, kind, spans, busy: busy_ns, longest: longest_ns })));
+  const busiest = told.tracks.reduce((a, b) => b.spans > a.spans ? b : a);
+  await page.click(`.timeline .rows button:text-is("${busiest.name}")`);
+  const heading = await page.textContent('.timeline .rows h3:last-of-type');
+  assert.equal(heading, `${busiest.name}: ${busiest.spans} spans in the window, the first 500 shown`);
+  // Own times of a track add up to its busy time.
+  await page.keyboard.press('t');
+
+  await page.keyboard.press('/');
+  await page.keyboard.type('CustomerFilter');
+  const matches = +(await text(page, 'matched')).split(' ')[0];
+  assert.ok(matches > 0);
+  await page.keyboard.press('Enter');
+  const first = await text(page, 'details');
+  assert.match(first, /CustomerFilter/);
+  for (let match = 1; match < matches; match++) await page.keyboard.press('Enter');
+  const last = await text(page, 'details');
+  await page.keyboard.press('Enter');
+  assert.equal(await text(page, 'details'), first, 'round and back to the first match');
+  await page.click('.timeline .previous');
+  assert.equal(await text(page, 'details'), last);
+  await page.keyboard.press('p');
+  await page.waitForFunction(() => /(^|&)p=t\d+/.test(location.hash) && /[#&]v=\d+~/.test(location.hash));
+  const link = page.url().split('#')[1];
+  await page.goto('about:blank');
+  await open('shop.html', `#${link}`);
+  assert.equal(await text(page, 'matched'), `${matches} matches`);
+  assert.equal(await text(page, 'details'), last, 'a link brings the selection back');
+
+  await open('small.html');
+  await page.keyboard.press('t');
+  const small = await tracks(page);
+  assert.deepEqual(small.map(({ kind, spans, longest }) => [kind, spans, longest]),
+    [['thread', 4, 1e6], ['async', 1, 20000], ['async', 1, 20000]]);
+  await page.keyboard.press('t');
+  await page.keyboard.press('/');
+  await page.keyboard.type('^one$');
+  await page.keyboard.press('Enter');
+  assert.match(await text(page, 'details'), /^one 1 ns.*duration1 ns/);
+  await page.keyboard.press('Escape');
+  await page.focus('.timeline .view');
+  await page.keyboard.press('f');
+  // From the start of one to its end, then to the end of the other: one nanosecond, then three.
+  await page.keyboard.press('m');
+  await page.keyboard.press('m');
+  assert.equal(await text(page, 'details'), 'Measured: 1 ns');
+  await page.keyboard.press('m');
+  await page.keyboard.press('ArrowRight');
+  assert.match(await text(page, 'details'), /^two 1 ns/);
+  await page.keyboard.press('m');
+  assert.equal(await text(page, 'details'), 'Measured: 3 ns');
+  await page.keyboard.press('ArrowUp');
+  assert.match(await text(page, 'details'), /^outer 1\.00 ms · self 899 µs.*899,998 ns/s);
+  await page.keyboard.press('/');
+  await page.keyboard.type('onclick');
+  await page.keyboard.press('Enter');
+  assert.ok((await text(page, 'details')).startsWith(hostile));
+}, { reducedMotion: 'reduce' });
