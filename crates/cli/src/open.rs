@@ -172,14 +172,23 @@ fn watched<T>(progress: &Progress, what: &str, work: impl FnOnce() -> T) -> T {
 
 /// Where a bar stands, and what it says.
 ///
-/// Formats that look twice read everything again after the last byte, which is another way from the
-/// left to the right; targets that write at the end go on after both.
+/// Formats that look again read everything again after the last byte, and a conversion may look as often as its
+/// stages ask: every look is another way from the left to the right. Targets that write at the end go on after all
+/// of them.
 fn stand(what: &str, read: u64, again: u64, total: Option<u64>) -> (u64, String) {
-    match total.filter(|&total| read >= total) {
-        None => (read, what.to_owned()),
-        Some(total) if again == 0 || again >= total => (total, format!("{what}, all read")),
-        Some(_) => (again, format!("{what}, second look")),
+    let Some(total) = total.filter(|&total| total > 0 && read >= total) else {
+        return (read, what.to_owned());
+    };
+    let position = again % total;
+    if position == 0 {
+        return (total, format!("{what}, all read"));
     }
+    let look = match again / total {
+        0 => "second look".to_owned(),
+        1 => "third look".to_owned(),
+        more => format!("look {}", more + 2),
+    };
+    (position, format!("{what}, {look}"))
 }
 
 fn bar(what: &str, total: Option<u64>) -> ProgressBar {
@@ -215,6 +224,9 @@ mod tests {
         assert_eq!(at(100, 0), (100, "reading, all read".to_owned()));
         assert_eq!(at(100, 30), (30, "reading, second look".to_owned()));
         assert_eq!(at(100, 100), (100, "reading, all read".to_owned()));
+        assert_eq!(at(100, 130), (30, "reading, third look".to_owned()));
+        assert_eq!(at(100, 299), (99, "reading, look 4".to_owned()));
+        assert_eq!(stand("reading", 0, 0, Some(0)), (0, "reading".to_owned()));
         assert_eq!(stand("reading", 70, 0, None), (70, "reading".to_owned()));
     }
 }

@@ -346,21 +346,11 @@ const KNOWN: &[(&str, &str, &str, &str)] = &[
     ("", "tptp-xml", "sample values", INCLUSIVE),
     ("", "line-protocol", "events", POINTS),
     ("", "line-protocol", "counter points", POINTS),
-    ("", "chrome", "spans", COMPLETE),
-    ("", "chrome", "span time", COMPLETE),
-    ("", "chrome", "events", COMPLETE),
-    ("chrome", "cdt-dump", "spans", EPOCH),
-    ("chrome", "cdt-streams", "spans", EPOCH),
-    ("cdt-calls", "cdt-dump", "span time", UNEXPLAINED),
-    ("cdt-calls", "cdt-streams", "span time", UNEXPLAINED),
 ];
 
 const TICKS: &str = "clocks of these generations tick every 65,536 ns";
 const INCLUSIVE: &str = "aggregated entries carry inclusive times";
 const POINTS: &str = "a point reads as an event, whatever it was written from";
-const COMPLETE: &str = "an event with an end is a complete event there, which reads as a span";
-const EPOCH: &str = "its clock begins at nought: a trace of 1970 is no CDT trace to those that look at the first bytes";
-const UNEXPLAINED: &str = "not explained: listed so that another one is seen";
 
 #[test]
 fn samples_of_every_format_go_to_every_target() {

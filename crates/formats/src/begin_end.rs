@@ -56,13 +56,17 @@ pub(crate) struct BeginEnd<B> {
     /// Where each lane of a track is free again.
     lanes: HashMap<TrackId, Vec<Timestamp>, RandomState>,
     limit: usize,
+    around: Vec<Frame>,
+    /// Children to come of what is around, the first one of each last.
+    children: Vec<u32>,
 }
 
 /// A span whose children are being written.
+#[derive(Debug)]
 struct Frame {
     row: u32,
-    /// Children to come, the first one last.
-    children: Vec<u32>,
+    /// Where its children begin.
+    first: usize,
     /// End of the child before.
     cursor: Timestamp,
 }
@@ -77,6 +81,8 @@ impl<B> BeginEnd<B> {
             loose: (!ordered).then(Vec::new),
             lanes: HashMap::default(),
             limit: limit.max(1),
+            around: Vec::new(),
+            children: Vec::new(),
         }
     }
 
@@ -86,6 +92,9 @@ impl<B> BeginEnd<B> {
             Some(_) => NONE,
             None => self.waiting.remove(&extent.id).unwrap_or(NONE),
         };
+        if self.loose.is_none() && extent.parent.is_none() && first_child == NONE {
+            return self.write_alone(extent, &body, put);
+        }
         let at = self.keep(Row {
             extent,
             body,
@@ -113,7 +122,9 @@ impl<B> BeginEnd<B> {
         let mut heads: Vec<(SpanId, u32)> = self.waiting.drain().collect();
         heads.sort_unstable();
         for (_, head) in heads {
-            for root in self.siblings(head) {
+            let mut roots = Vec::new();
+            self.siblings(head, &mut roots);
+            for root in roots {
                 self.write(root, put);
             }
         }
@@ -177,32 +188,50 @@ impl<B> BeginEnd<B> {
         }
     }
 
-    /// Returns the spans of a list by their start, those of one start by their end, as they came.
-    fn siblings(&self, head: u32) -> Vec<u32> {
-        let mut list = Vec::new();
+    /// Appends the spans of a list by their start, those of one start by their end, as they came.
+    fn siblings(&self, head: u32, list: &mut Vec<u32>) {
+        let from = list.len();
         let mut next = head;
         while let Some(row) = self.row(next) {
             list.push(next);
             next = row.next;
         }
-        list.reverse();
-        list.sort_by_key(|&at| self.row(at).map(|row| (row.extent.start, row.extent.end)));
-        list
+        let own = list.get_mut(from..).unwrap_or(&mut []);
+        own.reverse();
+        let extent = |&at: &u32| self.row(at).map(|row| (row.extent.start, row.extent.end));
+        if !own.is_sorted_by_key(extent) {
+            own.sort_by_key(extent);
+        }
+    }
+
+    /// Writes a span that has no parent and no children.
+    fn write_alone(&mut self, extent: Extent, body: &B, put: &mut dyn FnMut(Mark<'_, B>)) {
+        let Extent {
+            track, start, end, ..
+        } = extent;
+        let lane = self.lane(track, start, end);
+        let number = u32::try_from(lane).unwrap_or(NONE);
+        put(Mark::Begin(track, number, start, body));
+        put(Mark::End(track, number, end));
     }
 
     /// Writes a span and all below it.
     fn write(&mut self, root: u32, put: &mut dyn FnMut(Mark<'_, B>)) {
-        let mut roots = VecDeque::from([root]);
-        while let Some(root) = roots.pop_front() {
+        let mut around = std::mem::take(&mut self.around);
+        let mut pending = std::mem::take(&mut self.children);
+        let mut roots = VecDeque::new();
+        let mut next_root = Some(root);
+        while let Some(root) = next_root.take().or_else(|| roots.pop_front()) {
             let Some(row) = self.row(root).filter(|row| !row.done) else {
                 continue;
             };
-            let Extent { track, start, .. } = row.extent;
-            let lane = self.lane(track, start);
+            // What is below lies within, so that the lane is free again at the root's own end.
+            let Extent {
+                track, start, end, ..
+            } = row.extent;
+            let lane = self.lane(track, start, end);
             let number = u32::try_from(lane).unwrap_or(NONE);
-            let mut around = Vec::new();
             let mut next = Some(root);
-            let mut free_at = start;
             loop {
                 if let Some(at) = next.take() {
                     if let Some(row) = self.row_mut(at) {
@@ -211,11 +240,12 @@ impl<B> BeginEnd<B> {
                     let Some(row) = self.row(at) else { break };
                     put(Mark::Begin(track, number, row.extent.start, &row.body));
                     let cursor = row.extent.start;
-                    let mut children = self.siblings(row.first_child);
-                    children.reverse();
+                    let first = pending.len();
+                    self.siblings(row.first_child, &mut pending);
+                    pending.get_mut(first..).unwrap_or(&mut []).reverse();
                     around.push(Frame {
                         row: at,
-                        children,
+                        first,
                         cursor,
                     });
                 }
@@ -225,7 +255,8 @@ impl<B> BeginEnd<B> {
                 let Some(extent) = self.row(frame.row).map(|row| row.extent) else {
                     break;
                 };
-                match frame.children.pop() {
+                let child = (pending.len() > frame.first).then(|| pending.pop());
+                match child.flatten() {
                     Some(child) => {
                         let inside = self.row(child).map(|row| (row.extent, row.done));
                         let fits = inside.is_some_and(|(child, done)| {
@@ -242,7 +273,6 @@ impl<B> BeginEnd<B> {
                     }
                     None => {
                         put(Mark::End(track, number, extent.end));
-                        free_at = free_at.max(extent.end);
                         let row = frame.row;
                         around.pop();
                         if self.loose.is_none() {
@@ -254,20 +284,24 @@ impl<B> BeginEnd<B> {
                     }
                 }
             }
-            if let Some(slot) = self.lanes.get_mut(&track).and_then(|all| all.get_mut(lane)) {
-                *slot = free_at;
-            }
         }
+        around.clear();
+        pending.clear();
+        (self.around, self.children) = (around, pending);
     }
 
-    /// Returns the first lane of a track that is free at a time.
-    fn lane(&mut self, track: TrackId, start: Timestamp) -> usize {
+    /// Takes the first lane of a track that is free at `start`, until `end`.
+    fn lane(&mut self, track: TrackId, start: Timestamp, end: Timestamp) -> usize {
         let lanes = self.lanes.entry(track).or_default();
         let free = lanes.iter().take(SCANNED).position(|&free| free <= start);
-        free.unwrap_or_else(|| {
+        let lane = free.unwrap_or_else(|| {
             lanes.push(start);
             lanes.len() - 1
-        })
+        });
+        if let Some(slot) = lanes.get_mut(lane) {
+            *slot = end.max(start);
+        }
+        lane
     }
 }
 

@@ -78,6 +78,7 @@ pub mod stackprof;
 mod surveyed;
 mod tally;
 pub mod tptp;
+mod waiting;
 pub mod wire;
 pub mod zorka;
 

@@ -15,10 +15,12 @@ pub(crate) enum Mark {
     ParentId,
     Exception,
     Counters,
+    /// How many spans of no length that lie where it begins come before it, and not in it.
+    Follows,
 }
 
 /// The reserved names.
-pub(crate) const NAMES: [(&str, Mark); 7] = [
+pub(crate) const NAMES: [(&str, Mark); 8] = [
     ("span.status", Mark::Status),
     ("span.entry", Mark::Entry),
     ("span.trace_id", Mark::TraceId),
@@ -26,6 +28,7 @@ pub(crate) const NAMES: [(&str, Mark); 7] = [
     ("span.parent_id", Mark::ParentId),
     ("span.exception", Mark::Exception),
     ("span.counters", Mark::Counters),
+    ("span.follows", Mark::Follows),
 ];
 
 /// Finds what a name is reserved for.
@@ -50,6 +53,7 @@ pub(crate) struct Marks {
     pub(crate) status: SpanStatus,
     pub(crate) entry: Option<bool>,
     pub(crate) exception: Option<ExceptionId>,
+    pub(crate) follows: u64,
     trace: Option<u128>,
     span: u64,
     parent: u64,
@@ -78,6 +82,10 @@ impl Marks {
                 Some(parent) => self.parent = parent,
                 None => return false,
             },
+            (Mark::Follows, text) => match text.parse() {
+                Ok(follows) => self.follows = follows,
+                Err(_) => return false,
+            },
             _ => return false,
         }
         true
@@ -105,6 +113,7 @@ impl Marks {
         }
         self.entry = more.entry.or(self.entry);
         self.exception = more.exception.or(self.exception);
+        self.follows = self.follows.max(more.follows);
         if more.trace.is_some() {
             (self.trace, self.span, self.parent) = (more.trace, more.span, more.parent);
         }

@@ -8,11 +8,16 @@ mod said;
 #[allow(dead_code, reason = "not every test needs all of it")]
 mod top;
 
+use std::collections::HashMap;
+
+use proptest::prelude::*;
 use raised::raise;
 use said::said;
 use top::lowered;
-use traceloom_formats::{Confidence, Format, Probe, by_name};
-use traceloom_model::{Clock, Recording};
+use traceloom_formats::{Confidence, Format, LowerOptions, Probe, SliceSource, by_name};
+use traceloom_model::{
+    Clock, Function, Order, Recording, Sink as _, SpanBatch, SpanId, SpanRow, Tables, Track,
+};
 
 fn chrome() -> &'static Format {
     by_name("chrome").expect("a format")
@@ -205,11 +210,131 @@ fn what_our_writer_wrote_is_read_as_it_was() {
         all.sort_by_key(|row| format!("{row:?}"));
         all
     };
-    // Events with an end are asynchronous pairs, which read as spans.
-    let mut theirs = pick(&again);
-    theirs.retain(|row| row.0.as_deref() != Some("lock"));
-    assert_eq!(theirs, pick(&recording));
+    assert_eq!(pick(&again), pick(&recording));
+    let ends = |recording: &Recording| {
+        let rows = recording.events.iter();
+        let mut all: Vec<_> = rows
+            .map(|row| (row.time, row.end, row.track.is_some()))
+            .collect();
+        all.sort_unstable();
+        all
+    };
+    assert!(ends(&recording).iter().any(|(_, end, _)| end.is_some()));
+    assert_eq!(ends(&again), ends(&recording));
     assert_eq!(kinds(&again), [""; 0]);
+}
+
+/// Spans as they are pushed: id, parent, start and end; none outlasts its parent.
+fn recorded(rows: &[(u64, Option<u64>, i64, i64)]) -> Recording {
+    let mut tables = Tables::new();
+    let name = tables.string("main");
+    let track = tables.track(Track::thread(name));
+    let names: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let name = tables.string(&row.0.to_string());
+            tables.function(Function::named(name))
+        })
+        .collect();
+    let mut spans = SpanBatch::default();
+    for (&(id, parent, start, end), function) in rows.iter().zip(names) {
+        spans.push(&SpanRow {
+            parent: parent.map(SpanId),
+            entry: parent.is_none(),
+            ..SpanRow::call(SpanId(id), track, function, start, end)
+        });
+    }
+    let mut recording = Recording::default();
+    recording.begin(Order::Nested, Clock::Unix);
+    let _ = recording.define(tables.take_definitions());
+    let _ = recording.spans(spans);
+    recording
+}
+
+/// Name, start, end and the name of its parent.
+fn family(recording: &Recording) -> Vec<(String, i64, i64, Option<String>)> {
+    let name = |row: &SpanRow<'_>| recording.function_name(row.function.unwrap()).into_owned();
+    let names: HashMap<SpanId, String> = recording
+        .spans
+        .iter()
+        .map(|row| (row.id, name(&row)))
+        .collect();
+    let rows = recording.spans.iter();
+    rows.map(|row| {
+        let parent = row.parent.map(|id| names[&id].clone());
+        (name(&row), row.start, row.end, parent)
+    })
+    .collect()
+}
+
+#[test]
+fn calls_without_length_keep_their_parents() {
+    let rows = [
+        (1, Some(2), 5, 5),
+        (2, Some(9), 5, 5),
+        (3, Some(9), 5, 5),
+        (4, Some(5), 5, 5),
+        (5, Some(9), 5, 8),
+        (6, Some(9), 8, 8),
+        (7, Some(9), 8, 8),
+        (9, None, 5, 8),
+        (10, None, 8, 8),
+        (12, Some(11), 8, 8),
+        (11, None, 8, 8),
+    ];
+    let recording = recorded(&rows);
+    let again = lowered(chrome(), &raise(chrome(), &recording));
+    assert_eq!(family(&again), family(&recording));
+}
+
+proptest! {
+    /// Any tree, most of whose calls have no length.
+    #[test]
+    fn every_call_keeps_its_parent(steps in prop::collection::vec((0..3_u8, 0..2_i64), 1..120)) {
+        let (mut rows, mut open, mut now, mut next) = (Vec::new(), Vec::new(), 0, 1);
+        for (step, pause) in steps {
+            now += pause;
+            if step > 0 {
+                open.push((next, now));
+                next += 1;
+            } else if let Some((id, start)) = open.pop() {
+                rows.push((id, open.last().map(|&(id, _)| id), start, now));
+            }
+        }
+        while let Some((id, start)) = open.pop() {
+            rows.push((id, open.last().map(|&(id, _)| id), start, now));
+        }
+        let recording = recorded(&rows);
+        let again = lowered(chrome(), &raise(chrome(), &recording));
+        prop_assert_eq!(family(&again), family(&recording));
+    }
+}
+
+#[test]
+fn events_of_a_thread_do_not_wait_for_its_last_one() {
+    let mut rows = Vec::new();
+    for (call, start) in (0..100).zip((0..).step_by(10)) {
+        let id = call * 4;
+        let inside = (0..3_u8).map(|at| {
+            (
+                id + u64::from(at),
+                Some(id + 3),
+                start + i64::from(at),
+                start + i64::from(at) + 1,
+            )
+        });
+        rows.extend(inside);
+        rows.push((id + 3, None, start, start + 3));
+    }
+    let recording = recorded(&rows);
+    let text = raise(chrome(), &recording);
+    let mut options = LowerOptions::default();
+    options.limits.set("open_spans", 16).unwrap();
+    let input = SliceSource::default().with("trace.json", chrome(), &text);
+    let mut again = Recording::default();
+    chrome().lower.unwrap()(&input, &options, &mut again).unwrap();
+    assert_eq!(kinds(&again), [""; 0]);
+    assert_eq!(family(&again), family(&recording));
 }
 
 #[test]

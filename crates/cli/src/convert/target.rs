@@ -66,15 +66,19 @@ pub(crate) fn target(
         return Err(Usage(reason).into());
     }
     let plain = output.strip_suffix(".gz").unwrap_or(output);
-    // The longest extension says most; among equals the format whose own it is comes first.
+    // The longest extension says most; among equals the format whose own it is comes first, and of generations of
+    // one format, which the registry has from the oldest on, the newest.
     let fit = |format: &'static Format| {
         let fits = |extension: &&str| plain.ends_with(&format!(".{extension}"));
         let found = format.extensions.iter().position(fits)?;
         let length = format.extensions.get(found)?.len();
         Some((std::cmp::Reverse(length), found))
     };
-    let found = writable()
-        .filter_map(|format| Some((fit(format)?, format)))
+    let fitting = writable().filter_map(|format| Some((fit(format)?, format)));
+    let fitting: Vec<_> = fitting.collect();
+    let found = fitting
+        .into_iter()
+        .rev()
         .min_by_key(|(fit, _)| *fit)
         .map(|(_, format)| format);
     let reason = || {

@@ -3,7 +3,7 @@
 use super::calls::{Header, Row, RowLimits};
 use super::dictionary::{Variant, count};
 use super::phrase::score;
-use super::text::{self, plausible_ms};
+use super::text::{self, is_early, plausible_ms};
 use super::{blst, params, suspend, tcp, trace};
 use crate::wire::{Cursor, Utf16};
 use crate::{Confidence, ErrorKind, Probe};
@@ -108,7 +108,7 @@ pub(super) fn calls(probe: &Probe<'_>) -> Option<Confidence> {
             Err(_) => return named(probe, Stream::Calls).then_some(Confidence::Possible),
         }
     }
-    let framed = suspend::framed(probe.head, probe.whole).is_some();
+    let framed = suspend::framed(probe.head, probe.whole, false).is_some();
     if named(probe, Stream::Calls) {
         Some(Confidence::Likely)
     } else if rows > 0 && !framed && Stream::of(probe.name).is_none() {
@@ -125,7 +125,8 @@ pub(super) fn trace(probe: &Probe<'_>) -> Option<Confidence> {
     };
     let start = i64::from_be_bytes(*start);
     if !plausible_ms(start) {
-        return None;
+        let events = is_early(start) && trace::plausible_block(blocks, start, true) == Some(true);
+        return name.filter(|_| events);
     }
     if blocks.is_empty() {
         return name;
@@ -179,7 +180,7 @@ pub(super) fn suspend(probe: &Probe<'_>) -> Option<Confidence> {
     if probe.head.is_empty() {
         return by_name(probe, Stream::Suspend);
     }
-    let framed = suspend::framed(probe.head, probe.whole)?;
+    let framed = suspend::framed(probe.head, probe.whole, named(probe, Stream::Suspend))?;
     if named(probe, Stream::Suspend) || (framed && Stream::of(probe.name).is_none()) {
         return Some(Confidence::Likely);
     }
@@ -191,7 +192,7 @@ pub(super) fn suspend(probe: &Probe<'_>) -> Option<Confidence> {
 /// Tells whether the head is plainly another stream, whatever it would read as.
 fn foreign(probe: &Probe<'_>) -> bool {
     params::framed(probe.head, probe.whole).is_some()
-        || suspend::framed(probe.head, probe.whole).is_some()
+        || suspend::framed(probe.head, probe.whole, false).is_some()
         || calls(probe) == Some(Confidence::Certain)
         || blst(probe).is_some()
 }

@@ -3,7 +3,7 @@
 use traceloom_model::{Flow, Limits};
 
 use super::phrase::{Rows, score};
-use super::text::{ns, plausible_ms};
+use super::text::{is_early, ns, plausible_ms};
 use crate::wire::{Cursor, put_u32_varint};
 use crate::{Error, Field, Record, RecordSink};
 
@@ -36,7 +36,9 @@ impl Pause {
 }
 
 /// Tells from the head of a stream whether it comes in phrases; `None` when it is no suspend stream.
-pub(super) fn framed(head: &[u8], whole: bool) -> Option<bool> {
+///
+/// With `early` it may begin in the first years of its clock, for which a name has to speak.
+pub(super) fn framed(head: &[u8], whole: bool, early: bool) -> Option<bool> {
     let reads = |framed: bool| {
         let mut start = false;
         score(head, whole, framed, |cursor, _| {
@@ -45,7 +47,7 @@ pub(super) fn framed(head: &[u8], whole: bool) -> Option<bool> {
             }
             let at = cursor.offset();
             let time = cursor.i64_be("start time")?;
-            if plausible_ms(time) {
+            if plausible_ms(time) || (early && is_early(time)) {
                 return Ok(());
             }
             Err(Error::invalid(at, "start time"))
@@ -92,7 +94,7 @@ impl Rows for Pauses {
     }
 
     fn decide(&mut self, head: &[u8], whole: bool) -> bool {
-        framed(head, whole).unwrap_or(false)
+        framed(head, whole, true).unwrap_or(false)
     }
 }
 

@@ -55,3 +55,10 @@ pub(super) const fn ns(ms: i64) -> i64 {
 pub(super) const fn plausible_ms(ms: i64) -> bool {
     ms >= 100_000_000_000 && ms <= 10_000_000_000_000
 }
+
+/// Tells whether a number can be a time in milliseconds by a clock that was never set, or that counts from a
+/// time of its own: the first years after its origin. It is no evidence by itself.
+#[must_use]
+pub(super) const fn is_early(ms: i64) -> bool {
+    ms >= 0 && ms < 100_000_000_000
+}

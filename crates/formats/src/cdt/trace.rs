@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Limits, Note};
 
-use super::text::{self, ns, plausible_ms};
+use super::text::{self, is_early, ns, plausible_ms};
 use super::units::{Recovery, Sync, Units, tail};
 use crate::wire::{Cursor, Utf16, put_u32_varint};
 use crate::{Error, ErrorKind, Field, Record, RecordSink};
@@ -204,9 +204,15 @@ pub(super) fn plausible_block(bytes: &[u8], start: i64, all: bool) -> Option<boo
     let Ok(block) = Block::read(&mut cursor) else {
         return if all { Some(false) } else { None };
     };
-    let near = !plausible_ms(start) || block.real_time.abs_diff(start) < APART;
+    let near = block.real_time.abs_diff(start) < APART;
+    // Where the trace itself begins in the first years, its clock was never set.
+    let dated = if plausible_ms(start) {
+        near && plausible_ms(block.real_time)
+    } else {
+        plausible_ms(block.real_time) || (near && is_early(start) && block.real_time >= 0)
+    };
     let small = block.thread_id > 0 && block.thread_id < 1 << 32;
-    if !small || !near || !plausible_ms(block.real_time) {
+    if !small || !dated {
         return Some(false);
     }
     if bytes.len() < LOOK && !all {

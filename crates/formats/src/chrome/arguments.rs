@@ -27,8 +27,10 @@ pub(super) fn annotated(args: Option<Value<'_>>, tables: &mut Tables) -> Annotat
                 annotated.marks.except(class, message, tables);
                 continue;
             }
-            let text = member.bytes().unwrap_or_default();
-            if annotated.marks.set(mark, &text) {
+            let text = member
+                .bytes()
+                .or_else(|| Some(member.number()?.as_bytes().into()));
+            if annotated.marks.set(mark, &text.unwrap_or_default()) {
                 continue;
             }
         }

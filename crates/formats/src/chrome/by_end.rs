@@ -11,6 +11,8 @@ use crate::slices::{Annotated, Open, Step};
 #[derive(Debug)]
 pub(super) struct ByEnd {
     rows: HashMap<TrackId, Vec<Ended>, RandomState>,
+    /// How many events of a track came, and which to come lie in no other one.
+    tops: HashMap<TrackId, (u32, std::vec::IntoIter<u32>), RandomState>,
     n_rows: usize,
     most: usize,
 }
@@ -21,6 +23,15 @@ struct Ended {
     end: Timestamp,
     /// How many of those before it lie inside it.
     inside: usize,
+    /// Which one it is of those of no length at its time that lie beside each other, counted from 1; 0 for one
+    /// with a length.
+    instant: u64,
+}
+
+impl Ended {
+    fn is_instant_at(&self, time: Timestamp) -> bool {
+        self.open.start == time && self.end == time
+    }
 }
 
 /// A step of the walk over events that lie inside one another.
@@ -34,6 +45,7 @@ impl ByEnd {
     pub(super) fn new(most: usize) -> Self {
         Self {
             rows: HashMap::default(),
+            tops: HashMap::default(),
             n_rows: 0,
             most,
         }
@@ -46,23 +58,67 @@ impl ByEnd {
         tracks
     }
 
+    /// Counts an event of a track; true when it lies in no other one, so that what is kept is complete with it.
+    ///
+    /// The first call of a track asks for the events that lie in no other one.
+    pub(super) fn completes(
+        &mut self,
+        track: TrackId,
+        outermost: impl FnOnce() -> Vec<u32>,
+    ) -> bool {
+        let row = self.tops.entry(track);
+        let (count, tops) = row.or_insert_with(|| (0, outermost().into_iter()));
+        let nth = *count;
+        *count = count.saturating_add(1);
+        let top = tops.as_slice().first() == Some(&nth);
+        if top {
+            tops.next();
+        }
+        top
+    }
+
     /// Keeps an event that comes after those inside it.
     ///
     /// Returns the track of which most is kept when that is too much.
     pub(super) fn push(&mut self, track: TrackId, open: Open, end: Timestamp) -> Option<TrackId> {
         let rows = self.rows.entry(track).or_default();
+        let (start, follows) = (open.start, open.annotated.marks.follows);
         let mut inside = 0;
+        // Instants where it begins may lie in it, or before it: without a mark they are taken to lie in it.
+        let mut instants = None;
         while let Some(row) = rows
             .len()
             .checked_sub(inside + 1)
             .and_then(|at| rows.get(at))
         {
-            if row.open.start < open.start {
+            if row.open.start < start {
                 break;
+            }
+            if row.is_instant_at(start) {
+                let left = instants.get_or_insert(row.instant.saturating_sub(follows));
+                if *left == 0 {
+                    break;
+                }
+                *left -= 1;
             }
             inside += 1 + row.inside;
         }
-        rows.push(Ended { open, end, inside });
+        let before = rows
+            .len()
+            .checked_sub(inside + 1)
+            .and_then(|at| rows.get(at));
+        let before = before.filter(|row| row.is_instant_at(start));
+        let instant = match before {
+            _ if end > start => 0,
+            Some(row) => row.instant + 1,
+            None => 1,
+        };
+        rows.push(Ended {
+            open,
+            end,
+            inside,
+            instant,
+        });
         self.n_rows += 1;
         if self.n_rows <= self.most {
             return None;

@@ -18,6 +18,8 @@ pub(super) struct Event<'d> {
     pub(super) flow_in: bool,
     pub(super) flow_out: bool,
     pub(super) scope: Option<Value<'d>>,
+    /// What ids are told apart in.
+    pub(super) id_scope: Option<Value<'d>>,
     pub(super) bp: Option<Value<'d>>,
     pub(super) args: Option<Value<'d>>,
     pub(super) sf: Option<Value<'d>>,
@@ -45,6 +47,7 @@ impl<'d> Event<'d> {
                 b"flow_in" => event.flow_in = member.kind() == Kind::True,
                 b"flow_out" => event.flow_out = member.kind() == Kind::True,
                 b"s" => event.scope = Some(member),
+                b"scope" => event.id_scope = Some(member),
                 b"bp" => event.bp = Some(member),
                 b"args" => event.args = Some(member),
                 b"sf" => event.sf = Some(member),

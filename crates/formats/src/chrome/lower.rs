@@ -11,7 +11,8 @@ use traceloom_model::{
 use super::arguments::{annotated, text};
 use super::by_end::ByEnd;
 use super::event::{Event, word};
-use super::survey::{Part, Sorted, Survey, each, id_of, survey};
+use super::points::{Timed, is_event};
+use super::survey::{Part, Sorted, Survey, each, id_of, survey, thread};
 use super::tracks::Tracks;
 use crate::json::Value;
 use crate::rows::Rows;
@@ -67,6 +68,7 @@ fn rows(
         by_end: ByEnd::new(options.limits.size(Limit::OpenSpans)),
         flows: HashMap::default(),
         arriving: HashMap::default(),
+        timed: None,
         objects: HashMap::default(),
         stacks: HashMap::default(),
     };
@@ -89,7 +91,7 @@ const LANES: u32 = 64;
 pub(super) struct Lowering<'a> {
     pub(super) survey: &'a Survey,
     pub(super) tables: &'a mut Tables,
-    tally: &'a mut Tally,
+    pub(super) tally: &'a mut Tally,
     slices: Slices,
     pub(super) rows: Rows,
     pub(super) tracks: Tracks<'a>,
@@ -97,6 +99,8 @@ pub(super) struct Lowering<'a> {
     flows: HashMap<Box<[u8]>, u64, RandomState>,
     /// Flows that end at the next event of a track.
     arriving: HashMap<TrackId, Vec<u64>, RandomState>,
+    /// An event whose end is to come.
+    pub(super) timed: Option<Timed>,
     /// Numbers of objects whose ids are words.
     pub(super) objects: HashMap<Box<[u8]>, u64, RandomState>,
     pub(super) stacks: HashMap<Box<[u8]>, Option<StackId>, RandomState>,
@@ -125,6 +129,8 @@ impl Lowering<'_> {
                 let annotated = annotated(event.args, self.tables);
                 self.on_thread(event, time, Step::End(annotated), offset);
             }
+            b'b' if is_event(event) => self.event_begins(event, time),
+            b'e' if is_event(event) => self.event_ends(event, time, offset),
             b'b' | b'S' => {
                 let track = self.tracks.asynchronous(event, self.tables);
                 let open = self.open(event, time, None);
@@ -176,19 +182,32 @@ impl Lowering<'_> {
         let open = self.open(event, time, Some(until));
         let (track, sorted) = self.tracks.thread(event, self.tables);
         if sorted == Sorted::ByEnd && event.bind_id.is_none() {
-            return self.ended(track, open, until, offset);
+            return self.ended(event, track, open, until, offset);
         }
         self.on_thread(event, time, Step::Begin(open), offset);
     }
 
     /// Keeps an event that comes after those inside it.
-    fn ended(&mut self, track: TrackId, open: Open, end: Timestamp, offset: u64) {
+    fn ended(
+        &mut self,
+        event: &Event<'_>,
+        track: TrackId,
+        open: Open,
+        end: Timestamp,
+        offset: u64,
+    ) {
+        let survey = self.survey;
+        let outermost = || survey.outermost(&thread(event)).collect();
+        let whole = self.by_end.completes(track, outermost);
         if let Some(fullest) = self.by_end.push(track, open, end) {
             self.tally
                 .add(Level::Damage, "limit_open_spans", offset, || {
                     "more events than allowed wait for the one around them".to_owned()
                 });
             self.release(fullest);
+        }
+        if whole {
+            self.release(track);
         }
     }
 
@@ -297,6 +316,7 @@ impl Lowering<'_> {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Flow {
+        self.put_timed(None);
         for track in self.by_end.tracks() {
             self.release(track);
             self.flush(sink, BATCH_ROWS)?;

@@ -13,9 +13,15 @@
 //! that is in `otherData.base_time_ns`. Other integers beyond 2^53 are strings, as are NaN and infinities.
 //! Bytes and bad text lose what is not UTF-8.
 //!
+//! Complete events come as their spans end, callers behind what they called, which `otherData.order` says. Of
+//! calls without length that lie where another one begins times cannot say whether it called them: where some
+//! came before it and are not in it, the argument `span.follows` counts them. Events with an end are pairs
+//! whose ids have a scope of their own, so that they are read as events and not as asynchronous spans.
+//!
 //! Memory: the tables, not the spans. Track names are written at the end, when all are known.
 
 mod arguments;
+mod beside;
 mod by_end;
 mod event;
 pub(crate) mod json;

@@ -1,9 +1,9 @@
 //! Events that are no slices: instants, counters, objects, samples.
 
 use traceloom_model::{
-    Attribute, Class, ClassId, EventRow, Frame, Function, ObjectId, ObjectRow, Profile,
-    SampleBatch, SampleRow, Series, Stack, StackId, Timestamp, TrackId, Unit, Value as Held,
-    ValueType,
+    Attribute, Class, ClassId, EventRow, EventTypeId, Frame, Function, Level, ObjectId, ObjectRow,
+    Profile, SampleBatch, SampleRow, Series, Stack, StackId, Timestamp, TrackId, Unit,
+    Value as Held, ValueType,
 };
 
 use super::arguments::{annotated, text};
@@ -12,7 +12,61 @@ use super::lower::Lowering;
 use super::survey::id_of;
 use crate::json::{Kind, Value};
 
+/// What ids of events with an end are told apart in, so that they are no asynchronous spans.
+pub(super) const EVENTS: &str = "traceloom.event";
+
+/// Tells whether an asynchronous event is an event with an end, as our writer marks it.
+pub(super) fn is_event(event: &Event<'_>) -> bool {
+    let scope = event.id_scope.and_then(Value::bytes);
+    scope.is_some_and(|scope| *scope == *EVENTS.as_bytes())
+}
+
+/// An event whose end is to come.
+pub(super) struct Timed {
+    id: Box<[u8]>,
+    event_type: EventTypeId,
+    track: Option<TrackId>,
+    time: Timestamp,
+    attributes: Vec<Attribute>,
+}
+
 impl Lowering<'_> {
+    /// An event with an end begins; its end is what comes next.
+    pub(super) fn event_begins(&mut self, event: &Event<'_>, time: Timestamp) {
+        self.put_timed(None);
+        let name = text(event.name, self.tables);
+        let name = name.unwrap_or_else(|| self.tables.string(""));
+        // Events of no thread have none of its numbers.
+        let of_thread = event.tid.is_some_and(|tid| *word(tid) != *b"0");
+        self.timed = Some(Timed {
+            id: id_of(event).0,
+            event_type: self.rows.event_type(name, self.tables),
+            track: of_thread.then(|| self.tracks.thread(event, self.tables).0),
+            time,
+            attributes: annotated(event.args, self.tables).attributes,
+        });
+    }
+
+    pub(super) fn event_ends(&mut self, event: &Event<'_>, time: Timestamp, offset: u64) {
+        let begun = self.timed.as_ref();
+        if begun.is_some_and(|begun| begun.id == id_of(event).0) {
+            return self.put_timed(Some(time));
+        }
+        self.tally.add(Level::Warn, "unmatched_end", offset, || {
+            "an event ends that did not begin right before".to_owned()
+        });
+    }
+
+    pub(super) fn put_timed(&mut self, end: Option<Timestamp>) {
+        if let Some(timed) = self.timed.take() {
+            self.rows.events.push(&EventRow {
+                track: timed.track,
+                attributes: &timed.attributes,
+                ..EventRow::of_process(timed.event_type, timed.time, end)
+            });
+        }
+    }
+
     /// An event without a length.
     pub(super) fn instant(&mut self, event: &Event<'_>, track: Option<TrackId>, time: Timestamp) {
         let name = text(event.name, self.tables);

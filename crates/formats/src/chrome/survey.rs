@@ -37,6 +37,10 @@ struct Seen {
     end: i64,
     by_start: bool,
     by_end: bool,
+    /// Complete events so far.
+    n_complete: u32,
+    /// Those that lie in no other one that has come, with their starts: in the end the outermost ones.
+    tops: Vec<(i64, u32)>,
 }
 
 /// What is known of a trace before its events are lowered.
@@ -49,6 +53,9 @@ pub(super) struct Survey {
     pub(super) is_unix: bool,
     pub(super) base_ns: i64,
     pub(super) has_flows: bool,
+    /// Complete events come by their end, as the writer says.
+    is_finish: bool,
+    n_tops: usize,
     threads: HashMap<Thread, Seen, RandomState>,
 }
 
@@ -154,14 +161,40 @@ pub(super) fn each(
     }
 }
 
+impl Seen {
+    /// Counts a complete event; those of its thread that lie in it are no outermost ones.
+    fn complete(&mut self, start: i64, room: bool) {
+        if self.by_end {
+            while self.tops.last().is_some_and(|&(top, _)| top >= start) {
+                self.tops.pop();
+            }
+            if room {
+                self.tops.push((start, self.n_complete));
+            }
+        } else {
+            self.tops = Vec::new();
+        }
+        self.n_complete = self.n_complete.saturating_add(1);
+    }
+}
+
 impl Survey {
     /// Returns in which order the events of a thread come.
     pub(super) fn sorted(&self, thread: &Thread) -> Sorted {
         match self.threads.get(thread) {
+            Some(Seen { by_end: true, .. }) if self.is_finish => Sorted::ByEnd,
             Some(Seen { by_start: true, .. }) | None => Sorted::ByStart,
             Some(Seen { by_end: true, .. }) => Sorted::ByEnd,
             Some(_) => Sorted::No,
         }
+    }
+
+    /// Returns which complete events of a thread, counted from nought, lie in no other one: a thread's events
+    /// before such a one need not wait for more. Known for threads whose events come by their end.
+    pub(super) fn outermost(&self, thread: &Thread) -> impl Iterator<Item = u32> {
+        let seen = self.threads.get(thread).filter(|seen| seen.by_end);
+        let tops = seen.into_iter().flat_map(|seen| &seen.tops);
+        tops.map(|&(_, nth)| nth)
     }
 
     fn event(&mut self, event: &Event<'_>, most: usize) {
@@ -184,17 +217,25 @@ impl Survey {
                 seen.by_end &= complete && end >= seen.end;
                 seen.start = start;
                 seen.end = end;
+                let held = seen.tops.len();
+                if complete && event.bind_id.is_none() {
+                    seen.complete(start, self.n_tops < most);
+                }
+                self.n_tops = (self.n_tops + seen.tops.len()).saturating_sub(held);
             }
             None if !full => {
-                self.threads.insert(
-                    thread,
-                    Seen {
-                        start,
-                        end,
-                        by_start: true,
-                        by_end: complete,
-                    },
-                );
+                let mut seen = Seen {
+                    start,
+                    end,
+                    by_start: true,
+                    by_end: complete,
+                    n_complete: 0,
+                    tops: Vec::new(),
+                };
+                if complete && event.bind_id.is_none() {
+                    seen.complete(start, true);
+                }
+                self.threads.insert(thread, seen);
             }
             None => {}
         }
@@ -239,6 +280,8 @@ impl Survey {
             b"otherData" | b"metadata" => {
                 let clock = value.get("clock").and_then(Value::bytes);
                 self.is_unix |= clock.is_some_and(|clock| *clock == *b"unix");
+                let order = value.get("order").and_then(Value::bytes);
+                self.is_finish |= order.is_some_and(|order| *order == *b"finish");
                 let base = value.get("base_time_ns").and_then(number);
                 self.base_ns = base
                     .and_then(|base| scale(&base, 1))

@@ -5,7 +5,9 @@ use traceloom_model::{
     SpanBatch, SpanRow, SpanStatus, StringId, Timestamp, Track, TrackId, TrackKind,
 };
 
+use super::beside::Beside;
 use super::json;
+use super::points::EVENTS;
 use super::value::{Names, member};
 use crate::output::Buffered;
 use crate::{Error, Output, RaiseOptions, Target};
@@ -34,6 +36,7 @@ pub(super) fn open<'o>(
         relative,
         base: None,
         first: true,
+        beside: Beside::default(),
         pairs: 0,
         places: Vec::new(),
     }))
@@ -46,6 +49,7 @@ struct Writer<'o> {
     relative: bool,
     base: Option<Timestamp>,
     first: bool,
+    beside: Beside,
     pairs: u64,
     /// Process and thread as written: of no track, then of each one.
     places: Vec<Option<Box<[u8]>>>,
@@ -137,6 +141,11 @@ impl Writer<'_> {
                 "\"span.trace_id\":\"{trace:032x}\",\"span.id\":\"{span:016x}\",\"span.parent_id\":\"{parent:016x}\""
             ));
         }
+        let follows = self.beside.span(span);
+        if follows > 0 {
+            self.member("\"span.follows\":");
+            json::digits(follows, &mut self.out.bytes);
+        }
         self.close(begin);
     }
 
@@ -181,7 +190,7 @@ impl Writer<'_> {
             self.raw(",\"cat\":");
             self.names.event_type(row.event_type, &mut self.out.bytes);
             let id = self.pairs;
-            self.raw(&format!(",\"id\":\"{id:#x}\""));
+            self.raw(&format!(",\"id\":\"{id:#x}\",\"scope\":\"{EVENTS}\""));
             if phase == "b" {
                 self.named(row);
             } else {
@@ -367,6 +376,9 @@ impl Target for Writer<'_> {
             Clock::Unknown(_) => "unknown",
         };
         self.raw(&format!("\n],\"otherData\":{{\"clock\":\"{clock}\""));
+        if self.beside.is_finish() {
+            self.raw(",\"order\":\"finish\"");
+        }
         if let Some(base) = self.base {
             self.raw(&format!(",\"base_time_ns\":\"{base}\""));
         }

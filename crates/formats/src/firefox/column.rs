@@ -68,5 +68,8 @@ pub(super) fn milliseconds(ns: i128, out: &mut Vec<u8>) {
 
 /// Appends a time as milliseconds since `base`.
 pub(super) fn since(base: Timestamp, time: Timestamp, out: &mut Vec<u8>) {
-    milliseconds(i128::from(time) - i128::from(base), out);
+    match time.checked_sub(base).and_then(|ns| u64::try_from(ns).ok()) {
+        Some(ns) => json::milliseconds(ns, out),
+        None => milliseconds(i128::from(time) - i128::from(base), out),
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    AttrKeyId, Attribute, EventRow, EventTypeId, FunctionId, Recording, SpanRow, SpanStatus,
-    Timestamp, Unit, Value, ValueTypeId,
+    AttrKeyId, Attribute, EventRow, EventTypeId, FunctionId, Recording, SpanRow, Timestamp, Unit,
+    Value, ValueTypeId,
 };
 
 use super::code::{Code, Libs};
@@ -13,6 +13,7 @@ use super::column::{column, constant, index, length, milliseconds, since, text};
 use super::plan::Thread;
 use crate::chrome::json;
 use crate::label;
+use crate::marks;
 use crate::output::Buffered;
 
 /// The schema of spans.
@@ -60,9 +61,12 @@ fn form(value: &Value, unit: Unit) -> Form {
     }
 }
 
-/// Key and form of every attribute, for each schema by name.
+/// The forms of a schema's keys, by the keys' numbers.
+type Forms = Vec<Option<Form>>;
+
+/// The form of every key, for each schema by name.
 #[derive(Default)]
-pub(super) struct Schemas(BTreeMap<Vec<u8>, BTreeMap<AttrKeyId, Form>>);
+pub(super) struct Schemas(BTreeMap<Vec<u8>, Forms>);
 
 impl Schemas {
     /// Looks at everything that becomes a marker: a key has one form for all values of its schema.
@@ -72,9 +76,19 @@ impl Schemas {
             let keys = schemas.0.entry(SPAN.into()).or_default();
             see(keys, recording.spans.attributes.all(), recording);
         }
+        let mut names: HashMap<EventTypeId, Vec<u8>, RandomState> = HashMap::default();
         for event in recording.events.iter() {
-            let keys = schemas.0.entry(schema_name(recording, &event)).or_default();
-            see(keys, event.attributes, recording);
+            let name = names.entry(event.event_type);
+            let name = name.or_insert_with(|| schema_name(recording, &event));
+            if let Some(keys) = schemas.0.get_mut(name) {
+                see(keys, event.attributes, recording);
+                continue;
+            }
+            see(
+                schemas.0.entry(name.clone()).or_default(),
+                event.attributes,
+                recording,
+            );
         }
         schemas
     }
@@ -90,7 +104,9 @@ impl Schemas {
             out.extend_from_slice(
                 b"],\"chartLabel\":\"{marker.name}\",\"tooltipLabel\":\"{marker.name}\",\"fields\":[",
             );
-            for (at, (&key, form)) in keys.iter().take(SHOWN).enumerate() {
+            let known = (0..).map(AttrKeyId::new).zip(keys);
+            let known = known.filter_map(|(key, form)| Some((key, (*form)?)));
+            for (at, (key, form)) in known.take(SHOWN).enumerate() {
                 if at > 0 {
                     out.push(b',');
                 }
@@ -107,17 +123,27 @@ impl Schemas {
     }
 }
 
-fn see(keys: &mut BTreeMap<AttrKeyId, Form>, attributes: &[Attribute], recording: &Recording) {
+fn see(keys: &mut Forms, attributes: &[Attribute], recording: &Recording) {
     for attribute in attributes {
+        let at = attribute.key.index();
+        if keys.len() <= at {
+            keys.resize(at + 1, None);
+        }
+        let Some(known) = keys.get_mut(at) else {
+            continue;
+        };
+        // One text more does not make them anything else.
+        if *known == Some(Form::Text) {
+            continue;
+        }
         let row = recording.attribute_key(attribute.key);
         let unit = row.map_or(Unit::Count, |row| row.unit);
         let form = form(&attribute.value, unit);
-        let known = keys.entry(attribute.key).or_insert(form);
-        *known = match (*known, form) {
+        *known = Some(match (known.unwrap_or(form), form) {
             (one, other) if one == other => one,
             (Form::Integer, Form::Decimal) | (Form::Decimal, Form::Integer) => Form::Decimal,
             _ => Form::Text,
-        };
+        });
     }
 }
 
@@ -143,9 +169,17 @@ struct Words<'r> {
     numbers: HashMap<Vec<u8>, u32, RandomState>,
     counters: HashMap<ValueTypeId, Vec<u8>, RandomState>,
     functions: HashMap<Option<FunctionId>, u32, RandomState>,
-    events: HashMap<EventTypeId, (Vec<u8>, u32), RandomState>,
+    events: HashMap<EventTypeId, Known<'r>, RandomState>,
+    of_spans: Option<&'r Forms>,
     /// Numbers of the names of one marker's attributes.
     met: Vec<u32>,
+}
+
+/// An event type: how its markers begin, and the number of their name.
+struct Known<'r> {
+    head: Vec<u8>,
+    name: u32,
+    forms: Option<&'r Forms>,
 }
 
 struct Key {
@@ -164,13 +198,18 @@ impl<'r> Words<'r> {
             counters: HashMap::default(),
             functions: HashMap::default(),
             events: HashMap::default(),
+            of_spans: schemas.0.get(SPAN.as_bytes()),
             met: Vec::new(),
         }
     }
 
     /// Writes attributes; a name that comes again gets a number, as an object has one member of each name.
-    fn attributes(&mut self, attributes: &[Attribute], schema: &[u8], out: &mut Vec<u8>) {
-        let forms = self.schemas.0.get(schema);
+    fn attributes(
+        &mut self,
+        attributes: &[Attribute],
+        forms: Option<&'r Forms>,
+        out: &mut Vec<u8>,
+    ) {
         self.met.clear();
         for attribute in attributes {
             let (recording, numbers) = (self.recording, &mut self.numbers);
@@ -192,10 +231,64 @@ impl<'r> Words<'r> {
                 out.extend_from_slice(&as_member(&name));
             }
             self.met.push(key.number);
-            let form = forms.and_then(|keys| keys.get(&attribute.key));
-            let form = form.copied().unwrap_or(Form::Text);
+            let form = forms.and_then(|keys| keys.get(attribute.key.index()).copied().flatten());
+            let form = form.unwrap_or(Form::Text);
             put_value(&attribute.value, form, recording, out);
         }
+    }
+
+    /// Writes what a span is besides its times; returns the number of its name.
+    fn span(&mut self, span: &SpanRow<'_>, code: &mut Code, out: &mut Vec<u8>) -> u32 {
+        out.extend_from_slice(b"{\"type\":\"Span\"");
+        if let Some(kind) = span.kind {
+            member("span.kind", label::text(self.recording, kind), out);
+        }
+        if let Some(word) = marks::status_word(span.status) {
+            member("span.status", word, out);
+        }
+        if let Some(context) = span.context {
+            let (trace, span, parent) = (context.trace, context.span, context.parent);
+            member("span.trace_id", format!("{trace:032x}"), out);
+            member("span.id", format!("{span:016x}"), out);
+            member("span.parent_id", format!("{parent:016x}"), out);
+        }
+        for &(id, value) in span.counters {
+            out.extend_from_slice(self.counter(id));
+            json::signed(value, out);
+        }
+        self.attributes(span.attributes, self.of_spans, out);
+        out.push(b'}');
+        self.function(span.function, code)
+    }
+
+    /// Writes what an event is besides its times; returns the number of its name.
+    fn event(
+        &mut self,
+        event: &EventRow<'_>,
+        (code, libs): (&mut Code, &mut Libs),
+        out: &mut Vec<u8>,
+    ) -> u32 {
+        let (recording, schemas) = (self.recording, self.schemas);
+        let known = self.events.entry(event.event_type).or_insert_with(|| {
+            let schema = schema_name(recording, event);
+            let mut head = b"{\"type\":".to_vec();
+            text(&schema, &mut head);
+            Known {
+                name: code.string(&schema),
+                head,
+                forms: schemas.0.get(&schema),
+            }
+        });
+        out.extend_from_slice(&known.head);
+        let (name, forms) = (known.name, known.forms);
+        if let Some(stack) = event.stack.and_then(|id| code.stack(id, recording, libs)) {
+            out.extend_from_slice(b",\"cause\":{\"stack\":");
+            index(stack, out);
+            out.push(b'}');
+        }
+        self.attributes(event.attributes, forms, out);
+        out.push(b'}');
+        name
     }
 
     /// The number of a span's name among the strings of its thread.
@@ -243,15 +336,47 @@ fn key_name(recording: &Recording, key: AttrKeyId) -> Vec<u8> {
     name
 }
 
-/// One marker, its payload as JSON.
-struct Marker {
-    name: u32,
-    start: Timestamp,
-    end: Option<Timestamp>,
-    data: (usize, usize),
+/// Where a marker is in the recording.
+#[derive(Clone, Copy)]
+enum Row {
+    Span(usize),
+    Event(usize),
 }
 
-/// Writes the markers of a thread by their start, with a comma behind the table.
+/// One marker.
+struct Marker {
+    start: Timestamp,
+    end: Option<Timestamp>,
+    row: Row,
+    name: u32,
+}
+
+/// The markers of a thread by their start, their names still to be numbered.
+fn markers(thread: &Thread, recording: &Recording) -> Vec<Marker> {
+    let (spans, events) = (&recording.spans, &recording.events);
+    let mut markers = Vec::with_capacity(thread.spans.len() + thread.events.len());
+    markers.extend(thread.spans.iter().filter_map(|&row| {
+        let start = *spans.start.get(row)?;
+        Some(Marker {
+            start,
+            end: Some(start.max(*spans.end.get(row)?)),
+            row: Row::Span(row),
+            name: 0,
+        })
+    }));
+    markers.extend(thread.events.iter().filter_map(|&row| {
+        Some(Marker {
+            start: *events.time.get(row)?,
+            end: *events.end.get(row)?,
+            row: Row::Event(row),
+            name: 0,
+        })
+    }));
+    markers.sort_by_key(|marker| marker.start);
+    markers
+}
+
+/// Writes the markers of a thread, with a comma behind the table.
 pub(super) fn put(
     thread: &Thread,
     recording: &Recording,
@@ -261,80 +386,43 @@ pub(super) fn put(
     out: &mut Buffered<'_>,
 ) {
     let mut words = Words::new(recording, schemas);
-    let mut data = Vec::new();
-    let mut markers = Vec::with_capacity(thread.spans.len() + thread.events.len());
-    for span in thread
-        .spans
-        .iter()
-        .filter_map(|&row| recording.spans.row(row))
-    {
-        let from = data.len();
-        put_span(&span, &mut words, &mut data);
-        markers.push(Marker {
-            name: words.function(span.function, code),
-            start: span.start,
-            end: Some(span.end.max(span.start)),
-            data: (from, data.len()),
-        });
-    }
-    for event in thread
-        .events
-        .iter()
-        .filter_map(|&row| recording.events.row(row))
-    {
-        let from = data.len();
-        let known = words.events.get(&event.event_type).cloned();
-        let (schema, name) = known.unwrap_or_else(|| {
-            let schema = schema_name(recording, &event);
-            let name = code.string(&schema);
-            words
-                .events
-                .insert(event.event_type, (schema.clone(), name));
-            (schema, name)
-        });
-        let stack = event.stack.and_then(|id| code.stack(id, recording, libs));
-        begin(&schema, &mut data);
-        if let Some(stack) = stack {
-            data.extend_from_slice(b",\"cause\":{\"stack\":");
-            index(stack, &mut data);
-            data.push(b'}');
-        }
-        words.attributes(event.attributes, &schema, &mut data);
-        data.push(b'}');
-        markers.push(Marker {
-            name,
-            start: event.time,
-            end: event.end,
-            data: (from, data.len()),
-        });
-    }
-    markers.sort_by_key(|marker| marker.start);
-    let rows = &markers;
+    let mut rows = markers(thread, recording);
     out.text("\"markers\":{");
     let all = 0..u32::try_from(rows.len()).unwrap_or(u32::MAX);
     column(out, "category", all, constant("0"));
-    column(out, "data", rows, |row, out| {
-        out.extend_from_slice(data.get(row.data.0..row.data.1).unwrap_or(b"null"));
-    });
-    column(out, "endTime", rows, |row, out| match row.end {
+    out.text("\"data\":[");
+    for (at, marker) in rows.iter_mut().enumerate() {
+        if at > 0 {
+            out.bytes.push(b',');
+        }
+        let to = &mut out.bytes;
+        marker.name = match marker.row {
+            Row::Span(row) => match recording.spans.row(row) {
+                Some(span) => words.span(&span, code, to),
+                None => 0,
+            },
+            Row::Event(row) => match recording.events.row(row) {
+                Some(event) => words.event(&event, (code, libs), to),
+                None => 0,
+            },
+        };
+        out.spill();
+    }
+    out.text("],");
+    column(out, "endTime", &rows, |row, out| match row.end {
         Some(end) => since(base, end, out),
         None => out.extend_from_slice(b"null"),
     });
-    column(out, "name", rows, |row, out| index(row.name, out));
+    column(out, "name", &rows, |row, out| index(row.name, out));
     // An instant, or an interval with both ends.
-    column(out, "phase", rows, |row, out| {
+    column(out, "phase", &rows, |row, out| {
         index(u32::from(row.end.is_some()), out)
     });
-    column(out, "startTime", rows, |row, out| {
+    column(out, "startTime", &rows, |row, out| {
         since(base, row.start, out)
     });
     length(out, rows.len());
     out.text("},");
-}
-
-fn begin(schema: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"type\":");
-    text(schema, out);
 }
 
 fn member(name: &str, value: impl AsRef<[u8]>, out: &mut Vec<u8>) {
@@ -342,31 +430,6 @@ fn member(name: &str, value: impl AsRef<[u8]>, out: &mut Vec<u8>) {
     text(name, out);
     out.push(b':');
     text(value, out);
-}
-
-fn put_span(span: &SpanRow<'_>, words: &mut Words<'_>, out: &mut Vec<u8>) {
-    begin(SPAN.as_bytes(), out);
-    if let Some(kind) = span.kind {
-        member("span.kind", label::text(words.recording, kind), out);
-    }
-    match span.status {
-        SpanStatus::Complete => {}
-        SpanStatus::PartialStart => member("span.status", "partial_start", out),
-        SpanStatus::PartialEnd => member("span.status", "partial_end", out),
-        SpanStatus::Error => member("span.status", "error", out),
-    }
-    if let Some(context) = span.context {
-        let (trace, span, parent) = (context.trace, context.span, context.parent);
-        member("span.trace_id", format!("{trace:032x}"), out);
-        member("span.id", format!("{span:016x}"), out);
-        member("span.parent_id", format!("{parent:016x}"), out);
-    }
-    for &(id, value) in span.counters {
-        out.extend_from_slice(words.counter(id));
-        json::signed(value, out);
-    }
-    words.attributes(span.attributes, SPAN.as_bytes(), out);
-    out.push(b'}');
 }
 
 fn put_value(value: &Value, form: Form, recording: &Recording, out: &mut Vec<u8>) {

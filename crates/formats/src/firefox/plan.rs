@@ -1,7 +1,8 @@
 //! Which threads there are, and what is on each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use foldhash::fast::RandomState;
 use traceloom_model::{Merge, ProfileId, Recording, ResourceId, Scope, Timestamp, TrackId, Unit};
 
 use crate::label;
@@ -59,14 +60,8 @@ impl Thread {
 /// A track whose samples are of several profiles has a thread for each, because a thread has one column
 /// of weights; markers are on the first. `variant` chooses the column by name.
 pub(super) fn threads(recording: &Recording, variant: Option<&str>) -> Vec<Thread> {
-    let mut spans: BTreeMap<Option<TrackId>, Vec<usize>> = BTreeMap::new();
-    for (row, &track) in recording.spans.track.iter().enumerate() {
-        spans.entry(Some(track)).or_default().push(row);
-    }
-    let mut events: BTreeMap<Option<TrackId>, Vec<usize>> = BTreeMap::new();
-    for (row, &track) in recording.events.track.iter().enumerate() {
-        events.entry(track).or_default().push(row);
-    }
+    let mut spans = by_track(recording.spans.track.iter().map(|&track| Some(track)));
+    let mut events = by_track(recording.events.track.iter().copied());
     let mut samples: BTreeMap<(Option<TrackId>, ProfileId), Vec<(usize, usize)>> = BTreeMap::new();
     for (at, batch) in recording.samples.iter().enumerate() {
         if column(recording, batch.profile, variant).is_none() {
@@ -108,7 +103,31 @@ pub(super) fn threads(recording: &Recording, variant: Option<&str>) -> Vec<Threa
     threads
 }
 
-/// The column of a profile that is written: the one asked for, else the default, else the last.
+/// Numbers of rows by their track, in their order.
+fn by_track(
+    tracks: impl Iterator<Item = Option<TrackId>>,
+) -> BTreeMap<Option<TrackId>, Vec<usize>> {
+    let mut places: HashMap<Option<TrackId>, usize, RandomState> = HashMap::default();
+    let mut groups: Vec<(Option<TrackId>, Vec<usize>)> = Vec::new();
+    // Most rows lie on the track of the row before.
+    let mut last = usize::MAX;
+    for (row, track) in tracks.enumerate() {
+        if groups.get(last).is_none_or(|(of, _)| *of != track) {
+            let next = groups.len();
+            last = *places.entry(track).or_insert(next);
+            if last == next {
+                groups.push((track, Vec::new()));
+            }
+        }
+        if let Some((_, rows)) = groups.get_mut(last) {
+            rows.push(row);
+        }
+    }
+    groups.into_iter().collect()
+}
+
+/// The column of a profile that is written: the one asked for, else the one that every view shows, else the
+/// last that is a weight.
 fn column(
     recording: &Recording,
     profile: ProfileId,
@@ -127,20 +146,12 @@ fn column(
             },
         ))
     };
-    let named = |name: &str| {
-        profile.value_types.iter().position(|&id| {
-            let row = recording.value_type(id);
-            row.is_some_and(|row| recording.text(row.name) == name)
-        })
-    };
     if let Some(name) = variant {
-        return weights(named(name)?);
+        return weights(recording.shown_column(profile, &[name.to_owned()])?);
     }
-    let default = profile
-        .default
-        .and_then(|default| profile.value_types.iter().position(|&id| id == default));
+    let shown = recording.shown_column(profile, &[]);
     let from_last = (0..profile.value_types.len()).rev();
-    default.into_iter().chain(from_last).find_map(weights)
+    shown.into_iter().chain(from_last).find_map(weights)
 }
 
 fn title(recording: &Recording, profile: ProfileId, variant: Option<&str>) -> String {

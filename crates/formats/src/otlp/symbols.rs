@@ -23,6 +23,8 @@ pub(super) struct Symbols {
     strings: HashMap<Box<[u8]>, u64, RandomState>,
     attributes: HashMap<Box<[u8]>, u64, RandomState>,
     locations: HashMap<Box<[FrameId]>, u64, RandomState>,
+    /// Location of each frame that is alone in one, 0 for none: nearly all are.
+    alone: Vec<u64>,
     functions: HashMap<FunctionId, u64, RandomState>,
     mappings: HashMap<MappingId, u64, RandomState>,
     links: HashMap<(u128, u64), u64, RandomState>,
@@ -44,6 +46,7 @@ impl Symbols {
             strings: HashMap::default(),
             attributes: HashMap::default(),
             locations: HashMap::default(),
+            alone: Vec::new(),
             functions: HashMap::default(),
             mappings: HashMap::default(),
             links: HashMap::default(),
@@ -155,7 +158,11 @@ impl Symbols {
                 frame.inlined && (frame.address, frame.mapping) == (caller.address, caller.mapping)
             });
             if !inline {
-                path.push(self.location(std::mem::take(&mut group)));
+                path.push(match group.as_slice() {
+                    &[frame] => self.alone(frame),
+                    _ => self.location(&group),
+                });
+                group.clear();
             }
         }
         let index = self.path(path);
@@ -175,8 +182,22 @@ impl Symbols {
         self.n_stacks
     }
 
-    fn location(&mut self, frames: Vec<FrameId>) -> u64 {
-        if let Some(&known) = self.locations.get(frames.as_slice()) {
+    fn alone(&mut self, frame: FrameId) -> u64 {
+        if let Some(&known) = self.alone.get(frame.index()).filter(|&&at| at > 0) {
+            return known;
+        }
+        let at = self.location(&[frame]);
+        if self.alone.len() <= frame.index() {
+            self.alone.resize(frame.index() + 1, 0);
+        }
+        if let Some(slot) = self.alone.get_mut(frame.index()) {
+            *slot = at;
+        }
+        at
+    }
+
+    fn location(&mut self, frames: &[FrameId]) -> u64 {
+        if let Some(&known) = self.locations.get(frames) {
             return known;
         }
         let mut body = Vec::new();

@@ -1,15 +1,17 @@
 //! Names, categories and annotations of events, interned where they repeat.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Attribute, EventRow, EventTypeId, ExceptionId, FunctionId, Recording, SpanRow, StringId, Value,
+    ValueTypeId,
 };
 
 use super::raise::Packets;
 use crate::marks;
-use crate::protobuf::{Wire, put_bytes, put_double, put_number, put_tag};
+use crate::protobuf::{Wire, put_bytes, put_double, put_message, put_number, put_tag};
 use crate::wire::put_leb128;
 
 /// Tables of `InternedData`, by their field numbers.
@@ -23,6 +25,7 @@ const SOURCE_LOCATIONS: u32 = 4;
 pub(super) struct Texts {
     pub(super) tables: Recording,
     interned: HashSet<(u32, u32), RandomState>,
+    counters: HashMap<ValueTypeId, String, RandomState>,
 }
 
 /// Values inside values that are written; deeper ones are cut off.
@@ -99,23 +102,17 @@ impl Texts {
         }
         self.attributes(span.attributes, packets, body);
         if !span.counters.is_empty() {
-            let mut dict = Vec::new();
-            put_bytes(&mut dict, 10, b"span.counters");
-            for &(id, value) in span.counters {
-                let mut entry = Vec::new();
-                let name = match self.tables.value_type(id) {
-                    Some(row) => {
-                        let suffix = marks::unit_suffix(row.unit);
-                        format!("{}{suffix}", self.tables.text(row.name))
-                    }
-                    None => format!("#{}", id.raw()),
-                };
-                put_bytes(&mut entry, 10, name.as_bytes());
-                put_tag(&mut entry, 4, Wire::Varint);
-                put_leb128(&mut entry, value.cast_unsigned());
-                put_bytes(&mut dict, 11, &entry);
-            }
-            put_bytes(body, 4, &dict);
+            put_message(body, 4, |dict| {
+                put_bytes(dict, 10, b"span.counters");
+                for &(id, value) in span.counters {
+                    let name = self.counter(id);
+                    put_message(dict, 11, |entry| {
+                        put_bytes(entry, 10, name.as_bytes());
+                        put_tag(entry, 4, Wire::Varint);
+                        put_leb128(entry, value.cast_unsigned());
+                    });
+                }
+            });
         }
         if let Some(word) = marks::status_word(span.status) {
             put_text(body, "span.status", word);
@@ -138,6 +135,19 @@ impl Texts {
             self.exception(exception, &mut dict);
             put_bytes(body, 4, &dict);
         }
+    }
+
+    /// The name of a counter with its unit, made once for each that is defined.
+    fn counter(&mut self, id: ValueTypeId) -> Cow<'_, str> {
+        let Some(row) = self.tables.value_type(id) else {
+            return format!("#{}", id.raw()).into();
+        };
+        let known = self.counters.entry(id);
+        let name = known.or_insert_with(|| {
+            let suffix = marks::unit_suffix(row.unit);
+            format!("{}{suffix}", self.tables.text(row.name))
+        });
+        name.as_str().into()
     }
 
     /// Encodes what an event says.
@@ -164,19 +174,18 @@ impl Texts {
         body: &mut Vec<u8>,
     ) {
         for attribute in attributes {
-            let mut annotation = Vec::new();
-            match self.tables.attribute_key(attribute.key).map(|key| key.name) {
-                Some(name) => {
-                    let iid = self.intern(ANNOTATION_NAMES, name, packets);
-                    put_number(&mut annotation, 1, iid);
+            let name = self.tables.attribute_key(attribute.key).map(|key| key.name);
+            let iid = name.map(|name| self.intern(ANNOTATION_NAMES, name, packets));
+            put_message(body, 4, |annotation| {
+                match iid {
+                    Some(iid) => put_number(annotation, 1, iid),
+                    None => {
+                        let name = format!("#{}", attribute.key.raw());
+                        put_bytes(annotation, 10, name.as_bytes());
+                    }
                 }
-                None => {
-                    let name = format!("#{}", attribute.key.raw());
-                    put_bytes(&mut annotation, 10, name.as_bytes());
-                }
-            }
-            self.value(&attribute.value, &mut annotation, 0);
-            put_bytes(body, 4, &annotation);
+                self.value(&attribute.value, annotation, 0);
+            });
         }
     }
 
@@ -254,8 +263,8 @@ impl Texts {
 }
 
 fn put_text(body: &mut Vec<u8>, name: &str, text: &str) {
-    let mut annotation = Vec::new();
-    put_bytes(&mut annotation, 10, name.as_bytes());
-    put_bytes(&mut annotation, 6, text.as_bytes());
-    put_bytes(body, 4, &annotation);
+    put_message(body, 4, |annotation| {
+        put_bytes(annotation, 10, name.as_bytes());
+        put_bytes(annotation, 6, text.as_bytes());
+    });
 }

@@ -19,6 +19,8 @@ pub(super) type EventLine = (Option<TrackId>, EventTypeId, usize);
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     next: u64,
+    /// The lane asked for last: most events lie on the one before.
+    last: Option<((TrackId, u32), u64)>,
     tracks: HashMap<(TrackId, u32), u64, RandomState>,
     processes: HashMap<Option<ResourceId>, (u64, u64), RandomState>,
     series: HashMap<SeriesId, u64, RandomState>,
@@ -53,7 +55,12 @@ impl Lines {
         texts: &Texts,
         packets: &mut Packets<'_>,
     ) -> u64 {
+        match self.last {
+            Some((place, uuid)) if place == (track, lane) => return uuid,
+            _ => {}
+        }
         if let Some(&known) = self.tracks.get(&(track, lane)) {
+            self.last = Some(((track, lane), known));
             return known;
         }
         // Parents first, one after the other: a track may hang below any number of others.

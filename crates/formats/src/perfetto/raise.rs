@@ -37,6 +37,7 @@ pub fn raise<'o>(
         texts: Texts::default(),
         lines: Lines::default(),
         held: BeginEnd::new(HELD, true),
+        body: Vec::new(),
         begun: false,
         linking: false,
         incoming: HashMap::default(),
@@ -140,6 +141,8 @@ struct Writer<'o> {
     texts: Texts,
     lines: Lines,
     held: BeginEnd<Box<[u8]>>,
+    /// What is encoded of the span that passes.
+    body: Vec<u8>,
     begun: bool,
     /// Links were announced: every span carries its own flow.
     linking: bool,
@@ -154,7 +157,8 @@ const EVENT_LANES: usize = 64;
 
 impl Writer<'_> {
     fn span(&mut self, span: &SpanRow<'_>) {
-        let mut body = Vec::with_capacity(64);
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
         self.texts.span(span, &mut self.packets, &mut body);
         if self.linking {
             put_flow(&mut body, 47, span.id);
@@ -171,10 +175,10 @@ impl Writer<'_> {
             end: span.end.max(span.start),
         };
         let (packets, lines, texts) = (&mut self.packets, &mut self.lines, &self.texts);
-        self.held
-            .take(extent, body.into_boxed_slice(), &mut |mark| {
-                put_mark(&mark, packets, lines, texts);
-            });
+        self.held.take(extent, body.as_slice().into(), &mut |mark| {
+            put_mark(&mark, packets, lines, texts);
+        });
+        self.body = body;
     }
 
     fn event(&mut self, row: &EventRow<'_>) {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     BATCH_ROWS, Definitions, Flow, Note, Profile, ProfileId, Recording, SampleBatch, SampleRow,
-    Sink, StackId, Unit, ValueType, ValueTypeId,
+    Sink, StackId, StringId, Unit, ValueType, ValueTypeId,
 };
 
 use super::symbols::{DEEPEST, Symbols};
@@ -184,10 +184,7 @@ impl Writer<'_> {
         let Some(first) = profiles.first() else {
             return;
         };
-        let default = first
-            .default
-            .and_then(|id| self.symbols.tables.value_type(id))
-            .map(|row| row.name);
+        let default = self.default_column(first);
         for (number, id) in [
             (7, first.drop_frames),
             (8, first.keep_frames),
@@ -208,6 +205,20 @@ impl Writer<'_> {
             put_bytes(&mut self.symbols.bytes, 11, &body);
             put_number(&mut self.symbols.bytes, 12, amount.cast_unsigned());
         }
+    }
+
+    /// Returns the name of the column that views of `first` show, where readers would not choose it anyway:
+    /// they take the last, which belongs to another profile where there are several.
+    fn default_column(&self, first: &Profile) -> Option<StringId> {
+        let tables = &self.symbols.tables;
+        let shown = tables.shown_column(first, &[])?;
+        let shown = first.value_types.get(shown).copied()?;
+        let last = self
+            .columns
+            .as_ref()
+            .and_then(|columns| columns.types.last());
+        let said = first.default == Some(shown) || last != Some(&shown);
+        said.then(|| tables.value_type(shown).map(|row| row.name))?
     }
 
     fn flush(&mut self, above: usize) {

@@ -20,6 +20,8 @@ pub(super) struct Symbols {
     strings: HashMap<Box<[u8]>, u64, RandomState>,
     /// Location of each group of frames, by the frames, the innermost first.
     locations: HashMap<Box<[FrameId]>, u64, RandomState>,
+    /// Location of each frame that is alone in one, 0 for none: nearly all are.
+    alone: Vec<u64>,
     n_locations: u64,
     /// For each stack: its innermost location, and the stack that called it.
     places: Vec<Option<(u64, Option<StackId>)>>,
@@ -116,7 +118,10 @@ impl Symbols {
             // A stack that nobody defined.
             caller = None;
         }
-        let location = self.location(group.into_boxed_slice());
+        let location = match group.as_slice() {
+            &[frame] => self.alone(frame),
+            _ => self.location(group.into_boxed_slice()),
+        };
         let place = (location, caller);
         if self.places.len() <= stack.index() {
             self.places.resize(stack.index() + 1, None);
@@ -125,6 +130,20 @@ impl Symbols {
             *slot = Some(place);
         }
         place
+    }
+
+    fn alone(&mut self, frame: FrameId) -> u64 {
+        if let Some(&known) = self.alone.get(frame.index()).filter(|&&id| id > 0) {
+            return known;
+        }
+        let id = self.location(Box::new([frame]));
+        if self.alone.len() <= frame.index() {
+            self.alone.resize(frame.index() + 1, 0);
+        }
+        if let Some(slot) = self.alone.get_mut(frame.index()) {
+            *slot = id;
+        }
+        id
     }
 
     fn location(&mut self, frames: Box<[FrameId]>) -> u64 {

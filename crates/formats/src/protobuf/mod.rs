@@ -15,7 +15,7 @@ mod wire;
 
 pub(crate) use fields::{Raw, fields, packed_fixed, packed_varints};
 pub(crate) use put::{
-    put_bytes, put_double, put_fixed64, put_number, put_packed, put_tag, varint_len,
+    put_bytes, put_double, put_fixed64, put_message, put_number, put_packed, put_tag, varint_len,
 };
 pub(crate) use read::{Layout, Reader, malformed, parse, read, wrong_wire};
 pub(crate) use schema::{Field, Kind, find};

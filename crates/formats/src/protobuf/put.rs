@@ -4,6 +4,7 @@ use super::wire::Wire;
 use crate::wire::put_leb128;
 
 /// Appends a tag.
+#[inline]
 pub(crate) fn put_tag(out: &mut Vec<u8>, number: u32, wire: Wire) {
     put_leb128(out, u64::from(number) << 3 | wire.bits());
 }
@@ -21,6 +22,24 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_tag(out, number, Wire::Len);
     put_leb128(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
+}
+
+/// Appends a message that `fill` writes in its place, without a buffer of its own.
+pub(crate) fn put_message(out: &mut Vec<u8>, number: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+    put_tag(out, number, Wire::Len);
+    let at = out.len();
+    out.push(0);
+    fill(out);
+    let len = out.len() - at - 1;
+    match (u8::try_from(len), out.get_mut(at)) {
+        (Ok(short @ ..0x80), Some(slot)) => *slot = short,
+        _ => {
+            // Longer than most messages are: it moves up to make room for its length.
+            let mut groups = Vec::with_capacity(10);
+            put_leb128(&mut groups, len as u64);
+            out.splice(at..=at, groups);
+        }
+    }
 }
 
 /// Appends a list of integers in its packed form.

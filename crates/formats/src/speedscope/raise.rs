@@ -189,7 +189,8 @@ struct Column {
     width: usize,
     name: Vec<u8>,
     unit: &'static str,
-    default: bool,
+    /// Shown first.
+    shown: bool,
 }
 
 impl Writer<'_> {
@@ -199,7 +200,7 @@ impl Writer<'_> {
             return Vec::new();
         };
         let width = profile.value_types.len();
-        let default = profile.default.or(profile.value_types.last().copied());
+        let shown = self.tables.shown_column(profile, &[]);
         let columns = profile.value_types.iter().enumerate();
         let weights = columns.filter_map(|(at, &id)| {
             let row = self.tables.value_type(id)?;
@@ -215,7 +216,7 @@ impl Writer<'_> {
                     Unit::Bytes => "bytes",
                     _ => "none",
                 },
-                default: default == Some(id),
+                shown: shown == Some(at),
             })
         });
         weights.collect()
@@ -249,7 +250,7 @@ impl Writer<'_> {
                     name.extend_from_slice(&column.name);
                     name.push(b')');
                 }
-                if column.default && active.is_none() {
+                if column.shown && active.is_none() {
                     active = Some(*n_profiles);
                 }
                 self.head(n_profiles, "sampled", &name, column.unit);

@@ -76,6 +76,10 @@ impl<'a> Utf16<'a> {
     #[must_use]
     pub fn encode_wtf8(text: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len() * 2);
+        if text.is_ascii() {
+            out.extend(text.iter().flat_map(|&byte| [0, byte]));
+            return out;
+        }
         let mut rest = text;
         while !rest.is_empty() {
             let (valid, bad) = match std::str::from_utf8(rest) {

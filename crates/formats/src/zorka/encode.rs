@@ -6,6 +6,7 @@ mod exceptions;
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
     Attribute, ExceptionId, FunctionId, Recording, SpanContext, SpanId, SpanRow, SpanStatus,
     StringId, TrackId, Value as ModelValue, ValueTypeId,
@@ -16,6 +17,7 @@ use super::record::{Begin, End, EndForm, Item, Order, Start, StartForm};
 use super::stream::TICK_NS;
 use super::write;
 use crate::Error;
+use crate::waiting::Waiting;
 use attributes::is_named;
 
 /// A span that waits for its parent.
@@ -67,20 +69,30 @@ pub(crate) struct Encoder {
     dialect: Dialect,
     definitions: Vec<u8>,
     trace: Vec<u8>,
-    symbols: HashMap<Box<[u8]>, i64>,
-    methods: HashMap<FunctionId, i64>,
-    exceptions: HashMap<ExceptionId, i64>,
+    symbols: HashMap<Box<[u8]>, i64, RandomState>,
+    /// Symbols of texts that are looked up often: keys and kinds.
+    of_texts: HashMap<StringId, i64, RandomState>,
+    /// Value types that were looked at: whether one counts calls.
+    counts_calls: HashMap<ValueTypeId, bool, RandomState>,
+    methods: HashMap<FunctionId, i64, RandomState>,
+    exceptions: HashMap<ExceptionId, i64, RandomState>,
+    /// Places of the children of what is open, those of the innermost last.
+    children: Vec<u32>,
 }
 
 /// A record whose children are being written.
 struct Open {
     node: Node,
-    children: std::vec::IntoIter<Node>,
+    /// The next child to be written, and where the children end.
+    next: usize,
+    end: usize,
+    /// How many children it has.
+    own: usize,
     calls: u64,
 }
 
 /// An attribute on its way up: the type it is for, then itself.
-type Upward = HashMap<SpanId, Vec<(Option<StringId>, Attribute)>>;
+type Upward = HashMap<SpanId, Vec<(Option<StringId>, Attribute)>, RandomState>;
 
 /// The words of B's symbol types.
 mod symbol_type {
@@ -96,18 +108,19 @@ impl Encoder {
             dialect,
             definitions: Vec::new(),
             trace: Vec::new(),
-            symbols: HashMap::new(),
-            methods: HashMap::new(),
-            exceptions: HashMap::new(),
+            symbols: HashMap::default(),
+            of_texts: HashMap::default(),
+            counts_calls: HashMap::default(),
+            methods: HashMap::default(),
+            exceptions: HashMap::default(),
+            children: Vec::new(),
         }
     }
 
-    /// Takes what was written: definitions, and the trace that needs them.
-    pub(crate) fn take(&mut self) -> (Vec<u8>, Vec<u8>) {
-        (
-            std::mem::take(&mut self.definitions),
-            std::mem::take(&mut self.trace),
-        )
+    /// Hands over what was written: definitions, and the trace that needs them.
+    pub(crate) fn hand_over(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.definitions);
+        out.append(&mut self.trace);
     }
 
     /// Writes a trace from its root, taking its spans out of `waiting`.
@@ -117,21 +130,29 @@ impl Encoder {
     pub(crate) fn tree(
         &mut self,
         mut root: Node,
-        waiting: &mut HashMap<SpanId, Vec<Node>>,
+        waiting: &mut Waiting<Node>,
         words: &Recording,
     ) -> Result<(), Error> {
         self.exceptions.clear();
-        let mut upward = Upward::new();
+        self.children.clear();
+        let mut upward = Upward::default();
         self.take_upward(&mut root, &mut upward);
         root.thread = Self::thread(&root, words);
         let mut open = vec![self.enter(root, waiting, &mut upward, words)?];
         while let Some(top) = open.last_mut() {
-            if let Some(child) = top.children.next() {
+            let child = self.children.get(top.next..top.end);
+            if let Some(&child) = child.and_then(|rest| rest.first()) {
+                top.next += 1;
+                let Some(child) = waiting.take(child) else {
+                    continue;
+                };
                 let entered = self.enter(child, waiting, &mut upward, words)?;
                 open.push(entered);
                 continue;
             }
             let Some(done) = open.pop() else { break };
+            // Those of what encloses it stand before.
+            self.children.truncate(done.end - done.own);
             let calls = self.leave(&done, words);
             if let Some(parent) = open.last_mut() {
                 parent.calls = parent.calls.saturating_add(calls);
@@ -143,14 +164,17 @@ impl Encoder {
     fn enter(
         &mut self,
         mut node: Node,
-        waiting: &mut HashMap<SpanId, Vec<Node>>,
+        waiting: &mut Waiting<Node>,
         upward: &mut Upward,
         words: &Recording,
     ) -> Result<Open, Error> {
-        let mut children = waiting.remove(&node.id).unwrap_or_default();
-        children.sort_by_key(|child| child.start);
-        for child in &mut children {
-            self.take_upward(child, upward);
+        let next = self.children.len();
+        waiting.of(node.id, &mut self.children);
+        let end = self.children.len();
+        for &child in self.children.get(next..).unwrap_or(&[]) {
+            if let Some(child) = waiting.node(child) {
+                self.take_upward(child, upward);
+            }
         }
         let method = self.method(node.function, words)?;
         self.start(&node, method);
@@ -178,7 +202,9 @@ impl Encoder {
         }
         Ok(Open {
             node,
-            children: children.into_iter(),
+            next,
+            end,
+            own: end - next,
             calls: 1,
         })
     }
@@ -260,15 +286,27 @@ impl Encoder {
         Some((name, track.os_id.or(track.id)))
     }
 
+    /// Tells whether a counter is the number of calls, which has a place of its own.
+    fn counts_calls(&mut self, id: ValueTypeId, words: &Recording) -> bool {
+        if let Some(&known) = self.counts_calls.get(&id) {
+            return known;
+        }
+        let Some(row) = words.value_type(id) else {
+            return false;
+        };
+        let counts = words.text(row.name) == "calls";
+        self.counts_calls.insert(id, counts);
+        counts
+    }
+
     fn leave(&mut self, open: &Open, words: &Recording) -> u64 {
         let node = &open.node;
         if let Some(exception) = node.exception {
             self.exception(exception, words);
         }
-        let counted = node.counters.iter().find_map(|&(id, value)| {
-            let name = words.value_type(id)?.name;
-            (words.text(name) == "calls").then_some(value)
-        });
+        let mut counted = node.counters.iter();
+        let counted = counted.find(|&&(id, _)| self.counts_calls(id, words));
+        let counted = counted.map(|&(_, value)| value);
         let counted = counted.and_then(|calls| u64::try_from(calls).ok());
         let calls = counted.unwrap_or(open.calls);
         let nanos = self.dialect.generation == Generation::C;

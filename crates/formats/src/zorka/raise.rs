@@ -3,28 +3,29 @@
 //! Spans come children first and are written parents first, so a trace is kept until its root is there:
 //! memory follows the largest trace, not the input.
 
-use std::collections::HashMap;
-
 use traceloom_model::{
     Clock, Definitions, Flow, Forgotten, LinkBatch, Note, Order as SpanOrder, Recording, Sink,
-    SpanBatch, SpanId, StringId,
+    SpanBatch, StringId,
 };
 
 use super::dialect::Dialect;
 use super::encode::{Encoder, Node};
+use crate::output::Buffered;
+use crate::waiting::Waiting;
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// A writer of traces.
 pub(crate) struct Raiser<'o> {
-    output: &'o mut dyn Output,
+    out: Buffered<'o>,
     encoder: Encoder,
     words: Recording,
-    /// Finished spans by the parent they wait for.
-    waiting: HashMap<SpanId, Vec<Node>>,
+    /// Finished spans.
+    waiting: Waiting<Node>,
     /// Roots that wait for the end, where children may come after their parent.
     roots: Vec<Node>,
     forgotten: Forgotten,
-    nested: bool,
+    /// Children come before their parents.
+    ordered: bool,
     failed: Option<Error>,
 }
 
@@ -49,13 +50,13 @@ pub(crate) fn target<'o>(
         return Err(Error::usage(text));
     };
     Ok(Box::new(Raiser {
-        output,
+        out: Buffered::new(output, ""),
         encoder: Encoder::new(*dialect),
         words: Recording::default(),
-        waiting: HashMap::new(),
+        waiting: Waiting::default(),
         roots: Vec::new(),
         forgotten: Forgotten::default(),
-        nested: true,
+        ordered: true,
         failed: None,
     }))
 }
@@ -63,13 +64,11 @@ pub(crate) fn target<'o>(
 impl Raiser<'_> {
     fn write_tree(&mut self, root: Node) -> Flow {
         let written = self.encoder.tree(root, &mut self.waiting, &self.words);
-        let written = written.and_then(|()| {
-            let (definitions, trace) = self.encoder.take();
-            self.output.write("", &definitions)?;
-            self.output.write("", &trace)
-        });
         match written {
-            Ok(()) => Flow::Continue(()),
+            Ok(()) => {
+                self.encoder.hand_over(&mut self.out.bytes);
+                self.out.spilled()
+            }
             Err(error) => {
                 self.failed.get_or_insert(error);
                 Flow::Break(())
@@ -84,7 +83,7 @@ impl Sink for Raiser<'_> {
     }
 
     fn begin(&mut self, order: SpanOrder, clock: Clock) {
-        self.nested = order == SpanOrder::Nested;
+        self.ordered = order != SpanOrder::None;
         self.words.begin(order, clock);
     }
 
@@ -96,8 +95,8 @@ impl Sink for Raiser<'_> {
         for row in batch.iter() {
             let node = Node::of(&row);
             match row.parent {
-                Some(parent) => self.waiting.entry(parent).or_default().push(node),
-                None if self.nested => self.write_tree(node)?,
+                Some(parent) => self.waiting.push(parent, row.id, (row.start, 0), node),
+                None if self.ordered => self.write_tree(node)?,
                 None => self.roots.push(node),
             }
         }
@@ -109,8 +108,8 @@ impl Sink for Raiser<'_> {
     }
 
     fn forget(&mut self, strings: &[StringId]) {
-        let waiting = self.waiting.values().flatten().chain(&self.roots);
-        let held = waiting.flat_map(Node::values);
+        let roots = self.roots.iter().flat_map(Node::values);
+        let held = self.waiting.nodes().flat_map(Node::values).chain(roots);
         let free = self.forgotten.free(strings, held);
         self.words.drop_strings(&free);
     }
@@ -131,34 +130,17 @@ impl Target for Raiser<'_> {
         }
         // Spans whose parent never came: each is the root of what it encloses.
         while self.failed.is_none() && !self.waiting.is_empty() {
-            let named: std::collections::HashSet<SpanId> = self
-                .waiting
-                .values()
-                .flatten()
-                .map(|node| node.id)
-                .collect();
-            let mut tops: Vec<SpanId> = self
-                .waiting
-                .keys()
-                .copied()
-                .filter(|parent| !named.contains(parent))
-                .collect();
-            tops.sort_unstable();
+            let tops = self.waiting.take_tops();
             if tops.is_empty() {
-                // Parents in a circle: no recorder makes them, and no tree can hold them.
                 break;
             }
-            for top in tops {
-                for node in self.waiting.remove(&top).unwrap_or_default() {
-                    if self.write_tree(node).is_break() {
-                        break;
-                    }
+            for node in tops {
+                if self.write_tree(node).is_break() {
+                    break;
                 }
             }
         }
-        match self.failed.take() {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        let done = self.out.finish();
+        self.failed.take().map_or(done, Err)
     }
 }

@@ -203,3 +203,34 @@ fn each_recording_is_a_process_of_its_own() {
     expected.sort();
     assert_eq!(found, expected);
 }
+
+#[test]
+fn calls_that_overlap_on_their_thread_keep_their_times() {
+    let mut rows = Vec::new();
+    let write = cdt::CALLS.sample.expect("a generator");
+    write(11, 30_000, &mut |piece| rows.extend_from_slice(piece));
+    let mut source = Owned::default();
+    source.add("calls", &cdt::CALLS, rows);
+    let before = source.lower();
+    let mut ends = BTreeMap::new();
+    let out_of_order = before.spans.iter().filter(|span| {
+        let last = ends.insert(span.track, span.end);
+        last.is_some_and(|end| span.start < end)
+    });
+    assert!(out_of_order.count() > 0);
+    let (_, after) = round(&source, &cdt::DUMP);
+    assert_eq!(worse_than_info(&after), Vec::<&Note>::new());
+    let extents = |recording: &Recording| {
+        let rows = recording.spans.iter();
+        let mut all: Vec<_> = rows
+            .map(|span| {
+                let track = recording.track(span.track).expect("a track");
+                let thread = track.name.map(|name| recording.text(name).into_owned());
+                (span.start, span.end, thread)
+            })
+            .collect();
+        all.sort();
+        all
+    };
+    assert_eq!(extents(&after), extents(&before));
+}

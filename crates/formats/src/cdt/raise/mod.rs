@@ -2,19 +2,21 @@
 //!
 //! A call is written when it is complete: its tree as blocks of its own, then its row. Children may
 //! come before or after their siblings and parents in any order; what has no root by the end becomes a
-//! call itself. Times are cut to milliseconds, siblings that overlap are laid one after the other.
+//! call itself. Times are cut to milliseconds; calls of one track that overlap go to threads of one name,
+//! siblings inside a call that overlap are laid one after the other.
 
 mod process;
 mod tables;
 mod words;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use traceloom_model::{
     Attribute, Clock, Definitions, EventBatch, Flow, FunctionId, Note, Order, ResourceId, Sink,
     SpanBatch, SpanId, SpanRow, SpanStatus, TrackId, ValueTypeId,
 };
 
+use crate::waiting::Waiting;
 use crate::{Error, Output, RaiseOptions, Target};
 use process::{Layout, Process};
 use tables::Names;
@@ -51,7 +53,7 @@ fn open<'o>(
         recording: 0,
         processes: BTreeMap::new(),
         taken: std::collections::HashSet::new(),
-        waiting: HashMap::new(),
+        waiting: Waiting::default(),
         partial: Vec::new(),
         pauses: BTreeMap::new(),
         error: None,
@@ -88,8 +90,8 @@ impl Node {
     }
 }
 
-/// Children by the id of their parent: trees of any depth without nesting in memory.
-pub(super) type Children = HashMap<SpanId, Vec<Node>>;
+/// Spans by the parent they wait for: trees of any depth without nesting in memory.
+pub(super) type Children = Waiting<Node>;
 
 struct Writer<'o> {
     output: &'o mut dyn Output,
@@ -141,29 +143,13 @@ impl Writer<'_> {
 
     /// Makes calls of the spans whose parents never came.
     fn orphans(&mut self) {
-        let ids: std::collections::HashSet<SpanId> = self
-            .waiting
-            .values()
-            .flatten()
-            .map(|node| node.id)
-            .collect();
-        let tops: Vec<SpanId> = self
-            .waiting
-            .keys()
-            .copied()
-            .filter(|id| !ids.contains(id))
-            .collect();
-        let mut roots: Vec<Node> = tops
-            .into_iter()
-            .filter_map(|id| self.waiting.remove(&id))
-            .flatten()
-            .collect();
+        let mut roots = self.waiting.take_tops();
         roots.sort_by_key(|root| root.start);
         for root in roots {
             self.call(root, false);
         }
         // Parents that name each other have no top at all.
-        self.waiting.clear();
+        self.waiting = Waiting::default();
     }
 }
 
@@ -185,7 +171,10 @@ impl Sink for Writer<'_> {
         for row in batch.iter() {
             let node = Node::of(&row);
             match row.parent {
-                Some(parent) => self.waiting.entry(parent).or_default().push(node),
+                Some(parent) => {
+                    let order = (node.start, node.end);
+                    self.waiting.push(parent, row.id, order, node);
+                }
                 None if row.status == SpanStatus::PartialEnd => self.partial.push(node),
                 None => self.call(node, false),
             }

@@ -1,12 +1,14 @@
 //! The streams of one process.
 
 mod block;
+mod file;
 mod folder;
 mod row;
 mod value;
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use traceloom_model::{Attribute, FunctionId, SpanStatus, StringId, TrackId, Value};
 
 use super::tables::Names;
@@ -18,6 +20,7 @@ use crate::cdt::text;
 use crate::cdt::trace::{Place, TagValue, What};
 use crate::wire::Utf16;
 use crate::{Error, Output};
+use file::{File, Folder};
 use folder::{dated, folder_of};
 use row::split;
 use value::plain;
@@ -48,28 +51,31 @@ const KNOWN: usize = 10_000;
 /// Values longer than this go to the xml stream.
 const LONG: usize = 4000;
 
-/// A numbered file that is being written.
-#[derive(Default)]
-struct File {
-    index: u32,
-    bytes: u64,
+/// Threads of a track looked at before another one begins.
+const SCANNED: usize = 64;
+
+/// A thread that calls are written on.
+struct Thread {
+    id: i64,
+    /// End of its last call.
+    free_at: i64,
 }
 
 /// One process on its way to its streams.
 pub(super) struct Process {
-    layout: Layout,
-    folder: String,
+    folder: Folder,
     start: i64,
     pub(super) words: Words,
     trace: File,
     calls: File,
     sql: File,
     xml: File,
-    statements: HashMap<StringId, Place>,
+    statements: HashMap<StringId, Place, RandomState>,
     /// Start of the row before.
     clock: i64,
-    names: HashMap<Vec<u8>, u32>,
-    threads: HashMap<TrackId, i64>,
+    names: HashMap<Vec<u8>, u32, RandomState>,
+    /// Threads of each track: what began before the end of the call before has one of its own.
+    threads: HashMap<TrackId, Vec<Thread>, RandomState>,
     taken: std::collections::HashSet<i64>,
     block: Vec<u8>,
     events: u32,
@@ -83,7 +89,11 @@ pub(super) struct Process {
 struct Open {
     end: i64,
     tags: std::vec::IntoIter<Attribute>,
-    children: std::vec::IntoIter<Node>,
+    /// The next child to be written, and where the children end.
+    next: usize,
+    end_of_children: usize,
+    /// How many children it has.
+    own: usize,
     /// Its exit is not written: it never ended.
     endless: bool,
 }
@@ -96,9 +106,12 @@ enum Next {
 }
 
 impl Open {
-    fn next(&mut self) -> Next {
+    /// Finds what comes next, of children at `places`.
+    fn next(&mut self, places: &[u32], waiting: &mut Children) -> Next {
         let tag = self.tags.as_slice().first().map(|tag| tag.at.map(ms));
-        let child = self.children.as_slice().first().map(|child| child.start);
+        let place = places.get(self.next..self.end_of_children);
+        let place = place.and_then(|rest| rest.first()).copied();
+        let child = place.and_then(|at| Some(waiting.node(at)?.start));
         let tag_first = match (tag, child) {
             (Some(tag), Some(child)) => tag.is_none_or(|at| at <= child),
             (tag, _) => tag.is_some(),
@@ -106,7 +119,9 @@ impl Open {
         if tag_first && let Some(tag) = self.tags.next() {
             return Next::Tag(tag);
         }
-        self.children.next().map_or(Next::Exit, Next::Child)
+        self.next += usize::from(place.is_some());
+        let child = place.and_then(|at| waiting.take(at));
+        child.map_or(Next::Exit, Next::Child)
     }
 }
 
@@ -151,32 +166,26 @@ impl Process {
             .unwrap_or_default();
         taken.insert(folder.clone());
         Self {
-            layout,
-            folder,
+            folder: Folder {
+                layout,
+                path: folder,
+            },
             start,
             words: Words::default(),
             trace: File::default(),
             calls: File::default(),
             sql: File::default(),
             xml: File::default(),
-            statements: HashMap::new(),
+            statements: HashMap::default(),
             clock: 0,
-            names: HashMap::new(),
-            threads: HashMap::new(),
+            names: HashMap::default(),
+            threads: HashMap::default(),
             taken: std::collections::HashSet::new(),
             block: Vec::new(),
             events: 0,
             last: 0,
             place: None,
         }
-    }
-
-    fn name(&self, stream: &str, index: u32) -> String {
-        let suffix = match self.layout {
-            Layout::Streams => "",
-            Layout::Dump => ".gz",
-        };
-        format!("{}/{stream}/{index:06}{suffix}", self.folder)
     }
 
     /// Writes a call: its tree, then its row. With `open` it never ended.
@@ -188,7 +197,7 @@ impl Process {
         names: &Names,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
-        let thread = self.thread(root.track, names);
+        let (thread, lane) = self.thread(root.track, root.start, names);
         self.place = None;
         let mut call = Call {
             enters: 0,
@@ -204,7 +213,7 @@ impl Process {
         };
         call.red |= attributes.clone().any(is_red);
         let long = root.end - root.start > 20;
-        let has_children = waiting.get(&root.id).is_some_and(|below| !below.is_empty());
+        let has_children = waiting.has(root.id);
         let row = !open && (long || has_children || !root.counters.is_empty());
         if !row {
             let untimed = params.drain(..).filter(|param| param.at.is_none());
@@ -215,12 +224,13 @@ impl Process {
         let extra = self.extra_counters(&counters, names);
 
         let mut stack = Vec::new();
+        let mut places = Vec::new();
         self.enter(thread, &root, &mut call, out)?;
-        stack.push(self.open(root, tags, waiting, open));
+        stack.push(self.open(root, tags, (waiting, &mut places), open));
         loop {
             let depth = stack.len();
             let Some(top) = stack.last_mut() else { break };
-            match top.next() {
+            match top.next(&places, waiting) {
                 Next::Tag(tag) => {
                     call.red |= is_red(&tag);
                     let at = tag
@@ -231,18 +241,21 @@ impl Process {
                     self.attribute(thread, &tag, at, names, out)?;
                 }
                 Next::Child(child) => {
-                    let last = top.children.as_slice().is_empty() && top.tags.as_slice().is_empty();
+                    let last = top.next == top.end_of_children && top.tags.as_slice().is_empty();
                     let endless = top.endless && last && child.status == SpanStatus::PartialEnd;
-                    let tags = child.attributes.to_vec();
                     let mut child = child;
+                    let tags = std::mem::take(&mut child.attributes).into_vec();
                     child.end = child.end.clamp(child.start, top.end.max(child.start));
                     self.enter(thread, &child, &mut call, out)?;
-                    let open = self.open(child, tags, waiting, endless);
+                    let open = self.open(child, tags, (waiting, &mut places), endless);
                     stack.push(open);
                 }
                 Next::Exit => {
                     let (end, endless) = (top.end.max(call.now), top.endless);
+                    let own = top.own;
                     stack.pop();
+                    // Those of what encloses it stand before.
+                    places.truncate(places.len().saturating_sub(own));
                     if endless {
                         continue;
                     }
@@ -265,6 +278,10 @@ impl Process {
             }
         }
         self.flush(out)?;
+        let lanes = self.threads.get_mut(&track);
+        if let Some(thread) = lanes.and_then(|lanes| lanes.get_mut(lane)) {
+            thread.free_at = call.now;
+        }
         if row {
             let method = self.method(method);
             self.row(
@@ -285,16 +302,18 @@ impl Process {
         &mut self,
         node: Node,
         mut tags: Vec<Attribute>,
-        waiting: &mut Children,
+        (waiting, places): (&mut Children, &mut Vec<u32>),
         endless: bool,
     ) -> Open {
         tags.sort_by_key(|tag| tag.at);
-        let mut children = waiting.remove(&node.id).unwrap_or_default();
-        children.sort_by_key(|child| (child.start, child.end));
+        let next = places.len();
+        waiting.of(node.id, places);
         Open {
             end: node.end,
             tags: tags.into_iter(),
-            children: children.into_iter(),
+            next,
+            end_of_children: places.len(),
+            own: places.len() - next,
             endless,
         }
     }
@@ -390,9 +409,9 @@ impl Process {
         text: &[u8],
         out: &mut dyn Output,
     ) -> Result<Place, Error> {
+        let folder = (&self.folder, stream);
         if file.index == 0 || file.bytes >= ROTATE {
-            file.index += 1;
-            file.bytes = 0;
+            file.next(folder, out)?;
         }
         let place = Place {
             file_index: file.index,
@@ -400,15 +419,20 @@ impl Process {
         };
         let mut record = Vec::new();
         text::put(&mut record, Utf16(text));
-        file.bytes += record.len() as u64;
-        out.write(&self.name(stream, file.index), &record)?;
+        file.put(folder, &record, out)?;
         Ok(place)
     }
 
-    /// Returns the Java thread id of a track: its own where it has one nobody else took.
-    fn thread(&mut self, track: TrackId, names: &Names) -> i64 {
-        if let Some(&id) = self.threads.get(&track) {
-            return id;
+    /// Returns the Java thread id on which a call of a track may begin, and its place among those of the track.
+    ///
+    /// Time on a thread never goes back, so a call that began before the one before it ended is on another
+    /// thread, which its row gives the same name. The first thread of a track has the track's own id, where it
+    /// has one that nobody else took.
+    fn thread(&mut self, track: TrackId, start: i64, names: &Names) -> (i64, usize) {
+        let lanes = self.threads.entry(track).or_default();
+        let mut known = lanes.iter().enumerate().take(SCANNED);
+        if let Some((at, thread)) = known.find(|(_, thread)| thread.free_at <= start) {
+            return (thread.id, at);
         }
         let row = names.track(track);
         let own = row.and_then(|row| row.id.or(row.os_id));
@@ -419,8 +443,8 @@ impl Process {
         while !self.taken.insert(id) {
             id = id % 1_000_000_000 + 1_000_000;
         }
-        self.threads.insert(track, id);
-        id
+        lanes.push(Thread { id, free_at: start });
+        (id, lanes.len() - 1)
     }
 
     /// Writes what stands once: dictionary, params, pauses; and the files that readers look for.
@@ -430,6 +454,14 @@ impl Process {
         pauses: &[(i64, i64)],
         out: &mut dyn Output,
     ) -> Result<(), Error> {
+        for (file, stream) in [
+            (&mut self.trace, "trace"),
+            (&mut self.calls, "calls"),
+            (&mut self.sql, "sql"),
+            (&mut self.xml, "xml"),
+        ] {
+            file.flush((&self.folder, stream), out)?;
+        }
         let mut records: Vec<Vec<u8>> = Vec::new();
         self.words
             .params(names, &mut |record| records.push(record.to_vec()));
@@ -456,7 +488,7 @@ impl Process {
 
     fn once(&self, stream: &str, records: &[Vec<u8>], out: &mut dyn Output) -> Result<(), Error> {
         let mut bytes = Vec::new();
-        match self.layout {
+        match self.folder.layout {
             Layout::Dump => records
                 .iter()
                 .for_each(|record| bytes.extend_from_slice(record)),
@@ -468,7 +500,7 @@ impl Process {
                 phrases.flush(&mut bytes);
             }
         }
-        out.write(&self.name(stream, 1), &bytes)
+        out.write(&self.folder.name(stream, 1), &bytes)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
     AttrKeyId, AttributeKey, Definitions, EventTypeId, Function, FunctionId, Resource, ResourceId,
     StringId, Text, Track, TrackId, ValueTypeId,
@@ -14,15 +15,15 @@ use super::words::Word;
 /// Rows by id, those that streams can hold.
 #[derive(Default)]
 pub(super) struct Names {
-    strings: HashMap<StringId, Text>,
-    functions: HashMap<FunctionId, Function>,
-    keys: HashMap<AttrKeyId, AttributeKey>,
-    tracks: HashMap<TrackId, Track>,
-    resources: HashMap<ResourceId, Resource>,
-    counters: HashMap<ValueTypeId, StringId>,
-    events: HashMap<EventTypeId, StringId>,
+    strings: HashMap<StringId, Text, RandomState>,
+    functions: HashMap<FunctionId, Function, RandomState>,
+    keys: HashMap<AttrKeyId, AttributeKey, RandomState>,
+    tracks: HashMap<TrackId, Track, RandomState>,
+    resources: HashMap<ResourceId, Resource, RandomState>,
+    counters: HashMap<ValueTypeId, StringId, RandomState>,
+    events: HashMap<EventTypeId, StringId, RandomState>,
     /// The recordings that tracks and resources came with.
-    track_recordings: HashMap<TrackId, usize>,
+    track_recordings: HashMap<TrackId, usize, RandomState>,
     resource_recordings: BTreeMap<ResourceId, usize>,
     /// Functions and keys by the recording they came with, in the order in which they came.
     words: BTreeMap<usize, Vec<Word>>,

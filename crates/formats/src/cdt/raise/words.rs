@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
 use traceloom_model::{AttrKeyId, FunctionId};
 
 use super::tables::Names;
@@ -24,9 +25,9 @@ pub(super) enum Word {
 /// Ids handed out so far. Words are written at the end, because a definition may come late.
 #[derive(Default)]
 pub(super) struct Words {
-    functions: HashMap<FunctionId, u32>,
-    keys: HashMap<AttrKeyId, u32>,
-    others: HashMap<String, u32>,
+    functions: HashMap<FunctionId, u32, RandomState>,
+    keys: HashMap<AttrKeyId, u32, RandomState>,
+    others: HashMap<String, u32, RandomState>,
     order: Vec<(u32, Word)>,
     named: Vec<(u32, String)>,
     next: u32,

@@ -13,49 +13,58 @@ const NESTED: u32 = 128;
 
 impl Encoder {
     pub(super) fn attributes(&mut self, node: &Node, words: &Recording) {
-        let mut pairs: Vec<(i64, ModelValue)> = Vec::new();
+        if self.dialect.generation == Generation::B2 {
+            let defined = |one: &&Attribute| words.attribute_key(one.key).is_some();
+            let mut count = node.attributes.iter().filter(defined).count();
+            for &(id, _) in &node.counters {
+                let named = words.value_type(id).is_some();
+                count += usize::from(named && !self.counts_calls(id, words));
+            }
+            count += node
+                .thread
+                .map_or(0, |(_, id)| 1 + usize::from(id.is_some()));
+            if count == 0 {
+                return;
+            }
+            self.trace.push(0xc0 | self.dialect.attribute_tag);
+            write::head(&mut self.trace, 5, count as u64);
+        }
         for attribute in &node.attributes {
             if let Some(key) = words.attribute_key(attribute.key) {
                 let id = self.symbol(key.name, symbol_type::PLAIN, words);
-                pairs.push((id, attribute.value.clone()));
+                self.pair(id, &attribute.value, words);
             }
         }
         for &(id, value) in &node.counters {
             let name = words.value_type(id).map(|row| row.name);
-            if let Some(name) = name.filter(|&name| words.text(name) != "calls") {
+            if let Some(name) = name.filter(|_| !self.counts_calls(id, words)) {
                 let id = self.symbol(name, symbol_type::PLAIN, words);
-                pairs.push((id, ModelValue::I64(value)));
+                self.pair(id, &ModelValue::I64(value), words);
             }
         }
         if let Some((name, id)) = node.thread {
             let key = self.symbol_of(b"thread.name", symbol_type::PLAIN);
-            pairs.push((key, ModelValue::Text(name)));
+            self.pair(key, &ModelValue::Text(name), words);
             if let Some(id) = id {
                 let key = self.symbol_of(b"thread.id", symbol_type::PLAIN);
-                pairs.push((key, ModelValue::U64(id)));
+                self.pair(key, &ModelValue::U64(id), words);
             }
         }
-        if pairs.is_empty() {
-            return;
-        }
-        if self.dialect.generation == Generation::B2 {
-            self.trace.push(0xc0 | self.dialect.attribute_tag);
-            write::head(&mut self.trace, 5, pairs.len() as u64);
-        }
-        for (id, value) in pairs {
-            match self.dialect.generation {
-                Generation::S0 => {
-                    self.trace.extend([0xc0 | self.dialect.attribute_tag, 0xa1]);
-                    write::int(&mut self.trace, id);
-                }
-                Generation::B2 => write::value(&mut self.trace, Value::Ref(id.cast_unsigned())),
-                Generation::C => {
-                    self.trace.extend([0xc6, 0x82]);
-                    write::int(&mut self.trace, id);
-                }
+    }
+
+    fn pair(&mut self, id: i64, value: &ModelValue, words: &Recording) {
+        match self.dialect.generation {
+            Generation::S0 => {
+                self.trace.extend([0xc0 | self.dialect.attribute_tag, 0xa1]);
+                write::int(&mut self.trace, id);
             }
-            self.value(&value, words);
+            Generation::B2 => write::value(&mut self.trace, Value::Ref(id.cast_unsigned())),
+            Generation::C => {
+                self.trace.extend([0xc6, 0x82]);
+                write::int(&mut self.trace, id);
+            }
         }
+        self.value(value, words);
     }
 
     pub(super) fn upward(
@@ -84,7 +93,7 @@ impl Encoder {
 
     /// Moves attributes that another span set to the record where they are written.
     pub(super) fn take_upward(&self, node: &mut Node, upward: &mut Upward) {
-        if !self.dialect.upward {
+        if !self.dialect.upward || node.attributes.iter().all(|one| one.from.is_none()) {
             return;
         }
         let mut kept = Vec::with_capacity(node.attributes.len());

@@ -12,8 +12,15 @@ use crate::Error;
 impl Encoder {
     /// Numbers a text, defining it when it is new.
     pub(super) fn symbol(&mut self, text: StringId, kind: i64, words: &Recording) -> i64 {
+        if let Some(&known) = self.of_texts.get(&text) {
+            return known;
+        }
         match words.string(text) {
-            Some(text) => self.symbol_of(text.as_bytes(), kind),
+            Some(string) => {
+                let id = self.symbol_of(string.as_bytes(), kind);
+                self.of_texts.insert(text, id);
+                id
+            }
             None => self.symbol_of(format!("#{}", text.raw()).as_bytes(), kind),
         }
     }

@@ -44,10 +44,9 @@ impl Process {
         if far {
             self.start = at;
         }
-        self.trace.index += 1;
-        self.trace.bytes = 8;
-        let name = self.name("trace", self.trace.index);
-        out.write(&name, &self.start.to_be_bytes())
+        let place = (&self.folder, "trace");
+        self.trace.next(place, out)?;
+        self.trace.put(place, &self.start.to_be_bytes(), out)
     }
 
     /// Writes the block.
@@ -56,8 +55,7 @@ impl Process {
             return Ok(());
         }
         self.block.push(3);
-        out.write(&self.name("trace", self.trace.index), &self.block)?;
-        self.trace.bytes += self.block.len() as u64;
+        self.trace.put((&self.folder, "trace"), &self.block, out)?;
         self.block.clear();
         self.events = 0;
         Ok(())

@@ -50,8 +50,7 @@ impl Process {
         let delta = match delta {
             Some(delta) if !full => delta,
             _ => {
-                self.calls.index += 1;
-                self.calls.bytes = 0;
+                self.calls.next((&self.folder, "calls"), out)?;
                 self.names.clear();
                 Header {
                     version: 4,
@@ -69,8 +68,12 @@ impl Process {
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         let index = *self.names.entry(name.clone()).or_insert(next);
         let name = Utf16::encode_wtf8(&name);
+        let named = counters
+            .iter()
+            .map(|&(id, value)| (names.counter(id), value));
+        let named: Vec<_> = named.collect();
         let number = |wanted: &str| {
-            let found = counters.iter().find(|(id, _)| names.counter(*id) == wanted);
+            let found = named.iter().find(|(name, _)| name == wanted);
             found.map_or(0, |&(_, value)| value)
         };
         let short =
@@ -118,8 +121,7 @@ impl Process {
             params: Params::new(count, &bytes),
         }
         .write(4, &mut record);
-        self.calls.bytes += record.len() as u64;
-        out.write(&self.name("calls", self.calls.index), &record)
+        self.calls.put((&self.folder, "calls"), &record, out)
     }
 
     fn param(&mut self, param: &Attribute, names: &Names, bytes: &mut Vec<u8>) {

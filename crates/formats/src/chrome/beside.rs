@@ -1,0 +1,82 @@
+//! Calls without length beside the begin of another call: what times do not say of nesting.
+
+use traceloom_model::{SpanId, SpanRow, Timestamp};
+
+/// Rows kept of a track. A call around more of them than that may count too few.
+const MOST: usize = 1 << 16;
+
+/// Spans of no length with one parent, next to each other.
+#[derive(Clone, Copy, Debug)]
+struct Instants {
+    time: Timestamp,
+    parent: Option<SpanId>,
+    /// How many there are at this time, those of the rows before included.
+    total: u64,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    /// By time; what came last is last.
+    rows: Vec<Instants>,
+    end: Option<Timestamp>,
+}
+
+/// Follows spans in the order in which they end, track by track.
+///
+/// A span of no length is kept until the span around it comes. Another span that begins at its time came after
+/// it, or around it; the parents tell which, and nothing of what is written does.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    lines: Vec<Line>,
+    is_disordered: bool,
+}
+
+impl Beside {
+    /// Tells whether spans came by their end, on every track.
+    pub(super) const fn is_finish(&self) -> bool {
+        !self.is_disordered
+    }
+
+    /// Takes the next span; returns how many of no length lie at its begin and not in it.
+    pub(super) fn span(&mut self, span: &SpanRow<'_>) -> u64 {
+        let at = span.track.index();
+        if self.lines.len() <= at {
+            self.lines.resize_with(at + 1, Line::default);
+        }
+        let Some(line) = self.lines.get_mut(at) else {
+            return 0;
+        };
+        self.is_disordered |= line.end.is_some_and(|before| span.end < before);
+        line.end = Some(span.end);
+        let rows = &mut line.rows;
+        let inside = |row: &Instants| {
+            row.time > span.start || row.time == span.start && row.parent == Some(span.id)
+        };
+        while rows.last().is_some_and(inside) {
+            rows.pop();
+        }
+        // Nothing that comes later lies around what came before an outermost one.
+        if span.parent.is_none() && rows.first().is_some_and(|row| row.time < span.start) {
+            rows.retain(|row| row.time == span.start);
+        }
+        let here = rows.last_mut().filter(|row| row.time == span.start);
+        let follows = here.as_ref().map_or(0, |row| row.total);
+        if span.end > span.start {
+            return follows;
+        }
+        match here {
+            Some(row) if row.parent == span.parent => row.total += 1,
+            _ => {
+                if rows.len() >= MOST {
+                    rows.drain(..MOST / 2);
+                }
+                rows.push(Instants {
+                    time: span.start,
+                    parent: span.parent,
+                    total: follows + 1,
+                });
+            }
+        }
+        follows
+    }
+}
