@@ -1,5 +1,7 @@
 //! `top`, `tree`, `flame` and `report` print the same totals, whatever the file.
 
+#[path = "../../analysis/src/page/numbers.rs"]
+mod columns;
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
@@ -85,23 +87,10 @@ fn graphs(path: &Path) -> Vec<Value> {
     parts.map(graph).collect()
 }
 
-/// A column of a page's data, as `page.numbers` of its script reads it.
+/// A column of a page's data.
 fn numbers(page: &Value, name: &str) -> Vec<i64> {
-    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let text = page[name]
-        .as_str()
-        .unwrap_or_else(|| panic!("column {name}"));
-    let (mut numbers, mut value, mut place) = (Vec::new(), 0_u64, 0);
-    for c in text.chars() {
-        let digit = DIGITS.find(c).expect("a digit") as u64;
-        value |= (digit & 31) << place;
-        place += 5;
-        if digit & 32 == 0 {
-            numbers.push((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
-            (value, place) = (0, 0);
-        }
-    }
-    numbers
+    let text = page[name].as_str();
+    columns::numbers(text.unwrap_or_else(|| panic!("column {name}")))
 }
 
 fn of_page(page: &Value) -> Functions {

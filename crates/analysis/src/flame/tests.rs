@@ -70,22 +70,11 @@ fn of_top(tree: &CallTree) -> Vec<(String, i64, i64)> {
     rows
 }
 
-/// A column of the page's data, read as `page.numbers` does.
+/// A column of the page's data.
 fn column(page: &str, name: &str) -> Vec<i64> {
-    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let start = page.find(&format!("\"{name}\":\"")).unwrap();
     let text = &page[start + name.len() + 4..];
-    let (mut numbers, mut value, mut place) = (Vec::new(), 0_u64, 0);
-    for c in text[..text.find('"').unwrap()].chars() {
-        let digit = DIGITS.find(c).unwrap() as u64;
-        value |= (digit & 31) << place;
-        place += 5;
-        if digit & 32 == 0 {
-            numbers.push((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
-            (value, place) = (0, 0);
-        }
-    }
-    numbers
+    numbers(&text[..text.find('"').unwrap()])
 }
 
 #[test]

@@ -6,6 +6,8 @@
 
 mod escape;
 mod json;
+#[cfg(test)]
+pub(crate) mod numbers;
 
 pub(crate) use escape::escape;
 pub use escape::escaped;
