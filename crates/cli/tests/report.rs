@@ -44,13 +44,10 @@ fn what_is_wrong_is_told_once() {
     assert_eq!(String::from_utf8_lossy(&missing.stderr).lines().count(), 1);
     assert!(String::from_utf8_lossy(&missing.stdout).contains("53 calls"));
     let folder = tempfile::tempdir().expect("a folder");
-    let cut = folder.path().join("cut.json");
-    std::fs::write(
-        &cut,
-        r#"[{"name":"a","ph":"X","ts":1,"dur":5,"pid":1,"tid":1},{"name":"#,
-    )
-    .expect("a file");
-    let damaged = report(&[&cut.to_string_lossy(), "-o", "-"]);
+    let cut = folder.path().join("cut.folded");
+    std::fs::write(&cut, "a;b 3\na;c what\nb 2\n").expect("a file");
+    let as_folded = ["--input-format", "folded", "-o", "-"];
+    let damaged = report(&[&[&*cut.to_string_lossy()], &as_folded[..]].concat());
     assert_eq!(damaged.status.code(), Some(0));
     let told = String::from_utf8_lossy(&damaged.stderr).into_owned();
     assert_eq!(told.lines().count(), 1, "{told}");

@@ -1,5 +1,6 @@
 use super::*;
 use crate::calltree::{Added, grow};
+use crate::page::numbers::numbers;
 use crate::{CallTree, Measure, Node, Symbol, TreeBuilder, TreeOptions, top};
 use traceloom_model::{Function, Sink, StepBatch, Tables, Track};
 
