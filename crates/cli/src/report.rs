@@ -16,6 +16,7 @@ use crate::args::{Common, Usage};
 use crate::calls;
 use crate::categories::CategoryFlags;
 use crate::groups::GroupFlags;
+use crate::info::shell_word;
 use crate::lowered::documents;
 use crate::open::{Among, with_progress};
 use crate::style::{Style, duration, size};
@@ -103,10 +104,15 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         (None, 1) => name.clone().into_owned(),
         (None, more) => format!("{name} and {} more", more - 1),
     };
+    // With its flags: a page of a choice must not look as if it were of everything.
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words
+        .map(|word| shell_word(&word.to_string_lossy()))
+        .collect();
     let made = format!(
-        "traceloom {} report {}",
+        "traceloom {}: {}",
         env!("CARGO_PKG_VERSION"),
-        flags.paths.join(" ")
+        words.join(" ")
     );
     let when = |time: Timestamp| match read.dated {
         true => style.time(time),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::page::escape;
+use crate::page::{escape, escaped};
 
 /// How a column is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +40,6 @@ impl<T: Into<String>> From<T> for Cell {
     fn from(text: T) -> Self {
         Self::Text(text.into())
     }
-}
-
-/// Returns text with what HTML means something by escaped.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 8);
-    escape(&mut out, text);
-    out
 }
 
 /// Writes a heading that the contents lead to.

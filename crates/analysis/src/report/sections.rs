@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::markup::{Cell, Kind, details, escaped, paragraph, table};
+use super::markup::{Cell, Kind, details, paragraph, table};
 use super::{ErrorGroup, Findings, Report, STEPS};
+use crate::page::escaped;
 use crate::{MeasureUnit, amount, grouped};
 
 fn duration(ns: u64) -> String {
@@ -118,10 +119,11 @@ pub(super) fn durations(out: &mut String, findings: &Findings) {
         .enumerate()
         .filter(|(at, _)| (first..=last).contains(&Some(*at)))
         .map(|(at, &count)| {
-            let below = STEPS.get(at);
-            let range = match below {
-                Some(&step) => format!("up to {}", duration(step)),
-                None => format!("over {}", duration(STEPS.last().copied().unwrap_or(0))),
+            let over = at.checked_sub(1).and_then(|at| STEPS.get(at));
+            let range = match (over, STEPS.get(at)) {
+                (Some(&over), Some(&step)) => format!("{} to {}", duration(over), duration(step)),
+                (None, Some(&step)) => format!("up to {}", duration(step)),
+                (over, None) => format!("over {}", duration(over.copied().unwrap_or(0))),
             };
             let width = u128::from(count) * 100 / u128::from(most);
             vec![

@@ -4,7 +4,7 @@ page.part("flame", (part, data) => {
   const remembered = page.state(part);
   const ROW = 19, GAP = 1, LEAST = 0.5;
   // What a widest screen could show of a tree that grows where it is looked at.
-  const FINEST = 1 / 10000;
+  const FINEST = 1 / 5000;
   const NOTHING = -2;
   for (const key of ["start", "tail", "colours", "kinds", "step", "was", "was_own"]) {
     if (data[key] !== undefined) data[key] = page.numbers(data[key]);
