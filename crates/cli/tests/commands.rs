@@ -370,7 +370,7 @@ fn conversion_there_and_back_keeps_the_calls() {
 }
 
 /// Commands that show several inputs, with what they need beside the paths.
-const SEVERAL: [&[&str]; 12] = [
+const SEVERAL: [&[&str]; 13] = [
     &["info"],
     &["dump", "--limit-records", "1"],
     &["check"],
@@ -379,6 +379,7 @@ const SEVERAL: [&[&str]; 12] = [
     &["top", "-n", "1"],
     &["tree"],
     &["flame", "-o", "-"],
+    &["report", "-n", "1", "-o", "-"],
     &["timeline"],
     &["metrics"],
     &["monitors"],
