@@ -71,6 +71,11 @@ pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<V
     Ok(trees)
 }
 
+/// Reads all inputs into trees as [`read`] does, where they have anything for one.
+pub(crate) fn read_any(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
+    Ok(selected(flags, among, Table::Trees)?.into_trees().collect())
+}
+
 /// The trees of a recording, and what else of it matters to a comparison.
 #[derive(Default)]
 pub(crate) struct Recorded {
