@@ -152,7 +152,7 @@ fn million_spans() -> String {
             let above = ends.last().copied().unwrap_or(u64::MAX);
             let length = match ends.len() {
                 0 => 200_000 + random(&mut state) % 9_000_000,
-                _ => 1 + random(&mut state) % ((above - *clock) / 2).max(1),
+                _ => 1 + random(&mut state) % ((above - *clock) * 3 / 4).max(1),
             };
             let end = (*clock + length).min(above);
             let (start, length) = (*clock, end - *clock);
@@ -173,7 +173,7 @@ fn million_spans() -> String {
                 *clock = ends.pop().unwrap_or(*clock);
                 depth -= 1;
             }
-            *clock += (ends.last().copied().unwrap_or(u64::MAX) - *clock) / 16;
+            *clock += (ends.last().copied().unwrap_or(*clock) - *clock) / 40;
         }
         *clock = ends.first().copied().unwrap_or(*clock);
         let used = 1_000_000 + random(&mut state) % 90_000_000;

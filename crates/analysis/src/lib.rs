@@ -47,11 +47,13 @@
     )
 )]
 
+mod adjust;
 mod amount;
 pub mod calls;
 mod calltree;
 pub mod diff;
 pub mod distributed;
+pub mod exceptions;
 pub mod filter;
 pub mod flame;
 pub mod hotspots;
@@ -71,11 +73,13 @@ pub mod timeline;
 mod top;
 mod tree;
 
+pub use adjust::{AdjustError, Adjustment, adjust};
 pub use amount::{amount, grouped};
 pub use calltree::{
     CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate, Symbol,
     SymbolId, TreeBuilder, TreeOptions, TreeSource, Trees, symbol_of_function,
 };
+pub use page::escaped;
 pub use pauses::Pauses;
 pub use sandwich::{DirectCalls, Direction, Edge, callees_of, callers_of, direct_calls, usages_of};
 pub use sketch::Sketch;

@@ -15,6 +15,7 @@ use traceloom_input::save::Save;
 
 use crate::Outcome;
 use crate::args::Usage;
+use crate::select::AdjustFlags;
 use crate::style::{Style, count};
 use crate::table::Table;
 use crate::trees::{self, TreeFlags, read_recorded, unit_word};
@@ -29,7 +30,8 @@ use crate::trees::{self, TreeFlags, read_recorded, unit_word};
     traceloom diff monday.jfr tuesday.jfr\n  \
     traceloom diff before/ after/ --per call -o diff.html\n  \
     traceloom diff base.pprof now.pprof --per second --fail-if 'self(com.acme.Foo.bar) > +10%' --junit budget.xml\n  \
-    traceloom diff old.folded new.pb.gz --value cpu --per total --sort total"
+    traceloom diff old.folded new.pb.gz --value cpu --per total --sort total\n  \
+    traceloom diff dump/ --adjust 'Session.load*0.5'"
 )]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -177,17 +179,24 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 fn compare(options: &Options) -> anyhow::Result<Diff> {
-    let [before, after] = options.tree.paths.as_slice() else {
-        let reason = "name two recordings: diff BEFORE AFTER";
-        return Err(Usage(reason.to_owned()).into());
+    let adjusts = !options.tree.adjust.is_empty();
+    let (before, after) = match options.tree.paths.as_slice() {
+        [before, after] => (before, after),
+        [only] if adjusts => (only, only),
+        _ => {
+            let reason = "name two recordings: diff BEFORE AFTER; or one, and --adjust";
+            return Err(Usage(reason.to_owned()).into());
+        }
     };
-    let read = |path: &String| {
+    let read = |path: &String, adjust| {
         read_recorded(&TreeFlags {
             paths: vec![path.clone()],
+            adjust,
             ..options.tree.clone()
         })
     };
-    let (first, second) = (read(before)?, read(after)?);
+    let first = read(before, AdjustFlags::default())?;
+    let second = read(after, options.tree.adjust.clone())?;
     let Some((one, other)) = in_common(&first, &second) else {
         anyhow::bail!(
             "the recordings have no value in common: {before} has {}, {after} has {}; --value chooses, \

@@ -132,11 +132,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// pictures' trees do not.
 fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
     let tree = &options.tree;
-    if !tree.frames.is_empty()
-        || tree.lanes
-        || !(options.sandwich.is_empty() && options.groups.is_empty())
-    {
-        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --by, --callers-of, --callees-of and --usages are for .svg and .html";
+    let plain = tree.frames.is_empty() && tree.adjust.is_empty();
+    if !plain || tree.lanes || !(options.sandwich.is_empty() && options.groups.is_empty()) {
+        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --adjust, --by, --callers-of, --callees-of and --usages are for .svg and .html";
         return Err(Usage(reason.to_owned()).into());
     }
     let pick = Pick {

@@ -8,7 +8,9 @@ use clap::Args;
 use regex_lite::Regex;
 use traceloom_analysis::calls::Selection;
 use traceloom_analysis::filter::{Filter, rules};
-use traceloom_analysis::{CallTree, FrameFilter, Symbol, callees_of, callers_of, usages_of};
+use traceloom_analysis::{
+    Adjustment, CallTree, FrameFilter, Symbol, callees_of, callers_of, usages_of,
+};
 
 use crate::args::Usage;
 
@@ -29,19 +31,10 @@ impl MethodFlags {
 
     /// Reads the file; no file and no rule admit every method.
     pub(crate) fn rules(&self) -> anyhow::Result<Filter> {
-        const MOST: u64 = 64 << 20;
         let Some(path) = &self.filter_file else {
             return Ok(Filter::default());
         };
-        let mut text = Vec::new();
-        let file = File::open(path).with_context(|| path.clone())?;
-        let read = file.take(MOST + 1).read_to_end(&mut text);
-        if read.with_context(|| path.clone())? as u64 > MOST {
-            return Err(Usage(format!("--filter-file: {path} is larger than {MOST} bytes")).into());
-        }
-        let text = String::from_utf8(text)
-            .map_err(|_| Usage(format!("--filter-file: {path} is not UTF-8")))?;
-        let rules = rules(&text);
+        let rules = rules(&rules_file("--filter-file", path)?);
         Ok(rules.map_err(|error| Usage(format!("--filter-file: {path}: {error}")))?)
     }
 }
@@ -49,9 +42,9 @@ impl MethodFlags {
 /// Which calls count.
 #[derive(Args, Clone, Default)]
 pub(crate) struct CallFlags {
-    /// Words in method, title or parameters: `a b` either, `+a` required, `-a` excluded, `'a b'` a phrase,
+    /// Calls and samples by words in method, title or parameters: `a b` either, `+a` required, `-a` excluded, `'a b'` a phrase,
     /// `$param=value` in that parameter. Conditions: `duration > 100ms and service = shop and not error`, with
-    /// `= != < <= > >= ~ !~` on duration, thread, service, host, method, class, title, kind, trace, counters and
+    /// `= != < <= > >= ~ !~` on duration, time, thread, service, host, method, class, title, kind, trace, counters and
     /// parameters; `( )` group.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     filter: Option<String>,
@@ -121,6 +114,57 @@ impl FrameFlags {
             hide,
         }
     }
+}
+
+/// What if methods took other times.
+#[derive(Args, Clone, Default)]
+pub(crate) struct AdjustFlags {
+    /// Show times as if a method's own time were multiplied, `com.acme.Foo.bar*0.5`, or as if it and all it calls were
+    /// gone, `com.acme.Foo.bar=0`; `@FILE` reads a rule a line. Methods are regular expressions. May be repeated.
+    #[arg(long, value_name = "METHOD*FACTOR")]
+    adjust: Vec<String>,
+}
+
+impl AdjustFlags {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.adjust.is_empty()
+    }
+
+    /// Reads the rules, those of files too.
+    pub(crate) fn rules(&self) -> anyhow::Result<Vec<Adjustment>> {
+        let mut rules = Vec::new();
+        for text in &self.adjust {
+            let Some(path) = text.strip_prefix('@') else {
+                let rule: Result<Adjustment, _> = text.parse();
+                rules.push(rule.map_err(|error| Usage(format!("--adjust: {error}")))?);
+                continue;
+            };
+            let lines = rules_file("--adjust", path)?;
+            for (number, line) in (1..).zip(lines.trim_start_matches('\u{feff}').lines()) {
+                let line = line.trim();
+                if line.is_empty() || line.starts_with('#') {
+                    continue;
+                }
+                let rule: Result<Adjustment, _> = line.parse();
+                let told = |error| Usage(format!("--adjust: {path}: line {number}: {error}"));
+                rules.push(rule.map_err(told)?);
+            }
+        }
+        Ok(rules)
+    }
+}
+
+/// Reads a file of rules that somebody wrote.
+fn rules_file(flag: &str, path: &str) -> anyhow::Result<String> {
+    const MOST: u64 = 64 << 20;
+    let mut text = Vec::new();
+    let file = File::open(path).with_context(|| format!("{flag}: {path}"))?;
+    let read = file.take(MOST + 1).read_to_end(&mut text);
+    if read.with_context(|| format!("{flag}: {path}"))? as u64 > MOST {
+        return Err(Usage(format!("{flag}: {path} is larger than {MOST} bytes")).into());
+    }
+    let text = String::from_utf8(text);
+    Ok(text.map_err(|_| Usage(format!("{flag}: {path} is not UTF-8")))?)
 }
 
 /// The function in the middle.

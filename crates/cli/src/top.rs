@@ -32,6 +32,7 @@ use hotspots::HotspotFlags;
     traceloom top cpu.pprof --value cpu --focus '^com.acme'\n  \
     traceloom top dump/ --hotspots\n  \
     traceloom top dump/ --by thread\n  \
+    traceloom top dump/ --adjust 'Session.load*0.5' --adjust 'audit=0'\n  \
     traceloom top dump/ --outgoing 'OrderService.buy$'"
 )]
 pub(crate) struct Options {
@@ -47,7 +48,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     min_percent: f64,
     /// Show how long most calls of a function took, and the longest: exact up to 128 calls, within 0.8 % beyond.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "adjust")]
     percentiles: bool,
     #[command(flatten)]
     groups: GroupFlags,
@@ -312,13 +313,17 @@ fn as_json(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> serde_json::Valu
 }
 
 fn measure_json(of: &Functions) -> serde_json::Value {
-    json!({
+    let mut object = json!({
         "measure": of.measure.name,
         "event_type": of.measure.event,
         "unit": unit_word(&of.measure.unit),
         "source": count_word(of),
         "total": of.total,
-    })
+    });
+    if let Some(rules) = &of.measure.adjusted {
+        object["adjusted"] = rules.as_str().into();
+    }
+    object
 }
 
 fn functions_json(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> serde_json::Value {

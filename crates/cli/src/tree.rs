@@ -175,11 +175,15 @@ fn as_json(tree: &CallTree, rows: &[Visible]) -> serde_json::Value {
             Some(object)
         })
         .collect();
-    json!({
+    let mut object = json!({
         "measure": tree.measure.name,
         "event_type": tree.measure.event,
         "unit": unit_word(&tree.measure.unit),
         "total": tree.total,
         "nodes": nodes,
-    })
+    });
+    if let Some(rules) = &tree.measure.adjusted {
+        object["adjusted"] = rules.as_str().into();
+    }
+    object
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use traceloom_analysis::{
-    CallTree, Functions, GroupBy, Measure, MeasureUnit, TreeBuilder, TreeOptions, TreeSource, Trees,
+    Adjustment, CallTree, Functions, GroupBy, Measure, MeasureUnit, TreeBuilder, TreeOptions,
+    TreeSource, Trees, adjust,
 };
 use traceloom_formats::Source;
 use traceloom_formats::datakit::{EventKind, Language, value_names};
@@ -16,8 +17,8 @@ use crate::args::Common;
 use crate::groups;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
-use crate::select::{CallFlags, FrameFlags, MethodFlags};
-use crate::style;
+use crate::select::{AdjustFlags, CallFlags, FrameFlags, MethodFlags};
+use crate::style::{self, count};
 use crate::timing::{TimeFlags, Timing};
 
 /// Flags of the views over call trees.
@@ -32,6 +33,8 @@ pub(crate) struct TreeFlags {
     pub(crate) frames: FrameFlags,
     #[command(flatten)]
     pub(crate) methods: MethodFlags,
+    #[command(flatten)]
+    pub(crate) adjust: AdjustFlags,
     #[command(flatten)]
     pub(crate) time: TimeFlags,
     /// The sampled value to show: its own name, Datakit's (`cpu-time`), or `cpu`, `wall`, `alloc`, `lock`,
@@ -108,7 +111,8 @@ pub(crate) type Tables = [Vec<Functions>; 2];
 /// Reads all inputs into tables of functions; who called whom matters only where frames are selected.
 pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Tables> {
     let [mut all, mut beside] = Tables::default();
-    if !flags.durations && flags.frames.filter(&flags.methods.rules()?).is_empty() {
+    let plain = !flags.durations && flags.adjust.is_empty();
+    if plain && flags.frames.filter(&flags.methods.rules()?).is_empty() {
         let events = each(flags, among, Table::Functions, |builder| {
             let [own, others] = builder.finish_functions();
             own.into_iter().for_each(|one| one.merge_into(&mut all));
@@ -152,28 +156,35 @@ fn selected_with(
     let events = each(flags, among, table, |builder| all.merge(finish(builder)))?;
     let samples = all.samples.iter_mut().chain(&mut all.beside);
     samples.for_each(|tree| named(&events, &mut tree.measure));
+    let adjustments = flags.adjust.rules()?;
+    if !adjustments.is_empty() {
+        about(&adjustments, &all);
+        all = all.map(|tree| adjust(tree, &adjustments));
+    }
     let methods = flags.methods.rules()?;
     let filter = flags.frames.filter(&methods);
     if filter.is_empty() {
         return Ok(all);
     }
-    let select = |trees: Vec<CallTree>| trees.iter().map(|tree| tree.select(&filter)).collect();
-    let nodes = |trees: &Trees| -> usize {
-        let shown = trees.spans.iter().chain(&trees.samples);
-        shown.map(|tree| tree.nodes.len()).sum()
-    };
+    let nodes = |trees: &Trees| -> usize { trees.iter().map(|tree| tree.nodes.len()).sum() };
     let before = nodes(&all);
-    let left = Trees {
-        spans: all.spans.map(|tree| tree.select(&filter)),
-        samples: select(all.samples),
-        beside: select(all.beside),
-    };
+    let left = all.map(|tree| tree.select(&filter));
     if before > 0 && nodes(&left) == 0 {
         eprintln!(
             "traceloom: nothing is left of {before} paths of calls: the filters take all of them"
         );
     }
     Ok(left)
+}
+
+/// Says so when nothing is adjusted: a name may be mistyped.
+fn about(adjustments: &[Adjustment], trees: &Trees) {
+    for one in adjustments {
+        let mut symbols = trees.iter().flat_map(|tree| &tree.symbols);
+        if !symbols.any(|symbol| one.is_about(symbol)) {
+            eprintln!("traceloom: --adjust {one}: no method matches");
+        }
+    }
 }
 
 /// Datakit's names of sampled values, by the producer's; none where two recordings mean different things.
@@ -204,7 +215,7 @@ fn each(
     mut take: impl FnMut(TreeBuilder),
 ) -> anyhow::Result<Events> {
     let mut events = Events::new();
-    let mut samples = false;
+    let (mut samples, mut taken, mut refused) = (false, 0, 0);
     let selection = flags.calls.selection()?;
     while let Some((number, input)) = among.next()? {
         let timing = Timing::of(
@@ -241,9 +252,12 @@ fn each(
                     piped(&mut first, read)?
                 });
                 name_events(first.definitions(), file, &mut events);
-                samples |= [&first, &second]
-                    .iter()
-                    .any(|builder| builder.saw_samples());
+                for builder in [&first, &second] {
+                    samples |= builder.saw_samples();
+                    let chosen = builder.chosen_samples();
+                    taken += chosen.0;
+                    refused += chosen.1;
+                }
                 take(first);
                 take(second);
             }
@@ -252,10 +266,16 @@ fn each(
         mention(input.path(), &notes);
     }
     flags.time.check_names()?;
-    if samples && !selection.is_empty() {
+    if samples && (selection.min_duration > 0 || selection.errors) {
         eprintln!(
-            "traceloom: --filter, --min-duration and --errors choose calls; samples are of no call and all of them \
-             count: --focus and --ignore choose among their stacks"
+            "traceloom: --min-duration and --errors choose calls; samples have neither length nor outcome and count \
+             all the same"
+        );
+    }
+    if refused > 0 && taken == 0 {
+        eprintln!(
+            "traceloom: the filter takes none of {} samples",
+            count(refused)
         );
     }
     Ok(events)

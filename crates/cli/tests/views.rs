@@ -419,3 +419,111 @@ fn direct_calls_and_calls_with_a_method_come_to_its_row() {
     let none = traceloom(&["top", "--incoming", "no such method", shop]);
     assert!(String::from_utf8_lossy(&none.stderr).contains("no function matches"));
 }
+
+#[test]
+fn adjusted_times_are_told_and_follow_in_every_view() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let method = "BasketStatement.mapInvoiceOf39";
+    let plain = json_lines(&traceloom(&["top", "--json", shop])).remove(0);
+    let rows = plain["functions"].as_array().expect("functions");
+    let name = |row: &&Value| row["function"].as_str().expect("a name").contains(method);
+    let row = rows.iter().find(name).expect("the method");
+    let gone = format!("{method}=0");
+    let adjusted = ["--adjust", gone.as_str(), shop];
+    let run = |command: &[&str]| json_lines(&traceloom(&[command, &adjusted].concat())).remove(0);
+    let top = run(&["top", "--json"]);
+    assert_eq!(
+        number(&top["total"]),
+        number(&plain["total"]) - number(&row["total"])
+    );
+    assert_eq!(top["adjusted"], gone.as_str());
+    let tree = run(&["tree", "--json", "--min-percent", "0"]);
+    assert_eq!(of_top(&top), of_tree(&tree));
+    let folder = tempfile::tempdir().expect("a folder");
+    let rules = folder.path().join("rules");
+    std::fs::write(&rules, format!("# slower\n\n{method} * 3\n")).expect("a file");
+    let file = format!("@{}", rules.display());
+    let diff = json_lines(&traceloom(&["diff", "--json", "--adjust", &file, shop])).remove(0);
+    let more = 2 * number(&row["self"]);
+    let own = diff["functions"].as_array().expect("functions").iter();
+    let own: Vec<_> = own.filter(|row| row["self_change"] != 0.0).collect();
+    assert_eq!(own.len(), 1, "{own:?}");
+    assert_eq!(own[0]["self_change"].as_f64(), Some(more as f64));
+    let said = traceloom(&["top", "--adjust", "Foo*x", shop]);
+    assert_eq!(said.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(
+        said.contains("--adjust: expected a factor") && said.contains("(column 5)"),
+        "{said}"
+    );
+    std::fs::write(&rules, "a*1\nb").expect("a file");
+    let said = traceloom(&["tree", "--adjust", &file, shop]);
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("line 2: expected METHOD*FACTOR"), "{said}");
+    let said = traceloom(&["top", "--adjust", "no such method*2", shop]);
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("no method matches"), "{said}");
+}
+
+/// Total of a measure.
+fn total_of(top: &Output, measure: &Value) -> Vec<i64> {
+    let tables = json_lines(top).into_iter();
+    let tables = tables.filter(|table| table["measure"] == *measure);
+    tables.map(|table| number(&table["total"])).collect()
+}
+
+#[test]
+fn filters_choose_samples_as_frames_and_threads_do() {
+    let (mut methods, mut threads) = (0, 0);
+    for path in inputs().iter().filter(|path| path.contains("/datakit/")) {
+        for table in json_lines(&traceloom(&["top", "--json", path])) {
+            if table["source"] != "samples" {
+                continue;
+            }
+            let whole = number(&table["total"]);
+            let rows = table["functions"].as_array().expect("functions").iter();
+            let part = |row: &&Value| (1..whole).contains(&number(&row["total"]));
+            let names = rows.filter(part).filter_map(|row| row["function"].as_str());
+            let plain = |c: char| c.is_ascii_alphanumeric() || "._:/".contains(c);
+            let Some(name) = names.into_iter().find(|name| name.chars().all(plain)) else {
+                continue;
+            };
+            let filter = format!("method = '{name}'");
+            let focus = format!("(?i)^{}$", name.replace('.', "\\."));
+            let chosen = traceloom(&["top", "--json", "--filter", &filter, path]);
+            let focused = traceloom(&["top", "--json", "--focus", &focus, path]);
+            let measure = &table["measure"];
+            assert_eq!(
+                total_of(&chosen, measure),
+                total_of(&focused, measure),
+                "{path}: {name}"
+            );
+            methods += 1;
+        }
+        for table in json_lines(&traceloom(&["top", "--json", "--by", "thread", path])) {
+            let groups = table["groups"].as_array().into_iter().flatten();
+            let simple = |group: &&Value| {
+                let name = group["group"].as_str().unwrap_or("(");
+                !name.contains(['(', '\'', '"']) && !name.is_empty()
+            };
+            let Some(group) = groups.into_iter().find(simple) else {
+                continue;
+            };
+            let filter = format!("thread = '{}'", group["group"].as_str().expect("a name"));
+            let chosen = traceloom(&["top", "--json", "--filter", &filter, path]);
+            let chosen = total_of(&chosen, &table["measure"]);
+            // Names of threads are compared in any case.
+            assert!(
+                chosen.iter().all(|&total| total >= number(&group["total"])),
+                "{path} {filter}"
+            );
+            threads += usize::from(chosen == [number(&group["total"])]);
+        }
+    }
+    if std::env::var_os("TRACELOOM_CORPUS").is_some() {
+        assert!(
+            methods >= 20 && threads >= 5,
+            "{methods} methods, {threads} threads"
+        );
+    }
+}

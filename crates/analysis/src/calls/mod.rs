@@ -1,6 +1,7 @@
 //! The list of calls: which ones, in which order, with which columns.
 
 mod column;
+mod sample;
 mod selection;
 mod sums;
 mod table;
@@ -8,6 +9,7 @@ mod title;
 mod uses;
 
 pub use column::{Cell, Column};
+pub(crate) use sample::SampleFilter;
 pub use selection::{CallOfRow, Selection};
 pub use sums::{CallSum, CallSums};
 pub use table::{Call, CallQuery, CallTable, Calls};

@@ -28,7 +28,7 @@ impl Selection {
     /// Tells whether `call` passes.
     #[must_use]
     pub fn accepts(&self, call: &dyn CallView) -> bool {
-        call.duration() >= self.min_duration
+        call.duration().unwrap_or(0) >= self.min_duration
             && (!self.errors || call.failed())
             && self.filter.accepts(call)
     }
@@ -71,8 +71,12 @@ impl CallView for CallOfRow<'_> {
         })
     }
 
-    fn duration(&self) -> u64 {
-        self.row.duration()
+    fn duration(&self) -> Option<u64> {
+        Some(self.row.duration())
+    }
+
+    fn time(&self) -> Option<i64> {
+        Some(self.row.start)
     }
 
     fn failed(&self) -> bool {

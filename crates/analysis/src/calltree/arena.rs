@@ -120,12 +120,16 @@ impl Arena {
 
     /// Returns what the roots come to.
     pub fn roots_total(&self) -> i64 {
+        self.children_total(ROOT)
+    }
+
+    fn children_total(&self, node: u32) -> i64 {
         let mut total = 0_i64;
-        let mut root = self.nodes[ROOT as usize].first_child;
-        while root != NONE {
-            let row = &self.nodes[root as usize];
+        let mut child = self.nodes[node as usize].first_child;
+        while child != NONE {
+            let row = &self.nodes[child as usize];
             total = total.saturating_add(row.total);
-            root = row.next_sibling;
+            child = row.next_sibling;
         }
         total
     }
@@ -134,13 +138,7 @@ impl Arena {
     pub fn sum_grounds(&mut self) {
         let mut ground = self.nodes[ROOT as usize].first_child;
         while ground != NONE {
-            let mut total = 0_i64;
-            let mut child = self.nodes[ground as usize].first_child;
-            while child != NONE {
-                let row = &self.nodes[child as usize];
-                total = total.saturating_add(row.total);
-                child = row.next_sibling;
-            }
+            let total = self.children_total(ground);
             let row = &mut self.nodes[ground as usize];
             row.total = total;
             ground = row.next_sibling;

@@ -14,7 +14,7 @@ use super::spans::{Piece, Pieces};
 use super::steps::Lines;
 use super::symbol::{self, KeyMap, Symbols};
 use super::{CallTree, Measure, flatten};
-use crate::calls::{CallOfRow, Selection, of_resource, service_name, track_name};
+use crate::calls::{CallOfRow, SampleFilter, Selection, of_resource, service_name, track_name};
 use crate::filter::CallView;
 use crate::top::Functions;
 
@@ -75,6 +75,17 @@ impl Trees {
         self.spans.into_iter().chain(self.samples)
     }
 
+    /// Returns what `change` makes of each tree.
+    #[must_use]
+    pub fn map(self, change: impl Fn(&CallTree) -> CallTree) -> Self {
+        let all = |trees: Vec<CallTree>| trees.iter().map(&change).collect();
+        Self {
+            spans: self.spans.as_ref().map(&change),
+            samples: all(self.samples),
+            beside: all(self.beside),
+        }
+    }
+
     /// Iterates over the trees, wall time first.
     pub fn iter(&self) -> impl Iterator<Item = &CallTree> {
         self.spans.iter().chain(&self.samples)
@@ -103,6 +114,8 @@ pub struct TreeBuilder {
     pieces: Pieces,
     columns: Columns,
     grounds: Option<Grounds>,
+    /// Which samples count, where some do not.
+    chosen: Option<SampleFilter>,
     spans_seen: bool,
     /// The first and the last time of anything that counts.
     seen: Option<(Timestamp, Timestamp)>,
@@ -120,6 +133,12 @@ impl TreeBuilder {
         let lines = Lines::new(options.durations);
         Self {
             pieces: Pieces::new(options.lanes, options.durations),
+            chosen: options
+                .calls
+                .as_ref()
+                .map(|calls| calls.filter.clone())
+                .filter(|filter| !filter.is_empty())
+                .map(SampleFilter::new),
             grounds: options.by.clone().map(Grounds::new),
             options,
             order: Order::default(),
@@ -171,6 +190,12 @@ impl TreeBuilder {
     #[must_use]
     pub fn saw_samples(&self) -> bool {
         self.columns.any()
+    }
+
+    /// Returns how many samples passed a filter, and how many it refused.
+    #[must_use]
+    pub fn chosen_samples(&self) -> (u64, u64) {
+        self.chosen.as_ref().map_or((0, 0), |chosen| chosen.told)
     }
 
     /// Ends what is open and returns the trees.
@@ -354,6 +379,7 @@ struct NoRow<'t> {
     track: TrackId,
     method: Cow<'t, str>,
     duration: u64,
+    start: Timestamp,
 }
 
 impl<'t> NoRow<'t> {
@@ -368,6 +394,7 @@ impl<'t> NoRow<'t> {
             track,
             method: tables.function_name(FunctionId::new(key)),
             duration: if end > start { end.abs_diff(start) } else { 0 },
+            start,
         }
     }
 }
@@ -377,8 +404,12 @@ impl CallView for NoRow<'_> {
         self.method.as_ref().into()
     }
 
-    fn duration(&self) -> u64 {
-        self.duration
+    fn duration(&self) -> Option<u64> {
+        Some(self.duration)
+    }
+
+    fn time(&self) -> Option<i64> {
+        Some(self.start)
     }
 
     fn thread(&self) -> Option<Cow<'_, str>> {
@@ -404,7 +435,7 @@ impl Sink for TreeBuilder {
     }
 
     fn wants_stacks(&self) -> bool {
-        !self.options.functions
+        !self.options.functions || self.chosen.is_some()
     }
 
     fn wants(&self) -> Wants {
@@ -466,6 +497,10 @@ impl Sink for TreeBuilder {
     }
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
+        let batch = match &mut self.chosen {
+            Some(chosen) => chosen.choose(&self.tables, batch),
+            None => batch,
+        };
         for &time in batch.time.iter().flatten() {
             self.see(time, time);
         }

@@ -21,6 +21,7 @@ pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
 pub(crate) use arena::{Arena, Growing};
 pub(crate) use flatten::{add, add_of, flatten};
 pub(crate) use ground::Grounds;
+pub(crate) use samples::settle;
 pub(crate) use spans::{Piece, Pieces, children_first};
 pub(crate) use symbol::function_of_key;
 
@@ -46,6 +47,8 @@ pub struct Measure {
     pub scope: Scope,
     /// What the field of the program calls the value, such as `cpu-time`, where a view knows it.
     pub event: Option<&'static str>,
+    /// How values were changed by [`crate::adjust`]: they are no longer those of the recording.
+    pub adjusted: Option<String>,
 }
 
 /// What a tree was built from; trees of different sources are never added together.
@@ -98,15 +101,20 @@ impl Measure {
             merge: Merge::Sum,
             scope: Scope::Own,
             event: None,
+            adjusted: None,
         }
     }
 
     /// Returns the name for people: the field's own word first, and the producer's where it is another.
     #[must_use]
     pub fn title(&self) -> Cow<'_, str> {
-        match self.event {
+        let title: Cow<'_, str> = match self.event {
             Some(event) if event != self.name => format!("{event} ({})", self.name).into(),
             _ => self.name.as_str().into(),
+        };
+        match &self.adjusted {
+            None => title,
+            Some(rules) => format!("{title}, adjusted by {rules},").into(),
         }
     }
 
@@ -129,7 +137,7 @@ impl Measure {
 
     /// Tells whether totals follow from own values: not for spans, whose siblings may overlap, nor where
     /// the producer recorded sums of callees.
-    fn settles(&self) -> bool {
+    pub(crate) fn settles(&self) -> bool {
         let recorded_sums = self.scope == Scope::Inclusive && self.merge == Merge::Sum;
         self.source == TreeSource::Samples && !recorded_sums
     }

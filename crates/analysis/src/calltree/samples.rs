@@ -342,7 +342,7 @@ impl<'t> Stacks<'t> {
 }
 
 /// Computes totals and own values from what was recorded, and returns the whole.
-pub(super) fn settle(arena: &mut Arena, measure: &Measure) -> i64 {
+pub(crate) fn settle(arena: &mut Arena, measure: &Measure) -> i64 {
     // Callees have greater numbers than their callers: nothing moves in an arena of samples.
     let numbers = (1..u32::try_from(arena.len()).unwrap_or(NONE)).rev();
     let join = |a: i64, b: i64, fresh: bool| match measure.merge {
@@ -381,5 +381,6 @@ fn measure(tables: &Recording, value_type: &ValueType) -> Measure {
         merge: value_type.merge,
         scope: value_type.scope,
         event: None,
+        adjusted: None,
     }
 }

@@ -11,6 +11,8 @@ use super::CallView;
 pub enum Field {
     /// How long it took.
     Duration,
+    /// When it began.
+    Time,
     /// The name of its track.
     Thread,
     /// The service it belongs to.
@@ -37,8 +39,9 @@ pub enum Field {
     Named(String),
 }
 
-const KNOWN: [(&str, Field); 11] = [
+const KNOWN: [(&str, Field); 12] = [
     ("duration", Field::Duration),
+    ("time", Field::Time),
     ("thread", Field::Thread),
     ("service", Field::Service),
     ("host", Field::Host),
@@ -157,7 +160,7 @@ impl Operand {
         text: &str,
     ) -> Result<Self, Cow<'static, str>> {
         if matches!(operator, Operator::Matches | Operator::MatchesNot) {
-            if matches!(field, Field::Duration | Field::Error) {
+            if matches!(field, Field::Duration | Field::Time | Field::Error) {
                 return Err("this is a number; regular expressions are for texts".into());
             }
             let regex = Regex::new(&format!("(?i){text}"));
@@ -171,6 +174,17 @@ impl Operand {
                 Some(number) if number.time => Ok(Self::Number(number)),
                 _ => Err("expected a duration: a number and ns, us, ms, s, min or h".into()),
             },
+            Field::Time => {
+                let since = number.filter(|number| number.time && number.nano % Number::SCALE == 0);
+                let since =
+                    since.and_then(|number| i64::try_from(number.nano / Number::SCALE).ok());
+                let point = super::time::point(text).or(since);
+                let expected = "expected a time, such as 2026-03-01T12:00:00Z, '2026-03-01 12:00' or nanoseconds \
+                                since 1970";
+                point
+                    .map(|ns| Self::Number(Number::whole(ns)))
+                    .ok_or_else(|| expected.into())
+            }
             Field::Error => match (operator, text) {
                 (Operator::Equal | Operator::NotEqual, "true") => {
                     Ok(Self::Number(Number::whole(1)))
@@ -275,7 +289,11 @@ impl Comparison {
     /// every value.
     pub(super) fn accepts(&self, call: &dyn CallView) -> bool {
         match &self.field {
-            Field::Duration => self.number(i64::try_from(call.duration()).unwrap_or(i64::MAX)),
+            Field::Duration => {
+                let duration = call.duration();
+                self.known(duration.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)))
+            }
+            Field::Time => self.known(call.time()),
             Field::Error => self.number(call.failed().into()),
             Field::Thread => self.any(call.thread().into_iter()),
             Field::Service => self.any(call.service().into_iter()),
@@ -284,18 +302,22 @@ impl Comparison {
             Field::Trace => self.any(call.trace().map(Cow::Owned).into_iter()),
             Field::Title => self.any(call.title().into_iter()),
             Field::Method => {
-                let name = call.method();
-                let plain = super::rules::plain(&name);
-                self.any([name.as_ref(), plain].into_iter().map(Cow::Borrowed))
+                let operator = self.operator.without_not();
+                let any = call.methods(&mut |name| {
+                    self.text(operator, name) || self.text(operator, super::rules::plain(name))
+                });
+                any != self.operator.negates()
             }
             Field::Class => {
-                let name = call.method();
-                let (class, _) = super::rules::class_and_method(&name);
-                self.any(std::iter::once(Cow::Borrowed(class)))
+                let operator = self.operator.without_not();
+                let any = call.methods(&mut |name| {
+                    self.text(operator, super::rules::class_and_method(name).0)
+                });
+                any != self.operator.negates()
             }
             Field::Text => {
                 let operator = self.operator.without_not();
-                let any = self.text(operator, &call.method())
+                let any = call.methods(&mut |name| self.text(operator, name))
                     || call
                         .title()
                         .is_some_and(|title| self.text(operator, &title))
@@ -308,6 +330,15 @@ impl Comparison {
             },
             Field::Attribute(name) => self.param(call, name),
         }
+    }
+
+    /// Tells whether a time or what was counted is compared.
+    pub(super) fn asks_for_values(&self) -> bool {
+        matches!(self.field, Field::Time | Field::Named(_))
+    }
+
+    fn known(&self, value: Option<i64>) -> bool {
+        value.map_or(self.operator.negates(), |value| self.number(value))
     }
 
     /// Compares each value; with `!`, none of them may match.

@@ -11,7 +11,7 @@
 //!
 //! let filter: Filter = "orders invoices -'Shop.sell' $web.url=/7".parse().unwrap();
 //! assert!(filter.accepts(&Request));
-//! let filter: Filter = "duration < 1ms and (class ~ 'acme.*Shop' or error)".parse().unwrap();
+//! let filter: Filter = "not duration > 1ms and (class ~ 'acme.*Shop' or error)".parse().unwrap();
 //! assert!(filter.accepts(&Request));
 //! ```
 
@@ -19,6 +19,7 @@ mod compare;
 mod hide;
 mod parse;
 mod rules;
+mod time;
 
 pub use compare::{Comparison, Field, Operator};
 pub use hide::{Hide, Survey};
@@ -27,10 +28,17 @@ pub use rules::{Pattern, RuleError, rules};
 use std::borrow::Cow;
 use std::fmt;
 
-/// What a filter can ask of a call.
+/// What a filter can ask of a call or of a sample.
 pub trait CallView {
     /// Returns the name of the method that was called.
     fn method(&self) -> Cow<'_, str>;
+
+    /// Hands out the names of all methods that are known of it until `each` returns true; returns whether it did.
+    ///
+    /// A call has one; a sample those on its stack.
+    fn methods(&self, each: &mut dyn FnMut(&str) -> bool) -> bool {
+        each(&self.method())
+    }
 
     /// Returns what the call did, in words, where the producer says.
     fn title(&self) -> Option<Cow<'_, str>> {
@@ -43,8 +51,13 @@ pub trait CallView {
     }
 
     /// Returns how long it took, in nanoseconds.
-    fn duration(&self) -> u64 {
-        0
+    fn duration(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns when it began, in nanoseconds.
+    fn time(&self) -> Option<i64> {
+        None
     }
 
     /// Tells whether it failed.
@@ -185,6 +198,17 @@ impl Filter {
         self.accepts(&Named(method))
     }
 
+    /// Tells whether more than names, threads and parameters is asked for: a time, or what was counted.
+    pub(crate) fn asks_for_values(&self) -> bool {
+        match self {
+            Self::All(terms) | Self::Any(terms) => terms.iter().any(Self::asks_for_values),
+            Self::Not(term) => term.asks_for_values(),
+            Self::First(rules) => rules.iter().any(|(when, _)| when.asks_for_values()),
+            Self::Compare(comparison) => comparison.asks_for_values(),
+            Self::Text(_) | Self::Param { .. } | Self::Method { .. } | Self::Failed => false,
+        }
+    }
+
     /// Returns the filter that passes what both do.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -203,18 +227,17 @@ impl Filter {
             Self::Any(terms) => terms.iter().any(|term| term.accepts(call)),
             Self::Not(term) => !term.accepts(call),
             Self::Text(needle) => {
-                needle.is_in(&call.method())
+                call.methods(&mut |name| needle.is_in(name))
                     || call.title().is_some_and(|title| needle.is_in(&title))
                     || call.params(&mut |_, value| needle.is_in(value))
             }
             Self::Param { name, value } => {
                 call.params(&mut |known, held| known.to_lowercase() == *name && value.is_in(held))
             }
-            Self::Method { class, method } => {
-                let name = call.method();
-                let (of, called) = rules::class_and_method(&name);
+            Self::Method { class, method } => call.methods(&mut |name| {
+                let (of, called) = rules::class_and_method(name);
                 class.matches(of) && method.matches(called)
-            }
+            }),
             Self::Compare(comparison) => comparison.accepts(call),
             Self::Failed => call.failed(),
             Self::First(rules) => {

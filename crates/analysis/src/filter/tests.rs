@@ -156,8 +156,11 @@ mod conditions {
             ];
             params.iter().any(|(name, value)| each(name, value))
         }
-        fn duration(&self) -> u64 {
-            250_000_000
+        fn duration(&self) -> Option<u64> {
+            Some(250_000_000)
+        }
+        fn time(&self) -> Option<i64> {
+            Some(1_772_366_400_000_000_000)
         }
         fn failed(&self) -> bool {
             true
@@ -191,6 +194,11 @@ mod conditions {
             "duration >= 0.25s",
             "duration = 250ms",
             "duration < 1min",
+            "time >= 2026-03-01T12:00:00Z",
+            "time < 2026-03-02",
+            "time = '2026-03-01 12:00'",
+            "time > 100s",
+            "time != 1772366400000000001",
             "thread ~ 'exec-\\d+$'",
             "thread ~ EXEC",
             "service = Shop",
@@ -221,6 +229,7 @@ mod conditions {
         }
         for no in [
             "duration > 250ms",
+            "time > 2026-03-01T13:00+01:00",
             "thread = http",
             "service = sho",
             "host = anything",

@@ -6,7 +6,7 @@ use super::colour::COLOURS;
 use super::{Layout, Picture, change, colour};
 use crate::hotspots::Categories;
 use crate::page::Object;
-use crate::{CallTree, MeasureUnit, Node, Symbol, TreeSource};
+use crate::{CallTree, Node, Symbol, TreeSource};
 use traceloom_model::Merge;
 
 /// Nodes that a page holds; of larger trees it leaves out what no screen could show.
@@ -35,14 +35,6 @@ pub(super) fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
         Some(places) => places.iter().map(|place| place.node as usize).collect(),
         None => (0..tree.nodes.len()).collect(),
     };
-    let (unit, unit_name) = match &tree.measure.unit {
-        MeasureUnit::Nanoseconds => ("ns", ""),
-        MeasureUnit::Bytes => ("bytes", ""),
-        MeasureUnit::Count => ("count", ""),
-        MeasureUnit::Chars => ("count", "chars"),
-        MeasureUnit::Percent => ("count", "%"),
-        MeasureUnit::Other(name) => ("count", name.as_str()),
-    };
     let merge = match tree.measure.merge {
         Merge::Sum => "sum",
         Merge::Min => "min",
@@ -51,8 +43,7 @@ pub(super) fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
     Object::write(out, |data| {
         data.text("title", picture.title);
         data.text("value", &tree.measure.title());
-        data.text("unit", unit);
-        data.text("unit_name", unit_name);
+        data.unit(&tree.measure.unit);
         data.text("source", counted(tree));
         data.text("merge", merge);
         data.value("upwards", picture.upwards);
@@ -139,11 +130,14 @@ fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
     data.texts("places", symbols().map(place));
     let colour = |symbol| colour::colour(symbol).into();
     data.column("colours", symbols().map(colour));
-    data.values("group", symbols().map(|_| 0));
+    data.values("group", symbols().map(|symbol| u8::from(symbol.group)));
     let own = picture.categories.is_none().then(Categories::default);
     if let Some(categories) = picture.categories.or(own.as_ref()) {
         data.texts("categories", categories.names().iter());
-        let kind = |symbol: &Symbol| categories.of(&symbol.name).map_or(-1, index);
+        let kind = |symbol: &Symbol| match symbol.group {
+            true => -1,
+            false => categories.of(&symbol.name).map_or(-1, index),
+        };
         data.column("kinds", symbols().map(kind));
     }
 }

@@ -6,6 +6,7 @@ use traceloom_model::Merge;
 
 use super::colour::{COLOURS, colour, hsl};
 use super::{Layout, Picture, change};
+use crate::page::{escape, escaped};
 use crate::{CallTree, TreeSource, amount, grouped};
 
 /// Pixels. Text is set in a fixed pitch, so that it can be cut to its frame without measuring.
@@ -228,28 +229,6 @@ fn fixed(out: &mut String, number: f64) {
     let rest = hundredths % 100;
     if rest > 0 {
         let _ = write!(out, ".{rest:02}");
-    }
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 8);
-    escape(&mut out, text);
-    out
-}
-
-/// Writes text for XML; characters that XML cannot hold become U+FFFD.
-fn escape(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => {
-                out.push('\u{fffd}');
-            }
-            c => out.push(c),
-        }
     }
 }
 

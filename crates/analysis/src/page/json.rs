@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write as _};
 
+use crate::MeasureUnit;
+
 /// Writes one object, key by key.
 ///
 /// Rows are best told as columns: a page of 100,000 objects parses ten times slower than the same numbers in lists.
@@ -31,6 +33,20 @@ impl<'o> Object<'o> {
 
     pub(crate) fn text(&mut self, key: &str, text: &str) {
         string(self.key(key), text);
+    }
+
+    /// Writes a unit as `page.amount` takes it: what it scales by, and how it is called where that says nothing.
+    pub(crate) fn unit(&mut self, unit: &MeasureUnit) {
+        let (scale, name) = match unit {
+            MeasureUnit::Nanoseconds => ("ns", ""),
+            MeasureUnit::Bytes => ("bytes", ""),
+            MeasureUnit::Count => ("count", ""),
+            MeasureUnit::Chars => ("count", "chars"),
+            MeasureUnit::Percent => ("count", "%"),
+            MeasureUnit::Other(name) => ("count", name.as_str()),
+        };
+        self.text("unit", scale);
+        self.text("unit_name", name);
     }
 
     /// Writes a number or a truth value.

@@ -4,8 +4,11 @@
 //! script of its kind, which stand in the page once however many parts there are of it. The script calls
 //! `page.part(kind, start)` of `assets/page.js`; what parts share in the browser lies there.
 
+mod escape;
 mod json;
 
+pub(crate) use escape::escape;
+pub use escape::escaped;
 pub(crate) use json::{Object, list};
 
 const PAGE: &str = include_str!("assets/page.html");
@@ -73,21 +76,6 @@ pub(crate) fn fill(out: &mut String, template: &str, mut write: impl FnMut(&mut 
         rest = after;
     }
     out.push_str(rest);
-}
-
-/// Writes text for HTML, also within a quoted attribute; NUL, which HTML cannot hold, becomes U+FFFD.
-pub(crate) fn escape(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\0' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use traceloom_model::{
 };
 
 use super::held::Held;
-use crate::calls::{CallOfRow, Selection};
+use crate::calls::{CallOfRow, SampleFilter, Selection};
 
 /// One call or sample in so many, the same ones in every run.
 ///
@@ -49,10 +49,11 @@ fn scatter(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Passes on the calls that are chosen, with every span in them, and a fraction of the samples.
+/// Passes on the calls that are chosen, with every span in them, the samples that the filter accepts, and a fraction
+/// of both.
 ///
 /// A call's spans come before it and wait for it. Events, counters, links and heap objects belong to no call
-/// and pass; so do samples, unless a fraction is asked for. Spans whose call never comes are dropped when a
+/// and pass. Spans whose call never comes are dropped when a
 /// selection asks about calls: nothing tells which one they belong to.
 pub struct Choose<'s> {
     to: &'s mut dyn Sink,
@@ -63,6 +64,7 @@ pub struct Choose<'s> {
     order: Order,
     held: Held,
     samples: u64,
+    chosen: Option<SampleFilter>,
     /// Strings that nothing to come refers to, except spans that are held.
     passed: Forgotten,
 }
@@ -85,8 +87,10 @@ impl<'s> Choose<'s> {
         fraction: Option<Fraction>,
         limit: usize,
     ) -> Self {
+        let filter = Some(selection.filter.clone()).filter(|filter| !filter.is_empty());
         Self {
             to,
+            chosen: filter.map(SampleFilter::new),
             selection,
             fraction,
             limit,
@@ -190,6 +194,10 @@ impl<'s> Choose<'s> {
     }
 
     fn samples(&mut self, batch: SampleBatch) -> SampleBatch {
+        let batch = match &mut self.chosen {
+            Some(chosen) => chosen.choose(&self.tables, batch),
+            None => batch,
+        };
         let Some(fraction) = self.fraction else {
             return batch;
         };
@@ -211,7 +219,12 @@ impl Stage for Choose<'_> {
             Wants::Steps { .. } if !self.is_inert() => Wants::Spans,
             wants => wants,
         };
-        Asks { wants, ..asks }
+        Asks {
+            wants,
+            // Samples are chosen by their stacks.
+            stacks: asks.stacks || self.chosen.is_some(),
+            ..asks
+        }
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

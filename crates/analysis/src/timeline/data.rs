@@ -18,7 +18,6 @@ use super::bits::Bits;
 use super::fold::{Fold, Shown};
 use super::levels::levels;
 use super::{RowKind, Timeline, Track, missing};
-use crate::MeasureUnit;
 use crate::flame::colour::{COLOURS, colour_of_class, hsl};
 use crate::monitors::WaitKind;
 use crate::names::shorten;
@@ -65,6 +64,10 @@ pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) {
     Object::write(out, |data| {
         data.text("start", &start.to_string());
         data.text("length", &end.abs_diff(start).to_string());
+        let bulk = timeline.bulk().map(|(from, to)| {
+            [from.abs_diff(start), to.abs_diff(start)].map(|since| since.to_string())
+        });
+        data.texts("bulk", bulk.iter().flatten());
         data.value("unix", timeline.sources.iter().any(|source| source.unix));
         data.value("all", fold.shows_all());
         data.value("lists", details.lists);
@@ -185,16 +188,7 @@ fn counters(data: &mut Object<'_>, timeline: &Timeline) {
                 object.value("source", counter.source);
                 let track = counter.track.map(|track| track.to_string());
                 object.value("track", track.as_deref().unwrap_or("null"));
-                let (unit, name) = match &counter.unit {
-                    MeasureUnit::Nanoseconds => ("ns", ""),
-                    MeasureUnit::Bytes => ("bytes", ""),
-                    MeasureUnit::Count => ("count", ""),
-                    MeasureUnit::Chars => ("count", "chars"),
-                    MeasureUnit::Percent => ("count", "%"),
-                    MeasureUnit::Other(name) => ("count", name.as_str()),
-                };
-                object.text("unit", unit);
-                object.text("unit_name", name);
+                object.unit(&counter.unit);
             });
         },
     );

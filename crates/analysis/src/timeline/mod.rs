@@ -33,7 +33,7 @@ mod collect;
 mod data;
 mod details;
 mod fold;
-mod html;
+pub(crate) mod html;
 mod levels;
 mod loss;
 mod nest;
@@ -171,6 +171,37 @@ impl Timeline {
                 Some((start, end.max(reach)))
             }
         }
+    }
+
+    /// Returns where nearly everything lies, when a few items far away make the whole more than a thousand times longer:
+    /// damage can say any time.
+    #[must_use]
+    pub fn bulk(&self) -> Option<(Timestamp, Timestamp)> {
+        let (start, end) = self.times()?;
+        let mut starts: Vec<Timestamp> = Vec::with_capacity(self.items.start.len());
+        for track in &self.tracks {
+            let base = self.base(track.source, start);
+            for row in self.rows_of(track) {
+                let items = self.items.start.get(row.items.clone()).unwrap_or_default();
+                let since = items.iter().map(|time| time.saturating_sub(base));
+                starts.extend(since.map(|since| start.saturating_add(since)));
+            }
+        }
+        let few = starts.len().div_ceil(100).max(2);
+        let last = starts.len().checked_sub(few)?;
+        if last <= few {
+            return None;
+        }
+        let (_, &mut first, _) = starts.select_nth_unstable(few);
+        let (_, &mut last, _) = starts.select_nth_unstable(last - 1);
+        let length = last.abs_diff(first).max(1);
+        let slack = i64::try_from(length / 20).unwrap_or(0);
+        (end.abs_diff(start) / 1000 > length).then(|| {
+            (
+                first.saturating_sub(slack).max(start),
+                last.saturating_add(slack).min(end),
+            )
+        })
     }
 
     /// Returns what is time zero of a recording's rows when [`Timeline::times`] begins at `start`.

@@ -333,6 +333,27 @@ fn clocks_without_a_date_begin_at_the_left() {
     assert_eq!(Timeline::default().times(), None);
 }
 
+#[test]
+fn a_time_far_away_does_not_hide_the_rest() {
+    let mut made = Made::default();
+    let main = made.thread("main");
+    for at in 0..300 {
+        made.span(main, (1_000 + at * 10, 1_005 + at * 10), None);
+    }
+    assert_eq!(made.timeline().bulk(), None);
+    let mut made = Made::default();
+    let main = made.thread("main");
+    for at in 0..300 {
+        made.span(main, (1_000 + at * 10, 1_005 + at * 10), None);
+    }
+    made.span(main, (i64::MAX - 1, i64::MAX), None);
+    // Four of 301 at each end are few.
+    let first = 1_000 + 4 * 10;
+    let last = 1_000 + (301 - 4 - 1) * 10;
+    let slack = (last - first) / 20;
+    assert_eq!(made.timeline().bulk(), Some((first - slack, last + slack)));
+}
+
 /// Reads the numbers of a page back.
 struct Reader<'b>(std::slice::Iter<'b, u8>);
 

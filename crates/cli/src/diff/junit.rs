@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use traceloom_analysis::escaped;
+
 use super::Checked;
 
 /// Writes the report.
@@ -29,20 +31,5 @@ pub(super) fn report(checked: &[Checked<'_>]) -> String {
         out.push_str("</testcase>\n");
     }
     out.push_str("  </testsuite>\n</testsuites>\n");
-    out
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
     out
 }

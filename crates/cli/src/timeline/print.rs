@@ -9,6 +9,7 @@ use super::Options;
 use super::json::kinds;
 use crate::style::{Style, count, duration, things};
 use crate::table::Table;
+use crate::trees::{amount, unit_word};
 
 /// Tracks that fit a screen.
 const SCREEN: usize = 30;
@@ -68,9 +69,10 @@ pub(super) fn print(
                 kind_word(kind).to_owned(),
                 count(number),
                 lasted.map(time).unwrap_or_default(),
-                lasted
-                    .map(|lasted| share(lasted, length))
-                    .unwrap_or_default(),
+                match (kind, lasted) {
+                    (RowKind::Span | RowKind::Pause, Some(lasted)) => share(lasted, length),
+                    _ => String::new(),
+                },
                 match kind {
                     RowKind::Span => time(track.totals.longest),
                     _ => String::new(),
@@ -94,6 +96,14 @@ pub(super) fn print(
             count(shown.len() as u64),
             count(all as u64)
         );
+        writeln!(out, "{}", style.dim(text))?;
+    }
+    if let Some((from, to)) = timeline.bulk() {
+        let when = match unix {
+            true => format!("from {} to {}", style.time(from), style.time(to)),
+            false => format!("in {}", duration(to.abs_diff(from))),
+        };
+        let text = format!("nearly everything lies {when}; --since and --until leave out the rest");
         writeln!(out, "{}", style.dim(text))?;
     }
     let own = timeline.sources.iter().filter(|source| !source.unix);
@@ -229,12 +239,18 @@ fn counter_row(timeline: &Timeline, counter: &Counter, columns: usize) -> [Strin
         blank(),
         blank(),
         blank(),
-        format!(
-            "{least} to {most} {}",
-            crate::trees::unit_word(&counter.unit)
-        ),
+        format!("{} to {}", level(counter, least), level(counter, most)),
         levels.iter().map(bar).collect(),
     ]
+}
+
+/// A value of a counter; whole numbers in the unit a person would take.
+fn level(counter: &Counter, value: f64) -> String {
+    let whole = value.to_string().parse::<i64>();
+    whole.map_or_else(
+        |_| format!("{value} {}", unit_word(&counter.unit)),
+        |value| amount(&counter.unit, value),
+    )
 }
 
 #[cfg(test)]

@@ -18,27 +18,27 @@ writeFileSync(file('small.json'), JSON.stringify([
 traceloom('timeline', file('small.json'), '-o', file('small.html'));
 
 const text = (page, name) => page.textContent(`.timeline .${name}`);
-const tracks = (page) => page.$$eval('.timeline .rows table:first-of-type tbody tr', (lines) => lines.map((line) => ({
-  name: line.cells[0].textContent,
-  process: line.cells[1].textContent,
-  kind: line.cells[2].textContent,
-  spans: +line.cells[3].textContent.replaceAll(',', ''),
-  busy: +line.querySelector('.busy').dataset.ns,
-  longest: +line.querySelector('.longest').dataset.ns,
-})));
+const tracks = (page) => page.$$eval('.timeline .rows table:first-of-type tbody tr', (lines) => lines.map((line) => {
+  const cell = (name) => line.querySelector(`[data-of="${name}"]`);
+  const said = (name) => cell(name)?.textContent ?? '';
+  const number = (name) => +said(name).replaceAll(',', '');
+  return {
+    name: said('track'), process: said('process'), kind: said('kind'), spans: number('spans'), events: number('events'),
+    busy: +cell('busy').dataset.ns, longest: +cell('longest').dataset.ns, paused: +(cell('paused')?.dataset.ns ?? 0),
+  };
+}));
 
 await browse(async (page, open) => {
   await open('shop.html');
   await accessible(page, 'canvas');
   await page.keyboard.press('t');
   await accessible(page, 'table');
-  assert.deepEqual(await tracks(page), told.tracks.map(({ name, process, kind, spans, busy_ns, longest_ns }) =>
-    ({ name, process, kind, spans, busy: busy_ns, longest: longest_ns })));
+  assert.deepEqual(await tracks(page), told.tracks.map(({ name, process, kind, spans, events, busy_ns, longest_ns, pauses }) =>
+    ({ name, process, kind, spans, events, busy: busy_ns, longest: longest_ns, paused: pauses.total_ns })));
   const busiest = told.tracks.reduce((a, b) => b.spans > a.spans ? b : a);
   await page.click(`.timeline .rows button:text-is("${busiest.name}")`);
   const heading = await page.textContent('.timeline .rows h3:last-of-type');
   assert.equal(heading, `${busiest.name}: ${busiest.spans} spans in the window, the first 500 shown`);
-  // Own times of a track add up to its busy time.
   await page.keyboard.press('t');
 
   await page.keyboard.press('/');
@@ -55,7 +55,7 @@ await browse(async (page, open) => {
   await page.click('.timeline .previous');
   assert.equal(await text(page, 'details'), last);
   await page.keyboard.press('p');
-  await page.waitForFunction(() => /(^|&)p=t\d+/.test(location.hash) && /[#&]v=\d+~/.test(location.hash));
+  await page.waitForFunction(() => /(^|&)p=t\d+/.test(location.hash) && /[#&]v=-?\d+_/.test(location.hash));
   const link = page.url().split('#')[1];
   await page.goto('about:blank');
   await open('shop.html', `#${link}`);

@@ -55,7 +55,13 @@ const trees = (() => {
       below[level] += sum[node];
     }
     const tree = { symbol, depth, sum, own, calls: page.numbers(data.count), base: true };
-    return kinds(link(tree, data.total), data.kinds);
+    link(tree, data.total);
+    // A group has the calls that it consists of, or all samples below.
+    for (let node = 0, ground = -1; node < size; node++) {
+      if (data.group[symbol[node]]) ground = node;
+      else if (ground >= 0 && (data.source === "samples" || depth[node] === 1)) tree.calls[ground] += tree.calls[node];
+    }
+    return kinds(tree, data.kinds);
   }
 
   /* A tree that grows path by path; nodes keep their number while others come. */

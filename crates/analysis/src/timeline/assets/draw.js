@@ -6,7 +6,7 @@ page.timeline.painter = (canvas, s) => {
   const FONT = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
   let ratio = 1, wide = 0, left = 0, plot = 0, high = 0, scale = 1, pitch = 7;
   let image = null, pixels = null, line = null, colour = null, cover = null, strength = null;
-  let palette = [], plain = {}, packed = {}, hatch = null;
+  let palette = [], strong = [], plain = {}, packed = {}, hatch = null;
 
   const pack = (r, g, b) => (0xff000000 | b << 16 | g << 8 | r) >>> 0;
   function mix(under, over, part) {
@@ -31,6 +31,8 @@ page.timeline.painter = (canvas, s) => {
       packed[name] = number(plain[name]);
     }
     palette = Uint32Array.from(page.dark() ? data.dark : data.light, number);
+    // What is one pixel wide must be seen: a text's colours are too pale for it.
+    strong = palette.map((one) => mix(one, packed.ink, 0.4));
     const tile = document.createElement("canvas");
     tile.width = tile.height = 6;
     const stripes = tile.getContext("2d");
@@ -75,7 +77,7 @@ page.timeline.painter = (canvas, s) => {
   function paint(row, box) {
     cover.fill(0);
     strength.fill(0);
-    const first = t.first[row], kind = data.kinds[row], least = kind === SPAN ? 0.3 : 0.65;
+    const first = t.first[row], kind = data.kinds[row], least = kind === SPAN ? 0.3 : 0.9;
     let level = null;
     for (const one of t.levels[row]) if (one.pixel * scale <= 1) level = one;
     const count = level ? level.count : t.first[row + 1] - first;
@@ -87,7 +89,7 @@ page.timeline.painter = (canvas, s) => {
       const to = place(t.eh[end], t.el[end]), shown = level ? level.pick[block] : item;
       const found = s.hits && s.hits[end + 1] > s.hits[item];
       const failed = t.flags[shown] & FAILED;
-      let paintwork = kind === PAUSE ? packed.pause : kind === LOSS ? packed.bad : palette[data.colours[t.name[shown]]];
+      let paintwork = kind === PAUSE ? packed.pause : kind === LOSS ? packed.bad : (kind === SPAN ? palette : strong)[data.colours[t.name[shown]]];
       if (found) paintwork = packed.found;
       else if (s.hits) paintwork = mix(packed.plot, paintwork, 0.45);
       if (to - x >= 2) {
@@ -105,9 +107,16 @@ page.timeline.painter = (canvas, s) => {
       for (let c = Math.max(0, Math.floor(x)); c < plot && c <= to; c++) {
         const part = Math.max(0, Math.min(to, c + 1) - Math.max(x, c)) * filled;
         cover[c] = found ? 1 : Math.min(1, Math.max(cover[c] + part, least));
-        const strong = found ? Infinity : part + 1e-6;
-        if (strong > strength[c]) { strength[c] = strong; colour[c] = paintwork; }
+        const weight = found ? Infinity : part + 1e-6;
+        if (weight > strength[c]) { strength[c] = weight; colour[c] = paintwork; }
       }
+    }
+    // One that stands alone.
+    if (kind !== SPAN) return;
+    for (let c = 0; c < plot; c++) {
+      if (!cover[c] || strength[c] === Infinity || (c > 0 && cover[c - 1]) || (c + 1 < plot && cover[c + 1])) continue;
+      cover[c] = Math.max(cover[c], 0.8);
+      colour[c] = mix(colour[c], packed.ink, 0.4);
     }
   }
 
@@ -233,11 +242,13 @@ page.timeline.painter = (canvas, s) => {
       context.beginPath();
       context.rect(0, Math.max(top, s.clip[0]), left - px(4), Math.min(bottom, s.clip[1]) - Math.max(top, s.clip[0]));
       context.clip();
-      context.fillStyle = s.pinned.includes(one.key) ? plain.accent : plain.line;
-      context.fillText(s.pinned.includes(one.key) ? "◆" : "◇", px(3), y);
+      if (one.key) {
+        context.fillStyle = s.pinned.includes(one.key) ? plain.accent : plain.soft;
+        context.fillText(s.pinned.includes(one.key) ? "◆" : "◇", px(3), y);
+      }
       const indent = px(18 + 10 * Math.min(one.level, 6));
-      context.fillStyle = one.key === s.track ? plain.accent : plain.ink;
-      context.fillText((one.folds ? one.folded ? "▸ " : "▾ " : "") + one.name, indent, y);
+      context.fillStyle = !one.key ? plain.soft : one.key === s.track ? plain.accent : plain.ink;
+      context.fillText((one.folds ? one.folded ? "▸ " : "▾ " : "") + one.name, one.key ? indent : px(3), y);
       if (one.note && one.height > 26) { context.fillStyle = plain.soft; context.fillText(one.note, indent, y + px(15)); }
       context.restore();
     }

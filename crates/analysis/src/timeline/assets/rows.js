@@ -3,10 +3,6 @@ page.timeline.words = (s) => {
   const { SPAN, WAIT, PAUSE, LOSS, SAMPLE, PARTIAL_START, PARTIAL_END, FAILED, FOLDED, exact } = page.timeline;
   const { t, data } = s, SECOND = 1000000000n;
   const WORDS = { [SPAN]: "span", [WAIT]: "wait", [PAUSE]: "pause", [LOSS]: "lost data", [SAMPLE]: "sample" };
-  const HEADS = [
-    ["track", "text name"], ["process", "text"], ["kind", "text"], ["spans"], ["busy"], ["share"], ["longest"], ["waits"], ["waited"],
-    ["pauses"], ["paused"], ["events"], ["samples"], ["partial"], ["failed"], ["losses"],
-  ];
   const ROWS = 500;
 
   const start = (item) => exact(t.sh[item], t.sl[item]);
@@ -72,7 +68,7 @@ page.timeline.words = (s) => {
       const pair = document.createElement("div"), named = document.createElement("dt"), said = document.createElement("dd");
       named.textContent = key;
       said.textContent = value;
-      pair.className = key.length + value.length > 60 ? "long" : "";
+      pair.className = key.length + value.length > 48 ? "long" : "";
       pair.append(named, said);
       list.append(pair);
     };
@@ -86,24 +82,28 @@ page.timeline.words = (s) => {
     return [name, ` ${describe(item)}`, list];
   }
 
-  function cells(line, values) {
-    for (const [text, kind, ns] of values) {
-      const cell = line.insertCell();
-      cell.textContent = text;
-      if (kind) cell.className = kind;
-      if (ns !== undefined) cell.dataset.ns = ns;
-    }
-  }
-  function table(heads) {
-    const table = document.createElement("table"), line = table.createTHead().insertRow();
-    for (const [text, kind] of heads) {
+  /* A table of rows of cells: a text, or [what stands in it, its exact nanoseconds]. Columns with nothing in them stay
+     out. */
+  function table(heads, rows) {
+    const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+    const used = heads.map((_, at) => rows.some((row) => (Array.isArray(row[at]) ? row[at][0] : row[at]) !== ""));
+    const lines = rows.map(() => body.insertRow());
+    heads.forEach(([name, kind], at) => {
+      if (!used[at] && rows.length) return;
       const cell = document.createElement("th");
       cell.scope = "col";
-      cell.textContent = text;
+      cell.textContent = name;
       if (kind) cell.className = kind;
-      line.append(cell);
-    }
-    return [table, table.createTBody()];
+      head.append(cell);
+      rows.forEach((row, place) => {
+        const cell = lines[place].insertCell(), [what, ns] = Array.isArray(row[at]) ? row[at] : [row[at]];
+        cell.append(what);
+        cell.dataset.of = name;
+        if (ns !== undefined) cell.dataset.ns = ns;
+        if (kind) cell.className = kind;
+      });
+    });
+    return table;
   }
   function button(text, press, pressed) {
     const button = document.createElement("button");
@@ -133,37 +133,29 @@ page.timeline.words = (s) => {
   }
 
   /* The tracks with their totals, and the spans of the window on the chosen one. */
+  const HEADS = ["spans", "busy", "share", "longest", "waits", "waited", "pauses", "paused", "events", "samples", "partial", "failed", "losses"];
   function rows(into, actions) {
-    const counted = (n) => n ? page.grouped(n) : "", lasted = (ns) => ns !== "0" ? amount(ns) : "";
-    const [all, body] = table([...HEADS, ["pin"]]);
-    for (const track of data.tracks.slice(0, ROWS)) {
-      const line = body.insertRow();
-      const name = line.insertCell();
-      name.className = "text name";
-      name.style.paddingLeft = `${10 + 12 * track.level}px`;
-      name.append(button(track.name, () => actions.choose(track)));
-      const share = s.length && track.spans ? `${(Number(track.busy) * 100 / Number(s.length)).toFixed(2)} %` : "";
-      cells(line, [
-        [track.process, "text"], [track.kind, "text"], [counted(track.spans), "spans"], [lasted(track.busy), "busy", track.busy], [share],
-        [lasted(track.longest), "longest", track.longest], [counted(track.waits)], [lasted(track.waited), "waited", track.waited],
-        [counted(track.pauses)], [lasted(track.paused), "paused", track.paused], [counted(track.events), "events"],
-        [counted(track.samples), "samples"], [counted(track.partial)], [counted(track.failed)], [counted(track.losses)],
-      ]);
-      line.insertCell().append(button("pin", () => actions.pin(track.key), s.pinned.includes(track.key)));
-    }
+    const counted = (n) => n ? page.grouped(n) : "", lasted = (ns) => ns !== "0" ? [amount(ns), ns] : ["", ns];
+    const several = data.sources.length > 1;
+    const all = table([["track", "name"], ["recording", "word"], ["process", "word"], ["kind", "word"], ...HEADS.map((head) => [head]), ["pin"]],
+      data.tracks.slice(0, ROWS).map((track) => {
+        const name = button(track.name, () => actions.choose(track));
+        name.style.marginLeft = `${12 * Math.min(track.level, 8)}px`;
+        const share = s.length && track.spans ? `${(Number(track.busy) * 100 / Number(s.length)).toFixed(2)} %` : "";
+        return [name, several ? data.sources[track.source].title : "", track.process, track.kind,
+          counted(track.spans), lasted(track.busy), share, lasted(track.longest), counted(track.waits), lasted(track.waited),
+          counted(track.pauses), lasted(track.paused), counted(track.events), counted(track.samples), counted(track.partial),
+          counted(track.failed), counted(track.losses), button("pin", () => actions.pin(track.key), s.pinned.includes(track.key))];
+      }));
     const parts = [title(`Tracks${data.tracks.length > ROWS ? `, the first ${ROWS} of ${page.grouped(data.tracks.length)}` : ""}`), all];
     const chosen = data.tracks.find((track) => track.key === s.track);
     if (chosen) {
       const [found, count] = inside(chosen);
-      const [list, body] = table([["start"], ["duration"], ["self"], ["level"], ["span", "text name"]]);
-      for (const [item, row] of found) {
-        const line = body.insertRow(), self = own(item);
-        cells(line, [[clock(start(item), 1n), "", String(start(item))], [amount(length(item)), "", String(length(item))],
-          [self === null ? "" : amount(self), "", self === null ? "" : String(self)], [data.levels[row]]]);
-        const name = line.insertCell();
-        name.className = "text name";
-        name.append(button(full(item), () => actions.select(item)));
-      }
+      const list = table([["start"], ["duration"], ["self"], ["level"], ["span", "name"]], found.map(([item, row]) => {
+        const self = own(item);
+        return [[clock(start(item), 1n), start(item)], [amount(length(item)), length(item)], self === null ? "" : [amount(self), self],
+          data.levels[row], button(full(item), () => actions.select(item))];
+      }));
       const shown = count > found.length ? `, the first ${found.length} shown` : "";
       parts.push(title(`${chosen.name}: ${page.grouped(count)} spans in the window${shown}`), list);
     }

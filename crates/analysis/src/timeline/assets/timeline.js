@@ -21,6 +21,7 @@ page.part("timeline", (part, data) => {
   data.tracks.forEach((track, number) => {
     track.first = row;
     track.key = `t${number}`;
+    track.number = number;
     for (let end = row + track.rows; row < end; row++) {
       trackAt[row] = track;
       if (data.kinds[row] === PAUSE || data.kinds[row] === LOSS) (s.bands[track.source] ||= []).push(row);
@@ -39,35 +40,41 @@ page.part("timeline", (part, data) => {
 
   function lineOf(track) {
     const folded = s.folded.has(track.key), rows = [];
-    let top = 2, folds = false;
+    let top = 2, folds = t.counters.some((one) => one.track === track.number);
     for (let row = track.first; row < track.first + track.rows; row++) {
       const outer = data.levels[row] === 0 && data.lanes[row] === 0;
       folds ||= !outer;
       if (folded && !outer) continue;
       const height = HEIGHTS[data.kinds[row]] || 9;
+      // A little room before each lane.
+      if (data.kinds[row] === SPAN && data.lanes[row] && data.levels[row] === 0) top += 3;
       rows.push({ row, top, height });
       top += height;
     }
     const note = track.process && !track.name.includes(track.process) ? track.process : "";
     const name = track.kind === "process" ? `${track.name} (process)` : track.name;
+    folds ||= track.kind === "process" && t.counters.some((one) => one.source === track.source && one.track === null);
     return { key: track.key, source: track.source, level: track.level, name, note, rows, folds, folded, height: Math.max(top + 2, 21), track };
   }
   function lineOfCounter(counter) {
     const range = counter.count ? `${value(counter, counter.least)} to ${value(counter, counter.most)}` : "no points";
-    return { key: counter.key, source: counter.source, level: counter.track === null ? 0 : 1, name: counter.name, note: range, rows: [], height: 40, counter };
+    return { key: counter.key, source: counter.source, level: counter.track === null ? 0 : 1, name: counter.name, note: range, rows: [], height: counter.track === null ? 34 : 22, counter };
   }
-  const value = (counter, v) => page.amount(counter.unit, v, counter.unit_name);
+  const value = (counter, v) => Number.isInteger(v) || counter.unit !== "count" ? page.amount(counter.unit, v, counter.unit_name)
+    : `${+v.toPrecision(3)} ${counter.unit_name}`.trim();
 
   function arrange() {
-    const all = [], counters = (source, track) => t.counters.filter((one) => one.source === source && one.track === track);
-    data.sources.forEach((_, source) => {
-      const tracks = data.tracks.map((track, number) => [track, number]).filter(([track]) => track.source === source);
-      const process = tracks.length && tracks[0][0].kind === "process";
-      if (!process) counters(source, null).forEach((one) => all.push(lineOfCounter(one)));
-      tracks.forEach(([track, number], place) => {
+    const all = [];
+    data.sources.forEach((source, number) => {
+      const counters = (track) => t.counters.filter((one) => one.source === number && one.track === track).map(lineOfCounter);
+      const tracks = data.tracks.filter((track) => track.source === number), process = tracks[0]?.kind === "process";
+      if (data.sources.length > 1 && !process) all.push({ key: "", source: number, level: 0, name: source.title, note: "", rows: [], height: 22 });
+      if (!process) all.push(...counters(null));
+      tracks.forEach((track, place) => {
         all.push(lineOf(track));
-        if (process && place === 0) counters(source, null).forEach((one) => all.push(lineOfCounter(one)));
-        counters(source, number).forEach((one) => all.push(lineOfCounter(one)));
+        if (s.folded.has(track.key)) return;
+        if (process && place === 0) all.push(...counters(null));
+        all.push(...counters(track.number));
       });
     });
     const stack = (lines) => lines.reduce((top, line) => { line.top = top; return top + line.height; }, 0);
@@ -338,13 +345,17 @@ page.part("timeline", (part, data) => {
   function remember() {
     clearTimeout(remembering);
     remembering = setTimeout(() => state.set({
-      v: `${left()}~${Math.round(s.view.span)}`, s: text, i: s.selected < 0 ? null : s.selected, p: s.pinned.join("."),
+      v: `${left()}_${Math.round(s.view.span)}`, s: text, i: s.selected < 0 ? null : s.selected, p: s.pinned.join("."),
     }), 250);
   }
   function recall() {
     s.pinned = (state.get("p") || "").split(".").filter((key) => /^[tc]\d+$/.test(key));
     all();
-    const [from, span] = (state.get("v") || "").split("~");
+    if (data.bulk.length) {
+      const [from, to] = data.bulk.map(BigInt), { h, l } = halves(from);
+      show(h, l, Number(to - from));
+    }
+    const [from, span] = (state.get("v") || "").split("_");
     if (/^-?\d{1,20}$/.test(from) && +span > 0) {
       const { h, l } = halves(BigInt(from));
       show(h, l, +span);
@@ -409,7 +420,7 @@ page.part("timeline", (part, data) => {
     if (was.moved) return;
     const found = at(was.x, was.y);
     if (measuring && was.x >= s.left) return point(snap(was.x - s.left));
-    if (was.x < s.left && found.line) {
+    if (was.x < s.left && found.line?.key) {
       if (was.x < 18) return pin(found.line.key);
       s.track = found.line.key;
       if (found.line.folds) fold(found.line.key); else schedule();
@@ -475,6 +486,7 @@ page.part("timeline", (part, data) => {
 
   const missing = data.sources.filter((one) => one.missing).map((one) => `${one.title}: ${one.missing}`);
   if (data.sources.some((one) => !one.unix) && data.sources.length > 1) missing.push("Recordings whose clock has no known origin begin at the left, each at its own start.");
+  if (data.bulk.length) missing.push(`Nearly everything lies in the ${w.amount(BigInt(data.bulk[1]) - BigInt(data.bulk[0]))} that show first; a few times are far away.`);
   const unplaced = data.sources.reduce((sum, one) => sum + one.unplaced, 0);
   if (unplaced) missing.push(`${page.grouped(unplaced)} places of damage without a time.`);
   const lists = data.sources.reduce((sum, one) => sum + one.details_left_out, data.lists_left_out);
@@ -483,6 +495,11 @@ page.part("timeline", (part, data) => {
   by("missing").hidden = !missing.length;
   by("missing").textContent = missing.join(" ");
 
+  // Nothing has a time: what there is to say is said.
+  if (!data.tracks.length && !data.counters.length) {
+    for (const name of ["tools", "view", "details"]) by(name).hidden = true;
+    return;
+  }
   page.onRedraw(() => { paint.dress(); resize(); });
   new ResizeObserver(() => { if (!view.hidden && (view.clientWidth !== s.wide || view.clientHeight !== s.high)) resize(); }).observe(view);
   paint.dress();

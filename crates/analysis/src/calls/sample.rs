@@ -1,0 +1,175 @@
+//! Which samples count.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{FunctionId, ProfileId, Recording, SampleBatch, SampleRow, StackId, TrackId};
+
+use super::{of_resource_from, service_name, track_name, value_text};
+use crate::calltree::{symbol_of_frame, symbol_of_function};
+use crate::filter::{CallView, Filter};
+
+/// Chooses samples by the functions on their stacks, their thread, time, labels and values.
+///
+/// Samples are judged when they come, by what is defined until then.
+#[derive(Debug)]
+pub(crate) struct SampleFilter {
+    filter: Filter,
+    /// Verdicts by stack and thread, while nothing else of a sample is asked for.
+    verdicts: Option<HashMap<(Option<StackId>, Option<TrackId>), bool, RandomState>>,
+    profile: Option<ProfileId>,
+    names: Names,
+    /// Samples that passed, and those that were refused.
+    pub told: (u64, u64),
+}
+
+/// Names of functions, found out once each.
+#[derive(Debug, Default)]
+struct Names(Vec<OnceCell<String>>);
+
+impl SampleFilter {
+    pub fn new(filter: Filter) -> Self {
+        Self {
+            verdicts: (!filter.asks_for_values()).then(HashMap::default),
+            filter,
+            profile: None,
+            names: Names::default(),
+            told: (0, 0),
+        }
+    }
+
+    /// Returns the samples that pass.
+    pub fn choose(&mut self, tables: &Recording, batch: SampleBatch) -> SampleBatch {
+        if self.filter.is_empty() {
+            return batch;
+        }
+        self.names
+            .0
+            .resize_with(tables.functions.len(), OnceCell::new);
+        // Another profile may be of another process.
+        if self.profile.replace(batch.profile) != Some(batch.profile)
+            && let Some(verdicts) = &mut self.verdicts
+        {
+            verdicts.clear();
+        }
+        let mut chosen = SampleBatch::new(batch.profile, batch.width());
+        for row in batch.iter() {
+            if self.accepts(tables, batch.profile, &row) {
+                chosen.push(&row);
+                self.told.0 += 1;
+            } else {
+                self.told.1 += 1;
+            }
+        }
+        chosen
+    }
+
+    fn accepts(&mut self, tables: &Recording, profile: ProfileId, row: &SampleRow<'_>) -> bool {
+        let view = Sampled {
+            tables,
+            profile,
+            row,
+            names: &self.names,
+        };
+        match &mut self.verdicts {
+            Some(verdicts) if row.labels.is_empty() => *verdicts
+                .entry((row.stack, row.track))
+                .or_insert_with(|| self.filter.accepts(&view)),
+            _ => self.filter.accepts(&view),
+        }
+    }
+}
+
+/// A sample as filters see it.
+struct Sampled<'a> {
+    tables: &'a Recording,
+    profile: ProfileId,
+    row: &'a SampleRow<'a>,
+    names: &'a Names,
+}
+
+impl Sampled<'_> {
+    fn name(&self, function: FunctionId) -> Cow<'_, str> {
+        let name = || symbol_of_function(self.tables, function).name;
+        match self.names.0.get(function.index()) {
+            Some(known) => known.get_or_init(name).as_str().into(),
+            None => name().into(),
+        }
+    }
+
+    fn resource(&self) -> Option<traceloom_model::ResourceId> {
+        let track = self.row.track.and_then(|track| self.tables.track(track));
+        let of_profile = || self.tables.profile(self.profile)?.resource;
+        track.and_then(|track| track.resource).or_else(of_profile)
+    }
+}
+
+impl CallView for Sampled<'_> {
+    /// The innermost function.
+    fn method(&self) -> Cow<'_, str> {
+        let stack = self.row.stack.and_then(|stack| self.tables.stack(stack));
+        let frame = stack.and_then(|stack| self.tables.frame(stack.frame));
+        match frame.and_then(|frame| frame.function) {
+            Some(function) => self.name(function),
+            None => "".into(),
+        }
+    }
+
+    fn methods(&self, each: &mut dyn FnMut(&str) -> bool) -> bool {
+        let mut next = self.row.stack;
+        // More callers than there are stacks are a circle.
+        for _ in 0..=self.tables.stacks.len() {
+            let Some(stack) = next.and_then(|stack| self.tables.stack(stack)) else {
+                break;
+            };
+            let function = self
+                .tables
+                .frame(stack.frame)
+                .and_then(|frame| frame.function);
+            let found = match function {
+                Some(function) => each(&self.name(function)),
+                None => each(&symbol_of_frame(self.tables, stack.frame).name),
+            };
+            if found {
+                return true;
+            }
+            next = stack.parent;
+        }
+        false
+    }
+
+    fn params(&self, each: &mut dyn FnMut(&str, &str) -> bool) -> bool {
+        self.row.labels.iter().any(|label| {
+            let key = self.tables.attribute_key(label.key);
+            let name = key.map_or("".into(), |key| self.tables.text(key.name));
+            each(&name, &value_text(self.tables, &label.value))
+        })
+    }
+
+    fn time(&self) -> Option<i64> {
+        self.row.time
+    }
+
+    fn thread(&self) -> Option<Cow<'_, str>> {
+        self.row.track.map(|track| track_name(self.tables, track))
+    }
+
+    fn service(&self) -> Option<Cow<'_, str>> {
+        service_name(self.tables, self.resource())
+    }
+
+    fn host(&self) -> Option<Cow<'_, str>> {
+        of_resource_from(self.tables, self.resource(), |row| row.host)
+    }
+
+    fn counter(&self, name: &str) -> Option<i64> {
+        let types = &self.tables.profile(self.profile)?.value_types;
+        let at = types.iter().position(|&id| {
+            let row = self.tables.value_type(id);
+            row.is_some_and(|row| self.tables.text(row.name).eq_ignore_ascii_case(name))
+        });
+        self.row.values.get(at?).copied()
+    }
+}
