@@ -1,5 +1,5 @@
 // Measures the flame graph's page: first drawing, and the answers to zooming and searching.
-import { browse, drawn, firstDrawn, promise, ROUNDS } from './measure.mjs';
+import { browse, drawn, firstDrawn, processor, promise, ROUNDS, tell } from './measure.mjs';
 
 const press = (key) => document.querySelector('.flame .view')
   .dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
@@ -10,21 +10,28 @@ const search = (words) => {
 };
 
 await browse(async (page, open) => {
-  const times = { first: [], zoom: [], back: [], search: [] };
+  const spent = await processor(page);
+  const times = { first: [], busy: [], zoom: [], back: [], search: [], invert: [] };
   for (let round = 0; round < ROUNDS; round++) {
     await page.goto('about:blank');
+    const before = await spent();
     await open('flame.html');
     times.first.push(await firstDrawn(page, 'flame'));
+    times.busy.push(await spent() - before);
     for (let step = 0; step < 3 + round; step++) await page.evaluate(press, 'ArrowDown');
     times.zoom.push(await drawn(page, press, 'Enter'));
     times.back.push(await drawn(page, press, '0'));
     times.search.push(await drawn(page, search, 'hibernate'));
     await page.evaluate(search, '');
+    times.invert.push(await drawn(page, press, 'b'));
+    await page.evaluate(press, 'b');
   }
-  const frames = await page.$eval('.flame script', (script) => JSON.parse(script.textContent).symbol.length);
+  const frames = await page.$eval('.flame script', (script) => page.numbers(JSON.parse(script.textContent).symbol).length);
   console.log(`flame graph of ${frames.toLocaleString('en-US')} frames`);
   promise('first drawing, from the start of loading', times.first, 200);
+  tell('processor time of the page for that', times.busy);
   promise('zoom in', times.zoom, 100);
   promise('zoom out', times.back, 100);
+  tell('bottom-up', times.invert);
   promise('search', times.search, 100);
 });

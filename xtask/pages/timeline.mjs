@@ -37,7 +37,7 @@ await browse(async (page, open) => {
   for (const zoom of [0, 8, 16, 24, 40]) {
     await page.evaluate(press, '0');
     for (let step = 0; step < zoom; step++) await page.evaluate(press, 'w');
-    promise(`panning, zoomed ${Math.round((1 / 0.7) ** zoom).toLocaleString('en-US')} times, a frame`, await pan(page, FRAMES), 1000 / 30);
+    promise(`panning, zoomed ${Math.round((1 / 0.7) ** zoom).toLocaleString('en-US')} times, a frame`, await pan(page, FRAMES), 33);
   }
   const times = { zoom: [], all: [], search: [] };
   for (let round = 0; round < ROUNDS; round++) {

@@ -65,6 +65,7 @@ pub mod names;
 pub mod objects;
 mod page;
 mod pauses;
+pub mod report;
 mod sandwich;
 pub mod shape;
 mod sketch;

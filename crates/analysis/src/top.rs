@@ -213,6 +213,8 @@ pub struct Functions {
     pub rows: Vec<TopRow>,
     /// How long calls took, where that was asked for.
     pub durations: Durations,
+    /// Samples that a function was on the stack of, by symbol; empty where the table is of a tree.
+    pub inclusive: Vec<u64>,
     /// 100 %.
     pub total: i64,
 }
@@ -224,6 +226,7 @@ impl Functions {
         Self {
             rows: top(&tree),
             durations: Durations::of(&tree, 0..tree.nodes.len()),
+            inclusive: Vec::new(),
             measure: tree.measure,
             symbols: tree.symbols,
             total: tree.total,
@@ -279,6 +282,16 @@ impl Functions {
             .into_iter()
             .map(|symbol| symbols.intern(symbol))
             .collect();
+        if self.inclusive.is_empty() || other.inclusive.is_empty() {
+            self.inclusive.clear();
+        } else {
+            self.inclusive.resize(symbols.len(), 0);
+            for (&symbol, more) in ids.iter().zip(other.inclusive) {
+                if let Some(sum) = self.inclusive.get_mut(symbol as usize) {
+                    *sum = sum.saturating_add(more);
+                }
+            }
+        }
         for (symbol, durations) in other.durations.of {
             if let Some(&symbol) = ids.get(symbol.index()) {
                 self.durations.add(SymbolId(symbol), &durations);

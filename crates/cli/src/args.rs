@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Tree(crate::tree::Options),
     /// Draw a flame graph as SVG or HTML.
     Flame(crate::flame::Options),
+    /// Write one page to mail: overview, slowest calls, hot functions, graphs, errors, SQL.
+    Report(crate::report::Options),
     /// Show tracks over time: spans, waits, pauses, counters, lost data; as a page with -o.
     Timeline(crate::timeline::Options),
     /// Compare two recordings: what became slower, and whether that breaks a budget.
@@ -98,6 +100,9 @@ pub(crate) struct Common {
     /// When to colour.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
+    /// The inputs were read before, and what is wrong with them is told.
+    #[arg(skip)]
+    pub(crate) again: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Default)]

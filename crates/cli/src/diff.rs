@@ -189,11 +189,12 @@ fn compare(options: &Options) -> anyhow::Result<Diff> {
         }
     };
     let read = |path: &String, adjust| {
-        read_recorded(&TreeFlags {
+        let flags = TreeFlags {
             paths: vec![path.clone()],
             adjust,
             ..options.tree.clone()
-        })
+        };
+        read_recorded(&flags, options.output.is_some() || adjusts)
     };
     let first = read(before, AdjustFlags::default())?;
     let second = read(after, options.tree.adjust.clone())?;
@@ -230,9 +231,11 @@ fn in_common<'t>(
 }
 
 fn sides(of: &trees::Recorded) -> impl Iterator<Item = Recorded<'_>> {
-    let periods = of.periods.iter().copied();
-    of.trees.iter().zip(periods).map(|(tree, period)| Recorded {
+    let known = of.periods.iter().copied().zip(&of.functions);
+    let sides = of.trees.iter().zip(known);
+    sides.map(|(tree, (period, functions))| Recorded {
         tree,
+        functions: functions.as_ref(),
         seconds: of.seconds,
         period,
     })

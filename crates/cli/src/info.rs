@@ -111,7 +111,7 @@ fn next_command(input: &Input, facts: &[Facts]) -> Option<&'static str> {
     }
 }
 
-fn shell_word(path: &str) -> String {
+pub(crate) fn shell_word(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:".contains(c);
     if path.chars().all(plain) {
         path.to_owned()

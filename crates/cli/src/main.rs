@@ -27,6 +27,7 @@ mod only;
 mod open;
 mod percentiles;
 mod pick;
+mod report;
 mod resolve;
 mod rewrite;
 mod select;
@@ -93,6 +94,7 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Slice(options)) => slice::run(&options),
         Some(Command::Merge(options)) => merge::run(&options),
         Some(Command::Flame(options)) => flame::run(&options),
+        Some(Command::Report(options)) => report::run(&options),
         Some(Command::Timeline(options)) => timeline::run(&options),
         Some(Command::Formats(options)) => formats::run(&options),
         Some(Command::Completions(options)) => completions::run(&options),

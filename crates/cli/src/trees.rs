@@ -71,36 +71,73 @@ pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<V
     Ok(trees)
 }
 
+/// Reads all inputs into trees as [`read`] does, where they have anything for one.
+pub(crate) fn read_any(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
+    Ok(selected(flags, among, Table::Trees)?.into_trees().collect())
+}
+
 /// The trees of a recording, and what else of it matters to a comparison.
 #[derive(Default)]
 pub(crate) struct Recorded {
     pub(crate) trees: Vec<CallTree>,
+    /// Functions in place of a tree's nodes, by tree.
+    pub(crate) functions: Vec<Option<Functions>>,
     /// Seconds it lasted, where that is known.
     pub(crate) seconds: Option<f64>,
     /// The value between two samples, by tree.
     pub(crate) periods: Vec<Option<i64>>,
 }
 
-/// Reads all inputs into trees to be compared.
-pub(crate) fn read_recorded(flags: &TreeFlags) -> anyhow::Result<Recorded> {
+/// Reads all inputs to be compared: into trees, or where nobody asks for those, samples into functions, which takes a
+/// fraction of the memory.
+pub(crate) fn read_recorded(flags: &TreeFlags, wants_trees: bool) -> anyhow::Result<Recorded> {
+    let plain = flags.adjust.is_empty() && flags.frames.filter(&flags.methods.rules()?).is_empty();
+    let table = match wants_trees || !plain {
+        true => Table::Trees,
+        false => Table::Alike,
+    };
+    let mut functions: Vec<Functions> = Vec::new();
     let mut lasted = None::<(Timestamp, Timestamp)>;
     let mut periods: BTreeMap<String, i64> = BTreeMap::new();
     let mut among = flags.inputs();
-    let trees = selected_with(flags, &mut among, Table::Trees, |builder| {
+    let (trees, events) = selected_with(flags, &mut among, table, |builder| {
         if let Some((start, end)) = builder.lasted() {
             lasted = Some(lasted.map_or((start, end), |all| (all.0.min(start), all.1.max(end))));
         }
         let said: Vec<(String, i64)> = builder.periods().collect();
         periods.extend(said);
-        builder.finish()
+        let (trees, own) = builder.finish_both();
+        own.into_iter()
+            .for_each(|one| one.merge_into(&mut functions));
+        trees
     })?;
+    let mut samples = trees.samples.iter();
+    if samples.any(|tree| {
+        functions
+            .iter()
+            .any(|of| of.measure.name == tree.measure.name)
+    }) {
+        // One value from readers of both kinds: only trees add up.
+        return read_recorded(flags, true);
+    }
     let seconds =
         lasted.map(|(start, end)| Duration::from_nanos(end.abs_diff(start)).as_secs_f64());
-    let trees = found(flags, trees.into_trees().collect())?;
+    let mut trees: Vec<CallTree> = trees.into_trees().collect();
+    let mut tables: Vec<Option<Functions>> = trees.iter().map(|_| None).collect();
+    for mut of in functions {
+        named(&events, &mut of.measure);
+        trees.push(CallTree {
+            total: of.total,
+            ..CallTree::empty(of.measure.clone())
+        });
+        tables.push(Some(of));
+    }
+    let trees = found(flags, trees)?;
     let period = |tree: &CallTree| periods.get(&tree.measure.name).copied();
     Ok(Recorded {
         seconds: seconds.filter(|&seconds| seconds > 0.0),
         periods: trees.iter().map(period).collect(),
+        functions: tables,
         trees,
     })
 }
@@ -140,10 +177,13 @@ enum Table {
     /// Trees, and those of the other columns of statistics.
     Statistics,
     Functions,
+    /// Trees, and functions of samples that need no tree, those named alike as one.
+    Alike,
 }
 
 fn selected(flags: &TreeFlags, among: &mut Among<'_>, table: Table) -> anyhow::Result<Trees> {
-    selected_with(flags, among, table, TreeBuilder::finish)
+    let (trees, _) = selected_with(flags, among, table, TreeBuilder::finish)?;
+    Ok(trees)
 }
 
 fn selected_with(
@@ -151,7 +191,7 @@ fn selected_with(
     among: &mut Among<'_>,
     table: Table,
     mut finish: impl FnMut(TreeBuilder) -> Trees,
-) -> anyhow::Result<Trees> {
+) -> anyhow::Result<(Trees, Events)> {
     let mut all = Trees::default();
     let events = each(flags, among, table, |builder| all.merge(finish(builder)))?;
     let samples = all.samples.iter_mut().chain(&mut all.beside);
@@ -164,7 +204,7 @@ fn selected_with(
     let methods = flags.methods.rules()?;
     let filter = flags.frames.filter(&methods);
     if filter.is_empty() {
-        return Ok(all);
+        return Ok((all, events));
     }
     let nodes = |trees: &Trees| -> usize { trees.iter().map(|tree| tree.nodes.len()).sum() };
     let before = nodes(&all);
@@ -174,7 +214,7 @@ fn selected_with(
             "traceloom: nothing is left of {before} paths of calls: the filters take all of them"
         );
     }
-    Ok(left)
+    Ok((left, events))
 }
 
 /// Says so when nothing is adjusted: a name may be mistyped.
@@ -234,8 +274,9 @@ fn each(
                     TreeBuilder::new(TreeOptions {
                         lanes: flags.lanes,
                         values: values.clone(),
-                        functions: table == Table::Functions,
-                        beside: table != Table::Trees,
+                        functions: matches!(table, Table::Functions | Table::Alike),
+                        alike: table == Table::Alike,
+                        beside: matches!(table, Table::Statistics | Table::Functions),
                         durations: flags.durations,
                         by: flags.by.clone(),
                         calls: (!selection.is_empty()).then(|| selection.clone()),

@@ -86,3 +86,8 @@ fn flame() {
 fn timeline() {
     run("timeline.mjs", &[SHOP]);
 }
+
+#[test]
+fn report() {
+    run("report.mjs", &[SHOP]);
+}

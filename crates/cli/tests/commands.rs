@@ -370,7 +370,7 @@ fn conversion_there_and_back_keeps_the_calls() {
 }
 
 /// Commands that show several inputs, with what they need beside the paths.
-const SEVERAL: [&[&str]; 11] = [
+const SEVERAL: [&[&str]; 12] = [
     &["info"],
     &["dump", "--limit-records", "1"],
     &["check"],
@@ -379,6 +379,7 @@ const SEVERAL: [&[&str]; 11] = [
     &["top", "-n", "1"],
     &["tree"],
     &["flame", "-o", "-"],
+    &["timeline"],
     &["metrics"],
     &["monitors"],
     &["objects"],
@@ -464,8 +465,8 @@ fn generated_texts_name_every_command() {
     let help = stdout(&["--help"]);
     let man = stdout(&["man"]);
     for name in [
-        "info", "dump", "check", "calls", "call", "events", "top", "tree", "flame", "monitors",
-        "objects", "metrics", "convert", "slice", "merge", "formats",
+        "info", "dump", "check", "calls", "call", "events", "top", "tree", "flame", "timeline",
+        "monitors", "objects", "metrics", "convert", "slice", "merge", "formats",
     ] {
         assert!(help.contains(&format!("\n  {name} ")), "{name} in --help");
         assert!(man.contains(name), "{name} in the manual page");

@@ -197,3 +197,64 @@ fn values_in_common_are_needed() {
     let chance = work["self_chance"].as_f64().expect("a chance");
     assert!((0.1..0.9).contains(&chance), "{chance}");
 }
+
+/// What is compared with a picture, from trees, is what is compared without one, from functions.
+fn same_with_and_without_trees(before: &str, after: &str, folder: &tempfile::TempDir) -> usize {
+    let picture = folder
+        .path()
+        .join("diff.svg")
+        .to_string_lossy()
+        .into_owned();
+    let plain = json(&["diff", "--json", before, after]);
+    let drawn = json(&["diff", "--json", "--force", "-o", &picture, before, after]);
+    let functions = |of: &Value| of["functions"].as_array().expect("functions").clone();
+    let (mut plain, mut drawn) = (plain, drawn);
+    for (one, other) in functions(&plain).iter().zip(&functions(&drawn)) {
+        assert!(one == other, "{before} {after}: {one} and {other}");
+    }
+    let count = functions(&plain).len();
+    assert_eq!(count, functions(&drawn).len());
+    plain["functions"].take();
+    drawn["functions"].take();
+    assert_eq!(plain, drawn, "{before} {after}");
+    count
+}
+
+#[test]
+fn functions_are_compared_as_their_trees_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = |name: &str, filter: &str| {
+        let path = folder.path().join(name).to_string_lossy().into_owned();
+        let args = [
+            "convert",
+            &shop(),
+            &path,
+            "--as-samples",
+            "--filter",
+            filter,
+        ];
+        let done = run(&args);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        path
+    };
+    let (before, after) = (made("a.pb.gz", ""), made("b.pb.gz", "duration > 300ms"));
+    assert!(same_with_and_without_trees(&before, &after, &folder) > 50);
+    let Ok(corpus) = std::env::var("TRACELOOM_CORPUS") else {
+        return;
+    };
+    for (before, after) in [
+        ("dk_go_cpu.pprof", "gpprof_large.cpu"),
+        ("dk_ddtrace_python.pprof", "parca_labels.pb.gz"),
+        ("dk_go_delta-heap.pprof", "gpprof_cppbench.heap"),
+        ("rs_pprof-rs_profile.pb", "dk_go_cpu.pprof"),
+    ] {
+        let path = |name: &str| format!("{corpus}/datakit/{name}");
+        let (before, after) = (path(before), path(after));
+        for [one, other] in [[&before, &before], [&after, &after]] {
+            assert!(same_with_and_without_trees(one, other, &folder) > 0);
+        }
+        if run(&["diff", &before, &after]).status.success() {
+            same_with_and_without_trees(&before, &after, &folder);
+        }
+    }
+}

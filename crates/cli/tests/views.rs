@@ -1,10 +1,10 @@
-//! `top`, `tree` and `flame` print the same totals, whatever the file.
+//! `top`, `tree`, `flame` and `report` print the same totals, whatever the file.
 
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -73,11 +73,16 @@ fn of_tree(tree: &Value) -> Functions {
     }))
 }
 
-fn page(path: &Path) -> Value {
+/// The trees of the flame graphs on a page.
+fn graphs(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).expect("a page");
-    let start = text.find("{\"title\":").expect("data");
-    let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter();
-    values.next().expect("data").expect("JSON")
+    let parts = text.split("<section class=\"flame\"").skip(1);
+    let graph = |part: &str| {
+        let start = part.find("{\"title\":").expect("data");
+        let mut values = serde_json::Deserializer::from_str(&part[start..]).into_iter();
+        values.next().expect("data").expect("JSON")
+    };
+    parts.map(graph).collect()
 }
 
 /// A column of a page's data, as `page.numbers` of its script reads it.
@@ -148,21 +153,37 @@ fn agree(path: &str, folder: &Path) -> bool {
         assert!(!top.stderr.is_empty(), "{path}: fails without a reason");
         return false;
     }
+    let written = folder.join("report.html");
+    let report = traceloom(&["report", "--force", "-o", &written.to_string_lossy(), path]);
+    assert!(
+        report.status.success(),
+        "{path}: {}",
+        String::from_utf8_lossy(&report.stderr)
+    );
+    let reported = graphs(&written);
     let pages = String::from_utf8_lossy(&flame.stdout).into_owned();
     let (tops, trees) = (json_lines(&top), json_lines(&tree));
     assert_eq!(tops.len(), trees.len(), "{path}");
     assert_eq!(tops.len(), pages.lines().count(), "{path}");
-    for ((top, tree), file) in tops.iter().zip(&trees).zip(pages.lines()) {
-        let page = page(&PathBuf::from(file));
+    assert_eq!(tops.len(), reported.len(), "{path}");
+    for (number, ((top, tree), file)) in tops.iter().zip(&trees).zip(pages.lines()).enumerate() {
+        let page = graphs(Path::new(file)).remove(0);
+        let reported = &reported[number];
         let measure = &top["measure"];
         assert_eq!(top["total"], tree["total"], "{path} {measure}");
         assert_eq!(top["total"], page["total"], "{path} {measure}");
+        assert_eq!(top["total"], reported["total"], "{path} {measure}");
         if unambiguous(top) {
             assert_eq!(of_top(top), of_tree(tree), "{path} {measure}: top and tree");
             assert_eq!(
                 of_top(top),
                 of_page(&page),
                 "{path} {measure}: top and flame"
+            );
+            assert_eq!(
+                of_page(&page),
+                of_page(reported),
+                "{path} {measure}: flame and report"
             );
         }
     }

@@ -129,6 +129,17 @@ impl CallTable {
         }
     }
 
+    /// Tells whether a call is among those asked for.
+    pub(crate) fn accepts(&self, row: &SpanRow<'_>) -> bool {
+        let view = CallOfRow::new(&self.calls.tables, row);
+        self.query.selection.accepts(&view)
+    }
+
+    /// Returns the definitions read so far.
+    pub(crate) const fn tables(&self) -> &Recording {
+        &self.calls.tables
+    }
+
     /// Sorts what was kept and returns it.
     #[must_use]
     pub fn finish(mut self) -> Calls {

@@ -30,6 +30,8 @@ pub struct TreeOptions {
     pub beside: bool,
     /// Sums of functions are wanted, not who called whom: [`TreeBuilder::finish_functions`].
     pub functions: bool,
+    /// With [`Self::functions`], functions of samples that are named alike are one.
+    pub alike: bool,
     /// How long calls took is wanted, for percentiles.
     pub durations: bool,
     /// The roots are groups of calls and samples.
@@ -129,7 +131,7 @@ impl TreeBuilder {
     /// A builder without anything in it.
     #[must_use]
     pub fn new(options: TreeOptions) -> Self {
-        let columns = Columns::new(options.values.clone(), options.beside);
+        let columns = Columns::new(options.values.clone(), options.beside, options.alike);
         let lines = Lines::new(options.durations);
         Self {
             pieces: Pieces::new(options.lanes, options.durations),
@@ -238,6 +240,17 @@ impl TreeBuilder {
         let trees = trees.into_trees().map(Functions::of);
         trees.chain(paths).for_each(|one| one.merge_into(&mut all));
         [all, beside.into_iter().map(Functions::of).collect()]
+    }
+
+    /// Ends what is open and returns the trees, and the functions of samples that came without stacks.
+    #[must_use]
+    pub fn finish_both(mut self) -> (Trees, Vec<Functions>) {
+        let mut functions = Vec::new();
+        let paths: Vec<Functions> = self.columns.finish_paths().collect();
+        paths
+            .into_iter()
+            .for_each(|one| one.merge_into(&mut functions));
+        (self.finish(), functions)
     }
 
     fn end_steps(&mut self) {

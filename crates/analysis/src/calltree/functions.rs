@@ -16,33 +16,40 @@ pub(super) struct Sums {
     measure: Measure,
     /// The value column shown.
     at: usize,
+    /// Functions that are named alike are one.
+    alike: bool,
     symbols: Symbols,
     keys: KeyMap,
     /// Symbols by the numbers of frames.
     frames: Vec<u32>,
     rows: Vec<Row>,
+    /// Own values and how many samples they are of.
+    own: Vec<(i64, u64)>,
     samples: u64,
     total: i64,
 }
 
+/// What changes with every frame: kept apart from the rest, so that it stays near the processor.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
-    own: i64,
     total: i64,
-    count: u64,
-    /// Number of the last sample it was in.
+    /// Samples it was in.
+    inclusive: u64,
+    /// Number of the last of them.
     last: u64,
 }
 
 impl Sums {
-    pub fn new(measure: Measure, at: usize) -> Self {
+    pub fn new(measure: Measure, at: usize, alike: bool) -> Self {
         Self {
             measure,
             at,
+            alike,
             symbols: Symbols::default(),
             keys: KeyMap::default(),
             frames: Vec::new(),
             rows: Vec::new(),
+            own: Vec::new(),
             samples: 0,
             total: 0,
         }
@@ -58,9 +65,9 @@ impl Sums {
                 None => self.of_key(tables, NO_STACK),
             };
             self.add(innermost, value);
-            if let Some(row) = self.rows.get_mut(innermost as usize) {
-                row.own = row.own.saturating_add(value);
-                row.count += 1;
+            if let Some((own, count)) = self.own.get_mut(innermost as usize) {
+                *own = own.saturating_add(value);
+                *count += 1;
             }
             for &frame in frames.iter().skip(1) {
                 let symbol = self.of_frame(tables, frame);
@@ -75,6 +82,7 @@ impl Sums {
             && row.last != self.samples
         {
             row.last = self.samples;
+            row.inclusive += 1;
             row.total = row.total.saturating_add(value);
         }
     }
@@ -100,22 +108,29 @@ impl Sums {
     }
 
     fn of_key(&mut self, tables: &Recording, key: u32) -> u32 {
-        let symbols = &mut self.symbols;
-        self.keys
-            .get_or_insert(key, || symbols.intern(symbol_of_key(tables, key)));
+        let (symbols, alike) = (&mut self.symbols, self.alike);
+        self.keys.get_or_insert(key, || {
+            let symbol = symbol_of_key(tables, key);
+            match alike {
+                true => symbols.intern_alike(symbol),
+                false => symbols.intern(symbol),
+            }
+        });
         let symbol = self.keys.get(key);
         if self.rows.len() <= symbol as usize {
             self.rows.resize(symbol as usize + 1, Row::default());
+            self.own.resize(symbol as usize + 1, (0, 0));
         }
         symbol
     }
 
     pub fn finish(self) -> Functions {
-        let rows = self.rows.iter().zip(0..).map(|(row, symbol)| TopRow {
+        let rows = self.rows.iter().zip(&self.own).zip(0..);
+        let rows = rows.map(|((row, &(own, count)), symbol)| TopRow {
             symbol: SymbolId(symbol),
-            own: row.own,
+            own,
             total: row.total,
-            count: row.count,
+            count,
             partial: 0,
         });
         Functions {
@@ -123,6 +138,7 @@ impl Sums {
             measure: self.measure,
             symbols: self.symbols.into_rows(),
             durations: crate::Durations::default(),
+            inclusive: self.rows.iter().map(|row| row.inclusive).collect(),
             total: self.total,
         }
     }

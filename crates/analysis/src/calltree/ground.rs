@@ -62,7 +62,7 @@ const KNOWN: [(&str, GroupBy); 7] = [
 ];
 
 /// Parameters that hold a statement, by the formats that write them.
-const STATEMENTS: [&str; 3] = ["sql", "db.statement", "db.query.text"];
+pub(crate) const STATEMENTS: [&str; 3] = ["sql", "db.statement", "db.query.text"];
 
 /// A group without a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl GroupBy {
 }
 
 /// The name of a thread; lanes and substreams without a name have that of what they hang under.
-fn thread_name(tables: &Recording, track: TrackId) -> Cow<'_, str> {
+pub(crate) fn thread_name(tables: &Recording, track: TrackId) -> Cow<'_, str> {
     let mut at = track;
     while let Some(row) = tables.track(at)
         && row.kind == TrackKind::Lane

@@ -20,7 +20,7 @@ pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
 
 pub(crate) use arena::{Arena, Growing};
 pub(crate) use flatten::{add, add_of, flatten};
-pub(crate) use ground::Grounds;
+pub(crate) use ground::{Grounds, STATEMENTS, thread_name};
 pub(crate) use samples::settle;
 pub(crate) use spans::{Piece, Pieces, children_first};
 pub(crate) use symbol::function_of_key;

@@ -43,6 +43,7 @@ pub(super) struct Columns {
     /// Batches of profiles that are not defined yet.
     early: Vec<SampleBatch>,
     paths: Vec<OfProfile>,
+    alike: bool,
 }
 
 #[derive(Debug)]
@@ -53,10 +54,11 @@ struct OfProfile {
 }
 
 impl Columns {
-    pub fn new(wanted: Vec<String>, beside: bool) -> Self {
+    pub fn new(wanted: Vec<String>, beside: bool, alike: bool) -> Self {
         Self {
             wanted,
             beside,
+            alike,
             ..Self::default()
         }
     }
@@ -71,9 +73,9 @@ impl Columns {
         let known = self.paths.iter().position(|of| of.profile == batch.profile);
         let at = known.unwrap_or_else(|| {
             let columns = self.choose(tables, batch.profile).unwrap_or_default();
-            let sums = columns
-                .first()
-                .map(|column| Sums::new(measure(tables, &column.value_type), column.at));
+            let sums = columns.first().map(|column| {
+                Sums::new(measure(tables, &column.value_type), column.at, self.alike)
+            });
             let profile = batch.profile;
             self.paths.push(OfProfile { profile, sums });
             self.paths.len() - 1

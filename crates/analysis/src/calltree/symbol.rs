@@ -254,6 +254,20 @@ impl Symbols {
         id
     }
 
+    /// Returns the one that is named alike ([`names::alike`]), whatever its signature; of several names the least is
+    /// kept.
+    pub fn intern_alike(&mut self, symbol: Symbol) -> u32 {
+        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let key = (names::alike(&symbol.name).into_owned(), None, false);
+        let id = *self.ids.entry(key).or_insert(next);
+        match self.rows.get_mut(id as usize) {
+            None => self.rows.push(symbol),
+            Some(known) if symbol.name < known.name => *known = symbol,
+            Some(_) => {}
+        }
+        id
+    }
+
     /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -17,7 +17,7 @@ use traceloom_model::Merge;
 use crate::calltree::{Arena, add, flatten};
 use crate::flame::{Change, SAME};
 use crate::names::alike;
-use crate::{CallTree, Measure, MeasureUnit, Node, Symbol, SymbolId, TreeSource, amount, top};
+use crate::{CallTree, Functions, Measure, MeasureUnit, Symbol, SymbolId, TreeSource, amount, top};
 
 /// What values are divided by before they are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,8 +36,11 @@ pub enum Per {
 /// A tree and what is known of its recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded<'t> {
-    /// What ran.
+    /// What ran; of functions alone a tree without nodes.
     pub tree: &'t CallTree,
+    /// The functions, where there is no tree: those named alike are one, and samples they were in are counted
+    /// ([`crate::TreeOptions::alike`]).
+    pub functions: Option<&'t Functions>,
     /// Seconds it lasted, where that is known.
     pub seconds: Option<f64>,
     /// The value between two samples, where the producer says.
@@ -50,15 +53,21 @@ impl<'t> Recorded<'t> {
     pub const fn tree(tree: &'t CallTree) -> Self {
         Self {
             tree,
+            functions: None,
             seconds: None,
             period: None,
         }
     }
 
-    /// Tells how many calls or samples a node stands for.
+    /// Tells how many calls or samples a node or function stands for.
     ///
     /// Producers write equal samples as one: where values are counts, or come in steps of a period, they say how
     /// many it were.
+    fn recount(&self, amounts: &mut Amounts) {
+        amounts.count = self.count(amounts.own, amounts.count);
+        amounts.inclusive_count = self.count(amounts.total, amounts.inclusive_count);
+    }
+
     fn count(&self, own: i64, rows: u64) -> u64 {
         let measure = &self.tree.measure;
         let sampled = measure.source == TreeSource::Samples && measure.merge == Merge::Sum;
@@ -76,7 +85,7 @@ impl<'t> Recorded<'t> {
 /// One recording of the two.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// Its tree, functions named as [`Diff::symbols`] has them.
+    /// Its tree, functions named as [`Diff::symbols`] has them; without nodes where only functions were compared.
     pub tree: CallTree,
     /// Root calls, or samples.
     pub calls: u64,
@@ -159,18 +168,18 @@ impl Diff {
     pub fn new(before: Recorded<'_>, after: Recorded<'_>, per: Per) -> Result<Self, DiffError> {
         let mut names = Names::default();
         // The second recording first: its names are the ones people look at now.
-        let after_tree = names.renamed(&after);
-        let before_tree = names.renamed(&before);
+        let after_named = names.named(&after);
+        names.done = u32::try_from(names.symbols.len()).unwrap_or(u32::MAX);
+        let before_named = names.named(&before);
         let symbols = names.symbols;
-        let side = |mut tree: CallTree, seconds: Option<f64>| {
+        let side = |named: Named, seconds: Option<f64>| {
+            let Named {
+                mut tree,
+                mut amounts,
+                calls,
+            } = named;
             tree.symbols.clone_from(&symbols);
-            let calls = match tree.measure.source {
-                TreeSource::Spans => {
-                    let roots = tree.nodes.iter().filter(|node| node.parent.is_none());
-                    roots.map(|node| node.count).sum()
-                }
-                TreeSource::Samples => tree.nodes.iter().map(|node| node.count).sum(),
-            };
+            amounts.resize(symbols.len(), Amounts::default());
             let divisor = match per {
                 Per::Recording => 1.0,
                 Per::Second => seconds.ok_or(DiffError::NoDuration)?,
@@ -180,17 +189,16 @@ impl Diff {
             if divisor <= 0.0 {
                 return Err(DiffError::Empty);
             }
-            Ok(Side {
+            let side = Side {
                 tree,
                 calls,
                 seconds,
                 factor: 1.0 / divisor,
-            })
+            };
+            Ok((side, amounts))
         };
-        let (before, after) = (
-            side(before_tree, before.seconds)?,
-            side(after_tree, after.seconds)?,
-        );
+        let (before, of_before) = side(before_named, before.seconds)?;
+        let (after, of_after) = side(after_named, after.seconds)?;
         let mut diff = Self {
             measure: after.tree.measure.clone(),
             per,
@@ -199,13 +207,11 @@ impl Diff {
             symbols,
             rows: Vec::new(),
         };
-        diff.rows = diff.joined();
+        diff.rows = diff.joined(of_before, of_after);
         Ok(diff)
     }
 
-    fn joined(&self) -> Vec<DiffRow> {
-        let before = amounts(&self.before.tree, self.symbols.len());
-        let after = amounts(&self.after.tree, self.symbols.len());
+    fn joined(&self, before: Vec<Amounts>, after: Vec<Amounts>) -> Vec<DiffRow> {
         let sampled = self.measure.source == TreeSource::Samples;
         let weight = |side: &Side| match self.per {
             Per::Recording => 1.0,
@@ -373,6 +379,8 @@ fn whole(unit: &MeasureUnit, value: f64) -> String {
 struct Names {
     known: HashMap<String, u32, RandomState>,
     symbols: Vec<Symbol>,
+    /// Symbols below this are of a recording that is done.
+    done: u32,
 }
 
 impl Names {
@@ -382,10 +390,72 @@ impl Names {
             .known
             .entry(alike(&symbol.name).into_owned())
             .or_insert(next);
-        if number == next {
-            self.symbols.push(symbol.clone());
+        match self.symbols.get_mut(number as usize) {
+            None => self.symbols.push(symbol.clone()),
+            // Whatever order a recording tells them in, it is one name.
+            Some(known) if number >= self.done && symbol.name < known.name => {
+                known.clone_from(symbol);
+            }
+            Some(_) => {}
         }
         number
+    }
+
+    /// Adds up functions under their new names.
+    fn named(&mut self, recorded: &Recorded<'_>) -> Named {
+        if let Some(functions) = recorded.functions {
+            return self.named_functions(recorded, functions);
+        }
+        let mut tree = self.renamed(recorded);
+        let rows = match tree.measure.source {
+            TreeSource::Spans => {
+                let roots = tree.nodes.iter().filter(|node| node.parent.is_none());
+                roots.map(|node| node.count).sum()
+            }
+            TreeSource::Samples => tree.nodes.iter().map(|node| node.count).sum(),
+        };
+        let mut amounts = amounts(&tree, self.symbols.len());
+        amounts.iter_mut().for_each(|one| recorded.recount(one));
+        for node in &mut tree.nodes {
+            node.count = recorded.count(node.own, node.count);
+        }
+        Named {
+            calls: recorded.count(tree.total, rows),
+            tree,
+            amounts,
+        }
+    }
+
+    fn named_functions(&mut self, recorded: &Recorded<'_>, functions: &Functions) -> Named {
+        let mut amounts: Vec<Amounts> = Vec::new();
+        let mut rows = 0_u64;
+        for row in &functions.rows {
+            let Some(symbol) = functions.symbols.get(row.symbol.index()) else {
+                continue;
+            };
+            let at = self.number(symbol) as usize;
+            rows = rows.saturating_add(row.count);
+            if amounts.len() <= at {
+                amounts.resize(at + 1, Amounts::default());
+            }
+            let inclusive = functions.inclusive.get(row.symbol.index());
+            if let Some(sum) = amounts.get_mut(at) {
+                sum.own = sum.own.saturating_add(row.own);
+                sum.total = sum.total.saturating_add(row.total);
+                sum.count = sum.count.saturating_add(row.count);
+                let inclusive = inclusive.copied().unwrap_or(0);
+                sum.inclusive_count = sum.inclusive_count.saturating_add(inclusive);
+            }
+        }
+        amounts.iter_mut().for_each(|one| recorded.recount(one));
+        Named {
+            tree: CallTree {
+                total: functions.total,
+                ..CallTree::empty(functions.measure.clone())
+            },
+            calls: recorded.count(functions.total, rows),
+            amounts,
+        }
     }
 
     /// Builds the tree anew; the caller puts all symbols in.
@@ -404,15 +474,19 @@ impl Names {
             let key = numbers.get(node.symbol.index()).copied().unwrap_or(0);
             let at = arena.child(parent, key);
             path.push(at);
-            let node = Node {
-                count: recorded.count(node.own, node.count),
-                ..*node
-            };
-            add(&mut arena, at, &node, tree.measure.merge);
+            add(&mut arena, at, node, tree.measure.merge);
         }
         let symbols = self.symbols.clone();
         flatten(arena, tree.measure.clone(), symbols, tree.total, |key| key)
     }
+}
+
+/// One recording under the names of both.
+struct Named {
+    tree: CallTree,
+    /// By the number of the name.
+    amounts: Vec<Amounts>,
+    calls: u64,
 }
 
 fn amounts(tree: &CallTree, symbols: usize) -> Vec<Amounts> {

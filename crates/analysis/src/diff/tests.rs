@@ -234,3 +234,84 @@ fn what_is_no_budget() {
             .is_ok()
     );
 }
+
+#[test]
+fn functions_named_alike_count_once_in_a_sample() {
+    let build = |functions: bool| {
+        let mut tables = Tables::new();
+        let cpu = tables.string("cpu");
+        let cpu = tables.value_type(ValueType::sum(cpu, Unit::Count));
+        let profile = tables.profile(Profile {
+            value_types: vec![cpu],
+            ..Profile::default()
+        });
+        // One lambda under another number calls itself.
+        let frames = ["main", "Shop$$Lambda$7.run", "Shop$$Lambda$19.run"].map(|name| {
+            let name = tables.string(name);
+            let function = tables.function(Function::named(name));
+            tables.frame(traceloom_model::Frame {
+                function: Some(function),
+                ..traceloom_model::Frame::default()
+            })
+        });
+        let mut builder = TreeBuilder::new(TreeOptions {
+            functions,
+            alike: functions,
+            ..TreeOptions::default()
+        });
+        if functions {
+            let mut paths = traceloom_model::PathBatch::new(profile, 1);
+            frames
+                .iter()
+                .rev()
+                .for_each(|&frame| paths.push_frame(frame));
+            paths.push(&[4]);
+            let _ = builder.define(tables.take_definitions());
+            let _ = builder.paths(paths);
+        } else {
+            let mut stack = None;
+            for frame in frames {
+                stack = Some(tables.stack(traceloom_model::Stack {
+                    parent: stack,
+                    frame,
+                    truncated: false,
+                }));
+            }
+            let mut samples = SampleBatch::new(profile, 1);
+            samples.push(&SampleRow {
+                stack,
+                values: &[4],
+                time: None,
+                track: None,
+                span: None,
+                labels: &[],
+            });
+            let _ = builder.define(tables.take_definitions());
+            let _ = builder.samples(samples);
+        }
+        builder.finish_both()
+    };
+    let (trees, _) = build(false);
+    let (_, tables) = build(true);
+    let tree = Recorded::tree(&trees.samples[0]);
+    let bare = CallTree {
+        total: tables[0].total,
+        ..CallTree::empty(tables[0].measure.clone())
+    };
+    let table = Recorded {
+        functions: Some(&tables[0]),
+        ..Recorded::tree(&bare)
+    };
+    let rows = |recorded| Diff::new(recorded, recorded, Per::Recording).unwrap().rows;
+    let told = |rows: Vec<DiffRow>| rows.iter().map(|row| row.after).collect::<Vec<_>>();
+    assert_eq!(told(rows(table)), told(rows(tree)));
+    let both = Diff::new(tree, table, Per::Recording).unwrap();
+    assert_eq!(both.rows.len(), 2);
+    assert!(
+        both.rows.iter().all(|row| row.before == row.after),
+        "{:?}",
+        both.rows
+    );
+    assert_eq!(both.rows[0].after.total, 4);
+    assert_eq!(both.before.calls, both.after.calls);
+}

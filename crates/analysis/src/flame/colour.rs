@@ -94,7 +94,8 @@ pub(crate) fn colour(symbol: &Symbol) -> u32 {
 /// Returns the number of a name's colour where one program is looked at closely: a hue for each class.
 pub(crate) fn colour_of_class(name: &str) -> u32 {
     let meant = colour(&Symbol::named(name));
-    if meant < MEANT * SHADES {
+    // A bare word is the name of a span or event there.
+    if meant < MEANT * SHADES && (meant / SHADES != 1 || name.contains("+0x")) {
         return meant;
     }
     let owner = name

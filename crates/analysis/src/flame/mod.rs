@@ -18,6 +18,7 @@ mod svg;
 
 pub use change::{Change, SAME};
 pub use html::html;
+pub(crate) use html::part;
 pub use layout::{Layout, Place};
 pub use svg::svg;
 

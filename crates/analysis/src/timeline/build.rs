@@ -4,22 +4,18 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
-use traceloom_model::{
-    Clock, EventTypeId, FunctionId, Recording, SeriesId, StackId, Timestamp, TrackId, TrackKind,
-};
+use traceloom_model::{Clock, EventTypeId, FunctionId, Recording, SeriesId, StackId, Timestamp};
 
-use super::collect::{Collector, Marks, NONE, Spans};
+use super::collect::{Collector, Marks, NONE, Spans, frame_name, frames};
 use super::nest::{Lanes, Place};
+use super::order::{display_order, id, process};
 use super::{
     Counter, Line, PARTIAL_END, PARTIAL_START, Row, RowKind, Source, Timeline, Totals, Track, loss,
 };
 use crate::MeasureUnit;
-use crate::calls::{of_resource, track_name};
-use crate::calltree::{symbol_of_frame, symbol_of_function};
+use crate::calls::track_name;
+use crate::calltree::symbol_of_function;
 use crate::monitors::WaitKind;
-
-/// Parents of a track that are followed; more is a circle.
-const DEEPEST: usize = 16;
 
 /// Row numbers of one track among those that were collected.
 type Numbers = Vec<u32>;
@@ -30,6 +26,7 @@ impl Timeline {
     /// Of a `windowed` recording a part was left out, so that damage at its ends has no time.
     pub fn add(&mut self, title: &str, mut collector: Collector, windowed: bool) {
         let unplaced = lose(&mut collector, windowed);
+        list_stacks(&mut collector);
         let Collector {
             tables,
             clock,
@@ -151,8 +148,21 @@ fn lose(collector: &mut Collector, windowed: bool) -> u64 {
     unplaced
 }
 
-fn id(track: u32) -> Option<TrackId> {
-    (track != NONE).then(|| TrackId::new(track))
+/// Gives samples their stacks as attributes, one list for all samples of a stack.
+fn list_stacks(collector: &mut Collector) {
+    let mut lists: HashMap<u32, u32, RandomState> = HashMap::default();
+    let samples = collector.marks.iter_mut();
+    for (_, marks) in samples.filter(|((kind, _), _)| *kind == RowKind::Sample) {
+        for (detail, &stack) in marks.detail.iter_mut().zip(&marks.name) {
+            if stack == NONE {
+                continue;
+            }
+            *detail = *lists.entry(stack).or_insert_with(|| {
+                let text = frames(&collector.tables, StackId::new(stack));
+                collector.details.list(|add| add("stack", &text))
+            });
+        }
+    }
 }
 
 /// What was collected, by track.
@@ -203,70 +213,6 @@ fn by_track(tracks: &[u32]) -> BTreeMap<u32, Numbers> {
 
 fn get<T: Copy + Default>(column: &[T], at: u32) -> T {
     column.get(at as usize).copied().unwrap_or_default()
-}
-
-/// Orders tracks: what concerns the process, then by process, kind and name, each below the one it hangs under.
-fn display_order(tables: &Recording, tracks: Vec<u32>) -> Vec<(u32, u32)> {
-    let known = |id: TrackId| tracks.binary_search(&id.raw()).is_ok();
-    let mut keyed: Vec<_> = tracks
-        .iter()
-        .map(|&track| {
-            let mut path = Vec::new();
-            let mut next = id(track);
-            while let Some(at) = next.filter(|_| path.len() < DEEPEST) {
-                let row = tables.track(at);
-                let kind = row.map_or(TrackKind::Thread, |row| row.kind);
-                let lane = row.map_or(0, |row| row.lane);
-                path.push((kind as u8, lane, natural(&track_name(tables, at)), at.raw()));
-                // One that has nothing of its own is no line to hang from.
-                let above = std::iter::successors(row.and_then(|row| row.parent), |&above| {
-                    tables.track(above).and_then(|row| row.parent)
-                });
-                next = above.take(DEEPEST).find(|&above| known(above));
-            }
-            path.reverse();
-            let process = id(track).map(|id| process(tables, id));
-            ((process, path), track)
-        })
-        .collect();
-    keyed.sort_unstable();
-    let level = |path: &[_]| u32::try_from(path.len().saturating_sub(1)).unwrap_or(0);
-    let ordered = keyed.into_iter();
-    ordered
-        .map(|((_, path), track)| (track, level(&path)))
-        .collect()
-}
-
-/// A name cut where its digits begin and end, so that `exec-10` comes after `exec-9`.
-fn natural(name: &str) -> Vec<(u64, String)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let text = rest.find(|c: char| c.is_ascii_digit());
-        let (text, after) = rest.split_at(text.unwrap_or(rest.len()));
-        let digits = after.find(|c: char| !c.is_ascii_digit());
-        let (digits, after) = after.split_at(digits.unwrap_or(after.len()));
-        parts.push((0, text.to_owned()));
-        parts.push((digits.parse().unwrap_or(u64::MAX), digits.to_owned()));
-        rest = after;
-    }
-    parts
-}
-
-/// The service or process of a track.
-fn process(tables: &Recording, track: TrackId) -> String {
-    let text = of_resource(tables, track, |row| row.service);
-    let text = text.or_else(|| of_resource(tables, track, |row| row.instance));
-    let name = text.unwrap_or_default().into_owned();
-    let row = tables.track(track).and_then(|row| row.resource);
-    let pid = row
-        .and_then(|id| tables.resource(id))
-        .and_then(|row| row.pid);
-    match pid {
-        Some(pid) if name.is_empty() => format!("pid {pid}"),
-        Some(pid) => format!("{name}, pid {pid}"),
-        None => name,
-    }
 }
 
 /// How long the children of each span on the same track cover it, by the rule of [`crate::top`].
@@ -526,12 +472,8 @@ fn leaf(tables: &Recording, stack: u32) -> String {
     if stack == NONE {
         return "(no stack)".to_owned();
     }
-    let Some(stack) = tables.stack(StackId::new(stack)) else {
-        return format!("#{stack}");
-    };
-    let function = tables.frame(stack.frame).and_then(|frame| frame.function);
-    match function {
-        Some(function) => symbol_of_function(tables, function).name,
-        None => symbol_of_frame(tables, stack.frame).name,
+    match tables.stack(StackId::new(stack)) {
+        Some(stack) => frame_name(tables, stack.frame),
+        None => format!("#{stack}"),
     }
 }

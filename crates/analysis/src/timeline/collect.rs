@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    Attribute, Clock, CounterBatch, Definitions, EventBatch, EventRow, EventTypeId, Flow, Level,
-    Note, Order, Origin, Recording, SampleBatch, Sink, SpanBatch, SpanRow, SpanStatus, StringId,
-    Timestamp, TrackId, Wants,
+    Attribute, Clock, CounterBatch, Definitions, EventBatch, EventRow, EventTypeId, Flow, FrameId,
+    Level, Note, Order, Origin, Recording, SampleBatch, Sink, SpanBatch, SpanRow, SpanStatus,
+    StackId, StringId, Timestamp, TrackId, Wants,
 };
 
 use super::details::Details;
 use super::{FAILED, PARTIAL_END, PARTIAL_START, RowKind};
 use crate::calls::value_text;
+use crate::calltree::{symbol_of_frame, symbol_of_function};
 use crate::monitors::WaitKind;
 use crate::pauses::is_pause;
 
@@ -22,6 +23,9 @@ const LOSSES: [&str; 2] = ["loss", "jdk.DataLoss"];
 
 /// Damage that is kept with its place.
 const FAULTS: usize = 10_000;
+
+/// Frames of a stack that are kept.
+const FRAMES: usize = 24;
 
 /// Bytes for attributes of spans and fields of events.
 const DETAIL_BYTES: usize = 64 << 20;
@@ -166,6 +170,9 @@ impl Collector {
                 add("held by", &crate::calls::track_name(tables, owner));
             }
             attributes(tables, row.attributes, add);
+            if let Some(stack) = row.stack.filter(|_| kind == RowKind::Wait) {
+                add("stack", &frames(tables, stack));
+            }
         });
         let marks = self.marks.entry((kind, 0)).or_default();
         marks.start.push(row.time);
@@ -173,6 +180,21 @@ impl Collector {
         marks.track.push(row.track.map_or(NONE, TrackId::raw));
         marks.name.push(row.event_type.raw());
         marks.detail.push(detail);
+    }
+}
+
+/// The innermost frames of a stack, a line each.
+pub(super) fn frames(tables: &Recording, stack: StackId) -> String {
+    let stacks = std::iter::successors(tables.stack(stack), |row| tables.stack(row.parent?));
+    let names = stacks.take(FRAMES).map(|row| frame_name(tables, row.frame));
+    names.collect::<Vec<String>>().join("\n")
+}
+
+/// The function of a frame, or where it is when it has none.
+pub(super) fn frame_name(tables: &Recording, frame: FrameId) -> String {
+    match tables.frame(frame).and_then(|row| row.function) {
+        Some(function) => symbol_of_function(tables, function).name,
+        None => symbol_of_frame(tables, frame).name,
     }
 }
 

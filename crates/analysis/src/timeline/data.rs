@@ -310,6 +310,9 @@ impl Lists {
         texts: &mut HashMap<String, u32, RandomState>,
         room: &mut usize,
     ) {
+        if self.numbers.contains_key(&key) {
+            return;
+        }
         let details = timeline.sources.get(key.0).map(|source| &source.details);
         let pairs = || details.into_iter().flat_map(|details| details.pairs(key.1));
         let new = |text: &str| {

@@ -61,8 +61,9 @@ impl Fold {
         let mut shown: Vec<Shown> = Vec::new();
         // The length of the longest item of the last one, while others may join it.
         let mut open = None::<u64>;
-        let rows = items.start.iter().zip(&items.end).enumerate();
-        for (item, (&start, &end)) in rows.skip(row.start).take(row.len()) {
+        let starts = items.start.get(row.clone()).unwrap_or_default();
+        let ends = items.end.get(row.clone()).unwrap_or_default();
+        for (item, (&start, &end)) in row.zip(starts.iter().zip(ends)) {
             let length = end.abs_diff(start);
             let joins = self.short.is_some_and(|short| length <= short) && length <= self.stretch;
             if let (true, Some(longest), Some(last)) = (joins, open, shown.last_mut())

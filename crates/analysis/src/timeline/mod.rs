@@ -37,6 +37,7 @@ pub(crate) mod html;
 mod levels;
 mod loss;
 mod nest;
+mod order;
 mod track;
 
 pub use activity::Activity;
@@ -106,7 +107,7 @@ pub struct Row {
     pub(crate) items: Range<usize>,
 }
 
-/// Items of all rows in columns: 37 bytes each.
+/// Items of all rows in columns: 33 bytes each.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
     pub(crate) start: Vec<Timestamp>,
@@ -178,22 +179,27 @@ impl Timeline {
     #[must_use]
     pub fn bulk(&self) -> Option<(Timestamp, Timestamp)> {
         let (start, end) = self.times()?;
-        let mut starts: Vec<Timestamp> = Vec::with_capacity(self.items.start.len());
-        for track in &self.tracks {
-            let base = self.base(track.source, start);
-            for row in self.rows_of(track) {
-                let items = self.items.start.get(row.items.clone()).unwrap_or_default();
-                let since = items.iter().map(|time| time.saturating_sub(base));
-                starts.extend(since.map(|since| start.saturating_add(since)));
+        let placed = |column: &[Timestamp]| {
+            let mut times: Vec<Timestamp> = Vec::with_capacity(column.len());
+            for track in &self.tracks {
+                let base = self.base(track.source, start);
+                for row in self.rows_of(track) {
+                    let items = column.get(row.items.clone()).unwrap_or_default();
+                    let since = items.iter().map(|time| time.saturating_sub(base));
+                    times.extend(since.map(|since| start.saturating_add(since)));
+                }
             }
-        }
-        let few = starts.len().div_ceil(100).max(2);
-        let last = starts.len().checked_sub(few)?;
-        if last <= few {
+            times
+        };
+        let few = self.items.start.len().div_ceil(100).max(2);
+        let last = self.items.start.len().checked_sub(few + 1)?;
+        let mut starts = placed(&self.items.start);
+        let mut ends = placed(&self.items.end);
+        if last <= few || starts.len() <= last {
             return None;
         }
         let (_, &mut first, _) = starts.select_nth_unstable(few);
-        let (_, &mut last, _) = starts.select_nth_unstable(last - 1);
+        let (_, &mut last, _) = ends.select_nth_unstable(last);
         let length = last.abs_diff(first).max(1);
         let slack = i64::try_from(length / 20).unwrap_or(0);
         (end.abs_diff(start) / 1000 > length).then(|| {

@@ -47,11 +47,13 @@ pub(crate) fn read(flags: &ReadFlags, among: &mut Among<'_>) -> anyhow::Result<T
             }
             Ok(())
         })?;
-        mention(input.path(), &notes);
+        if !flags.common.again {
+            mention(input.path(), &notes);
+        }
     }
     flags.time.check_names()?;
     let samples = timeline.totals().samples;
-    if samples > 0 && !flags.calls.is_empty() {
+    if samples > 0 && !flags.calls.is_empty() && !flags.common.again {
         eprintln!(
             "traceloom: --filter, --min-duration and --errors choose calls; samples are of no call and all of them show"
         );

@@ -26,11 +26,16 @@ pub(super) struct Code<'a> {
     frames: Vec<FrameId>,
     /// Where the frames of each location begin and how many there are, 0 until it is used.
     locations: Vec<(u32, u32)>,
+    /// By the id of a location, while ids are small: its frame, once it is used and where it is the only one.
+    single: Vec<u32>,
     tree: CallTree,
     most_lines: usize,
     depth: usize,
     room: usize,
 }
+
+/// Stands for no frame, or for several.
+const NO_FRAME: u32 = u32::MAX;
 
 /// Stands for the row of a location that does not exist.
 const UNKNOWN: u32 = u32::MAX - 1;
@@ -57,6 +62,7 @@ impl<'a> Code<'a> {
             mappings,
             frames: Vec::new(),
             locations: vec![(0, 0); columns.location.len()],
+            single: vec![NO_FRAME; columns.location.len().saturating_mul(2) + 16],
             tree: CallTree::default(),
             most_lines: columns
                 .location
@@ -157,17 +163,39 @@ impl<'a> Code<'a> {
     ) {
         let (location_ids, _) = self.within_depth(location_ids, offset, tally);
         for &id in location_ids {
-            let location = self.location(id);
-            if location == UNKNOWN {
-                unknown_location(id, offset, tally);
+            let slot = usize::try_from(id).unwrap_or(usize::MAX);
+            match self.single.get(slot) {
+                Some(&frame) if frame != NO_FRAME => path.push_frame(FrameId::new(frame)),
+                _ => self.path_of(id, offset, (strings, model), tally, path),
             }
-            match self.frames_of(location, strings, model, tally) {
-                &[frame] => path.push_frame(frame),
-                frames => frames
-                    .iter()
-                    .rev()
-                    .for_each(|&frame| path.push_frame(frame)),
+        }
+    }
+
+    #[inline(never)]
+    fn path_of(
+        &mut self,
+        id: u64,
+        offset: u64,
+        (strings, model): (&mut Strings<'a>, &mut Tables),
+        tally: &mut Tally,
+        path: &mut PathBatch,
+    ) {
+        let location = self.location(id);
+        if location == UNKNOWN {
+            unknown_location(id, offset, tally);
+        }
+        match self.frames_of(location, strings, model, tally) {
+            &[frame] => {
+                path.push_frame(frame);
+                let slot = usize::try_from(id).unwrap_or(usize::MAX);
+                if let Some(slot) = self.single.get_mut(slot).filter(|_| location != UNKNOWN) {
+                    *slot = frame.raw();
+                }
             }
+            frames => frames
+                .iter()
+                .rev()
+                .for_each(|&frame| path.push_frame(frame)),
         }
     }
 

@@ -4,7 +4,7 @@ page.part("flame", (part, data) => {
   const remembered = page.state(part);
   const ROW = 19, GAP = 1, LEAST = 0.5;
   // What a widest screen could show of a tree that grows where it is looked at.
-  const FINEST = 1 / 10000;
+  const FINEST = 1 / 5000;
   const NOTHING = -2;
   for (const key of ["start", "tail", "colours", "kinds", "step", "was", "was_own"]) {
     if (data[key] !== undefined) data[key] = page.numbers(data[key]);
@@ -410,6 +410,8 @@ page.part("flame", (part, data) => {
     expand: (id) => growing && growing.pending.has(id) && refined(id, Math.abs(growing.sum[id])),
   });
   by("merged").hidden = !grouping;
+  // Among other parts a graph takes no more room than it needs.
+  if (!whole) view.style.height = by("rows").style.height = Math.min(460, Math.max(160, (held.depths + 2) * ROW)) + "px";
   const choices = [["package", "Colours: packages"], ["category", "Colours: kinds of work"]];
   if (data.word) choices.unshift(["change", "Colours: changes"]);
   by("colours").append(...choices.map(([value, text]) => new Option(text, value)));

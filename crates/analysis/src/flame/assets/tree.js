@@ -142,7 +142,7 @@ const trees = (() => {
       while (this.of.parent[at] >= 0) at = this.of.parent[at];
       return at;
     }
-    /* Sorts leaves to the children of `parent`; `cursors` are the frames that their paths have come to. */
+    /* Sorts leaves to the children of `parent`, which it returns; `cursors` are the frames that their paths have come to. */
     open(parent, leaves, cursors) {
       const widest = new Map();
       leaves.forEach((leaf, i) => {
@@ -156,11 +156,12 @@ const trees = (() => {
         waiting.leaves.push(leaf);
         waiting.cursors.push(cursor);
       });
+      return widest.keys();
     }
-    /* Grows the callers of a node. */
+    /* Grows the callers of a node, and returns them. */
     expand(at) {
       const waiting = this.pending.get(at);
-      if (!waiting) return;
+      if (!waiting) return [];
       this.pending.delete(at);
       const leaves = [], cursors = [], ground = this.grounds && this.parent[at] < 0;
       waiting.leaves.forEach((leaf, i) => {
@@ -168,19 +169,15 @@ const trees = (() => {
         if (up >= 0 && this.of.depth[up] >= this.grounds) { leaves.push(leaf); cursors.push(up); }
         else this.add(this.own, at, this.of.own[leaf]);
       });
-      this.open(at, leaves, cursors);
+      return this.open(at, leaves, cursors);
     }
     /* Grows every node at or below `root` that comes to at least `least`. */
     refine(root, least) {
-      let grown = false;
       const below = (at) => { while (at >= 0 && at !== root) at = this.parent[at]; return at === root; };
-      for (let more = true; more;) {
-        more = false;
-        for (const at of [...this.pending.keys()]) {
-          if (Math.abs(this.sum[at]) < least || !below(at)) continue;
-          this.expand(at);
-          more = grown = true;
-        }
+      const wide = (at) => Math.abs(this.sum[at]) >= least;
+      const queue = [...this.pending.keys()].filter((at) => wide(at) && below(at)), grown = queue.length > 0;
+      while (queue.length) {
+        for (const caller of this.expand(queue.pop())) if (wide(caller)) queue.push(caller);
       }
       return grown;
     }

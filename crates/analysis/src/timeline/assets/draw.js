@@ -1,7 +1,7 @@
 /* Draws a timeline. Rows go as pixels into an image, column by column, so that a frame costs the same however many
    spans there are; text, bands and lines are drawn over it. */
 page.timeline.painter = (canvas, s) => {
-  const { SPAN, SAMPLE, PAUSE, LOSS, PARTIAL_START, PARTIAL_END, FAILED, FOLDED } = page.timeline;
+  const { SPAN, WAIT, PAUSE, LOSS, PARTIAL_START, PARTIAL_END, FAILED, FOLDED } = page.timeline;
   const { t, data } = s, context = canvas.getContext("2d", { alpha: false });
   const FONT = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
   let ratio = 1, wide = 0, left = 0, plot = 0, high = 0, scale = 1, pitch = 7;
@@ -26,7 +26,7 @@ page.timeline.painter = (canvas, s) => {
       probe.fillRect(0, 0, 1, 1);
       return pack(...probe.getImageData(0, 0, 1, 1).data.slice(0, 3));
     };
-    for (const name of ["paper", "plot", "ink", "soft", "line", "accent", "bad", "found", "focus", "pause"]) {
+    for (const name of ["paper", "plot", "ink", "soft", "line", "accent", "bad", "found", "focus", "pause", "wait"]) {
       plain[name] = page.colour(name, s.part);
       packed[name] = number(plain[name]);
     }
@@ -89,7 +89,7 @@ page.timeline.painter = (canvas, s) => {
       const to = place(t.eh[end], t.el[end]), shown = level ? level.pick[block] : item;
       const found = s.hits && s.hits[end + 1] > s.hits[item];
       const failed = t.flags[shown] & FAILED;
-      let paintwork = kind === PAUSE ? packed.pause : kind === LOSS ? packed.bad : (kind === SPAN ? palette : strong)[data.colours[t.name[shown]]];
+      let paintwork = kind === PAUSE ? packed.pause : kind === LOSS ? packed.bad : kind === WAIT ? packed.wait : (kind === SPAN ? palette : strong)[data.colours[t.name[shown]]];
       if (found) paintwork = packed.found;
       else if (s.hits) paintwork = mix(packed.plot, paintwork, 0.45);
       if (to - x >= 2) {

@@ -48,9 +48,12 @@ page.timeline.words = (s) => {
   }
   const full = (item) => t.flags[item] & FOLDED ? label(item) : data.names[t.name[item]];
 
+  /* An event without an end, and a sample, took no time. */
+  const lasted = (item) => data.kinds[s.rowOf(item)] === SPAN || length(item) > 0n;
+
   /* One line about an item. */
   function describe(item) {
-    const flags = t.flags[item], parts = [amount(length(item))], self = own(item);
+    const flags = t.flags[item], parts = lasted(item) ? [amount(length(item))] : [], self = own(item);
     if (self !== null && self !== length(item)) parts.push(`self ${amount(self)}`);
     if (flags & PARTIAL_START) parts.push("its start was not recorded");
     if (flags & PARTIAL_END) parts.push("its end was not recorded");
@@ -74,7 +77,7 @@ page.timeline.words = (s) => {
     };
     const self = own(item), track = s.trackOf(item);
     add("start", when(item));
-    add("duration", both(length(item)));
+    if (lasted(item)) add("duration", both(length(item)));
     if (self !== null) add("self", both(self));
     add("track", track.process ? `${track.name}, ${track.process}` : track.name);
     if (t.flags[item] & FOLDED) add("left out", "shorter than what this page holds one by one");
@@ -135,7 +138,7 @@ page.timeline.words = (s) => {
   /* The tracks with their totals, and the spans of the window on the chosen one. */
   const HEADS = ["spans", "busy", "share", "longest", "waits", "waited", "pauses", "paused", "events", "samples", "partial", "failed", "losses"];
   function rows(into, actions) {
-    const counted = (n) => n ? page.grouped(n) : "", lasted = (ns) => ns !== "0" ? [amount(ns), ns] : ["", ns];
+    const counted = (n) => n ? page.grouped(n) : "", took = (ns) => ns !== "0" ? [amount(ns), ns] : ["", ns];
     const several = data.sources.length > 1;
     const all = table([["track", "name"], ["recording", "word"], ["process", "word"], ["kind", "word"], ...HEADS.map((head) => [head]), ["pin"]],
       data.tracks.slice(0, ROWS).map((track) => {
@@ -143,8 +146,8 @@ page.timeline.words = (s) => {
         name.style.marginLeft = `${12 * Math.min(track.level, 8)}px`;
         const share = s.length && track.spans ? `${(Number(track.busy) * 100 / Number(s.length)).toFixed(2)} %` : "";
         return [name, several ? data.sources[track.source].title : "", track.process, track.kind,
-          counted(track.spans), lasted(track.busy), share, lasted(track.longest), counted(track.waits), lasted(track.waited),
-          counted(track.pauses), lasted(track.paused), counted(track.events), counted(track.samples), counted(track.partial),
+          counted(track.spans), took(track.busy), share, took(track.longest), counted(track.waits), took(track.waited),
+          counted(track.pauses), took(track.paused), counted(track.events), counted(track.samples), counted(track.partial),
           counted(track.failed), counted(track.losses), button("pin", () => actions.pin(track.key), s.pinned.includes(track.key))];
       }));
     const parts = [title(`Tracks${data.tracks.length > ROWS ? `, the first ${ROWS} of ${page.grouped(data.tracks.length)}` : ""}`), all];

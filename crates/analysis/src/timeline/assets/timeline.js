@@ -491,6 +491,8 @@ page.part("timeline", (part, data) => {
   if (unplaced) missing.push(`${page.grouped(unplaced)} places of damage without a time.`);
   const lists = data.sources.reduce((sum, one) => sum + one.details_left_out, data.lists_left_out);
   if (lists) missing.push(`Attributes of ${page.grouped(lists)} spans and events are left out, those of the shortest.`);
+  const undrawn = data.tracks.reduce((sum, track) => sum + track.undrawn, 0);
+  if (undrawn) missing.push(`${page.grouped(undrawn)} spans and events are counted and not drawn: more lanes or levels than a track shows.`);
   if (!data.all) missing.push("The shortest spans and events are drawn together; counts and totals of tracks are those of all.");
   by("missing").hidden = !missing.length;
   by("missing").textContent = missing.join(" ");

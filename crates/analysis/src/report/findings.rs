@@ -1,0 +1,216 @@
+//! What a report says besides trees: plain rows of text and numbers, so that those of several inputs add up.
+
+use std::collections::BTreeMap;
+
+use super::errors::Error;
+use traceloom_model::Timestamp;
+
+/// Rows of a table that are kept; a page for people is no archive.
+pub(super) const MOST: usize = 10_000;
+
+/// What was found in recordings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// Calls read.
+    pub read: u64,
+    /// Calls selected.
+    pub selected: u64,
+    /// Selected calls that failed.
+    pub failed: u64,
+    /// Spans of the selected calls, the calls among them.
+    pub spans: u64,
+    /// Samples read.
+    pub samples: u64,
+    /// Events read.
+    pub events: u64,
+    /// The first and the last time of anything.
+    pub extent: Option<(Timestamp, Timestamp)>,
+    /// The slowest of the selected calls, the slowest first.
+    pub calls: Vec<SlowCall>,
+    /// Selected calls by duration: how many took up to each of [`STEPS`], and longer.
+    pub durations: [u64; STEPS.len() + 1],
+    /// Pauses of the process, the longest first.
+    pub pauses: Vec<Pause>,
+    /// All pauses: how many, and the nanoseconds in which at least one of them was.
+    pub paused: (u64, u64),
+    /// Errors by what they say, numbers aside.
+    pub errors: BTreeMap<String, ErrorGroup>,
+    /// Statements by shape.
+    pub statements: BTreeMap<String, StatementGroup>,
+    /// Threads and other tracks by name.
+    pub threads: BTreeMap<String, Thread>,
+    /// Errors, shapes and threads beyond the most that are kept.
+    pub beyond: u64,
+}
+
+/// Durations that calls are counted by, in nanoseconds.
+pub const STEPS: [u64; 6] = [
+    1_000_000,
+    10_000_000,
+    100_000_000,
+    1_000_000_000,
+    10_000_000_000,
+    100_000_000_000,
+];
+
+/// A call that took long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlowCall {
+    /// What `traceloom call` finds it by, and the input it is in.
+    pub id: (String, String),
+    /// When it began.
+    pub start: Timestamp,
+    /// Nanoseconds.
+    pub duration: u64,
+    /// Title, else method.
+    pub title: String,
+    /// Full name of the method.
+    pub method: String,
+    /// Name of its track.
+    pub thread: String,
+    /// It failed.
+    pub failed: bool,
+    /// Its other columns: counters and parameters.
+    pub details: Vec<(String, String)>,
+}
+
+/// One pause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// When it began.
+    pub start: Timestamp,
+    /// Nanoseconds.
+    pub duration: u64,
+    /// Its kind, and what its event says.
+    pub what: String,
+}
+
+/// Errors that say the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorGroup {
+    /// One of them, word by word.
+    pub example: Error,
+    /// How many there are.
+    pub count: u64,
+    /// When the first one was.
+    pub first: Timestamp,
+    /// When the last one was.
+    pub last: Timestamp,
+}
+
+/// Statements of one shape.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatementGroup {
+    /// How many there are.
+    pub count: u64,
+    /// Nanoseconds of the spans that ran them, together.
+    pub total: u64,
+    /// Of the longest one.
+    pub longest: u64,
+    /// Spans that failed.
+    pub failed: u64,
+}
+
+/// What ran on a thread or another track.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Selected calls.
+    pub calls: u64,
+    /// Their nanoseconds.
+    pub busy: u64,
+    /// Samples.
+    pub samples: u64,
+}
+
+impl Findings {
+    /// Adds what was found in another recording; of calls and pauses `most` are kept.
+    pub fn add(&mut self, other: Self, most: usize) {
+        self.read += other.read;
+        self.selected += other.selected;
+        self.failed += other.failed;
+        self.spans += other.spans;
+        self.samples += other.samples;
+        self.events += other.events;
+        self.beyond += other.beyond;
+        self.paused.0 += other.paused.0;
+        self.paused.1 += other.paused.1;
+        if let Some((start, end)) = other.extent {
+            self.seen(start, end);
+        }
+        for (sum, more) in self.durations.iter_mut().zip(other.durations) {
+            *sum += more;
+        }
+        self.calls.extend(other.calls);
+        self.calls
+            .sort_by_key(|call| std::cmp::Reverse(call.duration));
+        self.calls.truncate(most);
+        self.pauses.extend(other.pauses);
+        self.pauses
+            .sort_by_key(|pause| std::cmp::Reverse(pause.duration));
+        self.pauses.truncate(most);
+        for (key, group) in other.errors {
+            self.error(key, group);
+        }
+        for (shape, group) in other.statements {
+            self.statement(shape, &group);
+        }
+        for (name, thread) in other.threads {
+            self.thread(name, thread);
+        }
+    }
+
+    /// Notes that something was from `start` to `end`.
+    pub(super) fn seen(&mut self, start: Timestamp, end: Timestamp) {
+        let (first, last) = self.extent.unwrap_or((start, end));
+        self.extent = Some((first.min(start), last.max(end)));
+    }
+
+    /// Adds errors of one key.
+    pub(super) fn error(&mut self, key: String, group: ErrorGroup) {
+        let room = self.errors.len() < MOST;
+        match self.errors.get_mut(&key) {
+            Some(sum) => {
+                sum.count += group.count;
+                sum.first = sum.first.min(group.first);
+                sum.last = sum.last.max(group.last);
+            }
+            None if room => {
+                self.errors.insert(key, group);
+            }
+            None => self.beyond += group.count,
+        }
+    }
+
+    /// Adds statements of one shape.
+    pub(super) fn statement(&mut self, shape: String, group: &StatementGroup) {
+        let room = self.statements.len() < MOST;
+        match self.statements.get_mut(&shape) {
+            Some(sum) => {
+                sum.count += group.count;
+                sum.total = sum.total.saturating_add(group.total);
+                sum.longest = sum.longest.max(group.longest);
+                sum.failed += group.failed;
+            }
+            None if room => {
+                self.statements.insert(shape, group.clone());
+            }
+            None => self.beyond += group.count,
+        }
+    }
+
+    /// Adds what ran on tracks of one name.
+    pub(super) fn thread(&mut self, name: String, thread: Thread) {
+        let room = self.threads.len() < MOST;
+        match self.threads.get_mut(&name) {
+            Some(sum) => {
+                sum.calls += thread.calls;
+                sum.busy = sum.busy.saturating_add(thread.busy);
+                sum.samples += thread.samples;
+            }
+            None if room => {
+                self.threads.insert(name, thread);
+            }
+            None => self.beyond += 1,
+        }
+    }
+}

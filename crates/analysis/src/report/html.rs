@@ -1,0 +1,318 @@
+//! The page.
+
+use super::markup::{Cell, Kind, facts, heading, paragraph, smaller_heading, table};
+use super::{Findings, sections};
+use crate::flame::{self, Picture};
+use crate::hotspots::Categories;
+use crate::page::{Heading, Part, page};
+use crate::timeline::Timeline;
+use crate::timeline::html::{about, part};
+use crate::{CallTree, amount, grouped, top};
+use traceloom_model::{Note, Timestamp};
+
+const STYLE: &str = include_str!("assets/report.css");
+const SCRIPT: &str = include_str!("assets/report.js");
+
+/// One of the inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// What was typed.
+    pub path: String,
+    /// Its formats, in words.
+    pub formats: String,
+    /// Files that it consists of.
+    pub parts: usize,
+    /// Size as it is stored.
+    pub size: String,
+}
+
+/// What a page is made of.
+#[derive(Clone, Copy)]
+pub struct Report<'r> {
+    /// Heading.
+    pub title: &'r str,
+    /// The program that made it, and what was asked of it.
+    pub made: &'r str,
+    /// The inputs.
+    pub sources: &'r [Source],
+    /// What is in them besides trees.
+    pub findings: &'r Findings,
+    /// The call trees: one for each value.
+    pub trees: &'r [CallTree],
+    /// The same over time.
+    pub timeline: &'r Timeline,
+    /// What the readers noted, with the input of each; and how many they kept none of.
+    pub notes: (&'r [(String, Note)], u64),
+    /// Kinds of work that graphs can be coloured by.
+    pub categories: &'r Categories,
+    /// Most rows of a table.
+    pub rows: usize,
+    /// Writes a time for people.
+    pub when: &'r dyn Fn(Timestamp) -> String,
+}
+
+impl std::fmt::Debug for Report<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Report")
+            .field("title", &self.title)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Items that the timeline of a report draws one by one: a report is mailed, a page of its own holds more.
+const MOST_ITEMS: usize = 100_000;
+
+/// Writes the page.
+#[must_use]
+pub fn html(report: &Report<'_>) -> String {
+    let sections = Sections::of(report);
+    let findings = report.findings;
+    let about = [
+        (findings.selected > 0).then(|| sections::things(findings.selected, "call", "calls")),
+        (findings.samples > 0).then(|| sections::things(findings.samples, "sample", "samples")),
+        findings.extent.map(|(start, _)| (report.when)(start)),
+    ];
+    let about: Vec<String> = about.into_iter().flatten().collect();
+    let heading = Heading {
+        title: report.title,
+        about: &about.join(" · "),
+        class: "report",
+    };
+    page(heading, &sections.parts)
+}
+
+/// The parts in their order, with the headings that the contents lead to.
+#[derive(Default)]
+struct Sections {
+    parts: Vec<Part>,
+    contents: Vec<(&'static str, &'static str)>,
+    missing: Vec<&'static str>,
+}
+
+impl Sections {
+    fn of(report: &Report<'_>) -> Self {
+        let mut sections = Self::default();
+        let findings = report.findings;
+        let is_sampled = findings.samples > 0 && findings.read == 0;
+        sections.add(
+            "calls",
+            "Slowest calls",
+            "calls",
+            !findings.calls.is_empty(),
+            |out| {
+                sections::calls(out, report);
+            },
+        );
+        sections.add(
+            "functions",
+            "Hot functions",
+            "functions",
+            !report.trees.is_empty(),
+            |out| {
+                for tree in report.trees {
+                    functions(out, tree, report.rows);
+                }
+            },
+        );
+        for (number, tree) in report.trees.iter().enumerate() {
+            sections.add(
+                if number == 0 { "graph" } else { "" },
+                "Flame graph",
+                "",
+                true,
+                |out| smaller_heading(out, &measure(tree)),
+            );
+            let picture = Picture {
+                title: report.title,
+                short_names: true,
+                categories: Some(report.categories),
+                ..Picture::default()
+            };
+            let id = format!("flame-{number}");
+            sections.parts.push(flame::part(tree, &picture, Some(&id)));
+        }
+        if !report.timeline.is_empty() {
+            sections.add("timeline", "Timeline", "", true, |out| {
+                paragraph(out, &about(report.timeline));
+            });
+            sections.parts.push(part(report.timeline, MOST_ITEMS));
+        }
+        sections.add(
+            "pauses",
+            "Pauses",
+            "pauses",
+            !findings.pauses.is_empty(),
+            |out| {
+                sections::pauses(out, report);
+            },
+        );
+        sections.add(
+            "errors",
+            "Errors",
+            "errors",
+            !findings.errors.is_empty(),
+            |out| {
+                sections::errors(out, report);
+            },
+        );
+        let has_statements = !findings.statements.is_empty();
+        sections.add(
+            "sql",
+            "SQL by shape",
+            "SQL statements",
+            has_statements,
+            |out| {
+                sections::statements(out, report);
+            },
+        );
+        sections.add(
+            "threads",
+            "Threads",
+            "threads",
+            !findings.threads.is_empty(),
+            |out| {
+                sections::threads(out, report);
+            },
+        );
+        sections.add(
+            "notes",
+            "Notes",
+            "notes of damage",
+            !report.notes.0.is_empty(),
+            |out| {
+                sections::notes(out, report);
+            },
+        );
+        let mut markup = String::new();
+        markup.push_str("<nav class=\"contents\" aria-label=\"Contents\">");
+        for (id, title) in &sections.contents {
+            markup.push_str(&format!("<a href=\"#{id}\">{title}</a>"));
+        }
+        markup.push_str("</nav>\n");
+        overview(&mut markup, report, is_sampled, &sections.missing);
+        sections.parts.insert(
+            0,
+            Part {
+                markup,
+                style: STYLE,
+                script: SCRIPT,
+            },
+        );
+        sections
+    }
+
+    /// Adds a section, or notes what is missing. One without `id` continues the section before it.
+    fn add(
+        &mut self,
+        id: &'static str,
+        title: &'static str,
+        missing: &'static str,
+        is_there: bool,
+        write: impl FnOnce(&mut String),
+    ) {
+        if !is_there {
+            self.missing.push(missing);
+            return;
+        }
+        let mut markup = String::new();
+        if !id.is_empty() {
+            heading(&mut markup, id, title);
+            self.contents.push((id, title));
+        }
+        write(&mut markup);
+        self.parts.push(Part {
+            markup,
+            ..Part::default()
+        });
+    }
+}
+
+fn measure(tree: &CallTree) -> String {
+    format!(
+        "{}: {}",
+        tree.measure.title(),
+        amount(&tree.measure.unit, tree.total)
+    )
+}
+
+fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[&str]) {
+    let mut rows = sections::overview(report);
+    if report.findings.beyond > 0 {
+        let beyond = grouped(report.findings.beyond);
+        let text = format!(
+            "{beyond} threads, errors and statements that are in no row: there were too many"
+        );
+        rows.push(("Left out".to_owned(), text));
+    }
+    if !missing.is_empty() {
+        let reason = if is_sampled {
+            "a sampled profile; no "
+        } else {
+            "no "
+        };
+        rows.push((
+            "Not here".to_owned(),
+            format!("{reason}{}", missing.join(", no ")),
+        ));
+    }
+    rows.push(("Made by".to_owned(), report.made.to_owned()));
+    facts(
+        out,
+        rows.iter()
+            .map(|(name, value)| (name.as_str(), value.as_str())),
+    );
+    let head = [
+        ("size", Kind::Number),
+        ("files", Kind::Number),
+        ("format", Kind::When),
+        ("input", Kind::Name),
+    ];
+    let row = |source: &Source| -> Vec<Cell> {
+        vec![
+            source.size.as_str().into(),
+            grouped(source.parts as u64).into(),
+            source.formats.as_str().into(),
+            source.path.as_str().into(),
+        ]
+    };
+    table(
+        out,
+        "Inputs",
+        &head,
+        report.sources.iter().map(row),
+        usize::MAX,
+    );
+    sections::durations(out, report.findings);
+}
+
+fn functions(out: &mut String, tree: &CallTree, most: usize) {
+    smaller_heading(out, &measure(tree));
+    let counted = match tree.measure.source {
+        crate::TreeSource::Spans => "calls",
+        crate::TreeSource::Samples => "samples",
+    };
+    let head = [
+        ("self", Kind::Number),
+        ("self %", Kind::Number),
+        ("total", Kind::Number),
+        ("total %", Kind::Number),
+        (counted, Kind::Number),
+        ("function", Kind::Name),
+    ];
+    let share = |value| {
+        let percent = tree.percent(value);
+        percent.map_or_else(String::new, |percent| format!("{percent:.2} %"))
+    };
+    let value = |value| amount(&tree.measure.unit, value);
+    let rows = top(tree).into_iter().map(|row| -> Vec<Cell> {
+        vec![
+            value(row.own).into(),
+            share(row.own).into(),
+            value(row.total).into(),
+            share(row.total).into(),
+            grouped(row.count).into(),
+            tree.symbol(row.symbol).name.as_str().into(),
+        ]
+    });
+    table(out, &measure(tree), &head, rows, most);
+}

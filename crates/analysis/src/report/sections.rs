@@ -1,0 +1,327 @@
+//! The sections that are tables.
+
+use std::fmt::Write as _;
+
+use super::markup::{Cell, Kind, details, paragraph, table};
+use super::{ErrorGroup, Findings, Report, STEPS};
+use crate::page::escaped;
+use crate::{MeasureUnit, amount, grouped};
+
+fn duration(ns: u64) -> String {
+    amount(
+        &MeasureUnit::Nanoseconds,
+        i64::try_from(ns).unwrap_or(i64::MAX),
+    )
+}
+
+/// A share of a whole, with one digit.
+#[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
+fn share(part: u64, whole: u64) -> String {
+    format!("{:.1} %", part as f64 * 100.0 / whole.max(1) as f64)
+}
+
+pub(super) fn things(number: u64, one: &str, many: &str) -> String {
+    format!(
+        "{} {}",
+        grouped(number),
+        if number == 1 { one } else { many }
+    )
+}
+
+/// What it is, in lines.
+pub(super) fn overview(report: &Report<'_>) -> Vec<(String, String)> {
+    let findings = report.findings;
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    if let Some((start, end)) = findings.extent {
+        let (from, to) = ((report.when)(start), (report.when)(end));
+        let lasted = duration(end.abs_diff(start));
+        rows.push(("Recorded", format!("{from} to {to}, {lasted}")));
+    }
+    if findings.selected > 0 {
+        let failed = findings.failed;
+        let share = share(failed, findings.selected);
+        let failed = match failed {
+            0 => "none failed".to_owned(),
+            _ => format!("{} failed, {share}", grouped(failed)),
+        };
+        let spans = things(findings.spans, "span", "spans");
+        let calls = things(findings.selected, "call", "calls");
+        rows.push(("Calls", format!("{calls} of {spans}; {failed}")));
+    }
+    for tree in report.trees {
+        let total = amount(&tree.measure.unit, tree.total);
+        let functions = things(tree.symbols.len() as u64, "function", "functions");
+        rows.push((
+            "Value",
+            format!("{}: {total} in {functions}", tree.measure.title()),
+        ));
+    }
+    if findings.samples > 0 {
+        rows.push(("Samples", grouped(findings.samples)));
+    }
+    if !findings.threads.is_empty() {
+        rows.push(("Threads", grouped(findings.threads.len() as u64)));
+    }
+    if findings.paused.0 > 0 {
+        rows.push(("Pauses", paused(findings)));
+    }
+    if !findings.errors.is_empty() {
+        let count = findings.errors.values().map(|group| group.count).sum();
+        let kinds = things(findings.errors.len() as u64, "kind", "kinds");
+        rows.push(("Errors", format!("{} of {kinds}", grouped(count))));
+    }
+    if !findings.statements.is_empty() {
+        let count = findings.statements.values().map(|group| group.count).sum();
+        let shapes = things(findings.statements.len() as u64, "shape", "shapes");
+        rows.push((
+            "SQL",
+            format!("{} of {shapes}", things(count, "statement", "statements")),
+        ));
+    }
+    let owned = rows
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    owned.collect()
+}
+
+fn paused(findings: &Findings) -> String {
+    let (count, paused) = findings.paused;
+    let lasted = findings
+        .extent
+        .map_or(0, |(start, end)| end.abs_diff(start));
+    let longest = findings.pauses.first().map_or(0, |pause| pause.duration);
+    format!(
+        "{}, {} in all, {} of the time; the longest {}",
+        things(count, "pause", "pauses"),
+        duration(paused),
+        share(paused, lasted),
+        duration(longest)
+    )
+}
+
+/// How many calls took how long, with bars.
+pub(super) fn durations(out: &mut String, findings: &Findings) {
+    let most = findings.durations.iter().copied().max().unwrap_or(0);
+    if most == 0 {
+        return;
+    }
+    let head = [
+        ("calls that took", Kind::When),
+        ("calls", Kind::Number),
+        ("share", Kind::Number),
+        ("", Kind::Text),
+    ];
+    let first = findings.durations.iter().position(|&count| count > 0);
+    let last = findings.durations.iter().rposition(|&count| count > 0);
+    let rows: Vec<Vec<Cell>> = findings
+        .durations
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| (first..=last).contains(&Some(*at)))
+        .map(|(at, &count)| {
+            let over = at.checked_sub(1).and_then(|at| STEPS.get(at));
+            let range = match (over, STEPS.get(at)) {
+                (Some(&over), Some(&step)) => format!("{} to {}", duration(over), duration(step)),
+                (None, Some(&step)) => format!("up to {}", duration(step)),
+                (over, None) => format!("over {}", duration(over.copied().unwrap_or(0))),
+            };
+            let width = u128::from(count) * 100 / u128::from(most);
+            vec![
+                range.into(),
+                grouped(count).into(),
+                share(count, findings.selected).into(),
+                Cell::Markup(format!(
+                    "<span class=\"bar\" style=\"width:{width}%\"></span>"
+                )),
+            ]
+        })
+        .collect();
+    table(
+        out,
+        "Calls by duration",
+        &head,
+        rows.into_iter(),
+        usize::MAX,
+    );
+}
+
+pub(super) fn calls(out: &mut String, report: &Report<'_>) {
+    let head = [
+        ("duration", Kind::Number),
+        ("began", Kind::When),
+        ("thread", Kind::When),
+        ("", Kind::When),
+        ("call", Kind::Text),
+    ];
+    let rows = report.findings.calls.iter().map(|call| -> Vec<Cell> {
+        let mut inside = String::from("<dl class=\"facts\">");
+        let (path, id) = &call.id;
+        let own = [
+            ("method", call.method.as_str()),
+            ("show it with", &format!("traceloom call {path} {id}")),
+        ];
+        let others = call
+            .details
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()));
+        for (name, text) in own.into_iter().chain(others) {
+            let (name, text) = (escaped(name), escaped(text));
+            let _ = match text.contains('\n') {
+                true => write!(inside, "<dt>{name}</dt><dd><pre>{text}</pre></dd>"),
+                false => write!(inside, "<dt>{name}</dt><dd>{text}</dd>"),
+            };
+        }
+        inside.push_str("</dl>");
+        let failed = match call.failed {
+            true => Cell::Markup("<span class=\"bad\">failed</span>".to_owned()),
+            false => "".into(),
+        };
+        vec![
+            duration(call.duration).into(),
+            (report.when)(call.start).into(),
+            call.thread.as_str().into(),
+            failed,
+            details(&call.title, &inside),
+        ]
+    });
+    table(out, "Slowest calls", &head, rows, report.rows);
+    let more = report
+        .findings
+        .selected
+        .saturating_sub(report.findings.calls.len() as u64);
+    if more > 0 {
+        paragraph(
+            out,
+            &format!("{} took less.", things(more, "other call", "other calls")),
+        );
+    }
+}
+
+pub(super) fn pauses(out: &mut String, report: &Report<'_>) {
+    paragraph(out, &paused(report.findings));
+    let head = [
+        ("duration", Kind::Number),
+        ("began", Kind::When),
+        ("pause", Kind::Text),
+    ];
+    let rows = report.findings.pauses.iter().map(|pause| -> Vec<Cell> {
+        vec![
+            duration(pause.duration).into(),
+            (report.when)(pause.start).into(),
+            pause.what.as_str().into(),
+        ]
+    });
+    table(out, "Longest pauses", &head, rows, report.rows);
+}
+
+pub(super) fn errors(out: &mut String, report: &Report<'_>) {
+    let mut groups: Vec<&ErrorGroup> = report.findings.errors.values().collect();
+    groups.sort_by_key(|group| (std::cmp::Reverse(group.count), group.first));
+    let head = [
+        ("count", Kind::Number),
+        ("first", Kind::When),
+        ("last", Kind::When),
+        ("error, and what caused it", Kind::Text),
+    ];
+    let rows = groups.into_iter().map(|group| -> Vec<Cell> {
+        let mut headings = group.example.headings.iter();
+        let mut markup = escaped(headings.next().map_or("", String::as_str));
+        for cause in headings {
+            let _ = write!(markup, "<br>caused by {}", escaped(cause));
+        }
+        if !group.example.stack.is_empty() {
+            let stack = escaped(&group.example.stack.join("\n"));
+            markup = format!("<details><summary>{markup}</summary><pre>{stack}</pre></details>");
+        }
+        vec![
+            grouped(group.count).into(),
+            (report.when)(group.first).into(),
+            (report.when)(group.last).into(),
+            Cell::Markup(markup),
+        ]
+    });
+    table(out, "Errors", &head, rows, report.rows);
+    paragraph(
+        out,
+        "Errors that differ in numbers alone are one; the text is that of the first.",
+    );
+}
+
+pub(super) fn statements(out: &mut String, report: &Report<'_>) {
+    let mut groups: Vec<_> = report.findings.statements.iter().collect();
+    groups.sort_by(|a, b| b.1.total.cmp(&a.1.total).then_with(|| a.0.cmp(b.0)));
+    let head = [
+        ("time", Kind::Number),
+        ("count", Kind::Number),
+        ("mean", Kind::Number),
+        ("longest", Kind::Number),
+        ("failed", Kind::Number),
+        ("statement", Kind::Name),
+    ];
+    let rows = groups.into_iter().map(|(shape, group)| -> Vec<Cell> {
+        vec![
+            duration(group.total).into(),
+            grouped(group.count).into(),
+            duration(group.total / group.count.max(1)).into(),
+            duration(group.longest).into(),
+            grouped(group.failed).into(),
+            shape.as_str().into(),
+        ]
+    });
+    table(out, "SQL by shape", &head, rows, report.rows);
+    paragraph(
+        out,
+        "Time is that of the spans that have a statement, with all they called.",
+    );
+}
+
+pub(super) fn threads(out: &mut String, report: &Report<'_>) {
+    let mut threads: Vec<_> = report.findings.threads.iter().collect();
+    threads.sort_by_key(|(name, thread)| {
+        (
+            std::cmp::Reverse((thread.busy, thread.samples)),
+            (*name).clone(),
+        )
+    });
+    let head = [
+        ("calls", Kind::Number),
+        ("in calls", Kind::Number),
+        ("samples", Kind::Number),
+        ("thread", Kind::Name),
+    ];
+    let rows = threads.into_iter().map(|(name, thread)| -> Vec<Cell> {
+        vec![
+            grouped(thread.calls).into(),
+            duration(thread.busy).into(),
+            grouped(thread.samples).into(),
+            name.as_str().into(),
+        ]
+    });
+    table(out, "Threads", &head, rows, report.rows);
+}
+
+pub(super) fn notes(out: &mut String, report: &Report<'_>) {
+    let (notes, dropped) = report.notes;
+    let head = [
+        ("level", Kind::Text),
+        ("kind", Kind::Text),
+        ("count", Kind::Number),
+        ("offset", Kind::Number),
+        ("note", Kind::Text),
+        ("input", Kind::Name),
+    ];
+    let rows = notes.iter().map(|(path, note)| -> Vec<Cell> {
+        vec![
+            note.level.name().into(),
+            note.kind.into(),
+            grouped(note.count).into(),
+            format!("{:#x}", note.offset).into(),
+            note.text.as_str().into(),
+            path.as_str().into(),
+        ]
+    });
+    table(out, "Notes", &head, rows, report.rows);
+    if dropped > 0 {
+        paragraph(out, &format!("{} more were counted.", grouped(dropped)));
+    }
+}

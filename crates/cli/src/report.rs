@@ -1,0 +1,241 @@
+//! `report`: one page about inputs that a person can mail.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use clap::Args;
+use traceloom_analysis::report::{CallCollector, Collector, Findings, Report, Source, html};
+use traceloom_analysis::stage::Choose;
+use traceloom_formats::Output as _;
+use traceloom_input::save::Save;
+use traceloom_input::{Document, Input, piped};
+use traceloom_model::{Clock, Limit, Note, Timestamp};
+
+use crate::Outcome;
+use crate::args::{Common, Usage};
+use crate::calls;
+use crate::categories::CategoryFlags;
+use crate::groups::GroupFlags;
+use crate::info::shell_word;
+use crate::lowered::documents;
+use crate::open::{Among, with_progress};
+use crate::style::{Style, duration, size};
+use crate::timeline::{self, ReadFlags};
+use crate::timing::Timing;
+use crate::trees::{self, TreeFlags};
+
+/// Write one page to mail: overview, slowest calls, hot functions, flame graph, timeline, pauses, errors, SQL, notes.
+#[derive(Args)]
+#[command(
+    after_help = "The page needs no network, prints, and holds what the flags let through, so that it can be mailed.\n\n\
+    Examples:\n  \
+    traceloom report dump/ -o monday.html\n  \
+    traceloom report dump/ --errors -o errors.html\n  \
+    traceloom report app.jfr --since +10s --until +70s -n 20 -o slow-minute.html"
+)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    tree: TreeFlags,
+    /// File to write, `.html`; by default the name of the input with `.report.html`.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<String>,
+    /// Overwrite the file.
+    #[arg(long)]
+    force: bool,
+    /// Heading; by default the name of the input.
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Most rows of each table; 0 writes all that are kept.
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 50)]
+    rows: usize,
+    #[command(flatten)]
+    categories: CategoryFlags,
+    #[command(flatten)]
+    groups: GroupFlags,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let flags = &options.tree;
+    if flags.paths.iter().any(|path| path == "-") {
+        let reason = "report reads its inputs more than once: save standard input to a file first";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    let first = flags.paths.first().map_or("", String::as_str);
+    let name = Path::new(first.trim_end_matches('/')).file_name();
+    let name = name.map_or(first.into(), |name| name.to_string_lossy());
+    let output = match &options.output {
+        Some(output) => output.clone(),
+        None => format!("{name}.report.html"),
+    };
+    if !(output.ends_with(".html") || output.ends_with(".htm") || output == "-") {
+        return Err(Usage(format!("-o {output}: end the name in .html")).into());
+    }
+    let categories = options.categories.rules()?;
+    let style = Style::new(&flags.common)?;
+
+    let mut among = flags.inputs();
+    let read = read(options, &mut among)?;
+    // What could not be opened was told.
+    let paths: Vec<String> = read
+        .sources
+        .iter()
+        .map(|source| source.path.clone())
+        .collect();
+    let tree_flags = TreeFlags {
+        paths: paths.clone(),
+        ..options.groups.of(flags)
+    };
+    let trees = trees::read_any(&tree_flags, &mut tree_flags.inputs())?;
+    let over_time = ReadFlags {
+        paths,
+        calls: flags.calls.clone(),
+        methods: flags.methods.clone(),
+        time: flags.time.clone(),
+        common: Common {
+            again: true,
+            ..flags.common.clone()
+        },
+    };
+    let mut inputs = Among::new(&over_time.paths, &over_time.common);
+    let timeline = timeline::read(&over_time, &mut inputs)?;
+
+    let title = match (&options.title, flags.paths.len()) {
+        (Some(title), _) => title.clone(),
+        (None, 1) => name.clone().into_owned(),
+        (None, more) => format!("{name} and {} more", more - 1),
+    };
+    // With its flags: a page of a choice must not look as if it were of everything.
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words
+        .map(|word| shell_word(&word.to_string_lossy()))
+        .collect();
+    let made = format!(
+        "traceloom {}: {}",
+        env!("CARGO_PKG_VERSION"),
+        words.join(" ")
+    );
+    let when = |time: Timestamp| match read.dated {
+        true => style.time(time),
+        false if time < 0 => format!("-{}", duration(time.unsigned_abs())),
+        false => duration(time.unsigned_abs()),
+    };
+    let page = html(&Report {
+        title: &title,
+        made: &made,
+        sources: &read.sources,
+        findings: &read.findings,
+        trees: &trees,
+        timeline: &timeline,
+        notes: (&read.notes, read.notes_dropped),
+        categories: &categories,
+        rows: options.rows(),
+        when: &when,
+    });
+    if output == "-" {
+        std::io::stdout().lock().write_all(page.as_bytes())?;
+        return Ok(among.outcome());
+    }
+    let overwrite = options.force || options.output.is_none();
+    let mut save = Save::start(Path::new(&output), false, overwrite)?;
+    save.write("", page.as_bytes())?;
+    save.commit()?;
+    writeln!(std::io::stdout().lock(), "{output}")?;
+    Ok(among.outcome())
+}
+
+impl Options {
+    fn rows(&self) -> usize {
+        match self.rows {
+            0 => usize::MAX,
+            rows => rows,
+        }
+    }
+
+    /// Calls and pauses that are kept: what a table shows, and at most what a page can hold.
+    fn most(&self) -> usize {
+        const MOST: usize = 10_000;
+        self.rows().min(MOST)
+    }
+}
+
+/// What was read of all inputs.
+struct Read {
+    sources: Vec<Source>,
+    findings: Findings,
+    notes: Vec<(String, Note)>,
+    notes_dropped: u64,
+    /// Times are dates: those of every recording.
+    dated: bool,
+}
+
+fn read(options: &Options, among: &mut Among<'_>) -> anyhow::Result<Read> {
+    /// Notes that are kept; a page of more would say no more.
+    const NOTES: usize = 1_000;
+    let flags = &options.tree;
+    let mut read = Read {
+        sources: Vec::new(),
+        findings: Findings::default(),
+        notes: Vec::new(),
+        notes_dropped: 0,
+        dated: true,
+    };
+    let inputs = among.all()?;
+    let timing = Timing::of(&flags.time, &flags.common, 1, &inputs)?;
+    let methods = flags.methods.rules()?;
+    for (at, input) in inputs.iter().enumerate() {
+        with_progress(input, "reading", || {
+            let documents = documents(input)?;
+            read.sources.push(source(input, &documents));
+            for document in &documents {
+                let lowering = flags.common.lower_options()?;
+                let limit = lowering.limits.size(Limit::OpenSpans);
+                let path = input.path();
+                let mut selection = flags.calls.selection()?;
+                selection.filter = selection.filter.and(methods.clone());
+                let mut calls_of = CallCollector::new(selection, options.most());
+                timing.lower(at, input, document, &lowering, &mut calls_of)?;
+                let id = |call: &_| (path.to_owned(), calls::id(document, call));
+                read.findings.add(calls_of.finish(id), options.most());
+                let mut collector = Collector::new(options.most());
+                let notes = piped(&mut collector, |sink| {
+                    let mut choose = Choose::new(sink, flags.calls.selection()?, None, limit);
+                    let read = timing.lower_admitted(
+                        (at, input),
+                        document,
+                        &lowering,
+                        &methods,
+                        &mut choose,
+                    );
+                    let _ = choose.finish();
+                    read
+                })?;
+                let clock = timing.clock(at, input, document)?;
+                read.dated &= clock == Clock::Unix;
+                read.findings.add(collector.finish(), options.most());
+                let room = NOTES.saturating_sub(read.notes.len());
+                let kept = notes.kept().iter().take(room);
+                read.notes
+                    .extend(kept.map(|note| (path.to_owned(), note.clone())));
+                let rest = notes.kept().len().saturating_sub(room) as u64;
+                read.notes_dropped += notes.dropped() + rest;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(read)
+}
+
+fn source(input: &Input, documents: &[Document<'_>]) -> Source {
+    let mut formats: Vec<&str> = Vec::new();
+    for format in documents.iter().filter_map(Document::format) {
+        if !formats.contains(&format.title) {
+            formats.push(format.title);
+        }
+    }
+    Source {
+        path: input.path().to_owned(),
+        formats: formats.join(", "),
+        parts: input.parts().len(),
+        size: size(input.stored_size()),
+    }
+}
