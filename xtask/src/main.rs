@@ -6,6 +6,7 @@
 mod bless;
 mod cargo;
 mod check;
+mod diff;
 mod laws;
 mod memory;
 mod pages;
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
   laws --all  the long run of the laws every format obeys
   memory SMALL LARGE [TARGET…]
               the peak memory of conversions of two sizes, such as 512M 2G
+  diff        the processor time of a comparison of two profiles of a million samples
   pages [PAGE…]
               how fast pages draw and answer in Chromium";
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["bless"] => bless::run(),
         ["laws", "--all"] => laws::run(),
         ["memory", small, large, targets @ ..] => memory::run([small, large], targets),
+        ["diff"] => diff::run(),
         ["pages", names @ ..] => pages::run(names),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -90,7 +90,7 @@ pub fn usages_of(tree: &CallTree, matches: &Predicate<'_>) -> CallTree {
     }
     let mut arena = Arena::new();
     let mut at: Vec<u32> = Vec::with_capacity(tree.nodes.len());
-    for ((number, node), &(total, count, used)) in (0..).zip(&tree.nodes).zip(&sums) {
+    for ((number, node), &(total, count, used)) in tree.nodes.iter().enumerate().zip(&sums) {
         let caller = node.parent.and_then(|parent| at.get(parent as usize));
         // What is below a function found, or leads to none, has no place.
         let above = match node.parent {
@@ -115,7 +115,7 @@ pub fn usages_of(tree: &CallTree, matches: &Predicate<'_>) -> CallTree {
             ..*node
         };
         add(&mut arena, here, &values, tree.measure.merge);
-        if let Some(durations) = tree.durations.get(number as usize).filter(|_| used) {
+        if let Some(durations) = tree.durations.get(number).filter(|_| used) {
             arena.take_durations(here, durations);
         }
         at.push(if used { u32::MAX } else { here });

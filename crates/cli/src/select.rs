@@ -63,18 +63,21 @@ impl CallFlags {
     }
 
     pub(crate) fn selection(&self) -> anyhow::Result<Selection> {
-        let filter = match &self.filter {
-            None => Filter::default(),
-            Some(text) => text
-                .parse()
-                .map_err(|error| Usage(format!("--filter: {error}")))?,
-        };
         Ok(Selection {
-            filter,
+            filter: filter(self.filter.as_deref())?,
             min_duration: self.min_duration.unwrap_or(0),
             errors: self.errors,
         })
     }
+}
+
+/// Reads `--filter`; without one everything passes.
+pub(crate) fn filter(text: Option<&str>) -> anyhow::Result<Filter> {
+    let Some(text) = text else {
+        return Ok(Filter::default());
+    };
+    let filter: Result<Filter, _> = text.parse();
+    Ok(filter.map_err(|error| Usage(format!("--filter: {error}")))?)
 }
 
 /// Which frames are shown.

@@ -280,3 +280,38 @@ fn ids_get_their_texts() {
     let plain = lines(&stdout(&["dump", "--json", &path]));
     assert!(!plain.iter().any(|row| row.to_string().contains("_text")));
 }
+
+#[test]
+fn events_are_chosen_by_the_filter_language() {
+    let Ok(corpus) = std::env::var("TRACELOOM_CORPUS") else {
+        return;
+    };
+    let path = format!("{corpus}/datakit/jfrp_dd-trace-java.jfr.gz");
+    let count = |args: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_traceloom"))
+            .args(["events", &path, "--json"])
+            .args(args)
+            .output()
+            .expect("the program runs");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).lines().count()
+    };
+    let kinds = count(&[]);
+    let collections = count(&["--type", "jdk.GarbageCollection"]);
+    assert!(kinds > 10 && collections > 0);
+    assert_eq!(count(&["--filter", "kind = jdk.GarbageCollection"]), 1);
+    let all = ["--type", "*", "--filter"];
+    let of = |filter: &str| count(&[&all[..], &[filter]].concat());
+    assert_eq!(of("kind = jdk.GarbageCollection"), collections);
+    let lasting = of("duration > 1ms");
+    assert!(lasting > 0 && lasting < count(&["--type", "*"]));
+    let threads = of("thread ~ .");
+    assert_eq!(
+        of("thread ~ . and not duration > 1ms") + of("thread ~ . and duration > 1ms"),
+        threads
+    );
+}

@@ -640,3 +640,79 @@ fn every_sample_of_every_format_makes_a_profile_that_holds_together() {
     }
     assert!(n_profiles > 20, "{n_profiles} formats have samples");
 }
+
+#[test]
+fn profiles_show_the_column_that_views_show() {
+    let mut tables = Tables::new();
+    let mut column = |name, unit| {
+        let name = tables.string(name);
+        tables.value_type(ValueType::sum(name, unit))
+    };
+    let (calls, cpu) = (
+        column("calls", Unit::Count),
+        column("cpu", Unit::Nanoseconds),
+    );
+    let live = column("live", Unit::Bytes);
+    // The first one has no default, which makes it its last; the second one says its first.
+    let profiles = [
+        (vec![calls, cpu], None, 1),
+        (vec![live, calls], Some(live), 0),
+    ];
+    let name = tables.string("main");
+    let function = tables.function(Function::named(name));
+    let frame = tables.frame(Frame {
+        function: Some(function),
+        ..Frame::default()
+    });
+    let stack = tables.stack(Stack {
+        parent: None,
+        frame,
+        truncated: false,
+    });
+    let mut recording = Recording::default();
+    let mut batches = Vec::new();
+    for (value_types, default, shown) in profiles {
+        let profile = Profile {
+            value_types,
+            default,
+            ..Profile::default()
+        };
+        let id = tables.profile(profile.clone());
+        let mut batch = SampleBatch::new(id, 2);
+        batch.push(&SampleRow {
+            stack: Some(stack),
+            values: &[3, 5],
+            time: None,
+            track: None,
+            span: None,
+            labels: &[],
+        });
+        batches.push((batch, profile, shown));
+    }
+    let defined = tables.take_definitions();
+    let _ = recording.define(defined.clone());
+    for (batch, profile, shown) in batches {
+        assert_eq!(recording.shown_column(&profile, &[]), Some(shown));
+        let mut one = Recording::default();
+        let _ = one.define(defined.clone());
+        let _ = one.samples(batch);
+        let profile: Json =
+            serde_json::from_slice(&raise(by_name("firefox").unwrap(), &one)).unwrap();
+        let weight = &profile["threads"][0]["samples"];
+        let kind = ["bytes", "tracing-ms"][shown];
+        assert_eq!(weight["weightType"], kind);
+        assert_eq!(weight["weight"][0].as_f64(), Some([3.0, 0.000_005][shown]));
+        let speedscope: Json =
+            serde_json::from_slice(&raise(by_name("speedscope").unwrap(), &one)).unwrap();
+        let active = speedscope["activeProfileIndex"].as_u64().unwrap_or(0);
+        let name = ["live", "cpu"][shown];
+        let active = &speedscope["profiles"][usize::try_from(active).unwrap()];
+        assert_eq!(active["name"], name);
+        let pprof = by_name("pprof").unwrap();
+        let again = lowered(pprof, &raise(pprof, &one));
+        let row = again.profiles.iter().flatten().next().unwrap();
+        let at = again.shown_column(row, &[]).unwrap();
+        let row = again.value_type(row.value_types[at]).unwrap();
+        assert_eq!(again.text(row.name), name);
+    }
+}

@@ -9,6 +9,7 @@ mod title;
 mod uses;
 
 pub use column::{Cell, Column};
+pub use sample::EventFilter;
 pub(crate) use sample::SampleFilter;
 pub use selection::{CallOfRow, Selection};
 pub use sums::{CallSum, CallSums};

@@ -1,11 +1,14 @@
-//! Which samples count.
+//! Which samples and events count.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use traceloom_model::{FunctionId, ProfileId, Recording, SampleBatch, SampleRow, StackId, TrackId};
+use traceloom_model::{
+    Attribute, EventRow, EventTypeId, FunctionId, ProfileId, Recording, SampleBatch, SampleRow,
+    StackId, TrackId,
+};
 
 use super::{of_resource_from, service_name, track_name, value_text};
 use crate::calltree::{symbol_of_frame, symbol_of_function};
@@ -67,11 +70,16 @@ impl SampleFilter {
     }
 
     fn accepts(&mut self, tables: &Recording, profile: ProfileId, row: &SampleRow<'_>) -> bool {
-        let view = Sampled {
+        let view = Moment {
             tables,
-            profile,
-            row,
             names: &self.names,
+            kind: None,
+            stack: row.stack,
+            track: row.track,
+            time: row.time,
+            duration: None,
+            attributes: row.labels,
+            values: Some((profile, row.values)),
         };
         match &mut self.verdicts {
             Some(verdicts) if row.labels.is_empty() => *verdicts
@@ -82,15 +90,60 @@ impl SampleFilter {
     }
 }
 
-/// A sample as filters see it.
-struct Sampled<'a> {
-    tables: &'a Recording,
-    profile: ProfileId,
-    row: &'a SampleRow<'a>,
-    names: &'a Names,
+/// Chooses events by their type, which is their title and kind, their fields, thread, time, length, and the functions
+/// on their stacks.
+#[derive(Debug)]
+pub struct EventFilter {
+    filter: Filter,
+    names: Names,
 }
 
-impl Sampled<'_> {
+impl EventFilter {
+    /// Chooses what `filter` accepts.
+    #[must_use]
+    pub fn new(filter: Filter) -> Self {
+        Self {
+            filter,
+            names: Names::default(),
+        }
+    }
+
+    /// Tells whether an event passes, by what is defined until then.
+    pub fn accepts(&mut self, tables: &Recording, row: &EventRow<'_>) -> bool {
+        if self.filter.is_empty() {
+            return true;
+        }
+        self.names
+            .0
+            .resize_with(tables.functions.len(), OnceCell::new);
+        self.filter.accepts(&Moment {
+            tables,
+            names: &self.names,
+            kind: Some(row.event_type),
+            stack: row.stack,
+            track: row.track,
+            time: Some(row.time),
+            duration: row.end.map(|end| end.abs_diff(row.time)),
+            attributes: row.attributes,
+            values: None,
+        })
+    }
+}
+
+/// A sample or event as filters see it.
+struct Moment<'a> {
+    tables: &'a Recording,
+    names: &'a Names,
+    kind: Option<EventTypeId>,
+    stack: Option<StackId>,
+    track: Option<TrackId>,
+    time: Option<i64>,
+    duration: Option<u64>,
+    attributes: &'a [Attribute],
+    values: Option<(ProfileId, &'a [i64])>,
+}
+
+impl Moment<'_> {
     fn name(&self, function: FunctionId) -> Cow<'_, str> {
         let name = || symbol_of_function(self.tables, function).name;
         match self.names.0.get(function.index()) {
@@ -100,16 +153,16 @@ impl Sampled<'_> {
     }
 
     fn resource(&self) -> Option<traceloom_model::ResourceId> {
-        let track = self.row.track.and_then(|track| self.tables.track(track));
-        let of_profile = || self.tables.profile(self.profile)?.resource;
+        let track = self.track.and_then(|track| self.tables.track(track));
+        let of_profile = || self.tables.profile(self.values?.0)?.resource;
         track.and_then(|track| track.resource).or_else(of_profile)
     }
 }
 
-impl CallView for Sampled<'_> {
+impl CallView for Moment<'_> {
     /// The innermost function.
     fn method(&self) -> Cow<'_, str> {
-        let stack = self.row.stack.and_then(|stack| self.tables.stack(stack));
+        let stack = self.stack.and_then(|stack| self.tables.stack(stack));
         let frame = stack.and_then(|stack| self.tables.frame(stack.frame));
         match frame.and_then(|frame| frame.function) {
             Some(function) => self.name(function),
@@ -118,7 +171,7 @@ impl CallView for Sampled<'_> {
     }
 
     fn methods(&self, each: &mut dyn FnMut(&str) -> bool) -> bool {
-        let mut next = self.row.stack;
+        let mut next = self.stack;
         // More callers than there are stacks are a circle.
         for _ in 0..=self.tables.stacks.len() {
             let Some(stack) = next.and_then(|stack| self.tables.stack(stack)) else {
@@ -141,19 +194,32 @@ impl CallView for Sampled<'_> {
     }
 
     fn params(&self, each: &mut dyn FnMut(&str, &str) -> bool) -> bool {
-        self.row.labels.iter().any(|label| {
+        self.attributes.iter().any(|label| {
             let key = self.tables.attribute_key(label.key);
             let name = key.map_or("".into(), |key| self.tables.text(key.name));
             each(&name, &value_text(self.tables, &label.value))
         })
     }
 
+    fn title(&self) -> Option<Cow<'_, str>> {
+        self.kind()
+    }
+
+    fn kind(&self) -> Option<Cow<'_, str>> {
+        let row = self.tables.event_type(self.kind?)?;
+        Some(self.tables.text(row.name))
+    }
+
     fn time(&self) -> Option<i64> {
-        self.row.time
+        self.time
+    }
+
+    fn duration(&self) -> Option<u64> {
+        self.duration
     }
 
     fn thread(&self) -> Option<Cow<'_, str>> {
-        self.row.track.map(|track| track_name(self.tables, track))
+        self.track.map(|track| track_name(self.tables, track))
     }
 
     fn service(&self) -> Option<Cow<'_, str>> {
@@ -165,11 +231,12 @@ impl CallView for Sampled<'_> {
     }
 
     fn counter(&self, name: &str) -> Option<i64> {
-        let types = &self.tables.profile(self.profile)?.value_types;
+        let (profile, values) = self.values?;
+        let types = &self.tables.profile(profile)?.value_types;
         let at = types.iter().position(|&id| {
             let row = self.tables.value_type(id);
             row.is_some_and(|row| self.tables.text(row.name).eq_ignore_ascii_case(name))
         });
-        self.row.values.get(at?).copied()
+        values.get(at?).copied()
     }
 }

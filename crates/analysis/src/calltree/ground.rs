@@ -242,7 +242,7 @@ impl Grounds {
             }
             let resource = tables.profile(profile).and_then(|row| row.resource);
             return match self.by.of_resource(tables, resource) {
-                Some(text) => self.of_text(&text.into_owned()),
+                Some(text) => self.of_text(&text),
                 None => NO_GROUP,
             };
         }

@@ -137,3 +137,23 @@ pub(super) fn contradiction(output: &str, target: &Format) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extension_chooses_the_longest_and_the_newest() {
+        for (output, name) in [
+            ("out.bin", "zorka-c"),
+            ("out.json", "chrome"),
+            ("out.speedscope.json.gz", "speedscope"),
+            ("out.firefox.json", "firefox"),
+            ("out.trcxml", "tptp-xml"),
+        ] {
+            let (format, _) = target(None, output).expect("an extension of a target");
+            assert_eq!(format.name, name, "{output}");
+        }
+        assert!(target(None, "out.unknown").is_err());
+    }
+}

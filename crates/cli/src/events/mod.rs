@@ -19,6 +19,7 @@ use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
+use crate::select::filter;
 use crate::style::{Style, count, duration};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
@@ -33,6 +34,7 @@ use crate::timing::{TimeFlags, Timing};
     traceloom events app.jfr\n  \
     traceloom events app.jfr --type jdk.GarbageCollection --columns time,name,cause,sumOfPauses\n  \
     traceloom events app.jfr --type JavaMonitorEnter --sort -duration -n 20\n  \
+    traceloom events app.jfr --type JavaMonitorEnter --filter 'duration > 10ms and thread ~ exec'\n  \
     traceloom events app.jfr --type 'jdk.Socket*' --csv > sockets.csv"
 )]
 pub(crate) struct Options {
@@ -42,6 +44,10 @@ pub(crate) struct Options {
     /// Print the events of this type; its last word is enough, `*` stands for anything, may be repeated.
     #[arg(long = "type", value_name = "NAME", value_delimiter = ',')]
     types: Vec<String>,
+    /// Only events that pass: words in type, fields or the functions on the stack, and conditions such as
+    /// `duration > 10ms and thread ~ exec`; fields of the type stand for parameters.
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    filter: Option<String>,
     /// Columns to print.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "types")]
     columns: Vec<String>,
@@ -90,7 +96,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .collect();
     // Without an order the first rows are the ones to print, and the rest need not be read.
     let enough = (options.rows > 0 && options.sort.is_none()).then_some(options.rows);
-    let mut events = Collect::new(patterns, enough);
+    let filter = filter(options.filter.as_deref())?;
+    let mut events = Collect::new(patterns, filter, enough);
     let mut among = Among::new(&options.paths, &options.common);
     let inputs = among.all()?;
     let mut all = Concat::new(&mut events);

@@ -26,16 +26,14 @@ pub(super) struct Code<'a> {
     frames: Vec<FrameId>,
     /// Where the frames of each location begin and how many there are, 0 until it is used.
     locations: Vec<(u32, u32)>,
-    /// By the id of a location, while ids are small: its frame, once it is used and where it is the only one.
-    single: Vec<u32>,
+    /// By the id of a location, while ids are small and once it is used: how many frames it has, and the frame where
+    /// it is the only one, else where they begin.
+    used: Vec<(u32, u32)>,
     tree: CallTree,
     most_lines: usize,
     depth: usize,
     room: usize,
 }
-
-/// Stands for no frame, or for several.
-const NO_FRAME: u32 = u32::MAX;
 
 /// Stands for the row of a location that does not exist.
 const UNKNOWN: u32 = u32::MAX - 1;
@@ -62,7 +60,7 @@ impl<'a> Code<'a> {
             mappings,
             frames: Vec::new(),
             locations: vec![(0, 0); columns.location.len()],
-            single: vec![NO_FRAME; columns.location.len().saturating_mul(2) + 16],
+            used: vec![(0, 0); columns.location.len().saturating_mul(2) + 16],
             tree: CallTree::default(),
             most_lines: columns
                 .location
@@ -164,8 +162,16 @@ impl<'a> Code<'a> {
         let (location_ids, _) = self.within_depth(location_ids, offset, tally);
         for &id in location_ids {
             let slot = usize::try_from(id).unwrap_or(usize::MAX);
-            match self.single.get(slot) {
-                Some(&frame) if frame != NO_FRAME => path.push_frame(FrameId::new(frame)),
+            match self.used.get(slot) {
+                Some(&(1, frame)) => path.push_frame(FrameId::new(frame)),
+                Some(&(count, from)) if count > 1 => {
+                    let range = from as usize..from as usize + count as usize;
+                    let frames = self.frames.get(range).unwrap_or(&[]);
+                    frames
+                        .iter()
+                        .rev()
+                        .for_each(|&frame| path.push_frame(frame));
+                }
                 _ => self.path_of(id, offset, (strings, model), tally, path),
             }
         }
@@ -184,18 +190,19 @@ impl<'a> Code<'a> {
         if location == UNKNOWN {
             unknown_location(id, offset, tally);
         }
-        match self.frames_of(location, strings, model, tally) {
-            &[frame] => {
-                path.push_frame(frame);
-                let slot = usize::try_from(id).unwrap_or(usize::MAX);
-                if let Some(slot) = self.single.get_mut(slot).filter(|_| location != UNKNOWN) {
-                    *slot = frame.raw();
-                }
-            }
-            frames => frames
-                .iter()
-                .rev()
-                .for_each(|&frame| path.push_frame(frame)),
+        let frames = self.frames_of(location, strings, model, tally);
+        frames
+            .iter()
+            .rev()
+            .for_each(|&frame| path.push_frame(frame));
+        let only = match frames {
+            &[only] => Some(only.raw()),
+            _ => None,
+        };
+        let known = self.locations.get(location as usize).copied();
+        let slot = usize::try_from(id).unwrap_or(usize::MAX);
+        if let (Some((from, count)), Some(used)) = (known, self.used.get_mut(slot)) {
+            *used = (count, only.unwrap_or(from));
         }
     }
 

@@ -33,6 +33,7 @@ pub fn raise<'o>(
         symbols: Symbols::new(),
         kept: Vec::new(),
         n_kept: 0,
+        first: None,
         columns: None,
         late: 0,
         error: None,
@@ -50,6 +51,8 @@ struct Writer<'o> {
     symbols: Symbols,
     kept: Vec<SampleBatch>,
     n_kept: usize,
+    /// The profile of the first sample, which speaks for all.
+    first: Option<ProfileId>,
     columns: Option<Columns>,
     /// Samples whose profile came after the columns were fixed.
     late: u64,
@@ -168,7 +171,7 @@ impl Writer<'_> {
         put_bytes(&mut self.symbols.bytes, 2, &body);
     }
 
-    /// Writes what belongs to the whole profile; where there are several, what the first one says.
+    /// Writes what belongs to the whole profile; where there are several, what the one with the first sample says.
     fn put_header(&mut self) {
         self.symbols.mappings();
         let profiles: Vec<Profile> = profiles(&self.symbols.tables)
@@ -181,7 +184,11 @@ impl Writer<'_> {
             put_tag(&mut self.symbols.bytes, 13, Wire::Varint);
             put_leb128(&mut self.symbols.bytes, index);
         }
-        let Some(first) = profiles.first() else {
+        let said = self
+            .first
+            .and_then(|id| self.symbols.tables.profile(id))
+            .cloned();
+        let Some(first) = said.as_ref().or(profiles.first()) else {
             return;
         };
         let default = self.default_column(first);
@@ -245,6 +252,7 @@ impl Sink for Writer<'_> {
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
         self.n_kept += batch.len();
+        self.first.get_or_insert(batch.profile);
         self.kept.push(batch);
         if self.columns.is_some() || self.n_kept >= KEPT_SAMPLES {
             self.put_kept(false);

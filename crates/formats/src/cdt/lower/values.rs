@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use foldhash::fast::RandomState;
 use traceloom_model::{Limits, Note, PartId, StringId, Tables};
 
 use crate::cdt::text;
@@ -38,21 +39,26 @@ pub(super) struct Values<'s> {
     source: &'s dyn Source,
     sql: BTreeMap<u32, usize>,
     xml: BTreeMap<u32, usize>,
-    known: HashMap<(Big, Place), StringId>,
-    /// Bytes of the texts that are known.
+    /// Statements, which trees share: those met lately, and those met before them.
+    known: HashMap<Place, StringId, RandomState>,
+    older: HashMap<Place, StringId, RandomState>,
+    /// Bytes of the texts that were met lately.
     known_bytes: usize,
     /// References that were looked at without keeping what they refer to.
-    seen: HashSet<(Big, Place)>,
+    seen: HashSet<(Big, Place), RandomState>,
     open: [Option<Open<'s>>; 2],
-    missing: HashSet<(Big, u32)>,
+    missing: HashSet<(Big, u32), RandomState>,
     string_limit: usize,
 }
 
 /// Bytes of texts remembered at once, and what remembering one costs besides.
-const KNOWN: usize = 4 << 20;
+const KNOWN: usize = 2 << 20;
 const KNOWN_COST: usize = 64;
 /// Bytes stepped over rather than opening a part again.
 const NEAR: u64 = 1 << 20;
+/// Bytes kept behind the last value: threads write their values as their blocks are written, so that references in
+/// the order of time go back a little.
+const BEHIND: usize = 256 << 10;
 
 impl<'s> Values<'s> {
     pub(super) fn new(
@@ -65,11 +71,12 @@ impl<'s> Values<'s> {
             source,
             sql,
             xml,
-            known: HashMap::new(),
+            known: HashMap::default(),
+            older: HashMap::default(),
             known_bytes: 0,
-            seen: HashSet::new(),
+            seen: HashSet::default(),
             open: [None, None],
-            missing: HashSet::new(),
+            missing: HashSet::default(),
             string_limit: text::limit(limits),
         }
     }
@@ -83,8 +90,14 @@ impl<'s> Values<'s> {
         from: (u32, u64),
         tables: &mut Tables,
     ) -> (StringId, Option<Note>) {
-        if let Some(&id) = self.known.get(&(big, place)) {
-            return (id, None);
+        if big == Big::Sql {
+            if let Some(&id) = self.known.get(&place) {
+                return (id, None);
+            }
+            if let Some(id) = self.older.remove(&place) {
+                self.known.insert(place, id);
+                return (id, None);
+            }
         }
         let (text, note) = match self.read(big, place, from) {
             Ok(text) => (text, None),
@@ -94,19 +107,22 @@ impl<'s> Values<'s> {
             }
         };
         let id = tables.value(&text);
-        if self.known_bytes > KNOWN {
-            self.known.clear();
-            self.known_bytes = 0;
+        // A long value is a call's own.
+        if big == Big::Sql {
+            if self.known_bytes > KNOWN {
+                self.older = std::mem::take(&mut self.known);
+                self.known_bytes = 0;
+            }
+            self.known_bytes += text.len() + KNOWN_COST;
+            self.known.insert(place, id);
         }
-        self.known_bytes += text.len() + KNOWN_COST;
-        self.known.insert((big, place), id);
         (id, note)
     }
 
     /// Looks whether there is a text at a place that the tag `from` names, and keeps nothing of it; a note
     /// when there is none.
     pub(super) fn check(&mut self, big: Big, place: Place, from: (u32, u64)) -> Option<Note> {
-        if self.seen.len() * KNOWN_COST > KNOWN {
+        if self.seen.len() * KNOWN_COST > 2 * KNOWN {
             self.seen.clear();
         }
         if !self.seen.insert((big, place)) {
@@ -117,7 +133,7 @@ impl<'s> Values<'s> {
 
     /// Returns the texts that are remembered.
     pub(super) fn known(&self) -> impl Iterator<Item = StringId> {
-        self.known.values().copied()
+        self.known.values().chain(self.older.values()).copied()
     }
 
     fn read(
@@ -194,8 +210,8 @@ impl<'s> Values<'s> {
             let mut cursor = Cursor::new(bytes, offset);
             match text::string(&mut cursor, self.string_limit, "value") {
                 Ok(text) => {
-                    open.consumed = ahead + cursor.position();
-                    open.at = cursor.offset();
+                    open.consumed = (ahead + cursor.position()).saturating_sub(BEHIND);
+                    open.at = chunk.offset + open.consumed as u64;
                     break text.to_wtf8();
                 }
                 Err(error) => match error.kind() {
