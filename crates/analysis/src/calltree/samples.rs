@@ -205,7 +205,7 @@ impl Column {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, slot: u32, value: i64) {
         let merge = self.value_type.merge;
         if let Some((_, sum, count)) = self.values.get_mut(slot as usize) {
@@ -219,6 +219,7 @@ impl Column {
         }
     }
 
+    #[inline(always)]
     fn slot(&mut self, stack: Option<StackId>) -> u32 {
         let next = u32::try_from(self.values.len()).unwrap_or(NONE);
         let slot = match stack {

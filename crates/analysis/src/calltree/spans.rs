@@ -48,8 +48,6 @@ struct Waiting {
     cover: Cover,
     /// That of the child that came first.
     track: TrackId,
-    /// Children with groups of their own, or in which such children are.
-    apart: Vec<Apart>,
 }
 
 /// The part of a span's children that belongs to a group of its own.
@@ -61,33 +59,8 @@ struct Apart {
     time: i64,
 }
 
-impl Waiting {
-    fn of(arena: &mut Arena, track: TrackId) -> Self {
-        Self {
-            side: arena.side_tree(),
-            cover: Cover::default(),
-            track,
-            apart: Vec::new(),
-        }
-    }
-
-    fn discard(&self, arena: &mut Arena) {
-        arena.discard(self.side);
-        self.apart.iter().for_each(|one| arena.discard(one.side));
-    }
-
-    /// Finds the side tree of a group, and adds up what it takes of the span.
-    fn side_of(&mut self, arena: &mut Arena, group: u32, time: i64) -> u32 {
-        let known = self.apart.iter_mut().find(|one| one.group == group);
-        if let Some(one) = known {
-            one.time = one.time.saturating_add(time);
-            return one.side;
-        }
-        let side = arena.side_tree();
-        self.apart.push(Apart { group, side, time });
-        side
-    }
-}
+/// A span, and its track where spans of others are no children.
+type Place = (SpanId, Option<TrackId>);
 
 /// Finds the node that the calls of a track hang from.
 pub(crate) type Ground<'g> = &'g mut dyn FnMut(&mut Arena, TrackId) -> u32;
@@ -99,7 +72,9 @@ pub(crate) struct Pieces {
     across: bool,
     /// Durations are noted.
     timed: bool,
-    waiting: HashMap<(SpanId, Option<TrackId>), Waiting, RandomState>,
+    waiting: HashMap<Place, Waiting, RandomState>,
+    /// Children with groups of their own, or in which such children are, of spans that are waited for.
+    apart: HashMap<Place, Vec<Apart>, RandomState>,
     /// Spans of a reader without order, until all have come.
     held: Vec<Piece>,
 }
@@ -110,6 +85,7 @@ impl Pieces {
             across,
             timed,
             waiting: HashMap::default(),
+            apart: HashMap::default(),
             held: Vec::new(),
         }
     }
@@ -125,14 +101,19 @@ impl Pieces {
     /// groups come to the duration.
     pub fn put(&mut self, arena: &mut Arena, ground: u32, piece: &Piece) {
         let line = (!self.across).then_some(piece.track);
-        let mut waiting = self.waiting.remove(&(piece.id, line));
+        let waiting = self.waiting.remove(&(piece.id, line));
+        let apart = match self.apart.is_empty() {
+            true => None,
+            false => self.apart.remove(&(piece.id, line)),
+        };
         let duration = piece.end.saturating_sub(piece.start).max(0);
         let covered = waiting
             .as_ref()
             .map_or(0, |waiting| waiting.cover.within(piece.start, piece.end));
         let key = key_of_function(piece.function);
         if piece.parent.is_none() && piece.refused {
-            waiting.inspect(|waiting| waiting.discard(arena));
+            waiting.inspect(|waiting| arena.discard(waiting.side));
+            discard(arena, apart);
             return;
         }
         let mut above = match piece.parent {
@@ -144,8 +125,7 @@ impl Pieces {
             }
         };
         let mut left = duration;
-        if let Some(waiting) = &mut waiting {
-            let apart = std::mem::take(&mut waiting.apart);
+        if let (Some(waiting), Some(apart)) = (&waiting, apart) {
             for Apart { group, side, time } in apart {
                 if piece.group == Some(group) {
                     arena.move_children(side, waiting.side);
@@ -191,13 +171,18 @@ impl Pieces {
         line: Option<TrackId>,
         (group, time): (u32, i64),
     ) -> u32 {
-        match piece.parent {
-            None => arena.child(ROOT, group),
-            Some(parent) => {
-                let around = self.around(arena, parent, line, piece.track);
-                around.side_of(arena, group, time)
-            }
+        let Some(parent) = piece.parent else {
+            return arena.child(ROOT, group);
+        };
+        let apart = self.apart.entry((parent, line)).or_default();
+        let known = apart.iter_mut().find(|one| one.group == group);
+        if let Some(one) = known {
+            one.time = one.time.saturating_add(time);
+            return one.side;
         }
+        let side = arena.side_tree();
+        apart.push(Apart { group, side, time });
+        side
     }
 
     fn around(
@@ -208,7 +193,11 @@ impl Pieces {
         track: TrackId,
     ) -> &mut Waiting {
         let entry = self.waiting.entry((parent, line));
-        entry.or_insert_with(|| Waiting::of(arena, track))
+        entry.or_insert_with(|| Waiting {
+            side: arena.side_tree(),
+            cover: Cover::default(),
+            track,
+        })
     }
 
     /// Puts in what was held, then makes roots of children whose parent never came.
@@ -225,17 +214,25 @@ impl Pieces {
         }
         let mut orphans: Vec<_> = self.waiting.drain().collect();
         orphans.sort_unstable_by_key(|(key, _)| *key);
-        for (_, waiting) in orphans {
+        for (place, waiting) in orphans {
+            let apart = self.apart.remove(&place);
             if !selecting {
                 let ground = ground(arena, waiting.track);
                 arena.move_children(waiting.side, ground);
-                for one in &waiting.apart {
+                for one in apart.iter().flatten() {
                     let ground = arena.child(ROOT, one.group);
                     arena.move_children(one.side, ground);
                 }
             }
-            waiting.discard(arena);
+            arena.discard(waiting.side);
+            discard(arena, apart);
         }
+    }
+}
+
+fn discard(arena: &mut Arena, apart: Option<Vec<Apart>>) {
+    for one in apart.into_iter().flatten() {
+        arena.discard(one.side);
     }
 }
 
