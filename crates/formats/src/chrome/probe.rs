@@ -20,11 +20,15 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     let limits = Limits::default();
     let mut splitter = Splitter::new(&limits);
     let (mut at, mut events, mut fitting) = (0, 0, 0);
-    let mut keyed = false;
+    let (mut keyed, mut broken) = (false, false);
     while let Some(window) = probe.head.get(at..) {
         let len = match splitter.next(window, probe.whole) {
             Piece::Need(_) | Piece::End => break,
-            Piece::Damage(..) => return None,
+            // Cut inside an event, or damaged there: those before it tell.
+            Piece::Damage(..) => {
+                broken = true;
+                break;
+            }
             Piece::Text(len) => {
                 let text = window.get(..len).unwrap_or(&[]);
                 keyed |= text.starts_with(b"\"traceEvents\"");
@@ -45,6 +49,9 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
         if events >= ENOUGH {
             break;
         }
+    }
+    if broken {
+        return (events > 0 && fitting == events).then_some(Confidence::Likely);
     }
     if events > 0 && fitting == events {
         return Some(Confidence::Certain);
