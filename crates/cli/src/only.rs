@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use traceloom_formats::datakit::value_names;
-use traceloom_model::{
-    Asks, Batch, Definitions, Flow, Recording, SampleBatch, SampleRow, Sink, Stage,
-};
+use traceloom_model::{Asks, Batch, Definitions, Flow, Recording, SampleBatch, Sink, Stage};
 
 /// A sink that passes on one value column of each profile that has it, and no other profile.
 pub(crate) struct Only<'s> {
@@ -41,21 +39,14 @@ impl<'s> Only<'s> {
         }
     }
 
-    fn narrow(&mut self, batch: &SampleBatch) -> Flow {
+    fn narrow(&mut self, mut batch: SampleBatch) -> Flow {
         let profile = self.tables.profile(batch.profile);
         let Some(at) = profile.and_then(|profile| self.tables.shown_column(profile, &self.names))
         else {
             return Flow::Continue(());
         };
-        let mut narrow = SampleBatch::new(batch.profile, 1);
-        for row in batch.iter() {
-            let value = row.values.get(at).copied().unwrap_or(0);
-            narrow.push(&SampleRow {
-                values: &[value],
-                ..row
-            });
-        }
-        self.to.samples(narrow)
+        batch.narrow(at);
+        self.to.samples(batch)
     }
 
     fn define_narrow(&mut self, mut new: Definitions) -> Flow {
@@ -79,7 +70,7 @@ impl<'s> Only<'s> {
         let tables = &self.tables;
         let defined = |batch: &mut SampleBatch| tables.profile(batch.profile).is_some();
         let ready: Vec<_> = self.early.extract_if(.., defined).collect();
-        ready.iter().try_for_each(|batch| self.narrow(batch))
+        ready.into_iter().try_for_each(|batch| self.narrow(batch))
     }
 }
 
@@ -124,7 +115,7 @@ impl Stage for Only<'_> {
                 self.early.push(batch);
                 Flow::Continue(())
             }
-            Batch::Samples(batch) => self.narrow(&batch),
+            Batch::Samples(batch) => self.narrow(batch),
             other => other.push(self.to),
         }
     }

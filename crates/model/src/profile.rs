@@ -205,6 +205,13 @@ impl SampleBatch {
             .unwrap_or(&[])
     }
 
+    /// Keeps one value column; one that does not exist is 0 in every sample.
+    pub fn narrow(&mut self, column: usize) {
+        let values = (0..self.len()).map(|row| self.values(row).get(column).copied().unwrap_or(0));
+        self.values = values.collect();
+        self.width = 1;
+    }
+
     /// Returns the sample at `row`.
     #[must_use]
     pub fn row(&self, row: usize) -> Option<SampleRow<'_>> {

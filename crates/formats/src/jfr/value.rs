@@ -260,7 +260,9 @@ impl Rules<'_> {
         cells.clear();
         // A copy of the scan stays in registers, where the caller's would be stored for every field.
         let mut here = *scan;
-        for field in self.schema.fields(index) {
+        let fields = self.schema.fields(index);
+        cells.reserve(fields.len());
+        for field in fields {
             cells.push(match field.kind {
                 _ if field.array => {
                     let from = here;

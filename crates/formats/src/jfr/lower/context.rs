@@ -75,7 +75,7 @@ impl Context {
     ) {
         let mut values = HashMap::new();
         for (field, &cell) in fields.iter().zip(cells) {
-            let value = constants.value(field, cell, tables);
+            let value = constants.value(field, &cell, tables);
             values.insert(field.name.as_str(), value);
         }
         let text = |name: &str| match values.get(name) {

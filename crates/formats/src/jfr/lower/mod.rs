@@ -220,29 +220,29 @@ impl<'s> Lowering<'s> {
         row.attributes.clear();
         row.labels.clear();
         let fields = plan.roles.iter().zip(fields).zip(cells);
-        for (at, ((role, field), &cell)) in fields.enumerate() {
-            match (*role, cell) {
-                (Role::Start, Cell::Int(ticks)) => {
+        for (at, ((role, field), cell)) in fields.enumerate() {
+            match (role, cell) {
+                (Role::Start, &Cell::Int(ticks)) => {
                     row.time = constants
                         .nanoseconds(start_meaning(field), ticks)
                         .unwrap_or(0);
                 }
-                (Role::Duration(meaning), Cell::Int(length)) => {
+                (&Role::Duration(meaning), &Cell::Int(length)) => {
                     row.length = constants.nanoseconds(meaning, length).map(|ns| ns.max(0));
                 }
-                (Role::Thread(index), Cell::Ref(key)) => {
+                (&Role::Thread(index), &Cell::Ref(key)) => {
                     row.track = constants.thread(index, key, &mut self.into());
                 }
-                (Role::Owner(index, name), Cell::Ref(key)) => {
+                (&Role::Owner(index, name), &Cell::Ref(key)) => {
                     row.owner = constants.thread(index, key, &mut self.into());
                     let value = constants.value(field, cell, &mut self.tables);
                     row.attributes.push(Attribute::new(name, value));
                 }
-                (Role::Stack(index), Cell::Ref(key)) => {
+                (&Role::Stack(index), &Cell::Ref(key)) => {
                     row.stack = constants.stack(index, key, &mut self.tables);
                 }
                 (
-                    Role::Attribute {
+                    &Role::Attribute {
                         key,
                         label,
                         counter,

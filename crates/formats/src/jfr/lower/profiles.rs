@@ -7,9 +7,10 @@ use traceloom_model::{
 
 use crate::Whole;
 
-/// Rows of a batch: few enough that its columns stay in the cache and in the allocator's hands. Batches
-/// of the size the sink allows spend more time on fresh pages than on samples.
-pub(super) const ROWS: usize = 2_048;
+/// Rows of a batch: few enough that its columns stay in the cache, and that the largest, which holds a label
+/// a row, is below the 128 KiB from which on allocators ask the system for each. Batches of the size the
+/// sink allows spend more time on fresh pages than on samples.
+pub(super) const ROWS: usize = 2_000;
 
 const _: () = assert!(ROWS <= traceloom_model::BATCH_ROWS, "what the sink allows");
 

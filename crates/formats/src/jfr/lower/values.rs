@@ -14,9 +14,19 @@ const VALUES: u32 = 64;
 
 impl<'c> Constants<'c> {
     /// Returns a value as an attribute holds it.
-    pub(super) fn value(&mut self, field: &Field, cell: Cell<'c>, tables: &mut Tables) -> Value {
+    #[inline]
+    pub(super) fn value(&mut self, field: &Field, cell: &Cell<'c>, tables: &mut Tables) -> Value {
+        if let (&Cell::Ref(key), Kind::Ref(index)) = (cell, field.kind) {
+            if let Some(known) = self.values.get(index, key) {
+                return known;
+            }
+            let mut left = VALUES - 1;
+            let value = self.reference(index, key, tables, 0, &mut left);
+            self.values.insert(index, key, value.clone());
+            return value;
+        }
         let mut left = VALUES;
-        self.nested(field, cell, tables, 0, &mut left)
+        self.nested(field, *cell, tables, 0, &mut left)
     }
 
     fn nested(
@@ -39,16 +49,7 @@ impl<'c> Constants<'c> {
                 let Kind::Ref(index) = field.kind else {
                     return Value::U64(key);
                 };
-                if depth == 0
-                    && let Some(known) = self.values.get(index, key)
-                {
-                    return known;
-                }
-                let value = self.reference(index, key, tables, depth, left);
-                if depth == 0 {
-                    self.values.insert(index, key, value.clone());
-                }
-                value
+                self.reference(index, key, tables, depth, left)
             }
             Cell::Struct(mut scan) if deeper => {
                 let Kind::Struct(inner) = field.kind else {
