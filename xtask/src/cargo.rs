@@ -25,6 +25,19 @@ pub fn program(name: &str) -> Command {
     command
 }
 
+/// Builds the program and an example of its inputs for release; returns where the target directory is.
+///
+/// # Errors
+/// When one does not build.
+pub fn release(example: &str) -> Result<PathBuf, String> {
+    succeed(&mut cargo(["build", "--release", "--package", "traceloom"]))?;
+    succeed(
+        cargo(["build", "--release", "--package", "traceloom-input"]).args(["--example", example]),
+    )?;
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    Ok(target.map_or_else(|| root().join("target"), Into::into))
+}
+
 /// Runs a command to its end, its output going where ours goes.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::cargo::{cargo, program, root, succeed};
+use crate::cargo::{program, release, succeed};
 
 /// Bytes of which the generator of pprof makes a million samples of 33 frames, 72 MB.
 const BYTES: &str = "147000000";
@@ -17,17 +17,7 @@ const RUNS: usize = 5;
 /// # Errors
 /// When the best of five runs takes over a second.
 pub fn run() -> Result<(), String> {
-    succeed(&mut cargo(["build", "--release", "--package", "traceloom"]))?;
-    succeed(&mut cargo([
-        "build",
-        "--release",
-        "--package",
-        "traceloom-input",
-        "--example",
-        "sample",
-    ]))?;
-    let built =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    let built = release("sample")?;
     let folder = built.join("diff");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let files = ["7", "8"].map(|seed| (seed, folder.join(format!("{seed}.pb"))));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::cargo::{cargo, program, root, succeed};
+use crate::cargo::{program, release, succeed};
 
 /// Targets that stream, which are measured when none are named: what they hold is their tables and the largest
 /// call. Those that sum up (`folded`, `flamegraph-json`, `pprof`, `otlp-profiles`) grow with what is different, and
@@ -36,17 +36,7 @@ pub fn run(sizes: [&str; 2], targets: &[&str]) -> Result<(), String> {
     } else {
         targets
     };
-    succeed(&mut cargo(["build", "--release", "--package", "traceloom"]))?;
-    succeed(&mut cargo([
-        "build",
-        "--release",
-        "--package",
-        "traceloom-input",
-        "--example",
-        "sample_dump",
-    ]))?;
-    let built =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    let built = release("sample_dump")?;
     let folder = built.join("memory");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

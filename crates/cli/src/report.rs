@@ -5,11 +5,10 @@ use std::path::Path;
 
 use clap::Args;
 use traceloom_analysis::report::{CallCollector, Collector, Findings, Report, Source, html};
-use traceloom_analysis::stage::Choose;
 use traceloom_formats::Output as _;
 use traceloom_input::save::Save;
-use traceloom_input::{Document, Input, piped};
-use traceloom_model::{Clock, Limit, Note, Timestamp};
+use traceloom_input::{Document, Input};
+use traceloom_model::{Clock, Note, Timestamp};
 
 use crate::Outcome;
 use crate::args::{Common, Usage};
@@ -188,7 +187,6 @@ fn read(options: &Options, among: &mut Among<'_>) -> anyhow::Result<Read> {
             read.sources.push(source(input, &documents));
             for document in &documents {
                 let lowering = flags.common.lower_options()?;
-                let limit = lowering.limits.size(Limit::OpenSpans);
                 let path = input.path();
                 let mut selection = flags.calls.selection()?;
                 selection.filter = selection.filter.and(methods.clone());
@@ -197,18 +195,13 @@ fn read(options: &Options, among: &mut Among<'_>) -> anyhow::Result<Read> {
                 let id = |call: &_| (path.to_owned(), calls::id(document, call));
                 read.findings.add(calls_of.finish(id), options.most());
                 let mut collector = Collector::new(options.most());
-                let notes = piped(&mut collector, |sink| {
-                    let mut choose = Choose::new(sink, flags.calls.selection()?, None, limit);
-                    let read = timing.lower_admitted(
-                        (at, input),
-                        document,
-                        &lowering,
-                        &methods,
-                        &mut choose,
-                    );
-                    let _ = choose.finish();
-                    read
-                })?;
+                let notes = timing.lower_chosen(
+                    &flags.calls,
+                    (at, input),
+                    document,
+                    &methods,
+                    &mut collector,
+                )?;
                 let clock = timing.clock(at, input, document)?;
                 read.dated &= clock == Clock::Unix;
                 read.findings.add(collector.finish(), options.most());

@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use traceloom_analysis::filter::{Filter, Hide, Survey};
-use traceloom_analysis::stage::{Extent, Keep, Range, Shift, Shifts, Window};
+use traceloom_analysis::stage::{Choose, Extent, Keep, Range, Shift, Shifts, Window};
 use traceloom_formats::{LowerOptions, Source};
-use traceloom_input::{Document, Input};
-use traceloom_model::{Clock, Notes, Sink, Wants};
+use traceloom_input::{Document, Input, piped};
+use traceloom_model::{Clock, Limit, Notes, Sink, Wants};
 
 use crate::args::{Common, Usage};
 use crate::lowered::{documents, lower};
 use crate::open::with_progress;
-use crate::select::duration;
+use crate::select::{CallFlags, duration};
 use crate::style::{Style, zone};
 
 /// When.
@@ -301,6 +301,26 @@ impl<'f> Timing<'f> {
         survey.settle();
         let mut hide = Hide::new(&mut survey, sink);
         self.lower(at, input, document, options, &mut hide)
+    }
+
+    /// Lowers the calls that flags choose, without the methods that `methods` refuses, into a sink that runs
+    /// beside the reading.
+    pub(crate) fn lower_chosen(
+        &self,
+        calls: &CallFlags,
+        (at, input): (usize, &Input),
+        document: &Document<'_>,
+        methods: &Filter,
+        sink: &mut (dyn Sink + Send),
+    ) -> anyhow::Result<Notes> {
+        let options = self.common.lower_options()?;
+        let limit = options.limits.size(Limit::OpenSpans);
+        piped(sink, |sink| {
+            let mut choose = Choose::new(sink, calls.selection()?, None, limit);
+            let notes = self.lower_admitted((at, input), document, &options, methods, &mut choose);
+            let _ = choose.finish();
+            notes
+        })
     }
 
     /// Says what was asked for and what there is.

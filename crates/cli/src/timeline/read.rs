@@ -1,10 +1,7 @@
 //! Every recording of the inputs onto one timeline.
 
-use traceloom_analysis::stage::Choose;
 use traceloom_analysis::timeline::{Collector, Timeline};
 use traceloom_formats::Source as _;
-use traceloom_input::piped;
-use traceloom_model::Limit;
 
 use super::ReadFlags;
 use crate::lowered::{documents, mention};
@@ -23,21 +20,14 @@ pub(crate) fn read(flags: &ReadFlags, among: &mut Among<'_>) -> anyhow::Result<T
         with_progress(input, "reading", || {
             let documents = documents(input)?;
             for document in &documents {
-                let lowering = flags.common.lower_options()?;
-                let limit = lowering.limits.size(Limit::OpenSpans);
                 let mut collector = Collector::default();
-                notes.push(piped(&mut collector, |sink| {
-                    let mut choose = Choose::new(sink, flags.calls.selection()?, None, limit);
-                    let read = timing.lower_admitted(
-                        (at, input),
-                        document,
-                        &lowering,
-                        &methods,
-                        &mut choose,
-                    );
-                    let _ = choose.finish();
-                    read
-                })?);
+                notes.push(timing.lower_chosen(
+                    &flags.calls,
+                    (at, input),
+                    document,
+                    &methods,
+                    &mut collector,
+                )?);
                 let part = document.parts().first().map_or("", |part| &part.name);
                 let title = match documents.len() {
                     1 => name(input.path()),
@@ -52,10 +42,12 @@ pub(crate) fn read(flags: &ReadFlags, among: &mut Among<'_>) -> anyhow::Result<T
         }
     }
     flags.time.check_names()?;
-    let samples = timeline.totals().samples;
-    if samples > 0 && !flags.calls.is_empty() && !flags.common.again {
+    let selection = flags.calls.selection()?;
+    let of_calls = selection.min_duration > 0 || selection.errors;
+    if timeline.totals().samples > 0 && of_calls && !flags.common.again {
         eprintln!(
-            "traceloom: --filter, --min-duration and --errors choose calls; samples are of no call and all of them show"
+            "traceloom: --min-duration and --errors choose calls; samples have neither length nor outcome and all \
+             of them show"
         );
     }
     Ok(timeline)
