@@ -263,16 +263,9 @@ fn samples(program: &mut Program) {
     let mut stacks = Vec::new();
     for number in 0..50_000 {
         let function = program.functions[usize::try_from(random.below(2_000)).unwrap()];
-        let frame = tables.frame(Frame {
-            function: Some(function),
-            ..Frame::default()
-        });
+        let frame = tables.frame(Frame::of(function));
         let parent = (number > 0).then(|| stacks[number / 2]);
-        stacks.push(tables.stack(Stack {
-            parent,
-            frame,
-            truncated: false,
-        }));
+        stacks.push(tables.stack(Stack::under(parent, frame)));
     }
     let cpu = tables.string("cpu");
     let cpu = tables.value_type(ValueType::sum(cpu, Unit::Nanoseconds));

@@ -270,15 +270,8 @@ mod tests {
         let mut stack = |name: &str, parent| {
             let name = tables.string(name);
             let function = tables.function(Function::named(name));
-            let frame = tables.frame(Frame {
-                function: Some(function),
-                ..Frame::default()
-            });
-            tables.stack(Stack {
-                parent,
-                frame,
-                truncated: false,
-            })
+            let frame = tables.frame(Frame::of(function));
+            tables.stack(Stack::under(parent, frame))
         };
         let web = stack("web", None);
         let price = stack("price", Some(web));
@@ -290,14 +283,7 @@ mod tests {
         ];
         let mut batch = SampleBatch::new(profile, 1);
         for (stack, value) in stacks.into_iter().zip([40, 30, 20, 10]) {
-            batch.push(&SampleRow {
-                stack: Some(stack),
-                values: &[value],
-                time: None,
-                track: None,
-                span: None,
-                labels: &[],
-            });
+            batch.push(&SampleRow::at(stack, &[value]));
         }
         let mut builder = TreeBuilder::new(TreeOptions::default());
         let _ = builder.define(tables.take_definitions());

@@ -511,11 +511,7 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
         let one = Name::Nothing;
         match &batch {
             Batch::Begin(..) | Batch::Steps(_) | Batch::Note(_) => {}
-            Batch::Forget(strings) => {
-                strings
-                    .iter()
-                    .for_each(|id| self.tables.strings.drop_row(id.index()));
-            }
+            Batch::Forget(strings) => self.tables.drop_strings(strings),
             Batch::Define(new) => {
                 self.by_id.clear();
                 self.remember(new);

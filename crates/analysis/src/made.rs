@@ -38,11 +38,7 @@ impl Made {
                 line: 7,
                 ..Frame::default()
             });
-            stack = Some(self.tables.stack(Stack {
-                parent: stack,
-                frame,
-                truncated: false,
-            }));
+            stack = Some(self.tables.stack(Stack::under(stack, frame)));
         }
         stack.unwrap()
     }

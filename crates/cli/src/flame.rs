@@ -1,18 +1,16 @@
 //! `flame`: a flame graph as SVG or HTML.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
 use traceloom_analysis::flame::{Picture, html, svg};
-use traceloom_formats::Output;
-use traceloom_input::save::Save;
 
 use crate::Outcome;
 use crate::args::Usage;
 use crate::categories::CategoryFlags;
 use crate::convert;
+use crate::drawn::{self, DrawnFlags};
 use crate::graph::GraphFlags;
 use crate::groups::GroupFlags;
 use crate::pick::Pick;
@@ -35,15 +33,11 @@ pub(crate) struct Options {
     /// File to write, `.svg`, `.html` or, for Datakit's flame graph, `.json`; `-` writes SVG to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
-    /// Overwrite the file.
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    drawn: DrawnFlags,
     /// Callers at the bottom.
     #[arg(long)]
     upwards: bool,
-    /// Heading; by default the name of the input.
-    #[arg(long, value_name = "TEXT")]
-    title: Option<String>,
     /// Print full names instead of shortened ones.
     #[arg(long)]
     wide: bool,
@@ -97,6 +91,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .collect();
     let categories = options.categories.rules()?;
     let title = options
+        .drawn
         .title
         .clone()
         .unwrap_or_else(|| name.clone().into_owned());
@@ -115,15 +110,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         };
         let text = draw(tree, &picture);
         if output == "-" {
-            std::io::stdout().lock().write_all(text.as_bytes())?;
+            drawn::write(Path::new("-"), false, &text)?;
             break;
         }
         let path = numbered(&output, number, &tree.measure.name);
-        let overwrite = options.force || options.output.is_none();
-        let mut save = Save::start(&path, false, overwrite)?;
-        save.write("", text.as_bytes())?;
-        save.commit()?;
-        writeln!(std::io::stdout().lock(), "{}", path.display())?;
+        let overwrite = options.drawn.force || options.output.is_none();
+        drawn::write(&path, overwrite, &text)?;
     }
     Ok(among.outcome())
 }
@@ -146,7 +138,7 @@ fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
     };
     convert::run(&convert::Options::graph(
         tree.paths.clone(),
-        (output, options.force),
+        (output, options.drawn.force),
         pick,
         options.graph.clone(),
         tree.common.clone(),

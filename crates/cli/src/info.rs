@@ -408,9 +408,7 @@ impl Sink for Totals {
     }
 
     fn forget(&mut self, strings: &[StringId]) {
-        for id in strings {
-            self.tables.strings.drop_row(id.index());
-        }
+        self.tables.drop_strings(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

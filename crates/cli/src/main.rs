@@ -9,6 +9,7 @@ mod columnar;
 mod completions;
 mod convert;
 mod diff;
+mod drawn;
 mod dump;
 mod events;
 mod fields;

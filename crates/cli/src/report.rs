@@ -1,12 +1,9 @@
 //! `report`: one page about inputs that a person can mail.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use clap::Args;
 use traceloom_analysis::report::{CallCollector, Collector, Findings, Report, Source, html};
-use traceloom_formats::Output as _;
-use traceloom_input::save::Save;
 use traceloom_input::{Document, Input};
 use traceloom_model::{Clock, Note, Timestamp};
 
@@ -14,6 +11,7 @@ use crate::Outcome;
 use crate::args::{Common, Usage};
 use crate::calls;
 use crate::categories::CategoryFlags;
+use crate::drawn::{self, DrawnFlags};
 use crate::groups::GroupFlags;
 use crate::info::shell_word;
 use crate::lowered::documents;
@@ -38,12 +36,8 @@ pub(crate) struct Options {
     /// File to write, `.html`; by default the name of the input with `.report.html`.
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
-    /// Overwrite the file.
-    #[arg(long)]
-    force: bool,
-    /// Heading; by default the name of the input.
-    #[arg(long, value_name = "TEXT")]
-    title: Option<String>,
+    #[command(flatten)]
+    drawn: DrawnFlags,
     /// Most rows of each table; 0 writes all that are kept.
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 50)]
     rows: usize,
@@ -98,7 +92,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut inputs = Among::new(&over_time.paths, &over_time.common);
     let timeline = timeline::read(&over_time, &mut inputs)?;
 
-    let title = match (&options.title, flags.paths.len()) {
+    let title = match (&options.drawn.title, flags.paths.len()) {
         (Some(title), _) => title.clone(),
         (None, 1) => name.clone().into_owned(),
         (None, more) => format!("{name} and {} more", more - 1),
@@ -130,15 +124,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         rows: options.rows(),
         when: &when,
     });
-    if output == "-" {
-        std::io::stdout().lock().write_all(page.as_bytes())?;
-        return Ok(among.outcome());
-    }
-    let overwrite = options.force || options.output.is_none();
-    let mut save = Save::start(Path::new(&output), false, overwrite)?;
-    save.write("", page.as_bytes())?;
-    save.commit()?;
-    writeln!(std::io::stdout().lock(), "{output}")?;
+    let overwrite = options.drawn.force || options.output.is_none();
+    drawn::write(Path::new(&*output), overwrite, &page)?;
     Ok(among.outcome())
 }
 

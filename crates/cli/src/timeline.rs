@@ -9,11 +9,10 @@ use std::path::Path;
 
 use clap::Args;
 use traceloom_analysis::timeline::{self, Timeline};
-use traceloom_formats::Output as _;
-use traceloom_input::save::Save;
 
 use crate::Outcome;
 use crate::args::{Common, Usage};
+use crate::drawn;
 use crate::open::Among;
 use crate::select::{CallFlags, MethodFlags};
 use crate::style::{Style, things};
@@ -125,14 +124,5 @@ fn page(timeline: &Timeline, options: &Options, output: &str) -> anyhow::Result<
     let name = name.map_or(first.into(), |name| name.to_string_lossy());
     let title = options.title.as_deref().unwrap_or(&name);
     let text = timeline::html(timeline, title, options.most);
-    if output == "-" {
-        io::stdout().lock().write_all(text.as_bytes())?;
-        return Ok(());
-    }
-    let path = Path::new(output);
-    let mut save = Save::start(path, false, options.force)?;
-    save.write("", text.as_bytes())?;
-    save.commit()?;
-    writeln!(io::stdout().lock(), "{}", path.display())?;
-    Ok(())
+    drawn::write(Path::new(output), options.force, &text)
 }

@@ -60,15 +60,8 @@ fn ours() -> Recording {
         for name in names {
             let name = tables.string(name);
             let function = tables.function(Function::named(name));
-            let frame = tables.frame(Frame {
-                function: Some(function),
-                ..Frame::default()
-            });
-            parent = Some(tables.stack(Stack {
-                parent,
-                frame,
-                truncated: false,
-            }));
+            let frame = tables.frame(Frame::of(function));
+            parent = Some(tables.stack(Stack::under(parent, frame)));
         }
         stacks.push(parent);
     }
@@ -85,11 +78,7 @@ fn ours() -> Recording {
         mapping: Some(mapping),
         ..Frame::default()
     });
-    let native = tables.stack(Stack {
-        parent: None,
-        frame,
-        truncated: false,
-    });
+    let native = tables.stack(Stack::under(None, frame));
     let samples = tables.string("samples");
     let samples = tables.value_type(ValueType::sum(samples, Unit::Count));
     let profile = tables.profile(Profile {
@@ -660,15 +649,8 @@ fn profiles_show_the_column_that_views_show() {
     ];
     let name = tables.string("main");
     let function = tables.function(Function::named(name));
-    let frame = tables.frame(Frame {
-        function: Some(function),
-        ..Frame::default()
-    });
-    let stack = tables.stack(Stack {
-        parent: None,
-        frame,
-        truncated: false,
-    });
+    let frame = tables.frame(Frame::of(function));
+    let stack = tables.stack(Stack::under(None, frame));
     let mut recording = Recording::default();
     let mut batches = Vec::new();
     for (value_types, default, shown) in profiles {
@@ -679,14 +661,7 @@ fn profiles_show_the_column_that_views_show() {
         };
         let id = tables.profile(profile.clone());
         let mut batch = SampleBatch::new(id, 2);
-        batch.push(&SampleRow {
-            stack: Some(stack),
-            values: &[3, 5],
-            time: None,
-            track: None,
-            span: None,
-            labels: &[],
-        });
+        batch.push(&SampleRow::at(stack, &[3, 5]));
         batches.push((batch, profile, shown));
     }
     let defined = tables.take_definitions();

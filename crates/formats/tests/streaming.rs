@@ -134,11 +134,7 @@ fn profile() -> [Vec<u8>; 3] {
             function,
             ..Frame::default()
         });
-        stack = Some(tables.stack(Stack {
-            parent: stack,
-            frame,
-            truncated: false,
-        }));
+        stack = Some(tables.stack(Stack::under(stack, frame)));
     }
     let name = tables.string("cpu");
     let column = tables.value_type(ValueType::sum(name, Unit::Nanoseconds));

@@ -112,6 +112,17 @@ pub struct Frame {
     pub kind: FrameKind,
 }
 
+impl Frame {
+    /// A frame of which only the function is known.
+    #[must_use]
+    pub fn of(function: FunctionId) -> Self {
+        Self {
+            function: Some(function),
+            ..Self::default()
+        }
+    }
+}
+
 /// A frame and the stack that called it, as one row: stacks share their callers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Stack {
@@ -121,4 +132,16 @@ pub struct Stack {
     pub frame: FrameId,
     /// The producer cut callers off this stack.
     pub truncated: bool,
+}
+
+impl Stack {
+    /// A stack of which no callers were cut off.
+    #[must_use]
+    pub const fn under(parent: Option<StackId>, frame: FrameId) -> Self {
+        Self {
+            parent,
+            frame,
+            truncated: false,
+        }
+    }
 }

@@ -97,6 +97,21 @@ pub struct SampleRow<'a> {
     pub labels: &'a [Attribute],
 }
 
+impl<'a> SampleRow<'a> {
+    /// A sample of which only its stack and its values are known.
+    #[must_use]
+    pub const fn at(stack: StackId, values: &'a [i64]) -> Self {
+        Self {
+            stack: Some(stack),
+            values,
+            time: None,
+            track: None,
+            span: None,
+            labels: &[],
+        }
+    }
+}
+
 /// Samples of one profile, in columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleBatch {

@@ -154,9 +154,7 @@ impl Sink for CallSums {
 
     fn forget(&mut self, strings: &[StringId]) {
         self.grounds.forget(strings);
-        for id in strings {
-            self.tables.strings.drop_row(id.index());
-        }
+        self.tables.drop_strings(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

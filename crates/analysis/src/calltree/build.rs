@@ -523,9 +523,7 @@ impl Sink for TreeBuilder {
     }
 
     fn forget(&mut self, strings: &[StringId]) {
-        for id in strings {
-            self.tables.strings.drop_row(id.index());
-        }
+        self.tables.drop_strings(strings);
         if let Some(grounds) = &mut self.grounds {
             grounds.forget(strings);
         }

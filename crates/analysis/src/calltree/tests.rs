@@ -478,15 +478,8 @@ fn sampled(merge: Merge, scope: Scope, early: bool) -> Trees {
         ..Profile::default()
     });
     let mut stack = |parent, function| {
-        let frame = tables.frame(Frame {
-            function: Some(function),
-            ..Frame::default()
-        });
-        tables.stack(Stack {
-            parent,
-            frame,
-            truncated: false,
-        })
+        let frame = tables.frame(Frame::of(function));
+        tables.stack(Stack::under(parent, frame))
     };
     let outer = stack(None, functions[0]);
     let inner = stack(Some(outer), functions[1]);
@@ -622,11 +615,7 @@ fn frames_without_function_are_addresses() {
         mapping: Some(mapping),
         ..Frame::default()
     });
-    let stack = tables.stack(Stack {
-        parent: None,
-        frame,
-        truncated: false,
-    });
+    let stack = tables.stack(Stack::under(None, frame));
     let name = tables.string("cpu");
     let cpu = tables.value_type(ValueType::sum(name, Unit::Count));
     let profile = tables.profile(Profile {
@@ -634,14 +623,7 @@ fn frames_without_function_are_addresses() {
         ..Profile::default()
     });
     let mut batch = SampleBatch::new(profile, 1);
-    batch.push(&SampleRow {
-        stack: Some(stack),
-        values: &[3],
-        time: None,
-        track: None,
-        span: None,
-        labels: &[],
-    });
+    batch.push(&SampleRow::at(stack, &[3]));
     let mut builder = TreeBuilder::new(TreeOptions::default());
     let _ = builder.define(tables.take_definitions());
     let _ = builder.samples(batch);
@@ -678,7 +660,7 @@ proptest! {
             frames.iter().for_each(|&frame| paths.push_frame(frame));
             paths.push(&[*value]);
             let stack = frames.iter().rev().fold(None, |parent, &frame| {
-                Some(tables.stack(Stack { parent, frame, truncated: false }))
+                Some(tables.stack(Stack::under(parent, frame)))
             });
             batch.push(&SampleRow {
                 stack, values: &[*value], time: None, track: None, span: None, labels: &[],

@@ -41,14 +41,7 @@ fn sampled(counts: &[(&str, u64)]) -> CallTree {
     for &(name, count) in counts {
         let stack = made.stack(&[name]);
         for _ in 0..count {
-            batch.push(&SampleRow {
-                stack: Some(stack),
-                values: &[1],
-                time: None,
-                track: None,
-                span: None,
-                labels: &[],
-            });
+            batch.push(&SampleRow::at(stack, &[1]));
         }
     }
     let mut builder = TreeBuilder::new(TreeOptions::default());

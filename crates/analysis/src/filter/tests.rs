@@ -347,15 +347,8 @@ mod hiding {
             .collect();
         let mut stacks: Vec<StackId> = Vec::new();
         for &function in &functions {
-            let frame = tables.frame(Frame {
-                function: Some(function),
-                ..Frame::default()
-            });
-            stacks.push(tables.stack(Stack {
-                parent: stacks.last().copied(),
-                frame,
-                truncated: false,
-            }));
+            let frame = tables.frame(Frame::of(function));
+            stacks.push(tables.stack(Stack::under(stacks.last().copied(), frame)));
         }
         Made {
             tables,
@@ -447,14 +440,7 @@ mod hiding {
             let mut batch = SampleBatch::new(profile, 2);
             for (at, &stack) in made.stacks.iter().enumerate() {
                 let value = 1 << at;
-                batch.push(&SampleRow {
-                    stack: Some(stack),
-                    values: &[value, value * 100],
-                    time: None,
-                    track: None,
-                    span: None,
-                    labels: &[],
-                });
+                batch.push(&SampleRow::at(stack, &[value, value * 100]));
             }
             let _ = sink.samples(batch);
         };
@@ -524,14 +510,7 @@ mod hiding {
                 }
                 let mut batch = SampleBatch::new(profile, 5);
                 for (stack, values) in rows {
-                    batch.push(&SampleRow {
-                        stack: Some(*stack),
-                        values: &values,
-                        time: None,
-                        track: None,
-                        span: None,
-                        labels: &[],
-                    });
+                    batch.push(&SampleRow::at(*stack, &values));
                 }
                 let _ = sink.samples(batch);
             }

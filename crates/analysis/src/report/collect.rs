@@ -224,9 +224,7 @@ impl Sink for Collector {
     }
 
     fn forget(&mut self, strings: &[StringId]) {
-        for id in strings {
-            self.tables.strings.drop_row(id.index());
-        }
+        self.tables.drop_strings(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

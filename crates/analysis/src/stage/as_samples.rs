@@ -127,11 +127,7 @@ impl<'s> AsSamples<'s> {
                     ..Frame::default()
                 })
             });
-            let stack = self.fresh.stack(Stack {
-                parent,
-                frame,
-                truncated: false,
-            });
+            let stack = self.fresh.stack(Stack::under(parent, frame));
             open.push((next_sibling, parent, track));
             open.push((first_child, Some(stack), track));
             batch.push(&SampleRow {

@@ -299,11 +299,7 @@ fn samples_as_spans_last_until_the_next_and_no_longer() {
             function,
             ..Frame::default()
         });
-        tables.stack(Stack {
-            parent,
-            frame,
-            truncated: false,
-        })
+        tables.stack(Stack::under(parent, frame))
     };
     let a = stack(None, "a");
     let ab = stack(Some(a), "b");

@@ -278,15 +278,8 @@ fn samples_are_grouped_by_label_thread_and_service() {
             ..Profile::default()
         });
         let function = tables.function(Function::named(run));
-        let frame = tables.frame(Frame {
-            function: Some(function),
-            ..Frame::default()
-        });
-        let stack = tables.stack(Stack {
-            parent: None,
-            frame,
-            truncated: false,
-        });
+        let frame = tables.frame(Frame::of(function));
+        let stack = tables.stack(Stack::under(None, frame));
         let region = tables.attribute_named("region");
         let labels = [Attribute::new(region, Value::Text(value))];
         let mut samples = SampleBatch::new(profile, 1);

@@ -184,15 +184,8 @@ fn waits_pauses_events_and_samples_have_rows_of_their_own() {
     let mut stack = None;
     for name in ["run", "read"] {
         let function = made.function(name);
-        let frame = made.tables.frame(Frame {
-            function: Some(function),
-            ..Frame::default()
-        });
-        stack = Some(made.tables.stack(Stack {
-            parent: stack,
-            frame,
-            truncated: false,
-        }));
+        let frame = made.tables.frame(Frame::of(function));
+        stack = Some(made.tables.stack(Stack::under(stack, frame)));
     }
     let mut samples = SampleBatch::new(profile, 1);
     for time in [Some(33), Some(33), None] {
