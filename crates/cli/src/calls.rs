@@ -108,11 +108,13 @@ impl Options {
             }
             return columns;
         }
-        let parsed = self
-            .columns
-            .iter()
-            .map(|name| name.trim().parse::<Column>());
-        parsed.map(|Ok(column)| column).collect()
+        // The id of a call leads its row anyway.
+        let names = self.columns.iter().map(|name| name.trim());
+        let parsed = names.filter(|name| *name != "id");
+        parsed
+            .map(str::parse::<Column>)
+            .map(|Ok(column)| column)
+            .collect()
     }
 }
 

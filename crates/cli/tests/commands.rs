@@ -220,6 +220,16 @@ fn calls_are_found_again_by_their_id() {
 }
 
 #[test]
+fn a_call_has_one_id_in_its_row() {
+    let head = |columns: &str| {
+        let table = stdout(&["calls", "-n", "1", "--csv", "--columns", columns, shop()]);
+        table.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(head("id"), "id");
+    assert_eq!(head("duration,id,thread"), "id,duration,thread");
+}
+
+#[test]
 fn filters_select_the_same_calls_everywhere() {
     let all = stdout(&["calls", "--csv", shop()]).lines().count() - 1;
     let posts = stdout(&["calls", "--csv", "--filter", "+POST", shop()])
