@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use clap::Args;
 use serde_json::json;
+use traceloom_analysis::stage::Sift;
 use traceloom_formats::datakit::{
     Digest, METRICS, Metrics, Profile, all_metrics, metric_unit, missing,
 };
@@ -16,7 +17,8 @@ use crate::Outcome;
 use crate::args::Common;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
-use crate::style::{Style, duration, size};
+use crate::select::EventFlags;
+use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
 
@@ -28,7 +30,8 @@ use crate::timing::{TimeFlags, Timing};
     Examples:\n  \
     traceloom metrics app.jfr\n  \
     traceloom metrics bundle/ --line-protocol | influx write\n  \
-    traceloom metrics bundles/*.zip --csv"
+    traceloom metrics bundles/*.zip --csv\n  \
+    traceloom metrics app.jfr --filter 'thread ~ worker'"
 )]
 pub(crate) struct Options {
     /// Files, folders, archives, or `-`.
@@ -47,6 +50,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
+    choice: EventFlags,
+    #[command(flatten)]
     time: TimeFlags,
     #[command(flatten)]
     common: Common,
@@ -56,13 +61,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let mut rows = Table::new(&["path", "service", "time (ns)", "metric", "value", "unit"]);
+    let (filter, methods) = (options.choice.filter()?, options.choice.methods.rules()?);
     let mut among = Among::new(&options.paths, &options.common);
     while let Some((number, input)) = among.next()? {
         let path = input.path();
         let inputs = std::slice::from_ref(&input);
         let timing = Timing::of(&options.time, &options.common, number, inputs)?;
         let mut notes = Vec::new();
-        let mut found = 0;
+        let (mut found, mut passed, mut refused) = (0, 0, 0);
         let mut reasons = BTreeSet::new();
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
@@ -71,9 +77,25 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                     limits: options.common.limits()?,
                     ..LowerOptions::default()
                 };
+                let mut told = (0, 0);
                 notes.push(piped(&mut digest, |sink| {
-                    timing.lower(0, &input, &document, &lowering, sink)
+                    let mut sift = Sift::new(sink, filter.clone());
+                    let read = timing.lower_admitted(
+                        (0, &input),
+                        &document,
+                        &lowering,
+                        &methods,
+                        &mut sift,
+                    );
+                    told = sift.told();
+                    read
                 })?);
+                passed += told.0;
+                refused += told.1;
+                // Zeros of nothing are no metrics.
+                if told.0 == 0 && told.1 > 0 {
+                    continue;
+                }
                 let file = document.parts().first().map_or("", |part| &part.name);
                 let derived = all_metrics(digest.recording(), file);
                 if derived.is_empty() {
@@ -91,6 +113,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             Ok(())
         })?;
         mention(path, &notes);
+        let all = things(passed + refused, "event or sample", "events and samples");
+        if refused > 0 && passed == 0 {
+            eprintln!("traceloom: {path}: no metrics: the filter takes none of {all}");
+        } else if refused > 0 {
+            let passed = count(passed);
+            eprintln!("traceloom: {path}: of {passed} of {all}, which the filter takes");
+        }
         if found == 0 {
             for reason in reasons {
                 eprintln!("traceloom: {path}: no metrics: {reason}");

@@ -16,6 +16,7 @@ use crate::Outcome;
 use crate::args::Common;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
+use crate::select::EventFlags;
 use crate::style::{Style, count, duration, things};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
@@ -36,6 +37,7 @@ const SHARES: usize = 5;
     traceloom monitors app.trcbin\n  \
     traceloom monitors app.trcbin --stacks -n 5\n  \
     traceloom monitors app.jfr --by class --sort waited\n  \
+    traceloom monitors app.jfr --filter 'duration > 50ms and thread ~ exec'\n  \
     traceloom monitors app.jfr --json | jq 'select(.contended.total_ns > 1e9)'"
 )]
 pub(crate) struct Options {
@@ -65,6 +67,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
+    choice: EventFlags,
+    #[command(flatten)]
     time: TimeFlags,
     #[command(flatten)]
     common: Common,
@@ -91,6 +95,7 @@ type Row<'m> = (&'m Monitors, &'m Monitor);
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
+    let (filter, methods) = (options.choice.filter()?, options.choice.methods.rules()?);
     let mut among = Among::new(&options.paths, &options.common);
     while let Some((number, input)) = among.next()? {
         let path = input.path();
@@ -103,10 +108,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 let mut table = MonitorTable::new(MonitorOptions {
                     by_class: options.by == By::Class,
                     ..MonitorOptions::default()
-                });
+                })
+                .choosing(filter.clone());
                 let lowering = options.common.lower_options()?;
                 notes.push(piped(&mut table, |sink| {
-                    timing.lower(0, &input, &document, &lowering, sink)
+                    timing.lower_admitted((0, &input), &document, &lowering, &methods, sink)
                 })?);
                 found.push(table.finish());
             }
@@ -179,6 +185,12 @@ fn print(
         }
     }
     if all == 0 {
+        let refused = sum(|monitors| monitors.refused);
+        if refused > 0 {
+            let waits = things(refused, "wait", "waits");
+            eprintln!("traceloom: {path}: the filter takes none of {waits}");
+            return Ok(());
+        }
         let (events, samples) = (sum(|m| m.events), sum(|m| m.samples));
         let held = match (events, samples) {
             (0, 0) => "it holds neither events nor samples".to_owned(),

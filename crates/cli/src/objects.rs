@@ -16,6 +16,7 @@ use crate::Outcome;
 use crate::args::Common;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
+use crate::select::EventFlags;
 use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
@@ -32,6 +33,7 @@ const SCREEN: usize = 30;
     traceloom objects heap.trcbin\n  \
     traceloom objects heap.trcbin --sort allocated -n 10\n  \
     traceloom objects heap.trcbin --collections\n  \
+    traceloom objects heap.trcbin --filter 'class ~ acme and size > 1kB'\n  \
     traceloom objects app.jfr --csv"
 )]
 pub(crate) struct Options {
@@ -62,6 +64,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
+    choice: EventFlags,
+    #[command(flatten)]
     time: TimeFlags,
     #[command(flatten)]
     common: Common,
@@ -81,6 +85,7 @@ enum Sort {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
+    let (filter, methods) = (options.choice.filter()?, options.choice.methods.rules()?);
     let mut among = Among::new(&options.paths, &options.common);
     while let Some((number, input)) = among.next()? {
         let path = input.path();
@@ -95,10 +100,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 let mut table = ObjectTable::new(ObjectOptions {
                     most_objects: defaults.most_objects.min(limits.size(Limit::Table)),
                     ..defaults
-                });
+                })
+                .choosing(filter.clone());
                 let lowering = options.common.lower_options()?;
                 notes.push(piped(&mut table, |sink| {
-                    timing.lower(0, &input, &document, &lowering, sink)
+                    timing.lower_admitted((0, &input), &document, &lowering, &methods, sink)
                 })?);
                 found.push(table.finish());
             }
@@ -181,6 +187,10 @@ fn print(
 
 /// Says why there is nothing to show.
 fn nothing(found: &[Objects]) -> String {
+    let refused: u64 = found.iter().map(|objects| objects.refused).sum();
+    if refused > 0 {
+        return format!("no objects: the filter takes none of {}", count(refused));
+    }
     let unclassed: u64 = found.iter().map(|objects| objects.unclassed).sum();
     if unclassed > 0 {
         return format!(
@@ -213,6 +223,10 @@ fn summary(objects: &Objects, classes: usize) -> String {
     if collections > 0 {
         let number = things(collections as u64, "collection", "collections");
         text += &format!("; {number}, listed with --collections");
+    }
+    if objects.refused > 0 {
+        let refused = count(objects.refused);
+        text += &format!("; the filter took out {refused}");
     }
     if source.sampled && !source.tracked {
         text += "; from samples: counts are of samples";

@@ -71,8 +71,26 @@ impl CallFlags {
     }
 }
 
+/// Which events, samples and heap objects count.
+#[derive(Args, Clone, Default)]
+pub(crate) struct EventFlags {
+    /// Only events and samples that pass: words in type, fields or the functions on the stack, and conditions such as
+    /// `duration > 10ms and thread ~ exec`; fields of the type stand for parameters. In `monitors` and `objects` the
+    /// `class` is the object's.
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    filter: Option<String>,
+    #[command(flatten)]
+    pub(crate) methods: MethodFlags,
+}
+
+impl EventFlags {
+    pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
+        filter(self.filter.as_deref())
+    }
+}
+
 /// Reads `--filter`; without one everything passes.
-pub(crate) fn filter(text: Option<&str>) -> anyhow::Result<Filter> {
+fn filter(text: Option<&str>) -> anyhow::Result<Filter> {
     let Some(text) = text else {
         return Ok(Filter::default());
     };

@@ -76,6 +76,50 @@ fn recordings() {
     }
 }
 
+/// What a filter takes and what its opposite takes are everything; one by class is the row of that class.
+#[test]
+fn filters_divide() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = "datakit/jfrp_example.jfr.gz";
+    let Some(path) = copy(name, &folder) else {
+        return;
+    };
+    let monitors = |filter: &str| {
+        let flags = ["monitors", &path, "--json", "--by", "class"];
+        json_lines(&[&flags[..], &["--filter", filter]].concat())
+    };
+    let all = monitors("");
+    assert!(all.len() > 1, "{all:?}");
+    for row in &all {
+        let class = row["class"].as_str().expect("a class");
+        let same = std::slice::from_ref(row);
+        assert_eq!(monitors(&format!("class = '{class}'")), same);
+    }
+    let [short, long] = ["not duration > 1ms", "duration > 1ms"].map(monitors);
+    for kind in ["contended", "waited", "parked"] {
+        for field in ["count", "total_ns"] {
+            let parts = sum(&short, kind, field) + sum(&long, kind, field);
+            assert_eq!(parts, sum(&all, kind, field), "{kind} {field}");
+        }
+    }
+    assert!(!long.is_empty() && long.len() < all.len());
+
+    let objects = |filter: &str| {
+        let told = json_lines(&["objects", &path, "--json", "--filter", filter]);
+        let classes = told.first().map(|objects| objects["classes"].clone());
+        classes.map_or_else(Vec::new, |rows| rows.as_array().expect("classes").clone())
+    };
+    let all = objects("");
+    let parts = ["class ~ lang", "class !~ lang"].map(objects);
+    assert!(parts.iter().all(|part| !part.is_empty()));
+    assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), all.len());
+    for row in parts.iter().flatten() {
+        assert!(all.contains(row), "{row}");
+    }
+    let alone = objects("method ~ thread and class ~ lang");
+    assert!(sum(&alone, "allocated", "count") < sum(&all, "allocated", "count"));
+}
+
 /// Thread dumps have no times: who is seen waiting counts. A collector's log has collections alone.
 #[test]
 fn text_of_a_jvm() {

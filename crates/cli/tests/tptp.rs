@@ -124,6 +124,22 @@ fn objects_age_between_collections() {
     assert_eq!(json_lines(&traceloom(&["objects", &xml, "--json"])), all);
 }
 
+/// An object that a filter refuses counts nowhere, its end neither.
+#[test]
+fn objects_are_chosen_one_by_one() {
+    let file = vector("garbage_collection.trcbin");
+    let of = |filter: &str| traceloom(&["objects", &file, "--json", "--filter", filter]);
+    let all = json_lines(&traceloom(&["objects", &file, "--json"]));
+    assert_eq!(json_lines(&of("class = class#3 and size <= 24")), all);
+    let none = json_lines(&of("size > 24"));
+    assert_eq!(none[0]["classes"], json!([]));
+    let changed = none[0]["collections"].as_array().expect("collections");
+    assert!(changed.iter().all(|found| found["changed"] == json!([])));
+    let dump = vector("heap_snapshot.trcbin");
+    let dump = traceloom(&["objects", &dump, "--filter", "class = nothing"]);
+    assert!(stderr(&dump).contains("the filter takes none of"));
+}
+
 #[test]
 fn objects_of_a_dump_tell_who_refers() {
     let file = vector("heap_snapshot.trcbin");

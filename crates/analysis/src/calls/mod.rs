@@ -9,8 +9,7 @@ mod title;
 mod uses;
 
 pub use column::{Cell, Column};
-pub use sample::EventFilter;
-pub(crate) use sample::SampleFilter;
+pub(crate) use sample::{EventFilter, SampleFilter};
 pub use selection::{CallOfRow, Selection};
 pub use sums::{CallSum, CallSums};
 pub use table::{Call, CallQuery, CallTable, Calls};

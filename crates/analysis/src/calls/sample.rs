@@ -6,13 +6,13 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Attribute, EventRow, EventTypeId, FunctionId, ProfileId, Recording, SampleBatch, SampleRow,
-    StackId, TrackId,
+    Attribute, EventRow, EventTypeId, FunctionId, ObjectRow, ProfileId, Recording, SampleBatch,
+    SampleRow, StackId, TrackId,
 };
 
 use super::{of_resource_from, service_name, track_name, value_text};
 use crate::calltree::{symbol_of_frame, symbol_of_function};
-use crate::filter::{CallView, Filter};
+use crate::filter::{CallView, Filter, class_and_method};
 
 /// Chooses samples by the functions on their stacks, their thread, time, labels and values.
 ///
@@ -32,6 +32,13 @@ pub(crate) struct SampleFilter {
 #[derive(Debug, Default)]
 struct Names(Vec<OnceCell<String>>);
 
+impl Names {
+    /// Makes room for the functions that are defined.
+    fn reach(&mut self, tables: &Recording) {
+        self.0.resize_with(tables.functions.len(), OnceCell::new);
+    }
+}
+
 impl SampleFilter {
     pub fn new(filter: Filter) -> Self {
         Self {
@@ -48,9 +55,7 @@ impl SampleFilter {
         if self.filter.is_empty() {
             return batch;
         }
-        self.names
-            .0
-            .resize_with(tables.functions.len(), OnceCell::new);
+        self.names.reach(tables);
         // Another profile may be of another process.
         if self.profile.replace(batch.profile) != Some(batch.profile)
             && let Some(verdicts) = &mut self.verdicts
@@ -70,17 +75,7 @@ impl SampleFilter {
     }
 
     fn accepts(&mut self, tables: &Recording, profile: ProfileId, row: &SampleRow<'_>) -> bool {
-        let view = Moment {
-            tables,
-            names: &self.names,
-            kind: None,
-            stack: row.stack,
-            track: row.track,
-            time: row.time,
-            duration: None,
-            attributes: row.labels,
-            values: Some((profile, row.values)),
-        };
+        let view = Moment::of_sample(tables, &self.names, profile, row);
         match &mut self.verdicts {
             Some(verdicts) if row.labels.is_empty() => *verdicts
                 .entry((row.stack, row.track))
@@ -91,9 +86,9 @@ impl SampleFilter {
 }
 
 /// Chooses events by their type, which is their title and kind, their fields, thread, time, length, and the functions
-/// on their stacks.
+/// on their stacks; and what is about an object by its class too.
 #[derive(Debug)]
-pub struct EventFilter {
+pub(crate) struct EventFilter {
     filter: Filter,
     names: Names,
 }
@@ -113,24 +108,70 @@ impl EventFilter {
         if self.filter.is_empty() {
             return true;
         }
-        self.names
-            .0
-            .resize_with(tables.functions.len(), OnceCell::new);
+        self.names.reach(tables);
+        self.filter
+            .accepts(&Moment::of_event(tables, &self.names, row))
+    }
+
+    /// Tells whether everything passes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.filter.is_empty()
+    }
+
+    /// Tells whether an event about an object of this class passes.
+    pub(crate) fn accepts_about(
+        &mut self,
+        tables: &Recording,
+        row: &EventRow<'_>,
+        class: Option<&str>,
+    ) -> bool {
+        self.names.reach(tables);
         self.filter.accepts(&Moment {
-            tables,
-            names: &self.names,
-            kind: Some(row.event_type),
-            stack: row.stack,
-            track: row.track,
-            time: Some(row.time),
-            duration: row.end.map(|end| end.abs_diff(row.time)),
-            attributes: row.attributes,
-            values: None,
+            of: class,
+            ..Moment::of_event(tables, &self.names, row)
         })
+    }
+
+    /// Tells whether a sample about an object of this class passes.
+    pub(crate) fn accepts_sample(
+        &mut self,
+        tables: &Recording,
+        profile: ProfileId,
+        row: &SampleRow<'_>,
+        class: Option<&str>,
+    ) -> bool {
+        self.names.reach(tables);
+        self.filter.accepts(&Moment {
+            of: class,
+            ..Moment::of_sample(tables, &self.names, profile, row)
+        })
+    }
+
+    /// Tells whether an object of this class passes, by its size and where, when and by whom it was allocated.
+    pub(crate) fn accepts_object(
+        &mut self,
+        tables: &Recording,
+        row: &ObjectRow,
+        class: Option<&str>,
+    ) -> bool {
+        self.names.reach(tables);
+        self.filter.accepts(&Moment {
+            of: class,
+            stack: row.site,
+            track: row.thread,
+            time: row.time,
+            size: Some(row.size),
+            ..Moment::new(tables, &self.names)
+        })
+    }
+
+    /// Tells whether something passes of which nothing is known.
+    pub(crate) fn accepts_unknown(&self, tables: &Recording) -> bool {
+        self.filter.accepts(&Moment::new(tables, &self.names))
     }
 }
 
-/// A sample or event as filters see it.
+/// A sample, event or heap object as filters see it.
 struct Moment<'a> {
     tables: &'a Recording,
     names: &'a Names,
@@ -141,9 +182,61 @@ struct Moment<'a> {
     duration: Option<u64>,
     attributes: &'a [Attribute],
     values: Option<(ProfileId, &'a [i64])>,
+    /// Who held what was waited for.
+    owner: Option<TrackId>,
+    /// The class of the object that it is about.
+    of: Option<&'a str>,
+    /// The size of the object that it is.
+    size: Option<u64>,
 }
 
-impl Moment<'_> {
+impl<'a> Moment<'a> {
+    fn new(tables: &'a Recording, names: &'a Names) -> Self {
+        Self {
+            tables,
+            names,
+            kind: None,
+            stack: None,
+            track: None,
+            time: None,
+            duration: None,
+            attributes: &[],
+            values: None,
+            owner: None,
+            of: None,
+            size: None,
+        }
+    }
+
+    fn of_event(tables: &'a Recording, names: &'a Names, row: &EventRow<'a>) -> Self {
+        Self {
+            kind: Some(row.event_type),
+            stack: row.stack,
+            track: row.track,
+            time: Some(row.time),
+            duration: row.end.map(|end| end.abs_diff(row.time)),
+            attributes: row.attributes,
+            owner: row.owner,
+            ..Self::new(tables, names)
+        }
+    }
+
+    fn of_sample(
+        tables: &'a Recording,
+        names: &'a Names,
+        profile: ProfileId,
+        row: &SampleRow<'a>,
+    ) -> Self {
+        Self {
+            stack: row.stack,
+            track: row.track,
+            time: row.time,
+            attributes: row.labels,
+            values: Some((profile, row.values)),
+            ..Self::new(tables, names)
+        }
+    }
+
     fn name(&self, function: FunctionId) -> Cow<'_, str> {
         let name = || symbol_of_function(self.tables, function).name;
         match self.names.0.get(function.index()) {
@@ -193,12 +286,22 @@ impl CallView for Moment<'_> {
         false
     }
 
+    fn classes(&self, each: &mut dyn FnMut(&str) -> bool) -> bool {
+        match self.of {
+            Some(class) => each(class),
+            None => self.methods(&mut |name| each(class_and_method(name).0)),
+        }
+    }
+
     fn params(&self, each: &mut dyn FnMut(&str, &str) -> bool) -> bool {
-        self.attributes.iter().any(|label| {
+        let told = self.attributes.iter().any(|label| {
             let key = self.tables.attribute_key(label.key);
             let name = key.map_or("".into(), |key| self.tables.text(key.name));
             each(&name, &value_text(self.tables, &label.value))
-        })
+        });
+        let owner = self.owner.map(|track| track_name(self.tables, track));
+        told || owner.is_some_and(|owner| each("owner", &owner))
+            || self.of.is_some_and(|class| each("class", class))
     }
 
     fn title(&self) -> Option<Cow<'_, str>> {
@@ -231,6 +334,9 @@ impl CallView for Moment<'_> {
     }
 
     fn counter(&self, name: &str) -> Option<i64> {
+        if name == "size" && self.size.is_some() {
+            return i64::try_from(self.size?).ok();
+        }
         let (profile, values) = self.values?;
         let types = &self.tables.profile(profile)?.value_types;
         let at = types.iter().position(|&id| {

@@ -310,9 +310,7 @@ impl Comparison {
             }
             Field::Class => {
                 let operator = self.operator.without_not();
-                let any = call.methods(&mut |name| {
-                    self.text(operator, super::rules::class_and_method(name).0)
-                });
+                let any = call.classes(&mut |name| self.text(operator, name));
                 any != self.operator.negates()
             }
             Field::Text => {

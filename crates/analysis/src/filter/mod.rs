@@ -23,6 +23,7 @@ mod time;
 
 pub use compare::{Comparison, Field, Operator};
 pub use hide::{Hide, Survey};
+pub(crate) use rules::class_and_method;
 pub use rules::{Pattern, RuleError, rules};
 
 use std::borrow::Cow;
@@ -38,6 +39,11 @@ pub trait CallView {
     /// A call has one; a sample those on its stack.
     fn methods(&self, each: &mut dyn FnMut(&str) -> bool) -> bool {
         each(&self.method())
+    }
+
+    /// Hands out the names of the classes it is of until `each` returns true; returns whether it did.
+    fn classes(&self, each: &mut dyn FnMut(&str) -> bool) -> bool {
+        self.methods(&mut |name| each(rules::class_and_method(name).0))
     }
 
     /// Returns what the call did, in words, where the producer says.

@@ -58,7 +58,7 @@ impl Pattern {
 }
 
 /// Splits `void com.acme.Shop.buy(int) (Shop.java:7)` into class and method, as producers write them.
-pub(super) fn class_and_method(name: &str) -> (&str, &str) {
+pub(crate) fn class_and_method(name: &str) -> (&str, &str) {
     let name = plain(name);
     name.rsplit_once(['.', '/']).unwrap_or(("", name))
 }

@@ -1,5 +1,6 @@
 //! The sink that adds waits up.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
@@ -7,9 +8,12 @@ use std::hash::Hash;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     AttrKeyId, Attribute, ClassId, Definitions, EventBatch, EventRow, EventTypeId, Flow, Note,
-    ObjectBatch, ObjectId, SampleBatch, SampleRow, Sink, StackId, StringId, Timestamp, TrackId,
-    Value, Wants,
+    ObjectBatch, ObjectId, ProfileId, Recording, SampleBatch, SampleRow, Sink, StackId, StringId,
+    Timestamp, TrackId, Value, Wants,
 };
+
+use crate::calls::EventFilter;
+use crate::filter::Filter;
 
 use super::{Monitor, Monitors, Share, WaitKind, Waits};
 
@@ -163,6 +167,7 @@ pub struct MonitorTable {
     /// The last contention of each thread for each object.
     entered: HashMap<(TrackId, ObjectId), (Timestamp, Timestamp), RandomState>,
     shares: usize,
+    filter: Option<EventFilter>,
 }
 
 impl MonitorTable {
@@ -172,6 +177,15 @@ impl MonitorTable {
         Self {
             options,
             ..Self::default()
+        }
+    }
+
+    /// Counts only waits that `filter` accepts: its `class` is that of the object, its `duration` that of the wait.
+    #[must_use]
+    pub fn choosing(self, filter: Filter) -> Self {
+        Self {
+            filter: (!filter.is_empty()).then(|| EventFilter::new(filter)),
+            ..self
         }
     }
 
@@ -204,23 +218,44 @@ impl MonitorTable {
     }
 
     fn name(&self, key: Key) -> Name {
-        let tables = &self.result.tables;
-        let (mut object, mut class) = (key.object, None);
-        match key.class {
-            Class::Unknown => {}
-            Class::Known(id) => class = tables.class(id).map(|row| tables.text(row.name)),
-            Class::Named(name) => class = Some(tables.text(name)),
-            Class::Printed(lock) => {
-                let lock = tables.text(lock);
-                object = address(&lock);
-                class = printed_class(&lock).map(|class| class.to_owned().into());
-            }
-        }
+        let object = match key.class {
+            Class::Printed(lock) => address(&self.result.tables.text(lock)),
+            _ => key.object,
+        };
         Name {
             object: object.filter(|_| !self.options.by_class),
             generation: key.generation,
-            class: class.map(std::borrow::Cow::into_owned),
+            class: self.class_name(key.class).map(Cow::into_owned),
         }
+    }
+
+    fn class_name(&self, class: Class) -> Option<Cow<'_, str>> {
+        let tables = &self.result.tables;
+        match class {
+            Class::Unknown => None,
+            Class::Known(id) => tables.class(id).map(|row| tables.text(row.name)),
+            Class::Named(name) => Some(tables.text(name)),
+            Class::Printed(lock) => match tables.text(lock) {
+                Cow::Borrowed(lock) => printed_class(lock).map(Cow::Borrowed),
+                Cow::Owned(lock) => printed_class(&lock).map(|class| class.to_owned().into()),
+            },
+        }
+    }
+
+    /// Tells whether a wait counts, and remembers when it does not.
+    fn counts(
+        &mut self,
+        class: Class,
+        accepts: impl FnOnce(&mut EventFilter, &Recording, Option<&str>) -> bool,
+    ) -> bool {
+        let Some(mut filter) = self.filter.take() else {
+            return true;
+        };
+        let name = self.class_name(class);
+        let counts = accepts(&mut filter, &self.result.tables, name.as_deref());
+        self.result.refused += u64::from(!counts);
+        self.filter = Some(filter);
+        counts
     }
 
     fn row(&self, name: Name, row: Growing) -> Monitor {
@@ -309,6 +344,11 @@ impl MonitorTable {
         let generation = version.map_or(0, |version| version.generation);
         let length = row.end.map(|end| end.max(row.time).abs_diff(row.time));
         let length = length.map(|length| length.saturating_sub(self.reentry(kind, row)));
+        if !self.counts(class, |filter, tables, class| {
+            filter.accepts_about(tables, row, class)
+        }) {
+            return;
+        }
         let by_class = self.options.by_class;
         let key = Key {
             object: row.object.filter(|_| !by_class),
@@ -390,11 +430,16 @@ impl MonitorTable {
         }
     }
 
-    fn sample(&mut self, row: &SampleRow<'_>) {
+    fn sample(&mut self, profile: ProfileId, row: &SampleRow<'_>) {
         let Some(lock) = self.find(row.labels, Tells::Lock) else {
             self.result.samples += 1;
             return;
         };
+        if !self.counts(Class::Printed(lock), |filter, tables, class| {
+            filter.accepts_sample(tables, profile, row, class)
+        }) {
+            return;
+        }
         let state = self.find(row.labels, Tells::State);
         let tables = &self.result.tables;
         let kind = WaitKind::of_state(&state.map(|id| tables.text(id)).unwrap_or_default());
@@ -468,7 +513,7 @@ impl Sink for MonitorTable {
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
         for row in batch.iter() {
-            self.sample(&row);
+            self.sample(batch.profile, &row);
         }
         Flow::Continue(())
     }

@@ -119,6 +119,8 @@ pub struct Monitors {
     pub rows: Vec<Monitor>,
     /// Monitors that found no room: their waits are counted here and in no row.
     pub crowded_out: u64,
+    /// Waits that the filter did not accept.
+    pub refused: u64,
     /// Events that were read, of whatever kind.
     pub events: u64,
     /// Samples that were read and name no lock.

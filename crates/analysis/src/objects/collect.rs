@@ -9,6 +9,9 @@ use traceloom_model::{
     StringId, Timestamp, Value, Wants,
 };
 
+use crate::calls::EventFilter;
+use crate::filter::Filter;
+
 use super::census::Census;
 use super::collections::Collections;
 use super::row::{Ages, Amount, ClassRow, Collection, Held, Objects};
@@ -135,6 +138,7 @@ pub struct ObjectTable {
     profiles: HashMap<ProfileId, Option<Columns>, RandomState>,
     held: Option<EventBatch>,
     waiting: Vec<ObjectRow>,
+    filter: Option<EventFilter>,
 }
 
 impl ObjectTable {
@@ -144,6 +148,44 @@ impl ObjectTable {
         Self {
             options,
             ..Self::default()
+        }
+    }
+
+    /// Counts only objects that `filter` accepts: by their class, their size, and where, when and by which thread
+    /// they were allocated; of a heap that is counted by class, by the class.
+    #[must_use]
+    pub fn choosing(self, filter: Filter) -> Self {
+        Self {
+            filter: (!filter.is_empty()).then(|| EventFilter::new(filter)),
+            ..self
+        }
+    }
+
+    /// Tells whether something of a class counts, and remembers when it does not.
+    fn counts(
+        &mut self,
+        class: Told,
+        accepts: impl FnOnce(&mut EventFilter, &Recording, Option<&str>) -> bool,
+    ) -> bool {
+        let Some(mut filter) = self.filter.take() else {
+            return true;
+        };
+        let name = self.class_name(class);
+        let counts = accepts(&mut filter, &self.tables, name.as_deref());
+        self.result.refused += u64::from(!counts);
+        self.filter = Some(filter);
+        counts
+    }
+
+    /// Tells whether references to an object count, and its class.
+    fn referred(&mut self, id: ObjectId) -> (u32, bool) {
+        match self.tracked.class_of(id) {
+            Some(class) => (class, !self.tracked.refuses(id)),
+            None => {
+                let filter = self.filter.as_ref();
+                let counts = filter.is_none_or(|filter| filter.accepts_unknown(&self.tables));
+                (self.classes.number(Told::Nothing), counts)
+            }
         }
     }
 
@@ -371,14 +413,18 @@ impl ObjectTable {
     }
 
     fn allocate(&mut self, row: &ObjectRow) {
-        let class = row.class.map_or(Told::Nothing, Told::Class);
-        let class = self.classes.number(class);
+        let told = row.class.map_or(Told::Nothing, Told::Class);
+        let counts = self.counts(told, |filter, tables, class| {
+            filter.accepts_object(tables, row, class)
+        });
+        let class = self.classes.number(told);
         match row.time {
             Some(_) => self.result.source.tracked = true,
             None => self.result.source.dumped = true,
         }
         let most = self.options.most_objects;
-        self.tracked.allocate(row, class, most, &mut self.classes);
+        let classes = &mut self.classes;
+        self.tracked.allocate(row, class, counts, most, classes);
     }
 
     fn event(&mut self, meaning: Meaning, object: Option<ObjectId>, row: &EventRow<'_>) {
@@ -390,7 +436,11 @@ impl ObjectTable {
                 let id = object.unwrap_or(ObjectId(0));
                 self.tracked.seen = true;
                 self.result.source.tracked = true;
-                if !self.tracked.free(id, age, &mut self.classes) {
+                if !self.tracked.free(id, age, &mut self.classes)
+                    && self.counts(Told::Nothing, |filter, tables, class| {
+                        filter.accepts_about(tables, row, class)
+                    })
+                {
                     let unknown = self.classes.number(Told::Nothing);
                     let tally = self.classes.tally(unknown);
                     self.tracked.free_unknown(unknown, age, tally);
@@ -411,6 +461,11 @@ impl ObjectTable {
             Meaning::Counted => {
                 let number = self.number(row.attributes, Tells::Number).unwrap_or(0);
                 let class = self.named_class(row.attributes).unwrap_or(Told::Nothing);
+                if !self.counts(class, |filter, tables, class| {
+                    filter.accepts_about(tables, row, class)
+                }) {
+                    return;
+                }
                 let class = self.classes.number(class);
                 let amount = Amount {
                     count: self.number(row.attributes, Tells::Count).unwrap_or(0),
@@ -528,11 +583,10 @@ impl Sink for ObjectTable {
         }
         self.result.source.dumped = true;
         for (&from, &to) in batch.from.iter().zip(&batch.to) {
-            let ends = [from, to].map(|id| match self.tracked.class_of(id) {
-                Some(class) => class,
-                None => self.classes.number(Told::Nothing),
-            });
-            let [from, to] = ends;
+            let (to, true) = self.referred(to) else {
+                continue;
+            };
+            let (from, _) = self.referred(from);
             let tally = self.classes.tally(to);
             tally.references += 1;
             if self.pairs.len() < self.options.most_pairs || self.pairs.contains_key(&(from, to)) {
@@ -548,11 +602,8 @@ impl Sink for ObjectTable {
         }
         self.result.source.dumped = true;
         for &object in &batch.object {
-            let class = match self.tracked.class_of(object) {
-                Some(class) => class,
-                None => self.classes.number(Told::Nothing),
-            };
-            self.classes.tally(class).roots += 1;
+            let (class, counts) = self.referred(object);
+            self.classes.tally(class).roots += u64::from(counts);
         }
         Flow::Continue(())
     }
@@ -567,6 +618,11 @@ impl Sink for ObjectTable {
                 continue;
             };
             self.result.source.sampled = true;
+            if !self.counts(class, |filter, tables, class| {
+                filter.accepts_sample(tables, batch.profile, &row, class)
+            }) {
+                continue;
+            }
             let amount = |(count, bytes): (Option<usize>, Option<usize>)| {
                 let value = |at: Option<usize>| row.values.get(at?).copied();
                 let value = |at| u64::try_from(value(at).unwrap_or(0)).unwrap_or(0);

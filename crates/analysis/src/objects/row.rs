@@ -211,6 +211,8 @@ pub struct Objects {
     pub source: Source,
     /// Objects that found no room: they count as allocated, and nothing is known of their end.
     pub crowded_out: u64,
+    /// Objects, samples and counts of a class that the filter did not accept.
+    pub refused: u64,
     /// Collections that found no room.
     pub collections_left_out: u64,
     /// Heap samples without a class: functions are known for these instead.

@@ -1,6 +1,6 @@
 //! Objects one by one: what lives, since when.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{ObjectId, ObjectRow};
@@ -30,6 +30,8 @@ pub(super) struct Tracked {
     live: HashMap<ObjectId, Live, RandomState>,
     /// Classes of objects freed lately: a dump that was taken before may still refer to them.
     ended: HashMap<ObjectId, u32, RandomState>,
+    /// Those that live and that a filter refused: nothing counts them.
+    refused: HashSet<ObjectId, RandomState>,
     pub collections: u32,
     /// By class, since the last collection.
     pub interval: HashMap<u32, Interval, RandomState>,
@@ -52,8 +54,20 @@ impl Tracked {
         live.or_else(|| self.ended.get(&id).copied())
     }
 
-    /// An object was allocated, or a heap dump shows that it lives.
-    pub fn allocate(&mut self, row: &ObjectRow, class: u32, most: usize, classes: &mut Classes) {
+    /// Tells whether a filter refused an object that lives.
+    pub fn refuses(&self, id: ObjectId) -> bool {
+        self.refused.contains(&id)
+    }
+
+    /// An object was allocated, or a heap dump shows that it lives; a filter `counts` it or not.
+    pub fn allocate(
+        &mut self,
+        row: &ObjectRow,
+        class: u32,
+        counts: bool,
+        most: usize,
+        classes: &mut Classes,
+    ) {
         let told = row.time.is_some();
         if told {
             // An id that is given out again without a word: the object before it is gone.
@@ -63,7 +77,7 @@ impl Tracked {
             return;
         }
         let amount = Amount::one(row.size);
-        if told {
+        if told && counts {
             classes.tally(class).allocated.add(amount);
             self.interval
                 .entry(class)
@@ -75,7 +89,11 @@ impl Tracked {
             self.crowded_out += 1;
             return;
         }
-        classes.tally(class).live.add(amount);
+        if counts {
+            classes.tally(class).live.add(amount);
+        } else {
+            self.refused.insert(row.id);
+        }
         let live = Live {
             class,
             born: self.collections,
@@ -89,6 +107,10 @@ impl Tracked {
         let Some(live) = self.live.remove(&id) else {
             return false;
         };
+        self.ended.insert(id, live.class);
+        if self.refused.remove(&id) {
+            return true;
+        }
         let amount = Amount::one(live.size);
         let survived = u64::from(self.collections.saturating_sub(live.born));
         let tally = classes.tally(live.class);
@@ -100,7 +122,6 @@ impl Tracked {
             .or_default()
             .freed
             .add(amount);
-        self.ended.insert(id, live.class);
         true
     }
 
@@ -116,7 +137,8 @@ impl Tracked {
 
     /// Adds the ages of what lives.
     pub fn age(&self, classes: &mut Classes) {
-        for live in self.live.values() {
+        let counted = self.live.iter().filter(|(id, _)| !self.refuses(**id));
+        for (_, live) in counted {
             let survived = self.collections.saturating_sub(live.born);
             classes.tally(live.class).live_ages.add(survived.into(), 1);
         }

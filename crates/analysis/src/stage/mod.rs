@@ -1,6 +1,6 @@
 //! What stands between a reader and a sink: each stage changes one thing and passes the rest on.
 //!
-//! [`Shift`] and [`Window`] decide about time, [`Choose`] about calls, [`AsSpans`] and [`AsSamples`] tell one kind
+//! [`Shift`] and [`Window`] decide about time, [`Choose`] about calls, [`Sift`] about events, [`AsSpans`] and [`AsSamples`] tell one kind
 //! of recording as the other; they look at one recording each, because ids and order are its own.
 //! [`Redact`] takes out what a capture must not tell when it is shared.
 
@@ -12,6 +12,7 @@ mod fresh;
 mod held;
 mod redact;
 mod shift;
+mod sift;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -22,4 +23,5 @@ pub use choose::{Choose, Fraction};
 pub use extent::Extent;
 pub use redact::{Category, Learning, Redact, Redaction};
 pub use shift::{Shift, Shifts};
+pub use sift::Sift;
 pub use window::{Keep, Range, Window};

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use traceloom_analysis::calls::EventFilter;
-use traceloom_analysis::filter::Filter;
 use traceloom_model::{
     AttrKeyId, Definitions, EventBatch, EventTypeId, Flow, Note, Recording, Sink, Timestamp, Unit,
     Wants,
@@ -78,21 +76,19 @@ pub(super) struct Collect {
     pub(super) events: EventBatch,
     patterns: Vec<Pattern>,
     enough: Option<usize>,
-    filter: EventFilter,
     /// By number of the type: whether it was asked for, once its name is known.
     wanted: Vec<Option<bool>>,
     tallies: Vec<Tally>,
 }
 
 impl Collect {
-    /// Keeps what matches `patterns` and passes `filter`, at most `enough` events.
-    pub(super) fn new(patterns: Vec<Pattern>, filter: Filter, enough: Option<usize>) -> Self {
+    /// Keeps what matches `patterns`, at most `enough` events.
+    pub(super) fn new(patterns: Vec<Pattern>, enough: Option<usize>) -> Self {
         Self {
             tables: Recording::default(),
             events: EventBatch::default(),
             patterns,
             enough,
-            filter: EventFilter::new(filter),
             wanted: Vec::new(),
             tallies: Vec::new(),
         }
@@ -208,9 +204,6 @@ impl Sink for Collect {
             return Flow::Break(());
         }
         for event in batch.iter() {
-            if !self.filter.accepts(&self.tables, &event) {
-                continue;
-            }
             let at = event.event_type.index();
             if self.tallies.len() <= at {
                 self.tallies.resize(at + 1, Tally::default());

@@ -8,6 +8,8 @@ use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::json;
+use traceloom_analysis::filter::Filter;
+use traceloom_analysis::stage::Sift;
 use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::Input;
 use traceloom_model::Concat;
@@ -19,7 +21,7 @@ use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
-use crate::select::filter;
+use crate::select::EventFlags;
 use crate::style::{Style, count, duration};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
@@ -44,10 +46,8 @@ pub(crate) struct Options {
     /// Print the events of this type; its last word is enough, `*` stands for anything, may be repeated.
     #[arg(long = "type", value_name = "NAME", value_delimiter = ',')]
     types: Vec<String>,
-    /// Only events that pass: words in type, fields or the functions on the stack, and conditions such as
-    /// `duration > 10ms and thread ~ exec`; fields of the type stand for parameters.
-    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
-    filter: Option<String>,
+    #[command(flatten)]
+    choice: EventFlags,
     /// Columns to print.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "types")]
     columns: Vec<String>,
@@ -96,14 +96,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .collect();
     // Without an order the first rows are the ones to print, and the rest need not be read.
     let enough = (options.rows > 0 && options.sort.is_none()).then_some(options.rows);
-    let filter = filter(options.filter.as_deref())?;
-    let mut events = Collect::new(patterns, filter, enough);
+    let choice = (options.choice.filter()?, options.choice.methods.rules()?);
+    let mut events = Collect::new(patterns, enough);
     let mut among = Among::new(&options.paths, &options.common);
     let inputs = among.all()?;
     let mut all = Concat::new(&mut events);
     let timing = Timing::of(&options.time, &options.common, 1, &inputs)?;
     for (at, input) in inputs.iter().enumerate() {
-        read((at, input), &timing, options, &mut all)?;
+        read((at, input), &timing, options, &choice, &mut all)?;
     }
     options.time.check_names()?;
     let mut out = io::BufWriter::new(io::stdout().lock());
@@ -122,6 +122,7 @@ fn read(
     (at, input): (usize, &Input),
     timing: &Timing<'_>,
     options: &Options,
+    (filter, methods): &(Filter, Filter),
     all: &mut Concat<'_, Collect>,
 ) -> anyhow::Result<()> {
     let mut notes = Vec::new();
@@ -131,7 +132,14 @@ fn read(
                 limits: options.common.limits()?,
                 ..LowerOptions::default()
             };
-            notes.push(timing.lower(at, input, &document, &lowering, all)?);
+            let mut sift = Sift::new(all, filter.clone());
+            notes.push(timing.lower_admitted(
+                (at, input),
+                &document,
+                &lowering,
+                methods,
+                &mut sift,
+            )?);
             all.next_recording(document.parts().len());
         }
         Ok(())
