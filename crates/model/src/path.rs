@@ -2,16 +2,22 @@
 
 use crate::{FrameId, ProfileId};
 
-/// Samples of one profile, the frames of each in a row instead of in the stack table.
+/// Samples of one profile, the places of each in a row instead of in the stack table.
 ///
 /// Who only adds up functions has no use for the table of all stacks, which in a profile of a large program
 /// has nearly as many rows as its samples have frames, and costs more than everything else.
+///
+/// A stack is a run of *sites*: places in the program by numbers of the profile, whose frames are told once, before or
+/// with the first sample that has them. A site where calls were inlined has several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathBatch {
     /// The profile all rows belong to; the values of its columns add up, each its innermost frame's.
     pub profile: ProfileId,
-    /// Frames of all samples, the innermost of each first.
-    frames: Vec<FrameId>,
+    told: Vec<u32>,
+    told_ends: Vec<usize>,
+    told_frames: Vec<FrameId>,
+    /// Sites of all samples, the innermost of each first.
+    sites: Vec<u32>,
     ends: Vec<usize>,
     width: usize,
     values: Vec<i64>,
@@ -23,29 +29,45 @@ impl PathBatch {
     pub fn new(profile: ProfileId, width: usize) -> Self {
         Self {
             profile,
-            frames: Vec::new(),
+            told: Vec::new(),
+            told_ends: Vec::new(),
+            told_frames: Vec::new(),
+            sites: Vec::new(),
             ends: Vec::new(),
             width,
             values: Vec::new(),
         }
     }
 
-    /// Adds a frame of the next sample, a callee before its caller.
+    /// Tells the frames of a site of the profile, the innermost first; numbers are small, sinks index by them.
+    pub fn tell(&mut self, site: u32, frames: impl IntoIterator<Item = FrameId>) {
+        self.told.push(site);
+        self.told_frames.extend(frames);
+        self.told_ends.push(self.told_frames.len());
+    }
+
+    /// Adds a site of the next sample, a callee before its caller.
     #[inline]
-    pub fn push_frame(&mut self, frame: FrameId) {
-        self.frames.push(frame);
+    pub fn push_site(&mut self, site: u32) {
+        self.sites.push(site);
+    }
+
+    /// Adds sites of the next sample, callees before their callers.
+    #[inline]
+    pub fn extend_sites(&mut self, sites: impl IntoIterator<Item = u32>) {
+        self.sites.extend(sites);
     }
 
     /// Ends a sample; missing values count as 0, surplus ones are left out.
     pub fn push(&mut self, values: &[i64]) {
-        self.ends.push(self.frames.len());
+        self.ends.push(self.sites.len());
         let end = self.values.len() + self.width;
         self.values.extend(values.iter().take(self.width));
         self.values.resize(end, 0);
     }
 
     pub(crate) fn frames_mut(&mut self) -> &mut [FrameId] {
-        &mut self.frames
+        &mut self.told_frames
     }
 
     /// Returns the number of samples.
@@ -60,14 +82,25 @@ impl PathBatch {
         self.ends.is_empty()
     }
 
-    /// Iterates over the frames, the innermost first, and the values of each sample.
-    pub fn iter(&self) -> impl Iterator<Item = (&[FrameId], &[i64])> {
-        let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        let rows = begins.zip(&self.ends).enumerate();
-        rows.map(|(row, (begin, &end))| {
-            let frames = self.frames.get(begin..end).unwrap_or(&[]);
+    /// Iterates over the sites told in this batch, with their frames, the innermost first.
+    pub fn told(&self) -> impl Iterator<Item = (u32, &[FrameId])> {
+        let runs = runs(&self.told_ends, &self.told_frames);
+        self.told.iter().copied().zip(runs)
+    }
+
+    /// Iterates over the sites, the innermost first, and the values of each sample.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u32], &[i64])> {
+        let rows = runs(&self.ends, &self.sites).enumerate();
+        rows.map(|(row, sites)| {
             let values = row * self.width..(row + 1) * self.width;
-            (frames, self.values.get(values).unwrap_or(&[]))
+            (sites, self.values.get(values).unwrap_or(&[]))
         })
     }
+}
+
+/// Cuts a column where its runs end.
+fn runs<'c, T>(ends: &'c [usize], column: &'c [T]) -> impl Iterator<Item = &'c [T]> {
+    let begins = std::iter::once(0).chain(ends.iter().copied());
+    let ranges = begins.zip(ends);
+    ranges.map(|(begin, &end)| column.get(begin..end).unwrap_or(&[]))
 }

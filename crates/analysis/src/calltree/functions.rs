@@ -20,13 +20,18 @@ pub(super) struct Sums {
     alike: bool,
     symbols: Symbols,
     keys: KeyMap,
-    /// Symbols by the numbers of frames.
-    frames: Vec<u32>,
+    /// Symbols of sites, the inner one first and [`NONE`] where there is no other; of more, [`NONE`] and where `runs`
+    /// has them.
+    sites: Vec<(u32, u32)>,
+    runs: Vec<Vec<u32>>,
     rows: Vec<Row>,
-    /// Own values and how many samples they are of.
-    own: Vec<(i64, u64)>,
-    samples: u64,
+    /// Own values, how many samples they are of, and samples the function was in before the rows began anew.
+    own: Vec<(i64, u64, u64)>,
+    /// Number of the sample at hand since the rows began.
+    sample: u32,
     total: i64,
+    /// Symbols of the sample at hand.
+    path: Vec<u32>,
 }
 
 /// What changes with every frame: kept apart from the rest, so that it stays near the processor.
@@ -34,9 +39,9 @@ pub(super) struct Sums {
 struct Row {
     total: i64,
     /// Samples it was in.
-    inclusive: u64,
+    inclusive: u32,
     /// Number of the last of them.
-    last: u64,
+    last: u32,
 }
 
 impl Sums {
@@ -47,64 +52,116 @@ impl Sums {
             alike,
             symbols: Symbols::default(),
             keys: KeyMap::default(),
-            frames: Vec::new(),
+            sites: Vec::new(),
+            runs: Vec::new(),
             rows: Vec::new(),
             own: Vec::new(),
-            samples: 0,
+            sample: 0,
             total: 0,
+            path: Vec::new(),
         }
     }
 
     pub fn take(&mut self, tables: &Recording, batch: &PathBatch) {
-        for (frames, values) in batch.iter() {
+        for (site, frames) in batch.told() {
+            self.learn(tables, site, frames);
+        }
+        for (sites, values) in batch.iter() {
             let value = values.get(self.at).copied().unwrap_or(0);
-            self.samples += 1;
+            if self.sample == u32::MAX {
+                self.begin_anew();
+            }
+            self.sample += 1;
             self.total = self.total.saturating_add(value);
-            let innermost = match frames.first() {
-                Some(&frame) => self.of_frame(tables, frame),
-                None => self.of_key(tables, NO_STACK),
+            let count = self.name(tables, sites);
+            let path = self.path.get(..count).unwrap_or_default();
+            let Some(&innermost) = path.first() else {
+                continue;
             };
-            self.add(innermost, value);
-            if let Some((own, count)) = self.own.get_mut(innermost as usize) {
+            if let Some((own, count, _)) = self.own.get_mut(innermost as usize) {
                 *own = own.saturating_add(value);
                 *count += 1;
             }
-            for &frame in frames.iter().skip(1) {
-                let symbol = self.of_frame(tables, frame);
-                self.add(symbol, value);
+            let (rows, sample) = (self.rows.as_mut_slice(), self.sample);
+            for &symbol in path {
+                if let Some(row) = rows.get_mut(symbol as usize)
+                    && row.last != sample
+                {
+                    row.last = sample;
+                    row.inclusive += 1;
+                    row.total = row.total.saturating_add(value);
+                }
             }
         }
     }
 
-    #[inline]
-    fn add(&mut self, symbol: u32, value: i64) {
-        if let Some(row) = self.rows.get_mut(symbol as usize)
-            && row.last != self.samples
-        {
-            row.last = self.samples;
-            row.inclusive += 1;
-            row.total = row.total.saturating_add(value);
+    /// Remembers the symbols of a site.
+    fn learn(&mut self, tables: &Recording, site: u32, frames: &[FrameId]) {
+        let symbols = frames.iter();
+        let symbols = symbols.map(|&frame| self.of_key(tables, key_of_frame(tables, frame)));
+        let symbols: Vec<u32> = symbols.collect();
+        let known = match *symbols.as_slice() {
+            [only] => (only, NONE),
+            [inner, outer] => (inner, outer),
+            _ => {
+                let place = u32::try_from(self.runs.len()).unwrap_or(NONE);
+                self.runs.push(symbols);
+                (NONE, place)
+            }
+        };
+        let site = site as usize;
+        if self.sites.len() <= site {
+            self.sites.resize(site + 1, (NONE, NONE));
+        }
+        if let Some(slot) = self.sites.get_mut(site) {
+            *slot = known;
         }
     }
 
-    #[inline]
-    fn of_frame(&mut self, tables: &Recording, frame: FrameId) -> u32 {
-        match self.frames.get(frame.index()) {
-            Some(&symbol) if symbol != NONE => symbol,
-            _ => self.new_frame(tables, frame),
+    /// Finds the symbols of a sample and returns how many they are.
+    ///
+    /// All of them before any is added to: what is looked up does not wait for what is written. A site takes the same
+    /// steps with one function as with one that was inlined into another, because nothing tells which comes next.
+    fn name(&mut self, tables: &Recording, sites: &[u32]) -> usize {
+        if self.path.len() < 2 * sites.len() + 1 {
+            self.path.resize(2 * sites.len() + 1, NONE);
         }
-    }
-
-    #[inline(never)]
-    fn new_frame(&mut self, tables: &Recording, frame: FrameId) -> u32 {
-        let symbol = self.of_key(tables, key_of_frame(tables, frame));
-        if self.frames.len() <= frame.index() {
-            self.frames.resize(frame.index() + 1, NONE);
+        let (known, path) = (self.sites.as_slice(), self.path.as_mut_slice());
+        let mut count = 0;
+        let mut met = 0;
+        for &site in sites {
+            let Some(&(inner, outer)) = known.get(site as usize) else {
+                break;
+            };
+            let next = path.get_mut(count..).unwrap_or_default();
+            let (Some(slots), true) = (next.first_chunk_mut(), inner != NONE) else {
+                break;
+            };
+            *slots = [inner, outer];
+            count += 1 + usize::from(outer != NONE);
+            met += 1;
         }
-        if let Some(slot) = self.frames.get_mut(frame.index()) {
-            *slot = symbol;
+        if met < sites.len() {
+            self.path.truncate(count);
+            for &site in sites.iter().skip(met) {
+                let place = self.sites.get(site as usize).copied();
+                let (inner, outer) = place.unwrap_or((NONE, NONE));
+                let run = self.runs.get(outer as usize).map(Vec::as_slice);
+                match inner {
+                    NONE => self.path.extend(run.unwrap_or_default()),
+                    inner => self
+                        .path
+                        .extend([inner, outer].iter().filter(|&&one| one != NONE)),
+                }
+            }
+            count = self.path.len();
         }
-        symbol
+        if count == 0 {
+            let symbol = self.of_key(tables, NO_STACK);
+            self.path.insert(0, symbol);
+            count = 1;
+        }
+        count
     }
 
     fn of_key(&mut self, tables: &Recording, key: u32) -> u32 {
@@ -119,14 +176,24 @@ impl Sums {
         let symbol = self.keys.get(key);
         if self.rows.len() <= symbol as usize {
             self.rows.resize(symbol as usize + 1, Row::default());
-            self.own.resize(symbol as usize + 1, (0, 0));
+            self.own.resize(symbol as usize + 1, (0, 0, 0));
         }
         symbol
     }
 
-    pub fn finish(self) -> Functions {
+    /// Puts aside what small numbers cannot count on.
+    fn begin_anew(&mut self) {
+        self.sample = 0;
+        for (row, (_, _, inclusive)) in self.rows.iter_mut().zip(&mut self.own) {
+            *inclusive += u64::from(std::mem::take(&mut row.inclusive));
+            row.last = 0;
+        }
+    }
+
+    pub fn finish(mut self) -> Functions {
+        self.begin_anew();
         let rows = self.rows.iter().zip(&self.own).zip(0..);
-        let rows = rows.map(|((row, &(own, count)), symbol)| TopRow {
+        let rows = rows.map(|((row, &(own, count, _)), symbol)| TopRow {
             symbol: SymbolId(symbol),
             own,
             total: row.total,
@@ -138,7 +205,11 @@ impl Sums {
             measure: self.measure,
             symbols: self.symbols.into_rows(),
             durations: crate::Durations::default(),
-            inclusive: self.rows.iter().map(|row| row.inclusive).collect(),
+            inclusive: self
+                .own
+                .iter()
+                .map(|&(_, _, inclusive)| inclusive)
+                .collect(),
             total: self.total,
         }
     }

@@ -657,7 +657,12 @@ proptest! {
                 tables.frame(Frame { function, line, ..Frame::default() })
             };
             let frames: Vec<_> = frames.iter().map(&mut frame).collect();
-            frames.iter().for_each(|&frame| paths.push_frame(frame));
+            // Neighbours of a sample as one site, as if the inner one were inlined.
+            for site in frames.chunks(3) {
+                let number = site.iter().fold(0, |number, frame| number * 50 + frame.raw() + 1);
+                paths.tell(number, site.iter().copied());
+                paths.push_site(number);
+            }
             paths.push(&[*value]);
             let stack = frames.iter().rev().fold(None, |parent, &frame| {
                 Some(tables.stack(Stack::under(parent, frame)))

@@ -18,24 +18,40 @@ pub(super) fn chance((before, after): (u64, u64), lengths: (f64, f64)) -> f64 {
     if n > EXACT {
         return normal(float(n), p, float(after));
     }
-    let n_terms = u32::try_from(n).unwrap_or(u32::MAX);
-    // Logarithms of the terms, each from the one before.
-    let mut term = float(n) * (1.0 - p).ln();
-    let mut terms = Vec::new();
-    for k in 0..=n_terms {
-        terms.push(term);
-        let k = f64::from(k);
-        term += ((float(n) - k) / (k + 1.0)).ln() + (p / (1.0 - p)).ln();
+    let n = u32::try_from(n).unwrap_or(u32::MAX);
+    let odds = p / (1.0 - p);
+    let factor = |k: u32| f64::from(n - k) / f64::from(k + 1) * odds;
+    // Each term from its neighbour, from the likeliest one to both sides, until they come to nothing.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and n"
+    )]
+    let likeliest = (f64::from(n + 1) * p).min(f64::from(n)) as u32;
+    let above = (likeliest..n).scan(1.0, |term, k| {
+        *term *= factor(k);
+        (*term > f64::MIN_POSITIVE).then_some((k + 1, *term))
+    });
+    let below = (0..likeliest).rev().scan(1.0, |term, k| {
+        *term /= factor(k);
+        (*term > f64::MIN_POSITIVE).then_some((k, *term))
+    });
+    let terms: Vec<(u32, f64)> = [(likeliest, 1.0)]
+        .into_iter()
+        .chain(above)
+        .chain(below)
+        .collect();
+    let seen = terms.iter().find(|&&(k, _)| u64::from(k) == after);
+    let seen = seen.map_or(0.0, |&(_, term)| term);
+    let (mut all, mut unlikelier) = (0.0, 0.0);
+    for (_, term) in terms {
+        all += term;
+        // Terms equal but for rounding count.
+        if term <= seen * (1.0 + 1e-9) {
+            unlikelier += term;
+        }
     }
-    let seen = usize::try_from(after).ok().and_then(|at| terms.get(at));
-    let seen = seen.copied().unwrap_or(f64::NEG_INFINITY);
-    // Terms equal but for rounding count.
-    let sum: f64 = terms
-        .iter()
-        .filter(|&&term| term <= seen + 1e-9)
-        .map(|term| term.exp())
-        .sum();
-    sum.min(1.0)
+    unlikelier / all
 }
 
 /// Up to this many samples the distribution is summed term by term.

@@ -254,10 +254,10 @@ fn functions_named_alike_count_once_in_a_sample() {
         });
         if functions {
             let mut paths = traceloom_model::PathBatch::new(profile, 1);
-            frames
-                .iter()
-                .rev()
-                .for_each(|&frame| paths.push_frame(frame));
+            for frame in frames.into_iter().rev() {
+                paths.tell(frame.raw(), [frame]);
+                paths.push_site(frame.raw());
+            }
             paths.push(&[4]);
             let _ = builder.define(tables.take_definitions());
             let _ = builder.paths(paths);

@@ -26,9 +26,8 @@ pub(super) struct Code<'a> {
     frames: Vec<FrameId>,
     /// Where the frames of each location begin and how many there are, 0 until it is used.
     locations: Vec<(u32, u32)>,
-    /// By the id of a location, while ids are small and once it is used: how many frames it has, and the frame where
-    /// it is the only one, else where they begin.
-    used: Vec<(u32, u32)>,
+    /// Sites whose frames were told with a path.
+    told: Vec<bool>,
     tree: CallTree,
     most_lines: usize,
     depth: usize,
@@ -60,7 +59,7 @@ impl<'a> Code<'a> {
             mappings,
             frames: Vec::new(),
             locations: vec![(0, 0); columns.location.len()],
-            used: vec![(0, 0); columns.location.len().saturating_mul(2) + 16],
+            told: vec![false; small_ids(columns.location.len()) + columns.location.len() + 1],
             tree: CallTree::default(),
             most_lines: columns
                 .location
@@ -150,7 +149,7 @@ impl<'a> Code<'a> {
         stack
     }
 
-    /// Adds the frames of a sample to `path`, the innermost first.
+    /// Adds the locations of a sample to `path`, the innermost first; their frames when they come for the first time.
     pub(super) fn path(
         &mut self,
         location_ids: &[u64],
@@ -160,49 +159,44 @@ impl<'a> Code<'a> {
         path: &mut PathBatch,
     ) {
         let (location_ids, _) = self.within_depth(location_ids, offset, tally);
+        let told = |&id: &u64| self.is_told(usize::try_from(id).unwrap_or(usize::MAX));
+        if location_ids.iter().all(told) {
+            let sites = location_ids.iter();
+            path.extend_sites(sites.map(|&id| u32::try_from(id).unwrap_or(UNKNOWN)));
+            return;
+        }
         for &id in location_ids {
-            let slot = usize::try_from(id).unwrap_or(usize::MAX);
-            match self.used.get(slot) {
-                Some(&(1, frame)) => path.push_frame(FrameId::new(frame)),
-                Some(&(count, from)) if count > 1 => {
-                    let range = from as usize..from as usize + count as usize;
-                    let frames = self.frames.get(range).unwrap_or(&[]);
-                    frames
-                        .iter()
-                        .rev()
-                        .for_each(|&frame| path.push_frame(frame));
-                }
-                _ => self.path_of(id, offset, (strings, model), tally, path),
+            let location = self.location(id);
+            if location == UNKNOWN {
+                unknown_location(id, offset, tally);
             }
+            let site = self.site(id, location);
+            if !self.is_told(site) {
+                let frames = self.frames_of(location, strings, model, tally);
+                let number = u32::try_from(site).unwrap_or(UNKNOWN);
+                path.tell(number, frames.iter().rev().copied());
+                if let Some(told) = self.told.get_mut(site) {
+                    *told = true;
+                }
+            }
+            path.push_site(u32::try_from(site).unwrap_or(UNKNOWN));
         }
     }
 
-    #[inline(never)]
-    fn path_of(
-        &mut self,
-        id: u64,
-        offset: u64,
-        (strings, model): (&mut Strings<'a>, &mut Tables),
-        tally: &mut Tally,
-        path: &mut PathBatch,
-    ) {
-        let location = self.location(id);
-        if location == UNKNOWN {
-            unknown_location(id, offset, tally);
-        }
-        let frames = self.frames_of(location, strings, model, tally);
-        frames
-            .iter()
-            .rev()
-            .for_each(|&frame| path.push_frame(frame));
-        let only = match frames {
-            &[only] => Some(only.raw()),
-            _ => None,
-        };
-        let known = self.locations.get(location as usize).copied();
+    #[inline]
+    fn is_told(&self, site: usize) -> bool {
+        self.told.get(site) == Some(&true)
+    }
+
+    /// Numbers a location: by its id while that is small, behind those by its row, and last the one that does not exist.
+    fn site(&self, id: u64, location: u32) -> usize {
+        let rows = self.columns.location.len();
+        let small = small_ids(rows);
         let slot = usize::try_from(id).unwrap_or(usize::MAX);
-        if let (Some((from, count)), Some(used)) = (known, self.used.get_mut(slot)) {
-            *used = (count, only.unwrap_or(from));
+        match location {
+            UNKNOWN => small + rows,
+            _ if slot < small => slot,
+            row => small + row as usize,
         }
     }
 
@@ -361,6 +355,11 @@ impl<'a> Code<'a> {
         }
         id
     }
+}
+
+/// Returns up to which id locations are numbered by their ids, of so many.
+const fn small_ids(locations: usize) -> usize {
+    locations.saturating_mul(2).saturating_add(16)
 }
 
 fn unknown_location(id: u64, offset: u64, tally: &mut Tally) {

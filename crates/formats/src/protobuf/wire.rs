@@ -59,12 +59,6 @@ const fn gather(word: u64) -> u64 {
     (word & 0x0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)
 }
 
-/// Joins the seven-bit groups of up to four bytes.
-#[inline]
-const fn gather_short(word: u64) -> u64 {
-    (word & 0x7f) | ((word >> 1) & 0x3f80) | ((word >> 2) & 0x1f_c000) | ((word >> 3) & 0xfe0_0000)
-}
-
 /// Reads a varint at `at` and returns it with the position after it; none when the bytes end or the
 /// value has more than 64 bits.
 #[inline]
@@ -115,43 +109,41 @@ pub(crate) fn padded(varint: &[u8]) -> bool {
 
 /// Appends varints that lie back to back; none when the last one is cut or one is too long.
 ///
-/// One load serves all varints that end within it: the position of the next one then depends on a
-/// shift, not on a load and a branch per byte.
+/// A byte takes the same steps whether it ends a varint or not, because nothing tells beforehand which ones do: ids of
+/// one and of two bytes are mixed, and a branch on the length is wrong too often.
 #[inline]
-pub(crate) fn packed<T>(bytes: &[u8], out: &mut Vec<T>, value: impl Fn(u64) -> T) -> Option<()> {
-    out.reserve(bytes.len());
-    let mut rest = bytes;
-    while let Some(word) = rest.first_chunk::<8>() {
-        let mut word = u64::from_le_bytes(*word);
-        let mut stops = !word & STOPS;
-        if stops == 0 {
-            let (long, len) = varint_bytewise(rest)?;
-            out.push(value(long));
-            rest = rest.get(len..)?;
-            continue;
-        }
-        let used = 64 - stops.leading_zeros();
-        while stops != 0 {
-            let bits = stops.trailing_zeros() + 1;
-            let groups = word & (u64::MAX >> (64 - bits));
-            out.push(value(if bits <= 32 {
-                gather_short(groups)
-            } else {
-                gather(groups)
-            }));
-            // Shifting by 64 is a shift by 0 to the processor, so it is done in two.
-            stops = (stops >> (bits - 1)) >> 1;
-            word = (word >> (bits - 1)) >> 1;
-        }
-        rest = rest.get((used / 8) as usize..)?;
+pub(crate) fn packed<T: Copy + Default>(
+    bytes: &[u8],
+    out: &mut Vec<T>,
+    value: impl Fn(u64) -> T,
+) -> Option<()> {
+    let before = out.len();
+    out.resize(before + bytes.len(), T::default());
+    let slots = out.get_mut(before..)?;
+    let (mut count, mut groups, mut shift, mut longest) = (0, 0, 0_u32, 0);
+    for &byte in bytes {
+        longest = shift.max(longest);
+        groups |= u64::from(byte & 0x7f) << (shift & 63);
+        *slots.get_mut(count)? = value(groups);
+        let ends = byte < 0x80;
+        count += usize::from(ends);
+        shift = if ends { 0 } else { shift + 7 };
+        groups = if ends { 0 } else { groups };
     }
-    let mut at = 0;
-    while at < rest.len() {
-        let last;
-        (last, at) = varint(rest, at)?;
-        out.push(value(last));
+    out.truncate(before + count);
+    let whole = shift == 0 && (longest < 63 || all_fit(bytes));
+    whole.then_some(())
+}
+
+/// Tells whether no varint of these has more than 64 bits.
+fn all_fit(mut bytes: &[u8]) -> bool {
+    while !bytes.is_empty() {
+        let Some((_, len)) = varint_bytewise(bytes) else {
+            return false;
+        };
+        bytes = bytes.get(len..).unwrap_or(&[]);
     }
-    Some(())
+    true
 }
 
 /// Returns the position after the value of a field; none when the bytes end before it.
