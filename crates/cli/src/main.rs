@@ -47,6 +47,9 @@ use clap::Parser;
 
 use args::{Args, Command};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Every input was read and nothing is wrong with it, or something is and the reason was printed.
 pub(crate) enum Outcome {
     Done,
