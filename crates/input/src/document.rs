@@ -87,6 +87,6 @@ impl Source for Document<'_> {
         let number = self.members.get(part).copied();
         let number =
             number.ok_or_else(|| FormatError::usage(format!("there is no part {part}")))?;
-        Ok(Box::new(self.input.window(number, offset)?))
+        Ok(self.input.pull(number, offset)?)
     }
 }

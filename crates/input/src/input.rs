@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use traceloom_formats::{
-    Error as FormatError, FORMATS, Format, Part, Probe, Reader, RecordSink, damage, drive, info,
+    Error as FormatError, FORMATS, Format, Part, Probe, Pull, Reader, RecordSink, damage, drive,
+    info,
 };
 use traceloom_model::{Flow, Limits, Note};
 
 use crate::nearest::Nearest;
 use crate::spool::Spool;
 use crate::store::{Store, Stored, piece_starts};
-use crate::window::Window;
 use crate::{Document, Error, Progress, Unknown, Wrapper, archive, detect, walk};
 
 /// Bytes a format sees when it is asked whether a part is its own.
@@ -188,8 +188,8 @@ impl Input {
         reader: &mut dyn Reader,
         out: &mut dyn RecordSink,
     ) -> Result<bool, FormatError> {
-        let mut window = self.window(part, offset)?;
-        if !drive(&mut window, reader, out)? {
+        let mut pull = self.pull(part, offset)?;
+        if !drive(pull.as_mut(), reader, out)? {
             return Ok(false);
         }
         let told = |note| out.note(note) == Flow::Continue(());
@@ -217,11 +217,10 @@ impl Input {
         }
     }
 
-    pub(crate) fn window(&self, part: usize, offset: u64) -> Result<Window<'_>, Error> {
+    pub(crate) fn pull(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
         let part = self.parts.get(part);
         let part = part.ok_or_else(|| Error::about(&self.path, "there is no such part"))?;
-        let reader = part.stored.reader(offset, &self.progress)?;
-        Ok(Window::new(reader, &part.stored, offset))
+        part.stored.pull(offset, &self.progress)
     }
 
     /// Adds the members of the parts from `from` on; members that were compressed may have their own, once.
@@ -239,8 +238,8 @@ impl Input {
             let Some(list) = part.part.format.and_then(|format| format.members) else {
                 continue;
             };
-            let mut window = self.window(at, 0)?;
-            let members = list(&mut window, &options.limits)
+            let mut pull = self.pull(at, 0)?;
+            let members = list(pull.as_mut(), &options.limits)
                 .map_err(|error| Error::about(&part.stored.path, error.to_string()))?;
             found.extend(members.into_iter().map(|member| (at, member)));
         }

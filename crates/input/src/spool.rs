@@ -11,7 +11,7 @@ const IN_MEMORY: usize = 8 << 20;
 /// Bytes readable from any offset.
 #[derive(Clone, Debug)]
 pub(crate) enum Spool {
-    Memory(Arc<[u8]>),
+    Memory(Arc<Vec<u8>>),
     File { file: Arc<File>, size: u64 },
 }
 

@@ -5,12 +5,13 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use traceloom_formats::{damage, info};
+use traceloom_formats::{Pull, SlicePull, damage, info};
 use traceloom_model::Note;
 
 use crate::layers::{Ending, Wrapper};
 use crate::progress::Mark;
 use crate::spool::{Spool, SpoolReader};
+use crate::window::Window;
 use crate::{Error, Progress};
 
 /// The stored bytes of a part.
@@ -149,6 +150,19 @@ impl Stored {
         Ok(Box::new(SpoolReader::new(spool, offset)))
     }
 
+    /// Pulls the decoded bytes from `offset` on: those in memory as they are, others in windows.
+    pub(crate) fn pull(
+        &self,
+        offset: u64,
+        progress: &Progress,
+    ) -> Result<Box<dyn Pull + '_>, Error> {
+        let reader = self.reader(offset, progress)?;
+        Ok(match self.decoded.get() {
+            Some(Spool::Memory(bytes)) => Box::new(SlicePull::new(bytes, offset)),
+            _ => Box::new(Window::new(reader, self, offset)),
+        })
+    }
+
     /// Decodes everything to a spool.
     fn decoded_to_end(&self, reader: impl Read) -> Result<Spool, Error> {
         let (spool, error) = Spool::fill(reader).map_err(|error| Error::io(&self.path, error))?;
@@ -174,7 +188,9 @@ impl Stored {
         mut reader: Box<dyn Read + 'r>,
         progress: &Progress,
     ) -> Box<dyn Read + 'r> {
-        let mut bytes = Vec::new();
+        // What is not filled of the room is not touched, and growing step by step would copy everything twice.
+        let room = self.size.saturating_mul(4).min(SHORT);
+        let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or(0));
         let end = reader.by_ref().take(SHORT).read_to_end(&mut bytes);
         let whole = end.is_ok() && (bytes.len() as u64) < SHORT;
         if whole && progress.keep(bytes.len()) {
@@ -327,5 +343,32 @@ impl Read for PieceReader<'_> {
             filled += got;
         }
         Ok(filled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_decoded_in_memory_is_lent_and_not_copied() {
+        let bytes: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+        encoder.write_all(&bytes).unwrap();
+        let packed = encoder.finish().unwrap();
+        let size = packed.len() as u64;
+        let store = Store::Spooled(Spool::Memory(packed.into()));
+        let stored = Stored::new("t".to_owned(), store, size);
+        let stored = stored.unwrap_layers().unwrap();
+        let progress = Progress::default();
+        let mut first = stored.pull(0, &progress).unwrap();
+        let mut second = stored.pull(7, &progress).unwrap();
+        let whole = first.pull(0, 1).unwrap();
+        assert_eq!((whole.bytes, whole.eof), (bytes.as_slice(), true));
+        let later = second.pull(3, 1).unwrap();
+        assert_eq!((later.offset, later.eof), (10, true));
+        assert!(std::ptr::eq(&whole.bytes[10..], later.bytes));
     }
 }

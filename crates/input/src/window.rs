@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn everything_before_a_cut_arrives() {
-        let store = Store::Spooled(Spool::Memory([].into()));
+        let store = Store::Spooled(Spool::Memory(Vec::new().into()));
         let stored = Stored::new("t".to_owned(), store, 0);
         let mut window = Window::new(Box::new(Trickle(b"abcdef")), &stored, 0);
         assert_eq!(window.pull(0, 2).unwrap().bytes.first(), Some(&b'a'));

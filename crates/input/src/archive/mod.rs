@@ -44,7 +44,7 @@ impl Unzipped {
     fn empty(name: String) -> Self {
         Self {
             name,
-            bytes: Spool::Memory([].into()),
+            bytes: Spool::Memory(Vec::new().into()),
             notes: Vec::new(),
         }
     }
