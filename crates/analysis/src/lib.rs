@@ -78,7 +78,7 @@ pub use adjust::{AdjustError, Adjustment, adjust};
 pub use amount::{amount, grouped};
 pub use calltree::{
     CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate, Symbol,
-    SymbolId, TreeBuilder, TreeOptions, TreeSource, Trees, symbol_of_function,
+    SymbolId, SymbolTable, TreeBuilder, TreeOptions, TreeSource, Trees, symbol_of_function,
 };
 pub use page::escaped;
 pub use pauses::Pauses;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::calltree::Symbols;
+use crate::calltree::{SymbolTable, Symbols};
 use crate::{CallTree, Measure, Node, Sketch, Symbol, SymbolId};
 use traceloom_model::Merge;
 
@@ -185,20 +185,20 @@ impl<'t> Folding<'t> {
         let rows = met.filter_map(|symbol| self.rows.get_mut(symbol.index())?.take());
         let functions = rows.filter(|row| !self.tree.symbol(row.symbol).group);
         let mut rows: Vec<TopRow> = functions.collect();
-        rows.sort_by(|a, b| order(symbols, a, b));
+        let name = |symbol: SymbolId| {
+            let symbol = symbols.get(symbol.index());
+            symbol.map_or("", |symbol| symbol.name.as_str())
+        };
+        rows.sort_by(|a, b| order(name, a, b));
         rows
     }
 }
 
-fn order(symbols: &[Symbol], a: &TopRow, b: &TopRow) -> Ordering {
-    let name = |row: &TopRow| {
-        let symbol = symbols.get(row.symbol.index());
-        symbol.map_or("", |symbol| symbol.name.as_str())
-    };
+fn order<'n>(name: impl Fn(SymbolId) -> &'n str, a: &TopRow, b: &TopRow) -> Ordering {
     b.own
         .cmp(&a.own)
         .then(b.total.cmp(&a.total))
-        .then_with(|| name(a).cmp(name(b)))
+        .then_with(|| name(a.symbol).cmp(name(b.symbol)))
         .then(a.symbol.cmp(&b.symbol))
 }
 
@@ -208,7 +208,7 @@ pub struct Functions {
     /// What the values are.
     pub measure: Measure,
     /// Functions; [`TopRow::symbol`] points here.
-    pub symbols: Vec<Symbol>,
+    pub symbols: SymbolTable,
     /// A row for each function, in no order: see [`Functions::order`].
     pub rows: Vec<TopRow>,
     /// How long calls took, where that was asked for.
@@ -228,7 +228,7 @@ impl Functions {
             durations: Durations::of(&tree, 0..tree.nodes.len()),
             inclusive: Vec::new(),
             measure: tree.measure,
-            symbols: tree.symbols,
+            symbols: tree.symbols.into(),
             total: tree.total,
         }
     }
@@ -236,7 +236,7 @@ impl Functions {
     /// Compares two rows: the one with the larger own value first, then by total, then by name.
     #[must_use]
     pub fn order(&self, a: &TopRow, b: &TopRow) -> Ordering {
-        order(&self.symbols, a, b)
+        order(|symbol| self.symbols.name(symbol), a, b)
     }
 
     /// Returns the symbol of a row of this table.
@@ -244,9 +244,9 @@ impl Functions {
     /// # Panics
     /// When `id` belongs to another, larger table.
     #[must_use]
-    #[expect(clippy::indexing_slicing, reason = "documented")]
+    #[expect(clippy::expect_used, reason = "documented")]
     pub fn symbol(&self, id: SymbolId) -> &Symbol {
-        &self.symbols[id.index()]
+        self.symbols.get(id).expect("a symbol of this table")
     }
 
     /// Returns `value` as a share of the whole, in percent; none where shares mean nothing.
@@ -268,17 +268,17 @@ impl Functions {
         let merge = self.measure.merge;
         self.total = join(merge, self.total, other.total, 1, 1);
         let mut symbols = Symbols::default();
-        for symbol in self.symbols.drain(..) {
+        for symbol in std::mem::replace(&mut self.symbols, Vec::new().into()).into_rows() {
             symbols.intern(symbol);
         }
-        let mut row_of = vec![None; symbols.len() + other.symbols.len()];
+        let others = other.symbols.into_rows();
+        let mut row_of = vec![None; symbols.len() + others.len()];
         for (at, row) in self.rows.iter().enumerate() {
             if let Some(slot) = row_of.get_mut(row.symbol.index()) {
                 *slot = Some(at);
             }
         }
-        let ids: Vec<u32> = other
-            .symbols
+        let ids: Vec<u32> = others
             .into_iter()
             .map(|symbol| symbols.intern(symbol))
             .collect();
@@ -312,7 +312,7 @@ impl Functions {
             own.count = own.count.saturating_add(row.count);
             own.partial = own.partial.saturating_add(row.partial);
         }
-        self.symbols = symbols.into_rows();
+        self.symbols = symbols.into_rows().into();
     }
 }
 

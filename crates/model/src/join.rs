@@ -373,7 +373,7 @@ impl<S: Sink + ?Sized> Stage for Join<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Attribute, CounterBatch, Recording, SampleBatch, Value};
+    use crate::{Attribute, CounterBatch, Note, PathBatch, Recording, SampleBatch, Spot, Value};
 
     fn piece(sink: &mut dyn Sink, thread: &str, setting: i64) {
         let mut tables = Tables::new();
@@ -435,6 +435,48 @@ mod tests {
         );
         let of = |batch: &SampleBatch| (batch.profile, batch.stack[0], batch.track[0]);
         assert_eq!(of(&recording.samples[0]), of(&recording.samples[1]));
+    }
+
+    #[test]
+    fn what_runs_at_sites_is_told_by_the_ids_of_the_whole() {
+        #[derive(Default)]
+        struct Spots(Vec<Spot>);
+        impl Sink for Spots {
+            fn define(&mut self, _new: Definitions) -> Flow {
+                Flow::Continue(())
+            }
+            fn paths(&mut self, batch: PathBatch) -> Flow {
+                self.0.extend(batch.told().flat_map(|(_, spots)| spots));
+                Flow::Continue(())
+            }
+            fn note(&mut self, _note: Note) -> Flow {
+                Flow::Continue(())
+            }
+        }
+        let mut spots = Spots::default();
+        let mut join = Join::new(&mut spots);
+        for names in [["run", "stop"], ["stop", "run"]] {
+            let mut tables = Tables::new();
+            let cpu = tables.string("cpu");
+            let cpu = tables.value_type(ValueType::sum(cpu, Unit::Count));
+            let profile = tables.profile(Profile {
+                value_types: vec![cpu],
+                ..Profile::default()
+            });
+            let [_, function] = names.map(|name| {
+                let name = tables.string(name);
+                tables.function(Function::named(name))
+            });
+            let frame = tables.frame(Frame::of(function));
+            let _ = join.define(tables.take_definitions());
+            let mut batch = PathBatch::new(profile, 1);
+            batch.tell(0, [Spot::Function(function), Spot::Frame(frame)]);
+            let _ = join.paths(batch);
+            join.next_piece();
+        }
+        let [stop, run] = [1, 0].map(|row| Spot::Function(FunctionId::new(row)));
+        let frames = [0, 1].map(|row| Spot::Frame(FrameId::new(row)));
+        assert_eq!(spots.0, [stop, frames[0], run, frames[1]]);
     }
 
     #[test]

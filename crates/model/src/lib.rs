@@ -65,7 +65,7 @@ pub use join::Join;
 pub use limits::{Limit, Limits, UnknownLimit};
 pub use note::{Level, Note, Notes, PartId};
 pub use object::{EdgeBatch, ObjectBatch, ObjectRow, RootBatch};
-pub use path::PathBatch;
+pub use path::{PathBatch, Spot};
 pub use profile::{Merge, Profile, SampleBatch, SampleRow, Scope, ValueType};
 pub use recording::Recording;
 pub use resource::{Resource, Track, TrackKind};

@@ -1,21 +1,29 @@
 //! Samples with their stacks written out.
 
-use crate::{FrameId, ProfileId};
+use crate::{FrameId, FunctionId, ProfileId};
+
+/// What runs at a site: a function, or a frame of which nobody knows the function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "each is the id it has")]
+pub enum Spot {
+    Function(FunctionId),
+    Frame(FrameId),
+}
 
 /// Samples of one profile, the places of each in a row instead of in the stack table.
 ///
 /// Who only adds up functions has no use for the table of all stacks, which in a profile of a large program
 /// has nearly as many rows as its samples have frames, and costs more than everything else.
 ///
-/// A stack is a run of *sites*: places in the program by numbers of the profile, whose frames are told once, before or
-/// with the first sample that has them. A site where calls were inlined has several.
+/// A stack is a run of *sites*: places in the program by numbers of the profile, and what runs there is told once, before
+/// or with the first sample that has them. A site where calls were inlined has several [`Spot`]s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathBatch {
     /// The profile all rows belong to; the values of its columns add up, each its innermost frame's.
     pub profile: ProfileId,
     told: Vec<u32>,
     told_ends: Vec<usize>,
-    told_frames: Vec<FrameId>,
+    spots: Vec<Spot>,
     /// Sites of all samples, the innermost of each first.
     sites: Vec<u32>,
     ends: Vec<usize>,
@@ -31,7 +39,7 @@ impl PathBatch {
             profile,
             told: Vec::new(),
             told_ends: Vec::new(),
-            told_frames: Vec::new(),
+            spots: Vec::new(),
             sites: Vec::new(),
             ends: Vec::new(),
             width,
@@ -39,11 +47,18 @@ impl PathBatch {
         }
     }
 
-    /// Tells the frames of a site of the profile, the innermost first; numbers are small, sinks index by them.
-    pub fn tell(&mut self, site: u32, frames: impl IntoIterator<Item = FrameId>) {
+    /// Makes room for so many samples and sites of theirs.
+    pub fn reserve(&mut self, samples: usize, sites: usize) {
+        self.sites.reserve(sites);
+        self.ends.reserve(samples);
+        self.values.reserve(samples.saturating_mul(self.width));
+    }
+
+    /// Tells what runs at a site of the profile, the innermost first; numbers are small, sinks index by them.
+    pub fn tell(&mut self, site: u32, spots: impl IntoIterator<Item = Spot>) {
         self.told.push(site);
-        self.told_frames.extend(frames);
-        self.told_ends.push(self.told_frames.len());
+        self.spots.extend(spots);
+        self.told_ends.push(self.spots.len());
     }
 
     /// Adds a site of the next sample, a callee before its caller.
@@ -66,8 +81,8 @@ impl PathBatch {
         self.values.resize(end, 0);
     }
 
-    pub(crate) fn frames_mut(&mut self) -> &mut [FrameId] {
-        &mut self.told_frames
+    pub(crate) fn spots_mut(&mut self) -> &mut [Spot] {
+        &mut self.spots
     }
 
     /// Returns the number of samples.
@@ -82,9 +97,9 @@ impl PathBatch {
         self.ends.is_empty()
     }
 
-    /// Iterates over the sites told in this batch, with their frames, the innermost first.
-    pub fn told(&self) -> impl Iterator<Item = (u32, &[FrameId])> {
-        let runs = runs(&self.told_ends, &self.told_frames);
+    /// Iterates over the sites told in this batch, with what runs there, the innermost first.
+    pub fn told(&self) -> impl Iterator<Item = (u32, &[Spot])> {
+        let runs = runs(&self.told_ends, &self.spots);
         self.told.iter().copied().zip(runs)
     }
 

@@ -147,6 +147,8 @@ impl Sink for Recording {
         new.classes
             .into_iter()
             .for_each(|(id, row)| place(&mut self.classes, id.index(), row));
+        // Few kinds of rows come by the ten thousand: growing step by step copies them twice.
+        self.functions.reserve(new.functions.len());
         new.functions
             .into_iter()
             .for_each(|(id, row)| place(&mut self.functions, id.index(), row));

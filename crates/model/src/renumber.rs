@@ -7,7 +7,7 @@ use crate::{
     AttrKeyId, Attribute, AttributeKey, Attributes, Batch, Class, ClassId, EventBatch, EventType,
     EventTypeId, Exception, ExceptionId, Frame, FrameId, Function, FunctionId, Mapping, MappingId,
     ObjectId, Profile, ProfileId, Resource, ResourceId, SampleBatch, Series, SeriesId, SpanBatch,
-    SpanId, Stack, StackId, StringId, Track, TrackId, Unit, Value, ValueType, ValueTypeId,
+    SpanId, Spot, Stack, StackId, StringId, Track, TrackId, Unit, Value, ValueType, ValueTypeId,
 };
 
 /// A new number for each id; the rest follows.
@@ -227,7 +227,12 @@ pub(crate) trait Renumber: Sized {
             Batch::Samples(batch) => self.samples(batch),
             Batch::Paths(batch) => {
                 self.profile(&mut batch.profile);
-                self.each(batch.frames_mut(), Self::frame);
+                for spot in batch.spots_mut() {
+                    match spot {
+                        Spot::Function(id) => self.function(id),
+                        Spot::Frame(id) => self.frame(id),
+                    }
+                }
             }
             Batch::Events(batch) => self.events(batch),
             Batch::Counters(batch) => self.each(&mut batch.series, Self::series),

@@ -68,7 +68,8 @@ pub trait Sink {
     /// Tells whether samples are wanted with stacks of the stack table.
     ///
     /// A sink that only adds up functions has no use for them. Where a reader can, it then pushes
-    /// [`Sink::paths`], else samples all the same.
+    /// [`Sink::paths`], else samples all the same. Names and functions that are equal may then have several ids: who
+    /// adds them up compares what they say.
     fn wants_stacks(&self) -> bool {
         true
     }
@@ -110,7 +111,7 @@ pub trait Sink {
         Flow::Continue(())
     }
 
-    /// Takes samples whose stacks are written out; profile and frames are defined before.
+    /// Takes samples whose stacks are written out; the profile, functions and frames are defined before.
     fn paths(&mut self, _batch: PathBatch) -> Flow {
         Flow::Continue(())
     }

@@ -83,6 +83,7 @@ pub struct Tables {
     event_types: u32,
     exceptions: u32,
     own_tracks: u32,
+    own_functions: u32,
     own_stacks: u32,
     spans: u64,
     new: Definitions,
@@ -133,6 +134,18 @@ impl Tables {
         let id = self.new_string(text);
         self.strings.insert(text.into(), id);
         id
+    }
+
+    /// Adds a string that the reader knows to be new, or whose rows nobody compares by their ids: it is not remembered
+    /// here, and equal ones have an id each.
+    pub fn new_bytes(&mut self, text: &[u8]) -> StringId {
+        self.new_string(text)
+    }
+
+    /// Makes room for the next definitions of so many strings and functions.
+    pub fn reserve(&mut self, strings: usize, functions: usize) {
+        self.new.strings.reserve(strings);
+        self.new.functions.reserve(functions);
     }
 
     /// Interns a string of which a recording may hold any number: a parameter's value, a message.
@@ -257,13 +270,30 @@ impl Tables {
     }
 
     /// Interns a function.
+    ///
+    /// A table uses either this or [`Tables::new_function`], because both number functions from 0.
     pub fn function(&mut self, function: Function) -> FunctionId {
+        debug_assert_eq!(
+            self.own_functions, 0,
+            "functions are interned or numbered, not both"
+        );
         intern(
             &mut self.functions,
             &mut self.new.functions,
             FunctionId::new,
             function,
         )
+    }
+
+    /// Adds a function that the reader knows to be new, or that nobody compares by its id.
+    pub fn new_function(&mut self, function: Function) -> FunctionId {
+        debug_assert!(
+            self.functions.is_empty(),
+            "functions are interned or numbered, not both"
+        );
+        let id = FunctionId::new(count(&mut self.own_functions));
+        self.new.functions.push((id, function));
+        id
     }
 
     /// Interns a mapping.

@@ -1,6 +1,7 @@
 //! The sink that builds trees.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use traceloom_model::{
     Clock, Definitions, Flow, FunctionId, Note, Order, PathBatch, Recording, SampleBatch, Sink,
@@ -203,6 +204,10 @@ impl TreeBuilder {
     /// Ends what is open and returns the trees.
     #[must_use]
     pub fn finish(mut self) -> Trees {
+        self.end()
+    }
+
+    fn end(&mut self) -> Trees {
         self.release_held(None);
         self.end_steps();
         let selecting = self.options.calls.is_some();
@@ -220,9 +225,8 @@ impl TreeBuilder {
         if self.grounds.is_some() {
             self.arena.sum_grounds();
         }
-        let spans = self
-            .spans_seen
-            .then(|| named(self.arena, Measure::wall(), None));
+        let arena = std::mem::replace(&mut self.arena, Arena::new());
+        let spans = self.spans_seen.then(|| named(arena, Measure::wall(), None));
         Trees {
             spans,
             samples,
@@ -233,12 +237,13 @@ impl TreeBuilder {
     /// Ends what is open and returns the functions of each tree, and those of [`Trees::beside`].
     #[must_use]
     pub fn finish_functions(mut self) -> [Vec<Functions>; 2] {
-        let paths: Vec<Functions> = self.columns.finish_paths().collect();
-        let mut trees = self.finish();
+        let mut trees = self.end();
         let beside = std::mem::take(&mut trees.beside);
         let mut all = Vec::new();
         let trees = trees.into_trees().map(Functions::of);
-        trees.chain(paths).for_each(|one| one.merge_into(&mut all));
+        trees
+            .chain(self.finish_paths())
+            .for_each(|one| one.merge_into(&mut all));
         [all, beside.into_iter().map(Functions::of).collect()]
     }
 
@@ -246,11 +251,16 @@ impl TreeBuilder {
     #[must_use]
     pub fn finish_both(mut self) -> (Trees, Vec<Functions>) {
         let mut functions = Vec::new();
-        let paths: Vec<Functions> = self.columns.finish_paths().collect();
-        paths
-            .into_iter()
+        let trees = self.end();
+        self.finish_paths()
             .for_each(|one| one.merge_into(&mut functions));
-        (self.finish(), functions)
+        (trees, functions)
+    }
+
+    /// Hands the tables over to the functions of samples that came without stacks.
+    fn finish_paths(&mut self) -> impl Iterator<Item = Functions> {
+        let tables = Arc::new(std::mem::take(&mut self.tables));
+        self.columns.finish_paths(tables)
     }
 
     fn end_steps(&mut self) {

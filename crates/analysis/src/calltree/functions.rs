@@ -1,9 +1,12 @@
 //! Sums of functions straight from samples, without a tree.
 
-use traceloom_model::{FrameId, PathBatch, Recording};
+use std::sync::Arc;
+
+use traceloom_model::{PathBatch, Recording, Spot};
 
 use super::arena::NONE;
-use super::symbol::{KeyMap, NO_STACK, Symbols, key_of_frame, symbol_of_key};
+use super::named::Naming;
+use super::symbol::{KeyMap, NO_STACK, Symbols, key_of_spot, symbol_of_key};
 use super::{Measure, SymbolId};
 use crate::top::{Functions, TopRow};
 
@@ -16,9 +19,7 @@ pub(super) struct Sums {
     measure: Measure,
     /// The value column shown.
     at: usize,
-    /// Functions that are named alike are one.
-    alike: bool,
-    symbols: Symbols,
+    names: Names,
     keys: KeyMap,
     /// Symbols of sites, the inner one first and [`NONE`] where there is no other; of more, [`NONE`] and where `runs`
     /// has them.
@@ -32,6 +33,13 @@ pub(super) struct Sums {
     total: i64,
     /// Symbols of the sample at hand.
     path: Vec<u32>,
+}
+
+/// Which functions are one.
+#[derive(Debug)]
+enum Names {
+    Same(Naming),
+    Alike(Symbols),
 }
 
 /// What changes with every frame: kept apart from the rest, so that it stays near the processor.
@@ -49,8 +57,10 @@ impl Sums {
         Self {
             measure,
             at,
-            alike,
-            symbols: Symbols::default(),
+            names: match alike {
+                true => Names::Alike(Symbols::default()),
+                false => Names::Same(Naming::default()),
+            },
             keys: KeyMap::default(),
             sites: Vec::new(),
             runs: Vec::new(),
@@ -63,8 +73,16 @@ impl Sums {
     }
 
     pub fn take(&mut self, tables: &Recording, batch: &PathBatch) {
-        for (site, frames) in batch.told() {
-            self.learn(tables, site, frames);
+        if self.rows.is_empty() {
+            let functions = tables.functions.len();
+            self.rows.reserve(functions);
+            self.own.reserve(functions);
+            if let Names::Same(names) = &mut self.names {
+                names.reserve(functions);
+            }
+        }
+        for (site, spots) in batch.told() {
+            self.learn(tables, site, spots);
         }
         for (sites, values) in batch.iter() {
             let value = values.get(self.at).copied().unwrap_or(0);
@@ -96,16 +114,15 @@ impl Sums {
     }
 
     /// Remembers the symbols of a site.
-    fn learn(&mut self, tables: &Recording, site: u32, frames: &[FrameId]) {
-        let symbols = frames.iter();
-        let symbols = symbols.map(|&frame| self.of_key(tables, key_of_frame(tables, frame)));
-        let symbols: Vec<u32> = symbols.collect();
-        let known = match *symbols.as_slice() {
-            [only] => (only, NONE),
-            [inner, outer] => (inner, outer),
+    fn learn(&mut self, tables: &Recording, site: u32, spots: &[Spot]) {
+        let mut symbol = |spot: Spot| self.of_key(tables, key_of_spot(tables, spot));
+        let known = match *spots {
+            [only] => (symbol(only), NONE),
+            [inner, outer] => (symbol(inner), symbol(outer)),
             _ => {
+                let run = spots.iter().map(|&spot| symbol(spot)).collect();
                 let place = u32::try_from(self.runs.len()).unwrap_or(NONE);
-                self.runs.push(symbols);
+                self.runs.push(run);
                 (NONE, place)
             }
         };
@@ -165,13 +182,10 @@ impl Sums {
     }
 
     fn of_key(&mut self, tables: &Recording, key: u32) -> u32 {
-        let (symbols, alike) = (&mut self.symbols, self.alike);
-        self.keys.get_or_insert(key, || {
-            let symbol = symbol_of_key(tables, key);
-            match alike {
-                true => symbols.intern_alike(symbol),
-                false => symbols.intern(symbol),
-            }
+        let names = &mut self.names;
+        self.keys.get_or_insert(key, || match names {
+            Names::Alike(symbols) => symbols.intern_alike(symbol_of_key(tables, key)),
+            Names::Same(names) => names.intern(tables, key),
         });
         let symbol = self.keys.get(key);
         if self.rows.len() <= symbol as usize {
@@ -190,7 +204,8 @@ impl Sums {
         }
     }
 
-    pub fn finish(mut self) -> Functions {
+    /// Returns what all samples came to, named by these tables.
+    pub fn finish(mut self, tables: &Arc<Recording>) -> Functions {
         self.begin_anew();
         let rows = self.rows.iter().zip(&self.own).zip(0..);
         let rows = rows.map(|((row, &(own, count, _)), symbol)| TopRow {
@@ -203,7 +218,10 @@ impl Sums {
         Functions {
             rows: rows.collect(),
             measure: self.measure,
-            symbols: self.symbols.into_rows(),
+            symbols: match self.names {
+                Names::Same(names) => names.into_symbols(tables),
+                Names::Alike(symbols) => symbols.into_rows().into(),
+            },
             durations: crate::Durations::default(),
             inclusive: self
                 .own

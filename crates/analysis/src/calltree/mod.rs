@@ -6,6 +6,7 @@ mod cover;
 mod flatten;
 mod functions;
 mod ground;
+mod named;
 mod samples;
 mod select;
 mod spans;
@@ -14,6 +15,7 @@ mod symbol;
 
 pub use build::{TreeBuilder, TreeOptions, Trees};
 pub use ground::{GroupBy, NoGroup};
+pub use named::SymbolTable;
 pub use select::{FrameFilter, Predicate};
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
 pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};

@@ -1,6 +1,7 @@
 //! Samples into trees: summed by stack as they pass, made a tree at the end.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
@@ -86,9 +87,9 @@ impl Columns {
     }
 
     /// Returns what [`Columns::take_paths`] added up, in the order profiles came.
-    pub fn finish_paths(&mut self) -> impl Iterator<Item = Functions> {
+    pub fn finish_paths(&mut self, tables: Arc<Recording>) -> impl Iterator<Item = Functions> {
         let paths = std::mem::take(&mut self.paths).into_iter();
-        paths.filter_map(|of| Some(of.sums?.finish()))
+        paths.filter_map(move |of| Some(of.sums?.finish(&tables)))
     }
 
     pub fn take(&mut self, tables: &Recording, batch: SampleBatch, grounds: Option<&mut Grounds>) {

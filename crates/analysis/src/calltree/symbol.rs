@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
-use traceloom_model::{FrameId, FrameKind, FunctionId, Recording, StringId};
+use traceloom_model::{FrameId, FrameKind, FunctionId, Recording, Spot, StringId};
 
 use crate::names;
 
@@ -104,9 +104,9 @@ pub(super) const fn key_of_function(function: Option<FunctionId>) -> u32 {
 
 /// The function that [`key_of_function`] made a key of.
 pub(crate) const fn function_of_key(key: u32) -> Option<FunctionId> {
-    match key {
-        NO_FUNCTION => None,
-        key => Some(FunctionId::new(key)),
+    match key & FRAME {
+        0 => Some(FunctionId::new(key)),
+        _ => None,
     }
 }
 
@@ -115,6 +115,14 @@ pub(super) fn key_of_frame(tables: &Recording, frame: FrameId) -> u32 {
     match tables.frame(frame).and_then(|row| row.function) {
         Some(function) => key_of_function(Some(function)),
         None => (frame.raw() & !FRAME | FRAME).min(TRACK_GROUP - 1),
+    }
+}
+
+/// The key of what runs at a site.
+pub(super) fn key_of_spot(tables: &Recording, spot: Spot) -> u32 {
+    match spot {
+        Spot::Function(function) => key_of_function(Some(function)),
+        Spot::Frame(frame) => key_of_frame(tables, frame),
     }
 }
 

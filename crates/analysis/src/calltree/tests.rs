@@ -1,7 +1,9 @@
+use std::collections::HashMap;
+
 use proptest::prelude::*;
 use traceloom_model::{
     Attribute, Clock, Frame, Function, FunctionId, Merge, Order, PathBatch, Profile, SampleBatch,
-    SampleRow, Scope, Sink, SpanBatch, SpanRow, SpanStatus, Stack, StepBatch, Tables, Track,
+    SampleRow, Scope, Sink, SpanBatch, SpanRow, SpanStatus, Spot, Stack, StepBatch, Tables, Track,
     TrackId, TrackKind, Unit, Value, ValueType,
 };
 
@@ -651,16 +653,20 @@ proptest! {
         let profile = tables.profile(Profile { value_types: vec![column], ..Profile::default() });
         let mut batch = SampleBatch::new(profile, 1);
         let mut paths = PathBatch::new(profile, 1);
+        let mut spots = HashMap::new();
         for (frames, value) in &samples {
             let mut frame = |&(function, line): &(usize, u32)| {
                 let function = functions.get(function).copied();
-                tables.frame(Frame { function, line, ..Frame::default() })
+                let frame = tables.frame(Frame { function, line, ..Frame::default() });
+                let spot = function.filter(|_| line == 0).map_or(Spot::Frame(frame), Spot::Function);
+                spots.insert(frame, spot);
+                frame
             };
             let frames: Vec<_> = frames.iter().map(&mut frame).collect();
             // Neighbours of a sample as one site, as if the inner one were inlined.
             for site in frames.chunks(3) {
                 let number = site.iter().fold(0, |number, frame| number * 50 + frame.raw() + 1);
-                paths.tell(number, site.iter().copied());
+                paths.tell(number, site.iter().map(|&frame| spots[&frame]));
                 paths.push_site(number);
             }
             paths.push(&[*value]);

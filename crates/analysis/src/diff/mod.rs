@@ -430,7 +430,7 @@ impl Names {
         let mut amounts: Vec<Amounts> = Vec::new();
         let mut rows = 0_u64;
         for row in &functions.rows {
-            let Some(symbol) = functions.symbols.get(row.symbol.index()) else {
+            let Some(symbol) = functions.symbols.get(row.symbol) else {
                 continue;
             };
             let at = self.number(symbol) as usize;

@@ -2,7 +2,8 @@ use super::*;
 use crate::made::Made;
 use crate::{TreeBuilder, TreeOptions};
 use traceloom_model::{
-    Function, Profile, SampleBatch, SampleRow, Sink, StepBatch, Tables, Track, Unit, ValueType,
+    Function, Profile, SampleBatch, SampleRow, Sink, Spot, StepBatch, Tables, Track, Unit,
+    ValueType,
 };
 
 /// A trace of calls `outer(inner)`, each with its own duration, and of a lambda in some of them.
@@ -255,7 +256,7 @@ fn functions_named_alike_count_once_in_a_sample() {
         if functions {
             let mut paths = traceloom_model::PathBatch::new(profile, 1);
             for frame in frames.into_iter().rev() {
-                paths.tell(frame.raw(), [frame]);
+                paths.tell(frame.raw(), [Spot::Frame(frame)]);
                 paths.push_site(frame.raw());
             }
             paths.push(&[4]);

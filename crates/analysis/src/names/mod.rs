@@ -13,23 +13,25 @@ pub use java::{package, shorten};
 /// The hash at the end of a Rust symbol is left out: it changes with every build.
 #[must_use]
 pub fn demangle(name: &str) -> Cow<'_, str> {
-    let symbol = name.strip_prefix('_').map_or(name, |inner| {
-        // Mach-O puts one more underscore before each symbol.
-        if inner.starts_with("_Z") || inner.starts_with("_R") {
-            inner
-        } else {
-            name
-        }
-    });
-    if !symbol.starts_with("_Z") && !symbol.starts_with("_R") {
+    let Some(symbol) = mangled(name) else {
         return name.into();
-    }
+    };
     if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
         return format!("{rust:#}").into();
     }
     let parsed = cpp_demangle::Symbol::new(symbol).ok();
     let plain = parsed.and_then(|symbol| symbol.demangle().ok());
     plain.map_or(Cow::Borrowed(name), Cow::Owned)
+}
+
+/// Returns the mangled symbol that a name seems to be.
+pub(crate) fn mangled(name: &str) -> Option<&str> {
+    let inner = name.strip_prefix('_')?;
+    // Mach-O puts one more underscore before each symbol.
+    if inner.starts_with("_Z") || inner.starts_with("_R") {
+        return Some(inner);
+    }
+    inner.starts_with(['Z', 'R']).then_some(name)
 }
 
 /// Names an address that has no symbol: `module+0xaddr`.

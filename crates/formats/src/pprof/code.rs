@@ -2,11 +2,11 @@
 
 use traceloom_model::{
     Frame, FrameId, Function, FunctionId, Level, Limit, Limits, Mapping, MappingId, PathBatch,
-    Stack, StackId, Tables,
+    Spot, Stack, StackId, Tables,
 };
 
 use super::calltree::CallTree;
-use super::columns::{Line, Location, Tables as Columns};
+use super::columns::{Line, Tables as Columns};
 use super::ids::Ids;
 use super::lower::Strings;
 use crate::tally::Tally;
@@ -26,8 +26,12 @@ pub(super) struct Code<'a> {
     frames: Vec<FrameId>,
     /// Where the frames of each location begin and how many there are, 0 until it is used.
     locations: Vec<(u32, u32)>,
-    /// Sites whose frames were told with a path.
+    /// Sites that were told with a path.
     told: Vec<bool>,
+    /// What runs at the site at hand, the outermost first.
+    spots: Vec<Spot>,
+    /// Functions and their names are this reader's alone: nobody compares them by their ids.
+    own: bool,
     tree: CallTree,
     most_lines: usize,
     depth: usize,
@@ -41,6 +45,7 @@ impl<'a> Code<'a> {
     pub(super) fn new(
         columns: &'a Columns,
         limits: &Limits,
+        own: bool,
         strings: &mut Strings<'a>,
         model: &mut Tables,
         tally: &mut Tally,
@@ -60,6 +65,8 @@ impl<'a> Code<'a> {
             frames: Vec::new(),
             locations: vec![(0, 0); columns.location.len()],
             told: vec![false; small_ids(columns.location.len()) + columns.location.len() + 1],
+            spots: Vec::new(),
+            own,
             tree: CallTree::default(),
             most_lines: columns
                 .location
@@ -149,7 +156,7 @@ impl<'a> Code<'a> {
         stack
     }
 
-    /// Adds the locations of a sample to `path`, the innermost first; their frames when they come for the first time.
+    /// Adds the locations of a sample to `path`, the innermost first; what runs there when they come for the first time.
     pub(super) fn path(
         &mut self,
         location_ids: &[u64],
@@ -172,9 +179,17 @@ impl<'a> Code<'a> {
             }
             let site = self.site(id, location);
             if !self.is_told(site) {
-                let frames = self.frames_of(location, strings, model, tally);
+                let mut spots = std::mem::take(&mut self.spots);
+                spots.clear();
+                self.lower_location(location, strings, model, tally, |model, frame| {
+                    spots.push(match frame.function {
+                        Some(function) => Spot::Function(function),
+                        None => Spot::Frame(model.frame(frame)),
+                    });
+                });
                 let number = u32::try_from(site).unwrap_or(UNKNOWN);
-                path.tell(number, frames.iter().rev().copied());
+                path.tell(number, spots.iter().rev().copied());
+                self.spots = spots;
                 if let Some(told) = self.told.get_mut(site) {
                     *told = true;
                 }
@@ -250,10 +265,11 @@ impl<'a> Code<'a> {
         let (mut from, mut count) = self.locations.get(row).copied().unwrap_or((0, 0));
         if count == 0 {
             from = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
-            match self.columns.location.get(row) {
-                Some(location) => self.lower_location(location, strings, model, tally),
-                None => self.frames.push(model.frame(Frame::default())),
-            }
+            let mut frames = std::mem::take(&mut self.frames);
+            self.lower_location(location, strings, model, tally, |model, frame| {
+                frames.push(model.frame(frame));
+            });
+            self.frames = frames;
             count = u32::try_from(self.frames.len() - from as usize).unwrap_or(u32::MAX);
             if let Some(entry) = self.locations.get_mut(row) {
                 *entry = (from, count);
@@ -263,13 +279,18 @@ impl<'a> Code<'a> {
         self.frames.get(from..from + count as usize).unwrap_or(&[])
     }
 
+    /// Shows the frames of the location in a row to `see`, the outermost first; there is at least one.
     fn lower_location(
         &mut self,
-        location: &Location,
+        row: u32,
         strings: &mut Strings<'a>,
         model: &mut Tables,
         tally: &mut Tally,
+        mut see: impl FnMut(&mut Tables, Frame),
     ) {
+        let Some(location) = self.columns.location.get(row as usize) else {
+            return see(model, Frame::default());
+        };
         let mapping = match self.mapping_ids.row(location.mapping_id) {
             Some(row) => self.mappings.get(row).copied(),
             None => {
@@ -292,15 +313,16 @@ impl<'a> Code<'a> {
                     format!("location {} has neither address nor line", location.id)
                 });
             }
-            self.frames.push(model.frame(Frame {
+            let frame = Frame {
                 address,
                 mapping,
                 ..Frame::default()
-            }));
+            };
+            see(model, frame);
         }
         for (inner, line) in lines.iter().enumerate().rev() {
             let function = self.function(line, strings, model, tally);
-            self.frames.push(model.frame(Frame {
+            let frame = Frame {
                 function,
                 line: line_number(line.line, tally),
                 column: line_number(line.column, tally),
@@ -308,7 +330,8 @@ impl<'a> Code<'a> {
                 mapping,
                 inlined: inner + 1 < lines.len(),
                 ..Frame::default()
-            }));
+            };
+            see(model, frame);
         }
     }
 
@@ -343,12 +366,16 @@ impl<'a> Code<'a> {
         let known = name.or(system_name).is_some() || file.is_some() || first_line != 0;
         let id = known.then(|| {
             let shown = name.or(system_name).unwrap_or_else(|| model.string(""));
-            model.function(Function {
+            let function = Function {
                 system_name: system_name.filter(|&system_name| system_name != shown),
                 file,
                 line: first_line,
                 ..Function::named(shown)
-            })
+            };
+            match self.own {
+                true => model.new_function(function),
+                false => model.function(function),
+            }
         });
         if let Some(entry) = self.functions.get_mut(row) {
             *entry = Some(id);
@@ -393,4 +420,92 @@ fn line_number(line: i64, tally: &mut Tally) -> u32 {
         });
         if line < 0 { 0 } else { u32::MAX }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use traceloom_model::{Definitions, Flow, FrameId, FunctionId, Note, Recording, Sink};
+
+    use super::*;
+    use crate::pprof::{PPROF, lower};
+    use crate::protobuf::{put_bytes, put_number, put_packed};
+    use crate::{LowerOptions, SliceSource};
+
+    /// Keeps what is told of sites.
+    #[derive(Default)]
+    struct Told {
+        tables: Recording,
+        spots: Vec<(u32, Vec<Spot>)>,
+    }
+
+    impl Sink for Told {
+        fn wants_stacks(&self) -> bool {
+            false
+        }
+
+        fn define(&mut self, new: Definitions) -> Flow {
+            self.tables.define(new)
+        }
+
+        fn paths(&mut self, batch: PathBatch) -> Flow {
+            let told = batch.told().map(|(site, spots)| (site, spots.to_vec()));
+            self.spots.extend(told);
+            Flow::Continue(())
+        }
+
+        fn note(&mut self, note: Note) -> Flow {
+            self.tables.note(note)
+        }
+    }
+
+    #[test]
+    fn sites_tell_functions_and_frames_only_where_there_is_none() {
+        let numbers = |fields: &[(u32, u64)]| {
+            let mut body = Vec::new();
+            for &(number, value) in fields {
+                put_number(&mut body, number, value);
+            }
+            body
+        };
+        let mut bytes = Vec::new();
+        put_bytes(&mut bytes, 1, &numbers(&[(1, 1), (2, 1)]));
+        for text in ["", "cpu", "inner", "outer", "outer"] {
+            put_bytes(&mut bytes, 6, text.as_bytes());
+        }
+        for (id, name) in [(1, 2), (2, 3), (3, 4)] {
+            put_bytes(&mut bytes, 5, &numbers(&[(1, id), (2, name)]));
+        }
+        let lines: [&[u64]; 3] = [&[1, 2], &[], &[3]];
+        for (id, functions) in (1..).zip(lines) {
+            let mut location = numbers(&[(1, id), (3, 0x10 * id)]);
+            for &function in functions {
+                put_bytes(&mut location, 4, &numbers(&[(1, function), (2, 7)]));
+            }
+            put_bytes(&mut bytes, 4, &location);
+        }
+        let mut sample = Vec::new();
+        put_packed(&mut sample, 1, [1, 2, 3, 9].into_iter());
+        put_packed(&mut sample, 2, [1].into_iter());
+        put_bytes(&mut bytes, 2, &sample);
+        let source = SliceSource::default().with("x.pprof", &PPROF, &bytes);
+        let mut told = Told::default();
+        lower(&source, &LowerOptions::default(), &mut told).unwrap();
+        let function = |row| Spot::Function(FunctionId::new(row));
+        let frame = |row| Spot::Frame(FrameId::new(row));
+        let unknown = 2 * 3 + 16 + 3;
+        assert_eq!(
+            told.spots,
+            [
+                (1, vec![function(1), function(0)]),
+                (2, vec![frame(0)]),
+                (3, vec![function(2)]),
+                (unknown, vec![frame(1)]),
+            ]
+        );
+        let names = (0..3).map(|row| told.tables.function_name(FunctionId::new(row)));
+        assert_eq!(names.collect::<Vec<_>>(), ["outer", "inner", "outer"]);
+        assert_eq!((told.tables.frames.len(), told.tables.stacks.len()), (2, 0));
+        let notes = told.tables.notes.counts().map(|(_, kind, _)| kind);
+        assert_eq!(notes.collect::<Vec<_>>(), ["location_id"]);
+    }
 }

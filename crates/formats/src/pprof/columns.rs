@@ -307,7 +307,7 @@ impl Tables {
     pub(super) fn reserve(&mut self, bytes: usize) {
         let bytes = bytes.min(256 << 20);
         self.location.reserve(bytes / 100);
-        self.lines.reserve(bytes / 100);
+        self.lines.reserve(bytes / 60);
         self.function.reserve(bytes / 100);
         self.strings.ends.reserve(bytes / 100);
         self.strings.bytes.reserve(bytes / 3);

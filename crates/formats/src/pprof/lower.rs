@@ -49,10 +49,15 @@ fn profile(
         return Ok(false);
     };
     drop(pull);
-    let mut lowering = Lowering::new(&columns, model, limits);
-    lowering.stacks = sink.wants_stacks();
+    let mut lowering = Lowering::new(&columns, model, limits, sink.wants_stacks());
     if sink.define(lowering.model.take_definitions()).is_break() {
         return Ok(false);
+    }
+    if !lowering.stacks {
+        // The first block has most of them.
+        lowering
+            .model
+            .reserve(columns.strings.len(), columns.function.len());
     }
     let cell = std::cell::RefCell::new(&mut *sink);
     for stretch in &columns.sample {
@@ -90,13 +95,16 @@ struct Lowering<'a> {
 /// Strings of the profile that the model was given.
 pub(super) struct Strings<'a> {
     columns: &'a Columns,
+    /// The index tells strings apart well enough: the model need not compare them.
+    own: bool,
     ids: Vec<Option<StringId>>,
 }
 
 impl<'a> Strings<'a> {
-    fn new(columns: &'a Columns) -> Self {
+    fn new(columns: &'a Columns, own: bool) -> Self {
         Self {
             columns,
+            own,
             ids: vec![None; columns.strings.len()],
         }
     }
@@ -128,7 +136,11 @@ impl<'a> Strings<'a> {
         if let Some(&Some(id)) = self.ids.get(slot) {
             return id;
         }
-        let id = model.bytes(self.bytes(index, offset, tally).unwrap_or(&[]));
+        let bytes = self.bytes(index, offset, tally).unwrap_or(&[]);
+        let id = match self.own {
+            true => model.new_bytes(bytes),
+            false => model.bytes(bytes),
+        };
         if let Some(entry) = self.ids.get_mut(slot) {
             *entry = Some(id);
         }
@@ -149,9 +161,9 @@ impl<'a> Strings<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(columns: &'a Columns, model: &'a mut Tables, limits: &'a Limits) -> Self {
+    fn new(columns: &'a Columns, model: &'a mut Tables, limits: &'a Limits, stacks: bool) -> Self {
         let mut tally = Tally::default();
-        let mut strings = Strings::new(columns);
+        let mut strings = Strings::new(columns, !stacks);
         let mut factors = Vec::new();
         let mut value_types = Vec::new();
         for column in &columns.sample_type {
@@ -161,7 +173,7 @@ impl<'a> Lowering<'a> {
         }
         let row = header(columns, value_types, &mut strings, model, &mut tally);
         let profile = model.profile(row);
-        let code = Code::new(columns, limits, &mut strings, model, &mut tally);
+        let code = Code::new(columns, limits, !stacks, &mut strings, model, &mut tally);
         let labels = Labels::new(columns);
         Self {
             model,
@@ -171,7 +183,7 @@ impl<'a> Lowering<'a> {
             tally,
             profile,
             plain: factors.iter().all(|&factor| factor == 1),
-            stacks: true,
+            stacks,
             n_values: factors.len(),
             factors,
         }
@@ -180,6 +192,9 @@ impl<'a> Lowering<'a> {
     fn block(&mut self, block: &Samples, sink: &mut dyn Sink) -> Flow {
         let mut batch = SampleBatch::new(self.profile, self.n_values);
         let mut paths = PathBatch::new(self.profile, self.n_values);
+        if !self.stacks {
+            paths.reserve(block.len(), block.location_id.len());
+        }
         let mut scaled = Vec::new();
         for (row, &offset) in block.offsets.iter().enumerate() {
             let Some(sample) = block.get(row) else {

@@ -1,0 +1,238 @@
+//! Functions by name, whose symbols are made when somebody asks for them.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use traceloom_model::Recording;
+
+use super::SymbolId;
+use super::arena::NONE;
+use super::symbol::{Symbol, function_of_key, symbol_of_key};
+use crate::names;
+
+/// Numbers functions by name and signature, as [`super::Symbols`] does with symbols.
+///
+/// The profile of a large program has tens of thousands of functions, of which a table shows thirty. So names are
+/// compared where they lie, in the tables, and a symbol is made at once only where its name is another than theirs.
+#[derive(Debug, Default)]
+pub(super) struct Naming {
+    /// The last row of each hash of what is said.
+    rows_of: HashMap<u64, u32, RandomState>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    key: u32,
+    /// The row before it whose hash is the same.
+    before: u32,
+    made: OnceCell<Box<Symbol>>,
+}
+
+impl Naming {
+    /// Makes room for so many functions.
+    pub fn reserve(&mut self, functions: usize) {
+        self.rows_of.reserve(functions);
+        self.rows.reserve(functions);
+    }
+
+    /// Returns the number of what a key stands for.
+    pub fn intern(&mut self, tables: &Recording, key: u32) -> u32 {
+        let made = match plain(tables, key) {
+            Some(_) => OnceCell::new(),
+            None => OnceCell::from(Box::new(symbol_of_key(tables, key))),
+        };
+        let mut row = Row {
+            key,
+            before: NONE,
+            made,
+        };
+        let next = u32::try_from(self.rows.len()).unwrap_or(NONE);
+        let hash = self.rows_of.hasher().hash_one(row.said(tables));
+        match self.rows_of.entry(hash) {
+            Entry::Vacant(slot) => {
+                slot.insert(next);
+            }
+            Entry::Occupied(mut slot) => {
+                let mut at = *slot.get();
+                while let Some(known) = self.rows.get(at as usize) {
+                    if known.said(tables) == row.said(tables) {
+                        return at;
+                    }
+                    at = known.before;
+                }
+                row.before = slot.insert(next);
+            }
+        }
+        self.rows.push(row);
+        next
+    }
+
+    /// Returns the symbols, each made of these tables when it is asked for.
+    pub fn into_symbols(self, tables: &Arc<Recording>) -> SymbolTable {
+        SymbolTable(Kind::Later(tables.clone(), self.rows))
+    }
+}
+
+impl Row {
+    /// Name and signature.
+    fn said<'r>(&'r self, tables: &'r Recording) -> (&'r str, Option<&'r str>) {
+        let made = self.made.get();
+        let made = made.map(|symbol| (symbol.name.as_str(), symbol.signature.as_deref()));
+        made.or_else(|| plain(tables, self.key)).unwrap_or_default()
+    }
+}
+
+/// Returns name and signature of a function whose symbol says the same as the tables.
+fn plain(tables: &Recording, key: u32) -> Option<(&str, Option<&str>)> {
+    let function = tables.function(function_of_key(key)?)?;
+    let name = tables.string(function.name)?.as_str()?;
+    let signature = match function.signature {
+        Some(id) => Some(tables.string(id)?.as_str()?),
+        None => None,
+    };
+    names::mangled(name).is_none().then_some((name, signature))
+}
+
+/// The symbols of a table of functions, by number.
+#[derive(Clone, Debug)]
+pub struct SymbolTable(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Made(Vec<Symbol>),
+    Later(Arc<Recording>, Vec<Row>),
+}
+
+impl SymbolTable {
+    /// Returns a symbol, none where the number is another table's.
+    #[must_use]
+    pub fn get(&self, id: SymbolId) -> Option<&Symbol> {
+        match &self.0 {
+            Kind::Made(symbols) => symbols.get(id.index()),
+            Kind::Later(tables, rows) => {
+                let row = rows.get(id.index())?;
+                let make = || Box::new(symbol_of_key(tables, row.key));
+                Some(row.made.get_or_init(make))
+            }
+        }
+    }
+
+    /// Returns a symbol's name; empty where the number is another table's.
+    #[must_use]
+    pub fn name(&self, id: SymbolId) -> &str {
+        match &self.0 {
+            Kind::Made(symbols) => symbols.get(id.index()).map_or("", |symbol| &symbol.name),
+            Kind::Later(tables, rows) => rows.get(id.index()).map_or("", |row| row.said(tables).0),
+        }
+    }
+
+    /// Returns all symbols.
+    pub(crate) fn into_rows(self) -> Vec<Symbol> {
+        match self.0 {
+            Kind::Made(symbols) => symbols,
+            Kind::Later(tables, rows) => {
+                let rows = rows.into_iter();
+                let made = rows.map(|row| match row.made.into_inner() {
+                    Some(symbol) => *symbol,
+                    None => symbol_of_key(&tables, row.key),
+                });
+                made.collect()
+            }
+        }
+    }
+}
+
+impl From<Vec<Symbol>> for SymbolTable {
+    fn from(symbols: Vec<Symbol>) -> Self {
+        Self(Kind::Made(symbols))
+    }
+}
+
+impl PartialEq for SymbolTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.clone().into_rows() == other.clone().into_rows()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use traceloom_model::{Frame, Function, Sink, Tables};
+
+    use super::*;
+    use crate::calltree::symbol::{NO_STACK, key_of_frame};
+
+    #[test]
+    fn what_is_called_the_same_is_one_whatever_it_took_to_name_it() {
+        let mut tables = Tables::new();
+        let mut texts = |text: &[u8]| tables.new_bytes(text);
+        let main = [texts(b"main"), texts(b"main")];
+        let bar = [texts(b"_ZN3foo3barEv"), texts(b"foo::bar()")];
+        let bad = [texts(b"\xff"), texts(b"\xfe")];
+        let none = texts(b"(no stack)");
+        let signature = texts(b"(int)");
+        let names = [main, bar, bad].concat();
+        let functions = names.into_iter().chain([none]).map(Function::named);
+        let overload = Function {
+            signature: Some(signature),
+            ..Function::named(main[0])
+        };
+        for function in functions.chain([overload]) {
+            tables.new_function(function);
+        }
+        let frame = tables.frame(Frame::default());
+        let mut recording = Recording::default();
+        let _ = recording.define(tables.take_definitions());
+        let mut naming = Naming::default();
+        let mut number = |key| naming.intern(&recording, key);
+        let numbers: Vec<u32> = (0..9).map(&mut number).collect();
+        // The last was never defined.
+        assert_eq!(numbers, [0, 0, 1, 1, 2, 2, 3, 4, 5]);
+        assert_eq!(number(NO_STACK), 3);
+        assert_eq!(number(key_of_frame(&recording, frame)), 6);
+        let symbols = naming.into_symbols(&Arc::new(recording));
+        let all = symbols.clone().into_rows();
+        for (id, symbol) in (0..).map(SymbolId).zip(&all) {
+            assert_eq!(symbols.name(id), symbol.name);
+            assert_eq!(symbols.get(id), Some(symbol));
+        }
+        let said = all.iter().map(|symbol| symbol.name.as_str());
+        assert_eq!(
+            said.collect::<Vec<_>>(),
+            [
+                "main",
+                "foo::bar()",
+                "\u{fffd}",
+                "(no stack)",
+                "main",
+                "#8",
+                "(unknown)"
+            ]
+        );
+        assert_eq!(symbols.get(SymbolId(7)), None);
+    }
+
+    #[test]
+    fn a_shared_hash_keeps_functions_apart() {
+        let mut tables = Tables::new();
+        for name in ["a", "b"] {
+            let name = tables.string(name);
+            tables.function(Function::named(name));
+        }
+        let mut recording = Recording::default();
+        let _ = recording.define(tables.take_definitions());
+        let mut naming = Naming::default();
+        naming.intern(&recording, 0);
+        // As if the second name had the hash of the first.
+        let hash = naming.rows_of.hasher().hash_one(("b", None::<&str>));
+        naming.rows_of.insert(hash, 0);
+        assert_eq!(
+            [1, 0, 1].map(|key| naming.intern(&recording, key)),
+            [1, 0, 1]
+        );
+    }
+}
