@@ -144,10 +144,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = io::stdout().lock();
     let flags = options.flags();
     let mut among = flags.inputs();
-    let [tables, beside] = read_functions(&flags, &mut among)?;
+    let [mut tables, beside] = read_functions(&flags, &mut among)?;
     options.mention(tables.iter().any(|table| !table.durations.is_empty()));
     let beside: Vec<Beside> = beside.iter().map(Beside::of).collect();
-    for table in &tables {
+    for table in &mut tables {
+        let mut rows = std::mem::take(&mut table.rows);
+        let table = &*table;
         let beside = match table.measure.source {
             TreeSource::Spans => &[][..],
             TreeSource::Samples => &beside,
@@ -156,7 +158,6 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             beside,
             durations: options.percentiles.then_some(&table.durations),
         };
-        let mut rows = table.rows.clone();
         let all = options.choose(&mut rows, table, options.most(ROWS));
         if options.json {
             writeln!(out, "{}", as_json(table, &rows, shown))?;

@@ -289,6 +289,8 @@ fn each(
                 // add up, and two builders would hold every definition twice.
                 notes.push(if selection.is_empty() && has_spans(&document) {
                     piped_halves(&mut first, &mut second, read)?
+                } else if is_short(&document) {
+                    read(&mut first)?
                 } else {
                     piped(&mut first, read)?
                 });
@@ -320,6 +322,13 @@ fn each(
         );
     }
     Ok(events)
+}
+
+/// Tells whether a recording is so short that handing its samples to another thread takes as long as adding them up.
+fn is_short(document: &Document<'_>) -> bool {
+    const SHORT: u64 = 4 << 20;
+    let stored = document.members().map(|(_, part)| part.stored_size());
+    stored.sum::<u64>() < SHORT
 }
 
 /// Tells whether a recording may have spans; what a format can be written with, it can hold.
