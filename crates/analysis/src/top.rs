@@ -24,6 +24,15 @@ pub struct TopRow {
     pub partial: u64,
 }
 
+impl TopRow {
+    /// Compares two rows: the one with the larger own value first, then by total.
+    #[must_use]
+    pub fn by_value(&self, other: &Self) -> Ordering {
+        let own = other.own.cmp(&self.own);
+        own.then(other.total.cmp(&self.total))
+    }
+}
+
 /// Returns a row for each function, by falling own value, then total, then name; groups have none.
 #[must_use]
 pub fn top(tree: &CallTree) -> Vec<TopRow> {
@@ -195,9 +204,7 @@ impl<'t> Folding<'t> {
 }
 
 fn order<'n>(name: impl Fn(SymbolId) -> &'n str, a: &TopRow, b: &TopRow) -> Ordering {
-    b.own
-        .cmp(&a.own)
-        .then(b.total.cmp(&a.total))
+    a.by_value(b)
         .then_with(|| name(a.symbol).cmp(name(b.symbol)))
         .then(a.symbol.cmp(&b.symbol))
 }

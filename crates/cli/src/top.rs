@@ -112,20 +112,22 @@ impl Options {
             let share = of.percent(row.total);
             share.is_none_or(|share| share >= self.min_percent)
         });
-        let order = |a: &TopRow, b: &TopRow| {
-            let first = match self.sort {
-                Sort::Own => Ordering::Equal,
-                Sort::Total => b.total.cmp(&a.total),
-                Sort::Count => b.count.cmp(&a.count),
-            };
-            first.then_with(|| of.order(a, b))
+        let first = |a: &TopRow, b: &TopRow| match self.sort {
+            Sort::Own => Ordering::Equal,
+            Sort::Total => b.total.cmp(&a.total),
+            Sort::Count => b.count.cmp(&a.count),
         };
         let all = rows.len();
-        if most < all {
-            rows.select_nth_unstable_by(most, order);
-            rows.truncate(most);
+        // Most are out by their values alone, before anybody asks for their names.
+        if most < all
+            && let Some(edge) = most.checked_sub(1)
+        {
+            let values = |a: &TopRow, b: &TopRow| first(a, b).then_with(|| a.by_value(b));
+            let (_, &mut edge, _) = rows.select_nth_unstable_by(edge, values);
+            rows.retain(|row| values(row, &edge).is_le());
         }
-        rows.sort_unstable_by(order);
+        rows.sort_unstable_by(|a, b| first(a, b).then_with(|| of.order(a, b)));
+        rows.truncate(most);
         all
     }
 }

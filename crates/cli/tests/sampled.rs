@@ -192,3 +192,20 @@ fn heph_written_again_keeps_its_times_from_an_epoch_near_them() {
     };
     assert_eq!(times(&bytes), times(&again));
 }
+
+#[test]
+fn rows_with_equal_values_are_chosen_by_their_names() {
+    let folded = b"e 1\nd 1\na;x 1\nc 1\nb 1\nz 5\n";
+    let top = |args: &[&str]| {
+        let args = [&["top", "-", "--wide"], args].concat();
+        let text = shown(&args, folded);
+        let rows = text.lines().skip(2).filter(|line| !line.contains("more"));
+        let names = rows.filter_map(|line| line.split_whitespace().last());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(top(&["-n", "3"]), ["z", "b", "c"]);
+    assert_eq!(top(&["-n", "3", "--sort", "total"]), ["z", "b", "c"]);
+    assert_eq!(top(&["-n", "1"]), ["z"]);
+    assert_eq!(top(&["-n", "7"]), top(&["-n", "0"]));
+    assert_eq!(top(&["-n", "0"]), ["z", "b", "c", "d", "e", "x", "a"]);
+}

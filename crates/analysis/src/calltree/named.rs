@@ -42,17 +42,15 @@ impl Naming {
 
     /// Returns the number of what a key stands for.
     pub fn intern(&mut self, tables: &Recording, key: u32) -> u32 {
-        let made = match plain(tables, key) {
+        let plain = plain(tables, key);
+        let made = match plain {
             Some(_) => OnceCell::new(),
             None => OnceCell::from(Box::new(symbol_of_key(tables, key))),
         };
-        let mut row = Row {
-            key,
-            before: NONE,
-            made,
-        };
+        let said = plain.or_else(|| said(&made)).unwrap_or_default();
         let next = u32::try_from(self.rows.len()).unwrap_or(NONE);
-        let hash = self.rows_of.hasher().hash_one(row.said(tables));
+        let hash = self.rows_of.hasher().hash_one(said);
+        let mut before = NONE;
         match self.rows_of.entry(hash) {
             Entry::Vacant(slot) => {
                 slot.insert(next);
@@ -60,15 +58,15 @@ impl Naming {
             Entry::Occupied(mut slot) => {
                 let mut at = *slot.get();
                 while let Some(known) = self.rows.get(at as usize) {
-                    if known.said(tables) == row.said(tables) {
+                    if known.said(tables) == said {
                         return at;
                     }
                     at = known.before;
                 }
-                row.before = slot.insert(next);
+                before = slot.insert(next);
             }
         }
-        self.rows.push(row);
+        self.rows.push(Row { key, before, made });
         next
     }
 
@@ -81,10 +79,15 @@ impl Naming {
 impl Row {
     /// Name and signature.
     fn said<'r>(&'r self, tables: &'r Recording) -> (&'r str, Option<&'r str>) {
-        let made = self.made.get();
-        let made = made.map(|symbol| (symbol.name.as_str(), symbol.signature.as_deref()));
+        let made = said(&self.made);
         made.or_else(|| plain(tables, self.key)).unwrap_or_default()
     }
+}
+
+/// Returns name and signature of a symbol, where it is made.
+fn said(made: &OnceCell<Box<Symbol>>) -> Option<(&str, Option<&str>)> {
+    let symbol = made.get()?;
+    Some((&symbol.name, symbol.signature.as_deref()))
 }
 
 /// Returns name and signature of a function whose symbol says the same as the tables.

@@ -55,6 +55,7 @@ impl<'a> Code<'a> {
             .iter()
             .map(|mapping| model_mapping(mapping, strings, model, tally));
         let mappings = mappings.collect();
+        let n_locations = columns.location.len();
         let ids = Self {
             columns,
             function_ids: Ids::new(columns.function.iter().map(|row| row.id)),
@@ -63,8 +64,15 @@ impl<'a> Code<'a> {
             functions: vec![None; columns.function.len()],
             mappings,
             frames: Vec::new(),
-            locations: vec![(0, 0); columns.location.len()],
-            told: vec![false; small_ids(columns.location.len()) + columns.location.len() + 1],
+            locations: vec![(0, 0); if own { 0 } else { n_locations }],
+            told: vec![
+                false;
+                if own {
+                    small_ids(n_locations) + n_locations + 1
+                } else {
+                    0
+                }
+            ],
             spots: Vec::new(),
             own,
             tree: CallTree::default(),

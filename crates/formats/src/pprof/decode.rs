@@ -15,11 +15,11 @@ use crate::{Error, Pull};
 
 const SAMPLE: u32 = 2;
 
-/// Samples of a block: enough to share the cost of a batch, few enough to stay in the cache.
+/// Samples of a block: enough to share the cost of a batch.
 const BLOCK_SAMPLES: usize = 4096;
 
-/// Location ids, values and labels that a block may hold before it is handed over.
-const BLOCK_VALUES: usize = 1 << 20;
+/// Location ids, values and labels that a block may hold before it is handed over: few enough to stay in the cache.
+const BLOCK_VALUES: usize = 1 << 15;
 
 /// Reads everything but the samples.
 ///

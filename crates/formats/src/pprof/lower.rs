@@ -54,10 +54,11 @@ fn profile(
         return Ok(false);
     }
     if !lowering.stacks {
-        // The first block has most of them.
+        // The first blocks have most of them, unless the tables are not what samples are about.
+        let [strings, functions] = [columns.strings.len(), columns.function.len()];
         lowering
             .model
-            .reserve(columns.strings.len(), columns.function.len());
+            .reserve(strings.min(AT_ONCE), functions.min(AT_ONCE));
     }
     let cell = std::cell::RefCell::new(&mut *sink);
     for stretch in &columns.sample {
@@ -76,6 +77,9 @@ fn profile(
     let mut notes = lowering.tally.into_notes();
     Ok(notes.all(|note| sink.note(place(note)).is_continue()))
 }
+
+/// Strings and functions that room is made for before samples name them.
+const AT_ONCE: usize = 1 << 16;
 
 struct Lowering<'a> {
     model: &'a mut Tables,
