@@ -119,7 +119,12 @@ impl Stream {
                         (0xc6, 0x83, 0..24) => (AttributeForm::Nanos, Some(i64::from(c)), 1, 3),
                         _ => break,
                     };
-                    let Some(body) = pairs(rest, head, count) else {
+                    // Of one pair, as C's are, there is nothing to count.
+                    let body = match count {
+                        1 => pairs(rest, head, 1),
+                        count => pairs(rest, head, count),
+                    };
+                    let Some(body) = body else {
                         break;
                     };
                     let len = head + body.len();
