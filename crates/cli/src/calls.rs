@@ -18,7 +18,7 @@ use crate::args::Common;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::select::{CallFlags, MethodFlags};
-use crate::style::{Style, count, duration, size};
+use crate::style::{Style, count, things, duration, size};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
 
@@ -225,9 +225,9 @@ fn print(
     table.print(style, out)?;
     let shown: usize = lists.iter().map(|(_, calls)| calls.rows.len()).sum();
     let summary = if selected == read {
-        format!("{} calls", count(read))
+        things(read, "call", "calls")
     } else {
-        format!("{} of {} calls", count(selected), count(read))
+        format!("{} of {}", count(selected), things(read, "call", "calls"))
     };
     let cut = if (shown as u64) < selected {
         format!(", {} shown", count(shown as u64))

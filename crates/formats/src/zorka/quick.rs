@@ -119,7 +119,12 @@ impl Stream {
                         (0xc6, 0x83, 0..24) => (AttributeForm::Nanos, Some(i64::from(c)), 1, 3),
                         _ => break,
                     };
-                    let Some(body) = pairs(rest, head, count) else {
+                    // Of one pair, as C's are, there is nothing to count.
+                    let body = match count {
+                        1 => pairs(rest, head, 1),
+                        count => pairs(rest, head, count),
+                    };
+                    let Some(body) = body else {
                         break;
                     };
                     let len = head + body.len();
@@ -177,22 +182,69 @@ fn word(word: [u8; 8], form: EndForm, order: Order) -> End {
     }
 }
 
+/// What a first byte says of a scalar.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Bytes of the whole, 0 when more than the first byte decides.
+    len: u8,
+    /// Of the four bytes behind the first, those that tell whether a shorter form would have done,
+    mask: u32,
+    /// and the least they are when none would.
+    least: u32,
+}
+
+/// Numbers come in all lengths and texts too, one as likely as another: what a branch could only guess, a
+/// table answers.
+const SHAPES: [Shape; 256] = shapes();
+
+#[expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "256 rows, one for each byte, made before the program runs"
+)]
+const fn shapes() -> [Shape; 256] {
+    const fn of(len: u8, mask: u32, least: u32) -> Shape {
+        Shape { len, mask, least }
+    }
+    let mut shapes = [of(0, 0, 0); 256];
+    let mut byte = 0;
+    while byte < 256 {
+        shapes[byte] = match byte {
+            0x00..=0x17 | 0x20..=0x37 | 0xf4..=0xf7 => of(1, 0, 0),
+            0x60..=0x77 => of(1 + (byte & 0x1f) as u8, 0, 0),
+            0x18 | 0x38 => of(2, 0xff00_0000, 24 << 24),
+            0x19 | 0x39 => of(3, 0xff00_0000, 1 << 24),
+            0x1a | 0x3a => of(5, 0xffff_0000, 1 << 16),
+            0x1b | 0x3b => of(9, 0xffff_ffff, 1),
+            0xfb => of(9, 0, 0),
+            _ => of(0, 0, 0),
+        };
+        byte += 1;
+    }
+    shapes
+}
+
+#[inline(always)]
+#[expect(clippy::indexing_slicing, reason = "256 rows, one for each byte")]
+fn shape(first: u8) -> Shape {
+    SHAPES[usize::from(first)]
+}
+
 /// Reads a time of eight bytes and a number below 65,536, in C's begins and ends, behind two bytes.
 #[inline(always)]
 fn nanos(window: &[u8; WINDOW]) -> Option<(i64, i64, usize)> {
     let time = u64::from_be_bytes(bytes_at(window, 3));
-    let [n0, n1, n2] = bytes_at(window, 11);
     let [first] = bytes_at(window, 2);
-    if first != 0x1b || !(1 << 32..1 << 63).contains(&time) {
+    let number: [u8; 4] = bytes_at(window, 11);
+    let [n0, ..] = number;
+    let Shape { len, mask, least } = shape(n0);
+    let behind = u32::from_be_bytes(bytes_at(window, 12));
+    if first != 0x1b || !(1 << 32..1 << 63).contains(&time) || n0 > 0x19 || behind & mask < least {
         return None;
     }
-    let (number, len) = match n0 {
-        0..24 => (i64::from(n0), 12),
-        0x18 if n1 >= 24 => (i64::from(n1), 13),
-        0x19 if n1 > 0 => (i64::from(u16::from_be_bytes([n1, n2])), 14),
-        _ => return None,
-    };
-    Some((time.cast_signed(), number, len))
+    let number = u32::from_be_bytes(number) >> (32 - 8 * u32::from(len));
+    let number = number & (0xffff >> (8 * u32::from(len < 3)));
+    Some((time.cast_signed(), i64::from(number), 11 + usize::from(len)))
 }
 
 /// Takes `count` keys and values behind `head` bytes, where all are short and in their shortest form.
@@ -212,17 +264,14 @@ fn pairs(rest: &[u8], head: usize, count: u64) -> Option<&[u8]> {
 #[inline(always)]
 fn scalar(rest: &[u8], at: usize) -> Option<usize> {
     let &[first, a, b, c, d] = rest.get(at..)?.first_chunk::<5>()?;
+    let Shape { len, mask, least } = shape(first);
+    if len > 0 && u32::from_be_bytes([a, b, c, d]) & mask >= least {
+        return Some(usize::from(len));
+    }
     Some(match first {
-        0x00..=0x17 | 0x20..=0x37 | 0xf4..=0xf7 => 1,
-        0x60..=0x77 => 1 + usize::from(first & 0x1f),
         0x78 if a >= 24 => 2 + usize::from(a),
         0xc6 if a < 24 => 2,
         0xc6 if a == 0x18 && b >= 24 => 3,
-        0x18 | 0x38 if a >= 24 => 2,
-        0x19 | 0x39 if a > 0 => 3,
-        0x1a | 0x3a if a | b > 0 => 5,
-        0x1b | 0x3b if a | b | c | d > 0 => 9,
-        0xfb => 9,
         _ => return None,
     })
 }
