@@ -456,7 +456,13 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
             self.lose(Feature::DistantParents, one, distant);
         }
         // Column by column: what is held of them is not looked at, and most batches have nothing in most.
-        let lanes = |loss: &Self| batch.track.iter().filter(|&&track| loss.is_lane(track)).count();
+        let lanes = |loss: &Self| {
+            batch
+                .track
+                .iter()
+                .filter(|&&track| loss.is_lane(track))
+                .count()
+        };
         self.lose_of(Feature::AsyncTracks, lanes);
         let with = |wanted: &[SpanStatus]| {
             let found = batch.status.iter().filter(|status| wanted.contains(status));

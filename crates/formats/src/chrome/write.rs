@@ -63,13 +63,13 @@ impl Writer<'_> {
 
     /// Begins an event of phase `phase` on `track` at `time`.
     #[inline]
-    fn event(&mut self, phase: &str, track: Option<TrackId>, time: Timestamp) {
+    fn event(&mut self, phase: u8, track: Option<TrackId>, time: Timestamp) {
         if !self.first {
             self.raw(",");
         }
         self.first = false;
         self.raw("\n{\"ph\":\"");
-        self.raw(phase);
+        self.out.bytes.push(phase);
         let at = track.map_or(0, |track| track.index() + 1);
         match self.places.get(at) {
             Some(Some(place)) => self.out.bytes.extend_from_slice(place),
@@ -99,7 +99,7 @@ impl Writer<'_> {
     }
 
     fn span(&mut self, span: &SpanRow<'_>) {
-        self.event("X", Some(span.track), span.start);
+        self.event(b'X', Some(span.track), span.start);
         self.raw(",\"dur\":");
         json::microseconds(span.end.max(span.start), span.start, &mut self.out.bytes);
         self.raw(",\"name\":");
@@ -167,7 +167,7 @@ impl Writer<'_> {
 
     fn instant_or_pair(&mut self, row: &EventRow<'_>) {
         let Some(end) = row.end else {
-            self.event("i", row.track, row.time);
+            self.event(b'i', row.track, row.time);
             self.raw(if row.track.is_some() {
                 ",\"s\":\"t\""
             } else {
@@ -177,13 +177,13 @@ impl Writer<'_> {
             return;
         };
         self.pairs += 1;
-        for (phase, time) in [("b", row.time), ("e", end)] {
+        for (phase, time) in [(b'b', row.time), (b'e', end)] {
             self.event(phase, row.track, time);
             self.raw(",\"cat\":");
             self.names.event_type(row.event_type, &mut self.out.bytes);
             let id = self.pairs;
             self.raw(&format!(",\"id\":\"{id:#x}\",\"scope\":\"{EVENTS}\""));
-            if phase == "b" {
+            if phase == b'b' {
                 self.named(row);
             } else {
                 self.raw(",\"name\":");
@@ -339,7 +339,7 @@ impl Sink for Writer<'_> {
         for ((&series, &time), &value) in batch.series.iter().zip(&batch.time).zip(&batch.value) {
             let mut name = Vec::new();
             let track = self.names.series(series, &mut name);
-            self.event("C", track, time);
+            self.event(b'C', track, time);
             self.raw(",\"name\":");
             self.out.bytes.extend_from_slice(&name);
             self.raw(",\"args\":{\"value\":");

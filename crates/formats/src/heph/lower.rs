@@ -267,12 +267,12 @@ impl Out<'_> {
         }))
     }
 
-    /// Tells whether spans of the call that begins at `offset` are asked for.
-    pub fn takes(&self, root_offset: u64, is_root: bool) -> bool {
+    /// Tells whether spans of the call that begins at `root_offset` are asked for.
+    pub fn takes(&self, root_offset: impl FnOnce() -> u64, is_root: bool) -> bool {
         (is_root || !self.calls_only)
             && self
                 .only
-                .is_none_or(|only| only.part == self.part && only.offset == root_offset)
+                .is_none_or(|only| only.part == self.part && only.offset == root_offset())
     }
 
     pub fn span(&mut self, span: &Placed<'_>, epoch: Option<u64>) -> Flow {

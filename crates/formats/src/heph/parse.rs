@@ -109,7 +109,7 @@ pub fn event_inline(packet: &[u8], offset: u64, layout: Layout, most: usize) -> 
 /// and whether their text is UTF-8.
 ///
 /// The same walk as [`attribute`] without its values: every packet takes it, most visitors not the other.
-#[inline]
+#[inline(always)]
 fn check_attributes(packet: &[u8], from: usize, most: usize) -> (usize, bool) {
     let (mut at, mut valid) = (from, true);
     for _ in 0..most {
@@ -262,7 +262,8 @@ fn is_long_text(text: Option<&[u8]>) -> bool {
         }
         _ => {
             let (first, last) = (text.first_chunk(), text.last_chunk());
-            let word = |word: Option<&[u8; 8]>| word.map_or(HIGHS, |word| u64::from_ne_bytes(*word));
+            let word =
+                |word: Option<&[u8; 8]>| word.map_or(HIGHS, |word| u64::from_ne_bytes(*word));
             word(first) | word(last)
         }
     };

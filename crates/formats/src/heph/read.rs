@@ -99,7 +99,9 @@ impl Decoder {
         if !is_event || stated > self.most_bytes {
             return None;
         }
-        let (packet, after) = window.bytes.split_at_checked(usize::try_from(stated).ok()?)?;
+        let (packet, after) = window
+            .bytes
+            .split_at_checked(usize::try_from(stated).ok()?)?;
         if !is_magic(after) {
             return None;
         }
