@@ -201,6 +201,13 @@ impl SpanBatch {
         self.push_columns(row);
     }
 
+    /// Adds a span with the attributes that `make` appends in place of its own: made where they stay.
+    #[inline]
+    pub fn push_made(&mut self, row: &SpanRow<'_>, make: impl FnOnce(&mut Vec<Attribute>)) {
+        self.attributes.make_row(make);
+        self.push_columns(row);
+    }
+
     #[inline]
     fn push_columns(&mut self, row: &SpanRow<'_>) {
         self.id.push(row.id);
