@@ -151,6 +151,13 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         self.lose_with(feature, name, count, |_| String::new());
     }
 
+    /// Counts rows of a feature that may be held, in which case nobody looks at them.
+    fn lose_of(&mut self, feature: Feature, rows: impl FnOnce(&Self) -> usize) {
+        if !self.holds.holds(feature) {
+            self.lose(feature, Name::Nothing, rows(self) as u64);
+        }
+    }
+
     fn lose_with(
         &mut self,
         feature: Feature,
@@ -225,8 +232,16 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         if !self.holds.holds(feature) {
             return self.lose_attributes(attributes.all(), feature);
         }
+        let typed = self.holds.holds(Feature::TypedAttributes);
         for attribute in attributes.all() {
-            self.attribute(attribute, feature);
+            let plain = match attribute.value {
+                Value::List(..) | Value::Map(_) => false,
+                Value::Null | Value::Text(_) => true,
+                _ => typed,
+            };
+            if !plain || attribute.at.is_some() || attribute.from.is_some() {
+                self.attribute(attribute, feature);
+            }
         }
     }
 
@@ -287,6 +302,10 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     fn times<'a>(&mut self, times: impl Iterator<Item = &'a i64>) {
+        let fine = [Feature::SubMillisecond, Feature::SubMicrosecond];
+        if fine.into_iter().all(|feature| self.holds.holds(feature)) {
+            return;
+        }
         let (mut below_ms, mut below_us) = (0, 0);
         for time in times {
             below_ms += u64::from(time % 1_000_000 != 0);
@@ -407,6 +426,10 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 }
 
+fn some<T>(column: &[Option<T>]) -> usize {
+    column.iter().flatten().count()
+}
+
 fn overlaps(track: &Track) -> bool {
     matches!(track.kind, TrackKind::Async | TrackKind::Lane)
 }
@@ -432,20 +455,27 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
             let distant = distant(&mut self.parents, batch);
             self.lose(Feature::DistantParents, one, distant);
         }
-        for row in batch.iter() {
-            let lane = u64::from(self.is_lane(row.track));
-            self.lose(Feature::AsyncTracks, one, lane);
-            let partial = matches!(
-                row.status,
-                SpanStatus::PartialStart | SpanStatus::PartialEnd
-            );
-            self.lose(Feature::PartialSpans, one, u64::from(partial));
-            let failed = u64::from(row.status == SpanStatus::Error);
-            self.lose(Feature::ErrorStatus, one, failed);
-            self.lose(Feature::SpanContexts, one, u64::from(row.context.is_some()));
-            self.lose(Feature::SpanKinds, one, u64::from(row.kind.is_some()));
-            self.lose(Feature::Exceptions, one, u64::from(row.exception.is_some()));
-            for &(counter, value) in row.counters {
+        // Column by column: what is held of them is not looked at, and most batches have nothing in most.
+        let lanes = |loss: &Self| {
+            batch
+                .track
+                .iter()
+                .filter(|&&track| loss.is_lane(track))
+                .count()
+        };
+        self.lose_of(Feature::AsyncTracks, lanes);
+        let with = |wanted: &[SpanStatus]| {
+            let found = batch.status.iter().filter(|status| wanted.contains(status));
+            found.count()
+        };
+        let partial = [SpanStatus::PartialStart, SpanStatus::PartialEnd];
+        self.lose_of(Feature::PartialSpans, |_| with(&partial));
+        self.lose_of(Feature::ErrorStatus, |_| with(&[SpanStatus::Error]));
+        self.lose_of(Feature::SpanContexts, |_| some(&batch.context));
+        self.lose_of(Feature::SpanKinds, |_| some(&batch.kind));
+        self.lose_of(Feature::Exceptions, |_| some(&batch.exception));
+        if !self.holds.holds(Feature::SpanCounters) {
+            for &(counter, value) in (0..batch.len()).flat_map(|row| batch.counters(row)) {
                 let name = Name::Counter(counter);
                 self.lose_with(Feature::SpanCounters, name, 1, |_| value.to_string());
             }

@@ -17,6 +17,10 @@ use traceloom_formats::heph::{Decoder, Event, HEPH, Metadata, Seen, Value, Visit
 use traceloom_formats::{Chunk, LowerOptions, Opaque, Output, RaiseOptions, SliceSource, by_name};
 use traceloom_model::{Flow, Limits, Note};
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BYTES: u64 = 64 << 20;
 const ROUNDS: usize = 5;
 

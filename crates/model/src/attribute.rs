@@ -175,7 +175,13 @@ impl Attributes {
     /// Adds the next row's attributes and leaves `row` empty.
     #[inline]
     pub fn append_row(&mut self, row: &mut Vec<Attribute>) {
-        self.values.append(row);
+        self.make_row(|values| values.append(row));
+    }
+
+    /// Adds the next row's attributes: those that `make` appends.
+    #[inline]
+    pub fn make_row(&mut self, make: impl FnOnce(&mut Vec<Attribute>)) {
+        make(&mut self.values);
         self.ends
             .push(u32::try_from(self.values.len()).unwrap_or(u32::MAX));
     }

@@ -1,52 +1,55 @@
 //! JSON scalars, appended to a buffer.
 
+use std::io::Write;
+
 /// Largest integer that every JSON reader holds exactly.
 const EXACT: u64 = (1 << 53) - 1;
 
-/// Two digits for each number below 100.
-#[expect(clippy::indexing_slicing, reason = "out of range would not compile")]
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
-    let mut number = 0;
-    let mut tens = b'0';
-    while tens <= b'9' {
-        let mut ones = b'0';
-        while ones <= b'9' {
-            pairs[number] = [tens, ones];
-            number += 1;
-            ones += 1;
-        }
-        tens += 1;
-    }
-    pairs
-};
+const E8: u64 = 100_000_000;
 
-/// Appends the decimal digits of `value`.
-pub(crate) fn digits(mut value: u64, out: &mut Vec<u8>) {
-    let mut buffer = [0_u8; 20];
-    let mut at = buffer.len();
-    while value >= 10 {
-        at -= 2;
-        put_pair(value % 100, buffer.get_mut(at..));
-        value /= 100;
-    }
-    if value > 0 || at == buffer.len() {
-        at -= 1;
-        if let Some(slot) = buffer.get_mut(at) {
-            *slot = b'0' + u8::try_from(value).unwrap_or(0);
-        }
-    }
-    out.extend_from_slice(buffer.get(at..).unwrap_or(&[]));
+/// ASCII of eight digits that are 0.
+const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
+
+/// Returns the eight decimal digits of a number below 10^8 as the bytes of a little-endian word, the first one
+/// lowest: halves, quarters and eighths are divided side by side.
+const fn eight(value: u64) -> u64 {
+    let halves = value / 10_000 | (value % 10_000) << 32;
+    let high = (halves * 5_243 >> 19) & 0x7f_0000_007f;
+    let pairs = high | (halves - 100 * high) << 16;
+    let high = (pairs * 103 >> 10) & 0x000f_000f_000f_000f;
+    high | (pairs - 10 * high) << 8
 }
 
+/// Appends the first `length` bytes of a word. Its length is known, unlike that of a slice, so that this is a store.
 #[inline]
-fn put_pair(number: u64, slot: Option<&mut [u8]>) {
-    let pair = usize::try_from(number)
-        .ok()
-        .and_then(|number| PAIRS.get(number));
-    if let (Some(pair), Some(slot)) = (pair, slot.and_then(|slot| slot.first_chunk_mut::<2>())) {
-        *slot = *pair;
+fn put(word: u64, length: usize, out: &mut Vec<u8>) {
+    let end = out.len() + length.min(8);
+    out.extend_from_slice(&word.to_le_bytes());
+    out.truncate(end);
+}
+
+/// Appends a number below 10^8 without zeros in front.
+#[inline]
+fn put_short(value: u64, out: &mut Vec<u8>) {
+    let word = eight(value);
+    let zeros = (word.trailing_zeros() / 8).min(7);
+    put((word | ZEROS) >> (zeros * 8), 8 - zeros as usize, out);
+}
+
+/// Appends the decimal digits of `value`.
+#[inline]
+pub(crate) fn digits(value: u64, out: &mut Vec<u8>) {
+    let (high, low) = (value / E8, value % E8);
+    if high == 0 {
+        return put_short(low, out);
     }
+    if high < E8 {
+        put_short(high, out);
+    } else {
+        put_short(high / E8, out);
+        put(eight(high % E8) | ZEROS, 8, out);
+    }
+    put(eight(low) | ZEROS, 8, out);
 }
 
 /// Appends the nanoseconds from `base` to `time` as microseconds, exactly.
@@ -58,9 +61,9 @@ pub(crate) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
     digits(ns / 1000, out);
     let rest = ns % 1000;
     if rest > 0 {
-        let mut decimals = [b'.', b'0' + u8::try_from(rest / 100).unwrap_or(0), 0, 0];
-        put_pair(rest % 100, decimals.get_mut(2..));
-        out.extend_from_slice(&decimals);
+        // Behind five zeros: the last of them makes way for the point.
+        let word = (eight(rest) | ZEROS) >> 32;
+        put(word & !0xff | u64::from(b'.'), 4, out);
     }
 }
 
@@ -69,12 +72,11 @@ pub(crate) fn milliseconds(ns: u64, out: &mut Vec<u8>) {
     digits(ns / 1_000_000, out);
     let rest = ns % 1_000_000;
     if rest > 0 {
-        let mut decimals = *b".000000";
-        put_pair(rest / 10_000, decimals.get_mut(1..));
-        put_pair(rest / 100 % 100, decimals.get_mut(3..));
-        put_pair(rest % 100, decimals.get_mut(5..));
-        let end = decimals.iter().rposition(|&byte| byte != b'0');
-        out.extend_from_slice(decimals.get(..=end.unwrap_or(0)).unwrap_or(&[]));
+        let word = eight(rest);
+        let zeros = word.leading_zeros() as usize / 8;
+        // Behind two zeros: the last of them makes way for the point.
+        let word = (word | ZEROS) >> 8;
+        put(word & !0xff | u64::from(b'.'), 7 - zeros, out);
     }
 }
 
@@ -105,19 +107,19 @@ pub(crate) fn signed(value: i64, out: &mut Vec<u8>) {
 
 /// Appends a float in the fewest digits that read back equal; NaN and infinities as strings.
 pub(crate) fn float(value: f64, out: &mut Vec<u8>) {
-    let text = if value.is_finite() {
-        format!("{value:?}")
+    if value.is_finite() {
+        // Writing to memory does not fail.
+        let _ = write!(out, "{value:?}");
+        return;
+    }
+    let name: &[u8] = if value.is_nan() {
+        b"\"NaN\""
+    } else if value > 0.0 {
+        b"\"Infinity\""
     } else {
-        let name = if value.is_nan() {
-            "NaN"
-        } else if value > 0.0 {
-            "Infinity"
-        } else {
-            "-Infinity"
-        };
-        format!("\"{name}\"")
+        b"\"-Infinity\""
     };
-    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(name);
 }
 
 /// Appends what stands between the quotes of a string; bytes that are not UTF-8 become U+FFFD.
@@ -160,4 +162,50 @@ pub(crate) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
         }
     }
     out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl Fn(&mut Vec<u8>)) -> String {
+        let mut out = b"<".to_vec();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn digits_are_those_of_the_standard_library() {
+        let mut values = vec![0, u64::MAX, E8 - 1, E8, E8 * E8 - 1, E8 * E8];
+        let mut power: u64 = 1;
+        while let Some(next) = power.checked_mul(10) {
+            values.extend([power - 1, power, power + 1, power * 7 + power / 3]);
+            power = next;
+        }
+        values.extend((0..20_000).chain((0..99_999_999).step_by(4_999)));
+        for value in values {
+            assert_eq!(written(|out| digits(value, out)), format!("<{value}"));
+        }
+    }
+
+    #[test]
+    fn fractions_are_exact() {
+        for ns in (0..2_100_000).step_by(7) {
+            let us = written(|out| microseconds(-5, ns - 5, out));
+            let (whole, rest) = (ns / 1000, ns % 1000);
+            let sign = if ns > 0 { "-" } else { "" };
+            let exact = if rest > 0 {
+                format!("<{sign}{whole}.{rest:03}")
+            } else {
+                format!("<{sign}{whole}")
+            };
+            assert_eq!(us, exact);
+            let ms = written(|out| milliseconds(ns.unsigned_abs(), out));
+            let (whole, rest) = (ns / 1_000_000, ns % 1_000_000);
+            let exact = format!("<{whole}.{rest:06}");
+            assert_eq!(ms, exact.trim_end_matches('0').trim_end_matches('.'));
+        }
+        let all = written(|out| microseconds(i64::MAX, i64::MIN, out));
+        assert_eq!(all, "<18446744073709551.615");
+    }
 }

@@ -15,7 +15,7 @@ type Map<K, V> = HashMap<K, V, RandomState>;
 /// Attributes compared pair by pair before a set pays.
 const FEW: usize = 16;
 
-/// What was defined so far. Names are kept as JSON, without quotes.
+/// What was defined so far. Texts are kept as JSON, with their quotes.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     strings: Strings,
@@ -41,8 +41,10 @@ fn place<T>(table: &mut Vec<Option<T>>, index: usize, row: T) {
 impl Names {
     pub fn define(&mut self, definitions: Definitions) {
         for (id, text) in definitions.strings {
-            let mut escaped = Vec::with_capacity(text.as_bytes().len());
+            let mut escaped = Vec::with_capacity(text.as_bytes().len() + 2);
+            escaped.push(b'"');
             json::inner(text.as_bytes(), &mut escaped);
+            escaped.push(b'"');
             self.strings.put(id.index(), Text::from_bytes(escaped));
         }
         for (id, function) in definitions.functions {
@@ -74,31 +76,26 @@ impl Names {
 
     /// Appends a string, without quotes; `#id` when it is not defined.
     pub fn inner(&self, id: StringId, out: &mut Vec<u8>) {
+        match self.strings.get(id.index()).map(Text::as_bytes) {
+            Some([_, text @ .., _]) => out.extend_from_slice(text),
+            _ => number(id.raw(), out),
+        }
+    }
+
+    #[inline]
+    pub fn string(&self, id: StringId, out: &mut Vec<u8>) {
         match self.strings.get(id.index()) {
             Some(text) => out.extend_from_slice(text.as_bytes()),
-            None => {
-                out.push(b'#');
-                json::digits(u64::from(id.raw()), out);
-            }
+            None => quoted_number(id.raw(), out),
         }
     }
 
-    pub fn string(&self, id: StringId, out: &mut Vec<u8>) {
-        out.push(b'"');
-        self.inner(id, out);
-        out.push(b'"');
-    }
-
+    #[inline]
     fn named(&self, name: Option<StringId>, raw: u32, out: &mut Vec<u8>) {
-        out.push(b'"');
         match name {
-            Some(name) => self.inner(name, out),
-            None => {
-                out.push(b'#');
-                json::digits(u64::from(raw), out);
-            }
+            Some(name) => self.string(name, out),
+            None => quoted_number(raw, out),
         }
-        out.push(b'"');
     }
 
     pub fn function(&self, id: FunctionId, out: &mut Vec<u8>) {
@@ -132,42 +129,49 @@ impl Names {
     ///
     /// A name that comes again gets a number, because readers of JSON keep one member of each name.
     pub fn members(&self, attributes: &[Attribute], out: &mut Vec<u8>) {
-        let mut many: Map<StringId, u32> = Map::default();
+        let mut many: Option<Map<StringId, u32>> = None;
         for (at, attribute) in attributes.iter().enumerate() {
             let name = self.key(attribute.key);
             let before = match name {
                 Some(name) if attributes.len() > FEW => {
-                    let count = many.entry(name).or_default();
+                    let count = many.get_or_insert_default().entry(name).or_default();
                     *count += 1;
                     *count as usize - 1
                 }
                 _ => {
-                    let earlier = attributes.get(..at).unwrap_or(&[]).iter().take(FEW);
+                    let earlier = attributes.get(..at.min(FEW)).unwrap_or(&[]).iter();
                     earlier.filter(|other| self.key(other.key) == name).count()
                 }
             };
             member(out);
-            out.push(b'"');
-            match name {
-                Some(name) => self.inner(name, out),
-                None => {
-                    out.push(b'#');
-                    json::digits(u64::from(attribute.key.raw()), out);
-                }
-            }
+            self.named(name, attribute.key.raw(), out);
             if before > 0 {
+                out.pop();
                 out.push(b'#');
                 json::digits(before as u64 + 1, out);
+                out.push(b'"');
             }
-            out.extend_from_slice(b"\":");
+            out.push(b':');
             self.value(&attribute.value, out);
         }
     }
 
     /// Appends a value. Without recursion: producers nest as deeply as they like.
     fn value(&self, value: &Value, out: &mut Vec<u8>) {
-        if !matches!(value, Value::List(..) | Value::Map(_)) {
-            return self.scalar(value, out);
+        let is_scalar = |value: &Value| !matches!(value, Value::List(..) | Value::Map(_));
+        match value {
+            Value::List(_, values) if values.iter().all(is_scalar) => {
+                out.push(b'[');
+                for (at, value) in values.iter().enumerate() {
+                    if at > 0 {
+                        out.push(b',');
+                    }
+                    self.scalar(value, out);
+                }
+                return out.push(b']');
+            }
+            Value::List(..) | Value::Map(_) => {}
+            scalar => return self.scalar(scalar, out),
         }
         let mut work = vec![Work::Value(value)];
         while let Some(next) = work.pop() {
@@ -250,7 +254,21 @@ impl Names {
     }
 }
 
+/// Appends what stands for a text that is not defined.
+fn number(raw: u32, out: &mut Vec<u8>) {
+    out.push(b'#');
+    json::digits(u64::from(raw), out);
+}
+
+#[cold]
+fn quoted_number(raw: u32, out: &mut Vec<u8>) {
+    out.push(b'"');
+    number(raw, out);
+    out.push(b'"');
+}
+
 /// Separates a member of an object from the one before it.
+#[inline]
 pub(super) fn member(out: &mut Vec<u8>) {
     if out.last() != Some(&b'{') {
         out.push(b',');

@@ -51,7 +51,7 @@ struct Writer<'o> {
     first: bool,
     beside: Beside,
     pairs: u64,
-    /// Process and thread as written: of no track, then of each one.
+    /// Process and thread as written, up to the time: of no track, then of each one.
     places: Vec<Option<Box<[u8]>>>,
 }
 
@@ -61,21 +61,26 @@ impl Writer<'_> {
         self.out.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Begins an event of phase `phase` on `track`.
+    /// Begins an event of phase `phase` on `track` at `time`.
     #[inline]
-    fn event(&mut self, phase: &str, track: Option<TrackId>) {
-        self.raw(if self.first {
-            "\n{\"ph\":\""
-        } else {
-            ",\n{\"ph\":\""
-        });
+    fn event(&mut self, phase: u8, track: Option<TrackId>, time: Timestamp) {
+        if !self.first {
+            self.raw(",");
+        }
         self.first = false;
-        self.raw(phase);
+        self.raw("\n{\"ph\":\"");
+        self.out.bytes.push(phase);
         let at = track.map_or(0, |track| track.index() + 1);
         match self.places.get(at) {
             Some(Some(place)) => self.out.bytes.extend_from_slice(place),
             _ => self.place(track, at),
         }
+        let base = if self.relative {
+            *self.base.get_or_insert(time)
+        } else {
+            0
+        };
+        json::microseconds(time, base, &mut self.out.bytes);
     }
 
     /// Writes process and thread of a track and keeps the text until a definition may change it.
@@ -83,7 +88,7 @@ impl Writer<'_> {
     fn place(&mut self, track: Option<TrackId>, at: usize) {
         let resource = track.and_then(|track| self.names.tracks.get(&track)?.resource);
         let (pid, tid) = (process(resource), track.map_or(0, thread));
-        let place = format!("\",\"pid\":{pid},\"tid\":{tid}");
+        let place = format!("\",\"pid\":{pid},\"tid\":{tid},\"ts\":");
         self.raw(&place);
         if self.places.len() <= at {
             self.places.resize(at + 1, None);
@@ -93,19 +98,8 @@ impl Writer<'_> {
         }
     }
 
-    fn time(&mut self, time: Timestamp) {
-        self.raw(",\"ts\":");
-        let base = if self.relative {
-            *self.base.get_or_insert(time)
-        } else {
-            0
-        };
-        json::microseconds(time, base, &mut self.out.bytes);
-    }
-
     fn span(&mut self, span: &SpanRow<'_>) {
-        self.event("X", Some(span.track));
-        self.time(span.start);
+        self.event(b'X', Some(span.track), span.start);
         self.raw(",\"dur\":");
         json::microseconds(span.end.max(span.start), span.start, &mut self.out.bytes);
         self.raw(",\"name\":");
@@ -173,8 +167,7 @@ impl Writer<'_> {
 
     fn instant_or_pair(&mut self, row: &EventRow<'_>) {
         let Some(end) = row.end else {
-            self.event("i", row.track);
-            self.time(row.time);
+            self.event(b'i', row.track, row.time);
             self.raw(if row.track.is_some() {
                 ",\"s\":\"t\""
             } else {
@@ -184,14 +177,13 @@ impl Writer<'_> {
             return;
         };
         self.pairs += 1;
-        for (phase, time) in [("b", row.time), ("e", end)] {
-            self.event(phase, row.track);
-            self.time(time);
+        for (phase, time) in [(b'b', row.time), (b'e', end)] {
+            self.event(phase, row.track, time);
             self.raw(",\"cat\":");
             self.names.event_type(row.event_type, &mut self.out.bytes);
             let id = self.pairs;
             self.raw(&format!(",\"id\":\"{id:#x}\",\"scope\":\"{EVENTS}\""));
-            if phase == "b" {
+            if phase == b'b' {
                 self.named(row);
             } else {
                 self.raw(",\"name\":");
@@ -347,8 +339,7 @@ impl Sink for Writer<'_> {
         for ((&series, &time), &value) in batch.series.iter().zip(&batch.time).zip(&batch.value) {
             let mut name = Vec::new();
             let track = self.names.series(series, &mut name);
-            self.event("C", track);
-            self.time(time);
+            self.event(b'C', track, time);
             self.raw(",\"name\":");
             self.out.bytes.extend_from_slice(&name);
             self.raw(",\"args\":{\"value\":");

@@ -107,7 +107,7 @@ impl Counters {
     }
 
     /// Takes note of an event.
-    #[inline]
+    #[inline(always)]
     pub fn event<V: Visit>(&mut self, event: &Event<'_>, out: &mut V) -> Counted {
         if let Some(Some(next)) = self.clean.get_mut(event.stream as usize)
             && *next == event.counter
@@ -116,7 +116,8 @@ impl Counters {
             self.used |= event.counter != 0;
             return Counted::Continue(Seen::default());
         }
-        self.slow(event, out)
+        // A copy, so that the event itself need not lie in memory for this.
+        self.slow(&{ *event }, out)
     }
 
     #[inline(never)]

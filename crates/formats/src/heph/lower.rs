@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Attribute, Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink,
-    SpanBatch, SpanRow, SpanStatus, Tables, TrackId, Wants,
+    Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink, SpanBatch,
+    SpanRow, SpanStatus, Tables, TrackId, Wants,
 };
 
 use super::names::Names;
@@ -60,7 +60,6 @@ pub fn lower(
             out: Out {
                 sink: &mut *sink,
                 names,
-                attributes: Vec::new(),
                 batch: SpanBatch::with_capacity(BATCH),
                 part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
                 only: options.only,
@@ -226,8 +225,6 @@ impl Visit for Lowering<'_> {
 pub(super) struct Out<'s> {
     sink: &'s mut dyn Sink,
     pub names: Names,
-    /// Those of the span under way.
-    attributes: Vec<Attribute>,
     batch: SpanBatch,
     part: PartId,
     only: Option<Origin>,
@@ -267,12 +264,12 @@ impl Out<'_> {
         }))
     }
 
-    /// Tells whether spans of the call that begins at `offset` are asked for.
-    pub fn takes(&self, root_offset: u64, is_root: bool) -> bool {
+    /// Tells whether spans of the call that begins at `root_offset` are asked for.
+    pub fn takes(&self, root_offset: impl FnOnce() -> u64, is_root: bool) -> bool {
         (is_root || !self.calls_only)
             && self
                 .only
-                .is_none_or(|only| only.part == self.part && only.offset == root_offset)
+                .is_none_or(|only| only.part == self.part && only.offset == root_offset())
     }
 
     pub fn span(&mut self, span: &Placed<'_>, epoch: Option<u64>) -> Flow {
@@ -280,7 +277,6 @@ impl Out<'_> {
         let saturated = since_origin(span.end).is_none();
         let time = |time| since_origin(time).unwrap_or(i64::MAX);
         let function = self.names.function(span.body.description);
-        self.names.attributes(&span.body, &mut self.attributes);
         let row = SpanRow {
             id: span.id,
             parent: span.parent,
@@ -302,7 +298,9 @@ impl Out<'_> {
                 index: 0,
             }),
         };
-        self.batch.push_with(&row, &mut self.attributes);
+        let names = &mut self.names;
+        self.batch
+            .push_made(&row, |made| names.attributes(&span.body, made));
         if saturated {
             let text = "a time after 11 April 2262 is held as that date";
             self.note(warn("time_saturated", span.offset, text))?;

@@ -48,14 +48,19 @@ impl<I: Copy> Known<I> {
     fn get(&mut self, name: &[u8]) -> Option<I> {
         let ends = (name.first().copied(), name.last().copied());
         let ends = usize::from(ends.0.unwrap_or(0)) + 5 * usize::from(ends.1.unwrap_or(0));
-        let slot = self.recent.get_mut((ends + 11 * name.len()) % RECENT)?;
-        if let Some((known, id)) = slot
+        let at = (ends + 11 * name.len()) % RECENT;
+        if let Some(Some((known, id))) = self.recent.get(at)
             && **known == *name
         {
             return Some(*id);
         }
+        self.look_up(name, at)
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, name: &[u8], at: usize) -> Option<I> {
         let (known, &id) = self.all.get_key_value(name)?;
-        *slot = Some((known.clone(), id));
+        *self.recent.get_mut(at)? = Some((known.clone(), id));
         Some(id)
     }
 
@@ -89,10 +94,14 @@ impl Names {
         id
     }
 
+    #[inline]
     pub fn function(&mut self, description: &[u8]) -> FunctionId {
-        if let Some(id) = self.functions.get(description) {
-            return id;
-        }
+        let known = self.functions.get(description);
+        known.unwrap_or_else(|| self.new_function(description))
+    }
+
+    #[inline(never)]
+    fn new_function(&mut self, description: &[u8]) -> FunctionId {
         let name = self.text(description);
         let id = self.tables.function(Function::named(name));
         if self.full.is_none() {
@@ -101,10 +110,14 @@ impl Names {
         id
     }
 
+    #[inline]
     fn key(&mut self, name: &[u8]) -> AttrKeyId {
-        if let Some(id) = self.keys.get(name) {
-            return id;
-        }
+        let known = self.keys.get(name);
+        known.unwrap_or_else(|| self.new_key(name))
+    }
+
+    #[inline(never)]
+    fn new_key(&mut self, name: &[u8]) -> AttrKeyId {
         let text = self.text(name);
         let key = traceloom_model::AttributeKey::named(text);
         let id = self.tables.attribute_key(key);
@@ -137,29 +150,31 @@ impl Names {
     }
 
     fn value(&mut self, value: record::Value<'_>) -> Value {
-        let list =
-            |kind, values: &mut dyn Iterator<Item = Value>| Value::List(kind, values.collect());
+        fn numbers(raw: &[[u8; 8]], number: impl Fn([u8; 8]) -> Value) -> Box<[Value]> {
+            raw.iter().map(|raw| number(*raw)).collect()
+        }
         match value {
             record::Value::U64(value) => Value::U64(value),
             record::Value::I64(value) => Value::I64(value),
             record::Value::F64(value) => Value::F64(value),
             record::Value::Text(text) => Value::Text(self.text(text)),
-            record::Value::U64s(raw) => list(
-                ElementType::U64,
-                &mut raw.iter().map(|raw| Value::U64(u64::from_be_bytes(*raw))),
-            ),
-            record::Value::I64s(raw) => list(
-                ElementType::I64,
-                &mut raw.iter().map(|raw| Value::I64(i64::from_be_bytes(*raw))),
-            ),
-            record::Value::F64s(raw) => list(
-                ElementType::F64,
-                &mut raw.iter().map(|raw| Value::F64(f64::from_be_bytes(*raw))),
-            ),
-            record::Value::Texts(_, bytes) => list(
-                ElementType::Text,
-                &mut texts(bytes).map(|text| Value::Text(self.text(text))),
-            ),
+            record::Value::U64s(raw) => {
+                let list = numbers(raw, |raw| Value::U64(u64::from_be_bytes(raw)));
+                Value::List(ElementType::U64, list)
+            }
+            record::Value::I64s(raw) => {
+                let list = numbers(raw, |raw| Value::I64(i64::from_be_bytes(raw)));
+                Value::List(ElementType::I64, list)
+            }
+            record::Value::F64s(raw) => {
+                let list = numbers(raw, |raw| Value::F64(f64::from_be_bytes(raw)));
+                Value::List(ElementType::F64, list)
+            }
+            record::Value::Texts(count, bytes) => {
+                let mut list = Vec::with_capacity(usize::from(count));
+                list.extend(texts(bytes).map(|text| Value::Text(self.text(text))));
+                Value::List(ElementType::Text, list.into())
+            }
         }
     }
 

@@ -176,15 +176,16 @@ impl Nest {
             }
         }
         // In file order, which nearly always is the order wanted.
-        let placed = rows.iter().zip(place_of).enumerate();
-        let placed = placed.filter(|(_, (_, place))| *place != usize::MAX);
-        let mut finish: Vec<_> = placed
-            .map(|(at, (row, place))| (row.end, Reverse(row.start), at, place))
-            .collect();
-        if !finish.is_sorted() {
-            finish.sort_unstable();
+        let placed = rows.iter().zip(&place_of).enumerate();
+        let placed = placed.filter(|(_, (_, place))| **place != usize::MAX);
+        let key = |(at, (row, _)): (usize, (&Row, &usize))| (row.end, Reverse(row.start), at);
+        if placed.clone().map(key).is_sorted() {
+            place_of.retain(|place| *place != usize::MAX);
+            return place_of;
         }
-        finish.into_iter().map(|(.., place)| place).collect()
+        let mut finish: Vec<_> = placed.map(|one| (key(one), *one.1.1)).collect();
+        finish.sort_unstable();
+        finish.into_iter().map(|(_, place)| place).collect()
     }
 
     /// Returns what the last [`Nest::place`] placed, by start.

@@ -5,7 +5,11 @@ use super::record::{Attribute, Attributes, EVENT, Event, Layout, METADATA, Metad
 /// Tells whether `bytes` begin with the first bytes of a packet.
 #[inline]
 pub fn is_magic(bytes: &[u8]) -> bool {
-    matches!(bytes.first_chunk::<4>(), Some(&EVENT | &METADATA))
+    // Compared as one word each: a pattern would compare byte by byte.
+    const MAGICS: [u32; 2] = [u32::from_ne_bytes(EVENT), u32::from_ne_bytes(METADATA)];
+    bytes
+        .first_chunk()
+        .is_some_and(|first| MAGICS.contains(&u32::from_ne_bytes(*first)))
 }
 
 /// Tells whether `bytes`, the last ones of the input, may be the beginning of a packet.
@@ -105,7 +109,7 @@ pub fn event_inline(packet: &[u8], offset: u64, layout: Layout, most: usize) -> 
 /// and whether their text is UTF-8.
 ///
 /// The same walk as [`attribute`] without its values: every packet takes it, most visitors not the other.
-#[inline]
+#[inline(always)]
 fn check_attributes(packet: &[u8], from: usize, most: usize) -> (usize, bool) {
     let (mut at, mut valid) = (from, true);
     for _ in 0..most {
@@ -244,17 +248,26 @@ fn is_text(packet: &[u8], from: usize, to: usize) -> bool {
     }
 }
 
-/// Up to 32 bytes, which descriptions have, are two loads that overlap.
+/// Up to 32 bytes, which names and descriptions have, are two loads that overlap.
 #[inline(always)]
 fn is_long_text(text: Option<&[u8]>) -> bool {
-    if let Some(text) = text.filter(|text| text.len() <= 32)
-        && let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>())
-    {
-        const HIGHS: u128 = u128::from_ne_bytes([0x80; 16]);
-        let all = u128::from_ne_bytes(*first) | u128::from_ne_bytes(*last);
-        return all & HIGHS == 0 || is_utf8(Some(text));
-    }
-    is_longer_text(text)
+    let Some(text) = text.filter(|text| text.len() <= 32) else {
+        return is_longer_text(text);
+    };
+    let all = match (text.first_chunk::<16>(), text.last_chunk::<16>()) {
+        (Some(first), Some(last)) => {
+            let (first, last) = (first.as_chunks::<8>().0, last.as_chunks::<8>().0);
+            let words = first.iter().chain(last);
+            words.fold(0, |all, word| all | u64::from_ne_bytes(*word))
+        }
+        _ => {
+            let (first, last) = (text.first_chunk(), text.last_chunk());
+            let word =
+                |word: Option<&[u8; 8]>| word.map_or(HIGHS, |word| u64::from_ne_bytes(*word));
+            word(first) | word(last)
+        }
+    };
+    all & HIGHS == 0 || is_utf8(Some(text))
 }
 
 #[inline(never)]

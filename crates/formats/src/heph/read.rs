@@ -72,7 +72,9 @@ impl Decoder {
                 offset: chunk.offset + at as u64,
                 eof: chunk.eof,
             };
-            let next = if self.scan.is_none() {
+            let next = if let Some((event, size)) = self.common(window) {
+                took(size, self.accept_event(&event, out))
+            } else if self.scan.is_none() {
                 self.packet(window, out)
             } else {
                 self.scan(window, out)
@@ -85,6 +87,33 @@ impl Decoder {
         }
     }
 
+    /// Reads the event that a window begins with, and how long it is, when it is in the layout in force and a
+    /// packet follows: nearly all are.
+    #[inline(always)]
+    fn common<'a>(&self, window: Chunk<'a>) -> Option<(Event<'a>, usize)> {
+        let layout = self.layout.filter(|_| self.scan.is_none())?;
+        let head = window.bytes.first_chunk::<8>()?;
+        let head = u64::from_be_bytes(*head);
+        let stated = head & u64::from(u32::MAX);
+        let is_event = head >> 32 == u64::from(u32::from_be_bytes(EVENT));
+        if !is_event || stated > self.most_bytes {
+            return None;
+        }
+        let (packet, after) = window
+            .bytes
+            .split_at_checked(usize::try_from(stated).ok()?)?;
+        if !is_magic(after) {
+            return None;
+        }
+        let most = if self.skim { 0 } else { self.most_values };
+        let mut event = parse::event_inline(packet, window.offset, layout, most)?;
+        if self.skim {
+            (event.complete, event.undecoded) = (true, &[]);
+        }
+        Some((event, packet.len()))
+    }
+
+    #[inline(never)]
     fn packet<V: Visit>(&mut self, window: Chunk<'_>, out: &mut V) -> Next {
         let Chunk { bytes, offset, eof } = window;
         let Some(&[a, b, c, d, size @ ..]) = bytes.first_chunk::<8>() else {
@@ -130,15 +159,6 @@ impl Decoder {
                 return other;
             }
             return took(size, self.accept_metadata(&metadata, out));
-        }
-        if let (Some(layout), Some(true)) = (self.layout, next) {
-            let most = if self.skim { 0 } else { self.most_values };
-            if let Some(mut event) = parse::event_inline(packet, offset, layout, most) {
-                if self.skim {
-                    (event.complete, event.undecoded) = (true, &[]);
-                }
-                return took(size, self.accept_event(&event, out));
-            }
         }
         let Some(event) = self.event(packet, offset) else {
             return self.lose(offset, 4, MISFIT);
@@ -215,7 +235,8 @@ impl Decoder {
         if event.complete && event.valid_text && event.start <= event.end {
             return Flow::Continue(());
         }
-        self.event_notes(event, out)
+        // A copy, so that the event itself need not lie in memory for this.
+        self.event_notes(&{ *event }, out)
     }
 
     #[cold]

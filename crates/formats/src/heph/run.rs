@@ -423,8 +423,11 @@ impl Line {
             else {
                 continue;
             };
-            let root = places.get(place.root).and_then(|root| rows.row(root.row));
-            if !out.takes(root.map_or(0, |root| root.offset), place.parent.is_none()) {
+            let root = || rows.row(places.get(place.root)?.row);
+            if !out.takes(
+                || root().map_or(0, |root| root.offset),
+                place.parent.is_none(),
+            ) {
                 continue;
             }
             while self.lanes.len() <= place.lane {

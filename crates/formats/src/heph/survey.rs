@@ -208,6 +208,7 @@ impl Survey {
         }
     }
 
+    #[inline(always)]
     fn look_at(&mut self, event: &Event<'_>) {
         let block = u32::try_from(self.events >> self.shift).unwrap_or(u32::MAX);
         self.events += 1;
@@ -266,6 +267,8 @@ impl Survey {
 }
 
 impl Visit for Survey {
+    // Beside the decoder, so that only the fields looked at are read.
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {
         self.look_at(event);
         Flow::Continue(())
