@@ -18,7 +18,7 @@ use crate::args::Common;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::select::{CallFlags, MethodFlags};
-use crate::style::{Style, count, things, duration, size};
+use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
 
