@@ -17,12 +17,14 @@ use traceloom_formats::heph::{Decoder, Event, HEPH, Metadata, Seen, Value, Visit
 use traceloom_formats::{Chunk, LowerOptions, Opaque, Output, RaiseOptions, SliceSource, by_name};
 use traceloom_model::{Flow, Limits, Note};
 
+mod cpu;
+
 /// As in the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BYTES: u64 = 64 << 20;
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 9;
 
 fn main() {
     let mut trace = Vec::new();
@@ -65,25 +67,8 @@ fn report(what: &str, events: u64, time: Duration) {
     println!("{what:40} {rate:8.2} M events/s {time:>12?}");
 }
 
-fn best(mut work: impl FnMut()) -> Duration {
-    let round = |_| {
-        let begin = cpu_time();
-        work();
-        cpu_time() - begin
-    };
-    (0..ROUNDS).map(round).min().unwrap()
-}
-
-/// CPU time of the process, from `/proc`; wall time where there is none.
-fn cpu_time() -> Duration {
-    let schedstat = std::fs::read_to_string("/proc/self/schedstat").ok();
-    let nanoseconds = schedstat.and_then(|text| text.split(' ').next()?.parse().ok());
-    match nanoseconds {
-        Some(nanoseconds) => Duration::from_nanos(nanoseconds),
-        None => std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap(),
-    }
+fn best(work: impl FnMut()) -> Duration {
+    Duration::from_secs_f64(cpu::best(ROUNDS, work))
 }
 
 /// What both sides compute: it needs every field.

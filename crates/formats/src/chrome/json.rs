@@ -13,11 +13,11 @@ const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
 /// Returns the eight decimal digits of a number below 10^8 as the bytes of a little-endian word, the first one
 /// lowest: halves, quarters and eighths are divided side by side.
 const fn eight(value: u64) -> u64 {
-    let halves = value / 10_000 | (value % 10_000) << 32;
-    let high = (halves * 5_243 >> 19) & 0x7f_0000_007f;
-    let pairs = high | (halves - 100 * high) << 16;
-    let high = (pairs * 103 >> 10) & 0x000f_000f_000f_000f;
-    high | (pairs - 10 * high) << 8
+    let halves = (value / 10_000) | ((value % 10_000) << 32);
+    let high = ((halves * 5_243) >> 19) & 0x7f_0000_007f;
+    let pairs = high | ((halves - 100 * high) << 16);
+    let high = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
+    high | ((pairs - 10 * high) << 8)
 }
 
 /// Appends the first `length` bytes of a word. Its length is known, unlike that of a slice, so that this is a store.
@@ -63,7 +63,7 @@ pub(crate) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
     if rest > 0 {
         // Behind five zeros: the last of them makes way for the point.
         let word = (eight(rest) | ZEROS) >> 32;
-        put(word & !0xff | u64::from(b'.'), 4, out);
+        put((word & !0xff) | u64::from(b'.'), 4, out);
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn milliseconds(ns: u64, out: &mut Vec<u8>) {
         let zeros = word.leading_zeros() as usize / 8;
         // Behind two zeros: the last of them makes way for the point.
         let word = (word | ZEROS) >> 8;
-        put(word & !0xff | u64::from(b'.'), 7 - zeros, out);
+        put((word & !0xff) | u64::from(b'.'), 7 - zeros, out);
     }
 }
 
