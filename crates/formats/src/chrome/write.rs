@@ -12,6 +12,9 @@ use super::value::{Names, member};
 use crate::output::Buffered;
 use crate::{Error, Output, RaiseOptions, Target};
 
+/// Where its phase stands in the text that an event begins with.
+const PHASE: usize = 9;
+
 const ARGS: &[u8] = b",\"args\":{";
 
 /// Opens a target.
@@ -64,16 +67,17 @@ impl Writer<'_> {
     /// Begins an event of phase `phase` on `track` at `time`.
     #[inline]
     fn event(&mut self, phase: u8, track: Option<TrackId>, time: Timestamp) {
-        if !self.first {
-            self.raw(",");
-        }
-        self.first = false;
-        self.raw("\n{\"ph\":\"");
-        self.out.bytes.push(phase);
+        let begin = self.out.bytes.len();
         let at = track.map_or(0, |track| track.index() + 1);
         match self.places.get(at) {
             Some(Some(place)) => self.out.bytes.extend_from_slice(place),
             _ => self.place(track, at),
+        }
+        if let Some(byte) = self.out.bytes.get_mut(begin + PHASE) {
+            *byte = phase;
+        }
+        if std::mem::take(&mut self.first) {
+            self.out.bytes.remove(begin);
         }
         let base = if self.relative {
             *self.base.get_or_insert(time)
@@ -83,12 +87,12 @@ impl Writer<'_> {
         json::microseconds(time, base, &mut self.out.bytes);
     }
 
-    /// Writes process and thread of a track and keeps the text until a definition may change it.
+    /// Writes how events of a track begin and keeps the text until a definition may change it.
     #[inline(never)]
     fn place(&mut self, track: Option<TrackId>, at: usize) {
         let resource = track.and_then(|track| self.names.tracks.get(&track)?.resource);
         let (pid, tid) = (process(resource), track.map_or(0, thread));
-        let place = format!("\",\"pid\":{pid},\"tid\":{tid},\"ts\":");
+        let place = format!(",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{tid},\"ts\":");
         self.raw(&place);
         if self.places.len() <= at {
             self.places.resize(at + 1, None);
