@@ -29,7 +29,7 @@ fn put(word: u64, length: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends a number below 10^8 without zeros in front.
-#[inline]
+#[inline(always)]
 fn put_short(value: u64, out: &mut Vec<u8>) {
     let word = eight(value);
     let zeros = (word.trailing_zeros() / 8).min(7);
@@ -37,12 +37,18 @@ fn put_short(value: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends the decimal digits of `value`.
-#[inline]
+#[inline(always)]
 pub(crate) fn digits(value: u64, out: &mut Vec<u8>) {
-    let (high, low) = (value / E8, value % E8);
-    if high == 0 {
-        return put_short(low, out);
+    if value < E8 {
+        put_short(value, out);
+    } else {
+        put_long(value, out);
     }
+}
+
+/// Appends a number of more than eight digits.
+fn put_long(value: u64, out: &mut Vec<u8>) {
+    let (high, low) = (value / E8, value % E8);
     if high < E8 {
         put_short(high, out);
     } else {
@@ -53,6 +59,7 @@ pub(crate) fn digits(value: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends the nanoseconds from `base` to `time` as microseconds, exactly.
+#[inline]
 pub(crate) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
     if time < base {
         out.push(b'-');
