@@ -1,12 +1,13 @@
-//! The sink that counts objects.
+//! The table that counts objects.
+
+mod sink;
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    AttrKeyId, Attribute, ClassId, Definitions, EdgeBatch, EventBatch, EventRow, EventTypeId, Flow,
-    Note, ObjectBatch, ObjectId, ObjectRow, ProfileId, Recording, RootBatch, SampleBatch, Sink,
-    StringId, Timestamp, Value, Wants,
+    AttrKeyId, Attribute, ClassId, EventBatch, EventRow, EventTypeId, ObjectId, ObjectRow,
+    ProfileId, Recording, StringId, Timestamp, Value,
 };
 
 use crate::calls::EventFilter;
@@ -260,7 +261,7 @@ impl ObjectTable {
         for (row, name) in rows.iter_mut().zip(&names) {
             row.class.clone_from(name);
         }
-        let rows = joined(rows);
+        let rows = ClassRow::joined(rows);
         let collections = self.collections.left_out;
         let numbered = self.collections.finish(&self.census, most);
         let told = numbered.into_iter().map(|found| {
@@ -517,134 +518,5 @@ impl ObjectTable {
         let columns = (some(columns.allocated) || some(columns.live)).then_some(columns);
         self.profiles.insert(profile, columns);
         columns
-    }
-}
-
-/// Joins rows of one name: loaders may each have a class of it.
-fn joined(rows: Vec<ClassRow>) -> Vec<ClassRow> {
-    let mut by_name: HashMap<Option<String>, ClassRow, RandomState> = HashMap::default();
-    for row in rows {
-        match by_name.get_mut(&row.class) {
-            Some(known) => known.append(row),
-            None => {
-                by_name.insert(row.class.clone(), row);
-            }
-        }
-    }
-    let mut rows: Vec<ClassRow> = by_name
-        .into_values()
-        .filter(|row| !row.is_empty())
-        .collect();
-    for row in &mut rows {
-        row.settle();
-    }
-    rows.sort_by(|a, b| {
-        let rank = |row: &ClassRow| {
-            (
-                row.live.bytes,
-                row.live.count,
-                row.allocated.bytes,
-                row.allocated.count,
-            )
-        };
-        rank(b).cmp(&rank(a)).then_with(|| a.class.cmp(&b.class))
-    });
-    rows
-}
-
-impl Sink for ObjectTable {
-    fn wants(&self) -> Wants {
-        Wants::Calls
-    }
-
-    fn wants_sampled_events(&self) -> bool {
-        false
-    }
-
-    fn define(&mut self, definitions: Definitions) -> Flow {
-        self.tables.define(definitions)
-    }
-
-    fn events(&mut self, batch: EventBatch) -> Flow {
-        self.release();
-        self.held = Some(batch);
-        Flow::Continue(())
-    }
-
-    fn objects(&mut self, batch: ObjectBatch) -> Flow {
-        self.waiting = batch.rows;
-        self.release();
-        Flow::Continue(())
-    }
-
-    fn edges(&mut self, batch: EdgeBatch) -> Flow {
-        if self.held.is_some() {
-            self.release();
-        }
-        self.result.source.dumped = true;
-        for (&from, &to) in batch.from.iter().zip(&batch.to) {
-            let (to, true) = self.referred(to) else {
-                continue;
-            };
-            let (from, _) = self.referred(from);
-            let tally = self.classes.tally(to);
-            tally.references += 1;
-            if self.pairs.len() < self.options.most_pairs || self.pairs.contains_key(&(from, to)) {
-                *self.pairs.entry((from, to)).or_default() += 1;
-            }
-        }
-        Flow::Continue(())
-    }
-
-    fn roots(&mut self, batch: RootBatch) -> Flow {
-        if self.held.is_some() {
-            self.release();
-        }
-        self.result.source.dumped = true;
-        for &object in &batch.object {
-            let (class, counts) = self.referred(object);
-            self.classes.tally(class).roots += u64::from(counts);
-        }
-        Flow::Continue(())
-    }
-
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        let Some(columns) = self.columns(batch.profile) else {
-            return Flow::Continue(());
-        };
-        for row in batch.iter() {
-            let Some(class) = self.named_class(row.labels) else {
-                self.result.unclassed += 1;
-                continue;
-            };
-            self.result.source.sampled = true;
-            if !self.counts(class, |filter, tables, class| {
-                filter.accepts_sample(tables, batch.profile, &row, class)
-            }) {
-                continue;
-            }
-            let amount = |(count, bytes): (Option<usize>, Option<usize>)| {
-                let value = |at: Option<usize>| row.values.get(at?).copied();
-                let value = |at| u64::try_from(value(at).unwrap_or(0)).unwrap_or(0);
-                Amount {
-                    count: value(count),
-                    bytes: value(bytes),
-                }
-            };
-            let (allocated, live) = (amount(columns.allocated), amount(columns.live));
-            let age = self.number(row.labels, Tells::Age);
-            let class = self.classes.number(class);
-            let tally = self.classes.tally(class);
-            tally.allocated.add(allocated);
-            tally.sampled_live.add(live);
-            if let Some(age) = age.filter(|_| !live.is_empty()) {
-                tally.live_ages.add(age, live.count.max(1));
-            }
-        }
-        Flow::Continue(())
-    }
-
-    fn note(&mut self, _note: Note) -> Flow {
-        Flow::Continue(())
     }
 }

@@ -1,5 +1,8 @@
 //! What comes out: a row a class, and one a collection.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
 
 /// Objects and their bytes.
@@ -126,6 +129,38 @@ pub struct ClassRow {
 }
 
 impl ClassRow {
+    /// Joins rows of one name: loaders may each have a class of it.
+    pub(super) fn joined(rows: Vec<Self>) -> Vec<Self> {
+        let mut by_name: HashMap<Option<String>, Self, RandomState> = HashMap::default();
+        for row in rows {
+            match by_name.get_mut(&row.class) {
+                Some(known) => known.append(row),
+                None => {
+                    by_name.insert(row.class.clone(), row);
+                }
+            }
+        }
+        let mut rows: Vec<Self> = by_name
+            .into_values()
+            .filter(|row| !row.is_empty())
+            .collect();
+        for row in &mut rows {
+            row.settle();
+        }
+        rows.sort_by(|a, b| {
+            let rank = |row: &Self| {
+                (
+                    row.live.bytes,
+                    row.live.count,
+                    row.allocated.bytes,
+                    row.allocated.count,
+                )
+            };
+            rank(b).cmp(&rank(a)).then_with(|| a.class.cmp(&b.class))
+        });
+        rows
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         let amounts = [self.allocated, self.freed, self.live];
         let changed = self.delta.is_some_and(|change| change != Change::default());
