@@ -11,7 +11,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
-use traceloom_model::{SpanId, Timestamp, TrackId};
+use traceloom_model::{SpanId, SpanMap, Timestamp, TrackId};
 
 /// What the order of spans depends on.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct BeginEnd<B> {
     rows: Vec<Row<B>>,
     free: Vec<u32>,
     /// Children of spans that have not come, the last one first.
-    waiting: HashMap<SpanId, u32, RandomState>,
+    waiting: SpanMap<u32>,
     /// Spans of a source without order, until the end.
     loose: Option<Vec<u32>>,
     /// Where each lane of a track is free again.
@@ -77,7 +77,7 @@ impl<B> BeginEnd<B> {
         Self {
             rows: Vec::new(),
             free: Vec::new(),
-            waiting: HashMap::default(),
+            waiting: SpanMap::default(),
             loose: (!ordered).then(Vec::new),
             lanes: HashMap::default(),
             limit: limit.max(1),
@@ -90,7 +90,7 @@ impl<B> BeginEnd<B> {
     pub(crate) fn take(&mut self, extent: Extent, body: B, put: &mut dyn FnMut(Mark<'_, B>)) {
         let first_child = match self.loose {
             Some(_) => NONE,
-            None => self.waiting.remove(&extent.id).unwrap_or(NONE),
+            None => self.waiting.remove(extent.id).unwrap_or(NONE),
         };
         if self.loose.is_none() && extent.parent.is_none() && first_child == NONE {
             return self.write_alone(extent, &body, put);

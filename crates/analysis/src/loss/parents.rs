@@ -2,10 +2,7 @@
 //!
 //! Formats of slices nest what lies on one track; a parent elsewhere is said by an id or not at all.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
-use traceloom_model::{SpanBatch, SpanId, TrackId};
+use traceloom_model::{SpanBatch, SpanMap, TrackId};
 
 /// How many spans wait for a parent, and on which tracks they are.
 pub(super) struct Waiting {
@@ -16,7 +13,7 @@ pub(super) struct Waiting {
 }
 
 /// Spans by the parent they wait for: a parent comes after what is inside it.
-pub(super) type Parents = HashMap<SpanId, Waiting, RandomState>;
+pub(super) type Parents = SpanMap<Waiting>;
 
 /// Parents waited for at most; the spans of more are not looked at.
 const PARENTS: usize = 1 << 20;
@@ -25,7 +22,7 @@ const PARENTS: usize = 1 << 20;
 pub(super) fn distant(parents: &mut Parents, batch: &SpanBatch) -> u64 {
     let mut distant = 0;
     let rows = batch.id.iter().zip(&batch.parent).zip(&batch.track);
-    for ((id, parent), &track) in rows {
+    for ((&id, parent), &track) in rows {
         if let Some(waiting) = parents.remove(id) {
             let first = if waiting.track == track {
                 0
@@ -36,7 +33,7 @@ pub(super) fn distant(parents: &mut Parents, batch: &SpanBatch) -> u64 {
             distant += first + others.count() as u64;
         }
         let Some(parent) = *parent else { continue };
-        if let Some(waiting) = parents.get_mut(&parent) {
+        if let Some(waiting) = parents.get_mut(parent) {
             if waiting.track == track {
                 waiting.spans += 1;
             } else {
@@ -57,7 +54,7 @@ pub(super) fn distant(parents: &mut Parents, batch: &SpanBatch) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use traceloom_model::{FunctionId, SpanRow};
+    use traceloom_model::{FunctionId, SpanId, SpanRow};
 
     #[test]
     fn spans_of_a_parent_elsewhere_are_counted_when_it_comes() {

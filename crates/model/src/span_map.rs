@@ -1,0 +1,148 @@
+//! What is kept for spans while they are open.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use crate::SpanId;
+
+/// Places that are looked at before the map behind them; a power of two.
+const NEAR: usize = 512;
+
+/// A map by spans of which few are in it at a time, such as the parents of what has come.
+///
+/// Ids are given one after the other, so that those of spans that are open at a time rarely share a place: most
+/// are found by one look, without a hash.
+#[derive(Clone, Debug)]
+pub struct SpanMap<V> {
+    near: Box<[Option<(SpanId, V)>]>,
+    /// Those whose place is another one's.
+    far: HashMap<SpanId, V, RandomState>,
+    len: usize,
+}
+
+impl<V> Default for SpanMap<V> {
+    fn default() -> Self {
+        Self {
+            near: (0..NEAR).map(|_| None).collect(),
+            far: HashMap::default(),
+            len: 0,
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low bits alone count")]
+const fn place(id: SpanId) -> usize {
+    id.0 as usize % NEAR
+}
+
+impl<V> SpanMap<V> {
+    /// Returns how many spans are in it.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Tells whether none is in it.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns what is kept for a span.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, id: SpanId) -> Option<&V> {
+        match self.near.get(place(id)) {
+            Some(Some((near, value))) if *near == id => Some(value),
+            _ if self.far.is_empty() => None,
+            _ => self.far.get(&id),
+        }
+    }
+
+    /// Returns what is kept for a span, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, id: SpanId) -> Option<&mut V> {
+        match self.near.get_mut(place(id)) {
+            Some(Some((near, value))) if *near == id => Some(value),
+            _ if self.far.is_empty() => None,
+            _ => self.far.get_mut(&id),
+        }
+    }
+
+    /// Keeps a value for a span and returns the one that was kept before.
+    #[inline]
+    pub fn insert(&mut self, id: SpanId, value: V) -> Option<V> {
+        if let Some(known) = self.get_mut(id) {
+            return Some(std::mem::replace(known, value));
+        }
+        self.len += 1;
+        match self.near.get_mut(place(id)) {
+            Some(slot @ None) => *slot = Some((id, value)),
+            _ => {
+                self.far.insert(id, value);
+            }
+        }
+        None
+    }
+
+    /// Takes what is kept for a span out.
+    #[inline]
+    pub fn remove(&mut self, id: SpanId) -> Option<V> {
+        let taken = match self.near.get_mut(place(id)) {
+            Some(slot) if slot.as_ref().is_some_and(|(near, _)| *near == id) => {
+                slot.take().map(|(_, value)| value)
+            }
+            _ if self.far.is_empty() => None,
+            _ => self.far.remove(&id),
+        };
+        self.len -= usize::from(taken.is_some());
+        taken
+    }
+
+    /// Iterates over what is kept, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (SpanId, &V)> {
+        let near = self.near.iter().flatten().map(|(id, value)| (*id, value));
+        near.chain(self.far.iter().map(|(&id, value)| (id, value)))
+    }
+
+    /// Takes out all that is kept, in no order.
+    pub fn drain(&mut self) -> impl Iterator<Item = (SpanId, V)> {
+        self.len = 0;
+        let near = self.near.iter_mut().filter_map(Option::take);
+        near.chain(self.far.drain())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_map(steps in prop::collection::vec((0..4_u8, 0..6_u64, 0..3_u64), 0..200)) {
+            let (mut map, mut model) = (SpanMap::default(), HashMap::new());
+            for (at, (what, low, high)) in steps.into_iter().enumerate() {
+                let id = SpanId(low + high * NEAR as u64);
+                match what {
+                    0 => prop_assert_eq!(map.remove(id), model.remove(&id)),
+                    1 => prop_assert_eq!(map.get(id), model.get(&id)),
+                    2 => prop_assert_eq!(map.get_mut(id), model.get_mut(&id)),
+                    _ => prop_assert_eq!(map.insert(id, at), model.insert(id, at)),
+                }
+                prop_assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
+            }
+            let mut listed: Vec<_> = map.iter().map(|(id, value)| (id, *value)).collect();
+            let mut drained: Vec<_> = map.drain().collect();
+            let mut expected: Vec<_> = model.into_iter().collect();
+            for list in [&mut listed, &mut drained, &mut expected] {
+                list.sort_unstable();
+            }
+            prop_assert_eq!(&listed, &expected);
+            prop_assert_eq!(drained, expected);
+            prop_assert!(map.is_empty());
+        }
+    }
+}
