@@ -4,13 +4,16 @@
 //! the begin.
 
 use traceloom_model::{
-    Attribute, BATCH_ROWS, Clock, CounterBatch, EventBatch, EventRow, EventType, EventTypeId, Flow,
-    Limits, Note, Order, Series, SeriesId, Sink, Tables, Unit, Value,
+    Attribute, Clock, CounterBatch, EventBatch, EventRow, EventType, EventTypeId, Flow, Limits,
+    Note, Order, Series, SeriesId, Sink, Tables, Unit, Value,
 };
 
 use super::calendar::instant;
 use super::{define, each_line};
 use crate::{Error, LowerOptions, Source};
+
+/// Collections of a batch: each has a dozen attributes.
+const ROWS: usize = 1024;
 
 /// What a line says of a collection.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -274,7 +277,7 @@ pub(crate) fn lower_lines(
         limits,
         &mut |_, line| {
             log.take(line, tables);
-            let flow = log.push(BATCH_ROWS / 4, tables, sink);
+            let flow = log.push(ROWS, tables, sink);
             broken |= flow.is_break();
             flow
         },

@@ -18,8 +18,7 @@ mod walk;
 mod words;
 
 use traceloom_model::{
-    BATCH_ROWS, Clock, EventRow, EventType, Flow, Limits, Note, Order, PartId, Resource, Sink,
-    Wants,
+    Clock, EventRow, EventType, Flow, Limits, Note, Order, PartId, Resource, Sink, Wants,
 };
 
 pub(super) use calls::COUNTERS;
@@ -31,7 +30,7 @@ use super::trace;
 use super::units::Stream;
 use crate::jvmtext::lower_gc_lines;
 use crate::{Error, LowerOptions, Record, RecordSink, Source, drive};
-use output::{Broken, Output};
+use output::{Broken, Output, ROWS};
 use parts::Parts;
 use rows::{Key, Reader, Window};
 use values::Values;
@@ -78,7 +77,7 @@ impl RecordSink for PausesOf<'_, '_> {
         let out = &mut *self.notes.out;
         out.events
             .push(&EventRow::of_process(self.event_type, start, Some(end)));
-        if out.events.len() >= BATCH_ROWS && out.flush().is_err() {
+        if out.events.len() >= ROWS && out.flush().is_err() {
             return Flow::Break(());
         }
         Flow::Continue(())

@@ -2,11 +2,11 @@
 
 use traceloom_model::{EventBatch, Flow, Note, Sink, SpanBatch, SpanRow, StepBatch, Tables};
 
-/// Spans of a batch, and a quarter of its steps: what lies between this sink and the next stays in a core's
-/// cache, and a batch of rows with their texts takes a few megabytes.
-const ROWS: usize = 4096;
+/// Spans or events of a batch: what lies between this sink and the next stays in a core's cache, and a batch of
+/// rows with their texts takes less than a megabyte.
+pub(super) const ROWS: usize = 1024;
 /// Steps of a batch.
-pub(super) const STEPS: usize = 4 * ROWS;
+pub(super) const STEPS: usize = 16 * ROWS;
 
 /// Collects rows and pushes them in batches, definitions first.
 pub(super) struct Output<'k> {
