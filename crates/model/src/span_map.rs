@@ -6,8 +6,9 @@ use foldhash::fast::RandomState;
 
 use crate::SpanId;
 
-/// Places that are looked at before the map behind them; a power of two.
-const NEAR: usize = 512;
+/// Places that are looked at before the map behind them, at first and at most; powers of two.
+const FIRST: usize = 64;
+const MOST: usize = 1 << 15;
 
 /// A map by spans of which few are in it at a time, such as the parents of what has come.
 ///
@@ -24,19 +25,20 @@ pub struct SpanMap<V> {
 impl<V> Default for SpanMap<V> {
     fn default() -> Self {
         Self {
-            near: (0..NEAR).map(|_| None).collect(),
+            near: Box::default(),
             far: HashMap::default(),
             len: 0,
         }
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low bits alone count")]
-const fn place(id: SpanId) -> usize {
-    id.0 as usize % NEAR
-}
-
 impl<V> SpanMap<V> {
+    #[expect(clippy::cast_possible_truncation, reason = "the last bits alone count")]
+    #[inline]
+    fn place(&self, id: SpanId) -> usize {
+        id.0 as usize & self.near.len().wrapping_sub(1)
+    }
+
     /// Returns how many spans are in it.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -53,7 +55,7 @@ impl<V> SpanMap<V> {
     #[inline]
     #[must_use]
     pub fn get(&self, id: SpanId) -> Option<&V> {
-        match self.near.get(place(id)) {
+        match self.near.get(self.place(id)) {
             Some(Some((near, value))) if *near == id => Some(value),
             _ if self.far.is_empty() => None,
             _ => self.far.get(&id),
@@ -63,7 +65,8 @@ impl<V> SpanMap<V> {
     /// Returns what is kept for a span, to change it.
     #[inline]
     pub fn get_mut(&mut self, id: SpanId) -> Option<&mut V> {
-        match self.near.get_mut(place(id)) {
+        let place = self.place(id);
+        match self.near.get_mut(place) {
             Some(Some((near, value))) if *near == id => Some(value),
             _ if self.far.is_empty() => None,
             _ => self.far.get_mut(&id),
@@ -76,8 +79,12 @@ impl<V> SpanMap<V> {
         if let Some(known) = self.get_mut(id) {
             return Some(std::mem::replace(known, value));
         }
+        if self.len * 2 >= self.near.len() && self.near.len() < MOST {
+            self.grow();
+        }
         self.len += 1;
-        match self.near.get_mut(place(id)) {
+        let place = self.place(id);
+        match self.near.get_mut(place) {
             Some(slot @ None) => *slot = Some((id, value)),
             _ => {
                 self.far.insert(id, value);
@@ -86,10 +93,22 @@ impl<V> SpanMap<V> {
         None
     }
 
+    #[cold]
+    fn grow(&mut self) {
+        let rows: Vec<(SpanId, V)> = self.drain().collect();
+        let places = (self.near.len() * 2).max(FIRST);
+        self.near = (0..places).map(|_| None).collect();
+        // The room is there: this grows no further.
+        for (id, value) in rows {
+            self.insert(id, value);
+        }
+    }
+
     /// Takes what is kept for a span out.
     #[inline]
     pub fn remove(&mut self, id: SpanId) -> Option<V> {
-        let taken = match self.near.get_mut(place(id)) {
+        let place = self.place(id);
+        let taken = match self.near.get_mut(place) {
             Some(slot) if slot.as_ref().is_some_and(|(near, _)| *near == id) => {
                 slot.take().map(|(_, value)| value)
             }
@@ -122,10 +141,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_map(steps in prop::collection::vec((0..4_u8, 0..6_u64, 0..3_u64), 0..200)) {
+        fn it_is_a_map(steps in prop::collection::vec((0..4_u8, 0..60_u64, 0..3_u64), 0..400)) {
             let (mut map, mut model) = (SpanMap::default(), HashMap::new());
             for (at, (what, low, high)) in steps.into_iter().enumerate() {
-                let id = SpanId(low + high * NEAR as u64);
+                let id = SpanId(low + high * MOST as u64);
                 match what {
                     0 => prop_assert_eq!(map.remove(id), model.remove(&id)),
                     1 => prop_assert_eq!(map.get(id), model.get(&id)),
