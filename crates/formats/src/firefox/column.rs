@@ -27,6 +27,11 @@ pub(super) fn column<T>(
     out.text("],");
 }
 
+/// Writes `"name":[…],` with the same text `count` times.
+pub(super) fn repeated(out: &mut Buffered<'_>, name: &str, count: usize, text: &[u8]) {
+    column(out, name, 0..count, |_, out| out.extend_from_slice(text));
+}
+
 /// Writes `"length":N`, which every table ends with here.
 pub(super) fn length(out: &mut Buffered<'_>, length: usize) {
     out.text("\"length\":");
@@ -48,10 +53,6 @@ pub(super) fn text(text: impl AsRef<[u8]>, out: &mut Vec<u8>) {
     out.push(b'"');
     json::inner(text.as_ref(), out);
     out.push(b'"');
-}
-
-pub(super) fn constant(text: &'static str) -> impl Fn(u32, &mut Vec<u8>) {
-    move |_, out| out.extend_from_slice(text.as_bytes())
 }
 
 /// Appends nanoseconds as milliseconds, exactly.
