@@ -58,6 +58,13 @@ fn put_long(value: u64, out: &mut Vec<u8>) {
     put(eight(low) | ZEROS, 8, out);
 }
 
+/// Appends the last `N` decimal digits of a number below 10^8, at most eight of them.
+#[inline]
+pub(crate) fn padded<const N: usize>(value: u64, out: &mut Vec<u8>) {
+    let word = eight(value) | ZEROS;
+    put(word >> (8 * (8 - N.clamp(1, 8))), N, out);
+}
+
 /// Appends the nanoseconds from `base` to `time` as microseconds, exactly.
 #[inline]
 pub(crate) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
