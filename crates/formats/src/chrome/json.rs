@@ -144,6 +144,12 @@ pub(crate) fn inner(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends what stands between the quotes of a string.
+#[inline]
+pub(crate) fn valid(text: &str, out: &mut Vec<u8>) {
+    escape(text.as_bytes(), out);
+}
+
 /// Returns how many bytes stand before the first that may not stand in a string, eight of them looked at a time.
 #[inline]
 fn plain(text: &[u8]) -> usize {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{FrameId, FrameKind, FunctionId, MappingId, Recording, StackId, StringId};
@@ -38,11 +37,11 @@ fn category(kind: FrameKind) -> u32 {
     }
 }
 
-/// Texts of all threads, each once.
+/// Texts of all threads, each once, and as JSON: most threads have the same ones.
 #[derive(Default)]
 struct Texts {
-    known: HashMap<Arc<[u8]>, u32, RandomState>,
-    rows: Vec<Arc<[u8]>>,
+    known: HashMap<Box<[u8]>, u32, RandomState>,
+    rows: Vec<Box<[u8]>>,
 }
 
 impl Texts {
@@ -51,9 +50,10 @@ impl Texts {
             return known;
         }
         let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        let text: Arc<[u8]> = text.into();
-        self.rows.push(text.clone());
-        self.known.insert(text, number);
+        let mut row = Vec::with_capacity(text.len() + 2);
+        super::column::text(text, &mut row);
+        self.rows.push(row.into());
+        self.known.insert(text.into(), number);
         number
     }
 }
@@ -391,7 +391,9 @@ impl<'r> Code<'r> {
     pub fn put_strings(&self, out: &mut Buffered<'_>) {
         let texts = self.thread.texts.ids().iter();
         let texts = texts.filter_map(|&text| self.texts.rows.get(text as usize));
-        column(out, "stringArray", texts, text);
+        column(out, "stringArray", texts, |text, out| {
+            out.extend_from_slice(text)
+        });
     }
 
     /// Writes the libraries of all threads: mapped binaries that functions come from.

@@ -38,10 +38,12 @@ pub(super) fn length(out: &mut Buffered<'_>, length: usize) {
     json::digits(length as u64, &mut out.bytes);
 }
 
+#[inline]
 pub(super) fn index(index: u32, out: &mut Vec<u8>) {
     json::digits(u64::from(index), out);
 }
 
+#[inline]
 pub(super) fn some_index(number: Option<u32>, out: &mut Vec<u8>) {
     match number {
         Some(number) => index(number, out),

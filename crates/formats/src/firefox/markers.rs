@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::flat::value_text;
-use traceloom_model::{AttrKeyId, EventTypeId, Recording, StringId, Timestamp, Value, ValueTypeId};
+use traceloom_model::{
+    AttrKeyId, EventTypeId, Recording, StringId, Text, Timestamp, Value, ValueTypeId,
+};
 
 use super::code::Code;
 use super::column::{column, index, length, milliseconds, repeated, since, text};
@@ -153,6 +155,11 @@ impl<'r> Words<'r> {
                 json::digits(number, out);
                 out.push(b'"');
             }
+            (Item::F64(_, number), _) if number.is_finite() => {
+                out.push(b'"');
+                json::float(number, out);
+                out.push(b'"');
+            }
             (Item::F64(_, number), _) => {
                 text(value_text(&Value::F64(number), self.recording), out);
             }
@@ -203,9 +210,15 @@ impl<'r> Words<'r> {
     }
 
     fn string(&self, id: StringId, out: &mut Vec<u8>) {
-        match self.recording.string(id) {
-            Some(known) => text(known.as_bytes(), out),
-            None => text(label::text(self.recording, id), out),
+        let known = self.recording.string(id);
+        match (known.and_then(Text::as_str), known) {
+            (Some(valid), _) => {
+                out.push(b'"');
+                json::valid(valid, out);
+                out.push(b'"');
+            }
+            (None, Some(known)) => text(known.as_bytes(), out),
+            (None, None) => text(label::text(self.recording, id), out),
         }
     }
 

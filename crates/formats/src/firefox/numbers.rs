@@ -50,3 +50,21 @@ impl Numbers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_counts_from_nought() {
+        let mut numbers = Numbers::default();
+        assert_eq!(
+            [7, 3, 7].map(|id| numbers.number(id)),
+            [(0, true), (1, true), (0, false)]
+        );
+        assert_eq!((numbers.ids(), numbers.known(9)), (&[7, 3][..], None));
+        numbers.clear();
+        assert_eq!((numbers.ids(), numbers.known(7)), (&[][..], None));
+        assert_eq!(numbers.number(3), (0, true));
+    }
+}

@@ -67,3 +67,25 @@ impl Places {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_near_each_other_and_far_away_are_found_until_they_are_removed() {
+        let ids = [10, 11, 17, 18, 9, 0, u64::MAX].map(SpanId);
+        let mut places = Places::of(2, SpanId(10), SpanId(u64::MAX));
+        assert_eq!(places.near.len(), 8);
+        for (place, &id) in ids.iter().enumerate() {
+            assert_eq!(places.get(id), None);
+            places.set(id, place);
+        }
+        for (place, &id) in ids.iter().enumerate() {
+            assert_eq!(places.get(id), Some(place));
+            places.remove(id);
+            assert_eq!(places.get(id), None);
+        }
+        assert!(places.far.is_empty());
+    }
+}
