@@ -41,7 +41,12 @@ pub struct Recording {
     pub notes: Notes,
 }
 
+#[inline]
 fn place<T>(table: &mut Vec<Option<T>>, index: usize, row: T) {
+    // Most rows come one after the other.
+    if table.len() == index {
+        return table.push(Some(row));
+    }
     if table.len() <= index {
         table.resize_with(index + 1, || None);
     }

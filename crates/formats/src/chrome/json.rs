@@ -58,6 +58,13 @@ fn put_long(value: u64, out: &mut Vec<u8>) {
     put(eight(low) | ZEROS, 8, out);
 }
 
+/// Appends the last `N` decimal digits of a number below 10^8, at most eight of them.
+#[inline]
+pub(crate) fn padded<const N: usize>(value: u64, out: &mut Vec<u8>) {
+    let word = eight(value) | ZEROS;
+    put(word >> (8 * (8 - N.clamp(1, 8))), N, out);
+}
+
 /// Appends the nanoseconds from `base` to `time` as microseconds, exactly.
 #[inline]
 pub(crate) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
@@ -137,11 +144,38 @@ pub(crate) fn inner(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends what stands between the quotes of a string.
+#[inline]
+pub(crate) fn valid(text: &str, out: &mut Vec<u8>) {
+    escape(text.as_bytes(), out);
+}
+
+/// Returns how many bytes stand before the first that may not stand in a string, eight of them looked at a time.
+#[inline]
+fn plain(text: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+    let (words, rest) = text.as_chunks();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let control = word.wrapping_sub(ONES * 0x20) & !word;
+        let quote = zeros(word ^ (ONES * u64::from(b'"')));
+        let escape = zeros(word ^ (ONES * u64::from(b'\\')));
+        // The high bit of a byte that is one, and perhaps of bytes after it.
+        let special = (control | quote | escape) & (ONES << 7);
+        if special != 0 {
+            return at * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let special = |byte: &u8| matches!(byte, 0..=0x1f | b'"' | b'\\');
+    let rest = rest.iter().position(special).unwrap_or(rest.len());
+    words.len() * 8 + rest
+}
+
 /// Copies text, escaping what may not stand in a string: most of it goes in long runs.
 fn escape(mut text: &[u8], out: &mut Vec<u8>) {
-    let special = |byte: &u8| matches!(byte, 0..=0x1f | b'"' | b'\\');
-    while let Some(at) = text.iter().position(special) {
-        let (run, rest) = text.split_at(at);
+    loop {
+        let (run, rest) = text.split_at(plain(text));
         out.extend_from_slice(run);
         let Some((&byte, rest)) = rest.split_first() else {
             return;
@@ -156,7 +190,6 @@ fn escape(mut text: &[u8], out: &mut Vec<u8>) {
         }
         text = rest;
     }
-    out.extend_from_slice(text);
 }
 
 /// Appends bytes as a string of hexadecimal digits.
@@ -192,6 +225,21 @@ mod tests {
         values.extend((0..20_000).chain((0..99_999_999).step_by(4_999)));
         for value in values {
             assert_eq!(written(|out| digits(value, out)), format!("<{value}"));
+        }
+    }
+
+    #[test]
+    fn what_may_not_stand_in_a_string_is_found_wherever_it_stands() {
+        for byte in 0..=0x7f_u8 {
+            for at in 0..20 {
+                let mut text = "é ~!#[]x{}Aöwxyz012345".to_owned();
+                text.insert(text.floor_char_boundary(at), char::from(byte));
+                let json = written(|out| inner(text.as_bytes(), out));
+                let json = format!("\"{}\"", json.strip_prefix('<').unwrap());
+                assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+                let plain = !matches!(byte, 0..=0x1f | b'"' | b'\\');
+                assert_eq!(json.len() == text.len() + 2, plain, "{text:?}");
+            }
         }
     }
 

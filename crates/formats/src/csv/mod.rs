@@ -5,6 +5,7 @@
 mod raise;
 #[cfg(test)]
 mod tests;
+mod time;
 
 use traceloom_model::{Capabilities, Feature};
 

@@ -1,11 +1,9 @@
 //! Rows to lines.
 
-use std::fmt::Write as _;
-
-use jiff::Timestamp;
 use traceloom_model::Flow;
 use traceloom_model::flat::{Cell, Column, FlatRows, Flatten, TABLES};
 
+use super::time::Day;
 use crate::chrome::json;
 use crate::{Error, Output, RaiseOptions, RowTarget, Target};
 
@@ -31,7 +29,7 @@ pub(super) fn raise<'o>(
         output,
         tables: TABLES.iter().map(|table| header(table.columns)).collect(),
         error: None,
-        time: String::new(),
+        day: Day::default(),
     })))
 }
 
@@ -40,7 +38,7 @@ struct Lines<'o> {
     /// What is not handed out yet of each table.
     tables: Vec<Vec<u8>>,
     error: Option<Error>,
-    time: String,
+    day: Day,
 }
 
 impl Lines<'_> {
@@ -82,14 +80,7 @@ impl FlatRows for Lines<'_> {
                     out.extend_from_slice(if yes { b"true" } else { b"false" });
                 }
                 Cell::Text(text) => put_text(text, out),
-                Cell::Time(us) => {
-                    if let Ok(time) = Timestamp::from_microsecond(us) {
-                        self.time.clear();
-                        // Writing to a string does not fail.
-                        let _ = write!(self.time, "{time:.6}");
-                        out.extend_from_slice(self.time.as_bytes());
-                    }
-                }
+                Cell::Time(us) => self.day.put(us, out),
             }
         }
         out.extend_from_slice(b"\r\n");
@@ -103,8 +94,10 @@ impl FlatRows for Lines<'_> {
 
 /// Appends a field, quoted where it must be; an empty text is quoted, so that it is not nothing.
 fn put_text(text: &str, out: &mut Vec<u8>) {
-    let special = |byte: &u8| matches!(byte, b'"' | b',' | b'\n' | b'\r');
-    if !text.is_empty() && !text.bytes().any(|byte| special(&byte)) {
+    // Without a way out of the loop, so that many bytes are compared at once.
+    let special = |byte: u8| matches!(byte, b'"' | b',' | b'\n' | b'\r');
+    let any = text.bytes().fold(false, |any, byte| any | special(byte));
+    if !text.is_empty() && !any {
         out.extend_from_slice(text.as_bytes());
         return;
     }

@@ -4,38 +4,13 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
-use traceloom_model::{FrameId, FrameKind, MappingId, Recording, StackId, StringId};
+use traceloom_model::{FrameId, FrameKind, FunctionId, MappingId, Recording, StackId, StringId};
 
-use super::column::{column, constant, index, length, some_index, text};
+use super::column::{column, index, length, repeated, some_index, text};
+use super::numbers::Numbers;
 use crate::chrome::json;
 use crate::label;
 use crate::output::Buffered;
-
-/// Rows that are told apart by a key, in the order of their first use.
-pub(super) struct Table<K, R> {
-    known: HashMap<K, u32, RandomState>,
-    pub rows: Vec<R>,
-}
-
-impl<K, R> Default for Table<K, R> {
-    fn default() -> Self {
-        Self {
-            known: HashMap::default(),
-            rows: Vec::new(),
-        }
-    }
-}
-
-impl<K: Hash + Eq, R> Table<K, R> {
-    fn number(&mut self, key: K, row: impl FnOnce() -> R) -> u32 {
-        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        let number = *self.known.entry(key).or_insert(next);
-        if number == next {
-            self.rows.push(row());
-        }
-        number
-    }
-}
 
 /// What a frame's category says, which is how it was executed; the first is the one of everything else.
 pub(super) const CATEGORIES: [(&str, &str); 8] = [
@@ -62,18 +37,370 @@ fn category(kind: FrameKind) -> u32 {
     }
 }
 
-/// Libraries that functions come from: mapped binaries.
+/// Texts of all threads, each once, and as JSON: most threads have the same ones.
 #[derive(Default)]
-pub(super) struct Libs(Table<MappingId, MappingId>);
+struct Texts {
+    known: HashMap<Box<[u8]>, u32, RandomState>,
+    rows: Vec<Box<[u8]>>,
+}
 
-impl Libs {
-    fn number(&mut self, id: MappingId) -> u32 {
-        self.0.number(id, || id)
+impl Texts {
+    fn number(&mut self, text: &[u8]) -> u32 {
+        if let Some(&known) = self.known.get(text) {
+            return known;
+        }
+        let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let mut row = Vec::with_capacity(text.len() + 2);
+        super::column::text(text, &mut row);
+        self.rows.push(row.into());
+        self.known.insert(text.into(), number);
+        number
+    }
+}
+
+/// A function, its texts and its place by their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Function {
+    name: u32,
+    file: Option<u32>,
+    line: u32,
+    place: Option<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Frame {
+    function: u32,
+    address: Option<u64>,
+    line: u32,
+    column: u32,
+    inlined: bool,
+    category: u32,
+}
+
+/// Where a function's code lies: a mapped binary, or what its producer calls a library.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    Mapping(MappingId),
+    Library(StringId),
+}
+
+/// Rows that are told apart by what they are, numbered for all threads.
+struct Distinct<R> {
+    known: HashMap<R, u32, RandomState>,
+    rows: Vec<R>,
+}
+
+impl<R> Default for Distinct<R> {
+    fn default() -> Self {
+        Self {
+            known: HashMap::default(),
+            rows: Vec::new(),
+        }
+    }
+}
+
+impl<R: Copy + Eq + Hash> Distinct<R> {
+    fn number(&mut self, row: R) -> u32 {
+        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let number = *self.known.entry(row).or_insert(next);
+        if number == next {
+            self.rows.push(row);
+        }
+        number
+    }
+}
+
+/// What is known of code, and the tables of one thread after the other.
+///
+/// Frames, functions and texts are made once, and a thread numbers those that it has.
+pub(super) struct Code<'r> {
+    tables: &'r Recording,
+    texts: Texts,
+    places: Distinct<Place>,
+    functions: Distinct<Function>,
+    /// By frame.
+    frames: Vec<Option<Frame>>,
+    /// The texts of functions' names: of none, then by function.
+    names: Vec<Option<u32>>,
+    libs: Numbers,
+    thread: Thread,
+    /// What is missing of a stack, innermost first.
+    missing: Vec<(StackId, FrameId)>,
+}
+
+/// The numbers of one thread.
+#[derive(Default)]
+struct Thread {
+    texts: Numbers,
+    places: Numbers,
+    functions: Numbers,
+    frames: Numbers,
+    stacks: Numbers,
+    // Rows, which refer to each other by the numbers of the thread.
+    frame_rows: Vec<Frame>,
+    function_rows: Vec<Function>,
+    /// Library and name.
+    place_rows: Vec<(Option<u32>, u32)>,
+    /// Caller and frame.
+    stack_rows: Vec<(Option<u32>, u32)>,
+}
+
+impl<'r> Code<'r> {
+    pub fn new(tables: &'r Recording) -> Self {
+        Self {
+            tables,
+            texts: Texts::default(),
+            places: Distinct::default(),
+            functions: Distinct::default(),
+            frames: Vec::new(),
+            names: Vec::new(),
+            libs: Numbers::default(),
+            thread: Thread::default(),
+            missing: Vec::new(),
+        }
     }
 
-    pub fn put(&self, tables: &Recording, out: &mut Buffered<'_>) {
-        column(out, "libs", &self.0.rows, |&id, out| {
-            let row = tables.mapping(id);
+    /// Begins the tables of the next thread.
+    pub fn begin(&mut self) {
+        let thread = &mut self.thread;
+        thread.texts.clear();
+        thread.places.clear();
+        thread.functions.clear();
+        thread.frames.clear();
+        thread.stacks.clear();
+        thread.frame_rows.clear();
+        thread.function_rows.clear();
+        thread.place_rows.clear();
+        thread.stack_rows.clear();
+    }
+
+    /// Returns the number that a text has for all threads.
+    pub fn text(&mut self, text: &[u8]) -> u32 {
+        self.texts.number(text)
+    }
+
+    /// Returns the number that a text has in the thread.
+    #[inline]
+    pub fn string(&mut self, text: u32) -> u32 {
+        self.thread.texts.number(text).0
+    }
+
+    /// Returns the number that a function's name has in the thread.
+    #[inline]
+    pub fn name(&mut self, id: Option<FunctionId>) -> u32 {
+        let at = id.map_or(0, |id| id.index() + 1);
+        match self.names.get(at) {
+            Some(&Some(text)) => self.string(text),
+            _ => self.new_name(id, at),
+        }
+    }
+
+    fn new_name(&mut self, id: Option<FunctionId>, at: usize) -> u32 {
+        let text = self.texts.number(&label::function(self.tables, id));
+        if self.names.len() <= at {
+            self.names.resize(at + 1, None);
+        }
+        if let Some(slot) = self.names.get_mut(at) {
+            *slot = Some(text);
+        }
+        self.string(text)
+    }
+
+    fn new_frame(&mut self, id: FrameId) -> Frame {
+        let tables = self.tables;
+        let row = tables.frame(id).cloned().unwrap_or_default();
+        let function = row.function.and_then(|id| tables.function(id));
+        let name = self.texts.number(&label::frame(tables, id));
+        let file = function.and_then(|row| row.file);
+        let file = file.map(|id| self.texts.number(&label::text(tables, id)));
+        let library = function.and_then(|row| row.library).map(Place::Library);
+        let place = row.mapping.map(Place::Mapping).or(library);
+        let function = Function {
+            name,
+            file,
+            line: function.map_or(0, |row| row.line),
+            place: place.map(|place| self.places.number(place)),
+        };
+        // Addresses of a binary count from where it begins.
+        let mapping = row.mapping.and_then(|id| tables.mapping(id));
+        let address = row.address.map(|address| match mapping {
+            Some(mapping) if address >= mapping.start => {
+                (address - mapping.start).saturating_add(mapping.offset)
+            }
+            _ => address,
+        });
+        Frame {
+            function: self.functions.number(function),
+            address,
+            line: row.line,
+            column: row.column,
+            inlined: row.inlined,
+            category: category(row.kind),
+        }
+    }
+
+    /// Returns the number that a frame has in the thread.
+    fn frame(&mut self, id: FrameId) -> u32 {
+        let (number, new) = self.thread.frames.number(id.raw());
+        if !new {
+            return number;
+        }
+        let frame = match self.frames.get(id.index()) {
+            Some(&Some(frame)) => frame,
+            _ => {
+                let frame = self.new_frame(id);
+                if self.frames.len() <= id.index() {
+                    self.frames.resize(id.index() + 1, None);
+                }
+                if let Some(slot) = self.frames.get_mut(id.index()) {
+                    *slot = Some(frame);
+                }
+                frame
+            }
+        };
+        let function = self.function(frame.function);
+        self.thread.frame_rows.push(Frame { function, ..frame });
+        number
+    }
+
+    /// Returns the number that a function has in the thread.
+    fn function(&mut self, function: u32) -> u32 {
+        let (number, new) = self.thread.functions.number(function);
+        if let (Some(&row), true) = (self.functions.rows.get(function as usize), new) {
+            let row = Function {
+                name: self.string(row.name),
+                file: row.file.map(|text| self.string(text)),
+                place: row.place.map(|place| self.place(place)),
+                ..row
+            };
+            self.thread.function_rows.push(row);
+        }
+        number
+    }
+
+    /// Returns the number that a place has in the thread.
+    fn place(&mut self, place: u32) -> u32 {
+        let (number, new) = self.thread.places.number(place);
+        if let (Some(&row), true) = (self.places.rows.get(place as usize), new) {
+            let tables = self.tables;
+            let (name, lib) = match row {
+                Place::Library(id) => (label::text(tables, id), None),
+                Place::Mapping(id) => {
+                    let file = tables.mapping(id).and_then(|row| row.file);
+                    let path =
+                        file.map_or_else(|| b"[unknown]".to_vec(), |id| label::text(tables, id));
+                    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(&[]);
+                    (name.to_vec(), Some(self.libs.number(id.raw()).0))
+                }
+            };
+            let name = self.texts.number(&name);
+            let name = self.string(name);
+            self.thread.place_rows.push((lib, name));
+        }
+        number
+    }
+
+    /// Returns the number that a stack has in the thread. Callers have smaller ids, so that a loop ends.
+    pub fn stack(&mut self, id: StackId) -> Option<u32> {
+        let mut next = Some(id);
+        let mut prefix = None;
+        while let Some(id) = next {
+            if let Some(known) = self.thread.stacks.known(id.raw()) {
+                prefix = Some(known);
+                break;
+            }
+            let Some(row) = self.tables.stack(id) else {
+                break;
+            };
+            self.missing.push((id, row.frame));
+            next = row.parent.filter(|&parent| parent < id);
+        }
+        while let Some((id, frame)) = self.missing.pop() {
+            let frame = self.frame(frame);
+            self.thread.stack_rows.push((prefix, frame));
+            prefix = Some(self.thread.stacks.number(id.raw()).0);
+        }
+        prefix
+    }
+
+    /// Writes the tables, each with a comma behind it; strings come last, when all are known.
+    pub fn put(&self, out: &mut Buffered<'_>) {
+        let rows = &self.thread.frame_rows;
+        out.text("\"frameTable\":{");
+        column(out, "address", rows, |row, out| match row.address {
+            Some(address) => json::digits(address, out),
+            None => out.extend_from_slice(b"-1"),
+        });
+        column(out, "inlineDepth", rows, |row, out| {
+            index(u32::from(row.inlined), out)
+        });
+        column(out, "category", rows, |row, out| index(row.category, out));
+        repeated(out, "subcategory", rows.len(), b"0");
+        column(out, "func", rows, |row, out| index(row.function, out));
+        repeated(out, "nativeSymbol", rows.len(), b"null");
+        repeated(out, "innerWindowID", rows.len(), b"0");
+        let known = |number: u32| (number > 0).then_some(number);
+        column(out, "line", rows, |row, out| {
+            some_index(known(row.line), out)
+        });
+        column(out, "column", rows, |row, out| {
+            some_index(known(row.column), out)
+        });
+        length(out, rows.len());
+
+        let rows = &self.thread.function_rows;
+        out.text("},\"funcTable\":{");
+        column(out, "name", rows, |row, out| index(row.name, out));
+        repeated(out, "isJS", rows.len(), b"false");
+        repeated(out, "relevantForJS", rows.len(), b"false");
+        column(out, "resource", rows, |row, out| match row.place {
+            Some(place) => index(place, out),
+            None => out.extend_from_slice(b"-1"),
+        });
+        column(out, "fileName", rows, |row, out| some_index(row.file, out));
+        column(out, "lineNumber", rows, |row, out| {
+            some_index(known(row.line), out)
+        });
+        repeated(out, "columnNumber", rows.len(), b"null");
+        length(out, rows.len());
+
+        let rows = &self.thread.place_rows;
+        out.text("},\"resourceTable\":{");
+        column(out, "lib", rows, |row, out| some_index(row.0, out));
+        column(out, "name", rows, |row, out| index(row.1, out));
+        repeated(out, "host", rows.len(), b"null");
+        column(out, "type", rows, |row, out| {
+            index(u32::from(row.0.is_some()), out)
+        });
+        length(out, rows.len());
+
+        out.text("},\"nativeSymbols\":{");
+        for name in ["libIndex", "address", "name", "functionSize"] {
+            column(out, name, 0..0, index);
+        }
+        length(out, 0);
+
+        let rows = &self.thread.stack_rows;
+        out.text("},\"stackTable\":{");
+        column(out, "prefix", rows, |row, out| some_index(row.0, out));
+        column(out, "frame", rows, |row, out| index(row.1, out));
+        length(out, rows.len());
+        out.text("},");
+    }
+
+    pub fn put_strings(&self, out: &mut Buffered<'_>) {
+        let texts = self.thread.texts.ids().iter();
+        let texts = texts.filter_map(|&text| self.texts.rows.get(text as usize));
+        column(out, "stringArray", texts, |text, out| {
+            out.extend_from_slice(text)
+        });
+    }
+
+    /// Writes the libraries of all threads: mapped binaries that functions come from.
+    pub fn put_libs(&self, out: &mut Buffered<'_>) {
+        let tables = self.tables;
+        column(out, "libs", self.libs.ids(), |&id, out| {
+            let row = tables.mapping(MappingId::new(id));
             let words = |id: Option<StringId>| id.map(|id| label::text(tables, id));
             let path = words(row.and_then(|row| row.file)).unwrap_or_default();
             let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(&[]);
@@ -105,196 +432,5 @@ impl Libs {
             }
             out.push(b'}');
         });
-    }
-}
-
-struct Function {
-    name: u32,
-    file: Option<u32>,
-    line: u32,
-    resource: Option<u32>,
-}
-
-struct Frame {
-    function: u32,
-    address: Option<u64>,
-    line: u32,
-    column: u32,
-    inlined: bool,
-    category: u32,
-}
-
-struct Resource {
-    name: u32,
-    lib: Option<u32>,
-}
-
-/// Where a function's code lies: a mapped binary, or what its producer calls a library.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
-    Mapping(MappingId),
-    Library(StringId),
-}
-
-/// The tables of one thread.
-#[derive(Default)]
-pub(super) struct Code {
-    strings: Table<Box<[u8]>, Box<[u8]>>,
-    functions: Table<(u32, Option<u32>, u32, Option<u32>), Function>,
-    frames: Table<FrameId, Frame>,
-    stacks: Table<StackId, (Option<u32>, u32)>,
-    resources: Table<Place, Resource>,
-}
-
-impl Code {
-    pub fn string(&mut self, text: &[u8]) -> u32 {
-        self.strings.number(text.into(), || text.into())
-    }
-
-    fn resource(&mut self, place: Place, tables: &Recording, libs: &mut Libs) -> u32 {
-        if let Some(&known) = self.resources.known.get(&place) {
-            return known;
-        }
-        let (name, lib) = match place {
-            Place::Library(id) => (label::text(tables, id), None),
-            Place::Mapping(id) => {
-                let file = tables.mapping(id).and_then(|row| row.file);
-                let path = file.map_or_else(|| b"[unknown]".to_vec(), |id| label::text(tables, id));
-                let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(&[]);
-                (name.to_vec(), Some(libs.number(id)))
-            }
-        };
-        let name = self.string(&name);
-        self.resources.number(place, || Resource { name, lib })
-    }
-
-    fn frame(&mut self, id: FrameId, tables: &Recording, libs: &mut Libs) -> u32 {
-        if let Some(&known) = self.frames.known.get(&id) {
-            return known;
-        }
-        let row = tables.frame(id).cloned().unwrap_or_default();
-        let function = row.function.and_then(|id| tables.function(id));
-        let name = self.string(&label::frame(tables, id));
-        let file = function.and_then(|row| row.file);
-        let file = file.map(|id| self.string(&label::text(tables, id)));
-        let library = function.and_then(|row| row.library).map(Place::Library);
-        let place = row.mapping.map(Place::Mapping).or(library);
-        let resource = place.map(|place| self.resource(place, tables, libs));
-        let line = function.map_or(0, |row| row.line);
-        let function = self
-            .functions
-            .number((name, file, line, resource), || Function {
-                name,
-                file,
-                line,
-                resource,
-            });
-        // Addresses of a binary count from where it begins.
-        let mapping = row.mapping.and_then(|id| tables.mapping(id));
-        let address = row.address.map(|address| match mapping {
-            Some(mapping) if address >= mapping.start => {
-                (address - mapping.start).saturating_add(mapping.offset)
-            }
-            _ => address,
-        });
-        self.frames.number(id, || Frame {
-            function,
-            address,
-            line: row.line,
-            column: row.column,
-            inlined: row.inlined,
-            category: category(row.kind),
-        })
-    }
-
-    /// Returns the number of a stack. Callers have smaller ids, so that a loop ends.
-    pub fn stack(&mut self, id: StackId, tables: &Recording, libs: &mut Libs) -> Option<u32> {
-        let mut missing = Vec::new();
-        let mut next = Some(id);
-        let mut prefix = None;
-        while let Some(id) = next {
-            if let Some(&known) = self.stacks.known.get(&id) {
-                prefix = Some(known);
-                break;
-            }
-            let Some(row) = tables.stack(id) else { break };
-            missing.push((id, row.frame));
-            next = row.parent.filter(|&parent| parent < id);
-        }
-        for (id, frame) in missing.into_iter().rev() {
-            let frame = self.frame(frame, tables, libs);
-            prefix = Some(self.stacks.number(id, || (prefix, frame)));
-        }
-        prefix
-    }
-
-    /// Writes the tables, each with a comma behind it; strings come last, when all are known.
-    pub fn put(&self, out: &mut Buffered<'_>) {
-        let all = |count: usize| 0..u32::try_from(count).unwrap_or(u32::MAX);
-        let rows = &self.frames.rows;
-        out.text("\"frameTable\":{");
-        column(out, "address", rows, |row, out| match row.address {
-            Some(address) => json::digits(address, out),
-            None => out.extend_from_slice(b"-1"),
-        });
-        column(out, "inlineDepth", rows, |row, out| {
-            index(u32::from(row.inlined), out)
-        });
-        column(out, "category", rows, |row, out| index(row.category, out));
-        column(out, "subcategory", all(rows.len()), constant("0"));
-        column(out, "func", rows, |row, out| index(row.function, out));
-        column(out, "nativeSymbol", all(rows.len()), constant("null"));
-        column(out, "innerWindowID", all(rows.len()), constant("0"));
-        let known = |number: u32| (number > 0).then_some(number);
-        column(out, "line", rows, |row, out| {
-            some_index(known(row.line), out)
-        });
-        column(out, "column", rows, |row, out| {
-            some_index(known(row.column), out)
-        });
-        length(out, rows.len());
-
-        let rows = &self.functions.rows;
-        out.text("},\"funcTable\":{");
-        column(out, "name", rows, |row, out| index(row.name, out));
-        column(out, "isJS", all(rows.len()), constant("false"));
-        column(out, "relevantForJS", all(rows.len()), constant("false"));
-        column(out, "resource", rows, |row, out| match row.resource {
-            Some(resource) => index(resource, out),
-            None => out.extend_from_slice(b"-1"),
-        });
-        column(out, "fileName", rows, |row, out| some_index(row.file, out));
-        column(out, "lineNumber", rows, |row, out| {
-            some_index(known(row.line), out)
-        });
-        column(out, "columnNumber", all(rows.len()), constant("null"));
-        length(out, rows.len());
-
-        let rows = &self.resources.rows;
-        out.text("},\"resourceTable\":{");
-        column(out, "lib", rows, |row, out| some_index(row.lib, out));
-        column(out, "name", rows, |row, out| index(row.name, out));
-        column(out, "host", all(rows.len()), constant("null"));
-        column(out, "type", rows, |row, out| {
-            index(u32::from(row.lib.is_some()), out)
-        });
-        length(out, rows.len());
-
-        out.text("},\"nativeSymbols\":{");
-        for name in ["libIndex", "address", "name", "functionSize"] {
-            column(out, name, 0..0, index);
-        }
-        length(out, 0);
-
-        let rows = &self.stacks.rows;
-        out.text("},\"stackTable\":{");
-        column(out, "prefix", rows, |row, out| some_index(row.0, out));
-        column(out, "frame", rows, |row, out| index(row.1, out));
-        length(out, rows.len());
-        out.text("},");
-    }
-
-    pub fn put_strings(&self, out: &mut Buffered<'_>) {
-        column(out, "stringArray", &self.strings.rows, text);
     }
 }

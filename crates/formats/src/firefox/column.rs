@@ -27,16 +27,23 @@ pub(super) fn column<T>(
     out.text("],");
 }
 
+/// Writes `"name":[…],` with the same text `count` times.
+pub(super) fn repeated(out: &mut Buffered<'_>, name: &str, count: usize, text: &[u8]) {
+    column(out, name, 0..count, |_, out| out.extend_from_slice(text));
+}
+
 /// Writes `"length":N`, which every table ends with here.
 pub(super) fn length(out: &mut Buffered<'_>, length: usize) {
     out.text("\"length\":");
     json::digits(length as u64, &mut out.bytes);
 }
 
+#[inline]
 pub(super) fn index(index: u32, out: &mut Vec<u8>) {
     json::digits(u64::from(index), out);
 }
 
+#[inline]
 pub(super) fn some_index(number: Option<u32>, out: &mut Vec<u8>) {
     match number {
         Some(number) => index(number, out),
@@ -48,10 +55,6 @@ pub(super) fn text(text: impl AsRef<[u8]>, out: &mut Vec<u8>) {
     out.push(b'"');
     json::inner(text.as_ref(), out);
     out.push(b'"');
-}
-
-pub(super) fn constant(text: &'static str) -> impl Fn(u32, &mut Vec<u8>) {
-    move |_, out| out.extend_from_slice(text.as_bytes())
 }
 
 /// Appends nanoseconds as milliseconds, exactly.

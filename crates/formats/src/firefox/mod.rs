@@ -5,9 +5,12 @@
 
 mod code;
 mod column;
+mod forms;
 mod markers;
+mod numbers;
 mod plan;
 mod raise;
+mod rows;
 
 use traceloom_model::{Capabilities, Feature};
 

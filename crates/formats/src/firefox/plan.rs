@@ -1,10 +1,10 @@
 //! Which threads there are, and what is on each.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::fast::RandomState;
 use traceloom_model::{Merge, ProfileId, Recording, ResourceId, Scope, Timestamp, TrackId, Unit};
 
+use super::rows::Rows;
 use crate::label;
 
 /// What a sample weighs and in which unit.
@@ -26,9 +26,8 @@ pub(super) struct Thread {
     pub pid: String,
     pub tid: u64,
     pub main: bool,
-    /// Rows of the recording: spans, events.
-    pub spans: Vec<usize>,
-    pub events: Vec<usize>,
+    /// The markers of the track are on this thread.
+    pub markers: bool,
     /// Batch and row, in time order.
     pub samples: Vec<(usize, usize)>,
     /// The column of the samples.
@@ -47,8 +46,7 @@ impl Thread {
             pid: String::new(),
             tid: known.unwrap_or(number as u64),
             main: false,
-            spans: Vec::new(),
-            events: Vec::new(),
+            markers: false,
             samples: Vec::new(),
             column: None,
         }
@@ -59,9 +57,7 @@ impl Thread {
 ///
 /// A track whose samples are of several profiles has a thread for each, because a thread has one column
 /// of weights; markers are on the first. `variant` chooses the column by name.
-pub(super) fn threads(recording: &Recording, variant: Option<&str>) -> Vec<Thread> {
-    let mut spans = by_track(recording.spans.track.iter().map(|&track| Some(track)));
-    let mut events = by_track(recording.events.track.iter().copied());
+pub(super) fn threads(recording: &Recording, rows: &Rows, variant: Option<&str>) -> Vec<Thread> {
     let mut samples: BTreeMap<(Option<TrackId>, ProfileId), Vec<(usize, usize)>> = BTreeMap::new();
     for (at, batch) in recording.samples.iter().enumerate() {
         if column(recording, batch.profile, variant).is_none() {
@@ -72,8 +68,7 @@ pub(super) fn threads(recording: &Recording, variant: Option<&str>) -> Vec<Threa
             rows.push((at, row));
         }
     }
-    let mut tracks: BTreeSet<Option<TrackId>> = BTreeSet::new();
-    tracks.extend(spans.keys().chain(events.keys()));
+    let mut tracks: BTreeSet<Option<TrackId>> = rows.tracks().collect();
     tracks.extend(samples.keys().map(|&(track, _)| track));
     // Counters belong to a thread, even when nothing else happened.
     if tracks.is_empty() && !recording.counters.time.is_empty() {
@@ -82,8 +77,7 @@ pub(super) fn threads(recording: &Recording, variant: Option<&str>) -> Vec<Threa
     let mut threads = Vec::new();
     for track in tracks {
         let mut thread = Thread::new(recording, track, threads.len());
-        thread.spans = spans.remove(&track).unwrap_or_default();
-        thread.events = events.remove(&track).unwrap_or_default();
+        thread.markers = true;
         let mut first = Some(thread);
         let profiles = samples.range((track, ProfileId::new(0))..);
         for (&(_, profile), rows) in profiles.take_while(|((of, _), _)| *of == track) {
@@ -101,29 +95,6 @@ pub(super) fn threads(recording: &Recording, variant: Option<&str>) -> Vec<Threa
     }
     identify(recording, &mut threads);
     threads
-}
-
-/// Numbers of rows by their track, in their order.
-fn by_track(
-    tracks: impl Iterator<Item = Option<TrackId>>,
-) -> BTreeMap<Option<TrackId>, Vec<usize>> {
-    let mut places: HashMap<Option<TrackId>, usize, RandomState> = HashMap::default();
-    let mut groups: Vec<(Option<TrackId>, Vec<usize>)> = Vec::new();
-    // Most rows lie on the track of the row before.
-    let mut last = usize::MAX;
-    for (row, track) in tracks.enumerate() {
-        if groups.get(last).is_none_or(|(of, _)| *of != track) {
-            let next = groups.len();
-            last = *places.entry(track).or_insert(next);
-            if last == next {
-                groups.push((track, Vec::new()));
-            }
-        }
-        if let Some((_, rows)) = groups.get_mut(last) {
-            rows.push(row);
-        }
-    }
-    groups.into_iter().collect()
 }
 
 /// The column of a profile that is written: the one asked for, else the one that every view shows, else the
@@ -192,12 +163,9 @@ fn identify(recording: &Recording, threads: &mut [Thread]) {
 }
 
 /// The first time of anything, in whole milliseconds.
-pub(super) fn base(recording: &Recording) -> Timestamp {
+pub(super) fn base(recording: &Recording, rows: &Rows) -> Timestamp {
     let samples = recording.samples.iter().flat_map(|batch| &batch.time);
-    let times = recording.spans.start.iter();
-    let times = times.chain(&recording.events.time);
-    let times = times.chain(&recording.counters.time);
-    let first = times.chain(samples.flatten()).min().copied();
-    let first = first.unwrap_or(0);
+    let times = samples.flatten().chain(&recording.counters.time);
+    let first = times.chain(&rows.first).min().copied().unwrap_or(0);
     first.saturating_sub(first.rem_euclid(1_000_000))
 }

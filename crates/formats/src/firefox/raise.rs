@@ -1,13 +1,17 @@
 //! The model to a profile (SPEC.md).
 
-use traceloom_model::{Clock, Recording, Timestamp, Unit};
+use traceloom_model::{
+    Attributes, Clock, CounterBatch, Definitions, EventBatch, Flow, Note, Order, Recording,
+    SampleBatch, Sink, SpanBatch, Timestamp, Unit,
+};
 
-use super::code::{CATEGORIES, Code, Libs};
+use super::code::{CATEGORIES, Code};
 use super::column::{column, length, milliseconds, since, some_index, text};
-use super::markers::{self, Schemas};
+use super::forms::Schemas;
+use super::markers::Words;
 use super::plan::{Thread, Weight, base, threads};
+use super::rows::{Markers, Rows};
 use crate::chrome::json;
-use crate::kept::{Keep, Kept};
 use crate::output::Buffered;
 use crate::{Error, Output, RaiseOptions, Target, label};
 
@@ -21,37 +25,99 @@ pub(super) fn raise<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    let column = options.variant.clone();
-    let out = Buffered::new(output, "");
-    Ok(Box::new(Kept::new(Keep::Events, move |recording| {
-        Writer { out }.write(&recording, column.as_deref())
-    })))
+    Ok(Box::new(Writer {
+        column: options.variant.clone(),
+        recording: Recording::default(),
+        rows: Rows::default(),
+        out: Buffered::new(output, ""),
+    }))
 }
 
 struct Writer<'o> {
+    column: Option<String>,
+    /// Tables, counters and samples.
+    recording: Recording,
+    /// Spans and events.
+    rows: Rows,
     out: Buffered<'o>,
 }
 
+impl Sink for Writer<'_> {
+    fn wants_sampled_events(&self) -> bool {
+        false
+    }
+
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.recording.begin(order, clock);
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.recording.define(definitions)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        self.rows.spans(batch);
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, mut batch: SampleBatch) -> Flow {
+        batch.labels = Attributes::default();
+        self.recording.samples(batch)
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        self.rows.events(batch);
+        Flow::Continue(())
+    }
+
+    fn counters(&mut self, batch: CounterBatch) -> Flow {
+        self.recording.counters(batch)
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+impl Target for Writer<'_> {
+    fn finish(&mut self) -> Result<(), Error> {
+        let recording = std::mem::take(&mut self.recording);
+        let rows = std::mem::take(&mut self.rows);
+        self.write(&recording, rows)
+    }
+}
+
 impl Writer<'_> {
-    fn write(mut self, recording: &Recording, column: Option<&str>) -> Result<(), Error> {
-        let mut threads = threads(recording, column);
-        if let (Some(column), false) = (column, recording.samples.is_empty())
+    fn write(&mut self, recording: &Recording, mut rows: Rows) -> Result<(), Error> {
+        let mut threads = threads(recording, &rows, self.column.as_deref());
+        if let (Some(column), false) = (&self.column, recording.samples.is_empty())
             && threads.iter().all(|thread| thread.column.is_none())
         {
             return Err(Error::usage(format!("no profile has a column `{column}`")));
         }
-        let base = base(recording);
-        let schemas = Schemas::of(recording);
-        let mut libs = Libs::default();
+        let base = base(recording, &rows);
+        let schemas = Schemas::of(&rows, recording);
+        let mut tracks = rows.take_tracks();
+        let mut code = Code::new(recording);
+        let mut words = Words::new(recording, &rows, &schemas);
         self.meta(recording, &schemas, base);
         self.out.text("\"threads\":[");
         for (at, thread) in threads.iter_mut().enumerate() {
             self.out.text(if at > 0 { ",\n" } else { "\n" });
-            self.thread(recording, &schemas, base, thread, &mut libs);
+            let markers = thread.markers.then(|| tracks.take(thread.track));
+            let mut markers = markers.unwrap_or_default();
+            code.begin();
+            self.thread(
+                recording,
+                base,
+                (thread, &mut markers),
+                &mut code,
+                &mut words,
+            );
         }
         self.out.text("\n],");
         self.counters(recording, &threads, base);
-        libs.put(recording, &mut self.out);
+        code.put_libs(&mut self.out);
         self.out.text("\"pages\":[],\"profilerOverhead\":[]}\n");
         self.out.finish()
     }
@@ -91,15 +157,14 @@ impl Writer<'_> {
         );
     }
 
-    fn thread(
+    fn thread<'r>(
         &mut self,
-        recording: &Recording,
-        schemas: &Schemas,
+        recording: &'r Recording,
         base: Timestamp,
-        thread: &mut Thread,
-        libs: &mut Libs,
+        (thread, markers): (&mut Thread, &mut Markers),
+        code: &mut Code<'r>,
+        words: &mut Words<'r>,
     ) {
-        let mut code = Code::default();
         let out = &mut self.out;
         out.text("{\"name\":");
         text(&thread.name, &mut out.bytes);
@@ -123,11 +188,11 @@ impl Writer<'_> {
             ",\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,\
              \"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],",
         );
-        if !thread.spans.is_empty() {
+        if markers.has_spans {
             out.text("\"showMarkersInTimeline\":true,");
         }
-        samples(thread, recording, base, (&mut code, libs), out);
-        markers::put(thread, recording, schemas, base, (&mut code, libs), out);
+        samples(thread, recording, base, code, out);
+        words.put(markers, base, code, out);
         code.put(out);
         code.put_strings(out);
         // Every member above ends with a comma.
@@ -207,7 +272,7 @@ fn samples(
     thread: &mut Thread,
     recording: &Recording,
     base: Timestamp,
-    (code, libs): (&mut Code, &mut Libs),
+    code: &mut Code<'_>,
     out: &mut Buffered<'_>,
 ) {
     let row = |&(batch, row): &(usize, usize)| recording.samples.get(batch)?.row(row);
@@ -219,10 +284,7 @@ fn samples(
     let rows = &thread.samples;
     let interval = interval(recording);
     out.text("\"samples\":{");
-    let stacks: Vec<Option<u32>> = rows
-        .iter()
-        .map(|at| code.stack(row(at)?.stack?, recording, libs))
-        .collect();
+    let stacks: Vec<Option<u32>> = rows.iter().map(|at| code.stack(row(at)?.stack?)).collect();
     column(out, "stack", stacks, some_index);
     let mut position = 0_i128;
     let times = rows.iter().map(|at| match time(at).filter(|_| timed) {

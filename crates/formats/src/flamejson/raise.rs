@@ -6,7 +6,7 @@ use super::grow::Builder;
 use super::tree::{Dimension, Shown, Tree};
 use super::{guance, write};
 use crate::datakit::{Language, profiles, value_names};
-use crate::kept::{Keep, Kept};
+use crate::kept::Kept;
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// What graph to write.
@@ -134,7 +134,7 @@ pub(super) fn raise<'o>(
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
     let options = Options::of_variant(options.variant.as_deref())?;
-    Ok(Box::new(Kept::new(Keep::Calls, move |recording| {
+    Ok(Box::new(Kept::new(move |recording| {
         output.write("", &write_recording(&recording, &options)?)
     })))
 }

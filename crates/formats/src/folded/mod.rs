@@ -3,6 +3,7 @@
 
 mod frame;
 mod lower;
+mod paths;
 mod raise;
 mod read;
 

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Definitions, Flow, FrameId, Note, ProfileId, Recording, SampleBatch, Sink, StackId, StringId,
+    Definitions, Flow, Note, ProfileId, Recording, SampleBatch, Sink, StackId, StringId,
 };
 
-use crate::{Error, Output, RaiseOptions, Target, label};
+use super::paths::Paths;
+use crate::chrome::json;
+use crate::output::Buffered;
+use crate::{Error, Output, RaiseOptions, Target};
 
 /// Builds a target that writes folded stacks.
 ///
@@ -22,7 +25,7 @@ pub fn raise<'o>(
 ) -> Result<Box<dyn Target + 'o>, Error> {
     let variant = options.variant.as_deref();
     Ok(Box::new(Writer {
-        output,
+        out: Buffered::new(output, ""),
         tables: Recording::default(),
         sums: HashMap::default(),
         first: None,
@@ -34,7 +37,7 @@ pub fn raise<'o>(
 }
 
 struct Writer<'o> {
-    output: &'o mut dyn Output,
+    out: Buffered<'o>,
     /// The tables of the model; no rows but those of tables.
     tables: Recording,
     /// By profile: definitions may come after the samples, so which profile and column are meant is known
@@ -44,23 +47,6 @@ struct Writer<'o> {
     first: Option<ProfileId>,
     lines: bool,
     column: Option<String>,
-}
-
-/// A path by the text of its frames: stacks that differ in lines or addresses are one.
-#[derive(Default)]
-struct Paths {
-    nodes: Vec<Path>,
-    known: HashMap<PathKey, u32, RandomState>,
-    of_stack: HashMap<StackId, u32, RandomState>,
-}
-
-/// The calling path, and the text of the frame.
-type PathKey = (Option<u32>, Box<[u8]>);
-
-struct Path {
-    parent: Option<u32>,
-    text: Box<[u8]>,
-    value: Option<i64>,
 }
 
 /// Sums of every column of a profile, stack by stack.
@@ -156,118 +142,35 @@ impl Writer<'_> {
         }
         // Profiles come in any order; paths in that of the stacks.
         sums.sort_by_key(|&(stack, _)| stack);
-        let mut paths = Paths::default();
+        let mut paths = Paths::new(&self.tables, self.lines);
         for (stack, value) in sums {
-            let path = self.path(&mut paths, stack);
-            if let Some(node) = paths.nodes.get_mut(path as usize) {
-                add(&mut node.value, value);
+            if let Some(sum) = paths.of_stack(stack) {
+                add(sum, value);
             }
         }
         if let Some(value) = without_stack {
-            self.put_line(b"", value)?;
+            put_line(b"", value, &mut self.out);
         }
-        let mut line = Vec::new();
-        for index in 0..paths.nodes.len() {
-            let Some(value) = paths.nodes.get(index).and_then(|node| node.value) else {
-                continue;
-            };
-            let mut texts = Vec::new();
-            let mut next = u32::try_from(index).ok();
-            while let Some(node) = next.and_then(|node| paths.nodes.get(node as usize)) {
-                texts.push(&node.text);
-                next = node.parent;
-            }
-            line.clear();
-            for text in texts.into_iter().rev() {
-                if !line.is_empty() {
-                    line.push(b';');
-                }
-                line.extend_from_slice(text);
-            }
-            self.put_line(&line, value)?;
-        }
+        let out = &mut self.out;
+        paths.each(|line, value| put_line(line, value, out));
         Ok(())
     }
+}
 
-    /// Returns the path of a stack.
-    fn path(&self, paths: &mut Paths, stack: StackId) -> u32 {
-        let mut above = None;
-        let mut missing = Vec::new();
-        let mut next = Some(stack);
-        while let Some(id) = next {
-            if let Some(&known) = paths.of_stack.get(&id) {
-                above = Some(known);
-                break;
-            }
-            missing.push(id);
-            next = self.tables.stack(id).and_then(|row| row.parent);
-        }
-        for id in missing.into_iter().rev() {
-            let text = match self.tables.stack(id) {
-                Some(row) => self.frame_text(row.frame),
-                None => format!("#{}", id.raw()).into_bytes(),
-            };
-            let nodes = &mut paths.nodes;
-            let key = (above, text.into_boxed_slice());
-            let node = *paths.known.entry(key).or_insert_with_key(|(parent, text)| {
-                nodes.push(Path {
-                    parent: *parent,
-                    text: text.clone(),
-                    value: None,
-                });
-                u32::try_from(nodes.len() - 1).unwrap_or(u32::MAX)
-            });
-            paths.of_stack.insert(id, node);
-            above = Some(node);
-        }
-        above.unwrap_or(u32::MAX)
+fn put_line(stack: &[u8], value: i64, out: &mut Buffered<'_>) {
+    let bytes = &mut out.bytes;
+    bytes.extend_from_slice(stack);
+    bytes.push(b' ');
+    if value < 0 {
+        bytes.push(b'-');
     }
-
-    fn frame_text(&self, id: FrameId) -> Vec<u8> {
-        let Some(frame) = self.tables.frame(id) else {
-            return format!("#{}", id.raw()).into_bytes();
-        };
-        let Some(function) = frame.function else {
-            return clean(label::frame(&self.tables, id));
-        };
-        let mut text = self.function_text(Some(function));
-        let file = self.tables.function(function).and_then(|row| row.file);
-        if let (true, Some(file)) = (self.lines, file) {
-            text.extend(b" (");
-            text.extend(clean(label::text(&self.tables, file)));
-            if frame.line != 0 {
-                text.extend(format!(":{}", frame.line).bytes());
-            }
-            text.push(b')');
-        }
-        text
-    }
-
-    fn function_text(&self, id: Option<traceloom_model::FunctionId>) -> Vec<u8> {
-        clean(label::function(&self.tables, id))
-    }
-
-    fn put_line(&mut self, stack: &[u8], value: i64) -> Result<(), Error> {
-        let mut line = stack.to_vec();
-        line.extend(format!(" {value}\n").bytes());
-        self.output.write("", &line)
-    }
+    json::digits(value.unsigned_abs(), bytes);
+    bytes.push(b'\n');
+    out.spill();
 }
 
 fn add(sum: &mut Option<i64>, value: i64) {
     *sum = Some(sum.unwrap_or(0).saturating_add(value));
-}
-
-/// What separates frames and lines becomes something that does not.
-fn clean(mut text: Vec<u8>) -> Vec<u8> {
-    for byte in &mut text {
-        match byte {
-            b';' => *byte = b':',
-            b'\n' | b'\r' => *byte = b' ',
-            _ => {}
-        }
-    }
-    text
 }
 
 impl Sink for Writer<'_> {
@@ -302,6 +205,11 @@ impl Sink for Writer<'_> {
 
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
-        self.put_samples()
+        self.put_samples()?;
+        // Of no samples there is no file, unless writing it failed.
+        if self.out.bytes.is_empty() && self.out.spilled().is_continue() {
+            return Ok(());
+        }
+        self.out.finish()
     }
 }

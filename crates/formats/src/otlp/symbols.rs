@@ -9,6 +9,7 @@ use traceloom_model::{
 
 use super::code::{FRAME_TYPE, FRAME_TYPES};
 use super::value::{put_value, unit_text};
+use crate::plain::Plain;
 use crate::protobuf::{put_bytes, put_number, put_packed};
 
 /// Frames of a stack at most: parents that go round in a circle end here.
@@ -23,13 +24,15 @@ pub(super) struct Symbols {
     strings: HashMap<Box<[u8]>, u64, RandomState>,
     attributes: HashMap<Box<[u8]>, u64, RandomState>,
     locations: HashMap<Box<[FrameId]>, u64, RandomState>,
-    /// Location of each frame that is alone in one, 0 for none: nearly all are.
-    alone: Vec<u64>,
+    plain: Plain,
     functions: HashMap<FunctionId, u64, RandomState>,
     mappings: HashMap<MappingId, u64, RandomState>,
     links: HashMap<(u128, u64), u64, RandomState>,
     stacks: HashMap<StackId, u64, RandomState>,
-    paths: HashMap<Box<[u64]>, u64, RandomState>,
+    /// Stacks by what is written of them.
+    paths: HashMap<Box<[u8]>, u64, RandomState>,
+    /// The locations of one stack after the other.
+    path: Vec<u64>,
     n_locations: u64,
     n_stacks: u64,
 }
@@ -46,12 +49,13 @@ impl Symbols {
             strings: HashMap::default(),
             attributes: HashMap::default(),
             locations: HashMap::default(),
-            alone: Vec::new(),
+            plain: Plain::default(),
             functions: HashMap::default(),
             mappings: HashMap::default(),
             links: HashMap::default(),
             stacks: HashMap::default(),
             paths: HashMap::default(),
+            path: Vec::new(),
             n_locations: 0,
             n_stacks: 0,
         }
@@ -141,14 +145,20 @@ impl Symbols {
         if let Some(&known) = self.stacks.get(&stack) {
             return known;
         }
-        let mut path = Vec::new();
+        self.path.clear();
         let mut group: Vec<FrameId> = Vec::new();
         let mut next = Some(stack);
         let mut seen = 0;
         while let Some(row) = next.and_then(|id| self.tables.stack(id)).copied() {
-            group.push(row.frame);
             seen += 1;
             next = row.parent.filter(|_| seen < DEEPEST);
+            if group.is_empty()
+                && let Some(location) = self.plain(row.frame)
+            {
+                self.path.push(location);
+                continue;
+            }
+            group.push(row.frame);
             let frame = self.tables.frame(row.frame);
             let caller = next
                 .and_then(|id| self.tables.stack(id))
@@ -158,42 +168,42 @@ impl Symbols {
                 frame.inlined && (frame.address, frame.mapping) == (caller.address, caller.mapping)
             });
             if !inline {
-                path.push(match group.as_slice() {
-                    &[frame] => self.alone(frame),
-                    _ => self.location(&group),
-                });
+                let location = self.location(&group);
+                self.path.push(location);
                 group.clear();
             }
         }
-        let index = self.path(path);
+        let index = self.path();
         self.stacks.insert(stack, index);
         index
     }
 
-    fn path(&mut self, path: Vec<u64>) -> u64 {
-        if let Some(&known) = self.paths.get(path.as_slice()) {
+    /// Returns the position of the stack of these locations.
+    fn path(&mut self) -> u64 {
+        let mut body = Vec::new();
+        put_packed(&mut body, 1, self.path.iter().copied());
+        if let Some(&known) = self.paths.get(body.as_slice()) {
             return known;
         }
         self.n_stacks += 1;
-        let mut body = Vec::new();
-        put_packed(&mut body, 1, path.iter().copied());
         put_bytes(&mut self.bytes, 7, &body);
-        self.paths.insert(path.into(), self.n_stacks);
+        self.paths.insert(body.into(), self.n_stacks);
         self.n_stacks
     }
 
-    fn alone(&mut self, frame: FrameId) -> u64 {
-        if let Some(&known) = self.alone.get(frame.index()).filter(|&&at| at > 0) {
-            return known;
+    /// Returns the location of a frame that is not inlined.
+    #[inline]
+    fn plain(&mut self, frame: FrameId) -> Option<u64> {
+        self.plain.get(frame).or_else(|| self.new_plain(frame))
+    }
+
+    fn new_plain(&mut self, frame: FrameId) -> Option<u64> {
+        if self.tables.frame(frame).is_some_and(|row| row.inlined) {
+            return None;
         }
-        let at = self.location(&[frame]);
-        if self.alone.len() <= frame.index() {
-            self.alone.resize(frame.index() + 1, 0);
-        }
-        if let Some(slot) = self.alone.get_mut(frame.index()) {
-            *slot = at;
-        }
-        at
+        let location = self.location(&[frame]);
+        self.plain.set(frame, location);
+        Some(location)
     }
 
     fn location(&mut self, frames: &[FrameId]) -> u64 {

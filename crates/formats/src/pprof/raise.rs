@@ -36,6 +36,9 @@ pub fn raise<'o>(
         first: None,
         columns: None,
         late: 0,
+        location_ids: Vec::new(),
+        values: Vec::new(),
+        body: Vec::new(),
         error: None,
     }))
 }
@@ -56,6 +59,10 @@ struct Writer<'o> {
     columns: Option<Columns>,
     /// Samples whose profile came after the columns were fixed.
     late: u64,
+    // Of one sample after the other.
+    location_ids: Vec<u64>,
+    values: Vec<i64>,
+    body: Vec<u8>,
     error: Option<Error>,
 }
 
@@ -142,33 +149,29 @@ impl Writer<'_> {
             self.late += 1;
             return;
         };
-        let mut values = vec![0; columns.types.len()];
+        let values = &mut self.values;
+        values.clear();
+        values.resize(columns.types.len(), 0);
         for (&at, &value) in own.iter().zip(sample.values) {
             if let Some(slot) = values.get_mut(at) {
                 *slot = value;
             }
         }
         let labels = self.symbols.labels(sample);
-        let mut location_ids = Vec::new();
+        self.location_ids.clear();
         let mut next: Option<StackId> = sample.stack;
         while let Some(stack) = next {
             let (location, caller) = self.symbols.place(stack);
-            location_ids.push(location);
-            next = caller.filter(|_| location_ids.len() < DEEPEST);
+            self.location_ids.push(location);
+            next = caller.filter(|_| self.location_ids.len() < DEEPEST);
         }
-        self.put(&location_ids, &values, &labels);
-    }
-
-    fn put(&mut self, location_ids: &[u64], values: &[i64], labels: &[u8]) {
-        let mut body = Vec::new();
-        put_packed(&mut body, 1, location_ids.iter().copied());
-        put_packed(
-            &mut body,
-            2,
-            values.iter().map(|value| value.cast_unsigned()),
-        );
-        body.extend_from_slice(labels);
-        put_bytes(&mut self.symbols.bytes, 2, &body);
+        let body = &mut self.body;
+        body.clear();
+        put_packed(body, 1, self.location_ids.iter().copied());
+        let values = self.values.iter().map(|value| value.cast_unsigned());
+        put_packed(body, 2, values);
+        body.extend_from_slice(&labels);
+        put_bytes(&mut self.symbols.bytes, 2, body);
     }
 
     /// Writes what belongs to the whole profile; where there are several, what the one with the first sample says.

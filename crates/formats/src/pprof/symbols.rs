@@ -8,6 +8,7 @@ use traceloom_model::{
 };
 
 use super::unit;
+use crate::plain::Plain;
 use crate::protobuf::{put_bytes, put_number};
 
 /// Writes rows when they are first used and remembers their ids.
@@ -20,11 +21,10 @@ pub(super) struct Symbols {
     strings: HashMap<Box<[u8]>, u64, RandomState>,
     /// Location of each group of frames, by the frames, the innermost first.
     locations: HashMap<Box<[FrameId]>, u64, RandomState>,
-    /// Location of each frame that is alone in one, 0 for none: nearly all are.
-    alone: Vec<u64>,
+    plain: Plain,
     n_locations: u64,
-    /// For each stack: its innermost location, and the stack that called it.
-    places: Vec<Option<(u64, Option<StackId>)>>,
+    /// How many stacks, from the first on, are known to lead to rows that are all defined.
+    n_defined: usize,
     functions: Vec<bool>,
     mapped: Vec<Known>,
 }
@@ -92,8 +92,11 @@ impl Symbols {
     /// Inlined frames share a location with the frame that holds them, as long as they agree on where
     /// that is.
     pub(super) fn place(&mut self, stack: StackId) -> (u64, Option<StackId>) {
-        if let Some(&Some(known)) = self.places.get(stack.index()) {
-            return known;
+        if let Some(&row) = self.tables.stack(stack) {
+            if let Some(location) = self.plain(row.frame) {
+                // A stack is younger than its caller; one that is not would go round for ever.
+                return (location, row.parent.filter(|&parent| parent != stack));
+            }
         }
         let mut group = Vec::new();
         let mut caller = Some(stack);
@@ -106,7 +109,6 @@ impl Symbols {
             }
             address = at;
             group.push(row.frame);
-            // A stack is younger than its caller; one that is not would go round for ever.
             caller = row
                 .parent
                 .filter(|&parent| parent != stack && group.len() < GROUP);
@@ -118,36 +120,26 @@ impl Symbols {
             // A stack that nobody defined.
             caller = None;
         }
-        let location = match group.as_slice() {
-            &[frame] => self.alone(frame),
-            _ => self.location(group.into_boxed_slice()),
-        };
-        let place = (location, caller);
-        if self.places.len() <= stack.index() {
-            self.places.resize(stack.index() + 1, None);
-        }
-        if let Some(slot) = self.places.get_mut(stack.index()) {
-            *slot = Some(place);
-        }
-        place
+        (self.location(&group), caller)
     }
 
-    fn alone(&mut self, frame: FrameId) -> u64 {
-        if let Some(&known) = self.alone.get(frame.index()).filter(|&&id| id > 0) {
-            return known;
-        }
-        let id = self.location(Box::new([frame]));
-        if self.alone.len() <= frame.index() {
-            self.alone.resize(frame.index() + 1, 0);
-        }
-        if let Some(slot) = self.alone.get_mut(frame.index()) {
-            *slot = id;
-        }
-        id
+    /// Returns the location of a frame that is not inlined.
+    #[inline]
+    fn plain(&mut self, frame: FrameId) -> Option<u64> {
+        self.plain.get(frame).or_else(|| self.new_plain(frame))
     }
 
-    fn location(&mut self, frames: Box<[FrameId]>) -> u64 {
-        if let Some(&id) = self.locations.get(&frames) {
+    fn new_plain(&mut self, frame: FrameId) -> Option<u64> {
+        if self.tables.frame(frame).is_some_and(|row| row.inlined) {
+            return None;
+        }
+        let location = self.location(&[frame]);
+        self.plain.set(frame, location);
+        Some(location)
+    }
+
+    fn location(&mut self, frames: &[FrameId]) -> u64 {
+        if let Some(&id) = self.locations.get(frames) {
             return id;
         }
         let id = self.next_location();
@@ -185,7 +177,7 @@ impl Symbols {
         }
         body.extend_from_slice(&lines);
         put_bytes(&mut self.bytes, 4, &body);
-        self.locations.insert(frames, id);
+        self.locations.insert(frames.into(), id);
         id
     }
 
@@ -275,30 +267,39 @@ impl Symbols {
     }
 
     /// Tells whether these stacks can be written: every row they lead to is defined.
-    pub(super) fn defined(&self, stacks: &[Option<StackId>]) -> bool {
+    pub(super) fn defined(&mut self, stacks: &[Option<StackId>]) -> bool {
+        while let Some(Some(row)) = self.tables.stacks.get(self.n_defined) {
+            let caller = row.parent.is_none_or(|id| id.index() < self.n_defined);
+            if !caller || !self.frame_defined(row.frame) {
+                break;
+            }
+            self.n_defined += 1;
+        }
         stacks.iter().flatten().all(|&stack| {
             let mut next = Some(stack);
             let mut steps = 0_usize;
-            while let Some(id) = next {
-                if matches!(self.places.get(id.index()), Some(Some(_))) {
-                    return true;
-                }
+            while let Some(id) = next.filter(|id| id.index() >= self.n_defined) {
                 steps += 1;
                 let Some(row) = self.tables.stack(id).filter(|_| steps <= DEEPEST) else {
                     return false;
                 };
-                let Some(frame) = self.tables.frame(row.frame) else {
-                    return false;
-                };
-                let function = frame.function.map(|id| self.tables.function(id));
-                if function
-                    .is_some_and(|row| row.is_none_or(|row| self.tables.string(row.name).is_none()))
-                {
+                if !self.frame_defined(row.frame) {
                     return false;
                 }
                 next = row.parent;
             }
             true
+        })
+    }
+
+    fn frame_defined(&self, id: FrameId) -> bool {
+        if self.plain.get(id).is_some() {
+            return true;
+        }
+        let function = self.tables.frame(id).map(|frame| frame.function);
+        function.is_some_and(|function| {
+            let row = function.map(|id| self.tables.function(id));
+            row.is_none_or(|row| row.is_some_and(|row| self.tables.string(row.name).is_some()))
         })
     }
 

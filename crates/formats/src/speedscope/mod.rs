@@ -5,6 +5,7 @@
 
 mod lower;
 mod nest;
+mod places;
 mod raise;
 mod stacks;
 

@@ -1,10 +1,11 @@
 //! The spans of a track as enters and exits that nest (SPEC.md, "Written").
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
-use foldhash::fast::RandomState;
 use traceloom_model::{SpanId, Timestamp};
+
+use super::places::Places;
 
 /// What of a span is written, in the order in which spans came.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +31,10 @@ pub(super) struct Step {
 /// A lane takes a span within its parent, or when nothing is open on it; a span whose parent is on no lane
 /// (it lies on another track, or was not recorded) may lie within whatever is open. What overlaps a sibling
 /// so goes to a lane of its own. Spans that begin together keep the order in which they ended, a caller
-/// before what it called, which their times alone do not tell.
-pub(super) fn lanes(spans: &mut [Kept]) -> Vec<Vec<Step>> {
-    order(spans);
+/// before what it called, which their times alone do not tell. `of_open` knows no span, neither before nor after.
+pub(super) fn lanes(spans: &mut [Kept], of_open: &mut Places) -> Vec<Vec<Step>> {
+    order(spans, of_open);
     let mut lanes: Vec<Lane> = Vec::new();
-    let mut of_open: HashMap<SpanId, usize, RandomState> = HashMap::default();
     // Lanes by the time at which nothing is open on them any more.
     let mut ends: BinaryHeap<Reverse<(Timestamp, usize)>> = BinaryHeap::new();
     let mut free: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
@@ -49,21 +49,21 @@ pub(super) fn lanes(spans: &mut [Kept]) -> Vec<Vec<Step>> {
                 continue;
             };
             // A parent without duration is open for the children that share its time.
-            if span.parent.and_then(|id| of_open.get(&id)) == Some(&at) {
+            if span.parent.and_then(|id| of_open.get(id)) == Some(at) {
                 held = Some(Reverse((until, at)));
                 continue;
             }
-            lane.leave(None, None, &mut of_open);
+            lane.leave(None, None, of_open);
             free.push(Reverse(at));
         }
         ends.extend(held);
-        let parent = span.parent.and_then(|id| of_open.get(&id).copied());
+        let parent = span.parent.and_then(|id| of_open.get(id));
         let stranger = span.parent.is_some() && parent.is_none();
         let near = parent.or(stranger.then_some(0)).filter(|&at| {
             let Some(lane) = lanes.get_mut(at) else {
                 return false;
             };
-            lane.leave(Some(span.start), span.parent, &mut of_open);
+            lane.leave(Some(span.start), span.parent, of_open);
             let top = lane.open.last();
             let related = stranger || top.map(|open| open.id) == span.parent;
             related && top.is_some_and(|open| end <= open.end)
@@ -87,11 +87,11 @@ pub(super) fn lanes(spans: &mut [Kept]) -> Vec<Vec<Step>> {
                 frame: span.frame,
                 enter: true,
             });
-            of_open.insert(span.id, at);
+            of_open.set(span.id, at);
         }
     }
     let finished = lanes.into_iter().map(|mut lane| {
-        lane.leave(None, None, &mut of_open);
+        lane.leave(None, None, of_open);
         lane.steps
     });
     finished.collect()
@@ -112,19 +112,14 @@ struct Lane {
 
 impl Lane {
     /// Leaves what ended by `time`, everything for none, up to the parent of what comes next.
-    fn leave(
-        &mut self,
-        time: Option<Timestamp>,
-        parent: Option<SpanId>,
-        of_open: &mut HashMap<SpanId, usize, RandomState>,
-    ) {
+    fn leave(&mut self, time: Option<Timestamp>, parent: Option<SpanId>, of_open: &mut Places) {
         while let Some(&top) = self.open.last() {
             let over = time.is_none_or(|time| top.end <= time);
             if !over || Some(top.id) == parent {
                 break;
             }
             self.open.pop();
-            of_open.remove(&top.id);
+            of_open.remove(top.id);
             self.steps.push(Step {
                 at: top.end,
                 frame: top.frame,
@@ -135,62 +130,89 @@ impl Lane {
 }
 
 /// Sorts spans by their start, and those that begin together as they nest.
-fn order(spans: &mut [Kept]) {
+fn order(spans: &mut [Kept], rows: &mut Places) {
     // Stable: what begins together stays in the order in which it ended.
     spans.sort_by_key(|span| span.start);
-    let mut from = 0;
-    while let Some(first) = spans.get(from) {
-        let rest = spans.get(from..).unwrap_or(&[]);
-        let count = rest.iter().take_while(|span| span.start == first.start);
-        let to = from + count.count();
-        if to > from + 1
-            && let Some(run) = spans.get_mut(from..to)
-        {
-            nest(run);
+    let mut nest = Nest::default();
+    for run in spans.chunk_by_mut(|one, other| one.start == other.start) {
+        if run.len() > 1 {
+            nest.order(run, rows);
         }
-        from = to;
     }
 }
 
-/// Orders spans of one start: callers first, of siblings those first that ended first.
-fn nest(run: &mut [Kept]) {
-    let rows: HashMap<SpanId, usize, RandomState> = run
-        .iter()
-        .enumerate()
-        .map(|(at, span)| (span.id, at))
-        .collect();
-    let mut children: HashMap<usize, Vec<usize>, RandomState> = HashMap::default();
-    let mut roots = Vec::new();
-    for (at, span) in run.iter().enumerate() {
-        match span.parent.and_then(|parent| rows.get(&parent)) {
-            Some(&parent) if parent != at => children.entry(parent).or_default().push(at),
-            _ => roots.push(at),
+/// Orders spans of one start; its lists serve one run after the other.
+#[derive(Default)]
+struct Nest {
+    by_end: Vec<u32>,
+    /// The span that ended last of those below one, and of each the one of its siblings that ended before.
+    below: Vec<Option<u32>>,
+    before: Vec<Option<u32>>,
+    pending: Vec<u32>,
+    seen: Vec<bool>,
+    ordered: Vec<Kept>,
+}
+
+impl Nest {
+    /// Puts callers first, of siblings those that ended first.
+    fn order(&mut self, run: &mut [Kept], rows: &mut Places) {
+        let count = u32::try_from(run.len()).unwrap_or(u32::MAX);
+        for (at, span) in run.iter().enumerate() {
+            rows.set(span.id, at);
         }
+        let end = |&at: &u32| run.get(at as usize).map(|span| span.end);
+        self.by_end.clear();
+        self.by_end.extend(0..count);
+        if !self.by_end.is_sorted_by_key(end) {
+            self.by_end.sort_by_key(end);
+        }
+        for list in [&mut self.below, &mut self.before] {
+            list.clear();
+            list.resize(run.len(), None);
+        }
+        self.pending.clear();
+        for &at in &self.by_end {
+            let span = run.get(at as usize);
+            let parent = span.and_then(|span| rows.get(span.parent?));
+            match parent.filter(|&parent| parent != at as usize) {
+                Some(parent) => {
+                    let last = self.below.get_mut(parent).and_then(|last| last.replace(at));
+                    if let Some(before) = self.before.get_mut(at as usize) {
+                        *before = last;
+                    }
+                }
+                None => self.pending.push(at),
+            }
+        }
+        self.pending.reverse();
+        for span in run.iter() {
+            rows.remove(span.id);
+        }
+        self.seen.clear();
+        self.seen.resize(run.len(), false);
+        self.ordered.clear();
+        // Spans that are each other's parents hang below no root.
+        let mut left = 0..count;
+        loop {
+            let next = self.pending.pop();
+            let seen = &mut self.seen;
+            let unseen = |at: &u32| seen.get(*at as usize) == Some(&false);
+            let Some(at) = next.or_else(|| left.find(unseen)) else {
+                break;
+            };
+            match seen.get_mut(at as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => continue,
+            }
+            self.ordered.extend(run.get(at as usize));
+            let mut below = self.below.get(at as usize).copied().flatten();
+            while let Some(at) = below {
+                self.pending.push(at);
+                below = self.before.get(at as usize).copied().flatten();
+            }
+        }
+        run.copy_from_slice(&self.ordered);
     }
-    let by_end = |siblings: &mut Vec<usize>| {
-        siblings.sort_by_key(|&at| Reverse((run.get(at).map(|span| span.end), at)));
-    };
-    let mut ordered = Vec::with_capacity(run.len());
-    let mut seen = vec![false; run.len()];
-    by_end(&mut roots);
-    let mut pending = roots;
-    // Spans that are each other's parents hang below no root.
-    let mut left = 0..run.len();
-    while let Some(at) = pending
-        .pop()
-        .or_else(|| left.find(|&at| seen.get(at) == Some(&false)))
-    {
-        match seen.get_mut(at) {
-            Some(seen) if !*seen => *seen = true,
-            _ => continue,
-        }
-        ordered.extend(run.get(at));
-        if let Some(mut below) = children.remove(&at) {
-            by_end(&mut below);
-            pending.extend(below);
-        }
-    }
-    run.copy_from_slice(&ordered);
 }
 
 #[cfg(test)]
@@ -210,7 +232,9 @@ mod tests {
 
     /// Lanes as text, and that each nests and never goes back.
     fn shown(mut spans: Vec<Kept>) -> Vec<String> {
-        let lanes = lanes(&mut spans);
+        // Few are near, so that both ways are gone.
+        let mut places = Places::of(1, SpanId(1), SpanId(9));
+        let lanes = lanes(&mut spans, &mut places);
         let mut steps = 0;
         let shown = lanes.iter().map(|lane| {
             let mut open = Vec::new();
@@ -246,6 +270,17 @@ mod tests {
             span(1, None, 5, 10),
         ];
         assert_eq!(shown(spans), ["+1 +2 -2 +3 +4 -4 +5 -5 -3 -1"]);
+    }
+
+    #[test]
+    fn siblings_of_one_start_come_by_their_ends() {
+        let spans = vec![
+            span(1, None, 5, 20),
+            span(3, Some(1), 5, 9),
+            span(2, Some(1), 5, 5),
+            span(4, Some(2), 5, 5),
+        ];
+        assert_eq!(shown(spans), ["+1 +2 +4 -4 -2 +3 -3 -1"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use traceloom_model::{
 };
 
 use super::nest::{Kept, Step, lanes};
+use super::places::Places;
 use super::stacks::Stacks;
 use crate::chrome::json;
 use crate::output::Buffered;
@@ -37,9 +38,9 @@ pub(super) fn raise<'o>(
         tables: Recording::default(),
         clock: Clock::default(),
         lines,
-        spans: BTreeMap::new(),
+        spans: Vec::new(),
         samples: BTreeMap::new(),
-        functions: HashMap::default(),
+        functions: Functions::default(),
         frames: Frames::default(),
     }))
 }
@@ -50,10 +51,10 @@ struct Writer<'o> {
     tables: Recording,
     clock: Clock,
     lines: bool,
-    spans: BTreeMap<TrackId, Vec<Kept>>,
+    /// By track.
+    spans: Vec<Vec<Kept>>,
     samples: BTreeMap<(ProfileId, Option<TrackId>), Kernel>,
-    /// Functions of spans, each with the number that [`Kept::frame`] holds: frames are known at the end.
-    functions: HashMap<Option<FunctionId>, u32, RandomState>,
+    functions: Functions,
     frames: Frames,
 }
 
@@ -65,12 +66,41 @@ struct Kernel {
     values: Vec<i64>,
 }
 
+/// Functions of spans by the number that [`Kept::frame`] holds, in the order of their first use: frames are known
+/// at the end.
+#[derive(Default)]
+struct Functions {
+    /// Of none, then of each one.
+    numbers: Vec<Option<u32>>,
+    rows: Vec<Option<FunctionId>>,
+}
+
+impl Functions {
+    #[inline]
+    fn number(&mut self, id: Option<FunctionId>) -> u32 {
+        let at = id.map_or(0, |id| id.index() + 1);
+        if let Some(&Some(known)) = self.numbers.get(at) {
+            return known;
+        }
+        if self.numbers.len() <= at {
+            self.numbers.resize(at + 1, None);
+        }
+        let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        self.rows.push(id);
+        if let Some(slot) = self.numbers.get_mut(at) {
+            *slot = Some(number);
+        }
+        number
+    }
+}
+
 /// The shared frames, in the order of their first use.
 #[derive(Default)]
 struct Frames {
     known: HashMap<Box<[u8]>, u32, RandomState>,
     rows: Vec<Box<[u8]>>,
-    of_frame: HashMap<FrameId, u32, RandomState>,
+    /// By frame.
+    of_frame: Vec<Option<u32>>,
 }
 
 impl Frames {
@@ -115,7 +145,7 @@ impl Frames {
     }
 
     fn of_frame(&mut self, tables: &Recording, id: FrameId, lines: bool) -> u32 {
-        if let Some(&known) = self.of_frame.get(&id) {
+        if let Some(&Some(known)) = self.of_frame.get(id.index()) {
             return known;
         }
         let frame = tables.frame(id);
@@ -132,7 +162,12 @@ impl Frames {
                 None => self.number(Self::row(&label::frame(tables, id), None, 0, 0)),
             },
         };
-        self.of_frame.insert(id, number);
+        if self.of_frame.len() <= id.index() {
+            self.of_frame.resize(id.index() + 1, None);
+        }
+        if let Some(slot) = self.of_frame.get_mut(id.index()) {
+            *slot = Some(number);
+        }
         number
     }
 }
@@ -152,15 +187,19 @@ impl Sink for Writer<'_> {
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         for span in batch.iter() {
-            let next = u32::try_from(self.functions.len()).unwrap_or(u32::MAX);
-            let frame = *self.functions.entry(span.function).or_insert(next);
-            self.spans.entry(span.track).or_default().push(Kept {
-                id: span.id,
-                parent: span.parent,
-                start: span.start,
-                end: span.end.max(span.start),
-                frame,
-            });
+            let at = span.track.index();
+            if self.spans.len() <= at {
+                self.spans.resize_with(at + 1, Vec::new);
+            }
+            if let Some(spans) = self.spans.get_mut(at) {
+                spans.push(Kept {
+                    id: span.id,
+                    parent: span.parent,
+                    start: span.start,
+                    end: span.end.max(span.start),
+                    frame: self.functions.number(span.function),
+                });
+            }
         }
         Flow::Continue(())
     }
@@ -297,18 +336,21 @@ impl Writer<'_> {
     }
 
     fn evented(&mut self, n_profiles: &mut usize, base: Timestamp) {
-        let mut frames = vec![0; self.functions.len()];
-        let mut functions: Vec<_> = self.functions.drain().collect();
-        functions.sort_unstable_by_key(|&(_, place)| place);
-        for (function, place) in functions {
-            let number = self.frames.of_function(&self.tables, function, self.lines);
-            if let Some(slot) = frames.get_mut(place as usize) {
-                *slot = number;
+        let functions = std::mem::take(&mut self.functions.rows).into_iter();
+        let number = |id| self.frames.of_function(&self.tables, id, self.lines);
+        let frames: Vec<u32> = functions.map(number).collect();
+        let by_track = std::mem::take(&mut self.spans);
+        let ids = || by_track.iter().flatten().map(|span| span.id);
+        let (Some(first), Some(last)) = (ids().min(), ids().max()) else {
+            return;
+        };
+        let mut places = Places::of(ids().count(), first, last);
+        for (track, mut spans) in (0..).map(TrackId::new).zip(by_track) {
+            if spans.is_empty() {
+                continue;
             }
-        }
-        for (track, mut spans) in std::mem::take(&mut self.spans) {
             let name = label::track(&self.tables, track);
-            let lanes = lanes(&mut spans);
+            let lanes = lanes(&mut spans, &mut places);
             drop(spans);
             for (lane, steps) in lanes.into_iter().enumerate() {
                 let mut name = name.clone();
@@ -366,12 +408,12 @@ fn put_difference(time: Timestamp, base: Timestamp, out: &mut Vec<u8>) {
 
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
-        let spans = self.spans.values().flatten();
-        let base = spans.map(|span| span.start).min().unwrap_or(0);
+        let starts = self.spans.iter().flatten().map(|span| span.start);
+        let base = starts.min();
         self.out.text(
             "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"traceloom\",",
         );
-        if !self.spans.is_empty() {
+        if let Some(base) = base {
             let clock = match self.clock {
                 Clock::Unix => "unix",
                 Clock::Unknown(_) => "unknown",
@@ -382,7 +424,7 @@ impl Target for Writer<'_> {
         }
         self.out.text("\"profiles\":[");
         let mut n_profiles = 0;
-        self.evented(&mut n_profiles, base);
+        self.evented(&mut n_profiles, base.unwrap_or(0));
         let active = self.sampled(&mut n_profiles);
         self.shared();
         if let Some(active) = active.filter(|&active| active > 0) {

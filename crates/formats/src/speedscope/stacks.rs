@@ -1,8 +1,5 @@
 //! Stacks as lists of frame numbers.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use traceloom_model::{FrameId, Recording, StackId};
 
 use crate::chrome::json;
@@ -11,10 +8,14 @@ use crate::chrome::json;
 const REMEMBERED: usize = 32 << 20;
 
 /// Writes stacks, remembering the text of each.
+///
+/// The text of a caller is how that of a stack begins, so that one text serves all stacks on the way to it.
 #[derive(Default)]
 pub(super) struct Stacks {
     text: Vec<u8>,
-    places: HashMap<StackId, (usize, usize), RandomState>,
+    /// By stack, where its text begins and ends; nowhere for what is not remembered.
+    places: Vec<(u32, u32)>,
+    missing: Vec<(StackId, FrameId)>,
 }
 
 impl Stacks {
@@ -23,40 +24,60 @@ impl Stacks {
         &mut self,
         stack: Option<StackId>,
         tables: &Recording,
-        number: &mut dyn FnMut(FrameId) -> u32,
+        number: &mut impl FnMut(FrameId) -> u32,
         out: &mut Vec<u8>,
     ) {
         let Some(stack) = stack else { return };
-        if let Some(&(from, to)) = self.places.get(&stack) {
-            out.extend_from_slice(self.text.get(from..to).unwrap_or(&[]));
-            return;
-        }
-        let begin = out.len();
-        for (at, frame) in path(tables, stack).into_iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            json::digits(u64::from(number(frame)), out);
-        }
         if self.text.len() > REMEMBERED {
             self.text.clear();
             self.places.clear();
         }
-        let from = self.text.len();
-        self.text.extend_from_slice(out.get(begin..).unwrap_or(&[]));
-        self.places.insert(stack, (from, self.text.len()));
+        let mut found = self.place(stack);
+        if found.is_none() {
+            found = self.remember(stack, tables, number);
+        }
+        let Some((from, to)) = found else { return };
+        let text = self.text.get(from as usize..to as usize);
+        out.extend_from_slice(text.unwrap_or(&[]));
     }
-}
 
-/// Returns the frames of a stack, outermost first. Callers have smaller ids, so that a loop ends.
-fn path(tables: &Recording, stack: StackId) -> Vec<FrameId> {
-    let mut frames = Vec::new();
-    let mut next = Some(stack);
-    while let Some(id) = next {
-        let Some(row) = tables.stack(id) else { break };
-        frames.push(row.frame);
-        next = row.parent.filter(|&parent| parent < id);
+    #[inline]
+    fn place(&self, stack: StackId) -> Option<(u32, u32)> {
+        let place = self.places.get(stack.index()).copied();
+        place.filter(|(from, to)| from < to)
     }
-    frames.reverse();
-    frames
+
+    /// Makes the text of a stack. Callers have smaller ids, so that a loop ends.
+    fn remember(
+        &mut self,
+        stack: StackId,
+        tables: &Recording,
+        number: &mut impl FnMut(FrameId) -> u32,
+    ) -> Option<(u32, u32)> {
+        if self.places.len() <= stack.index() {
+            self.places.resize(stack.index() + 1, (0, 0));
+        }
+        let begin = self.text.len();
+        let mut next = Some(stack);
+        while let Some(id) = next {
+            if let Some((from, to)) = self.place(id) {
+                self.text.extend_from_within(from as usize..to as usize);
+                break;
+            }
+            let Some(row) = tables.stack(id) else { break };
+            self.missing.push((id, row.frame));
+            next = row.parent.filter(|&parent| parent < id);
+        }
+        let narrow = |place: usize| u32::try_from(place).unwrap_or(0);
+        while let Some((id, frame)) = self.missing.pop() {
+            if self.text.len() > begin {
+                self.text.push(b',');
+            }
+            json::digits(u64::from(number(frame)), &mut self.text);
+            if let Some(place) = self.places.get_mut(id.index()) {
+                *place = (narrow(begin), narrow(self.text.len()));
+            }
+        }
+        self.place(stack)
+    }
 }

@@ -31,9 +31,10 @@ pub(super) fn type_name(value: &Value) -> &'static str {
 /// Appends a value: texts as they are, bytes in hexadecimal, exceptions by id, lists and maps as JSON (maps
 /// as lists of pairs, because keys may be anything and may repeat).
 pub(super) fn put(value: &Value, tables: &Recording, out: &mut String) {
-    if let Value::Text(id) = value {
-        out.push_str(&tables.text(*id));
-        return;
+    match value {
+        Value::Text(id) => return out.push_str(&tables.text(*id)),
+        Value::List(..) | Value::Map(_) => {}
+        scalar => return put_scalar(scalar, tables, out),
     }
     let mut work = vec![Work::Value(value)];
     while let Some(next) = work.pop() {

@@ -1,0 +1,28 @@
+//! Locations of frames that share theirs with no other.
+
+use traceloom_model::FrameId;
+
+/// The location of each frame that is not inlined, which nearly all are; one walks through as many of them as the stacks
+/// of all samples are deep.
+#[derive(Debug, Default)]
+pub(crate) struct Plain(Vec<u32>);
+
+impl Plain {
+    #[inline]
+    pub(crate) fn get(&self, frame: FrameId) -> Option<u64> {
+        match self.0.get(frame.index()) {
+            Some(&known @ 1..) => Some(u64::from(known)),
+            _ => None,
+        }
+    }
+
+    /// Keeps a location; 0 is none, and one beyond 32 bits has to be found again each time.
+    pub(crate) fn set(&mut self, frame: FrameId, location: u64) {
+        if self.0.len() <= frame.index() {
+            self.0.resize(frame.index() + 1, 0);
+        }
+        if let Some(slot) = self.0.get_mut(frame.index()) {
+            *slot = u32::try_from(location).unwrap_or(0);
+        }
+    }
+}
