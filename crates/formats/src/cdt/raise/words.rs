@@ -25,7 +25,7 @@ pub(super) enum Word {
 /// Ids handed out so far. Words are written at the end, because a definition may come late.
 #[derive(Default)]
 pub(super) struct Words {
-    functions: HashMap<FunctionId, u32, RandomState>,
+    functions: Vec<Option<u32>>,
     keys: HashMap<AttrKeyId, u32, RandomState>,
     others: HashMap<String, u32, RandomState>,
     order: Vec<(u32, Word)>,
@@ -42,11 +42,16 @@ impl Words {
     }
 
     pub(super) fn function(&mut self, id: FunctionId) -> u32 {
-        if let Some(&word) = self.functions.get(&id) {
+        if let Some(&Some(word)) = self.functions.get(id.index()) {
             return word;
         }
         let word = self.new_id();
-        self.functions.insert(id, word);
+        if self.functions.len() <= id.index() {
+            self.functions.resize(id.index() + 1, None);
+        }
+        if let Some(slot) = self.functions.get_mut(id.index()) {
+            *slot = Some(word);
+        }
         self.order.push((word, Word::Function(id)));
         word
     }
@@ -72,7 +77,7 @@ impl Words {
     /// Takes the words that were handed out away from those that were defined.
     pub(super) fn take_used(&self, defined: &mut BTreeMap<usize, Vec<Word>>) {
         let is_unused = |word: &Word| match word {
-            Word::Function(id) => !self.functions.contains_key(id),
+            Word::Function(id) => !matches!(self.functions.get(id.index()), Some(Some(_))),
             Word::Key(id) => !self.keys.contains_key(id),
         };
         defined

@@ -2,10 +2,9 @@
 
 use traceloom_model::{Attribute, TrackId, Value};
 
-use super::super::Node;
 use super::super::tables::Names;
 use super::super::words::CALL_RED;
-use super::value::plain;
+use super::value::put_plain;
 use super::{Call, Process, ROTATE, ms};
 use crate::cdt::calls::{Header, Params, Row};
 use crate::cdt::text;
@@ -125,7 +124,7 @@ impl Process {
     }
 
     fn param(&mut self, param: &Attribute, names: &Names, bytes: &mut Vec<u8>) {
-        let word = self.words.key(param.key, names);
+        let word = self.word(param.key, names);
         let values = match &param.value {
             Value::List(_, values) => values.as_ref(),
             value => std::slice::from_ref(value),
@@ -133,28 +132,33 @@ impl Process {
         put_u32_varint(bytes, word);
         put_u32_varint(bytes, u32::try_from(values.len()).unwrap_or(u32::MAX));
         for value in values {
-            text::put(bytes, Utf16(&Utf16::encode_wtf8(&plain(value, names))));
+            self.text.clear();
+            put_plain(value, names, &mut self.text);
+            text::put(bytes, Utf16(&self.text));
         }
     }
-}
 
-/// Splits the attributes of a root into parameters of its row and tags of its tree.
-///
-/// What has no time was in the row; what the agent copies to the row is in both.
-pub(super) fn split(root: &Node, names: &Names) -> (Vec<Attribute>, Vec<Attribute>) {
-    let mut params: Vec<Attribute> = Vec::new();
-    let mut tags = Vec::new();
-    for attribute in &root.attributes {
-        let key = names.key(attribute.key);
-        let red = key.is_some_and(|key| names.bytes(key.name).as_ref() == b"call.red");
-        let copied = red || key.is_some_and(|key| key.index);
-        let known = params.iter().any(|param| param.key == attribute.key);
-        if attribute.at.is_none() || (copied && !known) {
-            params.push(attribute.clone());
+    /// Splits the attributes of a root into parameters of its row and tags of its tree.
+    ///
+    /// What has no time was in the row; what the agent copies to the row is in both.
+    pub(super) fn split(
+        &mut self,
+        own: &[Attribute],
+        names: &Names,
+    ) -> (Vec<Attribute>, Vec<Attribute>) {
+        let mut params: Vec<Attribute> = Vec::new();
+        let mut tags = Vec::new();
+        for attribute in own {
+            let key = self.key(attribute.key, names);
+            let copied = key.red || key.index;
+            let known = || params.iter().any(|param| param.key == attribute.key);
+            if attribute.at.is_none() || (copied && !known()) {
+                params.push(attribute.clone());
+            }
+            if attribute.at.is_some() {
+                tags.push(attribute.clone());
+            }
         }
-        if attribute.at.is_some() {
-            tags.push(attribute.clone());
-        }
+        (params, tags)
     }
-    (params, tags)
 }
