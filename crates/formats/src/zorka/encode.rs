@@ -104,7 +104,7 @@ impl Encoder {
         let mut upward = Upward::default();
         self.take_upward(&root, kept, &mut upward);
         let thread = self.thread(&root, kept, words);
-        let mut open = vec![self.enter(root, thread, kept, &mut upward, words)?];
+        let mut open = vec![self.enter(&root, thread, kept, &mut upward, words)?];
         while let Some(top) = open.last_mut() {
             let child = self.children.get(top.next..top.end);
             if let Some(&child) = child.and_then(|rest| rest.first()) {
@@ -112,7 +112,7 @@ impl Encoder {
                 let Some(child) = kept.waiting.take(child) else {
                     continue;
                 };
-                let entered = self.enter(child, None, kept, &mut upward, words)?;
+                let entered = self.enter(&child, None, kept, &mut upward, words)?;
                 open.push(entered);
                 continue;
             }
@@ -129,7 +129,7 @@ impl Encoder {
 
     fn enter(
         &mut self,
-        node: Node,
+        node: &Node,
         thread: Option<Thread>,
         kept: &mut Kept<Node>,
         upward: &mut Upward,
@@ -146,16 +146,16 @@ impl Encoder {
             }
         }
         let method = self.method(node.function, words)?;
-        self.start(&node, method);
+        self.start(node, method);
         let own = kept.attributes.of(node.own.attributes);
         let counters = kept.counters.of(node.own.counters);
         let kept_flags = self.kept_flags(own, words);
         let flags = match kept_flags {
             Some((_, flags)) => Some(flags),
-            None => self.error_flags(&node),
+            None => self.error_flags(node),
         };
         if node.entry {
-            self.begin(&node, words);
+            self.begin(node, words);
             if self.dialect.generation == Generation::B2 && flags.is_some_and(|it| it & 8 != 0) {
                 self.item(&Item::Flags(8));
             }

@@ -1,5 +1,7 @@
 //! Rows of calls, and which attributes they hold.
 
+use std::borrow::Cow;
+
 use traceloom_model::{Attribute, TrackId, Value};
 
 use super::super::tables::Names;
@@ -61,12 +63,16 @@ impl Process {
         };
         self.clock = start;
         let name = match names.track(track).and_then(|track| track.name) {
-            Some(name) => names.bytes(name).into_owned(),
-            None => format!("thread-{}", track.raw()).into_bytes(),
+            Some(name) => names.bytes(name),
+            None => Cow::Owned(format!("thread-{}", track.raw()).into_bytes()),
         };
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        let index = *self.names.entry(name.clone()).or_insert(next);
-        let name = Utf16::encode_wtf8(&name);
+        let known = self.names.get(name.as_ref()).copied();
+        let index = known.unwrap_or(next);
+        let name = known.is_none().then(|| {
+            self.names.insert(name.to_vec(), next);
+            Utf16::encode_wtf8(&name)
+        });
         let named = counters
             .iter()
             .map(|&(id, value)| (names.counter(id), value));
@@ -102,7 +108,7 @@ impl Process {
             duration: short(end - start),
             calls: call.enters,
             thread_index: index,
-            thread_name: (index == next).then_some(Utf16(&name)),
+            thread_name: name.as_deref().map(Utf16),
             logs_written: written,
             logs_dropped: short(number("logs_generated")).saturating_sub(written),
             trace_file_index: file,
