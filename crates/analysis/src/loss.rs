@@ -426,10 +426,6 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 }
 
-fn some<T>(column: &[Option<T>]) -> usize {
-    column.iter().flatten().count()
-}
-
 fn overlaps(track: &Track) -> bool {
     matches!(track.kind, TrackKind::Async | TrackKind::Lane)
 }
@@ -471,9 +467,9 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
         let partial = [SpanStatus::PartialStart, SpanStatus::PartialEnd];
         self.lose_of(Feature::PartialSpans, |_| with(&partial));
         self.lose_of(Feature::ErrorStatus, |_| with(&[SpanStatus::Error]));
-        self.lose_of(Feature::SpanContexts, |_| some(&batch.context));
-        self.lose_of(Feature::SpanKinds, |_| some(&batch.kind));
-        self.lose_of(Feature::Exceptions, |_| some(&batch.exception));
+        self.lose_of(Feature::SpanContexts, |_| batch.context.values().len());
+        self.lose_of(Feature::SpanKinds, |_| batch.kind.values().len());
+        self.lose_of(Feature::Exceptions, |_| batch.exception.values().len());
         if !self.holds.holds(Feature::SpanCounters) {
             for &(counter, value) in (0..batch.len()).flat_map(|row| batch.counters(row)) {
                 let name = Name::Counter(counter);

@@ -35,6 +35,7 @@
 )]
 
 mod begin_end;
+mod by_id;
 pub mod cdt;
 pub mod chrome;
 pub mod columnar;

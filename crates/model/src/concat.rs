@@ -183,7 +183,7 @@ impl<S: Sink + ?Sized> Stage for Concat<'_, S> {
             }
             rows => {
                 if let Batch::Spans(spans) = rows {
-                    for origin in spans.origin.iter_mut().flatten() {
+                    for origin in spans.origin.values_mut() {
                         origin.part = PartId(origin.part.0.saturating_add(self.base.parts));
                     }
                 }

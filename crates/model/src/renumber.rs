@@ -270,8 +270,8 @@ pub(crate) trait Renumber: Sized {
         self.each_some(&mut batch.parent, Self::span);
         self.each(&mut batch.track, Self::track);
         self.each_some(&mut batch.function, Self::function);
-        self.each_some(&mut batch.kind, Self::string);
-        self.each_some(&mut batch.exception, Self::exception);
+        self.each(batch.kind.values_mut(), Self::string);
+        self.each(batch.exception.values_mut(), Self::exception);
         for (value_type, _) in batch.all_counters_mut() {
             self.value_type(value_type);
         }

@@ -1,8 +1,9 @@
 //! Spans: something ran on a track from a start to an end.
 
+use crate::sparse::Each;
 use crate::{
-    Attribute, Attributes, ExceptionId, FunctionId, PartId, SpanId, StackId, StringId, Timestamp,
-    TrackId, ValueTypeId,
+    Attribute, Attributes, ExceptionId, FunctionId, PartId, SpanId, Sparse, StackId, StringId,
+    Timestamp, TrackId, ValueTypeId,
 };
 
 /// How a span ended, and whether all of it was recorded.
@@ -129,7 +130,7 @@ impl SpanRow<'_> {
     }
 }
 
-/// Spans in columns, one entry a span in each.
+/// Spans in columns: one entry a span in each, but in those that few spans have something in.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SpanBatch {
     /// Ids, reserved at the starts.
@@ -143,7 +144,7 @@ pub struct SpanBatch {
     /// Functions.
     pub function: Vec<Option<FunctionId>>,
     /// Kinds.
-    pub kind: Vec<Option<StringId>>,
+    pub kind: Sparse<StringId>,
     /// Starts, in nanoseconds.
     pub start: Vec<Timestamp>,
     /// Ends, in nanoseconds.
@@ -153,11 +154,11 @@ pub struct SpanBatch {
     /// Entry marks.
     pub entry: Vec<bool>,
     /// Exceptions.
-    pub exception: Vec<Option<ExceptionId>>,
+    pub exception: Sparse<ExceptionId>,
     /// Identities across processes.
-    pub context: Vec<Option<SpanContext>>,
+    pub context: Sparse<SpanContext>,
     /// Places of the bytes.
-    pub origin: Vec<Option<Origin>>,
+    pub origin: Sparse<Origin>,
     /// Attributes.
     pub attributes: Attributes,
     counter_ends: Vec<u32>,
@@ -165,7 +166,7 @@ pub struct SpanBatch {
 }
 
 impl SpanBatch {
-    /// Empty, with room for `rows` spans: sixteen columns that grow one by one cost more than filling them.
+    /// Empty, with room for `rows` spans: a dozen columns that grow one by one cost more than filling them.
     #[must_use]
     pub fn with_capacity(rows: usize) -> Self {
         Self {
@@ -174,14 +175,14 @@ impl SpanBatch {
             depth: Vec::with_capacity(rows),
             track: Vec::with_capacity(rows),
             function: Vec::with_capacity(rows),
-            kind: Vec::with_capacity(rows),
+            kind: Sparse::default(),
             start: Vec::with_capacity(rows),
             end: Vec::with_capacity(rows),
             status: Vec::with_capacity(rows),
             entry: Vec::with_capacity(rows),
-            exception: Vec::with_capacity(rows),
-            context: Vec::with_capacity(rows),
-            origin: Vec::with_capacity(rows),
+            exception: Sparse::default(),
+            context: Sparse::default(),
+            origin: Sparse::default(),
             attributes: Attributes::with_capacity(rows),
             counter_ends: Vec::with_capacity(rows),
             counters: Vec::new(),
@@ -210,19 +211,20 @@ impl SpanBatch {
 
     #[inline]
     fn push_columns(&mut self, row: &SpanRow<'_>) {
+        let at = self.id.len();
         self.id.push(row.id);
         self.parent.push(row.parent);
         self.depth.push(row.depth);
         self.track.push(row.track);
         self.function.push(row.function);
-        self.kind.push(row.kind);
+        self.kind.push(at, row.kind);
         self.start.push(row.start);
         self.end.push(row.end);
         self.status.push(row.status);
         self.entry.push(row.entry);
-        self.exception.push(row.exception);
-        self.context.push(row.context);
-        self.origin.push(row.origin);
+        self.exception.push(at, row.exception);
+        self.context.push(at, row.context);
+        self.origin.push(at, row.origin);
         self.counters.extend_from_slice(row.counters);
         self.counter_ends
             .push(u32::try_from(self.counters.len()).unwrap_or(u32::MAX));
@@ -250,16 +252,16 @@ impl SpanBatch {
             depth: *self.depth.get(row)?,
             track: *self.track.get(row)?,
             function: *self.function.get(row)?,
-            kind: *self.kind.get(row)?,
+            kind: self.kind.get(row).copied(),
             start: *self.start.get(row)?,
             end: *self.end.get(row)?,
             status: *self.status.get(row)?,
             entry: *self.entry.get(row)?,
             counters: self.counters(row),
             attributes: self.attributes.row(row),
-            exception: *self.exception.get(row)?,
-            context: *self.context.get(row)?,
-            origin: *self.origin.get(row)?,
+            exception: self.exception.get(row).copied(),
+            context: self.context.get(row).copied(),
+            origin: self.origin.get(row).copied(),
         })
     }
 
@@ -285,54 +287,33 @@ impl SpanBatch {
     /// Iterates over the spans in their order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = SpanRow<'_>> {
-        // Columns side by side: looking a row up in each checks sixteen lengths.
-        let places = self.id.iter().zip(&self.parent).zip(&self.depth);
-        let names = self.track.iter().zip(&self.function).zip(&self.kind);
-        let times = self.start.iter().zip(&self.end).zip(&self.status);
-        let others = self.exception.iter().zip(&self.context).zip(&self.origin);
-        let rows = places.zip(names).zip(times).zip(others).zip(&self.entry);
-        rows.enumerate().map(|(row, columns)| {
-            let ((((place, name), time), other), &entry) = columns;
-            let ((&id, &parent), &depth) = place;
-            let ((&track, &function), &kind) = name;
-            let ((&start, &end), &status) = time;
-            let ((&exception, &context), &origin) = other;
-            SpanRow {
-                id,
-                parent,
-                depth,
-                track,
-                function,
-                kind,
-                start,
-                end,
-                status,
-                entry,
-                counters: self.counters(row),
-                attributes: self.attributes.row(row),
-                exception,
-                context,
-                origin,
-            }
-        })
+        Rows {
+            batch: self,
+            row: 0,
+            kinds: self.kind.each(),
+            exceptions: self.exception.each(),
+            contexts: self.context.each(),
+            origins: self.origin.each(),
+        }
     }
 
     /// Appends the spans of `other`.
     pub fn append(&mut self, other: Self) {
         let base = u32::try_from(self.counters.len()).unwrap_or(u32::MAX);
+        let rows = self.id.len();
         self.id.extend(other.id);
         self.parent.extend(other.parent);
         self.depth.extend(other.depth);
         self.track.extend(other.track);
         self.function.extend(other.function);
-        self.kind.extend(other.kind);
+        self.kind.append(rows, other.kind);
         self.start.extend(other.start);
         self.end.extend(other.end);
         self.status.extend(other.status);
         self.entry.extend(other.entry);
-        self.exception.extend(other.exception);
-        self.context.extend(other.context);
-        self.origin.extend(other.origin);
+        self.exception.append(rows, other.exception);
+        self.context.append(rows, other.context);
+        self.origin.append(rows, other.origin);
         self.attributes.append(other.attributes);
         self.counter_ends.extend(
             other
@@ -341,5 +322,43 @@ impl SpanBatch {
                 .map(|end| end.saturating_add(base)),
         );
         self.counters.extend(other.counters);
+    }
+}
+
+/// The rows of a batch, one after the other.
+struct Rows<'a> {
+    batch: &'a SpanBatch,
+    row: usize,
+    kinds: Each<'a, StringId>,
+    exceptions: Each<'a, ExceptionId>,
+    contexts: Each<'a, SpanContext>,
+    origins: Each<'a, Origin>,
+}
+
+impl<'a> Iterator for Rows<'a> {
+    type Item = SpanRow<'a>;
+
+    // A row is two hundred bytes: handed over by a call it would be copied, which takes as long as making it.
+    #[inline(always)]
+    fn next(&mut self) -> Option<SpanRow<'a>> {
+        let (batch, row) = (self.batch, self.row);
+        self.row += 1;
+        Some(SpanRow {
+            id: *batch.id.get(row)?,
+            parent: *batch.parent.get(row)?,
+            depth: *batch.depth.get(row)?,
+            track: *batch.track.get(row)?,
+            function: *batch.function.get(row)?,
+            kind: self.kinds.next().copied(),
+            start: *batch.start.get(row)?,
+            end: *batch.end.get(row)?,
+            status: *batch.status.get(row)?,
+            entry: *batch.entry.get(row)?,
+            counters: batch.counters(row),
+            attributes: batch.attributes.row(row),
+            exception: self.exceptions.next().copied(),
+            context: self.contexts.next().copied(),
+            origin: self.origins.next().copied(),
+        })
     }
 }

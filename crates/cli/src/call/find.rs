@@ -65,14 +65,13 @@ pub(super) fn find(
         let Some((recording, root)) = alone(place, wanted, common)? else {
             continue;
         };
-        let contexts: Vec<SpanContext> =
-            recording.spans.context.iter().flatten().copied().collect();
+        let contexts = recording.spans.context.values();
         if !contexts.is_empty() {
             let own = recording.spans.iter().find(|span| span.id == root);
             let key = own.map(|span| TreeKey::of(&span));
             let trace = contexts.iter().find(|context| context.trace != 0);
             let trace = trace.map_or(0, |context| context.trace);
-            let mut found = joined(&all, trace, &contexts, common)?;
+            let mut found = joined(&all, trace, contexts, common)?;
             let before = all.iter().take(at);
             let offset: usize = before.map(|place| place.document.parts().len()).sum();
             let place = |origin: Origin| Origin {

@@ -7,17 +7,19 @@
 //! are held as 0, as are those before 1970. Texts and lists beyond 65,535 go on in further attributes
 //! of the same name, descriptions beyond that are cut.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use traceloom_model::{
-    AttrKeyId, Attribute, Clock, Definitions, ElementType, Flow, FunctionId, Note, Order, Sink,
-    SpanBatch, SpanRow, StringId, Text, Timestamp, Track, TrackId, TrackKind, Value,
+    Attribute, Clock, Definitions, ElementType, Flow, Note, Order, Recording, Sink, SpanBatch,
+    SpanRow, StringId, Timestamp, TrackId, TrackKind, Value,
 };
 
 use super::lower::Map;
 use super::names::UNDECODED;
 use super::record::{self, Attributes, Event, Layout, Metadata};
 use super::write;
+use crate::by_id::ById;
 use crate::output::Buffered;
 use crate::{Error, Output, RaiseOptions, Target};
 
@@ -36,12 +38,9 @@ pub(super) fn open<'o>(
     }
     Ok(Box::new(Writer {
         out: Buffered::new(output, ""),
-        attributes: Vec::new(),
-        strings: Map::default(),
-        functions: Map::default(),
-        keys: Map::default(),
-        tracks: Map::default(),
-        addresses: Map::default(),
+        words: Recording::default(),
+        addresses: ById::default(),
+        addressed: 0,
         taken: HashSet::default(),
         counters: Map::default(),
         dated: false,
@@ -51,12 +50,10 @@ pub(super) fn open<'o>(
 
 struct Writer<'o> {
     out: Buffered<'o>,
-    attributes: Vec<u8>,
-    strings: Map<StringId, Text>,
-    functions: Map<FunctionId, StringId>,
-    keys: Map<AttrKeyId, StringId>,
-    tracks: Map<TrackId, Track>,
-    addresses: Map<TrackId, (u32, u64)>,
+    words: Recording,
+    addresses: ById<(u32, u64)>,
+    /// How many tracks have an address.
+    addressed: u32,
     taken: HashSet<(u32, u64)>,
     counters: Map<u32, u32>,
     /// Times count from 1970.
@@ -88,27 +85,15 @@ impl Writer<'_> {
         let counter = self.counters.entry(stream).or_default();
         let number = *counter;
         *counter = counter.wrapping_add(1);
-        self.attributes.clear();
-        for attribute in span.attributes {
-            let name = self.keys.get(&attribute.key).copied();
-            let name = self.text(name, attribute.key.raw());
-            let mut out = std::mem::take(&mut self.attributes);
-            self.attribute(&name, attribute, &mut out);
-            self.attributes = out;
-        }
-        if u32::try_from(self.attributes.len() + MOST * 2).is_err() {
-            self.out
-                .fail(Error::usage("a span with more than 4 GiB of attributes"));
-            return;
-        }
-        let function = span.function.map_or_else(Vec::new, |id| {
-            let name = self.functions.get(&id).copied();
-            self.text(name, id.raw())
-        });
-        let description = cut(&function);
         let epoch = self.epoch.unwrap_or(0);
         let since = |time: Timestamp| u64::try_from(time).unwrap_or(0).saturating_sub(epoch);
-        let begin = self.out.bytes.len();
+        let function = span.function.map(|id| {
+            let name = self.words.function(id).map(|row| row.name);
+            text(&self.words, name, id.raw())
+        });
+        let description = cut(function.as_deref().unwrap_or_default());
+        let out = &mut self.out.bytes;
+        let begin = out.len();
         write::head(
             &Event {
                 offset: 0,
@@ -125,18 +110,24 @@ impl Writer<'_> {
                 valid_text: true,
                 complete: true,
             },
-            &mut self.out.bytes,
+            out,
         );
-        self.out.bytes.extend_from_slice(&self.attributes);
-        write::patch_size(begin, &mut self.out.bytes);
-    }
-
-    fn text(&self, id: Option<StringId>, raw: u32) -> Vec<u8> {
-        let text = id.and_then(|id| self.strings.get(&id));
-        text.map_or_else(
-            || format!("#{raw}").into_bytes(),
-            |text| text.as_bytes().to_vec(),
-        )
+        for one in span.attributes {
+            let name = self.words.attribute_key(one.key).map(|row| row.name);
+            attribute(
+                &self.words,
+                &text(&self.words, name, one.key.raw()),
+                one,
+                out,
+            );
+        }
+        if u32::try_from(out.len() - begin).is_err() {
+            out.truncate(begin);
+            self.out
+                .fail(Error::usage("a span with more than 4 GiB of attributes"));
+            return;
+        }
+        write::patch_size(begin, out);
     }
 
     /// Returns stream and substream of a track.
@@ -148,26 +139,26 @@ impl Writer<'_> {
         let mut next = Some(id);
         let mut address = None;
         while let Some(id) = next {
-            address = self.addresses.get(&id).copied();
+            address = self.addresses.get(id.index()).copied();
             if address.is_some() {
                 break;
             }
             chain.push(id);
-            next = self.tracks.get(&id).and_then(|track| track.parent);
-            next = next.filter(|&parent| parent < id && self.tracks.contains_key(&parent));
+            next = self.words.track(id).and_then(|track| track.parent);
+            next = next.filter(|&parent| parent < id && self.words.track(parent).is_some());
         }
         while let Some(id) = chain.pop() {
-            let (kind, wanted) = self
-                .tracks
-                .get(&id)
-                .map_or_else(Default::default, |track| (track.kind, track.id));
+            let track = self.words.track(id);
+            let (kind, wanted) =
+                track.map_or_else(Default::default, |track| (track.kind, track.id));
             let place = match (address, kind) {
                 (Some(parent), TrackKind::Lane) => parent,
                 (Some((stream, _)), _) => (stream, self.free(stream, wanted)),
                 (None, TrackKind::Async) => (0, self.free(0, wanted)),
                 (None, _) => (self.free_stream(wanted), 0),
             };
-            self.addresses.insert(id, place);
+            self.addresses.put(id.index(), place);
+            self.addressed += 1;
             address = Some(place);
         }
         address.unwrap_or_default()
@@ -178,7 +169,7 @@ impl Writer<'_> {
         if let Some(id) = wanted.filter(|&id| self.taken.insert((id, 0))) {
             return id;
         }
-        let mut id = u32::try_from(self.addresses.len()).unwrap_or(u32::MAX);
+        let mut id = self.addressed;
         while !self.taken.insert((id, 0)) && id < u32::MAX {
             id += 1;
         }
@@ -189,77 +180,84 @@ impl Writer<'_> {
         if let Some(id) = wanted.filter(|&id| id != 0 && self.taken.insert((stream, id))) {
             return id;
         }
-        let mut id = self.addresses.len() as u64 + 1;
+        let mut id = u64::from(self.addressed) + 1;
         while !self.taken.insert((stream, id)) {
             id += 1;
         }
         id
     }
+}
 
-    fn attribute(&self, name: &[u8], attribute: &Attribute, out: &mut Vec<u8>) {
-        let name = cut(name);
-        match &attribute.value {
-            // Only lowering makes these, of bytes that follow everything else.
-            Value::Bytes(bytes) if name == UNDECODED.as_bytes() => out.extend_from_slice(bytes),
-            Value::List(kind, values) if !values.is_empty() && *kind != ElementType::Any => {
-                for values in values.chunks(MOST) {
-                    self.list(name, *kind, values, out);
-                }
+/// Returns a text as it is written, its number where it was never defined.
+fn text(words: &Recording, id: Option<StringId>, raw: u32) -> Cow<'_, [u8]> {
+    match id.and_then(|id| words.string(id)) {
+        Some(text) => text.as_bytes().into(),
+        None => format!("#{raw}").into_bytes().into(),
+    }
+}
+
+fn attribute(words: &Recording, name: &[u8], attribute: &Attribute, out: &mut Vec<u8>) {
+    let name = cut(name);
+    match &attribute.value {
+        // Only lowering makes these, of bytes that follow everything else.
+        Value::Bytes(bytes) if name == UNDECODED.as_bytes() => out.extend_from_slice(bytes),
+        Value::List(kind, values) if !values.is_empty() && *kind != ElementType::Any => {
+            for values in values.chunks(MOST) {
+                list(words, name, *kind, values, out);
             }
-            Value::List(kind, values) if values.is_empty() => self.list(name, *kind, values, out),
-            Value::U64(value) => put(name, record::Value::U64(*value), out),
-            Value::I64(value) => put(name, record::Value::I64(*value), out),
-            Value::F64(value) => put(name, record::Value::F64(*value), out),
-            Value::Bool(value) => put(name, record::Value::U64(u64::from(*value)), out),
-            other => {
-                let text = self.plain(other);
-                let mut rest = text.as_slice();
-                loop {
-                    let part = cut(rest);
-                    put(name, record::Value::Text(part), out);
-                    rest = rest.get(part.len()..).unwrap_or(&[]);
-                    if rest.is_empty() {
-                        break;
-                    }
+        }
+        Value::List(kind, values) if values.is_empty() => list(words, name, *kind, values, out),
+        Value::U64(value) => put(name, record::Value::U64(*value), out),
+        Value::I64(value) => put(name, record::Value::I64(*value), out),
+        Value::F64(value) => put(name, record::Value::F64(*value), out),
+        Value::Bool(value) => put(name, record::Value::U64(u64::from(*value)), out),
+        other => {
+            let text = plain(words, other);
+            let mut rest = &*text;
+            loop {
+                let part = cut(rest);
+                put(name, record::Value::Text(part), out);
+                rest = rest.get(part.len()..).unwrap_or(&[]);
+                if rest.is_empty() {
+                    break;
                 }
             }
         }
     }
+}
 
-    fn list(&self, name: &[u8], kind: ElementType, values: &[Value], out: &mut Vec<u8>) {
-        let numbers: Option<Vec<[u8; 8]>> = values.iter().map(|value| raw(kind, value)).collect();
-        match (kind, numbers) {
-            (ElementType::I64, Some(raw)) => put(name, record::Value::I64s(&raw), out),
-            (ElementType::F64, Some(raw)) => put(name, record::Value::F64s(&raw), out),
-            (ElementType::U64 | ElementType::Bool, Some(raw)) => {
-                put(name, record::Value::U64s(&raw), out)
+fn list(words: &Recording, name: &[u8], kind: ElementType, values: &[Value], out: &mut Vec<u8>) {
+    let numbers: Option<Vec<[u8; 8]>> = values.iter().map(|value| raw(kind, value)).collect();
+    match (kind, numbers) {
+        (ElementType::I64, Some(raw)) => put(name, record::Value::I64s(&raw), out),
+        (ElementType::F64, Some(raw)) => put(name, record::Value::F64s(&raw), out),
+        (ElementType::U64 | ElementType::Bool, Some(raw)) => {
+            put(name, record::Value::U64s(&raw), out)
+        }
+        _ => {
+            let mut bytes = Vec::new();
+            for value in values {
+                write::put_text(cut(&plain(words, value)), &mut bytes);
             }
-            _ => {
-                let mut bytes = Vec::new();
-                for value in values {
-                    write::put_text(cut(&self.plain(value)), &mut bytes);
-                }
-                let count = u16::try_from(values.len()).unwrap_or(u16::MAX);
-                put(name, record::Value::Texts(count, &bytes), out);
-            }
+            let count = u16::try_from(values.len()).unwrap_or(u16::MAX);
+            put(name, record::Value::Texts(count, &bytes), out);
         }
     }
+}
 
-    /// Returns a value as text: the text itself, or how Rust prints the value.
-    fn plain(&self, value: &Value) -> Vec<u8> {
-        match value {
-            Value::Null => Vec::new(),
-            Value::Text(id) => self.text(Some(*id), id.raw()),
-            Value::Bytes(bytes) => bytes.to_vec(),
-            Value::U64(value) => value.to_string().into_bytes(),
-            Value::I64(value) => value.to_string().into_bytes(),
-            Value::F64(value) => value.to_string().into_bytes(),
-            Value::Bool(value) => value.to_string().into_bytes(),
-            Value::List(..) | Value::Map(_) | Value::Exception(_) => {
-                format!("{value:?}").into_bytes()
-            }
-        }
-    }
+/// Returns a value as text: the text itself, or how Rust prints the value.
+fn plain<'w>(words: &'w Recording, value: &Value) -> Cow<'w, [u8]> {
+    let shown = match value {
+        Value::Null => String::new(),
+        Value::Text(id) => return text(words, Some(*id), id.raw()),
+        Value::Bytes(bytes) => return bytes.to_vec().into(),
+        Value::U64(value) => value.to_string(),
+        Value::I64(value) => value.to_string(),
+        Value::F64(value) => value.to_string(),
+        Value::Bool(value) => value.to_string(),
+        Value::List(..) | Value::Map(_) | Value::Exception(_) => format!("{value:?}"),
+    };
+    shown.into_bytes().into()
 }
 
 fn raw(kind: ElementType, value: &Value) -> Option<[u8; 8]> {
@@ -292,14 +290,7 @@ impl Sink for Writer<'_> {
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
-        self.strings.extend(definitions.strings);
-        let functions = definitions.functions.into_iter();
-        self.functions
-            .extend(functions.map(|(id, function)| (id, function.name)));
-        let keys = definitions.attribute_keys.into_iter();
-        self.keys.extend(keys.map(|(id, key)| (id, key.name)));
-        self.tracks.extend(definitions.tracks);
-        Flow::Continue(())
+        self.words.define(definitions)
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
@@ -313,9 +304,7 @@ impl Sink for Writer<'_> {
     }
 
     fn forget(&mut self, strings: &[StringId]) {
-        for id in strings {
-            self.strings.remove(id);
-        }
+        self.words.drop_strings(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

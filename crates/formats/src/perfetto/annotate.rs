@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Attribute, EventRow, EventTypeId, ExceptionId, FunctionId, Recording, SpanRow, StringId, Value,
-    ValueTypeId,
+    AttrKeyId, Attribute, Definitions, EventRow, EventTypeId, ExceptionId, FunctionId, Recording,
+    Sink, SpanRow, StringId, Value, ValueTypeId,
 };
 
 use super::raise::Packets;
+use crate::by_id::ById;
 use crate::marks;
 use crate::protobuf::{Wire, put_bytes, put_double, put_message, put_number, put_tag};
 use crate::wire::put_leb128;
@@ -26,12 +27,30 @@ pub(super) struct Texts {
     pub(super) tables: Recording,
     interned: HashSet<(u32, u32), RandomState>,
     counters: HashMap<ValueTypeId, String, RandomState>,
+    /// Name and place of functions as spans have them, once they are interned.
+    functions: ById<Box<[u8]>>,
+    /// Names of attributes that are interned.
+    keys: ById<u64>,
 }
 
 /// Values inside values that are written; deeper ones are cut off.
 const DEEPEST: usize = 64;
 
 impl Texts {
+    /// Takes definitions; what was made of a row that changes is made again.
+    pub(super) fn define(&mut self, definitions: Definitions) {
+        for (id, _) in &definitions.functions {
+            self.functions.remove(id.index());
+        }
+        for (id, _) in &definitions.attribute_keys {
+            self.keys.remove(id.index());
+        }
+        for (id, _) in &definitions.value_types {
+            self.counters.remove(id);
+        }
+        let _ = self.tables.define(definitions);
+    }
+
     /// Returns the id of a text in a table of the sequence, written when it is first used.
     fn intern(&mut self, table: u32, text: StringId, packets: &mut Packets<'_>) -> u64 {
         let iid = u64::from(text.raw()) + 1;
@@ -84,15 +103,9 @@ impl Texts {
         body: &mut Vec<u8>,
     ) {
         if let Some(function) = span.function {
-            match self.tables.function(function).map(|row| row.name) {
-                Some(name) => {
-                    let iid = self.intern(EVENT_NAMES, name, packets);
-                    put_number(body, 10, iid);
-                }
-                None => put_bytes(body, 23, format!("#{}", function.raw()).as_bytes()),
-            }
-            if let Some(iid) = self.place(function, packets) {
-                put_number(body, 34, iid);
+            match self.functions.get(function.index()) {
+                Some(known) => body.extend_from_slice(known),
+                None => self.function(function, packets, body),
             }
         }
         if let Some(kind) = span.kind {
@@ -137,6 +150,32 @@ impl Texts {
         }
     }
 
+    /// Encodes name and place of a function that no span had yet.
+    fn function(&mut self, id: FunctionId, packets: &mut Packets<'_>, body: &mut Vec<u8>) {
+        let Some(name) = self.tables.function(id).map(|row| row.name) else {
+            return put_bytes(body, 23, format!("#{}", id.raw()).as_bytes());
+        };
+        let begin = body.len();
+        let iid = self.intern(EVENT_NAMES, name, packets);
+        put_number(body, 10, iid);
+        if let Some(iid) = self.place(id, packets) {
+            put_number(body, 34, iid);
+        }
+        let encoded = body.get(begin..).unwrap_or_default();
+        self.functions.put(id.index(), encoded.into());
+    }
+
+    /// Returns the id of the name of a key, none for one that is not defined.
+    fn key(&mut self, id: AttrKeyId, packets: &mut Packets<'_>) -> Option<u64> {
+        if let Some(&known) = self.keys.get(id.index()) {
+            return Some(known);
+        }
+        let name = self.tables.attribute_key(id).map(|key| key.name)?;
+        let iid = self.intern(ANNOTATION_NAMES, name, packets);
+        self.keys.put(id.index(), iid);
+        Some(iid)
+    }
+
     /// The name of a counter with its unit, made once for each that is defined.
     fn counter(&mut self, id: ValueTypeId) -> Cow<'_, str> {
         let Some(row) = self.tables.value_type(id) else {
@@ -174,8 +213,7 @@ impl Texts {
         body: &mut Vec<u8>,
     ) {
         for attribute in attributes {
-            let name = self.tables.attribute_key(attribute.key).map(|key| key.name);
-            let iid = name.map(|name| self.intern(ANNOTATION_NAMES, name, packets));
+            let iid = self.key(attribute.key, packets);
             put_message(body, 4, |annotation| {
                 match iid {
                     Some(iid) => put_number(annotation, 1, iid),

@@ -5,6 +5,7 @@
 //! never held longer than it is read, but for slices of tracks that come out of order.
 
 mod annotate;
+mod body;
 mod clocks;
 mod counts;
 mod describe;

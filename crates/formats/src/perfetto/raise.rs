@@ -14,6 +14,7 @@ use traceloom_model::{
 };
 
 use super::annotate::Texts;
+use super::body::Body;
 use super::lines::Lines;
 use crate::begin_end::{BeginEnd, Extent, Mark};
 use crate::output::Buffered;
@@ -51,10 +52,10 @@ const HELD: usize = 1 << 20;
 /// Links held at most for spans that have not come.
 const LINKS: usize = 1 << 20;
 
-const BEGIN: u64 = 1;
-const END: u64 = 2;
-const INSTANT: u64 = 3;
-const COUNTER: u64 = 4;
+const BEGIN: u8 = 1;
+const END: u8 = 2;
+const INSTANT: u8 = 3;
+const COUNTER: u8 = 4;
 
 /// The trace as far as it is not handed out.
 pub(super) struct Packets<'o> {
@@ -65,10 +66,16 @@ pub(super) struct Packets<'o> {
 }
 
 /// The one sequence that all packets belong to.
-const SEQUENCE: &[u8] = &[0x50, 1];
+const SEQUENCE: &[u8; 2] = &[0x50, 1];
+/// Tags of what every track event has.
+const PACKET: u8 = 0x0a;
+const TIMESTAMP: u8 = 0x40;
+const TRACK_EVENT: u8 = 0x5a;
+const TYPE: u8 = 0x48;
+const TRACK: u8 = 0x58;
 /// The sequence begins: nothing is interned yet; then: what is interned is needed.
-const OPENS: &[u8] = &[0x68, 1];
-const NEEDS: &[u8] = &[0x68, 2];
+const OPENS: &[u8; 2] = &[0x68, 1];
+const NEEDS: &[u8; 2] = &[0x68, 2];
 
 impl<'o> Packets<'o> {
     fn new(output: &'o mut dyn Output) -> Self {
@@ -118,20 +125,41 @@ impl<'o> Packets<'o> {
     }
 
     /// Writes a track event: its type, its track and what else is in it.
-    fn event(&mut self, time: Timestamp, r#type: u64, uuid: u64, body: &[u8]) {
-        self.open(Some(time));
+    #[inline]
+    fn event(&mut self, time: Timestamp, r#type: u8, uuid: u64, body: &[u8]) {
+        if !self.opened || self.clock == Clock::Unix {
+            self.open(Some(time));
+        }
         let time = time.cast_unsigned();
         let track = if uuid == 0 { 0 } else { 1 + varint_len(uuid) };
         let event = 2 + track + body.len() as u64;
-        let stamp = if time == 0 { 2 } else { 1 + varint_len(time) };
-        self.head(stamp + 4 + 1 + varint_len(event) + event);
+        let packet = 5 + varint_len(time) + 1 + varint_len(event) + event;
+        let out = &mut self.out.bytes;
         // A packet without a time would be left out, so that zero is written too.
-        put_tag(&mut self.out.bytes, 8, Wire::Varint);
-        put_leb128(&mut self.out.bytes, time);
-        put_tag(&mut self.out.bytes, 11, Wire::Len);
-        put_leb128(&mut self.out.bytes, event);
-        put_number(&mut self.out.bytes, 9, r#type);
-        put_number(&mut self.out.bytes, 11, uuid);
+        match (
+            u8::try_from(packet),
+            u8::try_from(event),
+            u8::try_from(uuid),
+        ) {
+            // Most are short and on one of the first tracks: what is known of them is appended in two pieces.
+            (Ok(packet @ ..0x80), Ok(event), Ok(uuid @ 1..0x80)) => {
+                let [sequence, one] = *SEQUENCE;
+                let [needs, two] = *NEEDS;
+                out.extend_from_slice(&[PACKET, packet, sequence, one, needs, two, TIMESTAMP]);
+                put_leb128(out, time);
+                out.extend_from_slice(&[TRACK_EVENT, event, TYPE, r#type, TRACK, uuid]);
+            }
+            _ => {
+                self.head(packet);
+                let out = &mut self.out.bytes;
+                out.push(TIMESTAMP);
+                put_leb128(out, time);
+                out.push(TRACK_EVENT);
+                put_leb128(out, event);
+                out.extend_from_slice(&[TYPE, r#type]);
+                put_number(out, 11, uuid);
+            }
+        }
         self.out.bytes.extend_from_slice(body);
     }
 }
@@ -140,7 +168,7 @@ struct Writer<'o> {
     packets: Packets<'o>,
     texts: Texts,
     lines: Lines,
-    held: BeginEnd<Box<[u8]>>,
+    held: BeginEnd<Body>,
     /// What is encoded of the span that passes.
     body: Vec<u8>,
     begun: bool,
@@ -175,7 +203,7 @@ impl Writer<'_> {
             end: span.end.max(span.start),
         };
         let (packets, lines, texts) = (&mut self.packets, &mut self.lines, &self.texts);
-        self.held.take(extent, body.as_slice().into(), &mut |mark| {
+        self.held.take(extent, Body::new(&body), &mut |mark| {
             put_mark(&mark, packets, lines, texts);
         });
         self.body = body;
@@ -250,16 +278,11 @@ fn put_flow(body: &mut Vec<u8>, number: u32, span: SpanId) {
     body.extend(span.0.wrapping_add(1).to_le_bytes());
 }
 
-fn put_mark(
-    mark: &Mark<'_, Box<[u8]>>,
-    packets: &mut Packets<'_>,
-    lines: &mut Lines,
-    texts: &Texts,
-) {
+fn put_mark(mark: &Mark<'_, Body>, packets: &mut Packets<'_>, lines: &mut Lines, texts: &Texts) {
     match *mark {
         Mark::Begin(track, lane, time, body) => {
             let uuid = lines.track(track, lane, texts, packets);
-            packets.event(time, BEGIN, uuid, body);
+            packets.event(time, BEGIN, uuid, body.bytes());
         }
         Mark::End(track, lane, time) => {
             let uuid = lines.track(track, lane, texts, packets);
@@ -278,7 +301,7 @@ impl Sink for Writer<'_> {
 
     fn define(&mut self, definitions: Definitions) -> Flow {
         let tracks: Vec<TrackId> = definitions.tracks.iter().map(|&(id, _)| id).collect();
-        let _ = self.texts.tables.define(definitions);
+        self.texts.define(definitions);
         for track in tracks {
             self.lines.redefined(track, &self.texts, &mut self.packets);
         }

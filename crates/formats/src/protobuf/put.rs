@@ -1,7 +1,7 @@
 //! Fields to bytes.
 
 use super::wire::Wire;
-use crate::wire::put_leb128;
+use crate::wire::{leb128_len, put_leb128};
 
 /// Appends a tag.
 #[inline]
@@ -10,6 +10,7 @@ pub(crate) fn put_tag(out: &mut Vec<u8>, number: u32, wire: Wire) {
 }
 
 /// Appends an integer field, unless it has the value that an absent field has.
+#[inline]
 pub(crate) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
     if value != 0 {
         put_tag(out, number, Wire::Varint);
@@ -18,6 +19,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
 }
 
 /// Appends a field of bytes: a string, a message or a packed list.
+#[inline]
 pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_tag(out, number, Wire::Len);
     put_leb128(out, bytes.len() as u64);
@@ -63,8 +65,9 @@ pub(crate) fn put_packed(
 }
 
 /// Returns how many bytes a varint has.
+#[inline]
 pub(crate) fn varint_len(value: u64) -> u64 {
-    u64::from((64 - (value | 1).leading_zeros()).div_ceil(7))
+    leb128_len(value) as u64
 }
 
 /// Appends a field of eight bytes, unless it has the value that an absent field has.

@@ -1,24 +1,46 @@
 //! Writing of varints.
 
 /// Appends `value` in base 128, low group first, in the fewest bytes.
-#[expect(clippy::cast_possible_truncation, reason = "masked to seven bits")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "one group, and what is left above eight"
+)]
 #[inline]
-pub fn put_leb128(out: &mut Vec<u8>, mut value: u64) {
+pub fn put_leb128(out: &mut Vec<u8>, value: u64) {
     if value < 0x80 {
         return out.push(value as u8);
     }
-    // Ten groups hold 64 bits; the vector grows once for all of them.
-    let (mut groups, mut len) = ([0; 10], 0);
-    for group in &mut groups {
-        len += 1;
-        if value < 0x80 {
-            *group = value as u8;
-            break;
-        }
-        *group = value as u8 | 0x80;
-        value >>= 7;
+    let groups = spread(value);
+    if value >> 56 != 0 {
+        out.extend_from_slice(&(groups | MORE).to_le_bytes());
+        return match (value >> 56) as u8 {
+            top @ ..0x80 => out.push(top),
+            top => out.extend_from_slice(&[top, 1]),
+        };
     }
-    out.extend_from_slice(groups.get(..len).unwrap_or(&groups));
+    // All groups but the last say that another follows. A copy of a length that is known, of which the rest is
+    // dropped, takes no call.
+    let len = leb128_len(value);
+    let end = out.len() + len;
+    let more = MORE >> (8 * (9 - len));
+    out.extend_from_slice(&(groups | more).to_le_bytes());
+    out.truncate(end);
+}
+
+/// Returns how many bytes `value` takes in base 128.
+#[inline]
+pub fn leb128_len(value: u64) -> usize {
+    (64 - (value | 1).leading_zeros()).div_ceil(7) as usize
+}
+
+/// The bits of eight groups that say that another follows.
+const MORE: u64 = 0x8080_8080_8080_8080;
+
+/// Spreads the low 56 bits over eight bytes, seven in each.
+const fn spread(value: u64) -> u64 {
+    let pairs = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+    let pairs = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x0fff_c000_0fff_c000) << 2;
+    pairs & 0x007f_007f_007f_007f | (pairs & 0x3f80_3f80_3f80_3f80) << 1
 }
 
 /// Appends a 32-bit value in base 128.
@@ -29,4 +51,28 @@ pub fn put_u32_varint(out: &mut Vec<u8>, value: u32) {
 /// Appends a signed 32-bit value, zigzag, in base 128.
 pub fn put_zigzag32(out: &mut Vec<u8>, value: i32) {
     put_u32_varint(out, ((value << 1) ^ (value >> 31)).cast_unsigned());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn groups_are_those_of_a_loop(value: u64, shift in 0..64_u32) {
+            let value = value >> shift;
+            let (mut expected, mut rest) = (Vec::new(), value);
+            while rest >= 0x80 {
+                expected.push(rest.to_le_bytes()[0] | 0x80);
+                rest >>= 7;
+            }
+            expected.extend(u8::try_from(rest));
+            let mut out = vec![1];
+            put_leb128(&mut out, value);
+            prop_assert_eq!(out.split_off(1), expected.as_slice());
+            prop_assert_eq!(leb128_len(value), expected.len());
+        }
+    }
 }

@@ -181,15 +181,18 @@ fn a_begin_of_two_items_is_a_type_when_it_is_a_symbol() {
         ("s/a.agd", &AGD_ROW, &symbols),
         ("s/b.trc", &B2_ROW, &small),
     ]);
-    assert_eq!(recording.text(recording.spans.kind[0].unwrap()), "HTTP");
-    assert!(recording.spans.context[0].is_none());
+    assert_eq!(
+        recording.text(*recording.spans.kind.get(0).unwrap()),
+        "HTTP"
+    );
+    assert!(recording.spans.context.get(0).is_none());
     let unknown = b("d82182 1b00000165920d0ef0 18 63");
     let recording = lower(&[
         ("s/a.agd", &AGD_ROW, &symbols),
         ("s/b.trc", &B2_ROW, &unknown),
     ]);
-    assert_eq!(recording.spans.kind[0], None);
-    assert_eq!(recording.spans.context[0].unwrap().span, 99);
+    assert_eq!(recording.spans.kind.get(0), None);
+    assert_eq!(recording.spans.context.get(0).unwrap().span, 99);
     assert_eq!(read(&B2, &small).notes()[0].kind, "guessed_begin");
     assert!(read(&B1_ROW, &small).notes().is_empty());
 }
@@ -439,8 +442,8 @@ fn stores_unpack_deflate_without_a_final_block_and_lz4() {
 fn seed_trace_ids_group_records() {
     let bytes = s0("d82182 1b00000165920d0ef0 1a00bc614e");
     let recording = lower(&[("a", &S0_ROW, &bytes)]);
-    assert_eq!(recording.spans.context[0].unwrap().trace, 12_345_678);
-    assert_eq!(recording.spans.kind[0], None);
+    assert_eq!(recording.spans.context.get(0).unwrap().trace, 12_345_678);
+    assert_eq!(recording.spans.kind.get(0), None);
 }
 
 #[test]
@@ -449,9 +452,12 @@ fn inner_exceptions_are_shared_by_reference_and_cause() {
         "d80b9f48 6500000000 0b0000 d82285 07 c601 616d 80 d82285 08 6145 f6 80 f6 48 6600000000 010000 ff d82307",
     );
     let recording = lower(&[("a", &S0_ROW, &bytes)]);
-    assert_eq!(recording.spans.exception[0], recording.spans.exception[1]);
+    assert_eq!(
+        recording.spans.exception.get(0),
+        recording.spans.exception.get(1)
+    );
     let outer = recording
-        .exception(recording.spans.exception[0].unwrap())
+        .exception(*recording.spans.exception.get(0).unwrap())
         .unwrap();
     let cause = recording.exception(outer.cause.unwrap()).unwrap();
     assert_eq!(recording.text(cause.class.unwrap()), "E");
