@@ -15,6 +15,7 @@ use traceloom_model::{Attribute, FunctionId, SpanStatus, StringId, TrackId, Valu
 use super::Node;
 use super::tables::Names;
 use super::words::{CALL_INFO, CALL_RED, Words};
+use crate::by_id::ById;
 use crate::cdt::phrase::Phrases;
 use crate::cdt::suspend::Pause;
 use crate::cdt::text;
@@ -72,7 +73,7 @@ pub(super) struct Process {
     calls: File,
     sql: File,
     xml: File,
-    keys: Vec<Option<Key>>,
+    keys: ById<Key>,
     statements: HashMap<StringId, Place, RandomState>,
     /// Start of the row before.
     clock: i64,
@@ -169,7 +170,7 @@ impl Process {
             calls: File::default(),
             sql: File::default(),
             xml: File::default(),
-            keys: Vec::new(),
+            keys: ById::default(),
             statements: HashMap::default(),
             clock: 0,
             names: HashMap::default(),

@@ -22,11 +22,11 @@ use traceloom_model::{
 };
 
 use self::order::{Rank, Waiting};
-use self::spans::remember;
 use self::threads::Threads;
 use super::emit::Emit;
 use super::message::Draft;
 use super::table::{Schema, by_id};
+use crate::by_id::ById;
 use crate::output::Buffered;
 use crate::{Error, Output, RaiseOptions, Target};
 
@@ -70,7 +70,7 @@ fn build<'o>(
         tables: Recording::default(),
         threads: Threads::default(),
         classes: HashMap::default(),
-        methods: Vec::new(),
+        methods: ById::default(),
         spans: spans::Spans::new(&mut emit),
         samples: samples::Trees::default(),
         heap: heap::Dumps::default(),
@@ -91,7 +91,7 @@ struct Raising<'o> {
     /// Classes that are defined, and when.
     classes: HashMap<ClassId, i64, RandomState>,
     /// Methods that are defined, with the ids of their classes.
-    methods: Vec<Option<u64>>,
+    methods: ById<u64>,
     spans: spans::Spans,
     samples: samples::Trees,
     heap: heap::Dumps,
@@ -159,13 +159,13 @@ impl Raising<'_> {
     /// Takes the ids of a method and its class, and defines them when they are new.
     fn method(&mut self, function: FunctionId) -> (u64, u64) {
         let method_id = u64::from(function.raw()) + 1;
-        if let Some(&Some(class_id)) = self.methods.get(function.index()) {
+        if let Some(&class_id) = self.methods.get(function.index()) {
             return (method_id, class_id);
         }
         let row = self.tables.function(function).cloned();
         let class = row.as_ref().and_then(|row| row.class);
         let class_id = class.map_or(0, |class| self.class(class));
-        remember(&mut self.methods, function.index(), class_id);
+        self.methods.put(function.index(), class_id);
         let full = self.tables.function_name(function).into_owned();
         let class_row = class.and_then(|class| self.tables.class(class));
         let prefix = self.text(class_row.map(|row| row.name));

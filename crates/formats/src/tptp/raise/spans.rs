@@ -7,6 +7,7 @@ use traceloom_model::{
 use super::order::Rank;
 use super::tree::{Links, Node, Tree};
 use super::{Raising, schema, ticks};
+use crate::by_id::ById;
 use crate::tptp::emit::{Emit, Fixed};
 
 /// The two messages that nearly all of a trace consists of, and what their fields are read from.
@@ -14,9 +15,9 @@ pub(super) struct Spans {
     entry: Fixed<8>,
     exit: Fixed<7>,
     /// Which of the times is meant by a counter, for those that were seen.
-    counters: Vec<Option<Counter>>,
+    counters: ById<Counter>,
     /// Whether an attribute is the object, for those that were seen.
-    objects: Vec<Option<bool>>,
+    objects: ById<bool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,8 +51,8 @@ impl Spans {
         Self {
             entry: emit.fixed(schema(1015), entry),
             exit: emit.fixed(schema(1016), exit),
-            counters: Vec::new(),
-            objects: Vec::new(),
+            counters: ById::default(),
+            objects: ById::default(),
         }
     }
 }
@@ -113,7 +114,7 @@ impl Raising<'_> {
     }
 
     fn counter(&mut self, id: ValueTypeId) -> Counter {
-        if let Some(&Some(known)) = self.spans.counters.get(id.index()) {
+        if let Some(&known) = self.spans.counters.get(id.index()) {
             return known;
         }
         let Some(row) = self.tables.value_type(id) else {
@@ -124,19 +125,19 @@ impl Raising<'_> {
             "thread_cpu_time" => Counter::Cpu,
             _ => Counter::Other,
         };
-        remember(&mut self.spans.counters, id.index(), counter);
+        self.spans.counters.put(id.index(), counter);
         counter
     }
 
     fn is_object(&mut self, id: AttrKeyId) -> bool {
-        if let Some(&Some(known)) = self.spans.objects.get(id.index()) {
+        if let Some(&known) = self.spans.objects.get(id.index()) {
             return known;
         }
         let Some(key) = self.tables.attribute_key(id) else {
             return false;
         };
         let is = self.tables.text(key.name) == "object";
-        remember(&mut self.spans.objects, id.index(), is);
+        self.spans.objects.put(id.index(), is);
         is
     }
 
@@ -227,15 +228,5 @@ impl Raising<'_> {
         let (form, emit) = (&self.spans.exit, &mut self.emit);
         self.waiting
             .push(time, Rank::Happens, |out| form.write(emit, numbers, out));
-    }
-}
-
-/// Keeps what was found of a row.
-pub(super) fn remember<T: Clone>(table: &mut Vec<Option<T>>, row: usize, found: T) {
-    if table.len() <= row {
-        table.resize(row + 1, None);
-    }
-    if let Some(slot) = table.get_mut(row) {
-        *slot = Some(found);
     }
 }

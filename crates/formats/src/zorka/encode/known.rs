@@ -3,13 +3,14 @@
 use traceloom_model::{AttrKeyId, FunctionId, Recording, StringId, ValueTypeId};
 
 use super::{Encoder, symbol_type};
+use crate::by_id::ById;
 
 /// Rows that were looked at.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    keys: Vec<Option<Key>>,
-    counters: Vec<Option<Key>>,
-    methods: Vec<Option<i64>>,
+    keys: ById<Key>,
+    counters: ById<Key>,
+    methods: ById<i64>,
     /// How many methods were numbered.
     pub(super) n_methods: i64,
 }
@@ -34,24 +35,15 @@ struct Key {
     symbol: Option<i64>,
 }
 
-fn slot<T>(table: &mut Vec<Option<T>>, row: usize) -> Option<&mut Option<T>> {
-    if table.len() <= row {
-        table.resize_with(row + 1, || None);
-    }
-    table.get_mut(row)
-}
-
 impl Known {
     #[inline]
     pub(super) fn method(&self, id: FunctionId) -> Option<i64> {
-        *self.methods.get(id.index())?
+        self.methods.get(id.index()).copied()
     }
 
     pub(super) fn number(&mut self, id: FunctionId, number: i64) {
         self.n_methods = number;
-        if let Some(slot) = slot(&mut self.methods, id.index()) {
-            *slot = Some(number);
-        }
+        self.methods.put(id.index(), number);
     }
 }
 
@@ -59,7 +51,7 @@ impl Encoder {
     /// Returns what an attribute means; nothing when its key was never defined.
     #[inline]
     pub(super) fn role(&mut self, id: AttrKeyId, words: &Recording) -> Role {
-        if let Some(Some(known)) = self.known.keys.get(id.index()) {
+        if let Some(known) = self.known.keys.get(id.index()) {
             return known.role;
         }
         let Some(key) = words.attribute_key(id) else {
@@ -70,33 +62,30 @@ impl Encoder {
             "thread.name" | "thread.id" => Role::Thread,
             _ => Role::Plain,
         };
-        if let Some(slot) = slot(&mut self.known.keys, id.index()) {
-            *slot = Some(Key { role, symbol: None });
-        }
+        let key = Key { role, symbol: None };
+        self.known.keys.put(id.index(), key);
         role
     }
 
     /// Returns the symbol of an attribute's name, none when its key was never defined.
     #[inline]
     pub(super) fn key(&mut self, id: AttrKeyId, words: &Recording) -> Option<i64> {
-        if let Some(Some(known)) = self.known.keys.get(id.index())
+        if let Some(known) = self.known.keys.get(id.index())
             && known.symbol.is_some()
         {
             return known.symbol;
         }
         let name = words.attribute_key(id)?.name;
-        self.role(id, words);
-        let symbol = self.named(name, words);
-        if let Some(Some(known)) = self.known.keys.get_mut(id.index()) {
-            known.symbol = symbol.1;
-        }
-        Some(symbol.0)
+        let role = self.role(id, words);
+        let (written, symbol) = self.named(name, words);
+        self.known.keys.put(id.index(), Key { role, symbol });
+        Some(written)
     }
 
     /// Tells whether a counter is the number of calls, which has a place of its own.
     #[inline]
     pub(super) fn counts_calls(&mut self, id: ValueTypeId, words: &Recording) -> bool {
-        if let Some(Some(known)) = self.known.counters.get(id.index()) {
+        if let Some(known) = self.known.counters.get(id.index()) {
             return known.role == Role::Calls;
         }
         let Some(row) = words.value_type(id) else {
@@ -104,25 +93,25 @@ impl Encoder {
         };
         let calls = words.text(row.name) == "calls";
         let role = if calls { Role::Calls } else { Role::Plain };
-        if let Some(slot) = slot(&mut self.known.counters, id.index()) {
-            *slot = Some(Key { role, symbol: None });
-        }
+        let key = Key { role, symbol: None };
+        self.known.counters.put(id.index(), key);
         calls
     }
 
     /// Returns the symbol of a counter's name, none when its type was never defined.
     pub(super) fn counter(&mut self, id: ValueTypeId, words: &Recording) -> Option<i64> {
-        if let Some(Some(known)) = self.known.counters.get(id.index())
+        if let Some(known) = self.known.counters.get(id.index())
             && known.symbol.is_some()
         {
             return known.symbol;
         }
         let name = words.value_type(id)?.name;
-        let symbol = self.named(name, words);
-        if let Some(Some(known)) = self.known.counters.get_mut(id.index()) {
-            known.symbol = symbol.1;
-        }
-        Some(symbol.0)
+        let calls = self.counts_calls(id, words);
+        let role = if calls { Role::Calls } else { Role::Plain };
+        let (written, symbol) = self.named(name, words);
+        let key = Key { role, symbol };
+        self.known.counters.put(id.index(), key);
+        Some(written)
     }
 
     /// Returns the symbol of a name, and once more where that may be kept.

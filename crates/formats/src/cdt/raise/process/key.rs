@@ -23,8 +23,8 @@ impl Process {
     #[inline]
     pub(super) fn key(&mut self, id: AttrKeyId, names: &Names) -> Key {
         match self.keys.get(id.index()) {
-            Some(Some(known)) => *known,
-            _ => self.look_up(id, names),
+            Some(known) => *known,
+            None => self.look_up(id, names),
         }
     }
 
@@ -40,13 +40,7 @@ impl Process {
             kind: big(&name, row.signature.is_some()),
             word: None,
         };
-        let at = id.index();
-        if self.keys.len() <= at {
-            self.keys.resize(at + 1, None);
-        }
-        if let Some(slot) = self.keys.get_mut(at) {
-            *slot = Some(key);
-        }
+        self.keys.put(id.index(), key);
         key
     }
 
@@ -57,12 +51,14 @@ impl Process {
     /// Returns the id of a parameter, which it gets when it is first written.
     #[inline]
     pub(super) fn word(&mut self, id: AttrKeyId, names: &Names) -> u32 {
-        if let Some(word) = self.key(id, names).word {
+        let key = self.key(id, names);
+        if let Some(word) = key.word {
             return word;
         }
         let word = self.words.key(id, names);
-        if let Some(Some(known)) = self.keys.get_mut(id.index()) {
-            known.word = Some(word);
+        if names.key(id).is_some() {
+            let word = Some(word);
+            self.keys.put(id.index(), Key { word, ..key });
         }
         word
     }
