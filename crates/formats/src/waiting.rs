@@ -1,9 +1,9 @@
-//! Spans that wait for the span around them.
+//! Spans that wait for the span around them, and what belongs to each.
 
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use traceloom_model::SpanId;
+use traceloom_model::{Attribute, SpanId, SpanRow, Value, ValueTypeId};
 
 const NONE: u32 = u32::MAX;
 
@@ -15,14 +15,24 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Waiting<N> {
     rows: Vec<Row<N>>,
     free: Vec<u32>,
-    /// The last row of each parent.
-    last: HashMap<SpanId, u32, RandomState>,
+    last: Heads,
+}
+
+/// A span as its writer keeps it.
+pub(crate) trait Waits {
+    fn id(&self) -> SpanId;
+
+    /// What siblings are told in the order of.
+    fn order(&self) -> (i64, i64);
+
+    /// Where its attributes and counters are.
+    fn own(&self) -> Own;
+
+    fn own_mut(&mut self) -> &mut Own;
 }
 
 #[derive(Debug)]
 struct Row<N> {
-    id: SpanId,
-    order: (i64, i64),
     /// The row before in the list of the same parent.
     before: u32,
     node: Option<N>,
@@ -33,20 +43,18 @@ impl<N> Default for Waiting<N> {
         Self {
             rows: Vec::new(),
             free: Vec::new(),
-            last: HashMap::default(),
+            last: Heads::default(),
         }
     }
 }
 
-impl<N> Waiting<N> {
-    /// Keeps a span for `parent`; siblings are told in the order of `order`.
-    pub(crate) fn push(&mut self, parent: SpanId, id: SpanId, order: (i64, i64), node: N) {
+impl<N: Waits> Waiting<N> {
+    /// Keeps a span for `parent`.
+    pub(crate) fn push(&mut self, parent: SpanId, node: N) {
         let next = u32::try_from(self.rows.len()).unwrap_or(NONE);
         let at = self.free.pop().unwrap_or(next);
         let row = Row {
-            id,
-            order,
-            before: self.last.insert(parent, at).unwrap_or(NONE),
+            before: self.last.insert(parent, at),
             node: Some(node),
         };
         match self.rows.get_mut(at as usize) {
@@ -57,7 +65,7 @@ impl<N> Waiting<N> {
 
     /// Tells whether something waits for `parent`.
     pub(crate) fn has(&self, parent: SpanId) -> bool {
-        self.last.contains_key(&parent)
+        self.last.has(parent)
     }
 
     /// Appends the places of a parent's spans in their order, those of one place in it as they came.
@@ -65,22 +73,25 @@ impl<N> Waiting<N> {
     /// They are to be taken: nothing finds them any more.
     pub(crate) fn of(&mut self, parent: SpanId, places: &mut Vec<u32>) {
         let from = places.len();
-        let mut next = self.last.remove(&parent).unwrap_or(NONE);
+        let mut next = self.last.remove(parent);
         while let Some(row) = self.rows.get(next as usize) {
             places.push(next);
             next = row.before;
         }
         let own = places.get_mut(from..).unwrap_or(&mut []);
+        if own.len() < 2 {
+            return;
+        }
         own.reverse();
-        let order = |&at: &u32| self.rows.get(at as usize).map(|row| row.order);
+        let order = |&at: &u32| self.node(at).map(Waits::order);
         if !own.is_sorted_by_key(order) {
             own.sort_by_key(order);
         }
     }
 
     /// Lends the span at a place.
-    pub(crate) fn node(&mut self, at: u32) -> Option<&mut N> {
-        self.rows.get_mut(at as usize)?.node.as_mut()
+    pub(crate) fn node(&self, at: u32) -> Option<&N> {
+        self.rows.get(at as usize)?.node.as_ref()
     }
 
     /// Takes the span at a place that [`Self::of`] gave.
@@ -99,16 +110,336 @@ impl<N> Waiting<N> {
         self.rows.iter().filter_map(|row| row.node.as_ref())
     }
 
+    /// Lends all that waits.
+    pub(crate) fn nodes_mut(&mut self) -> impl Iterator<Item = &mut N> {
+        self.rows.iter_mut().filter_map(|row| row.node.as_mut())
+    }
+
     /// Takes the spans whose parent waits for nothing itself, by the parent; none is left where parents are in a
     /// circle, which no recorder makes and no tree can hold.
     pub(crate) fn take_tops(&mut self) -> Vec<N> {
-        let waiting = self.rows.iter().filter(|row| row.node.is_some());
-        let ids: HashSet<SpanId, RandomState> = waiting.map(|row| row.id).collect();
-        let parents = self.last.keys().copied();
+        let ids: HashSet<SpanId, RandomState> = self.nodes().map(Waits::id).collect();
+        let parents = self.last.parents();
         let mut tops: Vec<SpanId> = parents.filter(|parent| !ids.contains(parent)).collect();
         tops.sort_unstable();
         let mut places = Vec::new();
         tops.into_iter().for_each(|top| self.of(top, &mut places));
         places.into_iter().filter_map(|at| self.take(at)).collect()
+    }
+}
+
+/// The last row of each parent.
+///
+/// Ids ascend as spans begin, so those that are near in time are near each other in a table by their last bits.
+/// One that is in the way of another goes to the map.
+#[derive(Debug, Default)]
+struct Heads {
+    near: Vec<(SpanId, u32)>,
+    far: HashMap<SpanId, u32, RandomState>,
+    /// How many are near.
+    n_near: usize,
+}
+
+/// Most parents that are near.
+const NEAR: usize = 1 << 15;
+
+impl Heads {
+    #[inline]
+    fn near(&mut self, parent: SpanId) -> Option<&mut (SpanId, u32)> {
+        let mask = (self.near.len() as u64).wrapping_sub(1);
+        self.near.get_mut(usize::try_from(parent.0 & mask).ok()?)
+    }
+
+    /// Sets the last row of a parent and returns the one before.
+    #[inline]
+    fn insert(&mut self, parent: SpanId, at: u32) -> u32 {
+        if let Some((own, last)) = self.near(parent)
+            && *own == parent
+            && *last != NONE
+        {
+            return std::mem::replace(last, at);
+        }
+        self.begin(parent, at)
+    }
+
+    fn begin(&mut self, parent: SpanId, at: u32) -> u32 {
+        let before = if self.far.is_empty() {
+            NONE
+        } else {
+            self.far.remove(&parent).unwrap_or(NONE)
+        };
+        if self.n_near * 2 >= self.near.len() && self.near.len() < NEAR {
+            self.grow();
+        }
+        self.place(parent, at);
+        before
+    }
+
+    fn place(&mut self, parent: SpanId, at: u32) {
+        let Some(slot) = self.near(parent) else {
+            return;
+        };
+        let (other, last) = std::mem::replace(slot, (parent, at));
+        if last == NONE {
+            self.n_near += 1;
+        } else {
+            self.far.insert(other, last);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let len = (self.near.len() * 2).max(64);
+        let old = std::mem::replace(&mut self.near, vec![(SpanId(0), NONE); len]);
+        self.n_near = 0;
+        for (parent, last) in old.into_iter().filter(|row| row.1 != NONE) {
+            self.place(parent, last);
+        }
+    }
+
+    /// Takes the last row of a parent out.
+    #[inline]
+    fn remove(&mut self, parent: SpanId) -> u32 {
+        if let Some((own, last)) = self.near(parent)
+            && *own == parent
+            && *last != NONE
+        {
+            let last = std::mem::replace(last, NONE);
+            self.n_near -= 1;
+            return last;
+        }
+        if self.far.is_empty() {
+            return NONE;
+        }
+        self.far.remove(&parent).unwrap_or(NONE)
+    }
+
+    fn parents(&self) -> impl Iterator<Item = SpanId> {
+        let near = self.near.iter().filter(|row| row.1 != NONE);
+        near.map(|row| row.0).chain(self.far.keys().copied())
+    }
+
+    fn has(&self, parent: SpanId) -> bool {
+        let mask = (self.near.len() as u64).wrapping_sub(1);
+        let near = usize::try_from(parent.0 & mask).ok();
+        let near = near.and_then(|at| self.near.get(at));
+        near.is_some_and(|&(own, last)| own == parent && last != NONE)
+            || self.far.contains_key(&parent)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.n_near == 0 && self.far.is_empty()
+    }
+}
+
+/// Rows of any number for each span that waits, such as its attributes: one table, so that none of them has an
+/// allocation of its own.
+#[derive(Debug)]
+pub(crate) struct Stash<T> {
+    rows: Vec<T>,
+    /// How many of them nobody needs any more.
+    dead: usize,
+}
+
+/// Where the rows of a span are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Stashed {
+    start: u32,
+    len: u32,
+}
+
+impl Stashed {
+    /// Returns how many there are.
+    pub(crate) const fn len(self) -> usize {
+        self.len as usize
+    }
+
+    fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.start as usize + self.len as usize
+    }
+}
+
+/// Rows that may be dead before it is worth to look for them.
+const DEAD: usize = 1 << 12;
+
+impl<T> Default for Stash<T> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            dead: 0,
+        }
+    }
+}
+
+impl<T: Clone> Stash<T> {
+    /// Keeps copies of rows.
+    #[inline]
+    pub(crate) fn keep(&mut self, rows: &[T]) -> Stashed {
+        let start = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        self.rows.extend_from_slice(rows);
+        let len = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        Stashed { start, len }
+    }
+
+    /// Returns the rows of a place.
+    #[inline]
+    pub(crate) fn of(&self, place: Stashed) -> &[T] {
+        self.rows.get(place.range()).unwrap_or(&[])
+    }
+
+    /// Lends the rows of a place.
+    #[inline]
+    pub(crate) fn of_mut(&mut self, place: Stashed) -> &mut [T] {
+        self.rows.get_mut(place.range()).unwrap_or(&mut [])
+    }
+
+    /// Gives the rows of a place up.
+    #[inline]
+    pub(crate) fn release(&mut self, place: Stashed) {
+        self.dead += place.len as usize;
+        if self.dead >= self.rows.len() {
+            self.rows.clear();
+            self.dead = 0;
+        }
+    }
+
+    /// Tells whether most of it is dead.
+    pub(crate) fn is_wasteful(&self) -> bool {
+        self.dead > DEAD && self.dead > self.rows.len() / 2
+    }
+
+    /// Drops what is dead: all but what is in these places.
+    pub(crate) fn compact<'p>(&mut self, places: impl Iterator<Item = &'p mut Stashed>) {
+        let old = std::mem::take(self);
+        for place in places {
+            *place = self.keep(old.of(*place));
+        }
+    }
+}
+
+/// Where the attributes and counters of a span are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Own {
+    pub(crate) attributes: Stashed,
+    pub(crate) counters: Stashed,
+}
+
+/// Finished spans, and what belongs to them.
+#[derive(Debug)]
+pub(crate) struct Kept<N> {
+    pub(crate) waiting: Waiting<N>,
+    /// Spans without a parent that wait for the end.
+    pub(crate) roots: Vec<N>,
+    pub(crate) attributes: Stash<Attribute>,
+    pub(crate) counters: Stash<(ValueTypeId, i64)>,
+}
+
+impl<N> Default for Kept<N> {
+    fn default() -> Self {
+        Self {
+            waiting: Waiting::default(),
+            roots: Vec::new(),
+            attributes: Stash::default(),
+            counters: Stash::default(),
+        }
+    }
+}
+
+impl<N: Waits> Kept<N> {
+    /// Keeps what belongs to a span.
+    #[inline]
+    pub(crate) fn keep(&mut self, row: &SpanRow<'_>) -> Own {
+        Own {
+            attributes: self.attributes.keep(row.attributes),
+            counters: self.counters.keep(row.counters),
+        }
+    }
+
+    /// Gives up what belongs to a span that was written.
+    #[inline]
+    pub(crate) fn release(&mut self, own: Own) {
+        self.attributes.release(own.attributes);
+        self.counters.release(own.counters);
+    }
+
+    /// Drops what belongs to spans that were written, once there is much of it; none is being written.
+    pub(crate) fn tidy(&mut self) {
+        if self.attributes.is_wasteful() {
+            let held = self.waiting.nodes_mut().chain(&mut self.roots);
+            let places = held.map(|node| &mut node.own_mut().attributes);
+            self.attributes.compact(places);
+        }
+        if self.counters.is_wasteful() {
+            let held = self.waiting.nodes_mut().chain(&mut self.roots);
+            let places = held.map(|node| &mut node.own_mut().counters);
+            self.counters.compact(places);
+        }
+    }
+
+    /// Returns the values of the attributes of all that is held.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Value> {
+        let held = self.waiting.nodes().chain(&self.roots);
+        let attributes = held.flat_map(|node| self.attributes.of(node.own().attributes));
+        attributes.map(|attribute| &attribute.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_a_map() {
+        let mut heads = Heads::default();
+        let mut map: HashMap<SpanId, u32> = HashMap::new();
+        let mut state = 7_u64;
+        for at in 0..400_000_u32 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            // Near ones, and some that are in their way.
+            let far = if state >> 60 == 0 { 1 << 40 } else { 0 };
+            let parent = SpanId(u64::from(at / 4) + (state >> 33) % 50_000 + far);
+            if state >> 32 & 1 == 0 {
+                let before = map.insert(parent, at).unwrap_or(NONE);
+                assert_eq!(heads.insert(parent, at), before);
+            } else {
+                assert_eq!(heads.has(parent), map.contains_key(&parent));
+                assert_eq!(heads.remove(parent), map.remove(&parent).unwrap_or(NONE));
+            }
+        }
+        assert!(!heads.far.is_empty() && heads.n_near > 1000);
+        let mut parents: Vec<SpanId> = heads.parents().collect();
+        parents.sort_unstable();
+        let mut expected: Vec<SpanId> = map.keys().copied().collect();
+        expected.sort_unstable();
+        assert_eq!(parents, expected);
+        for parent in parents {
+            assert_ne!(heads.remove(parent), NONE);
+        }
+        assert!(heads.is_empty());
+    }
+
+    #[test]
+    fn a_stash_keeps_what_is_alive() {
+        let mut stash = Stash::default();
+        let mut alive = Vec::new();
+        for number in 0..20_000 {
+            let place = stash.keep(&[number, number + 1]);
+            if number % 10 == 0 {
+                alive.push(place);
+            } else {
+                stash.release(place);
+            }
+            if stash.is_wasteful() {
+                stash.compact(alive.iter_mut());
+            }
+        }
+        assert!(stash.rows.len() < 16_000, "{}", stash.rows.len());
+        for (number, place) in (0..).step_by(10).zip(&alive) {
+            assert_eq!(stash.of(*place), [number, number + 1]);
+        }
+        alive.into_iter().for_each(|place| stash.release(place));
+        assert!(stash.rows.is_empty());
     }
 }

@@ -39,6 +39,7 @@ struct Thread {
 
 struct Generator {
     emit: Emit,
+    out: Vec<u8>,
     chance: Chance,
     now: u64,
     written: u64,
@@ -59,8 +60,10 @@ fn class_of(method: u64) -> u64 {
 }
 
 fn generate(seed: u64, bytes: u64, xml: bool, out: &mut dyn FnMut(&[u8])) {
+    let mut begun = Vec::with_capacity(FLUSH + FLUSH / 4);
     let mut generator = Generator {
-        emit: Emit::new(xml),
+        emit: Emit::new(xml, &mut begun),
+        out: begun,
         chance: Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
         now: EPOCH,
         written: 0,
@@ -68,7 +71,7 @@ fn generate(seed: u64, bytes: u64, xml: bool, out: &mut dyn FnMut(&[u8])) {
     };
     let mut threads: Vec<Thread> = (0..N_THREADS).map(|_| Thread::default()).collect();
     generator.open();
-    while generator.written + generator.emit.out.len() as u64 <= bytes {
+    while generator.written + generator.out.len() as u64 <= bytes {
         let at = generator.chance.below(N_THREADS);
         let slice = 1 + generator.chance.below(30);
         if let Some(thread) = threads.get_mut(usize::try_from(at).unwrap_or(0)) {
@@ -84,18 +87,22 @@ fn generate(seed: u64, bytes: u64, xml: bool, out: &mut dyn FnMut(&[u8])) {
         }
         let time = generator.tick(100);
         let draft = Draft::new(schema("threadEnd")).number("threadIdRef", id);
-        generator.emit.message(&draft.number("time", time));
+        generator.put(&draft.number("time", time));
     }
-    generator.emit.end();
-    out(&generator.emit.out);
+    generator.emit.end(&mut generator.out);
+    out(&generator.out);
 }
 
 impl Generator {
+    fn put(&mut self, draft: &Draft<'_>) {
+        self.emit.message(draft, &mut self.out);
+    }
+
     fn flush(&mut self, out: &mut dyn FnMut(&[u8])) {
-        if self.emit.out.len() >= FLUSH {
-            out(&self.emit.out);
-            self.written += self.emit.out.len() as u64;
-            self.emit.out.clear();
+        if self.out.len() >= FLUSH {
+            out(&self.out);
+            self.written += self.out.len() as u64;
+            self.out.clear();
         }
     }
 
@@ -109,25 +116,22 @@ impl Generator {
         let node = Draft::new(schema("node"))
             .text("nodeId", "n-1")
             .text("hostname", "bench.example.org");
-        self.emit
-            .message(&node.text("ipaddress", "192.0.2.1").number("time", time));
+        self.put(&node.text("ipaddress", "192.0.2.1").number("time", time));
         let process = Draft::new(schema("processCreate"))
             .text("processId", "p-1")
             .number("pid", 4711);
-        self.emit
-            .message(&process.text("nodeIdRef", "n-1").number("time", time));
+        self.put(&process.text("nodeIdRef", "n-1").number("time", time));
         let agent = Draft::new(schema("agentCreate"))
             .text("agentId", "a-1")
             .text("processIdRef", "p-1");
         let agent = agent
             .text("agentName", "org.eclipse.tptp.jvmti")
             .text("agentType", "Profiler");
-        self.emit
-            .message(&agent.text("version", "2.000").number("time", time));
+        self.put(&agent.text("version", "2.000").number("time", time));
         let trace = Draft::new(schema("traceStart"))
             .text("traceId", "t-1")
             .text("agentIdRef", "a-1");
-        self.emit.message(&trace.number("time", time));
+        self.put(&trace.number("time", time));
         for id in 1..=N_THREADS {
             let name = format!("worker-{id}");
             let time = self.tick(100);
@@ -135,7 +139,7 @@ impl Generator {
                 .number("threadId", id)
                 .number("objIdRef", id);
             let thread = thread.text("groupName", "main").text("threadName", &name);
-            self.emit.message(&thread.number("time", time));
+            self.put(&thread.number("time", time));
         }
         for id in 1..=N_CLASSES {
             let name = format!("org/example/shop/Class{id}");
@@ -144,8 +148,7 @@ impl Generator {
             let class = Draft::new(schema("classDef"))
                 .text("name", &name)
                 .text("sourceName", &file);
-            self.emit
-                .message(&class.number("classId", id).number("time", time));
+            self.put(&class.number("classId", id).number("time", time));
         }
         for id in 1..=N_METHODS {
             let name = if id % 9 == 0 {
@@ -160,7 +163,7 @@ impl Generator {
             let method = method
                 .number("startLineNumber", line)
                 .number("endLineNumber", line + 20);
-            self.emit.message(
+            self.put(
                 &method
                     .number("methodId", id)
                     .number("classIdRef", class_of(id)),
@@ -193,8 +196,7 @@ impl Generator {
             .number("methodIdRef", method)
             .number("ticket", thread.ticket);
         let entry = entry.number("classIdRef", class_of(method));
-        self.emit
-            .message(&entry.number("stackDepth", thread.stack.len() as u64));
+        self.put(&entry.number("stackDepth", thread.stack.len() as u64));
     }
 
     fn exit(&mut self, id: u64, thread: &mut Thread) {
@@ -206,7 +208,7 @@ impl Generator {
             .number("time", self.tick(2000));
         let exit = exit.number("ticket", ticket).number("methodIdRef", method);
         let cpu = self.now - EPOCH;
-        self.emit.message(
+        self.put(
             &exit
                 .number("classIdRef", class_of(method))
                 .number("threadCpuTime", cpu),
@@ -224,7 +226,7 @@ impl Generator {
         let object = object
             .number("objId", self.next_object)
             .number("size", size);
-        self.emit.message(
+        self.put(
             &object
                 .number("methodIdRef", method)
                 .number("classIdRef", class),
@@ -233,17 +235,16 @@ impl Generator {
 
     fn collect(&mut self) {
         let start = Draft::new(schema("gcStart")).number("time", self.tick(10));
-        self.emit.message(&start);
+        self.put(&start);
         for _ in 0..self.chance.below(6) {
             let object = 1000 + self.chance.below(self.next_object - 999);
             let free = Draft::new(schema("objFree"))
                 .number("time", self.tick(10))
                 .number("objIdRef", object);
-            self.emit.message(&free.number("objAge", self.now % 3));
+            self.put(&free.number("objAge", self.now % 3));
         }
         let finish = Draft::new(schema("gcFinish")).number("time", self.tick(90_000));
-        self.emit
-            .message(&finish.number("usedObjSpace", self.next_object * 40));
+        self.put(&finish.number("usedObjSpace", self.next_object * 40));
     }
 
     fn contend(&mut self, id: u64, thread: &Thread) {
@@ -263,11 +264,11 @@ impl Generator {
         let enter = enter
             .number("time", self.tick(10))
             .number("threadOwner", owner);
-        self.emit.message(&enter.stack(&frames));
+        self.put(&enter.stack(&frames));
         let entered = Draft::new(schema("monContendedEntered"))
             .number("threadIdRef", id)
             .number("objIdRef", object);
         let entered = entered.number("time", self.tick(20_000));
-        self.emit.message(&entered.stack(&frames));
+        self.put(&entered.stack(&frames));
     }
 }

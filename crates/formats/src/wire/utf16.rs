@@ -75,11 +75,25 @@ impl<'a> Utf16<'a> {
     /// U+FFFD.
     #[must_use]
     pub fn encode_wtf8(text: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(text.len() * 2);
+        let mut out = Vec::new();
+        Self::put_encoded(text, &mut out);
+        out
+    }
+
+    /// Appends what [`Self::encode_wtf8`] gives.
+    pub fn put_encoded(text: &[u8], out: &mut Vec<u8>) {
         if text.is_ascii() {
-            out.extend(text.iter().flat_map(|&byte| [0, byte]));
-            return out;
+            let start = out.len();
+            out.resize(start + text.len() * 2, 0);
+            let units = out.get_mut(start..).unwrap_or_default().chunks_exact_mut(2);
+            for (unit, &byte) in units.zip(text) {
+                if let [_, low] = unit {
+                    *low = byte;
+                }
+            }
+            return;
         }
+        out.reserve(text.len() * 2);
         let mut rest = text;
         while !rest.is_empty() {
             let (valid, bad) = match std::str::from_utf8(rest) {
@@ -108,7 +122,6 @@ impl<'a> Utf16<'a> {
                 }
             };
         }
-        out
     }
 }
 

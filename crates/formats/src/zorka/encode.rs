@@ -3,13 +3,14 @@
 mod attributes;
 mod definitions;
 mod exceptions;
+mod known;
+mod node;
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Attribute, ExceptionId, FunctionId, Recording, SpanContext, SpanId, SpanRow, SpanStatus,
-    StringId, TrackId, Value as ModelValue, ValueTypeId,
+    Attribute, ExceptionId, Recording, SpanId, StringId, Value as ModelValue, ValueTypeId,
 };
 
 use super::dialect::{Dialect, Generation};
@@ -17,52 +18,9 @@ use super::record::{Begin, End, EndForm, Item, Order, Start, StartForm};
 use super::stream::TICK_NS;
 use super::write;
 use crate::Error;
-use crate::waiting::Waiting;
-use attributes::is_named;
-
-/// A span that waits for its parent.
-#[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) id: SpanId,
-    pub(crate) start: i64,
-    end: i64,
-    track: TrackId,
-    function: Option<FunctionId>,
-    kind: Option<StringId>,
-    error: bool,
-    entry: bool,
-    counters: Vec<(ValueTypeId, i64)>,
-    attributes: Vec<Attribute>,
-    exception: Option<ExceptionId>,
-    context: Option<SpanContext>,
-    /// Name and number of the thread, for a root that does not say them itself.
-    thread: Option<(StringId, Option<u64>)>,
-}
-
-impl Node {
-    pub(crate) fn of(row: &SpanRow<'_>) -> Self {
-        Self {
-            id: row.id,
-            start: row.start,
-            end: row.end,
-            track: row.track,
-            function: row.function,
-            kind: row.kind,
-            error: row.status == SpanStatus::Error,
-            entry: row.entry,
-            counters: row.counters.to_vec(),
-            attributes: row.attributes.to_vec(),
-            exception: row.exception,
-            context: row.context,
-            thread: None,
-        }
-    }
-
-    /// Returns the values of its attributes.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &ModelValue> {
-        self.attributes.iter().map(|attribute| &attribute.value)
-    }
-}
+use crate::waiting::Kept;
+use known::{Known, Role};
+pub(crate) use node::Node;
 
 /// Writes traces, numbering symbols and methods as they are used.
 pub(crate) struct Encoder {
@@ -72,17 +30,22 @@ pub(crate) struct Encoder {
     symbols: HashMap<Box<[u8]>, i64, RandomState>,
     /// Symbols of texts that are looked up often: keys and kinds.
     of_texts: HashMap<StringId, i64, RandomState>,
-    /// Value types that were looked at: whether one counts calls.
-    counts_calls: HashMap<ValueTypeId, bool, RandomState>,
-    methods: HashMap<FunctionId, i64, RandomState>,
+    known: Known,
     exceptions: HashMap<ExceptionId, i64, RandomState>,
     /// Places of the children of what is open, those of the innermost last.
     children: Vec<u32>,
+    digits: Vec<u8>,
 }
 
 /// A record whose children are being written.
 struct Open {
-    node: Node,
+    exception: Option<ExceptionId>,
+    /// When it ended.
+    finish: i64,
+    /// Its flags, where they are told at the end.
+    flags: Option<i64>,
+    /// How many calls it says there were.
+    counted: Option<u64>,
     /// The next child to be written, and where the children end.
     next: usize,
     end: usize,
@@ -93,6 +56,9 @@ struct Open {
 
 /// An attribute on its way up: the type it is for, then itself.
 type Upward = HashMap<SpanId, Vec<(Option<StringId>, Attribute)>, RandomState>;
+
+/// Name and number of the thread of a root that does not say them itself.
+type Thread = (StringId, Option<u64>);
 
 /// The words of B's symbol types.
 mod symbol_type {
@@ -110,10 +76,10 @@ impl Encoder {
             trace: Vec::new(),
             symbols: HashMap::default(),
             of_texts: HashMap::default(),
-            counts_calls: HashMap::default(),
-            methods: HashMap::default(),
+            known: Known::default(),
             exceptions: HashMap::default(),
             children: Vec::new(),
+            digits: Vec::new(),
         }
     }
 
@@ -123,30 +89,30 @@ impl Encoder {
         out.append(&mut self.trace);
     }
 
-    /// Writes a trace from its root, taking its spans out of `waiting`.
+    /// Writes a trace from its root, taking its spans out of `kept`.
     ///
     /// # Errors
     /// `Limit` when there are more methods than the generation can number.
     pub(crate) fn tree(
         &mut self,
-        mut root: Node,
-        waiting: &mut Waiting<Node>,
+        root: Node,
+        kept: &mut Kept<Node>,
         words: &Recording,
     ) -> Result<(), Error> {
         self.exceptions.clear();
         self.children.clear();
         let mut upward = Upward::default();
-        self.take_upward(&mut root, &mut upward);
-        root.thread = Self::thread(&root, words);
-        let mut open = vec![self.enter(root, waiting, &mut upward, words)?];
+        self.take_upward(&root, kept, &mut upward);
+        let thread = self.thread(&root, kept, words);
+        let mut open = vec![self.enter(&root, thread, kept, &mut upward, words)?];
         while let Some(top) = open.last_mut() {
             let child = self.children.get(top.next..top.end);
             if let Some(&child) = child.and_then(|rest| rest.first()) {
                 top.next += 1;
-                let Some(child) = waiting.take(child) else {
+                let Some(child) = kept.waiting.take(child) else {
                     continue;
                 };
-                let entered = self.enter(child, waiting, &mut upward, words)?;
+                let entered = self.enter(&child, None, kept, &mut upward, words)?;
                 open.push(entered);
                 continue;
             }
@@ -163,45 +129,51 @@ impl Encoder {
 
     fn enter(
         &mut self,
-        mut node: Node,
-        waiting: &mut Waiting<Node>,
+        node: &Node,
+        thread: Option<Thread>,
+        kept: &mut Kept<Node>,
         upward: &mut Upward,
         words: &Recording,
     ) -> Result<Open, Error> {
         let next = self.children.len();
-        waiting.of(node.id, &mut self.children);
+        kept.waiting.of(node.id, &mut self.children);
         let end = self.children.len();
-        for &child in self.children.get(next..).unwrap_or(&[]) {
-            if let Some(child) = waiting.node(child) {
-                self.take_upward(child, upward);
+        if self.dialect.upward {
+            for &child in self.children.get(next..).unwrap_or(&[]) {
+                if let Some(child) = kept.waiting.node(child) {
+                    self.take_upward(child, kept, upward);
+                }
             }
         }
         let method = self.method(node.function, words)?;
-        self.start(&node, method);
-        let flags = self.flags(&mut node, words);
+        self.start(node, method);
+        let own = kept.attributes.of(node.own.attributes);
+        let counters = kept.counters.of(node.own.counters);
+        let kept_flags = self.kept_flags(own, words);
+        let flags = match kept_flags {
+            Some((_, flags)) => Some(flags),
+            None => self.error_flags(node),
+        };
         if node.entry {
-            self.begin(&node, words);
+            self.begin(node, words);
             if self.dialect.generation == Generation::B2 && flags.is_some_and(|it| it & 8 != 0) {
                 self.item(&Item::Flags(8));
             }
         }
-        self.attributes(&node, words);
-        for (ttype, attribute) in upward.remove(&node.id).unwrap_or_default() {
-            self.upward(ttype, &attribute, words);
+        let without = kept_flags.map(|(at, _)| at);
+        self.attributes(own, without, counters, thread, words);
+        if !upward.is_empty() {
+            for (ttype, attribute) in upward.remove(&node.id).unwrap_or_default() {
+                self.upward(ttype, &attribute, words);
+            }
         }
-        if self.dialect.generation == Generation::C
-            && let Some(flags) = flags
-        {
-            // Kept for the end of the record, where C has them.
-            node.attributes = vec![Attribute::new(
-                traceloom_model::AttrKeyId::new(0),
-                ModelValue::I64(flags),
-            )];
-        } else {
-            node.attributes.clear();
-        }
+        let counted = self.counted(counters, words);
+        kept.release(node.own);
         Ok(Open {
-            node,
+            exception: node.exception,
+            finish: node.end,
+            flags: flags.filter(|_| self.dialect.generation == Generation::C),
+            counted,
             next,
             end,
             own: end - next,
@@ -250,8 +222,8 @@ impl Encoder {
             nanos: self.dialect.begin_tag == 5,
             clock_ms: node.start.div_euclid(1_000_000),
             ttype: self.dialect.begin_type.then_some(ttype),
-            span_id: spans.map(|context| context.span.cast_signed()),
-            parent_id: spans.map(|context| context.parent.cast_signed()),
+            span_id: spans.map(|context| context.0.cast_signed()),
+            parent_id: spans.map(|context| context.1.cast_signed()),
         };
         // B leaves out the parent that is not there; C has both or none.
         if self.dialect.generation == Generation::B2 && begin.parent_id == Some(0) {
@@ -260,60 +232,60 @@ impl Encoder {
         self.item(&Item::Begin(begin));
     }
 
-    /// Finds the flags to write, and takes their attribute out.
-    fn flags(&self, node: &mut Node, words: &Recording) -> Option<i64> {
-        let kept = node.attributes.iter().position(|attribute| {
-            matches!(attribute.value, ModelValue::I64(_)) && is_named(attribute, "flags", words)
-        });
-        let kept = kept.filter(|_| self.dialect.generation == Generation::C);
-        let kept = kept.map(|at| node.attributes.remove(at).value);
-        let error = node.error && node.exception.is_none();
-        match (kept, self.dialect.generation) {
-            (Some(ModelValue::I64(flags)), _) => Some(flags),
-            (_, Generation::C) if error => Some(0x1000),
-            (_, Generation::B2) if error => Some(8),
-            _ => None,
+    /// Finds the attribute that keeps flags, in the generation that has a place for them.
+    fn kept_flags(&mut self, own: &[Attribute], words: &Recording) -> Option<(usize, i64)> {
+        if self.dialect.generation != Generation::C {
+            return None;
+        }
+        own.iter()
+            .enumerate()
+            .find_map(|(at, attribute)| match attribute.value {
+                ModelValue::I64(flags)
+                    if attribute.from.is_none()
+                        && self.role(attribute.key, words) == Role::Flags =>
+                {
+                    Some((at, flags))
+                }
+                _ => None,
+            })
+    }
+
+    /// Says that a span failed where no exception does.
+    fn error_flags(&self, node: &Node) -> Option<i64> {
+        match self.dialect.generation {
+            _ if !node.error || node.exception.is_some() => None,
+            Generation::C => Some(0x1000),
+            Generation::B2 => Some(8),
+            Generation::S0 => None,
         }
     }
 
     /// Says on which thread a trace ran, as agents do, unless it says so itself.
-    fn thread(root: &Node, words: &Recording) -> Option<(StringId, Option<u64>)> {
-        let said = |name: &str| root.attributes.iter().any(|one| is_named(one, name, words));
+    fn thread(&mut self, root: &Node, kept: &Kept<Node>, words: &Recording) -> Option<Thread> {
         let track = words.track(root.track)?;
-        let name = track
-            .name
-            .filter(|_| !said("thread.name") && !said("thread.id"))?;
-        Some((name, track.os_id.or(track.id)))
+        let name = track.name?;
+        let handed_up = self.dialect.upward;
+        let mut own = kept.attributes.of(root.own.attributes).iter();
+        let says = own.any(|attribute| {
+            !(handed_up && attribute.from.is_some())
+                && self.role(attribute.key, words) == Role::Thread
+        });
+        (!says).then_some((name, track.os_id.or(track.id)))
     }
 
-    /// Tells whether a counter is the number of calls, which has a place of its own.
-    fn counts_calls(&mut self, id: ValueTypeId, words: &Recording) -> bool {
-        if let Some(&known) = self.counts_calls.get(&id) {
-            return known;
-        }
-        let Some(row) = words.value_type(id) else {
-            return false;
-        };
-        let counts = words.text(row.name) == "calls";
-        self.counts_calls.insert(id, counts);
-        counts
+    /// Returns the number of calls that a span tells.
+    fn counted(&mut self, counters: &[(ValueTypeId, i64)], words: &Recording) -> Option<u64> {
+        let mut counters = counters.iter();
+        let counted = counters.find(|&&(id, _)| self.counts_calls(id, words));
+        counted.and_then(|&(_, value)| u64::try_from(value).ok())
     }
 
     fn leave(&mut self, open: &Open, words: &Recording) -> u64 {
-        let node = &open.node;
-        if let Some(exception) = node.exception {
+        if let Some(exception) = open.exception {
             self.exception(exception, words);
         }
-        let mut counted = node.counters.iter();
-        let counted = counted.find(|&&(id, _)| self.counts_calls(id, words));
-        let counted = counted.map(|&(_, value)| value);
-        let counted = counted.and_then(|calls| u64::try_from(calls).ok());
-        let calls = counted.unwrap_or(open.calls);
+        let calls = open.counted.unwrap_or(open.calls);
         let nanos = self.dialect.generation == Generation::C;
-        let flags = node.attributes.iter().find_map(|one| match one.value {
-            ModelValue::I64(flags) => Some(flags),
-            _ => None,
-        });
         self.item(&Item::End(End {
             form: match self.dialect.generation {
                 Generation::S0 => EndForm::Untagged,
@@ -324,12 +296,12 @@ impl Encoder {
             long: calls > 0xff_ffff,
             closed: true,
             time: if nanos {
-                node.end
+                open.finish
             } else {
-                Self::tick(node.end)
+                Self::tick(open.finish)
             },
             calls,
-            flags: flags.filter(|_| nanos),
+            flags: open.flags,
         }));
         calls
     }

@@ -11,7 +11,7 @@ use traceloom_model::{
 use super::dialect::Dialect;
 use super::encode::{Encoder, Node};
 use crate::output::Buffered;
-use crate::waiting::Waiting;
+use crate::waiting::Kept;
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// A writer of traces.
@@ -19,10 +19,7 @@ pub(crate) struct Raiser<'o> {
     out: Buffered<'o>,
     encoder: Encoder,
     words: Recording,
-    /// Finished spans.
-    waiting: Waiting<Node>,
-    /// Roots that wait for the end, where children may come after their parent.
-    roots: Vec<Node>,
+    kept: Kept<Node>,
     forgotten: Forgotten,
     /// Children come before their parents.
     ordered: bool,
@@ -53,8 +50,7 @@ pub(crate) fn target<'o>(
         out: Buffered::new(output, ""),
         encoder: Encoder::new(*dialect),
         words: Recording::default(),
-        waiting: Waiting::default(),
-        roots: Vec::new(),
+        kept: Kept::default(),
         forgotten: Forgotten::default(),
         ordered: true,
         failed: None,
@@ -63,7 +59,7 @@ pub(crate) fn target<'o>(
 
 impl Raiser<'_> {
     fn write_tree(&mut self, root: Node) -> Flow {
-        let written = self.encoder.tree(root, &mut self.waiting, &self.words);
+        let written = self.encoder.tree(root, &mut self.kept, &self.words);
         match written {
             Ok(()) => {
                 self.encoder.hand_over(&mut self.out.bytes);
@@ -93,13 +89,14 @@ impl Sink for Raiser<'_> {
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         for row in batch.iter() {
-            let node = Node::of(&row);
+            let node = Node::of(&row, self.kept.keep(&row));
             match row.parent {
-                Some(parent) => self.waiting.push(parent, row.id, (row.start, 0), node),
+                Some(parent) => self.kept.waiting.push(parent, node),
                 None if self.ordered => self.write_tree(node)?,
-                None => self.roots.push(node),
+                None => self.kept.roots.push(node),
             }
         }
+        self.kept.tidy();
         Flow::Continue(())
     }
 
@@ -108,9 +105,7 @@ impl Sink for Raiser<'_> {
     }
 
     fn forget(&mut self, strings: &[StringId]) {
-        let roots = self.roots.iter().flat_map(Node::values);
-        let held = self.waiting.nodes().flat_map(Node::values).chain(roots);
-        let free = self.forgotten.free(strings, held);
+        let free = self.forgotten.free(strings, self.kept.values());
         self.words.drop_strings(&free);
     }
 
@@ -121,7 +116,7 @@ impl Sink for Raiser<'_> {
 
 impl Target for Raiser<'_> {
     fn finish(&mut self) -> Result<(), Error> {
-        let mut roots = std::mem::take(&mut self.roots);
+        let mut roots = std::mem::take(&mut self.kept.roots);
         roots.sort_by_key(|node| (node.start, node.id));
         for root in roots {
             if self.write_tree(root).is_break() {
@@ -129,8 +124,8 @@ impl Target for Raiser<'_> {
             }
         }
         // Spans whose parent never came: each is the root of what it encloses.
-        while self.failed.is_none() && !self.waiting.is_empty() {
-            let tops = self.waiting.take_tops();
+        while self.failed.is_none() && !self.kept.waiting.is_empty() {
+            let tops = self.kept.waiting.take_tops();
             if tops.is_empty() {
                 break;
             }

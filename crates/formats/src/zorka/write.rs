@@ -13,12 +13,12 @@ pub fn head(out: &mut Vec<u8>, major: u8, value: u64) {
     let [.., b4, b5, _, _] = bytes;
     match value {
         0..24 => out.push(major | b7),
-        24..0x100 => out.extend([major | 24, b7]),
-        0x100..0x1_0000 => out.extend([major | 25, b6, b7]),
-        0x1_0000..0x1_0000_0000 => out.extend([major | 26, b4, b5, b6, b7]),
+        24..0x100 => out.extend_from_slice(&[major | 24, b7]),
+        0x100..0x1_0000 => out.extend_from_slice(&[major | 25, b6, b7]),
+        0x1_0000..0x1_0000_0000 => out.extend_from_slice(&[major | 26, b4, b5, b6, b7]),
         _ => {
             out.push(major | 27);
-            out.extend(bytes);
+            out.extend_from_slice(&bytes);
         }
     }
 }
@@ -55,15 +55,15 @@ pub fn value(out: &mut Vec<u8>, value: Value<'_>) {
         }
         Value::F16(bits) => {
             out.push(0xf9);
-            out.extend(bits.to_be_bytes());
+            out.extend_from_slice(&bits.to_be_bytes());
         }
         Value::F32(bits) => {
             out.push(0xfa);
-            out.extend(bits.to_be_bytes());
+            out.extend_from_slice(&bits.to_be_bytes());
         }
         Value::F64(bits) => {
             out.push(0xfb);
-            out.extend(bits.to_be_bytes());
+            out.extend_from_slice(&bits.to_be_bytes());
         }
         Value::Ref(id) => {
             out.push(0xc6);
@@ -115,7 +115,7 @@ pub fn item(out: &mut Vec<u8>, item: &Item<'_>) {
             head(out, 0, *flags);
         }
         Item::Info { key, value: it } => {
-            out.extend([0xce, 0xa1]);
+            out.extend_from_slice(&[0xce, 0xa1]);
             int(out, *key);
             value(out, *it);
         }
@@ -127,13 +127,13 @@ pub fn item(out: &mut Vec<u8>, item: &Item<'_>) {
             it.symbol_type.into_iter().for_each(|kind| int(out, kind));
         }
         Item::Method(it) => {
-            out.extend([0xc2, 0x84]);
+            out.extend_from_slice(&[0xc2, 0x84]);
             for field in [it.id, it.class, it.name, it.signature] {
                 int(out, field);
             }
         }
         Item::Chunk(it) => {
-            out.extend([0xd8, 0x41]);
+            out.extend_from_slice(&[0xd8, 0x41]);
             values(out, it);
         }
         Item::Unknown | Item::Damage => {}
@@ -142,25 +142,25 @@ pub fn item(out: &mut Vec<u8>, item: &Item<'_>) {
 
 fn start(out: &mut Vec<u8>, start: &Start) {
     match start.form {
-        StartForm::Seed { tag: tag @ 10.. } => out.extend([0xd8, tag, 0x9f, 0x48]),
-        StartForm::Seed { tag } => out.extend([0xc0 | tag, 0x9f, 0x48]),
+        StartForm::Seed { tag: tag @ 10.. } => out.extend_from_slice(&[0xd8, tag, 0x9f, 0x48]),
+        StartForm::Seed { tag } => out.extend_from_slice(&[0xc0 | tag, 0x9f, 0x48]),
         StartForm::Tagged => {
-            out.extend([0xc8, 0x9f]);
+            out.extend_from_slice(&[0xc8, 0x9f]);
             return prolog(out, start);
         }
-        StartForm::Bare => return out.extend([0xc8, 0x9f]),
+        StartForm::Bare => return out.extend_from_slice(&[0xc8, 0x9f]),
         StartForm::Nanos => {
-            out.extend([0xc3, 0x9f]);
+            out.extend_from_slice(&[0xc3, 0x9f]);
             int(out, start.time);
             return int(out, start.method);
         }
         StartForm::Stream => {
-            out.extend([0xc3, 0x82]);
+            out.extend_from_slice(&[0xc3, 0x82]);
             int(out, start.method);
             return int(out, start.time);
         }
     }
-    out.extend(word(start.time, start.method.cast_unsigned(), start.order));
+    out.extend_from_slice(&word(start.time, start.method.cast_unsigned(), start.order));
 }
 
 fn prolog(out: &mut Vec<u8>, start: &Start) {
@@ -168,8 +168,8 @@ fn prolog(out: &mut Vec<u8>, start: &Start) {
         Order::Big => 0xca,
         Order::Little => 0xcb,
     };
-    out.extend([tag, 0x48]);
-    out.extend(word(start.time, start.method.cast_unsigned(), start.order));
+    out.extend_from_slice(&[tag, 0x48]);
+    out.extend_from_slice(&word(start.time, start.method.cast_unsigned(), start.order));
 }
 
 fn end(out: &mut Vec<u8>, end: &End) {
@@ -186,11 +186,11 @@ fn end(out: &mut Vec<u8>, end: &End) {
         end.flags.into_iter().for_each(|flags| int(out, flags));
     } else if end.long {
         out.push(0x50);
-        out.extend(word(end.time, 0, end.order));
-        out.extend(ordered(end.calls, end.order));
+        out.extend_from_slice(&word(end.time, 0, end.order));
+        out.extend_from_slice(&ordered(end.calls, end.order));
     } else {
         out.push(0x48);
-        out.extend(word(end.time, end.calls, end.order));
+        out.extend_from_slice(&word(end.time, end.calls, end.order));
     }
     if end.closed {
         out.push(0xff);
@@ -201,7 +201,7 @@ fn begin(out: &mut Vec<u8>, begin: &Begin) {
     if begin.nanos {
         out.push(0xc5);
     } else {
-        out.extend([0xd8, 0x21]);
+        out.extend_from_slice(&[0xd8, 0x21]);
     }
     let rest = [begin.ttype, begin.span_id, begin.parent_id];
     head(out, 4, 1 + rest.iter().flatten().count() as u64);
@@ -216,18 +216,18 @@ fn attributes(out: &mut Vec<u8>, attributes: &Attributes<'_>) {
             head(out, 5, attributes.count);
         }
         (AttributeForm::MapUpward { tag }, upward) => {
-            out.extend([0xc0 | tag, 0xd8, 0x26, 0xa1]);
+            out.extend_from_slice(&[0xc0 | tag, 0xd8, 0x26, 0xa1]);
             int(out, upward.unwrap_or(0));
             head(out, 5, attributes.count);
         }
         (AttributeForm::Upward, upward) => {
-            out.extend([0xd8, 0x26, 0x82]);
+            out.extend_from_slice(&[0xd8, 0x26, 0x82]);
             int(out, upward.unwrap_or(0));
             head(out, 5, attributes.count);
         }
-        (AttributeForm::Nanos, None) => out.extend([0xc6, 0x82]),
+        (AttributeForm::Nanos, None) => out.extend_from_slice(&[0xc6, 0x82]),
         (AttributeForm::Nanos, Some(upward)) => {
-            out.extend([0xc6, 0x83]);
+            out.extend_from_slice(&[0xc6, 0x83]);
             int(out, upward);
         }
     }

@@ -12,11 +12,11 @@ mod words;
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    Attribute, Clock, Definitions, EventBatch, Flow, FunctionId, Note, Order, ResourceId, Sink,
-    SpanBatch, SpanId, SpanRow, SpanStatus, TrackId, ValueTypeId,
+    Clock, Definitions, EventBatch, Flow, FunctionId, Note, Order, ResourceId, Sink, SpanBatch,
+    SpanId, SpanRow, SpanStatus, TrackId,
 };
 
-use crate::waiting::Waiting;
+use crate::waiting::{Kept, Own, Waits};
 use crate::{Error, Output, RaiseOptions, Target};
 use process::{Layout, Process};
 use tables::Names;
@@ -53,14 +53,14 @@ fn open<'o>(
         recording: 0,
         processes: BTreeMap::new(),
         taken: std::collections::HashSet::new(),
-        waiting: Waiting::default(),
-        partial: Vec::new(),
+        kept: Kept::default(),
         pauses: BTreeMap::new(),
         error: None,
     }))
 }
 
 /// A span that waits for its call to be complete.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     id: SpanId,
     track: TrackId,
@@ -70,12 +70,11 @@ pub(super) struct Node {
     /// Milliseconds.
     end: i64,
     status: SpanStatus,
-    counters: Box<[(ValueTypeId, i64)]>,
-    attributes: Box<[Attribute]>,
+    own: Own,
 }
 
 impl Node {
-    fn of(row: &SpanRow<'_>) -> Self {
+    fn of(row: &SpanRow<'_>, own: Own) -> Self {
         let ms = |ns: i64| ns.div_euclid(1_000_000);
         Self {
             id: row.id,
@@ -84,14 +83,28 @@ impl Node {
             start: ms(row.start),
             end: ms(row.end).max(ms(row.start)),
             status: row.status,
-            counters: row.counters.into(),
-            attributes: row.attributes.into(),
+            own,
         }
     }
 }
 
-/// Spans by the parent they wait for: trees of any depth without nesting in memory.
-pub(super) type Children = Waiting<Node>;
+impl Waits for Node {
+    fn id(&self) -> SpanId {
+        self.id
+    }
+
+    fn order(&self) -> (i64, i64) {
+        (self.start, self.end)
+    }
+
+    fn own(&self) -> Own {
+        self.own
+    }
+
+    fn own_mut(&mut self) -> &mut Own {
+        &mut self.own
+    }
+}
 
 struct Writer<'o> {
     output: &'o mut dyn Output,
@@ -103,9 +116,9 @@ struct Writer<'o> {
     processes: BTreeMap<(usize, Option<u32>), Process>,
     /// Folders of processes.
     taken: std::collections::HashSet<String>,
-    waiting: Children,
-    /// Calls without end: written last, because nothing can follow them on their threads.
-    partial: Vec<Node>,
+    /// Spans by the parent they wait for: trees of any depth without nesting in memory. Its roots are calls
+    /// without end: written last, because nothing can follow them on their threads.
+    kept: Kept<Node>,
     /// By recording.
     pauses: BTreeMap<usize, Vec<(i64, i64)>>,
     error: Option<Error>,
@@ -129,7 +142,7 @@ impl Writer<'_> {
             .processes
             .entry(key)
             .or_insert_with(|| Process::new(layout, names.identity(resource, known), start, taken));
-        let result = process.call(root, &mut self.waiting, open, names, self.output);
+        let result = process.call(root, &mut self.kept, open, names, self.output);
         self.error = result.err();
     }
 
@@ -143,13 +156,13 @@ impl Writer<'_> {
 
     /// Makes calls of the spans whose parents never came.
     fn orphans(&mut self) {
-        let mut roots = self.waiting.take_tops();
+        let mut roots = self.kept.waiting.take_tops();
         roots.sort_by_key(|root| root.start);
         for root in roots {
             self.call(root, false);
         }
         // Parents that name each other have no top at all.
-        self.waiting = Waiting::default();
+        self.kept = Kept::default();
     }
 }
 
@@ -169,16 +182,14 @@ impl Sink for Writer<'_> {
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         for row in batch.iter() {
-            let node = Node::of(&row);
+            let node = Node::of(&row, self.kept.keep(&row));
             match row.parent {
-                Some(parent) => {
-                    let order = (node.start, node.end);
-                    self.waiting.push(parent, row.id, order, node);
-                }
-                None if row.status == SpanStatus::PartialEnd => self.partial.push(node),
+                Some(parent) => self.kept.waiting.push(parent, node),
+                None if row.status == SpanStatus::PartialEnd => self.kept.roots.push(node),
                 None => self.call(node, false),
             }
         }
+        self.kept.tidy();
         self.flow()
     }
 
@@ -202,7 +213,7 @@ impl Sink for Writer<'_> {
 
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
-        let mut partial = std::mem::take(&mut self.partial);
+        let mut partial = std::mem::take(&mut self.kept.roots);
         partial.sort_by_key(|root| (root.track, root.start));
         let mut partial = partial.into_iter().peekable();
         while let Some(root) = partial.next() {

@@ -3,6 +3,7 @@
 mod block;
 mod file;
 mod folder;
+mod key;
 mod row;
 mod value;
 
@@ -11,19 +12,21 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{Attribute, FunctionId, SpanStatus, StringId, TrackId, Value};
 
+use super::Node;
 use super::tables::Names;
 use super::words::{CALL_INFO, CALL_RED, Words};
-use super::{Children, Node};
+use crate::by_id::ById;
 use crate::cdt::phrase::Phrases;
 use crate::cdt::suspend::Pause;
 use crate::cdt::text;
 use crate::cdt::trace::{Place, TagValue, What};
+use crate::waiting::{Kept, Own};
 use crate::wire::Utf16;
 use crate::{Error, Output};
 use file::{File, Folder};
 use folder::{dated, folder_of};
-use row::split;
-use value::plain;
+use key::Key;
+use value::put_plain;
 
 /// How the streams lie in folders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +73,7 @@ pub(super) struct Process {
     calls: File,
     sql: File,
     xml: File,
+    keys: ById<Key>,
     statements: HashMap<StringId, Place, RandomState>,
     /// Start of the row before.
     clock: i64,
@@ -83,63 +87,53 @@ pub(super) struct Process {
     last: i64,
     /// File and offset of the first block of the call.
     place: Option<(u32, u32)>,
+    /// The value that is being written, in UTF-16.
+    text: Vec<u8>,
 }
 
 /// A span that is being written.
 struct Open {
     end: i64,
-    tags: std::vec::IntoIter<Attribute>,
+    /// Its attributes by time.
+    own: Own,
+    /// The next of them.
+    tag: usize,
     /// The next child to be written, and where the children end.
     next: usize,
     end_of_children: usize,
     /// How many children it has.
-    own: usize,
+    n_children: usize,
     /// Its exit is not written: it never ended.
     endless: bool,
 }
 
 /// Something of a call, in the order of its events.
-enum Next {
-    Tag(Attribute),
+enum Next<'k> {
+    Tag(&'k Attribute),
     Child(Node),
     Exit,
 }
 
 impl Open {
     /// Finds what comes next, of children at `places`.
-    fn next(&mut self, places: &[u32], waiting: &mut Children) -> Next {
-        let tag = self.tags.as_slice().first().map(|tag| tag.at.map(ms));
+    fn next<'k>(&mut self, places: &[u32], kept: &'k mut Kept<Node>) -> Next<'k> {
         let place = places.get(self.next..self.end_of_children);
         let place = place.and_then(|rest| rest.first()).copied();
-        let child = place.and_then(|at| Some(waiting.node(at)?.start));
-        let tag_first = match (tag, child) {
-            (Some(tag), Some(child)) => tag.is_none_or(|at| at <= child),
-            (tag, _) => tag.is_some(),
-        };
-        if tag_first && let Some(tag) = self.tags.next() {
+        let child = place.and_then(|at| Some(kept.waiting.node(at)?.start));
+        if let Some(tag) = kept.attributes.of(self.own.attributes).get(self.tag)
+            && child.is_none_or(|child| tag.at.is_none_or(|at| ms(at) <= child))
+        {
+            self.tag += 1;
             return Next::Tag(tag);
         }
         self.next += usize::from(place.is_some());
-        let child = place.and_then(|at| waiting.take(at));
+        let child = place.and_then(|at| kept.waiting.take(at));
         child.map_or(Next::Exit, Next::Child)
     }
 }
 
 fn ms(ns: i64) -> i64 {
     ns.div_euclid(1_000_000)
-}
-
-/// Names whose values share places, and those whose values are long (§3): values that a function renders, such
-/// as the binds of a statement, are.
-fn big(name: &[u8], rendered: bool) -> Option<bool> {
-    let holds = |part: &[u8]| {
-        name.windows(part.len())
-            .any(|window| window.eq_ignore_ascii_case(part))
-    };
-    if holds(b"sql") || holds(b"xpath") {
-        return Some(true);
-    }
-    (rendered || holds(b"xml")).then_some(false)
 }
 
 impl Process {
@@ -176,6 +170,7 @@ impl Process {
             calls: File::default(),
             sql: File::default(),
             xml: File::default(),
+            keys: ById::default(),
             statements: HashMap::default(),
             clock: 0,
             names: HashMap::default(),
@@ -185,6 +180,7 @@ impl Process {
             events: 0,
             last: 0,
             place: None,
+            text: Vec::new(),
         }
     }
 
@@ -192,7 +188,7 @@ impl Process {
     pub(super) fn call(
         &mut self,
         root: Node,
-        waiting: &mut Children,
+        kept: &mut Kept<Node>,
         open: bool,
         names: &Names,
         out: &mut dyn Output,
@@ -205,57 +201,57 @@ impl Process {
             now: root.start,
         };
         // Nothing but a tree says so, when the failed call has no parameter of that meaning.
-        let (mut params, mut tags) = split(&root, names);
-        let attributes = root.attributes.iter();
-        let is_red = |attribute: &Attribute| {
-            let key = names.key(attribute.key);
-            key.is_some_and(|key| names.bytes(key.name).as_ref() == b"call.red")
-        };
-        call.red |= attributes.clone().any(is_red);
+        let own = kept.attributes.of(root.own.attributes);
+        let (mut params, mut tags) = self.split(own, names);
+        call.red |= own.iter().any(|tag| self.is_red(tag.key, names));
+        let counters = kept.counters.of(root.own.counters).to_vec();
         let long = root.end - root.start > 20;
-        let has_children = waiting.has(root.id);
-        let row = !open && (long || has_children || !root.counters.is_empty());
+        let has_children = kept.waiting.has(root.id);
+        let row = !open && (long || has_children || !counters.is_empty());
         if !row {
             let untimed = params.drain(..).filter(|param| param.at.is_none());
             tags.splice(0..0, untimed);
         }
-        let counters = root.counters.clone();
         let (track, method, start, end) = (root.track, root.function, root.start, root.end);
         let extra = self.extra_counters(&counters, names);
 
         let mut stack = Vec::new();
         let mut places = Vec::new();
         self.enter(thread, &root, &mut call, out)?;
-        stack.push(self.open(root, tags, (waiting, &mut places), open));
+        let tags = Own {
+            attributes: kept.attributes.keep(&tags),
+            ..Own::default()
+        };
+        kept.release(root.own);
+        stack.push(open_span(&root, tags, kept, &mut places, open));
         loop {
             let depth = stack.len();
             let Some(top) = stack.last_mut() else { break };
-            match top.next(&places, waiting) {
+            let end_of_tags = top.own.attributes.len();
+            match top.next(&places, kept) {
                 Next::Tag(tag) => {
-                    call.red |= is_red(&tag);
+                    call.red |= self.is_red(tag.key, names);
                     let at = tag
                         .at
                         .map_or(call.now, ms)
                         .clamp(call.now, top.end.max(call.now));
                     call.now = at;
-                    self.attribute(thread, &tag, at, names, out)?;
+                    self.attribute(thread, tag, at, names, out)?;
                 }
-                Next::Child(child) => {
-                    let last = top.next == top.end_of_children && top.tags.as_slice().is_empty();
+                Next::Child(mut child) => {
+                    let last = top.next == top.end_of_children && top.tag >= end_of_tags;
                     let endless = top.endless && last && child.status == SpanStatus::PartialEnd;
-                    let mut child = child;
-                    let tags = std::mem::take(&mut child.attributes).into_vec();
                     child.end = child.end.clamp(child.start, top.end.max(child.start));
                     self.enter(thread, &child, &mut call, out)?;
-                    let open = self.open(child, tags, (waiting, &mut places), endless);
+                    let open = open_span(&child, child.own, kept, &mut places, endless);
                     stack.push(open);
                 }
                 Next::Exit => {
                     let (end, endless) = (top.end.max(call.now), top.endless);
-                    let own = top.own;
-                    stack.pop();
                     // Those of what encloses it stand before.
-                    places.truncate(places.len().saturating_sub(own));
+                    places.truncate(places.len().saturating_sub(top.n_children));
+                    kept.release(top.own);
+                    stack.pop();
                     if endless {
                         continue;
                     }
@@ -298,26 +294,6 @@ impl Process {
         Ok(())
     }
 
-    fn open(
-        &mut self,
-        node: Node,
-        mut tags: Vec<Attribute>,
-        (waiting, places): (&mut Children, &mut Vec<u32>),
-        endless: bool,
-    ) -> Open {
-        tags.sort_by_key(|tag| tag.at);
-        let next = places.len();
-        waiting.of(node.id, places);
-        Open {
-            end: node.end,
-            tags: tags.into_iter(),
-            next,
-            end_of_children: places.len(),
-            own: places.len() - next,
-            endless,
-        }
-    }
-
     fn enter(
         &mut self,
         thread: i64,
@@ -347,28 +323,37 @@ impl Process {
         names: &Names,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
-        let word = self.words.key(tag.key, names);
-        let key = names.key(tag.key);
-        let indexed = key.is_some_and(|key| key.index) || word == CALL_RED;
-        let kind = key.and_then(|key| big(&names.bytes(key.name), key.signature.is_some()));
+        let word = self.word(tag.key, names);
+        let key = self.key(tag.key, names);
+        let indexed = key.index || word == CALL_RED;
         let values = match &tag.value {
             Value::List(_, values) => values.as_ref(),
             value => std::slice::from_ref(value),
         };
         for value in values {
-            let bytes = Utf16::encode_wtf8(&plain(value, names));
-            let shared = match value {
-                Value::Text(id) if kind == Some(true) && !indexed => Some(*id),
-                _ => None,
-            };
-            let value = if let Some(id) = shared {
-                TagValue::Deduplicated(self.statement(id, &bytes, out)?)
-            } else if !indexed && (kind == Some(false) || bytes.len() > LONG) {
-                TagValue::Big(self.big(&bytes, out)?)
-            } else if indexed {
-                TagValue::Indexed(Utf16(&bytes))
-            } else {
-                TagValue::Inline(Utf16(&bytes))
+            let value = match value {
+                Value::Text(id) if key.kind == Some(true) && !indexed => {
+                    TagValue::Deduplicated(self.statement(*id, names, out)?)
+                }
+                value => {
+                    self.text.clear();
+                    put_plain(value, names, &mut self.text);
+                    if !indexed && (key.kind == Some(false) || self.text.len() > LONG) {
+                        TagValue::Big(self.big(out)?)
+                    } else {
+                        // Lent to the event, which gives it back.
+                        let text = std::mem::take(&mut self.text);
+                        let value = if indexed {
+                            TagValue::Indexed(Utf16(&text))
+                        } else {
+                            TagValue::Inline(Utf16(&text))
+                        };
+                        let written = self.event(thread, What::Tag(word, value), at, out);
+                        self.text = text;
+                        written?;
+                        continue;
+                    }
+                }
             };
             self.event(thread, What::Tag(word, value), at, out)?;
         }
@@ -378,7 +363,7 @@ impl Process {
     fn statement(
         &mut self,
         id: StringId,
-        text: &[u8],
+        names: &Names,
         out: &mut dyn Output,
     ) -> Result<Place, Error> {
         if self.sql.bytes >= ROTATE || self.statements.len() >= KNOWN {
@@ -387,17 +372,19 @@ impl Process {
         if let Some(&place) = self.statements.get(&id) {
             return Ok(place);
         }
+        self.text.clear();
+        Utf16::put_encoded(&names.bytes(id), &mut self.text);
         let mut file = std::mem::take(&mut self.sql);
-        let place = self.append("sql", &mut file, text, out);
+        let place = self.append("sql", &mut file, &self.text, out);
         self.sql = file;
         let place = place?;
         self.statements.insert(id, place);
         Ok(place)
     }
 
-    fn big(&mut self, text: &[u8], out: &mut dyn Output) -> Result<Place, Error> {
+    fn big(&mut self, out: &mut dyn Output) -> Result<Place, Error> {
         let mut file = std::mem::take(&mut self.xml);
-        let place = self.append("xml", &mut file, text, out);
+        let place = self.append("xml", &mut file, &self.text, out);
         self.xml = file;
         place
     }
@@ -501,6 +488,31 @@ impl Process {
             }
         }
         out.write(&self.folder.name(stream, 1), &bytes)
+    }
+}
+
+/// Begins a span whose enter is written: its attributes in the order of their times, and its children.
+fn open_span(
+    node: &Node,
+    own: Own,
+    kept: &mut Kept<Node>,
+    places: &mut Vec<u32>,
+    endless: bool,
+) -> Open {
+    let tags = kept.attributes.of_mut(own.attributes);
+    if !tags.is_sorted_by_key(|tag| tag.at) {
+        tags.sort_by_key(|tag| tag.at);
+    }
+    let next = places.len();
+    kept.waiting.of(node.id, places);
+    Open {
+        end: node.end,
+        own,
+        tag: 0,
+        next,
+        end_of_children: places.len(),
+        n_children: places.len() - next,
+        endless,
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    AttrKeyId, AttributeKey, Definitions, EventTypeId, Function, FunctionId, Resource, ResourceId,
-    StringId, Text, Track, TrackId, ValueTypeId,
+    AttrKeyId, AttributeKey, Definitions, EventTypeId, FunctionId, Recording, ResourceId, Sink,
+    StringId, Track, TrackId, ValueTypeId,
 };
 
 use super::process::Identity;
@@ -15,13 +15,7 @@ use super::words::Word;
 /// Rows by id, those that streams can hold.
 #[derive(Default)]
 pub(super) struct Names {
-    strings: HashMap<StringId, Text, RandomState>,
-    functions: HashMap<FunctionId, Function, RandomState>,
-    keys: HashMap<AttrKeyId, AttributeKey, RandomState>,
-    tracks: HashMap<TrackId, Track, RandomState>,
-    resources: HashMap<ResourceId, Resource, RandomState>,
-    counters: HashMap<ValueTypeId, StringId, RandomState>,
-    events: HashMap<EventTypeId, StringId, RandomState>,
+    tables: Recording,
     /// The recordings that tracks and resources came with.
     track_recordings: HashMap<TrackId, usize, RandomState>,
     resource_recordings: BTreeMap<ResourceId, usize>,
@@ -39,52 +33,48 @@ impl Names {
         let words = self.words.entry(recording).or_default();
         words.extend(new.functions.iter().map(|(id, _)| Word::Function(*id)));
         words.extend(new.attribute_keys.iter().map(|(id, _)| Word::Key(*id)));
-        self.strings.extend(new.strings);
-        self.functions.extend(new.functions);
-        self.keys.extend(new.attribute_keys);
-        self.tracks.extend(new.tracks);
-        self.resources.extend(new.resources);
-        let counters = new.value_types.into_iter();
-        self.counters
-            .extend(counters.map(|(id, row)| (id, row.name)));
-        let events = new.event_types.into_iter();
-        self.events.extend(events.map(|(id, row)| (id, row.name)));
+        let _ = self.tables.define(Definitions {
+            strings: new.strings,
+            functions: new.functions,
+            attribute_keys: new.attribute_keys,
+            tracks: new.tracks,
+            resources: new.resources,
+            value_types: new.value_types,
+            event_types: new.event_types,
+            ..Definitions::default()
+        });
     }
 
     /// Returns the bytes of a string, `#id` when it was never defined.
     pub(super) fn bytes(&self, id: StringId) -> Cow<'_, [u8]> {
-        match self.strings.get(&id) {
+        match self.tables.string(id) {
             Some(text) => Cow::Borrowed(text.as_bytes()),
             None => Cow::Owned(format!("#{}", id.raw()).into_bytes()),
         }
     }
 
     fn text(&self, id: StringId) -> Cow<'_, str> {
-        match self.strings.get(&id) {
-            Some(text) => text.to_lossy(),
+        self.tables.text(id)
+    }
+
+    pub(super) fn key(&self, id: AttrKeyId) -> Option<&AttributeKey> {
+        self.tables.attribute_key(id)
+    }
+
+    pub(super) fn counter(&self, id: ValueTypeId) -> Cow<'_, str> {
+        match self.tables.value_type(id) {
+            Some(row) => self.text(row.name),
             None => Cow::Owned(format!("#{}", id.raw())),
         }
     }
 
-    pub(super) fn key(&self, id: AttrKeyId) -> Option<&AttributeKey> {
-        self.keys.get(&id)
-    }
-
-    pub(super) fn counter(&self, id: ValueTypeId) -> Cow<'_, str> {
-        let name = self.counters.get(&id);
-        name.map_or_else(
-            || Cow::Owned(format!("#{}", id.raw())),
-            |&name| self.text(name),
-        )
-    }
-
     pub(super) fn is_pause(&self, id: EventTypeId) -> bool {
-        let name = self.events.get(&id);
-        name.is_some_and(|&name| self.text(name) == "pause")
+        let row = self.tables.event_type(id);
+        row.is_some_and(|row| self.text(row.name) == "pause")
     }
 
     pub(super) fn track(&self, id: TrackId) -> Option<&Track> {
-        self.tracks.get(&id)
+        self.tables.track(id)
     }
 
     pub(super) fn recording_of(&self, track: TrackId) -> Option<usize> {
@@ -105,12 +95,12 @@ impl Names {
     }
 
     pub(super) fn resource_of(&self, track: TrackId) -> Option<ResourceId> {
-        self.tracks.get(&track)?.resource
+        self.tables.track(track)?.resource
     }
 
     /// Writes a function as the agent names methods (§3).
     pub(super) fn method(&self, id: FunctionId) -> Vec<u8> {
-        let Some(function) = self.functions.get(&id) else {
+        let Some(function) = self.tables.function(id) else {
             return format!("#{}", id.raw()).into_bytes();
         };
         let own = function.system_name.map(|name| self.bytes(name));
@@ -153,7 +143,7 @@ impl Names {
 
     /// Names the folders of a process, the `number`-th of the recording.
     pub(super) fn identity(&self, resource: Option<ResourceId>, number: usize) -> Identity {
-        let row = resource.and_then(|id| self.resources.get(&id));
+        let row = resource.and_then(|id| self.tables.resource(id));
         let word = |id: Option<StringId>| {
             let text = self.text(id?).replace(['/', '\\', '\0'], "_");
             (!text.is_empty() && text != "." && text != "..").then_some(text)

@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::{AttrKeyId, FunctionId};
 
 use super::tables::Names;
+use crate::by_id::ById;
 use crate::cdt::params::{Param, VERSION};
 use crate::cdt::text;
 use crate::wire::Utf16;
@@ -25,7 +26,7 @@ pub(super) enum Word {
 /// Ids handed out so far. Words are written at the end, because a definition may come late.
 #[derive(Default)]
 pub(super) struct Words {
-    functions: HashMap<FunctionId, u32, RandomState>,
+    functions: ById<u32>,
     keys: HashMap<AttrKeyId, u32, RandomState>,
     others: HashMap<String, u32, RandomState>,
     order: Vec<(u32, Word)>,
@@ -42,11 +43,11 @@ impl Words {
     }
 
     pub(super) fn function(&mut self, id: FunctionId) -> u32 {
-        if let Some(&word) = self.functions.get(&id) {
+        if let Some(&word) = self.functions.get(id.index()) {
             return word;
         }
         let word = self.new_id();
-        self.functions.insert(id, word);
+        self.functions.put(id.index(), word);
         self.order.push((word, Word::Function(id)));
         word
     }
@@ -72,7 +73,7 @@ impl Words {
     /// Takes the words that were handed out away from those that were defined.
     pub(super) fn take_used(&self, defined: &mut BTreeMap<usize, Vec<Word>>) {
         let is_unused = |word: &Word| match word {
-            Word::Function(id) => !self.functions.contains_key(id),
+            Word::Function(id) => self.functions.get(id.index()).is_none(),
             Word::Key(id) => !self.keys.contains_key(id),
         };
         defined

@@ -142,8 +142,9 @@ impl Raising<'_> {
         let mut message = Rebuilt::new(schema, self.base);
         let thread = match event.track {
             Some(track) if schema.id == 1009 => {
-                let told = self.starting.remove(&track).is_none();
-                if told && self.threads.contains_key(&track) {
+                let thread = self.threads.of(track);
+                let told = thread.starting.take().is_none();
+                if told && thread.id.is_some() {
                     // Its calls have left: another start would be another thread.
                     return;
                 }

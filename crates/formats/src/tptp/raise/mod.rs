@@ -10,19 +10,24 @@ mod heap;
 mod order;
 mod samples;
 mod spans;
+mod threads;
+mod tree;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
     ClassId, Clock, Definitions, EdgeBatch, EventBatch, Flow, FunctionId, Note, ObjectBatch, Order,
-    Recording, Resource, ResourceId, RootBatch, SampleBatch, Sink, SpanBatch, StringId, TrackId,
-    Value,
+    Recording, Resource, ResourceId, RootBatch, SampleBatch, Sink, SpanBatch, StringId, Value,
 };
 
 use self::order::{Rank, Waiting};
-use super::emit::{Emit, FLUSH};
+use self::threads::Threads;
+use super::emit::Emit;
 use super::message::Draft;
 use super::table::{Schema, by_id};
+use crate::by_id::ById;
+use crate::output::Buffered;
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// Builds a target that writes binary traces.
@@ -57,41 +62,36 @@ fn build<'o>(
             "TPTP traces have no variant `{variant}`"
         )));
     }
+    let mut out = Buffered::new(output, "");
+    let mut emit = Emit::new(xml, &mut out.bytes);
     Ok(Box::new(Raising {
-        output,
-        emit: Emit::new(xml),
-        error: None,
+        out,
         order: Order::Nested,
         tables: Recording::default(),
-        threads: HashMap::new(),
-        used: HashSet::new(),
-        classes: HashMap::new(),
-        methods: HashSet::new(),
-        spans: spans::Spans::default(),
+        threads: Threads::default(),
+        classes: HashMap::default(),
+        methods: ById::default(),
+        spans: spans::Spans::new(&mut emit),
         samples: samples::Trees::default(),
         heap: heap::Dumps::default(),
         base: 0,
         class_names: HashMap::new(),
-        starting: BTreeMap::new(),
         waiting: Waiting::default(),
+        emit,
     }))
 }
 
-/// Thread ids for tracks that have none of their own, or one that is taken.
-const OWN_IDS: u64 = 1 << 32;
-
 struct Raising<'o> {
-    output: &'o mut dyn Output,
+    out: Buffered<'o>,
     emit: Emit,
-    error: Option<Error>,
     order: Order,
     /// Definitions so far.
     tables: Recording,
-    threads: HashMap<TrackId, u64>,
-    used: HashSet<u64>,
+    threads: Threads,
     /// Classes that are defined, and when.
-    classes: HashMap<ClassId, i64>,
-    methods: HashSet<FunctionId>,
+    classes: HashMap<ClassId, i64, RandomState>,
+    /// Methods that are defined, with the ids of their classes.
+    methods: ById<u64>,
     spans: spans::Spans,
     samples: samples::Trees,
     heap: heap::Dumps,
@@ -99,8 +99,6 @@ struct Raising<'o> {
     base: i64,
     /// Classes by name, for the events that define them.
     class_names: HashMap<String, Vec<ClassId>>,
-    /// Threads that nothing has told of, with their ids and the first time at which they did something.
-    starting: BTreeMap<TrackId, (u64, i64)>,
     waiting: Waiting,
 }
 
@@ -130,11 +128,9 @@ impl Raising<'_> {
 
     /// Writes a message to its place in time.
     fn put(&mut self, time: i64, rank: Rank, draft: &Draft<'_>) {
-        let start = self.emit.out.len();
-        self.emit.message(draft);
-        let message = self.emit.out.get(start..).unwrap_or_default();
-        self.waiting.push(time, rank, message);
-        self.emit.out.truncate(start);
+        let emit = &mut self.emit;
+        self.waiting
+            .push(time, rank, |out| emit.message(draft, out));
     }
 
     /// Writes a definition, which nothing comes before.
@@ -143,73 +139,33 @@ impl Raising<'_> {
     }
 
     fn leave(&mut self, all: bool) {
-        for (track, (id, time)) in std::mem::take(&mut self.starting) {
-            let name = self.tables.track(track).and_then(|row| row.name);
-            let name = self.text(name);
-            let draft = Draft::new(schema(1009)).number("threadId", id);
-            self.put(time, Rank::Defines, &draft.text("threadName", &name));
-        }
-        self.waiting.leave(all, &mut self.emit.out);
+        self.start_threads();
+        let out = &mut self.out;
+        self.waiting.leave(all, &mut |messages| {
+            out.bytes.extend_from_slice(messages);
+            out.spill();
+        });
     }
 
+    #[inline]
     fn flush(&mut self) -> Flow {
         if self.waiting.is_full() {
             self.leave(false);
-        }
-        if self.emit.out.len() < FLUSH {
-            Flow::Continue(())
-        } else {
-            self.flush_all()
-        }
-    }
-
-    fn flush_all(&mut self) -> Flow {
-        let written = self.output.write("", &self.emit.out);
-        self.emit.out.clear();
-        if let Err(error) = written {
-            self.error.get_or_insert(error);
-            return Flow::Break(());
+            return self.out.spilled();
         }
         Flow::Continue(())
-    }
-
-    /// Takes the id of a track that does something at `time`, and tells of its thread when it is new.
-    fn thread(&mut self, track: TrackId, time: i64) -> u64 {
-        if let Some(&id) = self.threads.get(&track) {
-            if let Some((_, first)) = self.starting.get_mut(&track) {
-                *first = time.min(*first);
-            }
-            return id;
-        }
-        let id = self.thread_id(track);
-        self.starting.insert(track, (id, time));
-        id
-    }
-
-    fn thread_id(&mut self, track: TrackId) -> u64 {
-        if let Some(&id) = self.threads.get(&track) {
-            return id;
-        }
-        let row = self.tables.track(track);
-        let wanted = row
-            .and_then(|row| row.id.or(row.os_id))
-            .filter(|&id| id != 0);
-        let own = OWN_IDS + u64::from(track.raw());
-        let id = wanted.filter(|id| !self.used.contains(id)).unwrap_or(own);
-        self.used.insert(id);
-        self.threads.insert(track, id);
-        id
     }
 
     /// Takes the ids of a method and its class, and defines them when they are new.
     fn method(&mut self, function: FunctionId) -> (u64, u64) {
         let method_id = u64::from(function.raw()) + 1;
+        if let Some(&class_id) = self.methods.get(function.index()) {
+            return (method_id, class_id);
+        }
         let row = self.tables.function(function).cloned();
         let class = row.as_ref().and_then(|row| row.class);
         let class_id = class.map_or(0, |class| self.class(class));
-        if !self.methods.insert(function) {
-            return (method_id, class_id);
-        }
+        self.methods.put(function.index(), class_id);
         let full = self.tables.function_name(function).into_owned();
         let class_row = class.and_then(|class| self.tables.class(class));
         let prefix = self.text(class_row.map(|row| row.name));
@@ -388,9 +344,8 @@ impl Target for Raising<'_> {
         let flow = self.finish_spans();
         if flow.is_continue() && self.finish_samples().is_continue() {
             self.leave(true);
-            self.emit.end();
-            let _ = self.flush_all();
+            self.emit.end(&mut self.out.bytes);
         }
-        self.error.take().map_or(Ok(()), Err)
+        self.out.finish()
     }
 }

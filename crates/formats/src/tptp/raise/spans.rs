@@ -1,168 +1,232 @@
 //! Spans to entries and exits.
 
-use std::collections::HashMap;
-
-use traceloom_model::{Flow, Order, SpanBatch, SpanId, SpanRow, SpanStatus, TrackId, Value};
+use traceloom_model::{
+    AttrKeyId, Flow, Order, SpanBatch, SpanRow, SpanStatus, TrackId, Value, ValueTypeId,
+};
 
 use super::order::Rank;
+use super::tree::{Links, Node, Tree};
 use super::{Raising, schema, ticks};
-use crate::tptp::message::Draft;
+use crate::by_id::ById;
+use crate::tptp::emit::{Emit, Fixed};
 
-/// Spans whose call is not complete, by track.
-#[derive(Default)]
+/// The two messages that nearly all of a trace consists of, and what their fields are read from.
 pub(super) struct Spans {
-    pending: HashMap<TrackId, SpanBatch>,
-    tickets: HashMap<TrackId, u64>,
-    /// The latest time on each track: what is nested stays so, whatever its times say.
-    latest: HashMap<TrackId, i64>,
+    entry: Fixed<8>,
+    exit: Fixed<7>,
+    /// Which of the times is meant by a counter, for those that were seen.
+    counters: ById<Counter>,
+    /// Whether an attribute is the object, for those that were seen.
+    objects: ById<bool>,
 }
 
-enum Visit {
-    Enter(usize),
-    Exit(usize, u64),
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Counter {
+    CpuAtEntry,
+    Cpu,
+    Other,
+}
+
+impl Spans {
+    pub fn new(emit: &mut Emit) -> Self {
+        let entry = [
+            "threadIdRef",
+            "time",
+            "methodIdRef",
+            "ticket",
+            "classIdRef",
+            "threadCpuTime",
+            "transientObjIdRef",
+            "stackDepth",
+        ];
+        let exit = [
+            "threadIdRef",
+            "time",
+            "ticket",
+            "methodIdRef",
+            "classIdRef",
+            "threadCpuTime",
+            "objIdRef",
+        ];
+        Self {
+            entry: emit.fixed(schema(1015), entry),
+            exit: emit.fixed(schema(1016), exit),
+            counters: ById::default(),
+            objects: ById::default(),
+        }
+    }
 }
 
 impl Raising<'_> {
     pub(super) fn take_spans(&mut self, batch: &SpanBatch) -> Flow {
         for row in batch.iter() {
             let done = self.order == Order::Nested && row.parent.is_none();
-            self.spans.pending.entry(row.track).or_default().push(&row);
+            let node = self.span(&row);
+            let track = row.track;
+            let pending = &mut self.threads.of(track).pending;
+            pending.push(node);
             if done {
-                let call = self.spans.pending.remove(&row.track).unwrap_or_default();
-                self.call(row.track, &call)?;
+                self.call(track)?;
             }
         }
         Flow::Continue(())
     }
 
     pub(super) fn finish_spans(&mut self) -> Flow {
-        let mut pending: Vec<_> = self.spans.pending.drain().collect();
-        pending.sort_unstable_by_key(|(track, _)| *track);
-        for (track, spans) in pending {
-            self.call(track, &spans)?;
+        for track in self.threads.all() {
+            self.call(track)?;
         }
         Flow::Continue(())
+    }
+
+    /// Takes of a span what is written of it.
+    fn span(&mut self, row: &SpanRow<'_>) -> Node {
+        let (mut cpu_at_entry, mut cpu) = (None, None);
+        for &(id, value) in row.counters {
+            match self.counter(id) {
+                Counter::CpuAtEntry => cpu_at_entry = cpu_at_entry.or(Some(ticks(value))),
+                Counter::Cpu => cpu = cpu.or(Some(ticks(value))),
+                Counter::Other => {}
+            }
+        }
+        let mut object = 0;
+        for attribute in row.attributes {
+            if let Value::U64(value) = attribute.value
+                && self.is_object(attribute.key)
+            {
+                object = value;
+                break;
+            }
+        }
+        Node {
+            id: row.id,
+            parent: row.parent,
+            start: row.start,
+            end: row.end,
+            function: row.function,
+            status: row.status,
+            cpu_at_entry: cpu_at_entry.unwrap_or(0),
+            cpu: cpu.unwrap_or(0),
+            object,
+            ticket: 0,
+            links: Links::NONE,
+        }
+    }
+
+    fn counter(&mut self, id: ValueTypeId) -> Counter {
+        if let Some(&known) = self.spans.counters.get(id.index()) {
+            return known;
+        }
+        let Some(row) = self.tables.value_type(id) else {
+            return Counter::Other;
+        };
+        let counter = match self.tables.text(row.name).as_ref() {
+            "thread_cpu_time_at_entry" => Counter::CpuAtEntry,
+            "thread_cpu_time" => Counter::Cpu,
+            _ => Counter::Other,
+        };
+        self.spans.counters.put(id.index(), counter);
+        counter
+    }
+
+    fn is_object(&mut self, id: AttrKeyId) -> bool {
+        if let Some(&known) = self.spans.objects.get(id.index()) {
+            return known;
+        }
+        let Some(key) = self.tables.attribute_key(id) else {
+            return false;
+        };
+        let is = self.tables.text(key.name) == "object";
+        self.spans.objects.put(id.index(), is);
+        is
     }
 
     /// Writes the spans of one track in nested order.
-    fn call(&mut self, track: TrackId, spans: &SpanBatch) -> Flow {
-        let place: HashMap<SpanId, usize> =
-            (0..).zip(&spans.id).map(|(at, id)| (*id, at)).collect();
-        let mut children: Vec<Vec<usize>> = vec![Vec::new(); spans.len()];
-        let mut roots = Vec::new();
-        for (at, parent) in spans.parent.iter().enumerate() {
-            let parent = parent
-                .and_then(|parent| place.get(&parent))
-                .filter(|&&parent| parent != at);
-            match parent.and_then(|&parent| children.get_mut(parent)) {
-                Some(siblings) => siblings.push(at),
-                None => roots.push(at),
+    fn call(&mut self, track: TrackId) -> Flow {
+        let mut tree = std::mem::take(&mut self.threads.of(track).pending);
+        let roots = tree.roots();
+        let mut flow = Flow::Continue(());
+        for &root in &roots {
+            flow = self.tree(track, &mut tree, root);
+            if flow.is_break() {
+                break;
             }
         }
-        let start = |at: &usize| spans.start.get(*at).copied();
-        roots.sort_by_key(start);
-        let mut todo: Vec<Visit> = roots.into_iter().rev().map(Visit::Enter).collect();
-        let mut depth = 0;
-        while let Some(visit) = todo.pop() {
-            match visit {
-                Visit::Enter(at) => {
-                    let Some(row) = spans.row(at) else {
-                        continue;
-                    };
-                    depth += 1;
-                    let ticket = self.enter(track, &row, depth);
-                    todo.push(Visit::Exit(at, ticket));
-                    let mut inner = children.get_mut(at).map(std::mem::take).unwrap_or_default();
-                    inner.sort_by_key(start);
-                    todo.extend(inner.into_iter().rev().map(Visit::Enter));
+        tree.clear(roots);
+        self.threads.of(track).pending = tree;
+        flow
+    }
+
+    fn tree(&mut self, track: TrackId, tree: &mut Tree, root: u32) -> Flow {
+        let mut open = Vec::new();
+        let mut next = Some(root);
+        loop {
+            if let Some(at) = next {
+                open.push(at);
+                if let Some(node) = tree.node_mut(at) {
+                    self.enter(track, node, open.len() as u64);
                 }
-                Visit::Exit(at, ticket) => {
-                    depth -= 1;
-                    if let Some(row) = spans.row(at) {
-                        self.exit(track, &row, ticket);
-                    }
+                next = tree.child(at);
+            } else {
+                let Some(at) = open.pop() else {
+                    return Flow::Continue(());
+                };
+                if let Some(node) = tree.node(at) {
+                    self.exit(track, node);
                 }
+                next = tree.next(at);
             }
             self.flush()?;
         }
-        Flow::Continue(())
     }
 
-    fn enter(&mut self, track: TrackId, row: &SpanRow<'_>, depth: u64) -> u64 {
-        let thread = self.thread(track, row.start);
-        let (method, class) = row
+    fn enter(&mut self, track: TrackId, node: &mut Node, depth: u64) {
+        let thread = self.thread(track, node.start);
+        let (method, class) = node
             .function
             .map_or((0, 0), |function| self.method(function));
-        let ticket = self.spans.tickets.entry(track).or_default();
-        *ticket += 1;
-        let ticket = *ticket;
-        if row.status == SpanStatus::PartialStart {
-            return ticket;
-        }
-        let draft = Draft::new(schema(1015))
-            .number("threadIdRef", thread)
-            .number("time", self.time(row.start));
-        let draft = draft
-            .number("methodIdRef", method)
-            .number("ticket", ticket)
-            .number("classIdRef", class);
-        let draft = draft.number(
-            "threadCpuTime",
-            self.counter(row, "thread_cpu_time_at_entry"),
-        );
-        let draft = draft.number("transientObjIdRef", self.object_of(row));
-        let time = self.in_order(track, row.start);
-        self.put(time, Rank::Happens, &draft.number("stackDepth", depth));
-        ticket
-    }
-
-    fn exit(&mut self, track: TrackId, row: &SpanRow<'_>, ticket: u64) {
-        if row.status == SpanStatus::PartialEnd {
+        let own = self.threads.of(track);
+        own.tickets += 1;
+        node.ticket = own.tickets;
+        if node.status == SpanStatus::PartialStart {
             return;
         }
-        let thread = self.thread(track, row.start);
-        let (method, class) = row
+        let time = own.in_order(node.start);
+        let numbers = [
+            thread,
+            self.time(node.start),
+            method,
+            node.ticket,
+            class,
+            node.cpu_at_entry,
+            node.object,
+            depth,
+        ];
+        let (form, emit) = (&self.spans.entry, &mut self.emit);
+        self.waiting
+            .push(time, Rank::Happens, |out| form.write(emit, numbers, out));
+    }
+
+    fn exit(&mut self, track: TrackId, node: &Node) {
+        if node.status == SpanStatus::PartialEnd {
+            return;
+        }
+        let thread = self.thread(track, node.start);
+        let (method, class) = node
             .function
             .map_or((0, 0), |function| self.method(function));
-        let draft = Draft::new(schema(1016))
-            .number("threadIdRef", thread)
-            .number("time", self.time(row.end));
-        let draft = draft
-            .number("ticket", ticket)
-            .number("methodIdRef", method)
-            .number("classIdRef", class);
-        let draft = draft.number("threadCpuTime", self.counter(row, "thread_cpu_time"));
-        let time = self.in_order(track, row.end);
-        let draft = draft.number("objIdRef", self.object_of(row));
-        self.put(time, Rank::Happens, &draft);
-    }
-
-    fn in_order(&mut self, track: TrackId, time: i64) -> i64 {
-        let latest = self.spans.latest.entry(track).or_insert(time);
-        *latest = time.max(*latest);
-        *latest
-    }
-
-    fn counter(&self, row: &SpanRow<'_>, name: &str) -> u64 {
-        let named = |id| {
-            let value_type = self.tables.value_type(id);
-            value_type.is_some_and(|value_type| self.tables.text(value_type.name) == name)
-        };
-        let found = row.counters.iter().find(|(id, _)| named(*id));
-        found.map_or(0, |(_, value)| ticks(*value))
-    }
-
-    fn object_of(&self, row: &SpanRow<'_>) -> u64 {
-        let mut objects = row
-            .attributes
-            .iter()
-            .filter_map(|attribute| match attribute.value {
-                Value::U64(object) => {
-                    let key = self.tables.attribute_key(attribute.key)?;
-                    (self.tables.text(key.name) == "object").then_some(object)
-                }
-                _ => None,
-            });
-        objects.next().unwrap_or(0)
+        let time = self.threads.of(track).in_order(node.end);
+        let numbers = [
+            thread,
+            self.time(node.end),
+            node.ticket,
+            method,
+            class,
+            node.cpu,
+            node.object,
+        ];
+        let (form, emit) = (&self.spans.exit, &mut self.emit);
+        self.waiting
+            .push(time, Rank::Happens, |out| form.write(emit, numbers, out));
     }
 }

@@ -1,48 +1,59 @@
 //! Attributes of a record, those handed up to it, and values as CBOR.
 
-use traceloom_model::{Attribute, Recording, StringId, Value as ModelValue};
+use std::io::Write as _;
+
+use traceloom_model::{Attribute, Recording, StringId, Value as ModelValue, ValueTypeId};
 
 use super::super::cbor::{Cbor, Value};
 use super::super::diagnostic::diagnostic;
 use super::super::dialect::Generation;
 use super::super::write;
-use super::{Encoder, Node, Upward, symbol_type};
+use super::{Encoder, Node, Thread, Upward, symbol_type};
+use crate::waiting::Kept;
 
 /// Lists and maps inside each other that are written; deeper ones become null.
 const NESTED: u32 = 128;
 
 impl Encoder {
-    pub(super) fn attributes(&mut self, node: &Node, words: &Recording) {
+    /// Writes the attributes of a span without those set by others and the one at `without`, and its counters.
+    pub(super) fn attributes(
+        &mut self,
+        own: &[Attribute],
+        without: Option<usize>,
+        counters: &[(ValueTypeId, i64)],
+        thread: Option<Thread>,
+        words: &Recording,
+    ) {
         if self.dialect.generation == Generation::B2 {
             let defined = |one: &&Attribute| words.attribute_key(one.key).is_some();
-            let mut count = node.attributes.iter().filter(defined).count();
-            for &(id, _) in &node.counters {
+            let mut count = own.iter().filter(defined).count();
+            for &(id, _) in counters {
                 let named = words.value_type(id).is_some();
                 count += usize::from(named && !self.counts_calls(id, words));
             }
-            count += node
-                .thread
-                .map_or(0, |(_, id)| 1 + usize::from(id.is_some()));
+            count += thread.map_or(0, |(_, id)| 1 + usize::from(id.is_some()));
             if count == 0 {
                 return;
             }
             self.trace.push(0xc0 | self.dialect.attribute_tag);
             write::head(&mut self.trace, 5, count as u64);
         }
-        for attribute in &node.attributes {
-            if let Some(key) = words.attribute_key(attribute.key) {
-                let id = self.symbol(key.name, symbol_type::PLAIN, words);
-                self.pair(id, &attribute.value, words);
+        for (at, attribute) in own.iter().enumerate() {
+            if without == Some(at) || self.dialect.upward && attribute.from.is_some() {
+                continue;
+            }
+            if let Some(key) = self.key(attribute.key, words) {
+                self.pair(key, &attribute.value, words);
             }
         }
-        for &(id, value) in &node.counters {
-            let name = words.value_type(id).map(|row| row.name);
-            if let Some(name) = name.filter(|_| !self.counts_calls(id, words)) {
-                let id = self.symbol(name, symbol_type::PLAIN, words);
-                self.pair(id, &ModelValue::I64(value), words);
+        for &(id, value) in counters {
+            if !self.counts_calls(id, words)
+                && let Some(name) = self.counter(id, words)
+            {
+                self.pair(name, &ModelValue::I64(value), words);
             }
         }
-        if let Some((name, id)) = node.thread {
+        if let Some((name, id)) = thread {
             let key = self.symbol_of(b"thread.name", symbol_type::PLAIN);
             self.pair(key, &ModelValue::Text(name), words);
             if let Some(id) = id {
@@ -55,12 +66,13 @@ impl Encoder {
     fn pair(&mut self, id: i64, value: &ModelValue, words: &Recording) {
         match self.dialect.generation {
             Generation::S0 => {
-                self.trace.extend([0xc0 | self.dialect.attribute_tag, 0xa1]);
+                let tag = 0xc0 | self.dialect.attribute_tag;
+                self.trace.extend_from_slice(&[tag, 0xa1]);
                 write::int(&mut self.trace, id);
             }
             Generation::B2 => write::value(&mut self.trace, Value::Ref(id.cast_unsigned())),
             Generation::C => {
-                self.trace.extend([0xc6, 0x82]);
+                self.trace.extend_from_slice(&[0xc6, 0x82]);
                 write::int(&mut self.trace, id);
             }
         }
@@ -91,23 +103,30 @@ impl Encoder {
         self.value(&attribute.value, words);
     }
 
-    /// Moves attributes that another span set to the record where they are written.
-    pub(super) fn take_upward(&self, node: &mut Node, upward: &mut Upward) {
-        if !self.dialect.upward || node.attributes.iter().all(|one| one.from.is_none()) {
+    /// Keeps attributes that another span set for the record where they are written.
+    pub(super) fn take_upward(&self, node: &Node, kept: &Kept<Node>, upward: &mut Upward) {
+        if !self.dialect.upward || !node.handed_up {
             return;
         }
-        let mut kept = Vec::with_capacity(node.attributes.len());
-        for attribute in std::mem::take(&mut node.attributes) {
-            match attribute.from {
-                Some(from) => upward.entry(from).or_default().push((node.kind, attribute)),
-                None => kept.push(attribute),
+        for attribute in kept.attributes.of(node.own.attributes) {
+            if let Some(from) = attribute.from {
+                let handed = upward.entry(from).or_default();
+                handed.push((node.kind, attribute.clone()));
             }
         }
-        node.attributes = kept;
     }
 
     pub(super) fn value(&mut self, value: &ModelValue, words: &Recording) {
         if self.dialect.text_only && !matches!(value, ModelValue::Text(_) | ModelValue::Null) {
+            self.digits.clear();
+            let _ = match value {
+                ModelValue::I64(number) => write!(self.digits, "{number}"),
+                ModelValue::U64(number) => write!(self.digits, "{number}"),
+                _ => Ok(()),
+            };
+            if !self.digits.is_empty() {
+                return write::text(&mut self.trace, &self.digits);
+            }
             let mut plain = Vec::new();
             put(&mut plain, value, words, 0);
             let read = Cbor::checked(&plain).value();
@@ -116,11 +135,6 @@ impl Encoder {
         }
         put(&mut self.trace, value, words, 0);
     }
-}
-
-pub(super) fn is_named(attribute: &Attribute, name: &str, words: &Recording) -> bool {
-    let key = words.attribute_key(attribute.key);
-    key.is_some_and(|key| words.text(key.name) == name)
 }
 
 /// Appends a value as CBOR.

@@ -47,10 +47,10 @@ impl Encoder {
         words: &Recording,
     ) -> Result<i64, Error> {
         let Some(id) = function else { return Ok(0) };
-        if let Some(&known) = self.methods.get(&id) {
+        if let Some(known) = self.known.method(id) {
             return Ok(known);
         }
-        let number = i64::try_from(self.methods.len()).unwrap_or(i64::MAX) + 1;
+        let number = self.known.n_methods + 1;
         if number > 0xff_ffff && self.dialect.generation != Generation::C {
             let text = "more than 16,777,215 methods: packed words have 24 bits for them";
             return Err(Error::limit(0, text));
@@ -66,7 +66,7 @@ impl Encoder {
             signature,
         };
         write::item(&mut self.definitions, &Item::Method(method));
-        self.methods.insert(id, number);
+        self.known.number(id, number);
         Ok(number)
     }
 

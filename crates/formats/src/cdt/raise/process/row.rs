@@ -1,11 +1,12 @@
 //! Rows of calls, and which attributes they hold.
 
+use std::borrow::Cow;
+
 use traceloom_model::{Attribute, TrackId, Value};
 
-use super::super::Node;
 use super::super::tables::Names;
 use super::super::words::CALL_RED;
-use super::value::plain;
+use super::value::put_plain;
 use super::{Call, Process, ROTATE, ms};
 use crate::cdt::calls::{Header, Params, Row};
 use crate::cdt::text;
@@ -62,12 +63,16 @@ impl Process {
         };
         self.clock = start;
         let name = match names.track(track).and_then(|track| track.name) {
-            Some(name) => names.bytes(name).into_owned(),
-            None => format!("thread-{}", track.raw()).into_bytes(),
+            Some(name) => names.bytes(name),
+            None => Cow::Owned(format!("thread-{}", track.raw()).into_bytes()),
         };
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        let index = *self.names.entry(name.clone()).or_insert(next);
-        let name = Utf16::encode_wtf8(&name);
+        let known = self.names.get(name.as_ref()).copied();
+        let index = known.unwrap_or(next);
+        let name = known.is_none().then(|| {
+            self.names.insert(name.to_vec(), next);
+            Utf16::encode_wtf8(&name)
+        });
         let named = counters
             .iter()
             .map(|&(id, value)| (names.counter(id), value));
@@ -103,7 +108,7 @@ impl Process {
             duration: short(end - start),
             calls: call.enters,
             thread_index: index,
-            thread_name: (index == next).then_some(Utf16(&name)),
+            thread_name: name.as_deref().map(Utf16),
             logs_written: written,
             logs_dropped: short(number("logs_generated")).saturating_sub(written),
             trace_file_index: file,
@@ -125,7 +130,7 @@ impl Process {
     }
 
     fn param(&mut self, param: &Attribute, names: &Names, bytes: &mut Vec<u8>) {
-        let word = self.words.key(param.key, names);
+        let word = self.word(param.key, names);
         let values = match &param.value {
             Value::List(_, values) => values.as_ref(),
             value => std::slice::from_ref(value),
@@ -133,28 +138,33 @@ impl Process {
         put_u32_varint(bytes, word);
         put_u32_varint(bytes, u32::try_from(values.len()).unwrap_or(u32::MAX));
         for value in values {
-            text::put(bytes, Utf16(&Utf16::encode_wtf8(&plain(value, names))));
+            self.text.clear();
+            put_plain(value, names, &mut self.text);
+            text::put(bytes, Utf16(&self.text));
         }
     }
-}
 
-/// Splits the attributes of a root into parameters of its row and tags of its tree.
-///
-/// What has no time was in the row; what the agent copies to the row is in both.
-pub(super) fn split(root: &Node, names: &Names) -> (Vec<Attribute>, Vec<Attribute>) {
-    let mut params: Vec<Attribute> = Vec::new();
-    let mut tags = Vec::new();
-    for attribute in &root.attributes {
-        let key = names.key(attribute.key);
-        let red = key.is_some_and(|key| names.bytes(key.name).as_ref() == b"call.red");
-        let copied = red || key.is_some_and(|key| key.index);
-        let known = params.iter().any(|param| param.key == attribute.key);
-        if attribute.at.is_none() || (copied && !known) {
-            params.push(attribute.clone());
+    /// Splits the attributes of a root into parameters of its row and tags of its tree.
+    ///
+    /// What has no time was in the row; what the agent copies to the row is in both.
+    pub(super) fn split(
+        &mut self,
+        own: &[Attribute],
+        names: &Names,
+    ) -> (Vec<Attribute>, Vec<Attribute>) {
+        let mut params: Vec<Attribute> = Vec::new();
+        let mut tags = Vec::new();
+        for attribute in own {
+            let key = self.key(attribute.key, names);
+            let copied = key.red || key.index;
+            let known = || params.iter().any(|param| param.key == attribute.key);
+            if attribute.at.is_none() || (copied && !known()) {
+                params.push(attribute.clone());
+            }
+            if attribute.at.is_some() {
+                tags.push(attribute.clone());
+            }
         }
-        if attribute.at.is_some() {
-            tags.push(attribute.clone());
-        }
+        (params, tags)
     }
-    (params, tags)
 }

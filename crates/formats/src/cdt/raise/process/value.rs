@@ -3,6 +3,15 @@
 use traceloom_model::Value;
 
 use super::super::tables::Names;
+use crate::wire::Utf16;
+
+/// Appends a value as streams hold it: in UTF-16.
+pub(super) fn put_plain(value: &Value, names: &Names, out: &mut Vec<u8>) {
+    match value {
+        Value::Text(id) => Utf16::put_encoded(&names.bytes(*id), out),
+        value => Utf16::put_encoded(&plain(value, names), out),
+    }
+}
 
 /// A value as the text that streams hold.
 pub(super) fn plain(value: &Value, names: &Names) -> Vec<u8> {

@@ -1,0 +1,109 @@
+//! Tracks as threads: their ids, and what waits on each.
+
+use std::collections::HashSet;
+
+use traceloom_model::TrackId;
+
+use super::Raising;
+use super::order::Rank;
+use super::schema;
+use super::tree::Tree;
+use crate::tptp::message::Draft;
+
+/// Thread ids for tracks that have none of their own, or one that is taken.
+const OWN_IDS: u64 = 1 << 32;
+
+/// A track.
+#[derive(Debug, Default)]
+pub(super) struct Thread {
+    pub id: Option<u64>,
+    /// The first time at which it did something, while nothing has told of it.
+    pub starting: Option<i64>,
+    /// Spans whose call is not complete.
+    pub pending: Tree,
+    /// How many spans were written.
+    pub tickets: u64,
+    /// The latest time written: what is nested stays so, whatever its times say.
+    latest: Option<i64>,
+}
+
+impl Thread {
+    pub fn in_order(&mut self, time: i64) -> i64 {
+        let time = self.latest.map_or(time, |latest| latest.max(time));
+        self.latest = Some(time);
+        time
+    }
+}
+
+/// Tracks by their place in the table of them.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    tracks: Vec<Thread>,
+    used: HashSet<u64>,
+}
+
+impl Threads {
+    /// Lends a track.
+    #[inline]
+    pub fn of(&mut self, track: TrackId) -> &mut Thread {
+        let at = track.index();
+        if self.tracks.len() <= at {
+            self.tracks.resize_with(at + 1, Thread::default);
+        }
+        #[expect(clippy::indexing_slicing, reason = "the table was made long enough")]
+        &mut self.tracks[at]
+    }
+
+    /// Returns the tracks that were lent so far, and those between them.
+    pub fn all(&self) -> impl Iterator<Item = TrackId> + use<> {
+        let last = u32::try_from(self.tracks.len()).unwrap_or(u32::MAX);
+        (0..last).map(TrackId::new)
+    }
+}
+
+impl Raising<'_> {
+    /// Takes the id of a track that does something at `time`, and tells of its thread when it is new.
+    #[inline]
+    pub(super) fn thread(&mut self, track: TrackId, time: i64) -> u64 {
+        let thread = self.threads.of(track);
+        if let Some(id) = thread.id {
+            if let Some(first) = &mut thread.starting {
+                *first = time.min(*first);
+            }
+            return id;
+        }
+        let id = self.thread_id(track);
+        self.threads.of(track).starting = Some(time);
+        id
+    }
+
+    pub(super) fn thread_id(&mut self, track: TrackId) -> u64 {
+        if let Some(id) = self.threads.of(track).id {
+            return id;
+        }
+        let row = self.tables.track(track);
+        let wanted = row
+            .and_then(|row| row.id.or(row.os_id))
+            .filter(|&id| id != 0);
+        let own = OWN_IDS + u64::from(track.raw());
+        let used = &mut self.threads.used;
+        let id = wanted.filter(|id| !used.contains(id)).unwrap_or(own);
+        used.insert(id);
+        self.threads.of(track).id = Some(id);
+        id
+    }
+
+    /// Tells of the threads that nothing has told of.
+    pub(super) fn start_threads(&mut self) {
+        for track in self.threads.all() {
+            let thread = self.threads.of(track);
+            let (Some(time), id) = (thread.starting.take(), thread.id) else {
+                continue;
+            };
+            let name = self.tables.track(track).and_then(|row| row.name);
+            let name = self.text(name);
+            let draft = Draft::new(schema(1009)).number("threadId", id.unwrap_or(0));
+            self.put(time, Rank::Defines, &draft.text("threadName", &name));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What is kept of a span until its trace is written.
+
+use traceloom_model::{ExceptionId, FunctionId, SpanId, SpanRow, SpanStatus, StringId, TrackId};
+
+use crate::waiting::{Own, Waits};
+
+/// A span that waits for its parent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    pub(crate) id: SpanId,
+    pub(crate) start: i64,
+    pub(super) end: i64,
+    pub(super) track: TrackId,
+    pub(super) function: Option<FunctionId>,
+    pub(super) kind: Option<StringId>,
+    pub(super) exception: Option<ExceptionId>,
+    pub(super) error: bool,
+    pub(super) entry: bool,
+    /// Some of its attributes were set by another span.
+    pub(super) handed_up: bool,
+    pub(super) own: Own,
+    /// Its span and the parent of that, across processes.
+    pub(super) context: Option<(u64, u64)>,
+}
+
+impl Node {
+    pub(crate) fn of(row: &SpanRow<'_>, own: Own) -> Self {
+        Self {
+            id: row.id,
+            start: row.start,
+            end: row.end,
+            track: row.track,
+            function: row.function,
+            kind: row.kind,
+            error: row.status == SpanStatus::Error,
+            entry: row.entry,
+            handed_up: row.attributes.iter().any(|one| one.from.is_some()),
+            own,
+            exception: row.exception,
+            context: row.context.map(|context| (context.span, context.parent)),
+        }
+    }
+}
+
+impl Waits for Node {
+    fn id(&self) -> SpanId {
+        self.id
+    }
+
+    fn order(&self) -> (i64, i64) {
+        (self.start, 0)
+    }
+
+    fn own(&self) -> Own {
+        self.own
+    }
+
+    fn own_mut(&mut self) -> &mut Own {
+        &mut self.own
+    }
+}
