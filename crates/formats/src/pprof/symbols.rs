@@ -92,11 +92,11 @@ impl Symbols {
     /// Inlined frames share a location with the frame that holds them, as long as they agree on where
     /// that is.
     pub(super) fn place(&mut self, stack: StackId) -> (u64, Option<StackId>) {
-        if let Some(&row) = self.tables.stack(stack) {
-            if let Some(location) = self.plain(row.frame) {
-                // A stack is younger than its caller; one that is not would go round for ever.
-                return (location, row.parent.filter(|&parent| parent != stack));
-            }
+        if let Some(&row) = self.tables.stack(stack)
+            && let Some(location) = self.plain(row.frame)
+        {
+            // A stack is younger than its caller; one that is not would go round for ever.
+            return (location, row.parent.filter(|&parent| parent != stack));
         }
         let mut group = Vec::new();
         let mut caller = Some(stack);
