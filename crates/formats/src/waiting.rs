@@ -1,9 +1,9 @@
 //! Spans that wait for the span around them, and what belongs to each.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
-use traceloom_model::{Attribute, SpanId, SpanRow, Value, ValueTypeId};
+use traceloom_model::{Attribute, SpanId, SpanMap, SpanRow, Value, ValueTypeId};
 
 const NONE: u32 = u32::MAX;
 
@@ -15,7 +15,8 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Waiting<N> {
     rows: Vec<Row<N>>,
     free: Vec<u32>,
-    last: Heads,
+    /// The last row of each parent.
+    last: SpanMap<u32>,
 }
 
 /// A span as its writer keeps it.
@@ -43,7 +44,7 @@ impl<N> Default for Waiting<N> {
         Self {
             rows: Vec::new(),
             free: Vec::new(),
-            last: Heads::default(),
+            last: SpanMap::default(),
         }
     }
 }
@@ -54,7 +55,7 @@ impl<N: Waits> Waiting<N> {
         let next = u32::try_from(self.rows.len()).unwrap_or(NONE);
         let at = self.free.pop().unwrap_or(next);
         let row = Row {
-            before: self.last.insert(parent, at),
+            before: self.last.insert(parent, at).unwrap_or(NONE),
             node: Some(node),
         };
         match self.rows.get_mut(at as usize) {
@@ -65,7 +66,7 @@ impl<N: Waits> Waiting<N> {
 
     /// Tells whether something waits for `parent`.
     pub(crate) fn has(&self, parent: SpanId) -> bool {
-        self.last.has(parent)
+        self.last.get(parent).is_some()
     }
 
     /// Appends the places of a parent's spans in their order, those of one place in it as they came.
@@ -73,7 +74,7 @@ impl<N: Waits> Waiting<N> {
     /// They are to be taken: nothing finds them any more.
     pub(crate) fn of(&mut self, parent: SpanId, places: &mut Vec<u32>) {
         let from = places.len();
-        let mut next = self.last.remove(parent);
+        let mut next = self.last.remove(parent).unwrap_or(NONE);
         while let Some(row) = self.rows.get(next as usize) {
             places.push(next);
             next = row.before;
@@ -119,116 +120,12 @@ impl<N: Waits> Waiting<N> {
     /// circle, which no recorder makes and no tree can hold.
     pub(crate) fn take_tops(&mut self) -> Vec<N> {
         let ids: HashSet<SpanId, RandomState> = self.nodes().map(Waits::id).collect();
-        let parents = self.last.parents();
+        let parents = self.last.iter().map(|(parent, _)| parent);
         let mut tops: Vec<SpanId> = parents.filter(|parent| !ids.contains(parent)).collect();
         tops.sort_unstable();
         let mut places = Vec::new();
         tops.into_iter().for_each(|top| self.of(top, &mut places));
         places.into_iter().filter_map(|at| self.take(at)).collect()
-    }
-}
-
-/// The last row of each parent.
-///
-/// Ids ascend as spans begin, so those that are near in time are near each other in a table by their last bits.
-/// One that is in the way of another goes to the map.
-#[derive(Debug, Default)]
-struct Heads {
-    near: Vec<(SpanId, u32)>,
-    far: HashMap<SpanId, u32, RandomState>,
-    /// How many are near.
-    n_near: usize,
-}
-
-/// Most parents that are near.
-const NEAR: usize = 1 << 15;
-
-impl Heads {
-    #[inline]
-    fn near(&mut self, parent: SpanId) -> Option<&mut (SpanId, u32)> {
-        let mask = (self.near.len() as u64).wrapping_sub(1);
-        self.near.get_mut(usize::try_from(parent.0 & mask).ok()?)
-    }
-
-    /// Sets the last row of a parent and returns the one before.
-    #[inline]
-    fn insert(&mut self, parent: SpanId, at: u32) -> u32 {
-        if let Some((own, last)) = self.near(parent)
-            && *own == parent
-            && *last != NONE
-        {
-            return std::mem::replace(last, at);
-        }
-        self.begin(parent, at)
-    }
-
-    fn begin(&mut self, parent: SpanId, at: u32) -> u32 {
-        let before = if self.far.is_empty() {
-            NONE
-        } else {
-            self.far.remove(&parent).unwrap_or(NONE)
-        };
-        if self.n_near * 2 >= self.near.len() && self.near.len() < NEAR {
-            self.grow();
-        }
-        self.place(parent, at);
-        before
-    }
-
-    fn place(&mut self, parent: SpanId, at: u32) {
-        let Some(slot) = self.near(parent) else {
-            return;
-        };
-        let (other, last) = std::mem::replace(slot, (parent, at));
-        if last == NONE {
-            self.n_near += 1;
-        } else {
-            self.far.insert(other, last);
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let len = (self.near.len() * 2).max(64);
-        let old = std::mem::replace(&mut self.near, vec![(SpanId(0), NONE); len]);
-        self.n_near = 0;
-        for (parent, last) in old.into_iter().filter(|row| row.1 != NONE) {
-            self.place(parent, last);
-        }
-    }
-
-    /// Takes the last row of a parent out.
-    #[inline]
-    fn remove(&mut self, parent: SpanId) -> u32 {
-        if let Some((own, last)) = self.near(parent)
-            && *own == parent
-            && *last != NONE
-        {
-            let last = std::mem::replace(last, NONE);
-            self.n_near -= 1;
-            return last;
-        }
-        if self.far.is_empty() {
-            return NONE;
-        }
-        self.far.remove(&parent).unwrap_or(NONE)
-    }
-
-    fn parents(&self) -> impl Iterator<Item = SpanId> {
-        let near = self.near.iter().filter(|row| row.1 != NONE);
-        near.map(|row| row.0).chain(self.far.keys().copied())
-    }
-
-    fn has(&self, parent: SpanId) -> bool {
-        let mask = (self.near.len() as u64).wrapping_sub(1);
-        let near = usize::try_from(parent.0 & mask).ok();
-        let near = near.and_then(|at| self.near.get(at));
-        near.is_some_and(|&(own, last)| own == parent && last != NONE)
-            || self.far.contains_key(&parent)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.n_near == 0 && self.far.is_empty()
     }
 }
 
@@ -387,38 +284,6 @@ impl<N: Waits> Kept<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn heads_are_a_map() {
-        let mut heads = Heads::default();
-        let mut map: HashMap<SpanId, u32> = HashMap::new();
-        let mut state = 7_u64;
-        for at in 0..400_000_u32 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            // Near ones, and some that are in their way.
-            let far = if state >> 60 == 0 { 1 << 40 } else { 0 };
-            let parent = SpanId(u64::from(at / 4) + (state >> 33) % 50_000 + far);
-            if state >> 32 & 1 == 0 {
-                let before = map.insert(parent, at).unwrap_or(NONE);
-                assert_eq!(heads.insert(parent, at), before);
-            } else {
-                assert_eq!(heads.has(parent), map.contains_key(&parent));
-                assert_eq!(heads.remove(parent), map.remove(&parent).unwrap_or(NONE));
-            }
-        }
-        assert!(!heads.far.is_empty() && heads.n_near > 1000);
-        let mut parents: Vec<SpanId> = heads.parents().collect();
-        parents.sort_unstable();
-        let mut expected: Vec<SpanId> = map.keys().copied().collect();
-        expected.sort_unstable();
-        assert_eq!(parents, expected);
-        for parent in parents {
-            assert_ne!(heads.remove(parent), NONE);
-        }
-        assert!(heads.is_empty());
-    }
 
     #[test]
     fn a_stash_keeps_what_is_alive() {
