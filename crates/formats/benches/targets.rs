@@ -17,6 +17,10 @@ use traceloom_formats::{
 };
 use traceloom_model::{Definitions, Feature, Flow, Limits, Note, SampleBatch, Sink, SpanBatch};
 
+/// The allocator of the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SOURCES: [&str; 6] = [
     "cdt-dump",
     "heph",
