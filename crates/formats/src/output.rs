@@ -12,6 +12,14 @@ pub trait Output: Send {
     /// # Errors
     /// [`crate::ErrorKind::Io`] when the bytes cannot be written.
     fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Says that nothing more is written to the file `name`, so that it may be closed before the rest is written.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Io`] when what is left of it cannot be written.
+    fn end(&mut self, _name: &str) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 impl Output for Vec<u8> {

@@ -128,6 +128,10 @@ impl Save {
         Ok(())
     }
 
+    fn failed(&self, error: &io::Error) -> FormatError {
+        FormatError::io(format!("{}: {error}", self.target.display()))
+    }
+
     fn file(&mut self, name: &str) -> io::Result<&mut Writer> {
         if !self.files.contains_key(name) {
             let path = if self.folder {
@@ -170,7 +174,12 @@ impl Output for Save {
     fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), FormatError> {
         self.written += bytes.len() as u64;
         let written = self.file(name).and_then(|file| file.write_all(bytes));
-        written.map_err(|error| FormatError::io(format!("{}: {error}", self.target.display())))
+        written.map_err(|error| self.failed(&error))
+    }
+
+    fn end(&mut self, name: &str) -> Result<(), FormatError> {
+        let finished = self.files.remove(name).map_or(Ok(()), Writer::finish);
+        finished.map_err(|error| self.failed(&error))
     }
 }
 

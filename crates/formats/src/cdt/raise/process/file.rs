@@ -38,6 +38,8 @@ impl File {
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         self.flush(place, out)?;
+        let (folder, stream) = place;
+        out.end(&folder.name(stream, self.index))?;
         self.index += 1;
         self.bytes = 0;
         Ok(())
