@@ -1,12 +1,14 @@
 //! Profiles larger than memory: what is held does not depend on how many samples there are.
 #![allow(missing_docs, reason = "a test")]
 
+use std::collections::BTreeMap;
+
 use traceloom_formats::{
     Chunk, Error, Format, LowerOptions, Part, Pull, RaiseOptions, Source, by_name,
 };
 use traceloom_model::{
-    Definitions, Flow, Frame, Function, Note, Profile, SampleBatch, SampleRow, Sink, Stack, Tables,
-    Unit, ValueType,
+    Attribute, AttributeKey, Clock, Definitions, Flow, Frame, Function, Note, Order, Profile,
+    SampleBatch, SampleRow, Sink, SpanBatch, SpanRow, Stack, Tables, Track, Unit, Value, ValueType,
 };
 
 /// A file whose middle is one block over and over; nothing of it exists but what is asked for.
@@ -189,4 +191,63 @@ fn lines_of_folded_stacks_pass_in_blocks() {
     assert_eq!((few.samples, many.samples), (22, 1_000_002));
     assert_eq!(few.rows, many.rows, "tables grow with what is different");
     assert!(many.largest <= 1 << 16, "{}", many.largest);
+}
+
+/// Spans with a text that is forgotten before the span around them comes.
+fn forgetting(target: &str) -> Vec<u8> {
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let raise = by_name(target).unwrap().raise.unwrap();
+    let mut writer = raise(&RaiseOptions::default(), &mut files).unwrap();
+    let mut tables = Tables::new();
+    let name = tables.string("com.acme.Shop.buy");
+    let function = tables.function(Function::named(name));
+    let thread = tables.string("main");
+    let track = tables.track(Track::thread(thread));
+    let key = tables.string("order");
+    let key = tables.attribute_key(AttributeKey::named(key));
+    let text = tables.string("needle in a stack");
+    let [outer, inner] = [(); 2].map(|()| tables.reserve_span());
+    writer.begin(Order::Nested, Clock::Unix);
+    let _ = writer.define(tables.take_definitions());
+    let time = 1_700_000_000_000_000_000;
+    let mut spans = SpanBatch::default();
+    spans.push(&SpanRow {
+        parent: Some(outer),
+        depth: 1,
+        entry: false,
+        attributes: &[Attribute::new(key, Value::Text(text))],
+        ..SpanRow::call(inner, track, function, time, time + 2_000_000)
+    });
+    let _ = writer.spans(spans);
+    writer.forget(&[text]);
+    let mut spans = SpanBatch::default();
+    spans.push(&SpanRow::call(
+        outer,
+        track,
+        function,
+        time,
+        time + 4_000_000,
+    ));
+    let _ = writer.spans(spans);
+    writer.finish().unwrap();
+    drop(writer);
+    files.into_values().flatten().collect()
+}
+
+#[test]
+fn texts_of_spans_that_wait_are_kept_until_those_are_written() {
+    let text = "needle in a stack";
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for target in [
+        "cdt-streams",
+        "zorka-c",
+        "zorka-b2",
+        "perfetto",
+        "chrome",
+        "heph",
+    ] {
+        let bytes = forgetting(target);
+        let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|part| part == needle);
+        assert!(holds(text.as_bytes()) || holds(&wide), "{target}");
+    }
 }

@@ -12,8 +12,8 @@ mod words;
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    Clock, Definitions, EventBatch, Flow, FunctionId, Note, Order, ResourceId, Sink, SpanBatch,
-    SpanId, SpanRow, SpanStatus, TrackId,
+    Clock, Definitions, EventBatch, Flow, Forgotten, FunctionId, Note, Order, ResourceId, Sink,
+    SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId,
 };
 
 use crate::waiting::{Kept, Own, Waits};
@@ -54,6 +54,7 @@ fn open<'o>(
         processes: BTreeMap::new(),
         taken: std::collections::HashSet::new(),
         kept: Kept::default(),
+        forgotten: Forgotten::default(),
         pauses: BTreeMap::new(),
         error: None,
     }))
@@ -119,6 +120,7 @@ struct Writer<'o> {
     /// Spans by the parent they wait for: trees of any depth without nesting in memory. Its roots are calls
     /// without end: written last, because nothing can follow them on their threads.
     kept: Kept<Node>,
+    forgotten: Forgotten,
     /// By recording.
     pauses: BTreeMap<usize, Vec<(i64, i64)>>,
     error: Option<Error>,
@@ -204,6 +206,11 @@ impl Sink for Writer<'_> {
             }
         }
         self.flow()
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        let free = self.forgotten.free(strings, self.kept.values());
+        self.names.forget(&free);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

@@ -45,6 +45,11 @@ impl Names {
         });
     }
 
+    /// Drops strings that nothing tells of any more.
+    pub(super) fn forget(&mut self, strings: &[StringId]) {
+        self.tables.drop_strings(strings);
+    }
+
     /// Returns the bytes of a string, `#id` when it was never defined.
     pub(super) fn bytes(&self, id: StringId) -> Cow<'_, [u8]> {
         match self.tables.string(id) {
