@@ -1,6 +1,7 @@
 //! `convert`: any format to any other, with what was lost.
 
 mod job;
+mod pages;
 mod reading;
 mod target;
 

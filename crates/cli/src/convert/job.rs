@@ -10,8 +10,8 @@ use traceloom_input::Input;
 use traceloom_input::save::{Save, Stdout};
 use traceloom_model::{Clock, Concat, Feature, Flow, Level, Note, Notes};
 
-use super::JobFlags;
 use super::reading::{Reading, Told};
+use super::{JobFlags, pages};
 use crate::Outcome;
 use crate::args::Common;
 use crate::columnar;
@@ -86,6 +86,7 @@ impl Job<'_> {
         {
             return Ok(done);
         }
+        pages::fit(inputs);
         let timing = Timing::of(&self.pick.time, self.common, 1, inputs)?;
         let recordings = inputs
             .iter()
