@@ -1,6 +1,6 @@
 //! Locations of frames that share theirs with no other.
 
-use traceloom_model::FrameId;
+use traceloom_model::{FrameId, Recording};
 
 /// The location of each frame that is not inlined, which nearly all are; one walks through as many of them as the stacks
 /// of all samples are deep.
@@ -16,8 +16,18 @@ impl Plain {
         }
     }
 
-    /// Keeps a location; 0 is none, and one beyond 32 bits has to be found again each time.
-    pub(crate) fn set(&mut self, frame: FrameId, location: u64) {
+    /// Keeps the location of frames, when they are one that is not inlined.
+    pub(crate) fn learn(&mut self, frames: &[FrameId], tables: &Recording, location: u64) {
+        let inlined = |frame| tables.frame(frame).is_some_and(|row| row.inlined);
+        if let [frame] = *frames
+            && !inlined(frame)
+        {
+            self.set(frame, location);
+        }
+    }
+
+    /// 0 is no location, and one beyond 32 bits has to be found again each time.
+    fn set(&mut self, frame: FrameId, location: u64) {
         if self.0.len() <= frame.index() {
             self.0.resize(frame.index() + 1, 0);
         }

@@ -153,7 +153,7 @@ impl Symbols {
             seen += 1;
             next = row.parent.filter(|_| seen < DEEPEST);
             if group.is_empty()
-                && let Some(location) = self.plain(row.frame)
+                && let Some(location) = self.plain.get(row.frame)
             {
                 self.path.push(location);
                 continue;
@@ -189,21 +189,6 @@ impl Symbols {
         put_bytes(&mut self.bytes, 7, &body);
         self.paths.insert(body.into(), self.n_stacks);
         self.n_stacks
-    }
-
-    /// Returns the location of a frame that is not inlined.
-    #[inline]
-    fn plain(&mut self, frame: FrameId) -> Option<u64> {
-        self.plain.get(frame).or_else(|| self.new_plain(frame))
-    }
-
-    fn new_plain(&mut self, frame: FrameId) -> Option<u64> {
-        if self.tables.frame(frame).is_some_and(|row| row.inlined) {
-            return None;
-        }
-        let location = self.location(&[frame]);
-        self.plain.set(frame, location);
-        Some(location)
     }
 
     fn location(&mut self, frames: &[FrameId]) -> u64 {
@@ -253,6 +238,7 @@ impl Symbols {
         put_bytes(&mut self.bytes, 2, &body);
         self.n_locations += 1;
         self.locations.insert(frames.into(), self.n_locations);
+        self.plain.learn(frames, &self.tables, self.n_locations);
         self.n_locations
     }
 

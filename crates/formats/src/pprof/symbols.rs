@@ -93,7 +93,7 @@ impl Symbols {
     /// that is.
     pub(super) fn place(&mut self, stack: StackId) -> (u64, Option<StackId>) {
         if let Some(&row) = self.tables.stack(stack)
-            && let Some(location) = self.plain(row.frame)
+            && let Some(location) = self.plain.get(row.frame)
         {
             // A stack is younger than its caller; one that is not would go round for ever.
             return (location, row.parent.filter(|&parent| parent != stack));
@@ -121,21 +121,6 @@ impl Symbols {
             caller = None;
         }
         (self.location(&group), caller)
-    }
-
-    /// Returns the location of a frame that is not inlined.
-    #[inline]
-    fn plain(&mut self, frame: FrameId) -> Option<u64> {
-        self.plain.get(frame).or_else(|| self.new_plain(frame))
-    }
-
-    fn new_plain(&mut self, frame: FrameId) -> Option<u64> {
-        if self.tables.frame(frame).is_some_and(|row| row.inlined) {
-            return None;
-        }
-        let location = self.location(&[frame]);
-        self.plain.set(frame, location);
-        Some(location)
     }
 
     fn location(&mut self, frames: &[FrameId]) -> u64 {
@@ -178,6 +163,7 @@ impl Symbols {
         body.extend_from_slice(&lines);
         put_bytes(&mut self.bytes, 4, &body);
         self.locations.insert(frames.into(), id);
+        self.plain.learn(frames, &self.tables, id);
         id
     }
 
