@@ -1,7 +1,7 @@
 //! Every target against its source: what a conversion takes, a second of processor time.
 //!
-//! `cargo bench -p traceloom-formats --bench targets [-- MEGABYTES [SOURCE|TARGET…]]`. Inputs are generated
-//! from a seed, in memory, 200 MB each unless asked otherwise. A line says how fast the conversion is by its
+//! `cargo bench -p traceloom-formats --bench targets [-- MEGABYTES [SOURCE…] [to TARGET…]]`. Inputs are
+//! generated from a seed, in memory, 200 MB each unless asked otherwise. A line says how fast the conversion is by its
 //! output and by its input, how fast the writer alone is (the conversion less the lowering it begins with),
 //! and the conversion's input speed as a share of the source's decoding and of its lowering. The project
 //! wants 300 MB/s of output of JSON, and half of the source's decoding of binary targets.
@@ -161,6 +161,19 @@ fn fits(target: &Format, seen: &Seen) -> bool {
     spans || seen.samples > 0 && target.holds.holds(Feature::Samples)
 }
 
+/// Returns what of `all` is among the words, all of it when nothing is.
+fn asked(words: &[String], all: &[&'static str]) -> Vec<&'static str> {
+    let chosen = all
+        .iter()
+        .filter(|name| words.iter().any(|word| word == *name));
+    let chosen: Vec<&str> = chosen.copied().collect();
+    if chosen.is_empty() {
+        all.to_vec()
+    } else {
+        chosen
+    }
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the library takes no arguments, its bench does"
@@ -168,17 +181,8 @@ fn fits(target: &Format, seen: &Seen) -> bool {
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let megabytes = words.iter().find_map(|word| word.parse::<u64>().ok());
-    let asked = |all: &[&'static str]| {
-        let chosen = all
-            .iter()
-            .filter(|name| words.iter().any(|word| word == *name));
-        let chosen: Vec<&str> = chosen.copied().collect();
-        if chosen.is_empty() {
-            all.to_vec()
-        } else {
-            chosen
-        }
-    };
+    let to = words.iter().position(|word| word == "to");
+    let (from, to) = words.split_at(to.unwrap_or(words.len()));
     println!(
         "{:11} {:13} {:>9} {:>8} {:>8} {:>8} {:>7} {:>7}",
         "source", "target", "output", "output", "writer", "input", "of its", "of its"
@@ -187,7 +191,7 @@ fn main() {
         "{:11} {:13} {:>9} {:>8} {:>8} {:>8} {:>7} {:>7}",
         "", "", "MB", "MB/s", "MB/s", "MB/s", "decode", "lower"
     );
-    for source in asked(&SOURCES) {
+    for source in asked(from, &SOURCES) {
         let input = Input::new(source, megabytes.unwrap_or(200) * 1_000_000);
         let format = by_name(source).unwrap();
         let bytes = input.len() as f64 / 1e6;
@@ -214,8 +218,7 @@ fn main() {
             bytes / lower,
             100.0 * decode / lower
         );
-        let targets = asked(&TARGETS);
-        let targets = targets.into_iter().filter_map(by_name);
+        let targets = asked(to, &TARGETS).into_iter().filter_map(by_name);
         for target in targets.filter(|target| fits(target, &seen)) {
             let mut size = 0;
             let whole = seconds(|| {

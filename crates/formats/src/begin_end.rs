@@ -23,11 +23,21 @@ pub(crate) struct Extent {
     pub(crate) end: Timestamp,
 }
 
-/// A begin or an end on a lane of a track; lane 0 is the track itself.
-#[derive(Debug)]
-pub(crate) enum Mark<'b, B> {
-    Begin(TrackId, u32, Timestamp, &'b B),
-    End(TrackId, u32, Timestamp),
+/// Takes begins and ends in the order in which they lie on their lanes.
+pub(crate) trait Marks {
+    /// What is written of a span.
+    type Body;
+    /// A lane as the target names it.
+    type Line: Copy;
+
+    /// Returns a lane of a track; lane 0 is the track itself.
+    fn line(&mut self, track: TrackId, lane: u32) -> Self::Line;
+
+    /// Takes the begin of a span.
+    fn begin(&mut self, line: Self::Line, time: Timestamp, body: &Self::Body);
+
+    /// Takes the end of the span that began last of those that are open.
+    fn end(&mut self, line: Self::Line, time: Timestamp);
 }
 
 const NONE: u32 = u32::MAX;
@@ -65,6 +75,7 @@ pub(crate) struct BeginEnd<B> {
 #[derive(Debug)]
 struct Frame {
     row: u32,
+    end: Timestamp,
     /// Where its children begin.
     first: usize,
     /// End of the child before.
@@ -87,7 +98,7 @@ impl<B> BeginEnd<B> {
     }
 
     /// Takes a span; whole trees go to `put`.
-    pub(crate) fn take(&mut self, extent: Extent, body: B, put: &mut dyn FnMut(Mark<'_, B>)) {
+    pub(crate) fn take(&mut self, extent: Extent, body: B, put: &mut impl Marks<Body = B>) {
         let first_child = match self.loose {
             Some(_) => NONE,
             None => self.waiting.remove(extent.id).unwrap_or(NONE),
@@ -113,7 +124,7 @@ impl<B> BeginEnd<B> {
     }
 
     /// Writes all that is held: spans whose parent never came too.
-    pub(crate) fn finish(&mut self, put: &mut dyn FnMut(Mark<'_, B>)) {
+    pub(crate) fn finish(&mut self, put: &mut impl Marks<Body = B>) {
         if let Some(loose) = self.loose.take() {
             self.finish_loose(loose, put);
             self.loose = Some(Vec::new());
@@ -124,14 +135,14 @@ impl<B> BeginEnd<B> {
         for (_, head) in heads {
             let mut roots = Vec::new();
             self.siblings(head, &mut roots);
-            for root in roots {
+            for root in roots.into_iter().rev() {
                 self.write(root, put);
             }
         }
     }
 
     /// Finds the parents of spans that came in any order.
-    fn finish_loose(&mut self, loose: Vec<u32>, put: &mut dyn FnMut(Mark<'_, B>)) {
+    fn finish_loose(&mut self, loose: Vec<u32>, put: &mut impl Marks<Body = B>) {
         let ids = loose
             .iter()
             .filter_map(|&at| Some((self.row(at)?.extent.id, at)));
@@ -188,35 +199,41 @@ impl<B> BeginEnd<B> {
         }
     }
 
-    /// Appends the spans of a list by their start, those of one start by their end, as they came.
+    /// Appends the spans of a list, the one that starts first last: those of one start by their end, those of one
+    /// end as they came.
     fn siblings(&self, head: u32, list: &mut Vec<u32>) {
         let from = list.len();
         let mut next = head;
+        let mut after = (Timestamp::MAX, Timestamp::MAX);
+        let mut in_order = true;
         while let Some(row) = self.row(next) {
+            let own = (row.extent.start, row.extent.end);
+            in_order &= own <= after;
+            after = own;
             list.push(next);
             next = row.next;
         }
-        let own = list.get_mut(from..).unwrap_or(&mut []);
-        own.reverse();
-        let extent = |&at: &u32| self.row(at).map(|row| (row.extent.start, row.extent.end));
-        if !own.is_sorted_by_key(extent) {
-            own.sort_by_key(extent);
+        if !in_order {
+            let own = list.get_mut(from..).unwrap_or(&mut []);
+            own.reverse();
+            own.sort_by_key(|&at| self.row(at).map(|row| (row.extent.start, row.extent.end)));
+            own.reverse();
         }
     }
 
     /// Writes a span that has no parent and no children.
-    fn write_alone(&mut self, extent: Extent, body: &B, put: &mut dyn FnMut(Mark<'_, B>)) {
+    fn write_alone(&mut self, extent: Extent, body: &B, put: &mut impl Marks<Body = B>) {
         let Extent {
             track, start, end, ..
         } = extent;
         let lane = self.lane(track, start, end);
-        let number = u32::try_from(lane).unwrap_or(NONE);
-        put(Mark::Begin(track, number, start, body));
-        put(Mark::End(track, number, end));
+        let line = put.line(track, u32::try_from(lane).unwrap_or(NONE));
+        put.begin(line, start, body);
+        put.end(line, end);
     }
 
     /// Writes a span and all below it.
-    fn write(&mut self, root: u32, put: &mut dyn FnMut(Mark<'_, B>)) {
+    fn write(&mut self, root: u32, put: &mut impl Marks<Body = B>) {
         let mut around = std::mem::take(&mut self.around);
         let mut pending = std::mem::take(&mut self.children);
         let mut roots = VecDeque::new();
@@ -230,58 +247,50 @@ impl<B> BeginEnd<B> {
                 track, start, end, ..
             } = row.extent;
             let lane = self.lane(track, start, end);
-            let number = u32::try_from(lane).unwrap_or(NONE);
+            let line = put.line(track, u32::try_from(lane).unwrap_or(NONE));
             let mut next = Some(root);
             loop {
                 if let Some(at) = next.take() {
-                    if let Some(row) = self.row_mut(at) {
-                        row.done = true;
-                    }
-                    let Some(row) = self.row(at) else { break };
-                    put(Mark::Begin(track, number, row.extent.start, &row.body));
-                    let cursor = row.extent.start;
-                    let first = pending.len();
-                    self.siblings(row.first_child, &mut pending);
-                    pending.get_mut(first..).unwrap_or(&mut []).reverse();
+                    let Some(row) = self.row_mut(at) else { break };
+                    row.done = true;
+                    let Extent { start, end, .. } = row.extent;
+                    put.begin(line, start, &row.body);
+                    let (children, first) = (row.first_child, pending.len());
                     around.push(Frame {
                         row: at,
+                        end,
                         first,
-                        cursor,
+                        cursor: start,
                     });
+                    self.siblings(children, &mut pending);
                 }
                 let Some(frame) = around.last_mut() else {
                     break;
                 };
-                let Some(extent) = self.row(frame.row).map(|row| row.extent) else {
-                    break;
-                };
-                let child = (pending.len() > frame.first).then(|| pending.pop());
-                match child.flatten() {
-                    Some(child) => {
-                        let inside = self.row(child).map(|row| (row.extent, row.done));
-                        let fits = inside.is_some_and(|(child, done)| {
-                            !done
-                                && child.track == track
-                                && child.start >= frame.cursor
-                                && child.end <= extent.end
-                        });
-                        if fits {
-                            next = Some(child);
-                        } else {
-                            roots.push_back(child);
-                        }
+                if pending.len() > frame.first
+                    && let Some(child) = pending.pop()
+                {
+                    let fits = self.row(child).is_some_and(|row| {
+                        !row.done
+                            && row.extent.track == track
+                            && row.extent.start >= frame.cursor
+                            && row.extent.end <= frame.end
+                    });
+                    if fits {
+                        next = Some(child);
+                    } else {
+                        roots.push_back(child);
                     }
-                    None => {
-                        put(Mark::End(track, number, extent.end));
-                        let row = frame.row;
-                        around.pop();
-                        if self.loose.is_none() {
-                            self.free.push(row);
-                        }
-                        if let Some(above) = around.last_mut() {
-                            above.cursor = extent.end;
-                        }
-                    }
+                    continue;
+                }
+                let (row, end) = (frame.row, frame.end);
+                put.end(line, end);
+                around.pop();
+                if self.loose.is_none() {
+                    self.free.push(row);
+                }
+                if let Some(above) = around.last_mut() {
+                    above.cursor = end;
                 }
             }
         }
@@ -321,20 +330,70 @@ mod tests {
         }
     }
 
+    /// Begins and ends as texts.
+    #[derive(Default)]
+    struct Log(Vec<String>);
+
+    impl Marks for Log {
+        type Body = u64;
+        type Line = u32;
+
+        fn line(&mut self, _: TrackId, lane: u32) -> u32 {
+            lane
+        }
+
+        fn begin(&mut self, lane: u32, _: Timestamp, id: &u64) {
+            self.0.push(format!("{lane}+{id}"));
+        }
+
+        fn end(&mut self, lane: u32, time: Timestamp) {
+            self.0.push(format!("{lane}-{time}"));
+        }
+    }
+
     fn run(limit: usize, ordered: bool, rows: &[Extent]) -> Vec<String> {
-        let mut log = Vec::new();
-        let mut put = |mark: Mark<'_, u64>| {
-            log.push(match mark {
-                Mark::Begin(_, lane, _, id) => format!("{lane}+{id}"),
-                Mark::End(_, lane, time) => format!("{lane}-{time}"),
-            });
-        };
+        let mut log = Log::default();
         let mut all = BeginEnd::new(limit, ordered);
         for row in rows {
-            all.take(*row, row.id.0, &mut put);
+            all.take(*row, row.id.0, &mut log);
         }
-        all.finish(&mut put);
-        log
+        all.finish(&mut log);
+        log.0
+    }
+
+    /// What is open on every lane, when something last began or ended on it, and the ends of the spans.
+    #[derive(Default)]
+    struct Lanes {
+        open: HashMap<(TrackId, u32), Vec<u64>>,
+        last: HashMap<(TrackId, u32), i64>,
+        ended: HashMap<u64, i64>,
+    }
+
+    impl Lanes {
+        fn reach(&mut self, line: (TrackId, u32), time: i64) {
+            assert!(*self.last.get(&line).unwrap_or(&0) <= time);
+            self.last.insert(line, time);
+        }
+    }
+
+    impl Marks for Lanes {
+        type Body = u64;
+        type Line = (TrackId, u32);
+
+        fn line(&mut self, track: TrackId, lane: u32) -> (TrackId, u32) {
+            (track, lane)
+        }
+
+        fn begin(&mut self, line: (TrackId, u32), time: Timestamp, id: &u64) {
+            self.reach(line, time);
+            self.open.entry(line).or_default().push(*id);
+        }
+
+        fn end(&mut self, line: (TrackId, u32), time: Timestamp) {
+            self.reach(line, time);
+            let id = self.open.get_mut(&line).and_then(Vec::pop).unwrap();
+            assert!(self.ended.insert(id, time).is_none());
+        }
     }
 
     #[test]
@@ -400,27 +459,13 @@ mod tests {
                 rows.push(Extent { track, ..extent(id, parent, start, start + length) });
             }
             rows.sort_by_key(|row| row.end);
-            let mut open: HashMap<(TrackId, u32), Vec<u64>> = HashMap::new();
-            let mut last: HashMap<(TrackId, u32), i64> = HashMap::new();
-            let mut ended: HashMap<u64, i64> = HashMap::new();
-            let mut put = |mark: Mark<'_, u64>| {
-                let (line, time) = match mark {
-                    Mark::Begin(track, lane, time, _) | Mark::End(track, lane, time) => ((track, lane), time),
-                };
-                assert!(*last.get(&line).unwrap_or(&0) <= time);
-                last.insert(line, time);
-                let open = open.entry(line).or_default();
-                match mark {
-                    Mark::Begin(_, _, _, &id) => open.push(id),
-                    Mark::End(..) => assert!(ended.insert(open.pop().unwrap(), time).is_none()),
-                }
-            };
+            let mut lanes = Lanes::default();
             let mut all = BeginEnd::new(limit, ordered);
-            rows.iter().for_each(|row| all.take(*row, row.id.0, &mut put));
-            all.finish(&mut put);
-            prop_assert_eq!(ended.len(), rows.len());
+            rows.iter().for_each(|row| all.take(*row, row.id.0, &mut lanes));
+            all.finish(&mut lanes);
+            prop_assert_eq!(lanes.ended.len(), rows.len());
             for row in &rows {
-                prop_assert_eq!(ended.get(&row.id.0), Some(&row.end));
+                prop_assert_eq!(lanes.ended.get(&row.id.0), Some(&row.end));
             }
         }
     }

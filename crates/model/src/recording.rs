@@ -115,6 +115,7 @@ impl Recording {
     }
 
     /// Returns a string for people: lossy, and `#id` when it was never defined.
+    #[inline]
     #[must_use]
     pub fn text(&self, id: StringId) -> std::borrow::Cow<'_, str> {
         match self.string(id) {

@@ -16,10 +16,33 @@ const MOST: usize = 1 << 15;
 /// are found by one look, without a hash.
 #[derive(Clone, Debug)]
 pub struct SpanMap<V> {
-    near: Box<[Option<(SpanId, V)>]>,
+    near: Box<[Place<V>]>,
     /// Those whose place is another one's.
     far: HashMap<SpanId, V, RandomState>,
     len: usize,
+}
+
+/// Where the spans whose ids end alike are looked for.
+#[derive(Clone, Debug)]
+struct Place<V> {
+    id: SpanId,
+    /// What is kept for that span; the id says nothing where there is none.
+    value: Option<V>,
+    /// How many others of this place are in the map behind.
+    far: u32,
+}
+
+impl<V> Place<V> {
+    const EMPTY: Self = Self {
+        id: SpanId(0),
+        value: None,
+        far: 0,
+    };
+
+    #[inline]
+    fn is_of(&self, id: SpanId) -> bool {
+        self.id == id && self.value.is_some()
+    }
 }
 
 impl<V> Default for SpanMap<V> {
@@ -55,22 +78,28 @@ impl<V> SpanMap<V> {
     #[inline]
     #[must_use]
     pub fn get(&self, id: SpanId) -> Option<&V> {
-        match self.near.get(self.place(id)) {
-            Some(Some((near, value))) if *near == id => Some(value),
-            _ if self.far.is_empty() => None,
-            _ => self.far.get(&id),
+        let place = self.near.get(self.place(id))?;
+        if place.is_of(id) {
+            return place.value.as_ref();
         }
+        if place.far == 0 {
+            return None;
+        }
+        self.far.get(&id)
     }
 
     /// Returns what is kept for a span, to change it.
     #[inline]
     pub fn get_mut(&mut self, id: SpanId) -> Option<&mut V> {
-        let place = self.place(id);
-        match self.near.get_mut(place) {
-            Some(Some((near, value))) if *near == id => Some(value),
-            _ if self.far.is_empty() => None,
-            _ => self.far.get_mut(&id),
+        let at = self.place(id);
+        let place = self.near.get_mut(at)?;
+        if place.is_of(id) {
+            return place.value.as_mut();
         }
+        if place.far == 0 {
+            return None;
+        }
+        self.far.get_mut(&id)
     }
 
     /// Keeps a value for a span and returns the one that was kept before.
@@ -83,12 +112,13 @@ impl<V> SpanMap<V> {
             self.grow();
         }
         self.len += 1;
-        let place = self.place(id);
-        match self.near.get_mut(place) {
-            Some(slot @ None) => *slot = Some((id, value)),
-            _ => {
-                self.far.insert(id, value);
-            }
+        let at = self.place(id);
+        let place = self.near.get_mut(at)?;
+        if place.value.is_none() {
+            (place.id, place.value) = (id, Some(value));
+        } else {
+            place.far += 1;
+            self.far.insert(id, value);
         }
         None
     }
@@ -97,7 +127,7 @@ impl<V> SpanMap<V> {
     fn grow(&mut self) {
         let rows: Vec<(SpanId, V)> = self.drain().collect();
         let places = (self.near.len() * 2).max(FIRST);
-        self.near = (0..places).map(|_| None).collect();
+        self.near = (0..places).map(|_| Place::EMPTY).collect();
         // The room is there: this grows no further.
         for (id, value) in rows {
             self.insert(id, value);
@@ -107,13 +137,16 @@ impl<V> SpanMap<V> {
     /// Takes what is kept for a span out.
     #[inline]
     pub fn remove(&mut self, id: SpanId) -> Option<V> {
-        let place = self.place(id);
-        let taken = match self.near.get_mut(place) {
-            Some(slot) if slot.as_ref().is_some_and(|(near, _)| *near == id) => {
-                slot.take().map(|(_, value)| value)
-            }
-            _ if self.far.is_empty() => None,
-            _ => self.far.remove(&id),
+        let at = self.place(id);
+        let place = self.near.get_mut(at)?;
+        let taken = if place.is_of(id) {
+            place.value.take()
+        } else if place.far == 0 {
+            None
+        } else {
+            let far = self.far.remove(&id);
+            place.far -= u32::from(far.is_some());
+            far
         };
         self.len -= usize::from(taken.is_some());
         taken
@@ -121,14 +154,18 @@ impl<V> SpanMap<V> {
 
     /// Iterates over what is kept, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (SpanId, &V)> {
-        let near = self.near.iter().flatten().map(|(id, value)| (*id, value));
+        let near = self.near.iter();
+        let near = near.filter_map(|place| Some((place.id, place.value.as_ref()?)));
         near.chain(self.far.iter().map(|(&id, value)| (id, value)))
     }
 
     /// Takes out all that is kept, in no order.
     pub fn drain(&mut self) -> impl Iterator<Item = (SpanId, V)> {
         self.len = 0;
-        let near = self.near.iter_mut().filter_map(Option::take);
+        let near = self.near.iter_mut().filter_map(|place| {
+            place.far = 0;
+            Some((place.id, place.value.take()?))
+        });
         near.chain(self.far.drain())
     }
 }

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 use crate::{StringId, Text, Value};
 
-/// Strings by number, in pages: what is dropped leaves sixteen bytes for 65,536 numbers.
+/// Strings by number, in pages: what is dropped leaves eight bytes for 65,536 numbers.
 ///
 /// A list of calls passes millions of parameter values and keeps those of a few rows. Their numbers only
 /// ascend, so a plain vector would grow with what passes.

@@ -28,6 +28,7 @@ impl Text {
     }
 
     /// Returns the text when it is valid UTF-8.
+    #[inline]
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
@@ -37,6 +38,7 @@ impl Text {
     }
 
     /// Returns the bytes as they were.
+    #[inline]
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
@@ -46,6 +48,7 @@ impl Text {
     }
 
     /// Returns the text for people: invalid sequences become U+FFFD.
+    #[inline]
     #[must_use]
     pub fn to_lossy(&self) -> Cow<'_, str> {
         match &self.0 {

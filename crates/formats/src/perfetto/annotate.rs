@@ -12,7 +12,7 @@ use traceloom_model::{
 use super::raise::Packets;
 use crate::by_id::ById;
 use crate::marks;
-use crate::protobuf::{Wire, put_bytes, put_double, put_message, put_number, put_tag};
+use crate::protobuf::{Wire, put_bytes, put_double, put_message, put_number, put_tag, varint_len};
 use crate::wire::put_leb128;
 
 /// Tables of `InternedData`, by their field numbers.
@@ -214,6 +214,17 @@ impl Texts {
     ) {
         for attribute in attributes {
             let iid = self.key(attribute.key, packets);
+            // Most are texts, whose lengths are known.
+            if let (Some(iid), Value::Text(text)) = (iid, &attribute.value) {
+                let text = self.tables.text(*text);
+                let len = text.len() as u64;
+                let inner = 1 + varint_len(iid) + 1 + varint_len(len) + len;
+                put_tag(body, 4, Wire::Len);
+                put_leb128(body, inner);
+                put_number(body, 1, iid);
+                put_bytes(body, 6, text.as_bytes());
+                continue;
+            }
             put_message(body, 4, |annotation| {
                 match iid {
                     Some(iid) => put_number(annotation, 1, iid),

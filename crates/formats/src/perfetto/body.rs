@@ -1,5 +1,7 @@
 //! What is encoded of a span that waits for the spans around it.
 
+use crate::wire::put_start;
+
 /// Bytes of a span that lie in its row.
 const SHORT: usize = 30;
 
@@ -24,10 +26,19 @@ impl Body {
     }
 
     #[inline]
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(super) fn len(&self) -> usize {
         match self {
-            Self::Short(len, bytes) => bytes.get(..usize::from(*len)).unwrap_or(bytes),
-            Self::Long(bytes) => bytes,
+            Self::Short(len, _) => usize::from(*len),
+            Self::Long(bytes) => bytes.len(),
+        }
+    }
+
+    /// Appends the bytes.
+    #[inline]
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Short(len, bytes) => put_start(out, *bytes, usize::from(*len)),
+            Self::Long(bytes) => out.extend_from_slice(bytes),
         }
     }
 }

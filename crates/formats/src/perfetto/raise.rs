@@ -16,10 +16,10 @@ use traceloom_model::{
 use super::annotate::Texts;
 use super::body::Body;
 use super::lines::Lines;
-use crate::begin_end::{BeginEnd, Extent, Mark};
+use crate::begin_end::{BeginEnd, Extent, Marks};
 use crate::output::Buffered;
 use crate::protobuf::{Wire, put_bytes, put_double, put_number, put_tag, varint_len};
-use crate::wire::put_leb128;
+use crate::wire::{leb128, put_leb128, put_start};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// Builds a target that writes a trace.
@@ -125,43 +125,64 @@ impl<'o> Packets<'o> {
     }
 
     /// Writes a track event: its type, its track and what else is in it.
-    #[inline]
     fn event(&mut self, time: Timestamp, r#type: u8, uuid: u64, body: &[u8]) {
+        self.begin_event(time, r#type, uuid, body.len());
+        self.out.bytes.extend_from_slice(body);
+    }
+
+    /// Writes a track event but for what is in it besides type and track, of which it has the length.
+    #[inline]
+    fn begin_event(&mut self, time: Timestamp, r#type: u8, uuid: u64, body: usize) {
         if !self.opened || self.clock == Clock::Unix {
             self.open(Some(time));
         }
         let time = time.cast_unsigned();
-        let track = if uuid == 0 { 0 } else { 1 + varint_len(uuid) };
-        let event = 2 + track + body.len() as u64;
-        let packet = 5 + varint_len(time) + 1 + varint_len(event) + event;
-        let out = &mut self.out.bytes;
-        // A packet without a time would be left out, so that zero is written too.
-        match (
+        let (word, len) = leb128(time);
+        // Most are short and on one of the first tracks.
+        let event = 4 + body;
+        let packet = 7 + len + event;
+        if let (Ok(packet @ ..0x80), Ok(event), Ok(uuid @ 1..0x80)) = (
             u8::try_from(packet),
             u8::try_from(event),
             u8::try_from(uuid),
         ) {
-            // Most are short and on one of the first tracks: what is known of them is appended in two pieces.
-            (Ok(packet @ ..0x80), Ok(event), Ok(uuid @ 1..0x80)) => {
-                let [sequence, one] = *SEQUENCE;
-                let [needs, two] = *NEEDS;
-                out.extend_from_slice(&[PACKET, packet, sequence, one, needs, two, TIMESTAMP]);
-                put_leb128(out, time);
-                out.extend_from_slice(&[TRACK_EVENT, event, TYPE, r#type, TRACK, uuid]);
-            }
-            _ => {
-                self.head(packet);
-                let out = &mut self.out.bytes;
-                out.push(TIMESTAMP);
-                put_leb128(out, time);
-                out.push(TRACK_EVENT);
-                put_leb128(out, event);
-                out.extend_from_slice(&[TYPE, r#type]);
-                put_number(out, 11, uuid);
-            }
+            let out = &mut self.out.bytes;
+            let head = short_head(packet, (word, len), [event, r#type, uuid]);
+            return put_start(out, head, 13 + len);
         }
-        self.out.bytes.extend_from_slice(body);
+        let track = if uuid == 0 { 0 } else { 1 + varint_len(uuid) };
+        let event = 2 + track + body as u64;
+        // A packet without a time would be left out, so that zero is written too.
+        self.head(5 + len as u64 + 1 + varint_len(event) + event);
+        let out = &mut self.out.bytes;
+        out.push(TIMESTAMP);
+        put_leb128(out, time);
+        out.push(TRACK_EVENT);
+        put_leb128(out, event);
+        out.extend_from_slice(&[TYPE, r#type]);
+        put_number(out, 11, uuid);
     }
+}
+
+/// Returns the head of a packet of less than 128 bytes, with a time of `len` bytes; what follows is to be dropped.
+#[inline]
+fn short_head(packet: u8, (time, len): (u128, usize), inner: [u8; 3]) -> [u8; 32] {
+    let [sequence, one] = *SEQUENCE;
+    let [needs, two] = *NEEDS;
+    let [event, r#type, uuid] = inner;
+    let first = [PACKET, packet, sequence, one, needs, two, TIMESTAMP];
+    let last = [TRACK_EVENT, event, TYPE, r#type, TRACK, uuid];
+    let mut head = [0; 32];
+    if let Some((start, rest)) = head.split_first_chunk_mut() {
+        *start = first;
+        if let Some(times) = rest.first_chunk_mut() {
+            *times = time.to_le_bytes();
+        }
+        if let Some(after) = rest.get_mut(len..).and_then(<[u8]>::first_chunk_mut) {
+            *after = last;
+        }
+    }
+    head
 }
 
 struct Writer<'o> {
@@ -202,10 +223,12 @@ impl Writer<'_> {
             start: span.start,
             end: span.end.max(span.start),
         };
-        let (packets, lines, texts) = (&mut self.packets, &mut self.lines, &self.texts);
-        self.held.take(extent, Body::new(&body), &mut |mark| {
-            put_mark(&mark, packets, lines, texts);
-        });
+        let mut marks = OnLines {
+            packets: &mut self.packets,
+            lines: &mut self.lines,
+            texts: &self.texts,
+        };
+        self.held.take(extent, Body::new(&body), &mut marks);
         self.body = body;
     }
 
@@ -278,16 +301,31 @@ fn put_flow(body: &mut Vec<u8>, number: u32, span: SpanId) {
     body.extend(span.0.wrapping_add(1).to_le_bytes());
 }
 
-fn put_mark(mark: &Mark<'_, Body>, packets: &mut Packets<'_>, lines: &mut Lines, texts: &Texts) {
-    match *mark {
-        Mark::Begin(track, lane, time, body) => {
-            let uuid = lines.track(track, lane, texts, packets);
-            packets.event(time, BEGIN, uuid, body.bytes());
-        }
-        Mark::End(track, lane, time) => {
-            let uuid = lines.track(track, lane, texts, packets);
-            packets.event(time, END, uuid, &[]);
-        }
+/// Writes begins and ends on the lines of their tracks.
+struct OnLines<'a, 'o> {
+    packets: &'a mut Packets<'o>,
+    lines: &'a mut Lines,
+    texts: &'a Texts,
+}
+
+impl Marks for OnLines<'_, '_> {
+    type Body = Body;
+    type Line = u64;
+
+    fn line(&mut self, track: TrackId, lane: u32) -> u64 {
+        self.lines.track(track, lane, self.texts, self.packets)
+    }
+
+    #[inline]
+    fn begin(&mut self, uuid: u64, time: Timestamp, body: &Body) {
+        self.packets.begin_event(time, BEGIN, uuid, body.len());
+        body.put(&mut self.packets.out.bytes);
+    }
+
+    #[inline]
+    fn end(&mut self, uuid: u64, time: Timestamp) {
+        self.packets.begin_event(time, END, uuid, 0);
+        self.packets.out.spill();
     }
 }
 
@@ -357,11 +395,12 @@ impl Sink for Writer<'_> {
 
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
-        let (packets, lines, texts) = (&mut self.packets, &mut self.lines, &self.texts);
-        self.held.finish(&mut |mark| {
-            put_mark(&mark, packets, lines, texts);
-            packets.out.spill();
-        });
+        let mut marks = OnLines {
+            packets: &mut self.packets,
+            lines: &mut self.lines,
+            texts: &self.texts,
+        };
+        self.held.finish(&mut marks);
         self.lines.rest(&self.texts, &mut self.packets);
         self.packets.out.finish()
     }

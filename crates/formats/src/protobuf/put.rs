@@ -1,7 +1,7 @@
 //! Fields to bytes.
 
 use super::wire::Wire;
-use crate::wire::{leb128_len, put_leb128};
+use crate::wire::{leb128, leb128_len, put_leb128};
 
 /// Appends a tag.
 #[inline]
@@ -37,9 +37,14 @@ pub(crate) fn put_message(out: &mut Vec<u8>, number: u32, fill: impl FnOnce(&mut
         (Ok(short @ ..0x80), Some(slot)) => *slot = short,
         _ => {
             // Longer than most messages are: it moves up to make room for its length.
-            let mut groups = Vec::with_capacity(10);
-            put_leb128(&mut groups, len as u64);
-            out.splice(at..=at, groups);
+            let (groups, room) = leb128(len as u64);
+            let from = at + 1;
+            out.resize(out.len() + room - 1, 0);
+            out.copy_within(from..from + len, at + room);
+            let length = out.get_mut(at..at + room).into_iter().flatten();
+            length
+                .zip(groups.to_le_bytes())
+                .for_each(|(slot, byte)| *slot = byte);
         }
     }
 }

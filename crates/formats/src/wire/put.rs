@@ -10,21 +10,36 @@ pub fn put_leb128(out: &mut Vec<u8>, value: u64) {
     if value < 0x80 {
         return out.push(value as u8);
     }
-    let groups = spread(value);
-    if value >> 56 != 0 {
-        out.extend_from_slice(&(groups | MORE).to_le_bytes());
-        return match (value >> 56) as u8 {
-            top @ ..0x80 => out.push(top),
-            top => out.extend_from_slice(&[top, 1]),
-        };
-    }
-    // All groups but the last say that another follows. A copy of a length that is known, of which the rest is
-    // dropped, takes no call.
-    let len = leb128_len(value);
+    let (word, len) = leb128(value);
+    put_start(out, word.to_le_bytes(), len);
+}
+
+/// Appends the first `len` of some bytes.
+#[inline]
+pub(crate) fn put_start<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N], len: usize) {
+    // A copy of a length that is known, of which the rest is dropped, takes no call.
     let end = out.len() + len;
-    let more = MORE >> (8 * (9 - len));
-    out.extend_from_slice(&(groups | more).to_le_bytes());
+    out.extend_from_slice(&bytes);
     out.truncate(end);
+}
+
+/// Returns the bytes of `value` in base 128, the first one lowest, and how many they are.
+#[inline]
+pub(crate) fn leb128(value: u64) -> (u128, usize) {
+    let groups = spread(value);
+    let top = value >> 56;
+    // All groups but the last say that another follows.
+    if top == 0 {
+        let len = leb128_len(value);
+        let more = (MORE >> 8) >> (8 * (8 - len));
+        return (u128::from(groups | more), len);
+    }
+    let low = u128::from(groups | MORE) | u128::from(top) << 64;
+    if top < 0x80 {
+        (low, 9)
+    } else {
+        (low | 1 << 72, 10)
+    }
 }
 
 /// Returns how many bytes `value` takes in base 128.
@@ -73,6 +88,9 @@ mod tests {
             put_leb128(&mut out, value);
             prop_assert_eq!(out.split_off(1), expected.as_slice());
             prop_assert_eq!(leb128_len(value), expected.len());
+            let (word, len) = leb128(value);
+            let bytes = word.to_le_bytes();
+            prop_assert_eq!(bytes.get(..len), Some(expected.as_slice()));
         }
     }
 }
