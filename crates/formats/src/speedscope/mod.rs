@@ -3,8 +3,11 @@
 //! A `sampled` profile becomes samples, an `evented` one spans on a track of its own. Events counted in
 //! something that is no time become samples too: what is between two of them is the weight of the stack.
 
+mod events;
 mod lower;
 mod nest;
+mod order;
+mod pieces;
 mod places;
 mod raise;
 mod stacks;

@@ -5,6 +5,8 @@ use std::collections::BinaryHeap;
 
 use traceloom_model::{SpanId, Timestamp};
 
+use super::order::{Ordered, order};
+use super::pieces::Pieces;
 use super::places::Places;
 
 /// What of a span is written, in the order in which spans came.
@@ -26,19 +28,33 @@ pub(super) struct Step {
     pub enter: bool,
 }
 
-/// Turns the spans of one track into steps, a list for each lane.
+/// Turns the spans of one track into steps, each told with its lane: a lane's own come in their order.
 ///
 /// A lane takes a span within its parent, or when nothing is open on it; a span whose parent is on no lane
 /// (it lies on another track, or was not recorded) may lie within whatever is open. What overlaps a sibling
 /// so goes to a lane of its own. Spans that begin together keep the order in which they ended, a caller
 /// before what it called, which their times alone do not tell. `of_open` knows no span, neither before nor after.
-pub(super) fn lanes(spans: &mut [Kept], of_open: &mut Places) -> Vec<Vec<Step>> {
-    order(spans, of_open);
+pub(super) fn lanes(spans: &Pieces<Kept>, of_open: &mut Places, put: &mut impl FnMut(usize, Step)) {
+    match order(spans, of_open) {
+        Ordered::Places(places) => {
+            let spans = places.iter().filter_map(|&at| spans.get(at as usize));
+            in_order(spans, of_open, put);
+        }
+        Ordered::Spans(spans) => in_order(spans.iter(), of_open, put),
+    }
+}
+
+#[inline]
+fn in_order<'s>(
+    spans: impl Iterator<Item = &'s Kept>,
+    of_open: &mut Places,
+    put: &mut impl FnMut(usize, Step),
+) {
     let mut lanes: Vec<Lane> = Vec::new();
     // Lanes by the time at which nothing is open on them any more.
     let mut ends: BinaryHeap<Reverse<(Timestamp, usize)>> = BinaryHeap::new();
     let mut free: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
-    for span in spans.iter() {
+    for span in spans {
         let end = span.end.max(span.start);
         let mut held = None;
         while let Some(&Reverse((until, at))) = ends.peek()
@@ -53,7 +69,7 @@ pub(super) fn lanes(spans: &mut [Kept], of_open: &mut Places) -> Vec<Vec<Step>> 
                 held = Some(Reverse((until, at)));
                 continue;
             }
-            lane.leave(None, None, of_open);
+            lane.leave(None, None, of_open, &mut |step| put(at, step));
             free.push(Reverse(at));
         }
         ends.extend(held);
@@ -63,7 +79,8 @@ pub(super) fn lanes(spans: &mut [Kept], of_open: &mut Places) -> Vec<Vec<Step>> 
             let Some(lane) = lanes.get_mut(at) else {
                 return false;
             };
-            lane.leave(Some(span.start), span.parent, of_open);
+            let put = &mut |step| put(at, step);
+            lane.leave(Some(span.start), span.parent, of_open, put);
             let top = lane.open.last();
             let related = stranger || top.map(|open| open.id) == span.parent;
             related && top.is_some_and(|open| end <= open.end)
@@ -82,19 +99,18 @@ pub(super) fn lanes(spans: &mut [Kept], of_open: &mut Places) -> Vec<Vec<Step>> 
                 end,
                 frame: span.frame,
             });
-            lane.steps.push(Step {
+            let step = Step {
                 at: span.start,
                 frame: span.frame,
                 enter: true,
-            });
+            };
+            put(at, step);
             of_open.set(span.id, at);
         }
     }
-    let finished = lanes.into_iter().map(|mut lane| {
-        lane.leave(None, None, of_open);
-        lane.steps
-    });
-    finished.collect()
+    for (at, lane) in lanes.iter_mut().enumerate() {
+        lane.leave(None, None, of_open, &mut |step| put(at, step));
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -107,12 +123,18 @@ struct Open {
 #[derive(Default)]
 struct Lane {
     open: Vec<Open>,
-    steps: Vec<Step>,
 }
 
 impl Lane {
     /// Leaves what ended by `time`, everything for none, up to the parent of what comes next.
-    fn leave(&mut self, time: Option<Timestamp>, parent: Option<SpanId>, of_open: &mut Places) {
+    #[inline]
+    fn leave(
+        &mut self,
+        time: Option<Timestamp>,
+        parent: Option<SpanId>,
+        of_open: &mut Places,
+        put: &mut impl FnMut(Step),
+    ) {
         while let Some(&top) = self.open.last() {
             let over = time.is_none_or(|time| top.end <= time);
             if !over || Some(top.id) == parent {
@@ -120,98 +142,12 @@ impl Lane {
             }
             self.open.pop();
             of_open.remove(top.id);
-            self.steps.push(Step {
+            put(Step {
                 at: top.end,
                 frame: top.frame,
                 enter: false,
             });
         }
-    }
-}
-
-/// Sorts spans by their start, and those that begin together as they nest.
-fn order(spans: &mut [Kept], rows: &mut Places) {
-    // Stable: what begins together stays in the order in which it ended.
-    spans.sort_by_key(|span| span.start);
-    let mut nest = Nest::default();
-    for run in spans.chunk_by_mut(|one, other| one.start == other.start) {
-        if run.len() > 1 {
-            nest.order(run, rows);
-        }
-    }
-}
-
-/// Orders spans of one start; its lists serve one run after the other.
-#[derive(Default)]
-struct Nest {
-    by_end: Vec<u32>,
-    /// The span that ended last of those below one, and of each the one of its siblings that ended before.
-    below: Vec<Option<u32>>,
-    before: Vec<Option<u32>>,
-    pending: Vec<u32>,
-    seen: Vec<bool>,
-    ordered: Vec<Kept>,
-}
-
-impl Nest {
-    /// Puts callers first, of siblings those that ended first.
-    fn order(&mut self, run: &mut [Kept], rows: &mut Places) {
-        let count = u32::try_from(run.len()).unwrap_or(u32::MAX);
-        for (at, span) in run.iter().enumerate() {
-            rows.set(span.id, at);
-        }
-        let end = |&at: &u32| run.get(at as usize).map(|span| span.end);
-        self.by_end.clear();
-        self.by_end.extend(0..count);
-        if !self.by_end.is_sorted_by_key(end) {
-            self.by_end.sort_by_key(end);
-        }
-        for list in [&mut self.below, &mut self.before] {
-            list.clear();
-            list.resize(run.len(), None);
-        }
-        self.pending.clear();
-        for &at in &self.by_end {
-            let span = run.get(at as usize);
-            let parent = span.and_then(|span| rows.get(span.parent?));
-            match parent.filter(|&parent| parent != at as usize) {
-                Some(parent) => {
-                    let last = self.below.get_mut(parent).and_then(|last| last.replace(at));
-                    if let Some(before) = self.before.get_mut(at as usize) {
-                        *before = last;
-                    }
-                }
-                None => self.pending.push(at),
-            }
-        }
-        self.pending.reverse();
-        for span in run.iter() {
-            rows.remove(span.id);
-        }
-        self.seen.clear();
-        self.seen.resize(run.len(), false);
-        self.ordered.clear();
-        // Spans that are each other's parents hang below no root.
-        let mut left = 0..count;
-        loop {
-            let next = self.pending.pop();
-            let seen = &mut self.seen;
-            let unseen = |at: &u32| seen.get(*at as usize) == Some(&false);
-            let Some(at) = next.or_else(|| left.find(unseen)) else {
-                break;
-            };
-            match seen.get_mut(at as usize) {
-                Some(seen) if !*seen => *seen = true,
-                _ => continue,
-            }
-            self.ordered.extend(run.get(at as usize));
-            let mut below = self.below.get(at as usize).copied().flatten();
-            while let Some(at) = below {
-                self.pending.push(at);
-                below = self.before.get(at as usize).copied().flatten();
-            }
-        }
-        run.copy_from_slice(&self.ordered);
     }
 }
 
@@ -231,12 +167,17 @@ mod tests {
     }
 
     /// Lanes as text, and that each nests and never goes back.
-    fn shown(mut spans: Vec<Kept>) -> Vec<String> {
+    fn shown(spans: Vec<Kept>) -> Vec<String> {
         // Few are near, so that both ways are gone.
         let mut places = Places::of(1, SpanId(1), SpanId(9));
-        let lanes = lanes(&mut spans, &mut places);
+        let mut found: Vec<Vec<Step>> = Vec::new();
+        let spans: Pieces<Kept> = spans.into_iter().collect();
+        lanes(&spans, &mut places, &mut |lane, step| {
+            found.resize_with(found.len().max(lane + 1), Vec::new);
+            found.get_mut(lane).unwrap().push(step);
+        });
         let mut steps = 0;
-        let shown = lanes.iter().map(|lane| {
+        let shown = found.iter().map(|lane| {
             let mut open = Vec::new();
             let mut last = i64::MIN;
             let words = lane.iter().map(|step| {

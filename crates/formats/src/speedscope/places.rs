@@ -57,14 +57,29 @@ impl Places {
         }
     }
 
+    /// Sets a span's number and returns the one it had.
+    #[inline]
+    pub fn replace(&mut self, id: SpanId, place: u32) -> Option<u32> {
+        let before = match self.near(id).and_then(|at| self.near.get_mut(at)) {
+            Some(slot) => Some(std::mem::replace(slot, place)),
+            None => self.far.insert(id, place),
+        };
+        before.filter(|&before| before != NONE)
+    }
+
+    /// Forgets a span's number and returns it.
+    #[inline]
+    pub fn take(&mut self, id: SpanId) -> Option<u32> {
+        let before = match self.near(id).and_then(|at| self.near.get_mut(at)) {
+            Some(slot) => Some(std::mem::replace(slot, NONE)),
+            None => self.far.remove(&id),
+        };
+        before.filter(|&before| before != NONE)
+    }
+
     #[inline]
     pub fn remove(&mut self, id: SpanId) {
-        match self.near(id).and_then(|at| self.near.get_mut(at)) {
-            Some(slot) => *slot = NONE,
-            None => {
-                self.far.remove(&id);
-            }
-        }
+        self.take(id);
     }
 }
 

@@ -8,7 +8,9 @@ use traceloom_model::{
     SampleBatch, Scope, Sink, SpanBatch, StackId, StringId, Timestamp, TrackId, Unit,
 };
 
+use super::events::{Events, Head};
 use super::nest::{Kept, Step, lanes};
+use super::pieces::Pieces;
 use super::places::Places;
 use super::stacks::Stacks;
 use crate::chrome::json;
@@ -52,7 +54,7 @@ struct Writer<'o> {
     clock: Clock,
     lines: bool,
     /// By track.
-    spans: Vec<Vec<Kept>>,
+    spans: Vec<Pieces<Kept>>,
     samples: BTreeMap<(ProfileId, Option<TrackId>), Kernel>,
     functions: Functions,
     frames: Frames,
@@ -189,7 +191,7 @@ impl Sink for Writer<'_> {
         for span in batch.iter() {
             let at = span.track.index();
             if self.spans.len() <= at {
-                self.spans.resize_with(at + 1, Vec::new);
+                self.spans.resize_with(at + 1, Pieces::default);
             }
             if let Some(spans) = self.spans.get_mut(at) {
                 spans.push(Kept {
@@ -338,56 +340,44 @@ impl Writer<'_> {
     fn evented(&mut self, n_profiles: &mut usize, base: Timestamp) {
         let functions = std::mem::take(&mut self.functions.rows).into_iter();
         let number = |id| self.frames.of_function(&self.tables, id, self.lines);
-        let frames: Vec<u32> = functions.map(number).collect();
+        let heads: Vec<Head> = functions.map(number).map(Head::of).collect();
         let by_track = std::mem::take(&mut self.spans);
-        let ids = || by_track.iter().flatten().map(|span| span.id);
+        let ids = || by_track.iter().flat_map(Pieces::iter).map(|span| span.id);
         let (Some(first), Some(last)) = (ids().min(), ids().max()) else {
             return;
         };
         let mut places = Places::of(ids().count(), first, last);
-        for (track, mut spans) in (0..).map(TrackId::new).zip(by_track) {
-            if spans.is_empty() {
+        for (track, spans) in (0..).map(TrackId::new).zip(by_track) {
+            if spans.len() == 0 {
                 continue;
             }
             let name = label::track(&self.tables, track);
-            let lanes = lanes(&mut spans, &mut places);
-            drop(spans);
-            for (lane, steps) in lanes.into_iter().enumerate() {
-                let mut name = name.clone();
-                if lane > 0 {
-                    name.extend(format!(" lane {lane}").bytes());
+            self.head(n_profiles, "evented", &name, "nanoseconds");
+            let mut events = Events::begin(&mut self.out, base, &heads);
+            // The first lane is written at once: nearly always there is no other.
+            let mut others: Vec<Vec<Step>> = Vec::new();
+            lanes(&spans, &mut places, &mut |lane, step| {
+                let Some(other) = lane.checked_sub(1) else {
+                    return events.put(&step);
+                };
+                if others.len() < lane {
+                    others.resize_with(lane, Vec::new);
                 }
+                if let Some(steps) = others.get_mut(other) {
+                    steps.push(step);
+                }
+            });
+            events.end();
+            drop(spans);
+            for (lane, steps) in (1..).zip(others) {
+                let mut name = name.clone();
+                name.extend(format!(" lane {lane}").bytes());
                 self.head(n_profiles, "evented", &name, "nanoseconds");
-                self.steps(&steps, base, &frames);
+                let mut events = Events::begin(&mut self.out, base, &heads);
+                steps.iter().for_each(|step| events.put(step));
+                events.end();
             }
         }
-    }
-
-    fn steps(&mut self, steps: &[Step], base: Timestamp, frames: &[u32]) {
-        let start = steps.first().map_or(base, |step| step.at);
-        let end = steps.last().map_or(base, |step| step.at);
-        self.out.text("\"startValue\":");
-        put_difference(start, base, &mut self.out.bytes);
-        self.out.text(",\"endValue\":");
-        put_difference(end, base, &mut self.out.bytes);
-        self.out.text(",\"events\":[");
-        let mut first = true;
-        for step in steps {
-            self.out.text(match (first, step.enter) {
-                (true, true) => "{\"type\":\"O\",\"frame\":",
-                (true, false) => "{\"type\":\"C\",\"frame\":",
-                (false, true) => ",{\"type\":\"O\",\"frame\":",
-                (false, false) => ",{\"type\":\"C\",\"frame\":",
-            });
-            first = false;
-            let frame = frames.get(step.frame as usize).copied().unwrap_or(0);
-            json::digits(u64::from(frame), &mut self.out.bytes);
-            self.out.text(",\"at\":");
-            put_difference(step.at, base, &mut self.out.bytes);
-            self.out.bytes.push(b'}');
-            self.out.spill();
-        }
-        self.out.text("]}");
     }
 
     fn shared(&mut self) {
@@ -401,14 +391,13 @@ impl Writer<'_> {
     }
 }
 
-/// Appends `time - base`, for a base that is not after any time.
-fn put_difference(time: Timestamp, base: Timestamp, out: &mut Vec<u8>) {
-    json::digits(time.abs_diff(base), out);
-}
-
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
-        let starts = self.spans.iter().flatten().map(|span| span.start);
+        let starts = self
+            .spans
+            .iter()
+            .flat_map(Pieces::iter)
+            .map(|span| span.start);
         let base = starts.min();
         self.out.text(
             "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"traceloom\",",

@@ -1,0 +1,93 @@
+//! The events of a lane, as they are written.
+
+use traceloom_model::Timestamp;
+
+use super::nest::Step;
+use crate::chrome::json;
+use crate::output::Buffered;
+use crate::wire::put_start;
+
+/// What of an event comes before its time: text of a width that is known, of which so much counts.
+pub(super) struct Head {
+    text: [u8; WIDTH],
+    len: usize,
+}
+
+const WIDTH: usize = 40;
+/// Where it says whether the frame is entered or left.
+const TYPE: usize = 10;
+
+impl Head {
+    pub fn of(frame: u32) -> Self {
+        let mut row = b",{\"type\":\"O\",\"frame\":".to_vec();
+        json::digits(u64::from(frame), &mut row);
+        row.extend_from_slice(b",\"at\":");
+        let len = row.len();
+        row.resize(WIDTH, b' ');
+        Self {
+            text: row.first_chunk().copied().unwrap_or([b' '; WIDTH]),
+            len,
+        }
+    }
+}
+
+/// A list of events that is being written, with its first and last time around it.
+pub(super) struct Events<'w, 'o> {
+    out: &'w mut Buffered<'o>,
+    base: Timestamp,
+    heads: &'w [Head],
+    last: Option<u64>,
+}
+
+impl<'w, 'o> Events<'w, 'o> {
+    /// Begins a list of events at `base` or later.
+    pub fn begin(out: &'w mut Buffered<'o>, base: Timestamp, heads: &'w [Head]) -> Self {
+        Self {
+            out,
+            base,
+            heads,
+            last: None,
+        }
+    }
+
+    /// Writes an event.
+    #[inline]
+    pub fn put(&mut self, step: &Step) {
+        let at = step.at.abs_diff(self.base);
+        let is_first = self.last.replace(at).is_none();
+        if is_first {
+            self.first(at);
+        }
+        let out = &mut self.out.bytes;
+        if let Some(head) = self.heads.get(step.frame as usize) {
+            let begin = out.len();
+            put_start(out, head.text, head.len);
+            if !step.enter
+                && let Some(kind) = out.get_mut(begin + TYPE)
+            {
+                *kind = b'C';
+            }
+            if is_first {
+                out.remove(begin);
+            }
+        }
+        json::digits(at, out);
+        out.push(b'}');
+        self.out.spill();
+    }
+
+    #[cold]
+    fn first(&mut self, at: u64) {
+        let out = &mut self.out.bytes;
+        out.extend_from_slice(b"\"startValue\":");
+        json::digits(at, out);
+        out.extend_from_slice(b",\"events\":[");
+    }
+
+    /// Ends the list, which has an event.
+    pub fn end(self) {
+        self.out.text("],\"endValue\":");
+        json::digits(self.last.unwrap_or(0), &mut self.out.bytes);
+        self.out.bytes.push(b'}');
+    }
+}
