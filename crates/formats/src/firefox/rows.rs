@@ -63,6 +63,8 @@ impl Markers {
         if self.has_spans && self.has_events {
             let is_event = |row: &Marker| !matches!(row.what, What::Span(_));
             self.rows.sort_by_key(|row| (row.start, is_event(row)));
+        } else if let Some(sorted) = by_start(&self.rows) {
+            self.rows = sorted;
         } else {
             self.rows.sort_by_key(|row| row.start);
         }
@@ -89,6 +91,25 @@ impl Markers {
             count: narrow(self.items.len() - first),
         });
     }
+}
+
+/// Returns markers in the order of their starts, those of one start as they came: start and place in one integer
+/// each, which sort several times faster than the markers do. None where they do not fit one.
+fn by_start(rows: &[Marker]) -> Option<Vec<Marker>> {
+    let starts = || rows.iter().map(|row| row.start);
+    let (first, last) = (starts().min()?, starts().max()?);
+    let bits = usize::BITS - rows.len().leading_zeros();
+    if last.abs_diff(first).leading_zeros() < bits {
+        return None;
+    }
+    let keys = (0..).zip(starts());
+    let key = |(at, start): (u64, Timestamp)| start.abs_diff(first) << bits | at;
+    let mut keys: Vec<u64> = keys.map(key).collect();
+    keys.sort_unstable();
+    let mask = (1_u64 << bits) - 1;
+    let place = |key: u64| usize::try_from(key & mask).unwrap_or(usize::MAX);
+    let sorted = keys.into_iter().filter_map(|key| rows.get(place(key)));
+    Some(sorted.copied().collect())
 }
 
 /// Markers by track, and what has no place in a few words.
@@ -231,5 +252,33 @@ fn item(attribute: &mut Attribute, values: &mut Vec<Value>) -> Item {
         Value::Bool(yes) => Item::Bool(key, yes),
         Value::Text(text) => Item::Text(key, text),
         ref mut value => Item::Value(key, place(values, std::mem::replace(value, Value::Null))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn markers_are_sorted_as_they_would_be_one_by_one(
+            starts in prop::collection::vec(-5..5_i64, 0..40),
+            far: bool,
+        ) {
+            let mut markers = Markers::default();
+            for (end, start) in (10..).zip(starts) {
+                let start = if far { start * (i64::MAX / 5) } else { start };
+                markers.push(0, What::Span(None), start, end);
+            }
+            let mut expected = markers.rows.clone();
+            expected.sort_by_key(|row| row.start);
+            markers.sort();
+            let times = |rows: &[Marker]| -> Vec<_> {
+                rows.iter().map(|row| (row.start, row.end)).collect()
+            };
+            prop_assert_eq!(times(&markers.rows), times(&expected));
+        }
     }
 }
