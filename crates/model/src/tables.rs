@@ -398,9 +398,14 @@ impl Tables {
 
     /// Reserves the id of a span that starts.
     pub fn reserve_span(&mut self) -> SpanId {
-        let id = SpanId(self.spans);
-        self.spans += 1;
-        id
+        self.reserve_spans(1)
+    }
+
+    /// Reserves the ids of so many spans, the first of which it returns.
+    pub fn reserve_spans(&mut self, count: u64) -> SpanId {
+        let first = SpanId(self.spans);
+        self.spans += count;
+        first
     }
 
     /// Returns what was defined since the last call, for [`crate::Sink::define`].
