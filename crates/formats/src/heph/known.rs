@@ -134,12 +134,12 @@ mod tests {
     #[test]
     fn names_are_told_apart_by_every_byte_and_their_length() {
         let long: Vec<u8> = (b'a'..).take(33).collect();
-        let mut names: Vec<Vec<u8>> = (0..=33).map(|length| long[..length].to_vec()).collect();
+        let cut = |length: usize| long.iter().copied().take(length);
+        let mut names: Vec<Vec<u8>> = (0..=33).map(|length| cut(length).collect()).collect();
         for length in 1..=33 {
             for at in 0..length {
-                let mut name = long[..length].to_vec();
-                name[at] ^= 0x80;
-                names.push(name);
+                let flip = |(here, byte)| byte ^ (0x80 * u8::from(here == at));
+                names.push(cut(length).enumerate().map(flip).collect());
             }
             names.push(vec![0; length]);
         }

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink, SpanBatch,
-    SpanRow, SpanStatus, Tables, TrackId, Wants,
+    Attributes, Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink,
+    SpanBatch, SpanRow, SpanStatus, Tables, TrackId, Wants,
 };
 
 use super::names::Names;
@@ -27,6 +27,8 @@ use crate::{
 pub(super) const MOST_BYTES: usize = 1 << 30;
 /// Spans pushed at a time: few enough to stay in the cache.
 const BATCH: usize = 512;
+/// Attributes that room is made for in a batch.
+const MOST_ROOM: usize = 8 * BATCH;
 
 /// Lowers every part of `source`, one after the other.
 pub fn lower(
@@ -61,6 +63,7 @@ pub fn lower(
                 sink: &mut *sink,
                 names,
                 batch: SpanBatch::with_capacity(BATCH),
+                attributes: 2 * BATCH,
                 part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
                 only: options.only,
                 calls_only,
@@ -255,6 +258,8 @@ pub(super) struct Out<'s> {
     sink: &'s mut dyn Sink,
     pub names: Names,
     batch: SpanBatch,
+    /// Most attributes of a batch so far.
+    attributes: usize,
     part: PartId,
     only: Option<Origin>,
     calls_only: bool,
@@ -353,7 +358,10 @@ impl Out<'_> {
         if self.batch.is_empty() {
             return Flow::Continue(());
         }
-        let empty = SpanBatch::with_capacity(BATCH);
+        let attributes = self.batch.attributes.all().len().min(MOST_ROOM);
+        self.attributes = self.attributes.max(attributes);
+        let mut empty = SpanBatch::with_capacity(BATCH);
+        empty.attributes = Attributes::with_capacity(self.attributes.div_ceil(2));
         self.sink.spans(std::mem::replace(&mut self.batch, empty))
     }
 }
