@@ -53,6 +53,7 @@ mod tables;
 mod text;
 mod time;
 mod unit;
+mod values;
 
 pub use attribute::{Attribute, AttributeKey, Attributes, ElementType, Value};
 pub use capability::{Capabilities, Feature};

@@ -53,8 +53,8 @@ pub(super) fn is_runtime(description: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
     start: u64,
-    end: u64,
-    actor: u64,
+    pub end: u64,
+    pub actor: u64,
 }
 
 /// The runs of one worker, in the order of their ends.
@@ -93,13 +93,13 @@ impl Runs {
         add(&mut self.all, run, &mut self.settled.0);
     }
 
-    /// Returns the actor that ran at `time`.
-    pub fn at(&mut self, time: u64) -> Option<u64> {
+    /// Returns the run under way at `time`.
+    pub fn at(&mut self, time: u64) -> Option<Running> {
         covering(&self.all, &mut self.cursor.0, time)
     }
 
-    /// Returns the thread-safe actor that ran at `time`.
-    pub fn shared_at(&mut self, time: u64) -> Option<u64> {
+    /// Returns the run of a thread-safe actor under way at `time`.
+    pub fn shared_at(&mut self, time: u64) -> Option<Running> {
         covering(&self.shared, &mut self.cursor.1, time)
     }
 
@@ -131,7 +131,7 @@ fn add(runs: &mut VecDeque<Running>, run: Running, settled: &mut usize) {
     runs.push_back(run);
 }
 
-fn covering(runs: &VecDeque<Running>, cursor: &mut usize, time: u64) -> Option<u64> {
+fn covering(runs: &VecDeque<Running>, cursor: &mut usize, time: u64) -> Option<Running> {
     const STEPS: usize = 8;
     let is_over = |at: usize| runs.get(at).is_some_and(|run| run.end < time);
     let mut at = *cursor;
@@ -146,6 +146,5 @@ fn covering(runs: &VecDeque<Running>, cursor: &mut usize, time: u64) -> Option<u
         at = runs.partition_point(|run| run.end < time);
     }
     *cursor = at;
-    let run = runs.get(at)?;
-    (run.start <= time).then_some(run.actor)
+    runs.get(at).copied().filter(|run| run.start <= time)
 }

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink, SpanBatch,
-    SpanRow, SpanStatus, Tables, TrackId, Wants,
+    Attributes, Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink,
+    SpanBatch, SpanRow, SpanStatus, Tables, TrackId, Wants,
 };
 
 use super::names::Names;
@@ -27,6 +27,8 @@ use crate::{
 pub(super) const MOST_BYTES: usize = 1 << 30;
 /// Spans pushed at a time: few enough to stay in the cache.
 const BATCH: usize = 512;
+/// Attributes that room is made for in a batch.
+const MOST_ROOM: usize = 8 * BATCH;
 
 /// Lowers every part of `source`, one after the other.
 pub fn lower(
@@ -37,7 +39,7 @@ pub fn lower(
     let mut surveys = Vec::new();
     for part in 0..source.parts().len() {
         let mut pass = Pass {
-            decoder: Decoder::skimming(&options.limits),
+            decoder: Decoder::new(&options.limits),
             visitor: Survey::new(),
         };
         drive(source.open(part, 0)?.as_mut(), &mut pass, &mut Nowhere)?;
@@ -61,12 +63,14 @@ pub fn lower(
                 sink: &mut *sink,
                 names,
                 batch: SpanBatch::with_capacity(BATCH),
+                attributes: 2 * BATCH,
                 part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
                 only: options.only,
                 calls_only,
                 dated,
             },
             waiting: runs.into(),
+            next_run: 0,
             run: None,
             runs: 0,
             events: 0,
@@ -100,6 +104,9 @@ impl<V: Visit> Reader for Pass<V> {
 }
 
 impl<V: Visit> Visit for &mut V {
+    const SKIMS: bool = V::SKIMS;
+
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
         (**self).event(event, seen)
     }
@@ -137,6 +144,8 @@ impl RecordSink for Nowhere {
 struct Lowering<'s> {
     out: Out<'s>,
     waiting: VecDeque<Run>,
+    /// Where the next one begins.
+    next_run: u64,
     run: Option<RunState>,
     runs: u32,
     events: u64,
@@ -147,35 +156,56 @@ struct Lowering<'s> {
 }
 
 impl Lowering<'_> {
+    #[inline(always)]
     fn take(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
-        self.enter_run(event.offset)?;
-        let (block, inside) = (
-            self.events >> self.shift,
-            self.events & ((1 << self.shift) - 1),
-        );
+        if event.offset >= self.next_run {
+            self.enter_run(event.offset)?;
+        }
+        let number = self.events;
         self.events += 1;
+        if number & ((1 << self.shift) - 1) == 0 {
+            self.settle(number >> self.shift)?;
+        }
         let Some(run) = &mut self.run else {
             return Flow::Continue(());
         };
-        if inside == 0 && block > 0 {
-            let over = u32::try_from(block - 1).unwrap_or(u32::MAX);
-            run.settle(over, Effort::Due, &mut self.out)?;
-        }
         if seen.duplicate && run.uses_counters() {
             return Flow::Continue(());
         }
         run.event(event, &mut self.out);
         // The limits are looked at rarely: they bound memory, not the exact number.
-        if self.events & 0xff == 0
-            && (run.waiting() > self.most || run.waiting_bytes() > MOST_BYTES)
-        {
-            let over = u32::try_from(block.saturating_sub(1)).unwrap_or(u32::MAX);
-            run.relieve(over, self.most, &mut self.out)?;
+        if number & 0xff == 0xff {
+            self.relieve()?;
         }
         Flow::Continue(())
     }
 
+    /// Pushes what no event from `block` on can enclose.
+    #[inline(never)]
+    fn settle(&mut self, block: u64) -> Flow {
+        let over = block.checked_sub(1).map(u32::try_from);
+        match (over, &mut self.run) {
+            (Some(over), Some(run)) => {
+                run.settle(over.unwrap_or(u32::MAX), Effort::Due, &mut self.out)
+            }
+            _ => Flow::Continue(()),
+        }
+    }
+
+    #[inline(never)]
+    fn relieve(&mut self) -> Flow {
+        let block = (self.events - 1) >> self.shift;
+        let over = u32::try_from(block.saturating_sub(1)).unwrap_or(u32::MAX);
+        match &mut self.run {
+            Some(run) if run.waiting() > self.most || run.waiting_bytes() > MOST_BYTES => {
+                run.relieve(over, self.most, &mut self.out)
+            }
+            _ => Flow::Continue(()),
+        }
+    }
+
     /// Goes to the run that the packet at `offset` belongs to.
+    #[inline(never)]
     fn enter_run(&mut self, offset: u64) -> Flow {
         while self
             .waiting
@@ -191,6 +221,7 @@ impl Lowering<'_> {
                 self.run = Some(RunState::begin(run, resource, self.recover));
             }
         }
+        self.next_run = self.waiting.front().map_or(u64::MAX, |run| run.offset);
         Flow::Continue(())
     }
 
@@ -204,6 +235,7 @@ impl Lowering<'_> {
 }
 
 impl Visit for Lowering<'_> {
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
         self.take(event, seen)
     }
@@ -226,6 +258,8 @@ pub(super) struct Out<'s> {
     sink: &'s mut dyn Sink,
     pub names: Names,
     batch: SpanBatch,
+    /// Most attributes of a batch so far.
+    attributes: usize,
     part: PartId,
     only: Option<Origin>,
     calls_only: bool,
@@ -272,11 +306,12 @@ impl Out<'_> {
                 .is_none_or(|only| only.part == self.part && only.offset == root_offset())
     }
 
+    #[inline(always)]
     pub fn span(&mut self, span: &Placed<'_>, epoch: Option<u64>) -> Flow {
         let since_origin = |time: u64| i64::try_from(epoch.unwrap_or(0).checked_add(time)?).ok();
         let saturated = since_origin(span.end).is_none();
         let time = |time| since_origin(time).unwrap_or(i64::MAX);
-        let function = self.names.function(span.body.description);
+        let function = self.names.function(span.described, span.body.description);
         let row = SpanRow {
             id: span.id,
             parent: span.parent,
@@ -299,8 +334,9 @@ impl Out<'_> {
             }),
         };
         let names = &mut self.names;
-        self.batch
-            .push_made(&row, |made| names.attributes(&span.body, made));
+        self.batch.push_made(&row, |made| {
+            names.attributes(span.described, &span.body, made)
+        });
         if saturated {
             let text = "a time after 11 April 2262 is held as that date";
             self.note(warn("time_saturated", span.offset, text))?;
@@ -322,7 +358,10 @@ impl Out<'_> {
         if self.batch.is_empty() {
             return Flow::Continue(());
         }
-        let empty = SpanBatch::with_capacity(BATCH);
+        let attributes = self.batch.attributes.all().len().min(MOST_ROOM);
+        self.attributes = self.attributes.max(attributes);
+        let mut empty = SpanBatch::with_capacity(BATCH);
+        empty.attributes = Attributes::with_capacity(self.attributes.div_ceil(2));
         self.sink.spans(std::mem::replace(&mut self.batch, empty))
     }
 }
@@ -336,7 +375,8 @@ pub(super) struct Placed<'a> {
     pub start: u64,
     pub end: u64,
     pub offset: u64,
-    pub body: super::nest::Body<'a>,
+    pub described: super::names::Described,
+    pub body: super::bodies::Body<'a>,
 }
 
 /// Maps that only ever see the few distinct names of a trace.

@@ -5,7 +5,11 @@
 //! out, their actors. What the bytes mean is in `SPEC.md` of this folder.
 
 mod actors;
+mod bodies;
 mod counters;
+mod heads;
+mod known;
+mod line;
 mod lower;
 mod names;
 mod nest;
@@ -16,6 +20,7 @@ mod record;
 mod resync;
 mod run;
 mod sample;
+mod sorted;
 mod survey;
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,12 @@ use traceloom_model::{
     Value,
 };
 
-use super::lower::Map;
-use super::nest::Body;
+use super::bodies::Body;
+use super::heads::{Head, Heads, NOWHERE};
+use super::known::{Known, Recent, Words};
+use super::parse;
 use super::record::{self, texts};
+use super::survey::Class;
 use crate::damage;
 
 /// The attribute that holds what could not be decoded; raising writes its bytes back.
@@ -17,64 +20,43 @@ pub(super) const UNDECODED: &str = "heph.undecoded";
 #[derive(Debug)]
 pub(super) struct Names {
     pub tables: Tables,
-    functions: Known<FunctionId>,
+    descriptions: Known<(Described, Class)>,
+    functions: Vec<Named>,
     keys: Known<AttrKeyId>,
+    heads: Heads,
+    texts: Recent<StringId>,
     most: u64,
     full: Option<StringId>,
     refused: u64,
 }
 
-/// Ids by name. A trace has few names and each event some of them: those met last are found by two of
-/// their bytes and their length, without hashing all of them.
+/// The number of a description, as long as there are not too many.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Described(u32);
+
+impl Described {
+    pub fn number(self) -> Option<usize> {
+        usize::try_from(self.0).ok().filter(|_| self.0 != u32::MAX)
+    }
+}
+
+/// What a description became.
 #[derive(Debug)]
-struct Known<I> {
-    all: Map<Box<[u8]>, I>,
-    recent: Vec<Option<(Box<[u8]>, I)>>,
-}
-
-const RECENT: usize = 64;
-
-impl<I> Default for Known<I> {
-    fn default() -> Self {
-        Self {
-            all: Map::default(),
-            recent: (0..RECENT).map(|_| None).collect(),
-        }
-    }
-}
-
-impl<I: Copy> Known<I> {
-    #[inline]
-    fn get(&mut self, name: &[u8]) -> Option<I> {
-        let ends = (name.first().copied(), name.last().copied());
-        let ends = usize::from(ends.0.unwrap_or(0)) + 5 * usize::from(ends.1.unwrap_or(0));
-        let at = (ends + 11 * name.len()) % RECENT;
-        if let Some(Some((known, id))) = self.recent.get(at)
-            && **known == *name
-        {
-            return Some(*id);
-        }
-        self.look_up(name, at)
-    }
-
-    #[inline(never)]
-    fn look_up(&mut self, name: &[u8], at: usize) -> Option<I> {
-        let (known, &id) = self.all.get_key_value(name)?;
-        *self.recent.get_mut(at)? = Some((known.clone(), id));
-        Some(id)
-    }
-
-    fn insert(&mut self, name: &[u8], id: I) {
-        self.all.insert(name.into(), id);
-    }
+struct Named {
+    /// The description itself until a span of it is pushed: functions are numbered in the order of the spans.
+    description: Box<[u8]>,
+    function: Option<FunctionId>,
 }
 
 impl Names {
     pub fn new(limits: &Limits) -> Self {
         Self {
             tables: Tables::new(),
-            functions: Known::default(),
+            descriptions: Known::default(),
+            functions: Vec::new(),
             keys: Known::default(),
+            heads: Heads::default(),
+            texts: Recent::default(),
             most: limits.of(Limit::Table),
             full: None,
             refused: 0,
@@ -87,30 +69,73 @@ impl Names {
             self.refused += 1;
             return full;
         }
+        let words = Words::of(text);
+        if let Some(id) = words.as_ref().and_then(|words| self.texts.get(words)) {
+            return id;
+        }
         let id = self.tables.bytes(text);
+        if let Some(words) = words {
+            self.texts.put(words, id);
+        }
         if u64::from(id.raw()) >= self.most {
             self.full = Some(self.tables.string("(string table full)"));
         }
         id
     }
 
+    /// Returns the number of a description, and what its event is when it has no substream.
     #[inline]
-    pub fn function(&mut self, description: &[u8]) -> FunctionId {
-        let known = self.functions.get(description);
-        known.unwrap_or_else(|| self.new_function(description))
+    pub fn describe(&mut self, description: &[u8]) -> (Described, Class) {
+        let known = self.descriptions.get(description);
+        known.unwrap_or_else(|| self.new_description(description))
     }
 
     #[inline(never)]
-    fn new_function(&mut self, description: &[u8]) -> FunctionId {
-        let name = self.text(description);
-        let id = self.tables.function(Function::named(name));
-        if self.full.is_none() {
-            self.functions.insert(description, id);
+    fn new_description(&mut self, description: &[u8]) -> (Described, Class) {
+        let class = Class::of_description(description);
+        let number = self.functions.len();
+        let Some(number) = u32::try_from(number)
+            .ok()
+            .filter(|at| u64::from(*at) < self.most)
+        else {
+            return (Described(u32::MAX), class);
+        };
+        self.functions.push(Named {
+            description: description.into(),
+            function: None,
+        });
+        let known = (Described(number), class);
+        self.descriptions.insert(description, known);
+        known
+    }
+
+    /// Returns the function of a description, which is given as well when it has no number.
+    #[inline]
+    pub fn function(&mut self, described: Described, description: &[u8]) -> FunctionId {
+        let known = self.functions.get(described.0 as usize);
+        let function = known.and_then(|named| named.function);
+        function.unwrap_or_else(|| self.new_function(described, description))
+    }
+
+    #[inline(never)]
+    fn new_function(&mut self, described: Described, description: &[u8]) -> FunctionId {
+        let at = described.0 as usize;
+        let name = match self.functions.get_mut(at) {
+            Some(named) => std::mem::take(&mut named.description),
+            None => description.into(),
+        };
+        let text = self.text(&name);
+        let id = self.tables.function(Function::named(text));
+        if let Some(named) = self.functions.get_mut(at) {
+            match self.full {
+                None => named.function = Some(id),
+                Some(_) => named.description = name,
+            }
         }
         id
     }
 
-    #[inline]
+    #[inline(always)]
     fn key(&mut self, name: &[u8]) -> AttrKeyId {
         let known = self.keys.get(name);
         known.unwrap_or_else(|| self.new_key(name))
@@ -138,15 +163,64 @@ impl Names {
     }
 
     /// Appends the attributes of an event.
-    pub fn attributes(&mut self, body: &Body<'_>, lowered: &mut Vec<Attribute>) {
-        for record::Attribute { name, value } in body.attributes {
-            let key = self.key(name);
-            lowered.push(Attribute::new(key, self.value(value)));
+    #[inline]
+    pub fn attributes(
+        &mut self,
+        described: Described,
+        body: &Body<'_>,
+        lowered: &mut Vec<Attribute>,
+    ) {
+        if !body.attributes.bytes.is_empty() {
+            self.whole_attributes(described, body.attributes.bytes, lowered);
         }
         if !body.undecoded.is_empty() {
             let key = self.key(UNDECODED.as_bytes());
             lowered.push(Attribute::new(key, Value::Bytes(body.undecoded.into())));
         }
+    }
+
+    fn whole_attributes(
+        &mut self,
+        described: Described,
+        mut bytes: &[u8],
+        lowered: &mut Vec<Attribute>,
+    ) {
+        let mut place = Heads::first(described.number());
+        while !bytes.is_empty() {
+            let expected = self.heads.expected(place, bytes);
+            let Some(head) = expected.or_else(|| self.unexpected(place, bytes)) else {
+                return;
+            };
+            let value = bytes.get(head.length..).unwrap_or(&[]);
+            let Some((value, rest)) = parse::value(head.type_byte, value) else {
+                return;
+            };
+            let value = self.value(value);
+            lowered.push(Attribute::new(head.key, value));
+            (place, bytes) = (head.next, rest);
+        }
+    }
+
+    /// Finds the key of the attribute that `bytes` begin with, where it is not the one expected.
+    #[inline(never)]
+    fn unexpected(&mut self, place: usize, bytes: &[u8]) -> Option<Head> {
+        let (attribute, _) = parse::attribute(bytes)?;
+        let length = attribute.name.len() + 3;
+        let known = self.heads.known(bytes.get(..length)?);
+        let head = known.unwrap_or_else(|| {
+            let head = Head {
+                length,
+                type_byte: attribute.value.type_byte(),
+                key: self.key(attribute.name),
+                next: NOWHERE,
+            };
+            match self.full {
+                None => self.heads.add(bytes, head),
+                Some(_) => head,
+            }
+        });
+        self.heads.expect(place, &head);
+        Some(head)
     }
 
     fn value(&mut self, value: record::Value<'_>) -> Value {

@@ -1,327 +1,229 @@
 //! Nesting by containment of the events of one track (SPEC.md §6.11).
 
-use std::cmp::Reverse;
+use super::bodies::Row;
+use super::sorted;
 
-use super::record::{Attributes, Event};
-
-/// Lanes of one track. Spans that overlap so many others share the last one.
-const MOST_LANES: usize = 64;
-
-/// An event that waits for what may enclose it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    pub start: u64,
-    /// Not before `start`.
-    pub end: u64,
-    pub offset: u64,
-    body: usize,
-    description: u16,
-    attributes: u32,
-    undecoded: u32,
+/// Where an event lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Place {
+    /// Its row.
+    pub row: usize,
+    /// How many of those placed begin before it.
+    pub number: u32,
+    /// The number of the enclosing event.
+    pub parent: Option<u32>,
+    /// The row of the outermost enclosing event, or its own.
+    pub root: usize,
+    pub depth: u32,
+    pub lane: usize,
 }
 
-impl Row {
-    fn len(&self) -> usize {
-        usize::from(self.description) + self.attributes as usize + self.undecoded as usize
-    }
-}
-
-/// What is said of an event besides its times.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Body<'a> {
-    pub description: &'a [u8],
-    pub attributes: Attributes<'a>,
-    pub undecoded: &'a [u8],
-}
-
-/// Waiting events in file order, with the bytes they need.
-#[derive(Debug, Default)]
-pub(super) struct Rows {
+/// The waiting events of one track, in file order.
+///
+/// Writers write at the end, so that each row nearly always encloses some of the last ones before it and
+/// touches no other. As long as that is so, rows are nested as they come.
+#[derive(Debug)]
+pub(super) struct Nest {
     rows: Vec<Row>,
-    bytes: Vec<u8>,
-    front: usize,
+    /// Rows that none encloses so far.
+    roots: Vec<usize>,
+    /// Rows came by their ends and none overlaps another partly.
+    is_nested: bool,
+    /// Spans that overlapped the innermost open one partly.
+    pub overlaps: u64,
+    retry: usize,
 }
 
-impl Rows {
-    pub fn len(&self) -> usize {
-        self.rows.len() - self.front
-    }
-
-    pub fn byte_len(&self) -> usize {
-        self.bytes.len() + self.rows.len() * size_of::<Row>()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().skip(self.front)
-    }
-
-    pub fn push(&mut self, event: &Event<'_>) {
-        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        self.rows.push(Row {
-            start: event.start,
-            end: event.end.max(event.start),
-            offset: event.offset,
-            body: self.bytes.len(),
-            description: u16::try_from(event.description.len()).unwrap_or(u16::MAX),
-            attributes: length(event.attributes.bytes),
-            undecoded: length(event.undecoded),
-        });
-        self.bytes.extend_from_slice(event.description);
-        self.bytes.extend_from_slice(event.attributes.bytes);
-        if !event.undecoded.is_empty() {
-            self.bytes.extend_from_slice(event.undecoded);
+impl Default for Nest {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            roots: Vec::new(),
+            is_nested: true,
+            overlaps: 0,
+            retry: 0,
         }
     }
+}
 
-    fn bytes_of(&self, row: &Row) -> &[u8] {
-        self.bytes
-            .get(row.body..row.body + row.len())
-            .unwrap_or(&[])
-    }
-
-    fn take(&mut self, row: &Row, from: &Self) {
-        let body = self.bytes.len();
-        self.bytes.extend_from_slice(from.bytes_of(row));
-        self.rows.push(Row { body, ..*row });
-    }
-
-    fn clear(&mut self) {
-        self.rows.clear();
-        self.bytes.clear();
-        self.front = 0;
-    }
-
-    /// Moves the first row to `to`.
-    pub fn move_first(&mut self, to: &mut Self) {
-        if let Some(row) = self.rows.get(self.front) {
-            to.take(row, self);
-            self.front += 1;
-        }
-    }
-
-    /// Gives back the room of the rows that were moved.
-    pub fn compact(&mut self) {
-        if self.front == self.rows.len() {
-            self.clear();
-        } else if self.front * 2 >= self.rows.len() {
-            let mut left = Self::default();
-            self.iter().for_each(|row| left.take(row, self));
-            *self = left;
-        }
+impl Nest {
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     pub fn row(&self, at: usize) -> Option<&Row> {
         self.rows.get(at)
     }
 
-    pub fn body(&self, row: &Row) -> Body<'_> {
-        let bytes = self.bytes_of(row);
-        let (description, rest) = bytes
-            .split_at_checked(usize::from(row.description))
-            .unwrap_or_default();
-        let (attributes, undecoded) = rest
-            .split_at_checked(row.attributes as usize)
-            .unwrap_or_default();
-        Body {
-            description,
-            attributes: Attributes { bytes: attributes },
-            undecoded,
-        }
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
+        self.rows.iter_mut()
     }
-}
 
-/// Where an event lies.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    /// Its row.
-    pub row: usize,
-    /// Position of the enclosing event among the places.
-    pub parent: Option<usize>,
-    /// Position of the outermost enclosing event, or its own.
-    pub root: usize,
-    pub depth: u32,
-    pub lane: usize,
-}
-
-/// The waiting events of one track.
-#[derive(Debug, Default)]
-pub(super) struct Nest {
-    pub rows: Rows,
-    /// Spans that overlapped the innermost open one partly.
-    pub overlaps: u64,
-    retry: usize,
-    places: Vec<Place>,
-}
-
-impl Nest {
     /// Tells whether so many rows came since the last attempt that another one pays.
     pub fn is_due(&self) -> bool {
         self.rows.len() >= self.retry
     }
 
-    /// Places the events that nothing from `horizon` on can enclose or overlap; all of them when `all`.
-    ///
-    /// Returns the positions of [`Nest::places`] in the order in which the events finished;
-    /// [`Nest::drop_placed`] forgets them.
-    pub fn place(&mut self, horizon: u64, all: bool) -> Vec<usize> {
-        let rows = &self.rows.rows;
-        let mut order = by_start(rows);
-        order.truncate(closed(&order, horizon, all));
-        self.places.clear();
-        self.overlaps += stack(&order, &mut self.places);
-        let mut place_of = vec![usize::MAX; rows.len()];
-        for (place, &(.., Reverse(at))) in order.iter().enumerate() {
-            if let Some(slot) = place_of.get_mut(at) {
-                *slot = place;
-            }
+    #[inline]
+    pub fn push(&mut self, mut row: Row) {
+        if self.is_nested {
+            self.is_nested = self.enclose(&mut row);
         }
-        // In file order, which nearly always is the order wanted.
-        let placed = rows.iter().zip(&place_of).enumerate();
-        let placed = placed.filter(|(_, (_, place))| **place != usize::MAX);
-        let key = |(at, (row, _)): (usize, (&Row, &usize))| (row.end, Reverse(row.start), at);
-        if placed.clone().map(key).is_sorted() {
-            place_of.retain(|place| *place != usize::MAX);
-            return place_of;
-        }
-        let mut finish: Vec<_> = placed.map(|one| (key(one), *one.1.1)).collect();
-        finish.sort_unstable();
-        finish.into_iter().map(|(_, place)| place).collect()
+        self.rows.push(row);
     }
 
-    /// Returns what the last [`Nest::place`] placed, by start.
-    pub fn places(&self) -> &[Place] {
-        &self.places
+    /// Finds what the next row encloses; false when it does not simply enclose the last ones.
+    #[inline]
+    fn enclose(&mut self, row: &mut Row) -> bool {
+        let at = self.rows.len();
+        (row.up, row.size) = (0, 1);
+        // Equal ends would have to come by their starts, the later ones first.
+        let is_after =
+            |last: &Row| last.end < row.end || (last.end == row.end && last.start >= row.start);
+        if !self.rows.last().is_none_or(is_after) {
+            return false;
+        }
+        while let Some(&root) = self.roots.last()
+            && let Some(last) = self.rows.get_mut(root)
+        {
+            if last.start < row.start {
+                if last.end > row.start {
+                    return false;
+                }
+                break;
+            }
+            // A point at its end is not in it.
+            if last.start >= row.end {
+                return false;
+            }
+            let Ok(up) = u32::try_from(at - root) else {
+                return false;
+            };
+            last.up = up;
+            row.size += last.size;
+            self.roots.pop();
+        }
+        self.roots.push(at);
+        true
+    }
+
+    /// Places the events that nothing from `horizon` on can enclose or overlap, all of them when `all`, in
+    /// the order in which they finished; [`Nest::drop_placed`] forgets them.
+    pub fn place(&mut self, horizon: u64, all: bool, placed: &mut Vec<Place>) {
+        placed.clear();
+        if !self.is_nested {
+            self.overlaps += sorted::place(&self.rows, horizon, all, placed);
+            return;
+        }
+        let rows = &self.rows;
+        let is_over = |root: &usize| all || rows.get(*root).is_some_and(|row| row.end < horizon);
+        let over = self.roots.partition_point(is_over);
+        let last = over.checked_sub(1).and_then(|at| self.roots.get(at));
+        let count = last.map_or(0, |last| last + 1);
+        placed.resize(count, Place::default());
+        // What encloses a row comes after it.
+        for at in (0..count).rev() {
+            let Some(row) = rows.get(at) else { continue };
+            let within = at + row.up as usize;
+            let outer = placed.get(within).copied().filter(|_| row.up > 0);
+            let depth = outer.map_or(0, |outer| outer.depth + 1);
+            // Before it begin those that enclose it, and of the rows before it those it does not enclose.
+            let number = u32::try_from(at + 1).unwrap_or(u32::MAX) - row.size + depth;
+            if let Some(place) = placed.get_mut(at) {
+                *place = Place {
+                    row: at,
+                    number,
+                    parent: outer.map(|outer| outer.number),
+                    root: outer.map_or(at, |outer| outer.root),
+                    depth,
+                    lane: 0,
+                };
+            }
+        }
     }
 
     /// Forgets what the last [`Nest::place`] placed.
-    pub fn drop_placed(&mut self) {
-        self.retry = (self.rows.rows.len() - self.places.len()) * 2;
-        if self.retry == 0 {
-            self.places.clear();
-            self.rows.clear();
+    pub fn drop_placed(&mut self, placed: &[Place]) {
+        self.retry = (self.rows.len() - placed.len()) * 2;
+        if self.is_nested {
+            self.rows.drain(..placed.len());
+            let over = self.roots.partition_point(|root| *root < placed.len());
+            self.roots.drain(..over);
+            self.roots.iter_mut().for_each(|root| *root -= placed.len());
             return;
         }
-        let mut is_placed = vec![false; self.rows.rows.len()];
-        for place in self.places.drain(..) {
+        let mut is_placed = vec![false; self.rows.len()];
+        for place in placed {
             if let Some(slot) = is_placed.get_mut(place.row) {
                 *slot = true;
             }
         }
-        let mut left = Rows::default();
-        for (row, &placed) in self.rows.rows.iter().zip(&is_placed) {
-            if !placed {
-                left.take(row, &self.rows);
-            }
+        let mut is_placed = is_placed.into_iter();
+        self.rows.retain(|_| is_placed.next() == Some(false));
+        self.roots.clear();
+        self.is_nested = true;
+        for row in std::mem::take(&mut self.rows) {
+            self.push(row);
         }
-        self.rows = left;
     }
 }
 
-/// Start, end and position of a row, in the order of nesting.
-type Key = (u64, Reverse<u64>, Reverse<usize>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Returns the rows in the order of nesting: later written is the outer one of equals, because writers
-/// write at the end.
-///
-/// Starts of one block span little, so that start and position nearly always fit one integer, which sorts
-/// several times faster than three keys do.
-fn by_start(rows: &[Row]) -> Vec<Key> {
-    let key = |at: usize| {
-        let row = rows.get(at)?;
-        Some((row.start, Reverse(row.end), Reverse(at)))
-    };
-    let first = rows.iter().map(|row| row.start).min().unwrap_or(0);
-    let last = rows.iter().map(|row| row.start).max().unwrap_or(0);
-    let bits = usize::BITS - rows.len().leading_zeros();
-    if (last - first).leading_zeros() < bits {
-        let mut order: Vec<Key> = (0..rows.len()).filter_map(key).collect();
-        order.sort_unstable();
-        return order;
+    fn row(start: u64, end: u64) -> Row {
+        let mut row = Row::default();
+        (row.start, row.end) = (start, end);
+        row
     }
-    let mask = (1_u64 << bits) - 1;
-    let keys = rows.iter().zip(0_u64..);
-    let mut keys: Vec<u64> = keys
-        .map(|(row, at)| (row.start - first) << bits | (mask - at))
-        .collect();
-    keys.sort_unstable();
-    let at = |key: &u64| usize::try_from(mask - (key & mask)).unwrap_or(usize::MAX);
-    let mut order: Vec<Key> = keys.iter().filter_map(|packed| key(at(packed))).collect();
-    for equal in order.chunk_by_mut(|a, b| a.0 == b.0) {
-        if equal.len() > 1 {
-            equal.sort_unstable();
-        }
-    }
-    order
-}
 
-/// Returns how many rows of `order` lie in clusters of overlapping intervals that end before `horizon`.
-fn closed(order: &[Key], horizon: u64, all: bool) -> usize {
-    if all {
-        return order.len();
-    }
-    let mut done = 0;
-    let mut cluster = 0;
-    for (count, &(start, Reverse(end), _)) in order.iter().enumerate() {
-        if start >= cluster {
-            done = count;
-        }
-        cluster = cluster.max(end);
-        if cluster >= horizon {
-            return done;
-        }
-    }
-    order.len()
-}
-
-#[derive(Clone, Copy)]
-struct Open {
-    end: u64,
-    place: usize,
-}
-
-/// Places the rows of `order`; returns how many overlap the innermost open one.
-fn stack(order: &[Key], places: &mut Vec<Place>) -> u64 {
-    let mut open: Vec<Open> = Vec::new();
-    let mut lanes: Vec<u64> = Vec::new();
-    let mut overlaps = 0;
-    for (place, &(start, Reverse(row_end), Reverse(at))) in order.iter().enumerate() {
-        while open.last().is_some_and(|top| top.end <= start) {
-            open.pop();
-        }
-        let top = open.last().copied();
-        let parent = top.filter(|top| row_end <= top.end).map(|top| top.place);
-        overlaps += u64::from(parent.is_none() && top.is_some());
-        let inside = parent.and_then(|parent| places.get(parent)).copied();
-        let lane = match inside {
-            Some(inside) => inside.lane,
-            None if top.is_none() => {
-                lanes.clear();
-                0
-            }
-            None => free_lane(&lanes, start),
+    #[test]
+    fn rows_nested_as_they_come_lie_where_sorted_ones_do() {
+        let mut random = 7_u64;
+        let mut below = move |below: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % below
         };
-        if lanes.len() <= lane {
-            lanes.resize(lane + 1, 0);
+        let (mut nested, mut sorted) = (0, 0);
+        for round in 0..4000 {
+            let mut nest = Nest::default();
+            let mut rows = Vec::new();
+            let (mut now, mut starts) = (0, Vec::new());
+            for _ in 0..12 {
+                // Time stands still now and then, and few rounds have rows that overlap partly.
+                now += below(3);
+                starts.push(now);
+                while below(2) == 0 && !starts.is_empty() {
+                    now += below(3);
+                    let at = starts.len() - 1 - usize::from(round % 8 == 0 && starts.len() > 1);
+                    let row = row(starts.remove(at), now);
+                    nest.push(row);
+                    rows.push(row);
+                }
+            }
+            let horizon = below(now + 2);
+            let (mut places, mut expected) = (Vec::new(), Vec::new());
+            let count = |is: bool| u32::from(is);
+            nested += count(nest.is_nested);
+            sorted += count(!nest.is_nested);
+            for all in [false, true] {
+                nest.place(horizon, all, &mut places);
+                sorted::place(&rows, horizon, all, &mut expected);
+                assert_eq!(places, expected, "{rows:?}");
+                expected.clear();
+                if !all {
+                    nest.drop_placed(&places);
+                    let mut at = 0..;
+                    rows.retain(|_| {
+                        let at = at.next();
+                        !places.iter().any(|place| Some(place.row) == at)
+                    });
+                }
+            }
         }
-        if let Some(end) = lanes.get_mut(lane) {
-            *end = row_end.max(*end);
-        }
-        places.push(Place {
-            row: at,
-            parent,
-            root: inside.map_or(place, |inside| inside.root),
-            depth: inside.map_or(0, |inside| inside.depth + 1),
-            lane,
-        });
-        open.push(Open {
-            end: row_end,
-            place,
-        });
+        assert!(nested > 500 && sorted > 500, "{nested} {sorted}");
     }
-    overlaps
-}
-
-fn free_lane(lanes: &[u64], start: u64) -> usize {
-    let free = lanes.iter().position(|&end| end <= start);
-    free.unwrap_or(lanes.len()).min(MOST_LANES - 1)
 }

@@ -51,12 +51,19 @@ pub fn metadata(packet: &[u8], offset: u64) -> Option<Metadata<'_>> {
 /// A description that runs past the packet is cut there; attributes end at the first one that cannot be
 /// decoded, or after `most` of them.
 pub fn event(packet: &[u8], offset: u64, layout: Layout, most: usize) -> Option<Event<'_>> {
-    event_inline(packet, offset, layout, most)
+    event_inline(packet, offset, layout, Some(most))
 }
 
 /// [`event`] for the one place where moving the result costs as much as reading it.
+///
+/// Without `most`, the event is as if it were valid and had no attributes.
 #[inline(always)]
-pub fn event_inline(packet: &[u8], offset: u64, layout: Layout, most: usize) -> Option<Event<'_>> {
+pub fn event_inline(
+    packet: &[u8],
+    offset: u64,
+    layout: Layout,
+    most: Option<usize>,
+) -> Option<Event<'_>> {
     let begin = layout.description();
     let (stream, counter, substream, start, end, length) = match layout {
         Layout::Substream => {
@@ -84,8 +91,17 @@ pub fn event_inline(packet: &[u8], offset: u64, layout: Layout, most: usize) -> 
     };
     let stated = begin + usize::from(length);
     let described = stated.min(packet.len());
-    let (attributes_end, valid_attributes) = check_attributes(packet, described, most);
-    let undecoded = packet.get(attributes_end..)?;
+    let (attributes_end, valid_text) = match most {
+        Some(most) => {
+            let (end, valid) = check_attributes(packet, described, most);
+            (end, valid && is_text(packet, begin, described))
+        }
+        None => (described, true),
+    };
+    let undecoded = match most {
+        Some(_) => packet.get(attributes_end..)?,
+        None => &[],
+    };
     Some(Event {
         offset,
         layout,
@@ -100,8 +116,8 @@ pub fn event_inline(packet: &[u8], offset: u64, layout: Layout, most: usize) -> 
             bytes: packet.get(described..attributes_end)?,
         },
         undecoded,
-        valid_text: valid_attributes && is_text(packet, begin, described),
-        complete: stated <= packet.len() && undecoded.is_empty(),
+        valid_text,
+        complete: most.is_none() || (stated <= packet.len() && undecoded.is_empty()),
     })
 }
 
@@ -176,23 +192,26 @@ pub fn attribute(bytes: &[u8]) -> Option<(Attribute<'_>, &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<2>()?;
     let (named, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)) + 1)?;
     let (&type_byte, name) = named.split_last()?;
-    let (value, rest) = match type_byte {
+    let (value, rest) = value(type_byte, rest)?;
+    Some((Attribute { name, value }, rest))
+}
+
+/// Reads the value that `bytes` begin with.
+#[inline(always)]
+pub fn value(type_byte: u8, bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
+    match type_byte {
         0x01..=0x03 => {
-            let (&raw, rest) = rest.split_first_chunk::<8>()?;
+            let (&raw, rest) = bytes.split_first_chunk::<8>()?;
             let value = match type_byte {
                 0x01 => Value::U64(u64::from_be_bytes(raw)),
                 0x02 => Value::I64(i64::from_be_bytes(raw)),
                 _ => Value::F64(f64::from_be_bytes(raw)),
             };
-            (value, rest)
+            Some((value, rest))
         }
-        0x04 => {
-            let (text, rest) = text(rest)?;
-            (Value::Text(text), rest)
-        }
-        _ => list(type_byte, rest)?,
-    };
-    Some((Attribute { name, value }, rest))
+        0x04 => text(bytes).map(|(text, rest)| (Value::Text(text), rest)),
+        _ => list(type_byte, bytes),
+    }
 }
 
 #[inline(never)]
@@ -256,9 +275,8 @@ fn is_long_text(text: Option<&[u8]>) -> bool {
     };
     let all = match (text.first_chunk::<16>(), text.last_chunk::<16>()) {
         (Some(first), Some(last)) => {
-            let (first, last) = (first.as_chunks::<8>().0, last.as_chunks::<8>().0);
-            let words = first.iter().chain(last);
-            words.fold(0, |all, word| all | u64::from_ne_bytes(*word))
+            let all = u128::from_ne_bytes(*first) | u128::from_ne_bytes(*last);
+            u64::try_from((all | all >> 64) & u128::from(u64::MAX)).unwrap_or(HIGHS)
         }
         _ => {
             let (first, last) = (text.first_chunk(), text.last_chunk());

@@ -20,8 +20,6 @@ pub struct Decoder {
     most_bytes: u64,
     most_values: usize,
     layout: Option<Layout>,
-    /// Attributes of packets in order are not looked at.
-    skim: bool,
     scan: Option<Scan>,
     counters: Counters,
 }
@@ -41,17 +39,8 @@ impl Decoder {
             most_bytes: limits.of(Limit::Record),
             most_values: limits.size(Limit::Values),
             layout: None,
-            skim: false,
             scan: None,
             counters: Counters::new(limits),
-        }
-    }
-
-    /// A decoder that finds the same packets and leaves out the attributes of those in order.
-    pub(super) fn skimming(limits: &Limits) -> Self {
-        Self {
-            skim: true,
-            ..Self::new(limits)
         }
     }
 
@@ -72,7 +61,7 @@ impl Decoder {
                 offset: chunk.offset + at as u64,
                 eof: chunk.eof,
             };
-            let next = if let Some((event, size)) = self.common(window) {
+            let next = if let Some((event, size)) = self.common(window, V::SKIMS) {
                 took(size, self.accept_event(&event, out))
             } else if self.scan.is_none() {
                 self.packet(window, out)
@@ -90,7 +79,7 @@ impl Decoder {
     /// Reads the event that a window begins with, and how long it is, when it is in the layout in force and a
     /// packet follows: nearly all are.
     #[inline(always)]
-    fn common<'a>(&self, window: Chunk<'a>) -> Option<(Event<'a>, usize)> {
+    fn common<'a>(&self, window: Chunk<'a>, skims: bool) -> Option<(Event<'a>, usize)> {
         let layout = self.layout.filter(|_| self.scan.is_none())?;
         let head = window.bytes.first_chunk::<8>()?;
         let head = u64::from_be_bytes(*head);
@@ -105,11 +94,8 @@ impl Decoder {
         if !is_magic(after) {
             return None;
         }
-        let most = if self.skim { 0 } else { self.most_values };
-        let mut event = parse::event_inline(packet, window.offset, layout, most)?;
-        if self.skim {
-            (event.complete, event.undecoded) = (true, &[]);
-        }
+        let most = (!skims).then_some(self.most_values);
+        let event = parse::event_inline(packet, window.offset, layout, most)?;
         Some((event, packet.len()))
     }
 

@@ -172,6 +172,9 @@ pub struct Seen {
 
 /// Takes packets and notes as they are read.
 pub trait Visit {
+    /// Attributes and the validity of texts are of no use: events in order come without.
+    const SKIMS: bool = false;
+
     /// Takes an event.
     fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow;
 

@@ -1,10 +1,13 @@
 //! One run of a trace while it is lowered: its streams, substreams and actors.
 
-use traceloom_model::{Flow, ResourceId, SpanId, StringId, Track, TrackId, TrackKind};
+use std::collections::VecDeque;
 
-use super::actors::{self, Runs};
-use super::lower::{Map, Out, Placed};
-use super::nest::{Nest, Rows};
+use traceloom_model::{Flow, ResourceId, StringId, Track, TrackId, TrackKind};
+
+use super::actors::{self, Running, Runs};
+use super::bodies::Row;
+use super::line::{Line, Room, Tracks};
+use super::lower::{Map, Out};
 use super::record::Event;
 use super::survey::{Class, Run};
 use crate::{damage, info};
@@ -27,7 +30,7 @@ pub(super) struct RunState {
     workers: Vec<usize>,
     resource: Option<ResourceId>,
     waiting: usize,
-    waiting_bytes: usize,
+    room: Room,
     recovered: u64,
     ambiguous: u64,
     released: u64,
@@ -42,20 +45,7 @@ struct Stream {
     is_worker: bool,
     runs: Runs,
     /// Events that wait for their actor.
-    held: Rows,
-}
-
-/// A track and its lanes.
-#[derive(Debug)]
-struct Line {
-    /// Position of its stream.
-    stream: usize,
-    /// The substream or actor; none for the stream itself.
-    within: Option<u64>,
-    nest: Nest,
-    lanes: Vec<TrackId>,
-    /// The line's own track, while its name is not known.
-    nameless: Option<(TrackId, Track)>,
+    held: VecDeque<Row>,
 }
 
 /// More streams than this cannot be workers of one process: thread-safe actors stay unassigned.
@@ -88,7 +78,7 @@ impl RunState {
             workers: Vec::new(),
             resource: Some(resource),
             waiting: 0,
-            waiting_bytes: 0,
+            room: Room::default(),
             recovered: 0,
             ambiguous: 0,
             released: 0,
@@ -107,43 +97,49 @@ impl RunState {
 
     /// Returns how many bytes they take.
     pub fn waiting_bytes(&self) -> usize {
-        self.waiting_bytes
+        self.room.bodies.len() + self.waiting * size_of::<Row>()
     }
 
     /// Takes an event.
+    #[inline(always)]
     pub fn event(&mut self, event: &Event<'_>, out: &mut Out<'_>) {
         let at = self.stream(event.stream, out);
-        let class = Class::of(event);
-        if class == Class::Running
-            && let (Some(actor), name) = actors::actor(event)
-        {
-            self.actor_runs(at, event, actor);
-            if let Some(name) = name.filter(|_| !self.actor_names.contains_key(&actor)) {
-                let name = out.names.text(name);
-                self.actor_names.insert(actor, name);
-            }
+        let (described, class) = out.names.describe(event.description);
+        let within = (event.substream != 0).then_some(event.substream);
+        if within.is_none() && class == Class::Running {
+            self.actor_runs(at, event, out);
         }
         self.waiting += 1;
-        self.waiting_bytes +=
-            event.description.len() + event.attributes.bytes.len() + event.undecoded.len();
-        if self.recover && class == Class::Plain {
-            if let Some(stream) = self.streams.get_mut(at) {
-                stream.held.push(event);
+        let row = self.room.bodies.keep(event, described);
+        let Some(stream) = self.streams.get_mut(at) else {
+            return;
+        };
+        if within.is_none() {
+            if self.recover && class == Class::Plain {
+                stream.held.push_back(row);
+                return;
             }
-            return;
+            if let Some(line) = stream.line.and_then(|line| self.lines.get_mut(line)) {
+                line.nest.push(row);
+                return;
+            }
         }
-        let within = (event.substream != 0).then_some(event.substream);
-        let line = self.streams.get(at).and_then(|stream| stream.line);
-        if let (None, Some(line)) = (within, line.and_then(|line| self.lines.get_mut(line))) {
-            line.nest.rows.push(event);
-            return;
-        }
-        if let Some(rows) = self.rows(event.stream, within) {
-            rows.push(event);
+        let at = self.line(event.stream, within);
+        if let Some(line) = self.lines.get_mut(at) {
+            line.nest.push(row);
         }
     }
 
-    fn actor_runs(&mut self, at: usize, event: &Event<'_>, actor: u64) {
+    /// Takes note of an actor being run.
+    #[inline(never)]
+    fn actor_runs(&mut self, at: usize, event: &Event<'_>, out: &mut Out<'_>) {
+        let (Some(actor), name) = actors::actor(event) else {
+            return;
+        };
+        if let Some(name) = name.filter(|_| !self.actor_names.contains_key(&actor)) {
+            let name = out.names.text(name);
+            self.actor_names.insert(actor, name);
+        }
         let Some(stream) = self.streams.get_mut(at).filter(|_| self.recover) else {
             return;
         };
@@ -154,10 +150,16 @@ impl RunState {
         }
     }
 
+    #[inline]
     fn stream(&mut self, id: u32, out: &mut Out<'_>) -> usize {
         if let Some((_, at)) = self.last_stream.filter(|(last, _)| *last == id) {
             return at;
         }
+        self.other_stream(id, out)
+    }
+
+    #[inline(never)]
+    fn other_stream(&mut self, id: u32, out: &mut Out<'_>) -> usize {
         if let Some(&at) = self.stream_of.get(&id) {
             self.last_stream = Some((id, at));
             return at;
@@ -181,33 +183,34 @@ impl RunState {
             track,
             line: None,
             runs: Runs::default(),
-            held: Rows::default(),
+            held: VecDeque::new(),
             is_worker: false,
         });
         at
     }
 
-    fn rows(&mut self, stream: u32, within: Option<u64>) -> Option<&mut Rows> {
-        if let Some((_, at)) = self.last_line.filter(|(last, _)| *last == (stream, within)) {
-            return self.lines.get_mut(at).map(|line| &mut line.nest.rows);
+    /// Returns the position of a line.
+    #[inline]
+    fn line(&mut self, stream: u32, within: Option<u64>) -> usize {
+        match self.last_line {
+            Some((last, at)) if last == (stream, within) => at,
+            _ => self.other_line(stream, within),
         }
+    }
+
+    #[inline(never)]
+    fn other_line(&mut self, stream: u32, within: Option<u64>) -> usize {
         let next = self.lines.len();
         let at = *self.line_of.entry((stream, within)).or_insert(next);
         self.last_line = Some(((stream, within), at));
         if at == next {
-            let stream = *self.stream_of.get(&stream)?;
-            if within.is_none() {
-                self.streams.get_mut(stream)?.line = Some(at);
+            let stream = self.stream_of.get(&stream).copied().unwrap_or(0);
+            if let Some(stream) = self.streams.get_mut(stream).filter(|_| within.is_none()) {
+                stream.line = Some(at);
             }
-            self.lines.push(Line {
-                stream,
-                within,
-                nest: Nest::default(),
-                lanes: Vec::new(),
-                nameless: None,
-            });
+            self.lines.push(Line::new(stream, within));
         }
-        self.lines.get_mut(at).map(|line| &mut line.nest.rows)
+        at
     }
 
     /// Pushes the spans that no event after `block` can enclose.
@@ -218,7 +221,7 @@ impl RunState {
         }
         let horizons = self.horizons(block);
         for line in &mut self.lines {
-            if line.nest.rows.len() == 0 || (effort == Effort::Due && !line.nest.is_due()) {
+            if line.nest.is_empty() || (effort == Effort::Due && !line.nest.is_due()) {
                 continue;
             }
             let Some(stream) = self.streams.get(line.stream) else {
@@ -236,25 +239,18 @@ impl RunState {
                 names: &self.actor_names,
                 epoch: self.run.epoch,
             };
-            line.push(horizon, all, &tracks, out)?;
+            self.waiting -= line.push(horizon, all, &tracks, &mut self.room, out)?;
         }
-        self.waiting = self.held().chain(self.nested()).map(Rows::len).sum();
-        self.waiting_bytes = self.held().chain(self.nested()).map(Rows::byte_len).sum();
+        let held = self.streams.iter_mut().flat_map(|stream| &mut stream.held);
+        let nested = self.lines.iter_mut().flat_map(|line| line.nest.rows_mut());
+        self.room.bodies.tidy(held.chain(nested));
         Flow::Continue(())
-    }
-
-    fn held(&self) -> impl Iterator<Item = &Rows> {
-        self.streams.iter().map(|stream| &stream.held)
-    }
-
-    fn nested(&self) -> impl Iterator<Item = &Rows> {
-        self.lines.iter().map(|line| &line.nest.rows)
     }
 
     /// Makes room when too many events wait.
     pub fn relieve(&mut self, block: u32, most: usize, out: &mut Out<'_>) -> Flow {
         self.settle(block, Effort::Every, out)?;
-        if self.waiting > most / 2 || self.waiting_bytes > super::lower::MOST_BYTES / 2 {
+        if self.waiting > most / 2 || self.waiting_bytes() > super::lower::MOST_BYTES / 2 {
             self.released += self.waiting as u64;
             self.settle(block, Effort::All, out)?;
         }
@@ -268,36 +264,13 @@ impl RunState {
             earliest = earliest.min(self.run.horizon.after(stream, Class::Running, block));
         }
         for at in 0..self.streams.len() {
-            let Some(stream) = self
-                .streams
-                .get_mut(at)
-                .filter(|stream| stream.held.len() > 0)
-            else {
-                continue;
-            };
-            let id = stream.id;
-            let mut held = std::mem::take(&mut stream.held);
+            let id = self.streams.get(at).map_or(0, |stream| stream.id);
             let horizon = if id == 0 {
                 earliest
             } else {
                 self.run.horizon.after(id, Class::Running, block)
             };
-            loop {
-                let first = held.iter().next().map(|row| row.end);
-                let Some(end) = first.filter(|&end| all || end < horizon) else {
-                    break;
-                };
-                let actor = self.actor_at(at, end);
-                self.recovered += u64::from(actor.is_some());
-                match self.rows(id, actor) {
-                    Some(rows) => held.move_first(rows),
-                    None => break,
-                }
-            }
-            held.compact();
-            if let Some(stream) = self.streams.get_mut(at) {
-                stream.held = held;
-            }
+            self.give(at, horizon, all);
         }
         let needed = |stream: &Stream| {
             stream
@@ -318,7 +291,42 @@ impl RunState {
         }
     }
 
-    fn actor_at(&mut self, at: usize, end: u64) -> Option<u64> {
+    /// Moves what a stream holds to the lines of the actors, as far as it ends before `horizon`.
+    fn give(&mut self, at: usize, horizon: u64, all: bool) {
+        let Some(stream) = self.streams.get_mut(at) else {
+            return;
+        };
+        let id = stream.id;
+        let mut held = std::mem::take(&mut stream.held);
+        // Several events on end are of one run.
+        let mut last = None;
+        while let Some(row) = held.front().filter(|row| all || row.end < horizon) {
+            let line = match last {
+                Some((from, to, line)) if from <= row.end && row.end <= to => {
+                    self.recovered += 1;
+                    line
+                }
+                _ => {
+                    let run = self.running_at(at, row.end);
+                    self.recovered += u64::from(run.is_some());
+                    let line = self.line(id, run.map(|run| run.actor));
+                    // Which of the others run is looked at for each event of stream 0.
+                    last = run.filter(|_| id != 0).map(|run| (row.end, run.end, line));
+                    line
+                }
+            };
+            if let Some(line) = self.lines.get_mut(line) {
+                line.nest.push(*row);
+            }
+            held.pop_front();
+        }
+        if let Some(stream) = self.streams.get_mut(at) {
+            stream.held = held;
+        }
+    }
+
+    /// Returns the run of an actor that an event of a stream that ends at `end` is of.
+    fn running_at(&mut self, at: usize, end: u64) -> Option<Running> {
         let stream = self.streams.get_mut(at)?;
         if stream.id != 0 {
             return stream.runs.at(end);
@@ -326,12 +334,12 @@ impl RunState {
         let streams = &mut self.streams;
         let workers = self.workers.iter().take(MOST_WORKERS);
         let mut found = workers.filter_map(|&at| streams.get_mut(at)?.runs.shared_at(end));
-        let actor = found.next()?;
+        let run = found.next()?;
         if found.next().is_some() || self.workers.len() > MOST_WORKERS {
             self.ambiguous += 1;
             return None;
         }
-        Some(actor)
+        Some(run)
     }
 
     /// Returns for each stream the earliest start that can still come on itself and on its substreams.
@@ -392,107 +400,5 @@ impl RunState {
             out.note(damage("limit_open_spans", self.run.offset, text).counting(released))?;
         }
         Flow::Continue(())
-    }
-}
-
-struct Tracks<'a> {
-    stream: TrackId,
-    resource: Option<ResourceId>,
-    names: &'a Map<u64, StringId>,
-    epoch: Option<u64>,
-}
-
-impl Line {
-    fn push(&mut self, horizon: u64, all: bool, tracks: &Tracks<'_>, out: &mut Out<'_>) -> Flow {
-        let finish = self.nest.place(horizon, all);
-        let places = self.nest.places();
-        if places.is_empty() {
-            self.nest.drop_placed();
-            return Flow::Continue(());
-        }
-        let first = out.tables().reserve_span();
-        (1..places.len()).for_each(|_| {
-            out.tables().reserve_span();
-        });
-        let id = |place: usize| SpanId(first.0 + place as u64);
-        let rows = &self.nest.rows;
-        for at in finish {
-            let Some((place, row)) = places
-                .get(at)
-                .and_then(|place| Some((place, rows.row(place.row)?)))
-            else {
-                continue;
-            };
-            let root = || rows.row(places.get(place.root)?.row);
-            if !out.takes(
-                || root().map_or(0, |root| root.offset),
-                place.parent.is_none(),
-            ) {
-                continue;
-            }
-            while self.lanes.len() <= place.lane {
-                let own = self.lanes.first().copied();
-                let track = match (own, self.within) {
-                    (None, None) => tracks.stream,
-                    _ => {
-                        let row = lane(self.lanes.len(), own, self.within, tracks);
-                        let id = out.tables().new_track(row.clone());
-                        if own.is_none() && row.name.is_none() {
-                            self.nameless = Some((id, row));
-                        }
-                        id
-                    }
-                };
-                self.lanes.push(track);
-            }
-            let Some(&track) = self.lanes.get(place.lane) else {
-                continue;
-            };
-            let span = Placed {
-                id: id(at),
-                parent: place.parent.map(id),
-                depth: place.depth,
-                track,
-                start: row.start,
-                end: row.end,
-                offset: row.offset,
-                body: rows.body(row),
-            };
-            out.span(&span, tracks.epoch)?;
-        }
-        self.nest.drop_placed();
-        Flow::Continue(())
-    }
-
-    /// Names the track when the actor's name turned up after its first span.
-    fn name_late(&mut self, names: &Map<u64, StringId>, out: &mut Out<'_>) {
-        let name = self.within.and_then(|id| names.get(&id)).copied();
-        if let (Some((id, row)), Some(_)) = (self.nameless.take(), name) {
-            out.tables().redefine_track(id, Track { name, ..row });
-        }
-    }
-}
-
-/// Describes lane `number` of a line whose own track is `own`.
-fn lane(number: usize, own: Option<TrackId>, within: Option<u64>, tracks: &Tracks<'_>) -> Track {
-    let name = within.and_then(|id| tracks.names.get(&id)).copied();
-    match own {
-        None => Track {
-            kind: TrackKind::Async,
-            parent: Some(tracks.stream),
-            id: within,
-            name,
-            resource: tracks.resource,
-            ..Track::default()
-        },
-        Some(own) => Track {
-            kind: TrackKind::Lane,
-            parent: Some(own),
-            lane: u32::try_from(number).unwrap_or(u32::MAX),
-            id: within,
-            name,
-            resource: tracks.resource,
-            ..Track::default()
-        },
     }
 }

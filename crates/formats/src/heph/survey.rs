@@ -33,12 +33,11 @@ pub(super) enum Class {
 }
 
 impl Class {
-    pub fn of(event: &Event<'_>) -> Self {
-        if event.substream != 0 {
-            Self::Substream
-        } else if actors::is_running(event.description) {
+    /// Returns what an event of this description in substream 0 is.
+    pub fn of_description(description: &[u8]) -> Self {
+        if actors::is_running(description) {
             Self::Running
-        } else if actors::is_runtime(event.description) {
+        } else if actors::is_runtime(description) {
             Self::Runtime
         } else {
             Self::Plain
@@ -216,7 +215,10 @@ impl Survey {
             return;
         };
         segment.uses_counters |= event.counter != 0;
-        let class = Class::of(event);
+        let class = match event.substream {
+            0 => Class::of_description(event.description),
+            _ => Class::Substream,
+        };
         segment.has_substreams |= class == Class::Substream;
         segment.has_running |= class == Class::Running;
         let at = event.stream as usize * CLASSES.len() + class as usize;
@@ -267,6 +269,8 @@ impl Survey {
 }
 
 impl Visit for Survey {
+    const SKIMS: bool = true;
+
     // Beside the decoder, so that only the fields looked at are read.
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {

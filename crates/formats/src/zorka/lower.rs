@@ -9,7 +9,9 @@ use traceloom_model::{
 
 use super::cbor::Value;
 use super::meaning::Words;
-use super::record::{Attributes, Begin, End, Item, Order, Record, Start, StartForm, Values};
+use super::record::{
+    Attributes, Begin, End, Exception, Item, Order, Record, Start, StartForm, Values,
+};
 use super::session::{Base, Session, Symbols};
 use super::stream::TICK_NS;
 use super::tree::{Frame, Mark, Shared, Trace, origin};
@@ -30,8 +32,14 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    #[inline]
     pub(crate) fn at(&self, offset: u64) -> (usize, u64) {
         match self {
+            // Nearly every stream is one part.
+            Self::Parts(parts) if parts.len() == 1 => {
+                let &(start, part) = parts.first().unwrap_or(&(0, 0));
+                (part, offset - start)
+            }
             Self::Parts(parts) => {
                 let after = parts.partition_point(|&(start, _)| start <= offset);
                 let found = after.checked_sub(1).and_then(|at| parts.get(at));
@@ -56,6 +64,8 @@ pub(crate) struct Lowering<'l, 's> {
 }
 
 impl Visit for Lowering<'_, '_> {
+    // Beside the decoder, which knows what kind of item it hands on where it matters.
+    #[inline(always)]
     fn record(&mut self, record: &Record<'_>) -> Flow {
         match record.item {
             Item::Start(start) => self.start(start, record.offset),
@@ -63,17 +73,8 @@ impl Visit for Lowering<'_, '_> {
             Item::End(end) => self.end(end, record.offset),
             Item::Break => self.close(),
             Item::Begin(begin) => self.begin(begin),
-            Item::Attributes(attributes) => self.attributes(attributes, record),
-            Item::Exception(exception) => {
-                let mut words = words(self.shared, self.session, self.union);
-                let id = words.exception(exception, &mut self.trace.exceptions);
-                let deep = words.too_deep;
-                self.too_deep(deep, record.offset);
-                if let Some(top) = self.trace.open.last_mut() {
-                    top.exception = id;
-                    top.failed = true;
-                }
-            }
+            Item::Attributes(attributes) => self.attributes(attributes, record.offset),
+            Item::Exception(exception) => self.exception(exception, record.offset),
             Item::ExceptionRef { id, .. } => self.exception_ref(*id, record.offset),
             Item::Flags(flags) => {
                 if let Some(top) = self.trace.open.last_mut() {
@@ -81,16 +82,7 @@ impl Visit for Lowering<'_, '_> {
                 }
             }
             Item::Info { key, value } => self.fact(*key, *value),
-            Item::Symbol(symbol) => {
-                let limits = self.shared.limits;
-                let defined = self.session.own.define(symbol, &limits);
-                self.defined(defined, record.offset);
-            }
-            Item::Method(method) => {
-                let limits = self.shared.limits;
-                let defined = self.session.own.define_method(method, &limits);
-                self.defined(defined, record.offset);
-            }
+            Item::Symbol(_) | Item::Method(_) => self.define(record),
             Item::Chunk(values) => self.chunk(values, record),
             Item::Unknown | Item::Damage => {}
         }
@@ -139,6 +131,29 @@ impl Lowering<'_, '_> {
         }
     }
 
+    #[inline(never)]
+    fn define(&mut self, record: &Record<'_>) {
+        let limits = self.shared.limits;
+        let defined = match record.item {
+            Item::Symbol(symbol) => self.session.own.define(symbol, &limits),
+            Item::Method(method) => self.session.own.define_method(method, &limits),
+            _ => return,
+        };
+        self.defined(defined, record.offset);
+    }
+
+    #[inline(never)]
+    fn exception(&mut self, exception: &Exception<'_>, offset: u64) {
+        let mut words = words(self.shared, self.session, self.union);
+        let id = words.exception(exception, &mut self.trace.exceptions);
+        let deep = words.too_deep;
+        self.too_deep(deep, offset);
+        if let Some(top) = self.trace.open.last_mut() {
+            top.exception = id;
+            top.failed = true;
+        }
+    }
+
     fn defined(&mut self, defined: Result<bool, ()>, offset: u64) {
         match defined {
             Ok(false) => {}
@@ -150,6 +165,7 @@ impl Lowering<'_, '_> {
         }
     }
 
+    #[inline(never)]
     fn start(&mut self, start: &Start, offset: u64) {
         let (part, offset) = self.place.at(offset);
         let index = match self.place {
@@ -158,16 +174,33 @@ impl Lowering<'_, '_> {
         };
         let bare = start.form == StartForm::Bare;
         let nanos = matches!(start.form, StartForm::Nanos | StartForm::Stream);
-        let mut frame = Frame {
-            id: self.shared.tables.reserve_span(),
-            method: None,
+        let id = self.shared.tables.reserve_span();
+        let mut method = None;
+        if !bare {
+            method = self.function(start.method);
+            self.seen(start.time);
+        }
+        let origin = origin(part, offset, index);
+        let Some(selected) = self.shared.open(self.trace, origin) else {
+            if self.trace.deeper == 1 {
+                let limit = self.trace.open.len();
+                let text = format!("more than {limit} records are open: deeper ones are left out");
+                self.say(damage("limit_open_spans", offset, text));
+            }
+            return;
+        };
+        // Made where it stays.
+        let attributes = self.trace.list();
+        self.trace.open.push(Frame {
+            id,
+            method,
             raw: start.time,
             stop: None,
             calls: None,
             flags: None,
-            attributes: self.trace.list(),
+            attributes,
             exception: None,
-            origin: origin(part, offset, index),
+            origin,
             mark: None,
             ticks: !nanos,
             relative: !nanos && start.order == Order::Big,
@@ -175,19 +208,11 @@ impl Lowering<'_, '_> {
             failed: false,
             nanos,
             orphan: false,
-            selected: false,
-        };
-        if !bare {
-            frame.method = self.function(start.method);
-            self.seen(start.time);
-        }
-        if !self.shared.open(self.trace, frame) && self.trace.deeper == 1 {
-            let limit = self.trace.open.len();
-            let text = format!("more than {limit} records are open: deeper ones are left out");
-            self.say(damage("limit_open_spans", offset, text));
-        }
+            selected,
+        });
     }
 
+    #[inline]
     fn function(&mut self, method: i64) -> Option<traceloom_model::FunctionId> {
         self.session
             .function(self.union, method, &mut self.shared.tables)
@@ -278,39 +303,45 @@ impl Lowering<'_, '_> {
     }
 
     fn wall(&self, raw: i64, ticks: bool) -> i64 {
-        let base = self.trace.base.or(self.session.base);
-        match base.filter(|base| base.ticks == ticks) {
-            Some(base) => base.wall(raw),
-            None if ticks => raw.saturating_mul(TICK_NS),
-            None => raw,
+        let base = self.trace.base.as_ref().or(self.session.base.as_ref());
+        match base {
+            Some(base) if base.ticks == ticks => base.wall(raw),
+            _ if ticks => raw.saturating_mul(TICK_NS),
+            _ => raw,
         }
     }
 
-    fn attributes(&mut self, attributes: &Attributes<'_>, record: &Record<'_>) {
-        let mut own = match self.trace.open.last_mut() {
-            Some(top) if attributes.upward.is_none() => std::mem::take(&mut top.attributes),
-            _ => Vec::new(),
+    #[inline(never)]
+    fn attributes(&mut self, attributes: &Attributes<'_>, offset: u64) {
+        if let Some(ttype) = attributes.upward {
+            return self.upward(attributes, ttype, offset);
+        }
+        let own = match self.trace.open.last_mut() {
+            Some(top) => &mut top.attributes,
+            None => &mut self.trace.orphaned,
         };
         let before = own.len();
         let mut words = words(self.shared, self.session, self.union);
+        words.attributes(attributes, own);
+        let deep = words.too_deep;
+        if self.shared.repeats {
+            self.print(attributes, before);
+        }
+        self.too_deep(deep, offset);
+    }
+
+    /// Takes attributes of a record that encloses the innermost one.
+    fn upward(&mut self, attributes: &Attributes<'_>, ttype: i64, offset: u64) {
+        let mut own = Vec::new();
+        let mut words = words(self.shared, self.session, self.union);
         words.attributes(attributes, &mut own);
         let deep = words.too_deep;
-        self.too_deep(deep, record.offset);
-        if self.shared.repeats && attributes.upward.is_none() {
-            self.print(attributes, own.get(before..).unwrap_or(&[]));
-        }
-        let Some(ttype) = attributes.upward else {
-            match self.trace.open.last_mut() {
-                Some(top) => top.attributes = own,
-                None => self.trace.orphaned.extend(own),
-            }
-            return;
-        };
+        self.too_deep(deep, offset);
         let from = self.trace.open.last().map(|top| top.id);
         let target = target(&self.trace.open, ttype);
         if target.is_none() {
             let text = format!("no enclosing trace of type #{ttype} for an upward attribute");
-            self.say(warn("upward_target", record.offset, text));
+            self.say(warn("upward_target", offset, text));
         }
         let given = own
             .into_iter()
@@ -323,11 +354,18 @@ impl Lowering<'_, '_> {
     }
 
     /// Remembers the attributes of a trace by their content, by which it is known when posted again.
-    fn print(&mut self, attributes: &Attributes<'_>, lowered: &[Attribute]) {
-        let top = self.trace.open.last_mut();
-        let Some(mark) = top.and_then(|top| top.mark.as_deref_mut()) else {
+    ///
+    /// They are those of the innermost record behind the first `before` ones.
+    fn print(&mut self, attributes: &Attributes<'_>, before: usize) {
+        let Some(Frame {
+            mark: Some(mark),
+            attributes: lowered,
+            ..
+        }) = self.trace.open.last_mut()
+        else {
             return;
         };
+        let lowered = lowered.get(before..).unwrap_or(&[]);
         let mut raw = Vec::new();
         for ((_, value), lowered) in attributes.pairs().zip(lowered) {
             let text = match value {
@@ -369,6 +407,7 @@ impl Lowering<'_, '_> {
         }
     }
 
+    #[inline(never)]
     fn end(&mut self, end: &End, offset: u64) {
         self.trace.first.get_or_insert(end.time);
         if self.trace.deeper > 0 {
@@ -410,6 +449,7 @@ impl Lowering<'_, '_> {
         }
     }
 
+    #[inline(never)]
     fn close(&mut self) {
         if self.trace.deeper > 0 {
             self.trace.deeper -= 1;

@@ -154,6 +154,7 @@ pub(crate) struct Base {
 
 impl Base {
     /// Returns the wall time of a raw time of the same kind.
+    #[inline]
     pub(crate) fn wall(&self, raw: i64) -> i64 {
         let past = if self.ticks {
             ticks_between(self.raw, raw).saturating_mul(TICK_NS)

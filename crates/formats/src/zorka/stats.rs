@@ -23,6 +23,7 @@ pub(crate) struct Statistics {
 
 impl Statistics {
     /// Counts one record.
+    #[inline]
     pub(crate) fn add(&mut self, function: FunctionId, duration: u64, failed: bool) {
         let index = function.index();
         if self.rows.len() <= index {

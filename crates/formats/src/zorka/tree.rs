@@ -12,6 +12,8 @@ use traceloom_model::{
 use super::stats::Statistics;
 use crate::info;
 
+const BACKWARDS: &str = "a record ends before it begins: its duration counts as 0";
+
 /// Largest trace that is held back to see whether it is posted again.
 const HELD_SPANS: usize = 4096;
 
@@ -125,6 +127,8 @@ pub(crate) struct Shared<'s> {
     wants: Wants,
     out: SpanBatch,
     statistics: Statistics,
+    /// The statistics are wanted.
+    counts: bool,
     calls: ValueTypeId,
     thread_name: AttrKeyId,
     thread_id: AttrKeyId,
@@ -151,6 +155,7 @@ impl<'s> Shared<'s> {
         });
         Self {
             wants: sink.wants(),
+            counts: sink.wants_derived_samples(),
             sink,
             limits,
             only,
@@ -209,12 +214,13 @@ impl<'s> Shared<'s> {
         })
     }
 
-    /// Opens a record; false when too many are open.
+    /// Makes ready for a record that begins there; tells whether it is asked for, and none when too many
+    /// are open.
     #[inline]
-    pub(crate) fn open(&mut self, trace: &mut Trace, mut frame: Frame) -> bool {
+    pub(crate) fn open(&mut self, trace: &mut Trace, origin: Origin) -> Option<bool> {
         if trace.open.len() as u64 >= self.limits.of(Limit::OpenSpans) {
             trace.deeper += 1;
-            return false;
+            return None;
         }
         if trace.open.is_empty() {
             trace.exceptions.clear();
@@ -223,17 +229,12 @@ impl<'s> Shared<'s> {
             trace.named = false;
             trace.direct = !self.repeats;
         }
-        let asked = self.only.is_none_or(|only| {
-            only.part == frame.origin.part
-                && only.offset == frame.origin.offset
-                && only.index == frame.origin.index
-        });
-        frame.selected = asked || trace.open.last().is_some_and(|parent| parent.selected);
-        trace.open.push(frame);
-        true
+        let asked = self.only.is_none_or(|only| only == origin);
+        Some(asked || trace.open.last().is_some_and(|parent| parent.selected))
     }
 
     /// Finishes the innermost record, which began at `start`.
+    #[inline(always)]
     pub(crate) fn close(
         &mut self,
         trace: &mut Trace,
@@ -241,26 +242,28 @@ impl<'s> Shared<'s> {
         resource: Option<ResourceId>,
         ended: bool,
     ) {
-        let Some(mut frame) = trace.open.pop() else {
+        let root = trace.open.len() == 1;
+        let track = match trace.track {
+            Some(track) if trace.named || !root => track,
+            _ => self.track(trace, resource),
+        };
+        let Some((frame, around)) = trace.open.split_last_mut() else {
             return;
         };
-        let (duration, backwards) = lasting(&frame);
+        let (duration, backwards) = lasting(frame);
         if backwards {
-            let text = "a record ends before it begins: its duration counts as 0";
             self.note(Note {
                 part: frame.origin.part,
-                ..crate::warn("negative_duration", frame.origin.offset, text)
+                ..crate::warn("negative_duration", frame.origin.offset, BACKWARDS)
             });
         }
-        let failed = frame.failed | self.flagged(&mut frame);
+        let failed = frame.failed | self.flagged(frame);
         let status = match (frame.orphan, ended, failed) {
             (true, ..) => SpanStatus::PartialStart,
             (_, false, _) => SpanStatus::PartialEnd,
             (.., true) => SpanStatus::Error,
             _ => SpanStatus::Complete,
         };
-        let track = self.track(trace, &frame, resource);
-        let root = trace.open.is_empty();
         let calls = frame
             .calls
             .map(|calls| (self.calls, i64::try_from(calls).unwrap_or(i64::MAX)));
@@ -268,8 +271,8 @@ impl<'s> Shared<'s> {
         let mark = frame.mark.as_deref();
         let row = SpanRow {
             id: frame.id,
-            parent: trace.open.last().map(|parent| parent.id),
-            depth: u32::try_from(trace.open.len()).unwrap_or(u32::MAX),
+            parent: around.last().map(|parent| parent.id),
+            depth: u32::try_from(around.len()).unwrap_or(u32::MAX),
             track,
             function: frame.method,
             kind: mark.and_then(|mark| mark.kind),
@@ -291,7 +294,7 @@ impl<'s> Shared<'s> {
         };
         let print = mark
             .filter(|_| ended && !trace.direct)
-            .map(|mark| fingerprint(&frame, mark, duration));
+            .map(|mark| fingerprint(frame, mark, duration));
         if frame.selected {
             let counted = Counted {
                 function: frame.method,
@@ -299,22 +302,32 @@ impl<'s> Shared<'s> {
                 failed,
             };
             let wanted = row.entry || self.wants != Wants::Calls;
+            if wanted {
+                let rows = if trace.direct {
+                    &mut self.out
+                } else {
+                    &mut trace.rows
+                };
+                let attributes = &mut frame.attributes;
+                rows.push_made(&row, |made| {
+                    if !attributes.is_empty() {
+                        made.append(attributes);
+                    }
+                });
+            }
             if trace.direct {
-                if wanted {
-                    self.out.push_with(&row, &mut frame.attributes);
-                }
                 self.count(counted);
             } else {
-                if wanted {
-                    trace.rows.push_with(&row, &mut frame.attributes);
-                }
                 trace.counted.push(counted);
             }
         }
+        let origin = frame.origin;
         if frame.attributes.capacity() > 0 {
             frame.attributes.clear();
             trace.spare.push(std::mem::take(&mut frame.attributes));
         }
+        // Dropped where it lies: moved, it would be read before it is written.
+        trace.open.truncate(trace.open.len() - 1);
         if trace.direct {
             if self.out.len() >= ROWS {
                 self.flush();
@@ -325,7 +338,7 @@ impl<'s> Shared<'s> {
             self.drop_repeated(print);
         }
         if root {
-            self.finish_root(trace, print, frame.origin);
+            self.finish_root(trace, print, origin);
         } else if trace.counted.len() > HELD_SPANS {
             self.release_all();
             self.release(
@@ -403,8 +416,9 @@ impl<'s> Shared<'s> {
         self.out.append(rows);
     }
 
+    #[inline]
     fn count(&mut self, counted: Counted) {
-        if let Some(function) = counted.function {
+        if let Some(function) = counted.function.filter(|_| self.counts) {
             self.statistics
                 .add(function, counted.duration, counted.failed);
         }
@@ -437,7 +451,7 @@ impl<'s> Shared<'s> {
     pub(crate) fn finish(&mut self) {
         self.release_all();
         self.flush();
-        if !self.sink.wants_derived_samples() {
+        if !self.counts {
             return;
         }
         let batches = self.statistics.samples(&mut self.tables);
@@ -450,16 +464,10 @@ impl<'s> Shared<'s> {
     }
 
     /// Finds the track of a trace: its thread as soon as an attribute names it, else one of its own.
-    fn track(&mut self, trace: &mut Trace, last: &Frame, resource: Option<ResourceId>) -> TrackId {
-        if let Some(track) = trace.track
-            && (trace.named || !trace.open.is_empty())
-        {
-            return track;
-        }
-        let frames = trace.open.iter().rev();
-        let thread = std::iter::once(last)
-            .chain(frames.take(64))
-            .find_map(|frame| self.thread(frame));
+    #[inline(never)]
+    fn track(&mut self, trace: &mut Trace, resource: Option<ResourceId>) -> TrackId {
+        let mut frames = trace.open.iter().rev().take(65);
+        let thread = frames.find_map(|frame| self.thread(frame));
         let Some((name, id)) = thread else {
             return *trace.track.get_or_insert_with(|| {
                 self.tables.new_track(Track {

@@ -105,6 +105,16 @@ impl Batches {
         // A message adds few rows, unless it closes everything that is open: see `Lowering::room`.
         rows.iter().any(|&rows| rows >= BATCH_ROWS - 1)
     }
+
+    /// Empty, with room for as many spans: columns that grow from nothing are copied a dozen times.
+    fn next(&self) -> Self {
+        let mut spans = SpanBatch::with_capacity(self.spans.len());
+        spans.attributes = self.spans.attributes.with_room_of();
+        Self {
+            spans,
+            ..Self::default()
+        }
+    }
 }
 
 struct Lowering<'s> {
@@ -251,7 +261,8 @@ impl<'s> Lowering<'s> {
         if !definitions.is_empty() {
             self.sink.define(definitions)?;
         }
-        let batches = std::mem::take(&mut self.batches);
+        let next = self.batches.next();
+        let batches = std::mem::replace(&mut self.batches, next);
         // Threads begin, and dumps do, before what lies in them.
         if !batches.events.is_empty() {
             self.sink.events(batches.events)?;

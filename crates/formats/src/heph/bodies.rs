@@ -1,0 +1,128 @@
+//! Waiting events, and what they say besides their times.
+
+use super::names::Described;
+use super::record::{Attributes, Event};
+
+/// Bytes that may lie about before what is left is moved together.
+const SLACK: usize = 1 << 16;
+
+/// An event that waits for what may enclose it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Row {
+    pub start: u64,
+    /// Not before `start`.
+    pub end: u64,
+    pub offset: u64,
+    pub described: Described,
+    body: usize,
+    attributes: u32,
+    undecoded: u32,
+    /// Bytes of a description that has no number.
+    description: u16,
+    /// How many rows further the one is that encloses it; 0 when none does so far.
+    pub up: u32,
+    /// Rows that it encloses, with itself.
+    pub size: u32,
+}
+
+impl Row {
+    fn len(&self) -> usize {
+        usize::from(self.description) + self.attributes as usize + self.undecoded as usize
+    }
+}
+
+/// What is said of an event besides its times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Body<'a> {
+    /// The description, when it has no number.
+    pub description: &'a [u8],
+    pub attributes: Attributes<'a>,
+    pub undecoded: &'a [u8],
+}
+
+/// The bytes of waiting events in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Bodies {
+    bytes: Vec<u8>,
+    /// Bytes of rows that still wait.
+    needed: usize,
+}
+
+impl Bodies {
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Keeps the bytes of an event.
+    #[inline]
+    pub fn keep(&mut self, event: &Event<'_>, described: Described) -> Row {
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let body = self.bytes.len();
+        let mut description = 0;
+        if described.number().is_none() {
+            description = u16::try_from(event.description.len()).unwrap_or(u16::MAX);
+            self.bytes.extend_from_slice(event.description);
+        }
+        if !event.attributes.bytes.is_empty() {
+            self.bytes.extend_from_slice(event.attributes.bytes);
+        }
+        if !event.undecoded.is_empty() {
+            self.bytes.extend_from_slice(event.undecoded);
+        }
+        self.needed += self.bytes.len() - body;
+        Row {
+            start: event.start,
+            end: event.end.max(event.start),
+            offset: event.offset,
+            described,
+            body,
+            attributes: length(event.attributes.bytes),
+            undecoded: length(event.undecoded),
+            description,
+            up: 0,
+            size: 1,
+        }
+    }
+
+    fn bytes_of(&self, row: &Row) -> &[u8] {
+        self.bytes
+            .get(row.body..row.body + row.len())
+            .unwrap_or(&[])
+    }
+
+    #[inline]
+    pub fn body(&self, row: &Row) -> Body<'_> {
+        let bytes = self.bytes_of(row);
+        let (description, rest) = bytes
+            .split_at_checked(usize::from(row.description))
+            .unwrap_or_default();
+        let (attributes, undecoded) = rest
+            .split_at_checked(row.attributes as usize)
+            .unwrap_or_default();
+        Body {
+            description,
+            attributes: Attributes { bytes: attributes },
+            undecoded,
+        }
+    }
+
+    /// Learns that a row waits no longer.
+    #[inline]
+    pub fn let_go(&mut self, row: &Row) {
+        self.needed -= row.len();
+    }
+
+    /// Moves what `rows` need together, when more lies about than that: they are all that wait.
+    pub fn tidy<'r>(&mut self, rows: impl Iterator<Item = &'r mut Row>) {
+        if self.bytes.len() < SLACK + 2 * self.needed {
+            return;
+        }
+        let mut left = Vec::with_capacity(self.needed + SLACK);
+        for row in rows {
+            let body = left.len();
+            left.extend_from_slice(self.bytes_of(row));
+            row.body = body;
+        }
+        self.bytes = left;
+    }
+}

@@ -1,0 +1,163 @@
+//! A track while it is lowered: the events on it that wait, and its lanes.
+
+use std::ops::ControlFlow;
+
+use traceloom_model::{ResourceId, SpanId, StringId, Track, TrackId, TrackKind};
+
+use super::bodies::Bodies;
+use super::lower::{Map, Out, Placed};
+use super::nest::{Nest, Place};
+
+/// A track and its lanes.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// Position of its stream.
+    pub stream: usize,
+    /// The substream or actor; none for the stream itself.
+    pub within: Option<u64>,
+    pub nest: Nest,
+    lanes: Lanes,
+}
+
+/// The tracks of a line: its own, and those of spans that overlap partly.
+#[derive(Debug, Default)]
+struct Lanes {
+    tracks: Vec<TrackId>,
+    /// The line's own track, while its name is not known.
+    nameless: Option<(TrackId, Track)>,
+}
+
+/// What lines are settled with, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    pub bodies: Bodies,
+    placed: Vec<Place>,
+}
+
+/// What the tracks of a line are described with.
+pub(super) struct Tracks<'a> {
+    pub stream: TrackId,
+    pub resource: Option<ResourceId>,
+    pub names: &'a Map<u64, StringId>,
+    pub epoch: Option<u64>,
+}
+
+impl Line {
+    pub fn new(stream: usize, within: Option<u64>) -> Self {
+        Self {
+            stream,
+            within,
+            nest: Nest::default(),
+            lanes: Lanes::default(),
+        }
+    }
+
+    /// Pushes the spans that nothing from `horizon` on can enclose, all of them when `all`; returns how
+    /// many events wait no longer.
+    pub fn push(
+        &mut self,
+        horizon: u64,
+        all: bool,
+        tracks: &Tracks<'_>,
+        room: &mut Room,
+        out: &mut Out<'_>,
+    ) -> ControlFlow<(), usize> {
+        let Room { bodies, placed } = room;
+        self.nest.place(horizon, all, placed);
+        let first = out.tables().reserve_spans(placed.len() as u64);
+        let id = |number: u32| SpanId(first.0 + u64::from(number));
+        for place in &*placed {
+            let Some(row) = self.nest.row(place.row) else {
+                continue;
+            };
+            bodies.let_go(row);
+            let root = || self.nest.row(place.root).map_or(0, |root| root.offset);
+            if !out.takes(root, place.parent.is_none()) {
+                continue;
+            }
+            let Some(track) = self.lanes.track(place.lane, self.within, tracks, out) else {
+                continue;
+            };
+            let span = Placed {
+                id: id(place.number),
+                parent: place.parent.map(id),
+                depth: place.depth,
+                track,
+                start: row.start,
+                end: row.end,
+                offset: row.offset,
+                described: row.described,
+                body: bodies.body(row),
+            };
+            out.span(&span, tracks.epoch)?;
+        }
+        self.nest.drop_placed(placed);
+        ControlFlow::Continue(placed.len())
+    }
+
+    /// Names the track when the actor's name turned up after its first span.
+    pub fn name_late(&mut self, names: &Map<u64, StringId>, out: &mut Out<'_>) {
+        let name = self.within.and_then(|id| names.get(&id)).copied();
+        if let (Some((id, row)), Some(_)) = (self.lanes.nameless.take(), name) {
+            out.tables().redefine_track(id, Track { name, ..row });
+        }
+    }
+}
+
+impl Lanes {
+    /// Returns the track of a lane.
+    #[inline]
+    fn track(
+        &mut self,
+        lane: usize,
+        within: Option<u64>,
+        tracks: &Tracks<'_>,
+        out: &mut Out<'_>,
+    ) -> Option<TrackId> {
+        while self.tracks.len() <= lane {
+            self.add(within, tracks, out);
+        }
+        self.tracks.get(lane).copied()
+    }
+
+    #[inline(never)]
+    fn add(&mut self, within: Option<u64>, tracks: &Tracks<'_>, out: &mut Out<'_>) {
+        let own = self.tracks.first().copied();
+        let track = match (own, within) {
+            (None, None) => tracks.stream,
+            _ => {
+                let row = lane(self.tracks.len(), own, within, tracks);
+                let id = out.tables().new_track(row.clone());
+                if own.is_none() && row.name.is_none() {
+                    self.nameless = Some((id, row));
+                }
+                id
+            }
+        };
+        self.tracks.push(track);
+    }
+}
+
+/// Describes lane `number` of a line whose own track is `own`.
+fn lane(number: usize, own: Option<TrackId>, within: Option<u64>, tracks: &Tracks<'_>) -> Track {
+    let name = within.and_then(|id| tracks.names.get(&id)).copied();
+    match own {
+        None => Track {
+            kind: TrackKind::Async,
+            parent: Some(tracks.stream),
+            id: within,
+            name,
+            resource: tracks.resource,
+            ..Track::default()
+        },
+        Some(own) => Track {
+            kind: TrackKind::Lane,
+            parent: Some(own),
+            lane: u32::try_from(number).unwrap_or(u32::MAX),
+            id: within,
+            name,
+            resource: tracks.resource,
+            ..Track::default()
+        },
+    }
+}
