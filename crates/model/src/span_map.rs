@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use crate::SpanId;
 
 /// Places that are looked at before the map behind them, at first and at most; powers of two.
-const FIRST: usize = 64;
+const FIRST: usize = 1 << 10;
 const MOST: usize = 1 << 15;
 
 /// A map by spans of which few are in it at a time, such as the parents of what has come.
@@ -16,10 +16,26 @@ const MOST: usize = 1 << 15;
 /// are found by one look, without a hash.
 #[derive(Clone, Debug)]
 pub struct SpanMap<V> {
-    near: Box<[Option<(SpanId, V)>]>,
+    near: Box<[Place<V>]>,
     /// Those whose place is another one's.
     far: HashMap<SpanId, V, RandomState>,
     len: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Place<V> {
+    near: Option<(SpanId, V)>,
+    /// How many have this place and are elsewhere.
+    crowd: u32,
+}
+
+impl<V> Default for Place<V> {
+    fn default() -> Self {
+        Self {
+            near: None,
+            crowd: 0,
+        }
+    }
 }
 
 impl<V> Default for SpanMap<V> {
@@ -55,9 +71,10 @@ impl<V> SpanMap<V> {
     #[inline]
     #[must_use]
     pub fn get(&self, id: SpanId) -> Option<&V> {
-        match self.near.get(self.place(id)) {
-            Some(Some((near, value))) if *near == id => Some(value),
-            _ if self.far.is_empty() => None,
+        let place = self.near.get(self.place(id))?;
+        match &place.near {
+            Some((near, value)) if *near == id => Some(value),
+            _ if place.crowd == 0 => None,
             _ => self.far.get(&id),
         }
     }
@@ -65,10 +82,11 @@ impl<V> SpanMap<V> {
     /// Returns what is kept for a span, to change it.
     #[inline]
     pub fn get_mut(&mut self, id: SpanId) -> Option<&mut V> {
-        let place = self.place(id);
-        match self.near.get_mut(place) {
-            Some(Some((near, value))) if *near == id => Some(value),
-            _ if self.far.is_empty() => None,
+        let at = self.place(id);
+        let place = self.near.get_mut(at)?;
+        match &mut place.near {
+            Some((near, value)) if *near == id => Some(value),
+            _ if place.crowd == 0 => None,
             _ => self.far.get_mut(&id),
         }
     }
@@ -83,12 +101,13 @@ impl<V> SpanMap<V> {
             self.grow();
         }
         self.len += 1;
-        let place = self.place(id);
-        match self.near.get_mut(place) {
-            Some(slot @ None) => *slot = Some((id, value)),
-            _ => {
-                self.far.insert(id, value);
-            }
+        let at = self.place(id);
+        let place = self.near.get_mut(at)?;
+        if place.near.is_none() {
+            place.near = Some((id, value));
+        } else {
+            place.crowd += 1;
+            self.far.insert(id, value);
         }
         None
     }
@@ -97,7 +116,7 @@ impl<V> SpanMap<V> {
     fn grow(&mut self) {
         let rows: Vec<(SpanId, V)> = self.drain().collect();
         let places = (self.near.len() * 2).max(FIRST);
-        self.near = (0..places).map(|_| None).collect();
+        self.near = (0..places).map(|_| Place::default()).collect();
         // The room is there: this grows no further.
         for (id, value) in rows {
             self.insert(id, value);
@@ -107,13 +126,16 @@ impl<V> SpanMap<V> {
     /// Takes what is kept for a span out.
     #[inline]
     pub fn remove(&mut self, id: SpanId) -> Option<V> {
-        let place = self.place(id);
-        let taken = match self.near.get_mut(place) {
-            Some(slot) if slot.as_ref().is_some_and(|(near, _)| *near == id) => {
-                slot.take().map(|(_, value)| value)
+        let at = self.place(id);
+        let place = self.near.get_mut(at)?;
+        let taken = match &place.near {
+            Some((near, _)) if *near == id => place.near.take().map(|(_, value)| value),
+            _ if place.crowd == 0 => None,
+            _ => {
+                let taken = self.far.remove(&id);
+                place.crowd -= u32::from(taken.is_some());
+                taken
             }
-            _ if self.far.is_empty() => None,
-            _ => self.far.remove(&id),
         };
         self.len -= usize::from(taken.is_some());
         taken
@@ -121,14 +143,18 @@ impl<V> SpanMap<V> {
 
     /// Iterates over what is kept, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (SpanId, &V)> {
-        let near = self.near.iter().flatten().map(|(id, value)| (*id, value));
+        let near = self.near.iter().filter_map(|place| place.near.as_ref());
+        let near = near.map(|(id, value)| (*id, value));
         near.chain(self.far.iter().map(|(&id, value)| (id, value)))
     }
 
     /// Takes out all that is kept, in no order.
     pub fn drain(&mut self) -> impl Iterator<Item = (SpanId, V)> {
         self.len = 0;
-        let near = self.near.iter_mut().filter_map(Option::take);
+        let near = self.near.iter_mut().filter_map(|place| {
+            place.crowd = 0;
+            place.near.take()
+        });
         near.chain(self.far.drain())
     }
 }

@@ -83,15 +83,7 @@ impl<'a> Utf16<'a> {
     /// Appends what [`Self::encode_wtf8`] gives.
     pub fn put_encoded(text: &[u8], out: &mut Vec<u8>) {
         if text.is_ascii() {
-            let start = out.len();
-            out.resize(start + text.len() * 2, 0);
-            let units = out.get_mut(start..).unwrap_or_default().chunks_exact_mut(2);
-            for (unit, &byte) in units.zip(text) {
-                if let [_, low] = unit {
-                    *low = byte;
-                }
-            }
-            return;
+            return put_ascii(text, out);
         }
         out.reserve(text.len() * 2);
         let mut rest = text;
@@ -103,7 +95,7 @@ impl<'a> Utf16<'a> {
                     (std::str::from_utf8(valid).unwrap_or(""), bad)
                 }
             };
-            out.extend(valid.encode_utf16().flat_map(u16::to_be_bytes));
+            put_text(valid, out);
             rest = match bad {
                 [] => &[],
                 &[
@@ -122,6 +114,33 @@ impl<'a> Utf16<'a> {
                 }
             };
         }
+    }
+}
+
+/// Appends text that is ASCII as code units.
+#[inline]
+fn put_ascii(text: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + text.len() * 2, 0);
+    let (units, _) = out.get_mut(start..).unwrap_or_default().as_chunks_mut();
+    for (unit, &byte) in units.iter_mut().zip(text) {
+        *unit = [0, byte];
+    }
+}
+
+/// Appends text as code units, its stretches of ASCII at once.
+fn put_text(text: &str, out: &mut Vec<u8>) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let wide = rest.bytes().position(|byte| !byte.is_ascii());
+        let (ascii, others) = rest.split_at(wide.unwrap_or(rest.len()));
+        put_ascii(ascii.as_bytes(), out);
+        let end = others.bytes().position(|byte| byte.is_ascii());
+        let (others, next) = others.split_at(end.unwrap_or(others.len()));
+        for unit in others.encode_utf16() {
+            out.extend_from_slice(&unit.to_be_bytes());
+        }
+        rest = next;
     }
 }
 
