@@ -50,25 +50,32 @@ impl Emit {
         let mut bytes = Vec::new();
         self.writer
             .message(&Draft::new(schema).message(), &mut bytes);
+        let len = bytes.len();
+        // Numbers are put into eight bytes each, those before the last of them too.
+        bytes.extend([0; 8]);
         let places = attributes.map(|attribute| {
             let position = schema
                 .position(Layout::Table, attribute)
                 .unwrap_or(usize::MAX);
             // Defaults take the least there is: what lies before a field is known.
             let before = fields.iter().take(position).map(|field| field.kind.least());
-            let at = HEADER + before.sum::<usize>();
             let width = fields.get(position).map_or(0, |field| field.kind.least());
             Place {
                 attribute,
-                at,
-                width,
+                at: HEADER + before.sum::<usize>(),
+                mask: (0..8 * width.min(8)).fold(0, |mask, bit| mask | 1 << bit),
             }
         });
         Fixed {
             schema,
             bytes,
+            len,
             places,
         }
+    }
+
+    pub const fn is_xml(&self) -> bool {
+        self.xml
     }
 
     /// Ends the document; a stream just ends.
@@ -82,8 +89,9 @@ impl Emit {
 /// A message laid out once.
 pub(super) struct Fixed<const N: usize> {
     schema: &'static Schema,
-    /// It in binary, every field at its default.
+    /// It in binary, every field at its default, and some bytes of room.
     bytes: Vec<u8>,
+    len: usize,
     places: [Place; N],
 }
 
@@ -91,12 +99,17 @@ pub(super) struct Fixed<const N: usize> {
 #[derive(Clone, Copy)]
 struct Place {
     attribute: &'static str,
-    /// Its first byte and how many it has.
+    /// Its first byte, and which bits of eight bytes from there are its own.
     at: usize,
-    width: usize,
+    mask: u64,
 }
 
 impl<const N: usize> Fixed<N> {
+    /// Returns how many bytes it takes in binary.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
     /// Appends the message with these numbers.
     #[inline]
     pub fn write(&self, emit: &mut Emit, numbers: [u64; N], out: &mut Vec<u8>) {
@@ -111,16 +124,12 @@ impl<const N: usize> Fixed<N> {
         out.extend_from_slice(&self.bytes);
         let message = out.get_mut(start..).unwrap_or_default();
         for (place, number) in self.places.iter().zip(numbers) {
-            let number = number.to_le_bytes();
             let field = message.get_mut(place.at..).unwrap_or_default();
-            if place.width == 8
-                && let Some(field) = field.first_chunk_mut()
-            {
-                *field = number;
-            } else {
-                let bytes = field.iter_mut().zip(number).take(place.width);
-                bytes.for_each(|(byte, own)| *byte = own);
+            if let Some(field) = field.first_chunk_mut() {
+                let others = u64::from_le_bytes(*field) & !place.mask;
+                *field = (others | number & place.mask).to_le_bytes();
             }
         }
+        out.truncate(start + self.len);
     }
 }

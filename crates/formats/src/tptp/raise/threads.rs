@@ -54,6 +54,13 @@ impl Threads {
         &mut self.tracks[at]
     }
 
+    /// Returns the id of a track, 0 when it has none yet.
+    #[inline]
+    pub fn known(&self, track: TrackId) -> u64 {
+        let thread = self.tracks.get(track.index());
+        thread.and_then(|thread| thread.id).unwrap_or(0)
+    }
+
     /// Returns the tracks that were lent so far, and those between them.
     pub fn all(&self) -> impl Iterator<Item = TrackId> + use<> {
         let last = u32::try_from(self.tracks.len()).unwrap_or(u32::MAX);
