@@ -91,8 +91,9 @@ impl<N: Waits> Waiting<N> {
         };
         let at = match self.rows.get_mut(self.free as usize) {
             Some(slot) => {
-                let next = std::mem::replace(slot, row).next;
-                std::mem::replace(&mut self.free, next)
+                let at = std::mem::replace(&mut self.free, slot.next);
+                *slot = row;
+                at
             }
             None => {
                 self.rows.push(row);
@@ -269,7 +270,10 @@ impl<T: Clone> Stash<T> {
             return Stashed::default();
         }
         let start = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        self.rows.extend_from_slice(rows);
+        // They are one or two: a loop takes less than an iterator that counts them first.
+        for row in rows {
+            self.rows.push(row.clone());
+        }
         let len = u32::try_from(rows.len()).unwrap_or(u32::MAX);
         Stashed { start, len }
     }

@@ -50,9 +50,9 @@ impl Emit {
         let mut bytes = Vec::new();
         self.writer
             .message(&Draft::new(schema).message(), &mut bytes);
-        let len = bytes.len();
-        // Numbers are put into eight bytes each, those before the last of them too.
-        bytes.extend([0; 8]);
+        let mut layout = [0; ROOM];
+        let room = layout.iter_mut().zip(&bytes);
+        room.for_each(|(own, &byte)| *own = byte);
         let places = attributes.map(|attribute| {
             let position = schema
                 .position(Layout::Table, attribute)
@@ -68,8 +68,8 @@ impl Emit {
         });
         Fixed {
             schema,
-            bytes,
-            len,
+            layout,
+            len: bytes.len(),
             places,
         }
     }
@@ -86,11 +86,15 @@ impl Emit {
     }
 }
 
+/// Where the numbers of a message laid out once may begin, and its room: entries and exits have 85 bytes.
+const PLACES: usize = 1 << 7;
+const ROOM: usize = PLACES + 8;
+
 /// A message laid out once.
 pub(super) struct Fixed<const N: usize> {
     schema: &'static Schema,
-    /// It in binary, every field at its default, and some bytes of room.
-    bytes: Vec<u8>,
+    /// It in binary, every field at its default, and what is left of the room.
+    layout: [u8; ROOM],
     len: usize,
     places: [Place; N],
 }
@@ -121,13 +125,18 @@ impl<const N: usize> Fixed<N> {
             return emit.message(&draft, out);
         }
         let start = out.len();
-        out.extend_from_slice(&self.bytes);
+        out.extend_from_slice(&self.layout);
         let message = out.get_mut(start..).unwrap_or_default();
-        for (place, number) in self.places.iter().zip(numbers) {
-            let field = message.get_mut(place.at..).unwrap_or_default();
-            if let Some(field) = field.first_chunk_mut() {
-                let others = u64::from_le_bytes(*field) & !place.mask;
-                *field = (others | number & place.mask).to_le_bytes();
+        if let Some(message) = message.first_chunk_mut::<ROOM>() {
+            for (place, number) in self.places.iter().zip(numbers) {
+                // Numbers are put into eight bytes each, those before the last of them too.
+                let at = place.at % PLACES;
+                if let Some(field) = message.get_mut(at..at + 8)
+                    && let Some(field) = field.first_chunk_mut()
+                {
+                    let others = u64::from_le_bytes(*field) & !place.mask;
+                    *field = (others | number & place.mask).to_le_bytes();
+                }
             }
         }
         out.truncate(start + self.len);

@@ -174,11 +174,17 @@ impl Raising<'_> {
     }
 
     /// Takes the ids of a method and its class, and defines them when they are new.
+    #[inline]
     fn method(&mut self, function: FunctionId) -> (u64, u64) {
-        let method_id = u64::from(function.raw()) + 1;
-        if let Some(&class_id) = self.methods.get(function.index()) {
-            return (method_id, class_id);
+        match self.methods.get(function.index()) {
+            Some(&class) => (u64::from(function.raw()) + 1, class),
+            None => self.new_method(function),
         }
+    }
+
+    #[cold]
+    fn new_method(&mut self, function: FunctionId) -> (u64, u64) {
+        let method_id = u64::from(function.raw()) + 1;
         let row = self.tables.function(function).cloned();
         let class = row.as_ref().and_then(|row| row.class);
         let class_id = class.map_or(0, |class| self.class(class));

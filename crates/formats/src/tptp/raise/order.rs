@@ -105,8 +105,18 @@ pub(super) struct Waiting {
     most: Option<usize>,
 }
 
-/// Time and rank of the first message of a run, and which run it is: what has one time stays as it came.
-type Head = (i64, Rank, usize);
+/// Time and rank of the first message of a run, and which run it is: what has one time stays as it came. They are
+/// one number, because numbers are compared at once.
+type Head = u128;
+
+/// Which bits of it say the run.
+const RUN: Head = (1 << 62) - 1;
+
+#[inline]
+fn head(time: i64, rank: Rank, run: usize) -> Head {
+    let time = time.cast_unsigned() ^ 1 << 63;
+    u128::from(time) << 64 | (rank as u128) << 62 | run as u128
+}
 
 impl Waiting {
     /// None, of which entries and exits take this many bytes.
@@ -188,7 +198,7 @@ impl Waiting {
         let mut first: Vec<Head> = Vec::with_capacity(runs.len());
         for (at, run) in runs.iter().enumerate() {
             let row = self.rows.get(run.rows.start);
-            first.extend(row.map(|row| (row.time, row.rank(), at)));
+            first.extend(row.map(|row| head(row.time, row.rank(), at)));
         }
         first.sort_unstable();
         let mut first = first.into_iter().peekable();
@@ -201,21 +211,22 @@ impl Waiting {
             out(Message::Written(self.bytes.get(piece).unwrap_or_default()));
         };
         while gone < most {
-            let oldest = heads.peek().map(|head| head.0);
-            if let Some(next) = first.next_if(|next| oldest.is_none_or(|oldest| *next < oldest)) {
+            // The second of a heap is one of the two below its top.
+            let of = |at: usize| heads.as_slice().get(at).map_or(Head::MAX, |head| head.0);
+            let (oldest, left, right) = (of(0), of(1), of(2));
+            let next = first.peek().copied().unwrap_or(Head::MAX);
+            if next < oldest {
+                first.next();
                 heads.push(Reverse(next));
                 continue;
             }
-            let Some((_, _, at)) = oldest else { break };
+            let second = left.min(right).min(next);
+            let at = usize::try_from(oldest & RUN).unwrap_or(usize::MAX);
             let Some(run) = runs.get_mut(at) else { break };
-            // The second of a heap is one of the two below its top.
-            let others = heads.as_slice().iter().skip(1).take(2).map(|head| head.0);
-            let second = others.chain(first.peek().copied()).min();
             let mut rows = self.rows.get(run.rows.clone()).unwrap_or_default().iter();
             let mut next = rows.next();
             while let Some(row) = next {
-                let rank = row.rank();
-                if gone >= most || second.is_some_and(|second| second < (row.time, rank, at)) {
+                if gone >= most || second < head(row.time, row.rank(), at) {
                     break;
                 }
                 let bytes = run.bytes.start..run.bytes.start + row.held();
@@ -243,10 +254,10 @@ impl Waiting {
                 run.rows.start += 1;
                 next = rows.next();
             }
-            if let Some(mut head) = heads.peek_mut() {
+            if let Some(mut oldest) = heads.peek_mut() {
                 match next {
-                    Some(row) => *head = Reverse((row.time, row.rank(), at)),
-                    None => drop(PeekMut::pop(head)),
+                    Some(row) => *oldest = Reverse(head(row.time, row.rank(), at)),
+                    None => drop(PeekMut::pop(oldest)),
                 }
             }
         }

@@ -14,6 +14,9 @@ use crate::tptp::emit::{Emit, Fixed};
 pub(super) struct Spans {
     entry: Fixed<8>,
     exit: Fixed<7>,
+    /// Those that waited as what they are made of.
+    brief_entry: Fixed<6>,
+    brief_exit: Fixed<5>,
     /// Which of the times is meant by a counter, for those that were seen.
     counters: ById<Counter>,
     /// Whether an attribute is the object, for those that were seen.
@@ -50,9 +53,14 @@ impl Spans {
             "threadCpuTime",
             "objIdRef",
         ];
+        let [thread, time, method, ticket, class, .., depth] = entry;
+        let brief_entry = [thread, time, method, ticket, class, depth];
+        let brief_exit = [thread, time, ticket, method, class];
         Self {
             entry: emit.fixed(schema(1015), entry),
             exit: emit.fixed(schema(1016), exit),
+            brief_entry: emit.fixed(schema(1015), brief_entry),
+            brief_exit: emit.fixed(schema(1016), brief_exit),
             counters: ById::default(),
             objects: ById::default(),
             open: Vec::new(),
@@ -278,11 +286,17 @@ impl Spans {
     ) {
         let (method, ticket) = (brief.method.into(), brief.ticket.into());
         if brief.depth == 0 {
-            let numbers = [thread, brief.time, ticket, method, class, 0, 0];
-            return self.exit.write(emit, numbers, out);
+            let numbers = [thread, brief.time, ticket, method, class];
+            return self.brief_exit.write(emit, numbers, out);
         }
-        let depth = brief.depth.into();
-        let numbers = [thread, brief.time, method, ticket, class, 0, 0, depth];
-        self.entry.write(emit, numbers, out);
+        let numbers = [
+            thread,
+            brief.time,
+            method,
+            ticket,
+            class,
+            brief.depth.into(),
+        ];
+        self.brief_entry.write(emit, numbers, out);
     }
 }

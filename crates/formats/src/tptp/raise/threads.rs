@@ -28,6 +28,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
+    #[inline]
     pub fn in_order(&mut self, time: i64) -> i64 {
         let time = self.latest.map_or(time, |latest| latest.max(time));
         self.latest = Some(time);
