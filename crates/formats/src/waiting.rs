@@ -14,9 +14,10 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Waiting<N> {
     rows: Vec<Row<N>>,
-    free: Vec<u32>,
-    /// The last row of each parent.
-    last: SpanMap<u32>,
+    /// The first place that is free; each tells of the next.
+    free: u32,
+    /// What waits for each parent that has not come; late children of one that has.
+    lists: SpanMap<List>,
 }
 
 /// A span as its writer keeps it.
@@ -34,76 +35,168 @@ pub(crate) trait Waits {
 
 #[derive(Debug)]
 struct Row<N> {
-    /// The row before in the list of the same parent.
-    before: u32,
+    /// The row after it in the list of the same parent.
+    next: u32,
     node: Option<N>,
+    /// What waited for it.
+    children: List,
+}
+
+/// The spans of one parent.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u32,
+    last: u32,
+    is_sorted: bool,
+}
+
+impl List {
+    const EMPTY: Self = Self {
+        first: NONE,
+        last: NONE,
+        is_sorted: true,
+    };
+}
+
+/// Spans of one parent that are still to be taken, in their order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Children(u32);
+
+impl Children {
+    /// Tells whether there is none.
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == NONE
+    }
 }
 
 impl<N> Default for Waiting<N> {
     fn default() -> Self {
         Self {
             rows: Vec::new(),
-            free: Vec::new(),
-            last: SpanMap::default(),
+            free: NONE,
+            lists: SpanMap::default(),
         }
     }
 }
 
 impl<N: Waits> Waiting<N> {
     /// Keeps a span for `parent`.
+    #[inline]
     pub(crate) fn push(&mut self, parent: SpanId, node: N) {
-        let next = u32::try_from(self.rows.len()).unwrap_or(NONE);
-        let at = self.free.pop().unwrap_or(next);
+        let order = node.order();
         let row = Row {
-            before: self.last.insert(parent, at).unwrap_or(NONE),
+            next: NONE,
+            children: self.lists.remove(node.id()).unwrap_or(List::EMPTY),
             node: Some(node),
         };
-        match self.rows.get_mut(at as usize) {
-            Some(slot) => *slot = row,
-            None => self.rows.push(row),
+        let at = match self.rows.get_mut(self.free as usize) {
+            Some(slot) => {
+                let at = std::mem::replace(&mut self.free, slot.next);
+                *slot = row;
+                at
+            }
+            None => {
+                self.rows.push(row);
+                u32::try_from(self.rows.len() - 1).unwrap_or(NONE)
+            }
+        };
+        let Some(list) = self.lists.get_mut(parent) else {
+            let list = List {
+                first: at,
+                last: at,
+                is_sorted: true,
+            };
+            self.lists.insert(parent, list);
+            return;
+        };
+        if let Some(last) = self.rows.get_mut(list.last as usize) {
+            last.next = at;
+            let before = last.node.as_ref().map(Waits::order);
+            list.is_sorted &= before.is_none_or(|before| before <= order);
         }
+        list.last = at;
     }
 
-    /// Tells whether something waits for `parent`.
-    pub(crate) fn has(&self, parent: SpanId) -> bool {
-        self.last.get(parent).is_some()
-    }
-
-    /// Appends the places of a parent's spans in their order, those of one place in it as they came.
+    /// Returns the spans of a parent that does not wait itself, in their order, those of one place in it as they
+    /// came.
     ///
     /// They are to be taken: nothing finds them any more.
-    pub(crate) fn of(&mut self, parent: SpanId, places: &mut Vec<u32>) {
-        let from = places.len();
-        let mut next = self.last.remove(parent).unwrap_or(NONE);
+    #[inline]
+    pub(crate) fn of(&mut self, parent: SpanId) -> Children {
+        self.late(parent, List::EMPTY)
+    }
+
+    /// Returns children that came before their parent, and those that came after it.
+    #[inline]
+    fn late(&mut self, parent: SpanId, mut list: List) -> Children {
+        if let Some(late) = self.lists.remove(parent) {
+            list = self.join(list, late);
+        }
+        if list.is_sorted {
+            return Children(list.first);
+        }
+        self.sort(list)
+    }
+
+    fn join(&mut self, list: List, late: List) -> List {
+        match self.rows.get_mut(list.last as usize) {
+            Some(last) => {
+                last.next = late.first;
+                List {
+                    first: list.first,
+                    last: late.last,
+                    is_sorted: false,
+                }
+            }
+            None => late,
+        }
+    }
+
+    #[cold]
+    fn sort(&mut self, list: List) -> Children {
+        let mut places = Vec::new();
+        let mut next = list.first;
         while let Some(row) = self.rows.get(next as usize) {
-            places.push(next);
-            next = row.before;
+            places.push((row.node.as_ref().map(Waits::order), next));
+            next = row.next;
         }
-        let own = places.get_mut(from..).unwrap_or(&mut []);
-        if own.len() < 2 {
-            return;
+        places.sort_by_key(|&(order, _)| order);
+        let mut first = NONE;
+        for (_, at) in places.into_iter().rev() {
+            if let Some(row) = self.rows.get_mut(at as usize) {
+                row.next = std::mem::replace(&mut first, at);
+            }
         }
-        own.reverse();
-        let order = |&at: &u32| self.node(at).map(Waits::order);
-        if !own.is_sorted_by_key(order) {
-            own.sort_by_key(order);
-        }
+        Children(first)
     }
 
-    /// Lends the span at a place.
-    pub(crate) fn node(&self, at: u32) -> Option<&N> {
-        self.rows.get(at as usize)?.node.as_ref()
+    /// Lends the next of a parent's spans.
+    #[inline]
+    pub(crate) fn peek(&self, children: Children) -> Option<&N> {
+        self.rows.get(children.0 as usize)?.node.as_ref()
     }
 
-    /// Takes the span at a place that [`Self::of`] gave.
-    pub(crate) fn take(&mut self, at: u32) -> Option<N> {
-        let node = self.rows.get_mut(at as usize)?.node.take()?;
-        self.free.push(at);
-        Some(node)
+    /// Returns those of a parent's spans that come after the next one.
+    pub(crate) fn after(&self, children: Children) -> Children {
+        let row = self.rows.get(children.0 as usize);
+        Children(row.map_or(NONE, |row| row.next))
+    }
+
+    /// Takes the next of a parent's spans, with its own.
+    #[inline]
+    pub(crate) fn take(&mut self, children: &mut Children) -> Option<(N, Children)> {
+        let at = children.0;
+        let row = self.rows.get_mut(at as usize)?;
+        *children = Children(row.next);
+        row.next = std::mem::replace(&mut self.free, at);
+        let node = row.node.take()?;
+        let own = row.children;
+        let own = self.late(node.id(), own);
+        Some((node, own))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.last.is_empty()
+        self.lists.is_empty()
     }
 
     /// Returns all that waits.
@@ -118,14 +211,19 @@ impl<N: Waits> Waiting<N> {
 
     /// Takes the spans whose parent waits for nothing itself, by the parent; none is left where parents are in a
     /// circle, which no recorder makes and no tree can hold.
-    pub(crate) fn take_tops(&mut self) -> Vec<N> {
+    pub(crate) fn take_tops(&mut self) -> Vec<(N, Children)> {
         let ids: HashSet<SpanId, RandomState> = self.nodes().map(Waits::id).collect();
-        let parents = self.last.iter().map(|(parent, _)| parent);
-        let mut tops: Vec<SpanId> = parents.filter(|parent| !ids.contains(parent)).collect();
-        tops.sort_unstable();
-        let mut places = Vec::new();
-        tops.into_iter().for_each(|top| self.of(top, &mut places));
-        places.into_iter().filter_map(|at| self.take(at)).collect()
+        let parents = self.lists.iter().map(|(parent, _)| parent);
+        let mut parents: Vec<SpanId> = parents.filter(|parent| !ids.contains(parent)).collect();
+        parents.sort_unstable();
+        let mut tops = Vec::new();
+        for parent in parents {
+            let mut children = self.of(parent);
+            while let Some(top) = self.take(&mut children) {
+                tops.push(top);
+            }
+        }
+        tops
     }
 }
 
@@ -146,11 +244,6 @@ pub(crate) struct Stashed {
 }
 
 impl Stashed {
-    /// Returns how many there are.
-    pub(crate) const fn len(self) -> usize {
-        self.len as usize
-    }
-
     fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.start as usize + self.len as usize
     }
@@ -172,8 +265,15 @@ impl<T: Clone> Stash<T> {
     /// Keeps copies of rows.
     #[inline]
     pub(crate) fn keep(&mut self, rows: &[T]) -> Stashed {
+        // Most spans have none.
+        if rows.is_empty() {
+            return Stashed::default();
+        }
         let start = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        self.rows.extend_from_slice(rows);
+        // They are one or two: a loop takes less than an iterator that counts them first.
+        for row in rows {
+            self.rows.push(row.clone());
+        }
         let len = u32::try_from(rows.len()).unwrap_or(u32::MAX);
         Stashed { start, len }
     }
@@ -193,6 +293,9 @@ impl<T: Clone> Stash<T> {
     /// Gives the rows of a place up.
     #[inline]
     pub(crate) fn release(&mut self, place: Stashed) {
+        if place.len == 0 {
+            return;
+        }
         self.dead += place.len as usize;
         if self.dead >= self.rows.len() {
             self.rows.clear();
@@ -284,6 +387,65 @@ impl<N: Waits> Kept<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A span whose number is its start.
+    struct Number(u64);
+
+    impl Waits for Number {
+        fn id(&self) -> SpanId {
+            SpanId(self.0)
+        }
+
+        fn order(&self) -> (i64, i64) {
+            (self.0.cast_signed(), 0)
+        }
+
+        fn own(&self) -> Own {
+            Own::default()
+        }
+
+        fn own_mut(&mut self) -> &mut Own {
+            unreachable!("nothing is compacted")
+        }
+    }
+
+    #[test]
+    fn children_come_by_start_whatever_their_order_was() {
+        let mut waiting = Waiting::default();
+        let all = |waiting: &mut Waiting<Number>, parent| {
+            let mut children = waiting.of(SpanId(parent));
+            std::iter::from_fn(|| waiting.take(&mut children).map(|(node, _)| node.0)).collect()
+        };
+        for round in 0..3 {
+            for (parent, number) in [(1, 5), (2, 6), (1, 7), (1, 3), (2, 9), (1, 4)] {
+                waiting.push(SpanId(parent), Number(number + round));
+            }
+            let [first, second]: [Vec<u64>; 2] = [1, 2].map(|parent| all(&mut waiting, parent));
+            assert_eq!(first, [3, 4, 5, 7].map(|number| number + round));
+            assert_eq!(second, [6, 9].map(|number| number + round));
+            assert!(all(&mut waiting, 1).is_empty() && waiting.is_empty());
+        }
+        assert_eq!(waiting.rows.len(), 6, "places are used again");
+    }
+
+    #[test]
+    fn children_may_come_after_their_parent() {
+        let mut waiting = Waiting::default();
+        for (parent, number) in [(2, 5), (1, 2), (2, 4), (5, 6), (9, 10)] {
+            waiting.push(SpanId(parent), Number(number));
+        }
+        let mut left = vec![waiting.of(SpanId(1))];
+        let mut seen = Vec::new();
+        while let Some(mut children) = left.pop() {
+            if let Some((node, own)) = waiting.take(&mut children) {
+                seen.push(node.0);
+                left.extend([children, own]);
+            }
+        }
+        assert_eq!(seen, [2, 4, 5, 6]);
+        let tops = waiting.take_tops();
+        assert!(matches!(tops.as_slice(), [(Number(10), own)] if own.is_empty()));
+    }
 
     #[test]
     fn a_stash_keeps_what_is_alive() {

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use crate::SpanId;
 
 /// Places that are looked at before the map behind them, at first and at most; powers of two.
-const FIRST: usize = 64;
+const FIRST: usize = 1 << 10;
 const MOST: usize = 1 << 15;
 
 /// A map by spans of which few are in it at a time, such as the parents of what has come.

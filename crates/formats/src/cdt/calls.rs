@@ -274,13 +274,7 @@ impl<'a> Row<'a> {
             put_u32_varint(out, self.queue_wait);
         }
         put_u32_varint(out, self.params.count);
-        for (id, values) in self.params.iter() {
-            put_u32_varint(out, id);
-            put_u32_varint(out, values.count);
-            for value in values.iter() {
-                text::put(out, value);
-            }
-        }
+        out.extend_from_slice(self.params.bytes);
     }
 
     /// Returns the processor time in milliseconds; written from a 32-bit integer that may be negative.

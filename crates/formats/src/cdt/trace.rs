@@ -141,6 +141,7 @@ impl<'a> Event<'a> {
     }
 
     /// Appends the event.
+    #[inline(always)]
     pub fn write(&self, out: &mut Vec<u8>) {
         let kind = match self.what {
             What::Enter(_) => 0,

@@ -50,25 +50,32 @@ impl Emit {
         let mut bytes = Vec::new();
         self.writer
             .message(&Draft::new(schema).message(), &mut bytes);
+        let mut layout = [0; ROOM];
+        let room = layout.iter_mut().zip(&bytes);
+        room.for_each(|(own, &byte)| *own = byte);
         let places = attributes.map(|attribute| {
             let position = schema
                 .position(Layout::Table, attribute)
                 .unwrap_or(usize::MAX);
             // Defaults take the least there is: what lies before a field is known.
             let before = fields.iter().take(position).map(|field| field.kind.least());
-            let at = HEADER + before.sum::<usize>();
             let width = fields.get(position).map_or(0, |field| field.kind.least());
             Place {
                 attribute,
-                at,
-                width,
+                at: HEADER + before.sum::<usize>(),
+                mask: (0..8 * width.min(8)).fold(0, |mask, bit| mask | 1 << bit),
             }
         });
         Fixed {
             schema,
-            bytes,
+            layout,
+            len: bytes.len(),
             places,
         }
+    }
+
+    pub const fn is_xml(&self) -> bool {
+        self.xml
     }
 
     /// Ends the document; a stream just ends.
@@ -79,11 +86,16 @@ impl Emit {
     }
 }
 
+/// Where the numbers of a message laid out once may begin, and its room: entries and exits have 85 bytes.
+const PLACES: usize = 1 << 7;
+const ROOM: usize = PLACES + 8;
+
 /// A message laid out once.
 pub(super) struct Fixed<const N: usize> {
     schema: &'static Schema,
-    /// It in binary, every field at its default.
-    bytes: Vec<u8>,
+    /// It in binary, every field at its default, and what is left of the room.
+    layout: [u8; ROOM],
+    len: usize,
     places: [Place; N],
 }
 
@@ -91,12 +103,17 @@ pub(super) struct Fixed<const N: usize> {
 #[derive(Clone, Copy)]
 struct Place {
     attribute: &'static str,
-    /// Its first byte and how many it has.
+    /// Its first byte, and which bits of eight bytes from there are its own.
     at: usize,
-    width: usize,
+    mask: u64,
 }
 
 impl<const N: usize> Fixed<N> {
+    /// Returns how many bytes it takes in binary.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
     /// Appends the message with these numbers.
     #[inline]
     pub fn write(&self, emit: &mut Emit, numbers: [u64; N], out: &mut Vec<u8>) {
@@ -108,19 +125,20 @@ impl<const N: usize> Fixed<N> {
             return emit.message(&draft, out);
         }
         let start = out.len();
-        out.extend_from_slice(&self.bytes);
+        out.extend_from_slice(&self.layout);
         let message = out.get_mut(start..).unwrap_or_default();
-        for (place, number) in self.places.iter().zip(numbers) {
-            let number = number.to_le_bytes();
-            let field = message.get_mut(place.at..).unwrap_or_default();
-            if place.width == 8
-                && let Some(field) = field.first_chunk_mut()
-            {
-                *field = number;
-            } else {
-                let bytes = field.iter_mut().zip(number).take(place.width);
-                bytes.for_each(|(byte, own)| *byte = own);
+        if let Some(message) = message.first_chunk_mut::<ROOM>() {
+            for (place, number) in self.places.iter().zip(numbers) {
+                // Numbers are put into eight bytes each, those before the last of them too.
+                let at = place.at % PLACES;
+                if let Some(field) = message.get_mut(at..at + 8)
+                    && let Some(field) = field.first_chunk_mut()
+                {
+                    let others = u64::from_le_bytes(*field) & !place.mask;
+                    *field = (others | number & place.mask).to_le_bytes();
+                }
             }
         }
+        out.truncate(start + self.len);
     }
 }

@@ -1,15 +1,19 @@
 //! Writing of varints.
 
 /// Appends `value` in base 128, low group first, in the fewest bytes.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "one group, and what is left above eight"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "one group, or two")]
 #[inline]
 pub fn put_leb128(out: &mut Vec<u8>, value: u64) {
     if value < 0x80 {
-        return out.push(value as u8);
+        out.push(value as u8);
+    } else if value < 0x4000 {
+        out.extend_from_slice(&[value as u8 | 0x80, (value >> 7) as u8]);
+    } else {
+        put_long(out, value);
     }
+}
+
+fn put_long(out: &mut Vec<u8>, value: u64) {
     let (word, len) = leb128(value);
     put_start(out, word.to_le_bytes(), len);
 }
@@ -59,11 +63,13 @@ const fn spread(value: u64) -> u64 {
 }
 
 /// Appends a 32-bit value in base 128.
+#[inline]
 pub fn put_u32_varint(out: &mut Vec<u8>, value: u32) {
     put_leb128(out, u64::from(value));
 }
 
 /// Appends a signed 32-bit value, zigzag, in base 128.
+#[inline]
 pub fn put_zigzag32(out: &mut Vec<u8>, value: i32) {
     put_u32_varint(out, ((value << 1) ^ (value >> 31)).cast_unsigned());
 }

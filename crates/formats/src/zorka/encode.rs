@@ -18,7 +18,7 @@ use super::record::{Begin, End, EndForm, Item, Order, Start, StartForm};
 use super::stream::TICK_NS;
 use super::write;
 use crate::Error;
-use crate::waiting::Kept;
+use crate::waiting::{Children, Kept};
 use known::{Known, Role};
 pub(crate) use node::Node;
 
@@ -32,8 +32,6 @@ pub(crate) struct Encoder {
     of_texts: HashMap<StringId, i64, RandomState>,
     known: Known,
     exceptions: HashMap<ExceptionId, i64, RandomState>,
-    /// Places of the children of what is open, those of the innermost last.
-    children: Vec<u32>,
     digits: Vec<u8>,
 }
 
@@ -46,11 +44,8 @@ struct Open {
     flags: Option<i64>,
     /// How many calls it says there were.
     counted: Option<u64>,
-    /// The next child to be written, and where the children end.
-    next: usize,
-    end: usize,
-    /// How many children it has.
-    own: usize,
+    /// Those of its children that are not written.
+    children: Children,
     calls: u64,
 }
 
@@ -78,7 +73,6 @@ impl Encoder {
             of_texts: HashMap::default(),
             known: Known::default(),
             exceptions: HashMap::default(),
-            children: Vec::new(),
             digits: Vec::new(),
         }
     }
@@ -89,36 +83,28 @@ impl Encoder {
         out.append(&mut self.trace);
     }
 
-    /// Writes a trace from its root, taking its spans out of `kept`.
+    /// Writes a trace from its root and what is inside that, taking its spans out of `kept`.
     ///
     /// # Errors
     /// `Limit` when there are more methods than the generation can number.
     pub(crate) fn tree(
         &mut self,
-        root: Node,
+        (root, children): (Node, Children),
         kept: &mut Kept<Node>,
         words: &Recording,
     ) -> Result<(), Error> {
         self.exceptions.clear();
-        self.children.clear();
         let mut upward = Upward::default();
         self.take_upward(&root, kept, &mut upward);
         let thread = self.thread(&root, kept, words);
-        let mut open = vec![self.enter(&root, thread, kept, &mut upward, words)?];
+        let mut open = vec![self.enter((&root, children), thread, kept, &mut upward, words)?];
         while let Some(top) = open.last_mut() {
-            let child = self.children.get(top.next..top.end);
-            if let Some(&child) = child.and_then(|rest| rest.first()) {
-                top.next += 1;
-                let Some(child) = kept.waiting.take(child) else {
-                    continue;
-                };
-                let entered = self.enter(&child, None, kept, &mut upward, words)?;
+            if let Some((child, inner)) = kept.waiting.take(&mut top.children) {
+                let entered = self.enter((&child, inner), None, kept, &mut upward, words)?;
                 open.push(entered);
                 continue;
             }
             let Some(done) = open.pop() else { break };
-            // Those of what encloses it stand before.
-            self.children.truncate(done.end - done.own);
             let calls = self.leave(&done, words);
             if let Some(parent) = open.last_mut() {
                 parent.calls = parent.calls.saturating_add(calls);
@@ -129,20 +115,17 @@ impl Encoder {
 
     fn enter(
         &mut self,
-        node: &Node,
+        (node, children): (&Node, Children),
         thread: Option<Thread>,
         kept: &mut Kept<Node>,
         upward: &mut Upward,
         words: &Recording,
     ) -> Result<Open, Error> {
-        let next = self.children.len();
-        kept.waiting.of(node.id, &mut self.children);
-        let end = self.children.len();
         if self.dialect.upward {
-            for &child in self.children.get(next..).unwrap_or(&[]) {
-                if let Some(child) = kept.waiting.node(child) {
-                    self.take_upward(child, kept, upward);
-                }
+            let mut next = children;
+            while let Some(child) = kept.waiting.peek(next) {
+                self.take_upward(child, kept, upward);
+                next = kept.waiting.after(next);
             }
         }
         let method = self.method(node.function, words)?;
@@ -174,9 +157,7 @@ impl Encoder {
             finish: node.end,
             flags: flags.filter(|_| self.dialect.generation == Generation::C),
             counted,
-            next,
-            end,
-            own: end - next,
+            children,
             calls: 1,
         })
     }

@@ -11,7 +11,7 @@ use traceloom_model::{
 use super::dialect::Dialect;
 use super::encode::{Encoder, Node};
 use crate::output::Buffered;
-use crate::waiting::Kept;
+use crate::waiting::{Children, Kept};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// A writer of traces.
@@ -58,7 +58,7 @@ pub(crate) fn target<'o>(
 }
 
 impl Raiser<'_> {
-    fn write_tree(&mut self, root: Node) -> Flow {
+    fn write_tree(&mut self, root: (Node, Children)) -> Flow {
         let written = self.encoder.tree(root, &mut self.kept, &self.words);
         match written {
             Ok(()) => {
@@ -92,7 +92,10 @@ impl Sink for Raiser<'_> {
             let node = Node::of(&row, self.kept.keep(&row));
             match row.parent {
                 Some(parent) => self.kept.waiting.push(parent, node),
-                None if self.ordered => self.write_tree(node)?,
+                None if self.ordered => {
+                    let children = self.kept.waiting.of(row.id);
+                    self.write_tree((node, children))?;
+                }
                 None => self.kept.roots.push(node),
             }
         }
@@ -119,7 +122,8 @@ impl Target for Raiser<'_> {
         let mut roots = std::mem::take(&mut self.kept.roots);
         roots.sort_by_key(|node| (node.start, node.id));
         for root in roots {
-            if self.write_tree(root).is_break() {
+            let children = self.kept.waiting.of(root.id);
+            if self.write_tree((root, children)).is_break() {
                 break;
             }
         }
@@ -129,8 +133,8 @@ impl Target for Raiser<'_> {
             if tops.is_empty() {
                 break;
             }
-            for node in tops {
-                if self.write_tree(node).is_break() {
+            for top in tops {
+                if self.write_tree(top).is_break() {
                     break;
                 }
             }

@@ -7,19 +7,21 @@
 
 mod process;
 mod tables;
+mod tracks;
 mod words;
 
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    Clock, Definitions, EventBatch, Flow, Forgotten, FunctionId, Note, Order, ResourceId, Sink,
-    SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId,
+    Attribute, Clock, Definitions, EventBatch, Flow, Forgotten, FunctionId, Note, Order,
+    ResourceId, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId, ValueTypeId,
 };
 
-use crate::waiting::{Kept, Own, Waits};
+use crate::waiting::{Children, Kept, Own, Waits};
 use crate::{Error, Output, RaiseOptions, Target};
 use process::{Layout, Process};
 use tables::Names;
+use tracks::Tracks;
 
 /// Opens a target that writes the streams of each process into a folder, three of them in phrases.
 pub(super) fn streams<'o>(
@@ -51,13 +53,25 @@ fn open<'o>(
         layout,
         names: Names::default(),
         recording: 0,
-        processes: BTreeMap::new(),
+        numbers: BTreeMap::new(),
+        processes: Vec::new(),
+        tracks: Tracks::default(),
         taken: std::collections::HashSet::new(),
         kept: Kept::default(),
         forgotten: Forgotten::default(),
         pauses: BTreeMap::new(),
         error: None,
     }))
+}
+
+/// Cuts nanoseconds to milliseconds.
+#[inline]
+fn ms(ns: i64) -> i64 {
+    // Nearly all times are after 1970, and dividing what has no sign takes half as long.
+    u64::try_from(ns).map_or_else(
+        |_| ns.div_euclid(1_000_000),
+        |ns| (ns / 1_000_000).cast_signed(),
+    )
 }
 
 /// A span that waits for its call to be complete.
@@ -76,7 +90,6 @@ pub(super) struct Node {
 
 impl Node {
     fn of(row: &SpanRow<'_>, own: Own) -> Self {
-        let ms = |ns: i64| ns.div_euclid(1_000_000);
         Self {
             id: row.id,
             track: row.track,
@@ -107,14 +120,26 @@ impl Waits for Node {
     }
 }
 
+/// The outermost span of a call, and what belongs to it.
+struct Root<'a> {
+    node: Node,
+    children: Children,
+    attributes: &'a [Attribute],
+    counters: &'a [(ValueTypeId, i64)],
+    /// It never ended, and nothing follows it on its thread.
+    open: bool,
+}
+
 struct Writer<'o> {
     output: &'o mut dyn Output,
     layout: Layout,
     names: Names,
     /// Recordings begun so far: what has no process of its own belongs to the one that is read.
     recording: usize,
-    /// By recording and resource.
-    processes: BTreeMap<(usize, Option<u32>), Process>,
+    /// Places of processes by recording and resource.
+    numbers: BTreeMap<(usize, Option<u32>), usize>,
+    processes: Vec<Process>,
+    tracks: Tracks,
     /// Folders of processes.
     taken: std::collections::HashSet<String>,
     /// Spans by the parent they wait for: trees of any depth without nesting in memory. Its roots are calls
@@ -127,25 +152,61 @@ struct Writer<'o> {
 }
 
 impl Writer<'_> {
-    fn call(&mut self, root: Node, open: bool) {
+    fn call(&mut self, root: &Root<'_>) {
         if self.error.is_some() {
             return;
         }
-        let resource = self.names.resource_of(root.track);
-        let recording = self
-            .names
-            .recording_of(root.track)
-            .unwrap_or(self.recording);
-        let key = (recording, resource.map(ResourceId::raw));
-        let (names, layout, taken) = (&self.names, self.layout, &mut self.taken);
-        let known = self.processes.len();
-        let start = root.start;
-        let process = self
-            .processes
-            .entry(key)
-            .or_insert_with(|| Process::new(layout, names.identity(resource, known), start, taken));
-        let result = process.call(root, &mut self.kept, open, names, self.output);
-        self.error = result.err();
+        let id = root.node.track;
+        let known = self.tracks.process(id);
+        let process = known.unwrap_or_else(|| self.process_of(id, root.node.start));
+        let process = self.processes.get_mut(process);
+        if let (Some(process), Some(track)) = (process, self.tracks.of(id)) {
+            let result = process.call(root, track, &mut self.kept, &self.names, self.output);
+            self.error = result.err();
+        }
+    }
+
+    /// Makes a call of a span that waited.
+    fn call_of(&mut self, node: Node, children: Children, open: bool) {
+        let attributes = self.kept.attributes.of(node.own.attributes).to_vec();
+        let counters = self.kept.counters.of(node.own.counters).to_vec();
+        self.kept.release(node.own);
+        self.call(&Root {
+            node,
+            children,
+            attributes: &attributes,
+            counters: &counters,
+            open,
+        });
+    }
+
+    /// Finds the process of a track, which begins at `start` when it is new.
+    fn process_of(&mut self, track: TrackId, start: i64) -> usize {
+        let resource = self.names.resource_of(track);
+        let recording = self.names.recording_of(track);
+        let key = (
+            recording.unwrap_or(self.recording),
+            resource.map(ResourceId::raw),
+        );
+        let known = self.numbers.get(&key).copied();
+        let process = known.unwrap_or_else(|| self.begin_process(key, resource, start));
+        // What was never defined belongs to the recording that is read.
+        self.tracks.put(track, process, recording.is_some());
+        process
+    }
+
+    fn begin_process(
+        &mut self,
+        key: (usize, Option<u32>),
+        resource: Option<ResourceId>,
+        start: i64,
+    ) -> usize {
+        let number = self.processes.len();
+        let identity = self.names.identity(resource, number);
+        let process = Process::new(self.layout, identity, start, &mut self.taken);
+        self.processes.push(process);
+        self.numbers.insert(key, number);
+        number
     }
 
     fn flow(&self) -> Flow {
@@ -159,9 +220,9 @@ impl Writer<'_> {
     /// Makes calls of the spans whose parents never came.
     fn orphans(&mut self) {
         let mut roots = self.kept.waiting.take_tops();
-        roots.sort_by_key(|root| root.start);
-        for root in roots {
-            self.call(root, false);
+        roots.sort_by_key(|(root, _)| root.start);
+        for (root, children) in roots {
+            self.call_of(root, children, false);
         }
         // Parents that name each other have no top at all.
         self.kept = Kept::default();
@@ -178,17 +239,30 @@ impl Sink for Writer<'_> {
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
+        for (id, _) in &definitions.tracks {
+            self.tracks.define(*id);
+        }
         self.names.define(definitions, self.recording);
         self.flow()
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         for row in batch.iter() {
+            if row.parent.is_none() && row.status != SpanStatus::PartialEnd {
+                let children = self.kept.waiting.of(row.id);
+                self.call(&Root {
+                    node: Node::of(&row, Own::default()),
+                    children,
+                    attributes: row.attributes,
+                    counters: row.counters,
+                    open: false,
+                });
+                continue;
+            }
             let node = Node::of(&row, self.kept.keep(&row));
             match row.parent {
                 Some(parent) => self.kept.waiting.push(parent, node),
-                None if row.status == SpanStatus::PartialEnd => self.kept.roots.push(node),
-                None => self.call(node, false),
+                None => self.kept.roots.push(node),
             }
         }
         self.kept.tidy();
@@ -200,7 +274,6 @@ impl Sink for Writer<'_> {
             if let Some(end) = row.end
                 && self.names.is_pause(row.event_type)
             {
-                let ms = |ns: i64| ns.div_euclid(1_000_000);
                 let pauses = self.pauses.entry(self.recording).or_default();
                 pauses.push((ms(row.time), ms(end)));
             }
@@ -225,28 +298,34 @@ impl Target for Writer<'_> {
         let mut partial = partial.into_iter().peekable();
         while let Some(root) = partial.next() {
             let last = partial.peek().is_none_or(|next| next.track != root.track);
-            self.call(root, last);
+            let children = self.kept.waiting.of(root.id);
+            self.call_of(root, children, last);
         }
         self.orphans();
         if let Some(error) = self.error.take() {
             return Err(error);
         }
+        let mut alone = Vec::new();
         for (&recording, pauses) in &self.pauses {
-            let has_process = self.processes.keys().any(|&(of, _)| of == recording);
+            let has_process = self.numbers.keys().any(|&(of, _)| of == recording);
             let start = pauses.iter().map(|pause| pause.0).min();
             if let Some(start) = start.filter(|_| !has_process) {
                 let resource = self.names.first_resource(recording);
-                let identity = self.names.identity(resource, self.processes.len());
-                let process = Process::new(self.layout, identity, start, &mut self.taken);
                 let key = (recording, resource.map(ResourceId::raw));
-                self.processes.insert(key, process);
+                alone.push((key, resource, start));
             }
         }
+        for (key, resource, start) in alone {
+            self.begin_process(key, resource, start);
+        }
         let mut unused = self.names.defined();
-        for process in self.processes.values() {
+        for process in &self.processes {
             process.words.take_used(&mut unused);
         }
-        for (&(recording, _), process) in &mut self.processes {
+        for (&(recording, _), &process) in &self.numbers {
+            let Some(process) = self.processes.get_mut(process) else {
+                continue;
+            };
             // What no call uses goes to the first process of its recording.
             let words = unused.remove(&recording).unwrap_or_default();
             process.words.add(words, &self.names);

@@ -11,6 +11,8 @@ use traceloom_model::{
 
 use super::process::Identity;
 use super::words::Word;
+use crate::by_id::ById;
+use crate::cdt::COUNTERS;
 
 /// Rows by id, those that streams can hold.
 #[derive(Default)]
@@ -21,6 +23,8 @@ pub(super) struct Names {
     resource_recordings: BTreeMap<ResourceId, usize>,
     /// Functions and keys by the recording they came with, in the order in which they came.
     words: BTreeMap<usize, Vec<Word>>,
+    /// Which field of a row holds a counter, where one does.
+    fields: ById<Option<usize>>,
 }
 
 impl Names {
@@ -33,6 +37,7 @@ impl Names {
         let words = self.words.entry(recording).or_default();
         words.extend(new.functions.iter().map(|(id, _)| Word::Function(*id)));
         words.extend(new.attribute_keys.iter().map(|(id, _)| Word::Key(*id)));
+        let counters: Vec<ValueTypeId> = new.value_types.iter().map(|(id, _)| *id).collect();
         let _ = self.tables.define(Definitions {
             strings: new.strings,
             functions: new.functions,
@@ -43,6 +48,11 @@ impl Names {
             event_types: new.event_types,
             ..Definitions::default()
         });
+        for id in counters {
+            let name = self.counter(id);
+            let field = COUNTERS.iter().position(|(known, ..)| *known == name);
+            self.fields.put(id.index(), field);
+        }
     }
 
     /// Drops strings that nothing tells of any more.
@@ -71,6 +81,11 @@ impl Names {
             Some(row) => self.text(row.name),
             None => Cow::Owned(format!("#{}", id.raw())),
         }
+    }
+
+    /// Returns which field of a row holds a counter, by its place among [`COUNTERS`].
+    pub(super) fn counter_field(&self, id: ValueTypeId) -> Option<usize> {
+        *self.fields.get(id.index())?
     }
 
     pub(super) fn is_pause(&self, id: EventTypeId) -> bool {

@@ -21,7 +21,7 @@ use traceloom_model::{
     Recording, Resource, ResourceId, RootBatch, SampleBatch, Sink, SpanBatch, StringId, Value,
 };
 
-use self::order::{Rank, Waiting};
+use self::order::{Message, Rank, Waiting};
 use self::threads::Threads;
 use super::emit::Emit;
 use super::message::Draft;
@@ -64,6 +64,7 @@ fn build<'o>(
     }
     let mut out = Buffered::new(output, "");
     let mut emit = Emit::new(xml, &mut out.bytes);
+    let spans = spans::Spans::new(&mut emit);
     Ok(Box::new(Raising {
         out,
         order: Order::Nested,
@@ -71,12 +72,12 @@ fn build<'o>(
         threads: Threads::default(),
         classes: HashMap::default(),
         methods: ById::default(),
-        spans: spans::Spans::new(&mut emit),
+        waiting: Waiting::new(spans.lens()),
+        spans,
         samples: samples::Trees::default(),
         heap: heap::Dumps::default(),
         base: 0,
         class_names: HashMap::new(),
-        waiting: Waiting::default(),
         emit,
     }))
 }
@@ -140,9 +141,25 @@ impl Raising<'_> {
 
     fn leave(&mut self, all: bool) {
         self.start_threads();
-        let out = &mut self.out;
-        self.waiting.leave(all, &mut |messages| {
-            out.bytes.extend_from_slice(messages);
+        let Self {
+            out,
+            emit,
+            threads,
+            methods,
+            spans,
+            waiting,
+            ..
+        } = self;
+        waiting.leave(all, &mut |message| {
+            match message {
+                Message::Written(messages) => out.bytes.extend_from_slice(messages),
+                Message::Brief(brief) => {
+                    let method = (brief.method as usize).checked_sub(1);
+                    let class = method.and_then(|method| methods.get(method));
+                    let known = (threads.known(brief.track), class.copied().unwrap_or(0));
+                    spans.write(brief, known, emit, &mut out.bytes);
+                }
+            }
             out.spill();
         });
     }
@@ -157,11 +174,17 @@ impl Raising<'_> {
     }
 
     /// Takes the ids of a method and its class, and defines them when they are new.
+    #[inline]
     fn method(&mut self, function: FunctionId) -> (u64, u64) {
-        let method_id = u64::from(function.raw()) + 1;
-        if let Some(&class_id) = self.methods.get(function.index()) {
-            return (method_id, class_id);
+        match self.methods.get(function.index()) {
+            Some(&class) => (u64::from(function.raw()) + 1, class),
+            None => self.new_method(function),
         }
+    }
+
+    #[cold]
+    fn new_method(&mut self, function: FunctionId) -> (u64, u64) {
+        let method_id = u64::from(function.raw()) + 1;
         let row = self.tables.function(function).cloned();
         let class = row.as_ref().and_then(|row| row.class);
         let class_id = class.map_or(0, |class| self.class(class));

@@ -5,12 +5,15 @@
 //! of it at a time: a trace of any size is in order but for calls that are longer than what fits.
 //!
 //! A call is in order itself. What waits is therefore kept as runs, each in order, and leaves by merging them:
-//! sorting the messages one by one would look at each of them a dozen times.
+//! sorting the messages one by one would look at each of them a dozen times. The entries and exits that nearly
+//! all of a trace consists of wait as the few numbers they are made of, a third of what they take when written.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::ops::Range;
+
+use traceloom_model::TrackId;
 
 /// Bytes that wait at most.
 const MOST: usize = 64 << 20;
@@ -26,12 +29,59 @@ pub(super) enum Rank {
     Ends,
 }
 
-/// One message: its bytes follow those of the message before.
+/// What an entry or exit is made of, where its thread and method are known by their places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Brief {
+    /// As the message has it.
+    pub time: u64,
+    pub track: TrackId,
+    /// 0 for none.
+    pub method: u32,
+    pub ticket: u32,
+    /// 0 for an exit.
+    pub depth: u32,
+}
+
+/// A message that leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Message<'b> {
+    /// One or several, as they are written.
+    Written(&'b [u8]),
+    /// One that is still to be written.
+    Brief(Brief),
+}
+
+/// One message that waits; what is written follows the bytes of the message before.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     time: i64,
-    len: usize,
-    rank: Rank,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// How many bytes it has.
+    Written(Rank, usize),
+    Brief(Brief),
+}
+
+impl Row {
+    #[inline]
+    const fn rank(&self) -> Rank {
+        match self.what {
+            What::Written(rank, _) => rank,
+            What::Brief(_) => Rank::Happens,
+        }
+    }
+
+    /// Returns how many of the bytes that wait are its own.
+    #[inline]
+    const fn held(&self) -> usize {
+        match self.what {
+            What::Written(_, len) => len,
+            What::Brief(_) => 0,
+        }
+    }
 }
 
 /// Messages side by side.
@@ -48,13 +98,35 @@ pub(super) struct Waiting {
     rows: Vec<Row>,
     /// The first row of each run and where its bytes begin; a run is in order.
     runs: Vec<(usize, usize)>,
+    /// How many bytes they take when written.
+    len: usize,
+    /// How many of them an entry and an exit take.
+    lens: [usize; 2],
     most: Option<usize>,
 }
 
-/// Time and rank of the first message of a run, and which run it is: what has one time stays as it came.
-type Head = (i64, Rank, usize);
+/// Time and rank of the first message of a run, and which run it is: what has one time stays as it came. They are
+/// one number, because numbers are compared at once.
+type Head = u128;
+
+/// Which bits of it say the run.
+const RUN: Head = (1 << 62) - 1;
+
+#[inline]
+fn head(time: i64, rank: Rank, run: usize) -> Head {
+    let time = time.cast_unsigned() ^ 1 << 63;
+    u128::from(time) << 64 | (rank as u128) << 62 | run as u128
+}
 
 impl Waiting {
+    /// None, of which entries and exits take this many bytes.
+    pub fn new(lens: [usize; 2]) -> Self {
+        Self {
+            lens,
+            ..Self::default()
+        }
+    }
+
     /// Takes a message that happened at `time`: the bytes that `write` appends.
     #[inline]
     pub fn push(&mut self, time: i64, rank: Rank, write: impl FnOnce(&mut Vec<u8>)) {
@@ -62,14 +134,31 @@ impl Waiting {
         write(&mut self.bytes);
         let len = self.bytes.len() - at;
         self.run(time, rank, row, at);
-        self.rows.push(Row { time, len, rank });
+        self.len += len;
+        let what = What::Written(rank, len);
+        self.rows.push(Row { time, what });
+    }
+
+    /// Takes an entry or exit that happened at `time`.
+    #[inline]
+    pub fn push_brief(&mut self, time: i64, brief: Brief) {
+        self.run(time, Rank::Happens, self.rows.len(), self.bytes.len());
+        self.len += self.brief_len(&brief);
+        let what = What::Brief(brief);
+        self.rows.push(Row { time, what });
+    }
+
+    #[inline]
+    const fn brief_len(&self, brief: &Brief) -> usize {
+        let [entry, exit] = self.lens;
+        if brief.depth == 0 { exit } else { entry }
     }
 
     /// Begins a run where the message of `row` comes before the one it stands behind.
     #[inline]
     fn run(&mut self, time: i64, rank: Rank, row: usize, at: usize) {
         let last = row.checked_sub(1).and_then(|last| self.rows.get(last));
-        if last.is_none_or(|last| (time, rank) < (last.time, last.rank)) {
+        if last.is_none_or(|last| (time, rank) < (last.time, last.rank())) {
             self.runs.push((row, at));
         }
     }
@@ -77,33 +166,39 @@ impl Waiting {
     /// Tells whether some must leave.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.bytes.len() >= self.most.unwrap_or(MOST)
+        self.len >= self.most.unwrap_or(MOST)
     }
 
     /// Returns the latest time of what waits, ends left aside.
     pub fn latest(&self) -> i64 {
-        let others = self.rows.iter().filter(|row| row.rank != Rank::Ends);
+        let others = self.rows.iter().filter(|row| row.rank() != Rank::Ends);
         others.map(|row| row.time).max().unwrap_or(i64::MIN)
     }
 
     /// Hands over the older half of the bytes, but no ends; all of it when `all` is set.
-    pub fn leave(&mut self, all: bool, out: &mut impl FnMut(&[u8])) {
-        let half = self.bytes.len() / 2;
-        let stay = self.hand_over(if all { usize::MAX } else { half }, all, out);
+    pub fn leave(&mut self, all: bool, out: &mut impl FnMut(Message<'_>)) {
+        let half = self.len / 2;
+        let (gone, stay) = self.hand_over(if all { usize::MAX } else { half }, all, out);
         self.close_ranks(&stay);
+        self.len -= gone;
         // Where ends fill it, they leave too: looking through them each time would take quadratic time.
-        if !all && self.bytes.len() > half + half / 2 {
+        if !all && self.len > half + half / 2 {
             self.leave(true, out);
         }
     }
 
-    /// Merges the runs until `most` bytes have left, and returns what stays as it lies.
-    fn hand_over(&self, most: usize, ends: bool, out: &mut impl FnMut(&[u8])) -> Vec<Stretch> {
+    /// Merges the runs until `most` bytes have left; returns how many did and what stays as it lies.
+    fn hand_over(
+        &self,
+        most: usize,
+        ends: bool,
+        out: &mut impl FnMut(Message<'_>),
+    ) -> (usize, Vec<Stretch>) {
         let mut runs = self.stretches();
         let mut first: Vec<Head> = Vec::with_capacity(runs.len());
         for (at, run) in runs.iter().enumerate() {
             let row = self.rows.get(run.rows.start);
-            first.extend(row.map(|row| (row.time, row.rank, at)));
+            first.extend(row.map(|row| head(row.time, row.rank(), at)));
         }
         first.sort_unstable();
         let mut first = first.into_iter().peekable();
@@ -112,51 +207,65 @@ impl Waiting {
         let mut gone = 0;
         // What lies in one piece leaves in one piece.
         let mut piece = 0..0;
+        let hand_out = |piece: Range<usize>, out: &mut dyn FnMut(Message<'_>)| {
+            out(Message::Written(self.bytes.get(piece).unwrap_or_default()));
+        };
         while gone < most {
-            let oldest = heads.peek().map(|head| head.0);
-            if let Some(next) = first.next_if(|next| oldest.is_none_or(|oldest| *next < oldest)) {
+            // The second of a heap is one of the two below its top.
+            let of = |at: usize| heads.as_slice().get(at).map_or(Head::MAX, |head| head.0);
+            let (oldest, left, right) = (of(0), of(1), of(2));
+            let next = first.peek().copied().unwrap_or(Head::MAX);
+            if next < oldest {
+                first.next();
                 heads.push(Reverse(next));
                 continue;
             }
-            let Some((_, _, at)) = oldest else { break };
+            let second = left.min(right).min(next);
+            let at = usize::try_from(oldest & RUN).unwrap_or(usize::MAX);
             let Some(run) = runs.get_mut(at) else { break };
-            // The second of a heap is one of the two below its top.
-            let others = heads.as_slice().iter().skip(1).take(2).map(|head| head.0);
-            let second = others.chain(first.peek().copied()).min();
             let mut rows = self.rows.get(run.rows.clone()).unwrap_or_default().iter();
             let mut next = rows.next();
             while let Some(row) = next {
-                if gone >= most || second.is_some_and(|second| second < (row.time, row.rank, at)) {
+                if gone >= most || second < head(row.time, row.rank(), at) {
                     break;
                 }
-                let bytes = run.bytes.start..run.bytes.start + row.len;
+                let bytes = run.bytes.start..run.bytes.start + row.held();
                 run.bytes.start = bytes.end;
-                if ends || row.rank != Rank::Ends {
-                    gone += row.len;
-                    if piece.end != bytes.start {
-                        out(self.bytes.get(piece).unwrap_or_default());
-                        piece = bytes.start..bytes.start;
+                match row.what {
+                    What::Written(rank, _) if !ends && rank == Rank::Ends => {
+                        let rows = run.rows.start..run.rows.start + 1;
+                        passed.push(Stretch { rows, bytes });
                     }
-                    piece.end = bytes.end;
-                } else {
-                    let rows = run.rows.start..run.rows.start + 1;
-                    passed.push(Stretch { rows, bytes });
+                    What::Written(_, len) => {
+                        gone += len;
+                        if piece.end != bytes.start {
+                            hand_out(std::mem::replace(&mut piece, bytes.start..bytes.start), out);
+                        }
+                        piece.end = bytes.end;
+                    }
+                    What::Brief(brief) => {
+                        gone += self.brief_len(&brief);
+                        if !piece.is_empty() {
+                            hand_out(std::mem::take(&mut piece), out);
+                        }
+                        out(Message::Brief(brief));
+                    }
                 }
                 run.rows.start += 1;
                 next = rows.next();
             }
-            if let Some(mut head) = heads.peek_mut() {
+            if let Some(mut oldest) = heads.peek_mut() {
                 match next {
-                    Some(row) => *head = Reverse((row.time, row.rank, at)),
-                    None => drop(PeekMut::pop(head)),
+                    Some(row) => *oldest = Reverse(head(row.time, row.rank(), at)),
+                    None => drop(PeekMut::pop(oldest)),
                 }
             }
         }
-        out(self.bytes.get(piece).unwrap_or_default());
+        hand_out(piece, out);
         runs.retain(|run| !run.rows.is_empty());
         runs.append(&mut passed);
         runs.sort_unstable_by_key(|stretch| stretch.rows.start);
-        runs
+        (gone, runs)
     }
 
     fn stretches(&self) -> Vec<Stretch> {
@@ -176,7 +285,7 @@ impl Waiting {
         let (mut row, mut at) = (0, 0);
         for Stretch { rows, bytes } in stay {
             if let Some(&first) = self.rows.get(rows.start) {
-                self.run(first.time, first.rank, row, at);
+                self.run(first.time, first.rank(), row, at);
             }
             self.rows.copy_within(rows.clone(), row);
             self.bytes.copy_within(bytes.clone(), at);
@@ -194,7 +303,10 @@ mod tests {
 
     fn leave(waiting: &mut Waiting, all: bool) -> String {
         let mut out = Vec::new();
-        waiting.leave(all, &mut |piece| out.extend_from_slice(piece));
+        waiting.leave(all, &mut |message| match message {
+            Message::Written(piece) => out.extend_from_slice(piece),
+            Message::Brief(brief) => out.extend(format!("<{}!", brief.ticket).bytes()),
+        });
         String::from_utf8(out).unwrap()
     }
 
@@ -236,7 +348,7 @@ mod tests {
         fn merging_runs_is_sorting(
             rows in proptest::collection::vec((0..6_i64, 0..5_u8, 1..4_usize, 0..9_u8), 0..60),
         ) {
-            let mut waiting = Waiting::default();
+            let mut waiting = Waiting::new([4, 4]);
             let mut sorted: Vec<(i64, Rank, String)> = Vec::new();
             let (mut left, mut expected) = (String::new(), String::new());
             for (number, (time, rank, len, then)) in rows.into_iter().enumerate() {
@@ -245,8 +357,20 @@ mod tests {
                     1 => Rank::Ends,
                     _ => Rank::Happens,
                 };
-                let message = format!("<{number}{}", ">".repeat(len));
-                push(&mut waiting, time, rank, &message);
+                let mut message = format!("<{number}{}", ">".repeat(len));
+                if rank == Rank::Happens && number % 3 == 0 {
+                    message = format!("<{:2}!", number + 10);
+                    let brief = Brief {
+                        time: 0,
+                        track: TrackId::new(0),
+                        method: 0,
+                        ticket: u32::try_from(number + 10).unwrap(),
+                        depth: u32::from(number % 2 == 0),
+                    };
+                    waiting.push_brief(time, brief);
+                } else {
+                    push(&mut waiting, time, rank, &message);
+                }
                 sorted.push((time, rank, message));
                 if then > 0 {
                     continue;

@@ -4,7 +4,7 @@ use traceloom_model::{
     AttrKeyId, Flow, Order, SpanBatch, SpanRow, SpanStatus, TrackId, Value, ValueTypeId,
 };
 
-use super::order::Rank;
+use super::order::{Brief, Rank};
 use super::tree::{Links, Node, Tree};
 use super::{Raising, schema, ticks};
 use crate::by_id::ById;
@@ -14,10 +14,15 @@ use crate::tptp::emit::{Emit, Fixed};
 pub(super) struct Spans {
     entry: Fixed<8>,
     exit: Fixed<7>,
+    /// Those that waited as what they are made of.
+    brief_entry: Fixed<6>,
+    brief_exit: Fixed<5>,
     /// Which of the times is meant by a counter, for those that were seen.
     counters: ById<Counter>,
     /// Whether an attribute is the object, for those that were seen.
     objects: ById<bool>,
+    /// The spans around what is written, kept for the next call.
+    open: Vec<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,11 +53,17 @@ impl Spans {
             "threadCpuTime",
             "objIdRef",
         ];
+        let [thread, time, method, ticket, class, .., depth] = entry;
+        let brief_entry = [thread, time, method, ticket, class, depth];
+        let brief_exit = [thread, time, ticket, method, class];
         Self {
             entry: emit.fixed(schema(1015), entry),
             exit: emit.fixed(schema(1016), exit),
+            brief_entry: emit.fixed(schema(1015), brief_entry),
+            brief_exit: emit.fixed(schema(1016), brief_exit),
             counters: ById::default(),
             objects: ById::default(),
+            open: Vec::new(),
         }
     }
 }
@@ -158,7 +169,7 @@ impl Raising<'_> {
     }
 
     fn tree(&mut self, track: TrackId, tree: &mut Tree, root: u32) -> Flow {
-        let mut open = Vec::new();
+        let mut open = std::mem::take(&mut self.spans.open);
         let mut next = Some(root);
         loop {
             if let Some(at) = next {
@@ -169,6 +180,7 @@ impl Raising<'_> {
                 next = tree.child(at);
             } else {
                 let Some(at) = open.pop() else {
+                    self.spans.open = open;
                     return Flow::Continue(());
                 };
                 if let Some(node) = tree.node(at) {
@@ -178,6 +190,25 @@ impl Raising<'_> {
             }
             self.flush()?;
         }
+    }
+
+    /// Returns an entry or exit as the numbers it is made of, where these are all there is to it.
+    #[inline]
+    fn brief(&self, track: TrackId, node: &Node, time: i64, depth: u64) -> Option<Brief> {
+        if self.emit.is_xml() || node.cpu_at_entry | node.cpu | node.object != 0 {
+            return None;
+        }
+        let method = match node.function {
+            Some(function) => function.raw().checked_add(1)?,
+            None => 0,
+        };
+        Some(Brief {
+            time: self.time(time),
+            track,
+            method,
+            ticket: u32::try_from(node.ticket).ok()?,
+            depth: u32::try_from(depth).ok()?,
+        })
     }
 
     fn enter(&mut self, track: TrackId, node: &mut Node, depth: u64) {
@@ -192,6 +223,9 @@ impl Raising<'_> {
             return;
         }
         let time = own.in_order(node.start);
+        if let Some(brief) = self.brief(track, node, node.start, depth) {
+            return self.waiting.push_brief(time, brief);
+        }
         let numbers = [
             thread,
             self.time(node.start),
@@ -211,11 +245,15 @@ impl Raising<'_> {
         if node.status == SpanStatus::PartialEnd {
             return;
         }
+        let time = self.threads.of(track).in_order(node.end);
+        // Its entry told of the thread and the method.
+        if let Some(brief) = self.brief(track, node, node.end, 0) {
+            return self.waiting.push_brief(time, brief);
+        }
         let thread = self.thread(track, node.start);
         let (method, class) = node
             .function
             .map_or((0, 0), |function| self.method(function));
-        let time = self.threads.of(track).in_order(node.end);
         let numbers = [
             thread,
             self.time(node.end),
@@ -228,5 +266,37 @@ impl Raising<'_> {
         let (form, emit) = (&self.spans.exit, &mut self.emit);
         self.waiting
             .push(time, Rank::Happens, |out| form.write(emit, numbers, out));
+    }
+}
+
+impl Spans {
+    /// Returns how many bytes an entry and an exit take.
+    pub fn lens(&self) -> [usize; 2] {
+        [self.entry.len(), self.exit.len()]
+    }
+
+    /// Writes an entry or exit that waited.
+    #[inline]
+    pub fn write(
+        &self,
+        brief: Brief,
+        (thread, class): (u64, u64),
+        emit: &mut Emit,
+        out: &mut Vec<u8>,
+    ) {
+        let (method, ticket) = (brief.method.into(), brief.ticket.into());
+        if brief.depth == 0 {
+            let numbers = [thread, brief.time, ticket, method, class];
+            return self.brief_exit.write(emit, numbers, out);
+        }
+        let numbers = [
+            thread,
+            brief.time,
+            method,
+            ticket,
+            class,
+            brief.depth.into(),
+        ];
+        self.brief_entry.write(emit, numbers, out);
     }
 }

@@ -28,6 +28,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
+    #[inline]
     pub fn in_order(&mut self, time: i64) -> i64 {
         let time = self.latest.map_or(time, |latest| latest.max(time));
         self.latest = Some(time);
@@ -52,6 +53,13 @@ impl Threads {
         }
         #[expect(clippy::indexing_slicing, reason = "the table was made long enough")]
         &mut self.tracks[at]
+    }
+
+    /// Returns the id of a track, 0 when it has none yet.
+    #[inline]
+    pub fn known(&self, track: TrackId) -> u64 {
+        let thread = self.tracks.get(track.index());
+        thread.and_then(|thread| thread.id).unwrap_or(0)
     }
 
     /// Returns the tracks that were lent so far, and those between them.

@@ -26,11 +26,18 @@ impl Folder {
 #[derive(Default)]
 pub(super) struct File {
     pub(super) index: u32,
-    pub(super) bytes: u64,
-    held: Vec<u8>,
+    /// Bytes handed out.
+    gone: u64,
+    /// What is appended to it, until it is handed out.
+    pub(super) held: Vec<u8>,
 }
 
 impl File {
+    /// Returns how many bytes it has.
+    pub(super) fn len(&self) -> u64 {
+        self.gone + self.held.len() as u64
+    }
+
     /// Begins the next file.
     pub(super) fn next(
         &mut self,
@@ -41,23 +48,21 @@ impl File {
         let (folder, stream) = place;
         out.end(&folder.name(stream, self.index))?;
         self.index += 1;
-        self.bytes = 0;
+        self.gone = 0;
         Ok(())
     }
 
-    /// Appends bytes.
-    pub(super) fn put(
+    /// Hands out what is gathered once there is much of it.
+    #[inline]
+    pub(super) fn spill(
         &mut self,
         place: (&Folder, &str),
-        bytes: &[u8],
         out: &mut dyn Output,
     ) -> Result<(), Error> {
-        self.held.extend_from_slice(bytes);
-        self.bytes += bytes.len() as u64;
-        if self.held.len() >= HELD {
-            self.flush(place, out)?;
+        if self.held.len() < HELD {
+            return Ok(());
         }
-        Ok(())
+        self.flush(place, out)
     }
 
     /// Hands out what is gathered.
@@ -68,6 +73,7 @@ impl File {
     ) -> Result<(), Error> {
         if !self.held.is_empty() {
             out.write(&folder.name(stream, self.index), &self.held)?;
+            self.gone += self.held.len() as u64;
             self.held.clear();
         }
         Ok(())

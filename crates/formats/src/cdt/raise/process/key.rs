@@ -44,17 +44,17 @@ impl Process {
         key
     }
 
-    pub(super) fn is_red(&mut self, id: AttrKeyId, names: &Names) -> bool {
-        self.key(id, names).red
-    }
-
     /// Returns the id of a parameter, which it gets when it is first written.
     #[inline]
-    pub(super) fn word(&mut self, id: AttrKeyId, names: &Names) -> u32 {
-        let key = self.key(id, names);
-        if let Some(word) = key.word {
-            return word;
+    pub(super) fn word(&mut self, id: AttrKeyId, key: Key, names: &Names) -> u32 {
+        match key.word {
+            Some(word) => word,
+            None => self.new_word(id, key, names),
         }
+    }
+
+    #[cold]
+    fn new_word(&mut self, id: AttrKeyId, key: Key, names: &Names) -> u32 {
         let word = self.words.key(id, names);
         if names.key(id).is_some() {
             let word = Some(word);

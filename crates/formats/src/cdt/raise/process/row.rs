@@ -2,52 +2,66 @@
 
 use std::borrow::Cow;
 
-use traceloom_model::{Attribute, TrackId, Value};
+use traceloom_model::{Attribute, ValueTypeId};
 
-use super::super::tables::Names;
-use super::super::words::CALL_RED;
-use super::value::put_plain;
-use super::{Call, Process, ROTATE, ms};
+use super::call::Call;
+use super::tags::values;
+use super::value::put_utf16;
+use super::{Process, ROTATE, ms};
+use crate::cdt::COUNTERS;
 use crate::cdt::calls::{Header, Params, Row};
+use crate::cdt::raise::Root;
+use crate::cdt::raise::tables::Names;
+use crate::cdt::raise::tracks::Track;
+use crate::cdt::raise::words::CALL_RED;
 use crate::cdt::text;
 use crate::wire::{Utf16, put_u32_varint};
 use crate::{Error, Output};
 
+/// What was counted for a call.
+pub(super) struct Counted {
+    /// Those that a row has fields for, in the order of their table; 0 for what was not counted.
+    pub(super) known: [i64; COUNTERS.len()],
+    /// Others, by the ids of their words, as texts.
+    pub(super) others: Vec<(u32, String)>,
+}
+
 impl Process {
-    /// Counters that no field of a row holds, as texts.
-    pub(super) fn extra_counters(
-        &mut self,
-        counters: &[(traceloom_model::ValueTypeId, i64)],
-        names: &Names,
-    ) -> Vec<(u32, String)> {
-        let mut extra = Vec::new();
+    /// Sorts the counters of a call; of those of one name the first counts.
+    pub(super) fn counters(&mut self, counters: &[(ValueTypeId, i64)], names: &Names) -> Counted {
+        let mut counted = Counted {
+            known: [0; COUNTERS.len()],
+            others: Vec::new(),
+        };
+        let mut seen = [false; COUNTERS.len()];
         for &(id, value) in counters {
-            let name = names.counter(id);
-            if !crate::cdt::COUNTERS
-                .iter()
-                .any(|(known, ..)| *known == name)
+            let Some(field) = names.counter_field(id) else {
+                let word = self.words.word(&names.counter(id));
+                counted.others.push((word, value.to_string()));
+                continue;
+            };
+            if let (Some(seen), Some(known)) = (seen.get_mut(field), counted.known.get_mut(field))
+                && !std::mem::replace(seen, true)
             {
-                extra.push((self.words.word(&name), value.to_string()));
+                *known = value;
             }
         }
-        extra
+        counted
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a row is made of")]
     pub(super) fn row(
         &mut self,
+        root: &Root<'_>,
         call: &Call,
-        track: TrackId,
-        method: u32,
-        (start, end): (i64, i64),
-        counters: &[(traceloom_model::ValueTypeId, i64)],
-        params: &[Attribute],
+        track: &mut Track,
+        counted: &[i64; COUNTERS.len()],
         names: &Names,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
-        let delta = i32::try_from(start - self.clock).ok();
-        let full = self.calls.index == 0 || self.calls.bytes >= ROTATE / 10;
-        let mut record = Vec::new();
+        let node = &root.node;
+        let method = self.method(node.function);
+        let delta = i32::try_from(node.start - self.clock).ok();
+        let full = self.calls.index == 0 || self.calls.len() >= ROTATE / 10;
         let delta = match delta {
             Some(delta) if !full => delta,
             _ => {
@@ -55,116 +69,127 @@ impl Process {
                 self.names.clear();
                 Header {
                     version: 4,
-                    start_time: start,
+                    start_time: node.start,
                 }
-                .write(&mut record);
+                .write(&mut self.calls.held);
                 0
             }
         };
-        self.clock = start;
-        let name = match names.track(track).and_then(|track| track.name) {
-            Some(name) => names.bytes(name),
-            None => Cow::Owned(format!("thread-{}", track.raw()).into_bytes()),
-        };
-        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        let known = self.names.get(name.as_ref()).copied();
-        let index = known.unwrap_or(next);
-        let name = known.is_none().then(|| {
-            self.names.insert(name.to_vec(), next);
-            Utf16::encode_wtf8(&name)
-        });
-        let named = counters
-            .iter()
-            .map(|&(id, value)| (names.counter(id), value));
-        let named: Vec<_> = named.collect();
-        let number = |wanted: &str| {
-            let found = named.iter().find(|(name, _)| name == wanted);
-            found.map_or(0, |&(_, value)| value)
-        };
-        let short =
-            |value: i64| u32::try_from(value).unwrap_or(if value < 0 { 0 } else { u32::MAX });
-        let long = |wanted: &str| u64::try_from(number(wanted)).unwrap_or(0);
-        // Milliseconds of a 32-bit integer, which may be negative (§1.4).
-        let time = |wanted: &str| {
-            let ms = i32::try_from(ms(number(wanted)));
-            u64::from(ms.unwrap_or(i32::MAX).cast_unsigned())
-        };
-        let written = short(number("logs_written"));
-        let mut bytes = Vec::new();
-        for param in params {
-            self.param(param, names, &mut bytes);
-        }
-        let mut count = u32::try_from(params.len()).unwrap_or(u32::MAX);
+        self.clock = node.start;
+        let (thread_index, thread_name) = self.thread_name(root, track, names);
+        let mut bytes = std::mem::take(&mut self.params);
+        bytes.clear();
+        let mut count = self.params(root.attributes, names, &mut bytes);
         if !call.red {
             put_u32_varint(&mut bytes, CALL_RED);
             put_u32_varint(&mut bytes, 1);
             bytes.push(0);
             count += 1;
         }
+        let short =
+            |value: i64| u32::try_from(value).unwrap_or(if value < 0 { 0 } else { u32::MAX });
+        let long = |value: i64| u64::try_from(value).unwrap_or(0);
+        // Milliseconds of a 32-bit integer, which may be negative (§1.4).
+        let time = |ns: i64| {
+            let ms = i32::try_from(ms(ns));
+            u64::from(ms.unwrap_or(i32::MAX).cast_unsigned())
+        };
+        let &[
+            _calls,
+            written,
+            generated,
+            cpu,
+            wait,
+            memory,
+            file_read,
+            file_written,
+            net_read,
+            net_written,
+            transactions,
+            queue_wait,
+        ] = counted;
         let (file, offset) = self.place.unwrap_or_default();
         Row {
             time_delta: delta,
             method,
-            duration: short(end - start),
+            duration: short(node.end - node.start),
             calls: call.enters,
-            thread_index: index,
-            thread_name: name.as_deref().map(Utf16),
-            logs_written: written,
-            logs_dropped: short(number("logs_generated")).saturating_sub(written),
+            thread_index,
+            thread_name: thread_name.as_deref().map(Utf16),
+            logs_written: short(written),
+            logs_dropped: short(generated).saturating_sub(short(written)),
             trace_file_index: file,
             buffer_offset: offset,
             record_index: 0,
-            cpu_raw: time("cpu_time"),
-            wait_raw: time("wait_time"),
-            memory_used: long("memory_used"),
-            file_read: long("file_read"),
-            file_written: long("file_written"),
-            net_read: long("net_read"),
-            net_written: long("net_written"),
-            transactions: short(number("transactions")),
-            queue_wait: short(ms(number("queue_wait"))),
+            cpu_raw: time(cpu),
+            wait_raw: time(wait),
+            memory_used: long(memory),
+            file_read: long(file_read),
+            file_written: long(file_written),
+            net_read: long(net_read),
+            net_written: long(net_written),
+            transactions: short(transactions),
+            queue_wait: short(ms(queue_wait)),
             params: Params::new(count, &bytes),
         }
-        .write(4, &mut record);
-        self.calls.put((&self.folder, "calls"), &record, out)
+        .write(4, &mut self.calls.held);
+        self.params = bytes;
+        self.calls.spill((&self.folder, "calls"), out)
     }
 
-    fn param(&mut self, param: &Attribute, names: &Names, bytes: &mut Vec<u8>) {
-        let word = self.word(param.key, names);
-        let values = match &param.value {
-            Value::List(_, values) => values.as_ref(),
-            value => std::slice::from_ref(value),
-        };
-        put_u32_varint(bytes, word);
-        put_u32_varint(bytes, u32::try_from(values.len()).unwrap_or(u32::MAX));
-        for value in values {
-            self.text.clear();
-            put_plain(value, names, &mut self.text);
-            text::put(bytes, Utf16(&self.text));
-        }
-    }
-
-    /// Splits the attributes of a root into parameters of its row and tags of its tree.
-    ///
-    /// What has no time was in the row; what the agent copies to the row is in both.
-    pub(super) fn split(
+    /// Returns the number of a thread's name in the file of calls, and the name where the file has it not yet.
+    fn thread_name(
         &mut self,
-        own: &[Attribute],
+        root: &Root<'_>,
+        track: &mut Track,
         names: &Names,
-    ) -> (Vec<Attribute>, Vec<Attribute>) {
-        let mut params: Vec<Attribute> = Vec::new();
-        let mut tags = Vec::new();
+    ) -> (u32, Option<Vec<u8>>) {
+        if let Some((file, index)) = track.name
+            && file == self.calls.index
+        {
+            return (index, None);
+        }
+        let id = root.node.track;
+        let name = match names.track(id).and_then(|track| track.name) {
+            Some(name) => names.bytes(name),
+            None => Cow::Owned(format!("thread-{}", id.raw()).into_bytes()),
+        };
+        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        let known = self.names.get(name.as_ref()).copied();
+        let index = known.unwrap_or(next);
+        track.name = Some((self.calls.index, index));
+        let name = known.is_none().then(|| {
+            self.names.insert(name.to_vec(), next);
+            Utf16::encode_wtf8(&name)
+        });
+        (index, name)
+    }
+
+    /// Appends the parameters of a row, and returns how many they are: what has no time was in the row, what
+    /// the agent copies to the row is in both.
+    fn params(&mut self, own: &[Attribute], names: &Names, bytes: &mut Vec<u8>) -> u32 {
+        let mut count = 0;
+        // The keys of those that are there so far.
+        let mut told = std::mem::take(&mut self.told);
+        told.clear();
         for attribute in own {
             let key = self.key(attribute.key, names);
-            let copied = key.red || key.index;
-            let known = || params.iter().any(|param| param.key == attribute.key);
-            if attribute.at.is_none() || (copied && !known()) {
-                params.push(attribute.clone());
+            let copied = (key.red || key.index) && !told.contains(&attribute.key);
+            if attribute.at.is_some() && !copied {
+                continue;
             }
-            if attribute.at.is_some() {
-                tags.push(attribute.clone());
+            told.push(attribute.key);
+            count += 1;
+            put_u32_varint(bytes, self.word(attribute.key, key, names));
+            let values = values(&attribute.value);
+            put_u32_varint(bytes, u32::try_from(values.len()).unwrap_or(u32::MAX));
+            for value in values {
+                self.text.clear();
+                put_utf16(value, names, &mut self.digits, &mut self.text);
+                text::put(bytes, Utf16(&self.text));
             }
         }
-        (params, tags)
+        self.told = told;
+        count
     }
 }

@@ -1,0 +1,110 @@
+//! Tracks as threads of processes.
+
+use std::collections::HashSet;
+
+use traceloom_model::TrackId;
+
+use super::tables::Names;
+
+/// Threads of a track looked at before another one begins.
+const SCANNED: usize = 64;
+
+/// What is known of a track.
+#[derive(Default)]
+pub(super) struct Track {
+    /// The process its calls are written in, and whether they all are as long as the track is not defined anew.
+    process: Option<usize>,
+    lasting: bool,
+    /// What began before the end of the call before has a thread of its own.
+    threads: Vec<Thread>,
+    /// The file of calls that has its name, and the number of the name there.
+    pub(super) name: Option<(u32, u32)>,
+}
+
+/// A thread that calls are written on.
+struct Thread {
+    id: i64,
+    /// End of its last call.
+    free_at: i64,
+}
+
+impl Track {
+    /// Returns the Java thread id on which a call may begin, and its place among those of the track.
+    ///
+    /// Time on a thread never goes back, so a call that began before the one before it ended is on another
+    /// thread, which its row gives the same name. The first thread of a track has the track's own id, where it
+    /// has one that nobody else took.
+    pub(super) fn thread(
+        &mut self,
+        id: TrackId,
+        start: i64,
+        taken: &mut HashSet<i64>,
+        names: &Names,
+    ) -> (i64, usize) {
+        let mut known = self.threads.iter().enumerate().take(SCANNED);
+        if let Some((at, thread)) = known.find(|(_, thread)| thread.free_at <= start) {
+            return (thread.id, at);
+        }
+        let row = names.track(id);
+        let own = row.and_then(|row| row.id.or(row.os_id));
+        let own = own
+            .and_then(|id| i64::try_from(id).ok())
+            .filter(|&id| id > 0);
+        let mut new = own.unwrap_or_else(|| i64::from(id.raw()) + 1);
+        while !taken.insert(new) {
+            new = new % 1_000_000_000 + 1_000_000;
+        }
+        let free_at = start;
+        self.threads.push(Thread { id: new, free_at });
+        (new, self.threads.len() - 1)
+    }
+
+    /// Says that the call on a thread ended.
+    pub(super) fn leave(&mut self, thread: usize, end: i64) {
+        if let Some(thread) = self.threads.get_mut(thread) {
+            thread.free_at = end;
+        }
+    }
+}
+
+/// Tracks by their place in the table of them.
+#[derive(Default)]
+pub(super) struct Tracks(Vec<Track>);
+
+impl Tracks {
+    /// Says that a track is defined, maybe anew: it may have another name and belong to another process.
+    pub(super) fn define(&mut self, id: TrackId) {
+        if let Some(track) = self.0.get_mut(id.index()) {
+            track.lasting = false;
+            track.name = None;
+        }
+    }
+
+    /// Returns the process that the calls of a track are written in, where that is known.
+    #[inline]
+    pub(super) fn process(&self, id: TrackId) -> Option<usize> {
+        let track = self.0.get(id.index())?;
+        track.process.filter(|_| track.lasting)
+    }
+
+    /// Says which process a track belongs to.
+    pub(super) fn put(&mut self, id: TrackId, process: usize, lasting: bool) {
+        if self.0.len() <= id.index() {
+            self.0.resize_with(id.index() + 1, Track::default);
+        }
+        let Some(track) = self.0.get_mut(id.index()) else {
+            return;
+        };
+        if track.process != Some(process) {
+            *track = Track::default();
+        }
+        track.process = Some(process);
+        track.lasting = lasting;
+    }
+
+    /// Lends a track that was put into a process.
+    #[inline]
+    pub(super) fn of(&mut self, id: TrackId) -> Option<&mut Track> {
+        self.0.get_mut(id.index())
+    }
+}
