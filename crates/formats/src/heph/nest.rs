@@ -171,6 +171,7 @@ impl Nest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heph::sample::Random;
 
     fn row(start: u64, end: u64) -> Row {
         let mut row = Row::default();
@@ -180,13 +181,8 @@ mod tests {
 
     #[test]
     fn rows_nested_as_they_come_lie_where_sorted_ones_do() {
-        let mut random = 7_u64;
-        let mut below = move |below: u64| {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (random >> 33) % below
-        };
+        let mut random = Random(7);
+        let mut below = |below| random.below(below);
         let (mut nested, mut sorted) = (0, 0);
         for round in 0..4000 {
             let mut nest = Nest::default();

@@ -6,7 +6,7 @@ use super::{record, write};
 /// Makes about `bytes` bytes: workers that poll actors, whose events end inside a run of theirs.
 pub(super) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
     let mut maker = Maker {
-        random: seed ^ 0x9e37_79b9_7f4a_7c15,
+        random: Random(seed ^ 0x9e37_79b9_7f4a_7c15),
         now: 40_000,
         counters: [0; STREAMS],
         buffer: Vec::new(),
@@ -37,8 +37,21 @@ pub(super) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
 const STREAMS: usize = 4;
 const NAMES: [&str; 4] = ["relay", "source", "sink", "zegar_ż"];
 
+/// Numbers from a seed that is not 0, the same ones everywhere.
+pub(super) struct Random(pub u64);
+
+impl Random {
+    /// A number below `below`, which is not 0.
+    pub fn below(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
 struct Maker {
-    random: u64,
+    random: Random,
     now: u64,
     counters: [u32; STREAMS],
     buffer: Vec<u8>,
@@ -46,12 +59,8 @@ struct Maker {
 }
 
 impl Maker {
-    /// A number below `below`, which is not 0.
     fn below(&mut self, below: u64) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % below
+        self.random.below(below)
     }
 
     fn step(&mut self) -> u64 {

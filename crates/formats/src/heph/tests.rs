@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use traceloom_model::{Clock, Level, Limits, Recording, TrackKind, Value as ModelValue};
 
 use super::record::{Attributes, Event, Layout, Metadata, Value};
+use super::sample::Random;
 use super::{HEPH, record, write};
 use crate::{
     Confidence, LowerOptions, Probe, RaiseOptions, Records, SliceSource, read_chunked, read_slice,
@@ -427,13 +428,8 @@ fn naive_parents(events: &[(u64, u64)]) -> Vec<Option<usize>> {
 #[test]
 fn long_traces_nest_like_short_ones() {
     // Calls of up to five levels, some of them across many blocks of the first pass.
-    let mut random = 99_u64;
-    let mut below = move |below: u64| {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) % below
-    };
+    let mut random = Random(99);
+    let mut below = |below| random.below(below);
     let (mut now, mut open, mut events) = (0, Vec::new(), Vec::new());
     while events.len() < 30_000 {
         now += below(3);
