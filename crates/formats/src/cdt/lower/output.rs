@@ -1,6 +1,8 @@
 //! Batches on their way to the sink.
 
-use traceloom_model::{EventBatch, Flow, Note, Sink, SpanBatch, SpanRow, StepBatch, Tables};
+use traceloom_model::{
+    Attribute, EventBatch, Flow, Note, Sink, SpanBatch, SpanRow, StepBatch, Tables,
+};
 
 /// Spans or events of a batch: what lies between this sink and the next stays in a core's cache, and a batch of
 /// rows with their texts takes less than a megabyte.
@@ -86,7 +88,17 @@ impl<'k> Output<'k> {
 
     /// Adds a span.
     pub(super) fn span(&mut self, row: &SpanRow<'_>) -> Result<(), Broken> {
-        self.spans.push(row);
+        self.span_made(row, |made| made.extend_from_slice(row.attributes))
+    }
+
+    /// Adds a span with the attributes that `make` appends in place of its own.
+    #[inline]
+    pub(super) fn span_made(
+        &mut self,
+        row: &SpanRow<'_>,
+        make: impl FnOnce(&mut Vec<Attribute>),
+    ) -> Result<(), Broken> {
+        self.spans.push_made(row, make);
         if self.spans.len() >= ROWS || self.spans.attributes.all().len() >= ROWS * 4 {
             return self.flush();
         }

@@ -157,14 +157,16 @@ impl Walk<'_, '_, '_> {
             status,
             entry: false,
             counters: &[],
-            attributes: thread.tags.get(frame.tags..).unwrap_or(&[]),
+            attributes: &[],
             exception: None,
             context: None,
             origin: None,
         };
-        self.out.span(&row)?;
-        thread.tags.truncate(frame.tags);
-        Ok(())
+        let tags = &mut thread.tags;
+        let own = frame.tags.min(tags.len());
+        Ok(self
+            .out
+            .span_made(&row, |made| made.extend(tags.drain(own..)))?)
     }
 
     /// Ends what is open on a thread: the ends were not recorded, or are lost.
