@@ -121,11 +121,20 @@ pub(super) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
     out(&body);
 }
 
+/// Writes one sample. Its stack is a walk in a graph of calls, where a location calls one of four others, mostly the
+/// first: stacks share their callers, and few locations are in most of them.
 fn sample_body(dice: &mut Dice, locations: u64, body: &mut Vec<u8>) {
     let depth = 4 + dice.below(60);
-    // Callers near the root repeat, leaves vary.
+    let mut location = 0;
     let ids: Vec<u64> = (0..depth)
-        .map(|level| 1 + dice.below(locations.min(4 + (depth - level) * (depth - level) * 8)))
+        .map(|_| {
+            let callee = match dice.below(4) {
+                0 => dice.below(4),
+                _ => 0,
+            };
+            location = 1 + Dice::new(location * 4 + callee).below(locations);
+            location
+        })
         .collect();
     put_packed(body, 1, ids.iter().rev().copied());
     let count = 1 + dice.below(3);
