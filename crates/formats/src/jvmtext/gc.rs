@@ -12,8 +12,8 @@ use super::calendar::instant;
 use super::{define, each_line};
 use crate::{Error, LowerOptions, Source};
 
-/// Collections of a batch: each has a dozen attributes.
-const ROWS: usize = 1024;
+/// Collections of a batch: each has five attributes and three counters.
+const ROWS: usize = 128;
 
 /// What a line says of a collection.
 #[derive(Clone, Copy, PartialEq, Debug)]
