@@ -123,6 +123,17 @@ impl<B> BeginEnd<B> {
         }
     }
 
+    /// Returns for how many spans there is room.
+    pub(crate) const fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Lends what is held to be written.
+    pub(crate) fn bodies_mut(&mut self) -> impl Iterator<Item = &mut B> {
+        let held = self.rows.iter_mut().filter(|row| !row.done);
+        held.map(|row| &mut row.body)
+    }
+
     /// Writes all that is held: spans whose parent never came too.
     pub(crate) fn finish(&mut self, put: &mut impl Marks<Body = B>) {
         if let Some(loose) = self.loose.take() {
@@ -276,10 +287,20 @@ impl<B> BeginEnd<B> {
                             && row.extent.start >= frame.cursor
                             && row.extent.end <= frame.end
                     });
-                    if fits {
-                        next = Some(child);
-                    } else {
-                        roots.push_back(child);
+                    match self.rows.get_mut(child as usize) {
+                        // Most have no children: they are written as a whole.
+                        Some(row) if fits && row.first_child == NONE => {
+                            row.done = true;
+                            let Extent { start, end, .. } = row.extent;
+                            put.begin(line, start, &row.body);
+                            put.end(line, end);
+                            frame.cursor = end;
+                            if self.loose.is_none() {
+                                self.free.push(child);
+                            }
+                        }
+                        Some(_) if fits => next = Some(child),
+                        _ => roots.push_back(child),
                     }
                     continue;
                 }

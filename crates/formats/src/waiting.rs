@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
-use traceloom_model::{Attribute, SpanId, SpanMap, SpanRow, Value, ValueTypeId};
+use traceloom_model::{Attribute, SpanBatch, SpanId, SpanMap, Value, ValueTypeId};
 
 const NONE: u32 = u32::MAX;
 
@@ -129,7 +129,9 @@ impl<N: Waits> Waiting<N> {
     /// Returns children that came before their parent, and those that came after it.
     #[inline]
     fn late(&mut self, parent: SpanId, mut list: List) -> Children {
-        if let Some(late) = self.lists.remove(parent) {
+        if !self.lists.is_empty()
+            && let Some(late) = self.lists.remove(parent)
+        {
             list = self.join(list, late);
         }
         if list.is_sorted {
@@ -183,7 +185,7 @@ impl<N: Waits> Waiting<N> {
     }
 
     /// Takes the next of a parent's spans, with its own.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, children: &mut Children) -> Option<(N, Children)> {
         let at = children.0;
         let row = self.rows.get_mut(at as usize)?;
@@ -244,6 +246,18 @@ pub(crate) struct Stashed {
 }
 
 impl Stashed {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "more rows than that take more memory than there is"
+    )]
+    #[inline]
+    const fn at(rows: std::ops::Range<usize>) -> Self {
+        Self {
+            start: rows.start as u32,
+            len: (rows.end - rows.start) as u32,
+        }
+    }
+
     fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.start as usize + self.len as usize
     }
@@ -262,20 +276,22 @@ impl<T> Default for Stash<T> {
 }
 
 impl<T: Clone> Stash<T> {
+    /// Takes rows over, and returns where the first of them is.
+    fn take(&mut self, mut rows: Vec<T>) -> usize {
+        let start = self.rows.len();
+        if start == 0 {
+            self.rows = rows;
+        } else {
+            self.rows.append(&mut rows);
+        }
+        start
+    }
+
     /// Keeps copies of rows.
-    #[inline]
-    pub(crate) fn keep(&mut self, rows: &[T]) -> Stashed {
-        // Most spans have none.
-        if rows.is_empty() {
-            return Stashed::default();
-        }
-        let start = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        // They are one or two: a loop takes less than an iterator that counts them first.
-        for row in rows {
-            self.rows.push(row.clone());
-        }
-        let len = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-        Stashed { start, len }
+    fn keep(&mut self, rows: &[T]) -> Stashed {
+        let start = self.rows.len();
+        self.rows.extend_from_slice(rows);
+        Stashed::at(start..self.rows.len())
     }
 
     /// Returns the rows of a place.
@@ -303,14 +319,15 @@ impl<T: Clone> Stash<T> {
         }
     }
 
-    /// Tells whether most of it is dead.
-    pub(crate) fn is_wasteful(&self) -> bool {
-        self.dead > DEAD && self.dead > self.rows.len() / 2
+    /// Tells whether most of it is dead, and enough to look for what is not in so many places.
+    pub(crate) fn is_wasteful(&self, places: usize) -> bool {
+        self.dead > DEAD.max(places) && self.dead > self.rows.len() / 2
     }
 
     /// Drops what is dead: all but what is in these places.
     pub(crate) fn compact<'p>(&mut self, places: impl Iterator<Item = &'p mut Stashed>) {
         let old = std::mem::take(self);
+        self.rows.reserve(old.rows.len());
         for place in places {
             *place = self.keep(old.of(*place));
         }
@@ -345,13 +362,41 @@ impl<N> Default for Kept<N> {
     }
 }
 
-impl<N: Waits> Kept<N> {
-    /// Keeps what belongs to a span.
-    #[inline]
-    pub(crate) fn keep(&mut self, row: &SpanRow<'_>) -> Own {
+/// Where what belongs to the spans of a batch is, one span after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    row: usize,
+    /// Where that of the first span begins.
+    first: [usize; 2],
+    /// How much of it the spans before the next one have.
+    gone: [usize; 2],
+}
+
+impl Taken {
+    /// Returns where what belongs to the next span of the batch is.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, batch: &SpanBatch) -> Own {
+        let ends = [batch.attributes.end(self.row), batch.counter_end(self.row)];
+        let starts = std::mem::replace(&mut self.gone, ends);
+        self.row += 1;
+        let ([attributes, counters], [start, counters_start]) = (self.first, starts);
+        let [end, counters_end] = ends;
         Own {
-            attributes: self.attributes.keep(row.attributes),
-            counters: self.counters.keep(row.counters),
+            attributes: Stashed::at(attributes + start..attributes + end),
+            counters: Stashed::at(counters + counters_start..counters + counters_end),
+        }
+    }
+}
+
+impl<N: Waits> Kept<N> {
+    /// Takes over what belongs to the spans of a batch, until it is released for each.
+    pub(crate) fn take(&mut self, batch: &mut SpanBatch) -> Taken {
+        let attributes = self.attributes.take(batch.attributes.take_all());
+        let counters = self.counters.take(batch.take_counters());
+        Taken {
+            row: 0,
+            first: [attributes, counters],
+            gone: [0, 0],
         }
     }
 
@@ -364,12 +409,13 @@ impl<N: Waits> Kept<N> {
 
     /// Drops what belongs to spans that were written, once there is much of it; none is being written.
     pub(crate) fn tidy(&mut self) {
-        if self.attributes.is_wasteful() {
+        let places = self.waiting.rows.len() + self.roots.len();
+        if self.attributes.is_wasteful(places) {
             let held = self.waiting.nodes_mut().chain(&mut self.roots);
             let places = held.map(|node| &mut node.own_mut().attributes);
             self.attributes.compact(places);
         }
-        if self.counters.is_wasteful() {
+        if self.counters.is_wasteful(places) {
             let held = self.waiting.nodes_mut().chain(&mut self.roots);
             let places = held.map(|node| &mut node.own_mut().counters);
             self.counters.compact(places);
@@ -458,7 +504,7 @@ mod tests {
             } else {
                 stash.release(place);
             }
-            if stash.is_wasteful() {
+            if stash.is_wasteful(alive.len()) {
                 stash.compact(alive.iter_mut());
             }
         }

@@ -205,12 +205,23 @@ impl Attributes {
         self.values.get_mut(range).unwrap_or_default()
     }
 
+    /// Takes every attribute of every row out; [`Attributes::end`] still says whose is whose.
+    #[must_use]
+    pub fn take_all(&mut self) -> Vec<Attribute> {
+        std::mem::take(&mut self.values)
+    }
+
+    /// Returns how many of all attributes are those of row `row` and of the rows before it.
+    #[inline]
+    #[must_use]
+    pub fn end(&self, row: usize) -> usize {
+        self.ends.get(row).copied().unwrap_or(0) as usize
+    }
+
     fn range(&self, row: usize) -> std::ops::Range<usize> {
-        let end = self.ends.get(row).copied().unwrap_or(0) as usize;
-        let before = row
-            .checked_sub(1)
-            .and_then(|previous| self.ends.get(previous));
-        before.map_or(0, |&start| start as usize).min(end)..end
+        let end = self.end(row);
+        let start = row.checked_sub(1).map_or(0, |before| self.end(before));
+        start.min(end)..end
     }
 
     pub(crate) fn all_mut(&mut self) -> &mut [Attribute] {

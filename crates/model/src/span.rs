@@ -270,15 +270,23 @@ impl SpanBatch {
     #[inline]
     #[must_use]
     pub fn counters(&self, row: usize) -> &[(ValueTypeId, i64)] {
-        let Some(&end) = self.counter_ends.get(row) else {
-            return &[];
-        };
-        let start = row
-            .checked_sub(1)
-            .and_then(|previous| self.counter_ends.get(previous));
-        self.counters
-            .get(start.copied().unwrap_or(0) as usize..end as usize)
-            .unwrap_or(&[])
+        let end = self.counter_end(row);
+        let before = row.checked_sub(1);
+        let start = before.map_or(0, |before| self.counter_end(before));
+        self.counters.get(start..end).unwrap_or(&[])
+    }
+
+    /// Takes the counters of all spans out; [`SpanBatch::counter_end`] still says whose is whose.
+    #[must_use]
+    pub fn take_counters(&mut self) -> Vec<(ValueTypeId, i64)> {
+        std::mem::take(&mut self.counters)
+    }
+
+    /// Returns how many of all counters are those of the span at `row` and of the spans before it.
+    #[inline]
+    #[must_use]
+    pub fn counter_end(&self, row: usize) -> usize {
+        self.counter_ends.get(row).copied().unwrap_or(0) as usize
     }
 
     pub(crate) fn all_counters_mut(&mut self) -> &mut [(ValueTypeId, i64)] {
@@ -291,6 +299,8 @@ impl SpanBatch {
         Rows {
             batch: self,
             row: 0,
+            attributes: 0,
+            counters: 0,
             kinds: self.kind.each(),
             exceptions: self.exception.each(),
             contexts: self.context.each(),
@@ -330,6 +340,9 @@ impl SpanBatch {
 struct Rows<'a> {
     batch: &'a SpanBatch,
     row: usize,
+    /// How many attributes and counters the rows before it have.
+    attributes: usize,
+    counters: usize,
     kinds: Each<'a, StringId>,
     exceptions: Each<'a, ExceptionId>,
     contexts: Each<'a, SpanContext>,
@@ -344,6 +357,9 @@ impl<'a> Iterator for Rows<'a> {
     fn next(&mut self) -> Option<SpanRow<'a>> {
         let (batch, row) = (self.batch, self.row);
         self.row += 1;
+        let attributes = self.attributes..batch.attributes.end(row);
+        let counters = self.counters..batch.counter_end(row);
+        (self.attributes, self.counters) = (attributes.end, counters.end);
         Some(SpanRow {
             id: *batch.id.get(row)?,
             parent: *batch.parent.get(row)?,
@@ -355,8 +371,8 @@ impl<'a> Iterator for Rows<'a> {
             end: *batch.end.get(row)?,
             status: *batch.status.get(row)?,
             entry: *batch.entry.get(row)?,
-            counters: batch.counters(row),
-            attributes: batch.attributes.row(row),
+            counters: batch.counters.get(counters).unwrap_or(&[]),
+            attributes: batch.attributes.all().get(attributes).unwrap_or(&[]),
             exception: self.exceptions.next().copied(),
             context: self.contexts.next().copied(),
             origin: self.origins.next().copied(),

@@ -36,8 +36,8 @@ impl Block {
 
     /// Appends the head.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.extend(self.thread_id.to_be_bytes());
-        out.extend(self.real_time.to_be_bytes());
+        out.extend_from_slice(&self.thread_id.to_be_bytes());
+        out.extend_from_slice(&self.real_time.to_be_bytes());
     }
 }
 

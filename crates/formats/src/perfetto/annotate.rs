@@ -12,14 +12,19 @@ use traceloom_model::{
 use super::raise::Packets;
 use crate::by_id::ById;
 use crate::marks;
-use crate::protobuf::{Wire, put_bytes, put_double, put_message, put_number, put_tag, varint_len};
-use crate::wire::put_leb128;
+use crate::protobuf::{Wire, put_bytes, put_double, put_message, put_number, put_tag};
+use crate::wire::{Word, put_leb128, put_start};
 
 /// Tables of `InternedData`, by their field numbers.
 const CATEGORIES: u32 = 1;
 const EVENT_NAMES: u32 = 2;
 const ANNOTATION_NAMES: u32 = 3;
 const SOURCE_LOCATIONS: u32 = 4;
+
+/// Tags of an annotation, of the number of its name and of a text as its value.
+const ANNOTATION: u8 = 0x22;
+const ANNOTATION_NAME: u8 = 0x08;
+const ANNOTATION_TEXT: u8 = 0x32;
 
 /// What was defined, and which texts of it were interned.
 #[derive(Debug, Default)]
@@ -218,12 +223,17 @@ impl Texts {
             if let (Some(iid), Value::Text(text)) = (iid, &attribute.value) {
                 let text = self.tables.text(*text);
                 let len = text.len() as u64;
-                let inner = 1 + varint_len(iid) + 1 + varint_len(len) + len;
-                put_tag(body, 4, Wire::Len);
-                put_leb128(body, inner);
-                put_number(body, 1, iid);
-                put_bytes(body, 6, text.as_bytes());
-                continue;
+                if let (..0x4000, ..0x3f00) = (iid, len) {
+                    let head = Word::of(&[ANNOTATION_TEXT]).short(len);
+                    let name = Word::of(&[ANNOTATION_NAME]).short(iid);
+                    let inner = (name.len() + head.len()) as u64 + len;
+                    let name = Word::of(&[ANNOTATION]).short(inner).then(name);
+                    let words = u128::from(u64::from_le_bytes(name.bytes()))
+                        | u128::from(u64::from_le_bytes(head.bytes())) << (8 * name.len());
+                    put_start(body, words.to_le_bytes(), name.len() + head.len());
+                    body.extend_from_slice(text.as_bytes());
+                    continue;
+                }
             }
             put_message(body, 4, |annotation| {
                 match iid {

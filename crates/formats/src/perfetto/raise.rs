@@ -14,12 +14,12 @@ use traceloom_model::{
 };
 
 use super::annotate::Texts;
-use super::body::Body;
+use super::body::{Bodies, Body};
 use super::lines::Lines;
 use crate::begin_end::{BeginEnd, Extent, Marks};
 use crate::output::Buffered;
 use crate::protobuf::{Wire, put_bytes, put_double, put_number, put_tag, varint_len};
-use crate::wire::{leb128, put_leb128, put_start};
+use crate::wire::{Word, leb128, put_leb128, put_pieces};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// Builds a target that writes a trace.
@@ -38,7 +38,7 @@ pub fn raise<'o>(
         texts: Texts::default(),
         lines: Lines::default(),
         held: BeginEnd::new(HELD, true),
-        body: Vec::new(),
+        bodies: Bodies::default(),
         begun: false,
         linking: false,
         incoming: HashMap::default(),
@@ -73,9 +73,18 @@ const TIMESTAMP: u8 = 0x40;
 const TRACK_EVENT: u8 = 0x5a;
 const TYPE: u8 = 0x48;
 const TRACK: u8 = 0x58;
+/// Bytes of which less fit into a packet of less than 128.
+const SHORTEST: usize = 100;
 /// The sequence begins: nothing is interned yet; then: what is interned is needed.
 const OPENS: &[u8; 2] = &[0x68, 1];
 const NEEDS: &[u8; 2] = &[0x68, 2];
+
+/// Returns the last byte of a number.
+#[inline(always)]
+const fn low(number: u64) -> u8 {
+    let [low, ..] = number.to_le_bytes();
+    low
+}
 
 impl<'o> Packets<'o> {
     fn new(output: &'o mut dyn Output) -> Self {
@@ -138,17 +147,38 @@ impl<'o> Packets<'o> {
         }
         let time = time.cast_unsigned();
         let (word, len) = leb128(time);
-        // Most are short and on one of the first tracks.
-        let event = 4 + body;
-        let packet = 7 + len + event;
-        if let (Ok(packet @ ..0x80), Ok(event), Ok(uuid @ 1..0x80)) = (
-            u8::try_from(packet),
-            u8::try_from(event),
-            u8::try_from(uuid),
-        ) {
-            let out = &mut self.out.bytes;
-            let head = short_head(packet, (word, len), [event, r#type, uuid]);
-            return put_start(out, head, 13 + len);
+        let [sequence, one] = *SEQUENCE;
+        let [needs, two] = *NEEDS;
+        let words = match (uuid, body) {
+            // Most are short and on one of the first tracks.
+            (1..0x80, ..SHORTEST) => {
+                let (event, packet) = (4 + body, 11 + len + body);
+                let (event, packet) = (low(event as u64), low(packet as u64));
+                let head = [PACKET, packet, sequence, one, needs, two, TIMESTAMP];
+                let line = [TRACK_EVENT, event, TYPE, r#type, TRACK, low(uuid)];
+                Some((Word::of(&head), Word::of(&line)))
+            }
+            // Nearly all are of some hundred bytes at most.
+            (1..0x3f00, ..0x3f00) => {
+                let line = Word::of(&[TYPE, r#type, TRACK]).short(uuid);
+                let event = (line.len() + body) as u64;
+                let line = Word::of(&[TRACK_EVENT]).short(event).then(line);
+                let head = Word::of(&[sequence, one, needs, two, TIMESTAMP]);
+                let packet = head.len() + len + line.len() + body;
+                let head = Word::of(&[PACKET]).short(packet as u64).then(head);
+                Some((head, line))
+            }
+            _ => None,
+        };
+        if let Some((head, line)) = words {
+            let (at, line_at) = (head.len(), head.len() + len);
+            return put_pieces(
+                &mut self.out.bytes,
+                head.bytes(),
+                (at, word.to_le_bytes()),
+                (line_at, line.bytes()),
+                line_at + line.len(),
+            );
         }
         let track = if uuid == 0 { 0 } else { 1 + varint_len(uuid) };
         let event = 2 + track + body as u64;
@@ -164,34 +194,13 @@ impl<'o> Packets<'o> {
     }
 }
 
-/// Returns the head of a packet of less than 128 bytes, with a time of `len` bytes; what follows is to be dropped.
-#[inline]
-fn short_head(packet: u8, (time, len): (u128, usize), inner: [u8; 3]) -> [u8; 32] {
-    let [sequence, one] = *SEQUENCE;
-    let [needs, two] = *NEEDS;
-    let [event, r#type, uuid] = inner;
-    let first = [PACKET, packet, sequence, one, needs, two, TIMESTAMP];
-    let last = [TRACK_EVENT, event, TYPE, r#type, TRACK, uuid];
-    let mut head = [0; 32];
-    if let Some((start, rest)) = head.split_first_chunk_mut() {
-        *start = first;
-        if let Some(times) = rest.first_chunk_mut() {
-            *times = time.to_le_bytes();
-        }
-        if let Some(after) = rest.get_mut(len..).and_then(<[u8]>::first_chunk_mut) {
-            *after = last;
-        }
-    }
-    head
-}
-
 struct Writer<'o> {
     packets: Packets<'o>,
     texts: Texts,
     lines: Lines,
     held: BeginEnd<Body>,
-    /// What is encoded of the span that passes.
-    body: Vec<u8>,
+    /// What is encoded of them.
+    bodies: Bodies,
     begun: bool,
     /// Links were announced: every span carries its own flow.
     linking: bool,
@@ -206,16 +215,16 @@ const EVENT_LANES: usize = 64;
 
 impl Writer<'_> {
     fn span(&mut self, span: &SpanRow<'_>) {
-        let mut body = std::mem::take(&mut self.body);
-        body.clear();
-        self.texts.span(span, &mut self.packets, &mut body);
-        if self.linking {
-            put_flow(&mut body, 47, span.id);
-            let from = self.incoming.remove(&span.id);
-            for from in from.unwrap_or_default() {
-                put_flow(&mut body, 47, from);
+        let body = self.bodies.keep(|body| {
+            self.texts.span(span, &mut self.packets, body);
+            if self.linking {
+                put_flow(body, 47, span.id);
+                let from = self.incoming.remove(&span.id);
+                for from in from.unwrap_or_default() {
+                    put_flow(body, 47, from);
+                }
             }
-        }
+        });
         let extent = Extent {
             id: span.id,
             parent: span.parent,
@@ -227,9 +236,9 @@ impl Writer<'_> {
             packets: &mut self.packets,
             lines: &mut self.lines,
             texts: &self.texts,
+            bodies: &mut self.bodies,
         };
-        self.held.take(extent, Body::new(&body), &mut marks);
-        self.body = body;
+        self.held.take(extent, body, &mut marks);
     }
 
     fn event(&mut self, row: &EventRow<'_>) {
@@ -306,6 +315,7 @@ struct OnLines<'a, 'o> {
     packets: &'a mut Packets<'o>,
     lines: &'a mut Lines,
     texts: &'a Texts,
+    bodies: &'a mut Bodies,
 }
 
 impl Marks for OnLines<'_, '_> {
@@ -319,7 +329,7 @@ impl Marks for OnLines<'_, '_> {
     #[inline]
     fn begin(&mut self, uuid: u64, time: Timestamp, body: &Body) {
         self.packets.begin_event(time, BEGIN, uuid, body.len());
-        body.put(&mut self.packets.out.bytes);
+        self.bodies.put(*body, &mut self.packets.out.bytes);
     }
 
     #[inline]
@@ -351,6 +361,7 @@ impl Sink for Writer<'_> {
             self.span(&span);
             self.packets.out.spilled()?;
         }
+        self.bodies.tidy(self.held.len(), self.held.bodies_mut());
         Flow::Continue(())
     }
 
@@ -399,9 +410,44 @@ impl Target for Writer<'_> {
             packets: &mut self.packets,
             lines: &mut self.lines,
             texts: &self.texts,
+            bodies: &mut self.bodies,
         };
         self.held.finish(&mut marks);
         self.lines.rest(&self.texts, &mut self.packets);
         self.packets.out.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_of_every_length_are_put_together_alike() {
+        let uuids = [0, 1, 0x7f, 0x80, 0x3eff, 0x3f00, 0x4000, u64::MAX];
+        let lengths = [0, 1, 99, 100, 110, 120, 127, 128, 0x3eff, 0x3f00, 0x4000];
+        for (uuid, length) in uuids
+            .iter()
+            .flat_map(|uuid| lengths.map(|len| (*uuid, len)))
+        {
+            for time in [0, 1, 1 << 20, 1_700_000_000_000_000_000, -1] {
+                let mut output = Vec::new();
+                let mut packets = Packets::new(&mut output);
+                packets.opened = true;
+                packets.clock = Clock::Unknown(None);
+                let body = vec![7; length];
+                packets.event(time, BEGIN, uuid, &body);
+                let mut event = vec![TYPE, BEGIN];
+                put_number(&mut event, 11, uuid);
+                event.extend(body);
+                let mut packet = [*SEQUENCE, *NEEDS].concat();
+                packet.push(TIMESTAMP);
+                put_leb128(&mut packet, time.cast_unsigned());
+                put_bytes(&mut packet, 11, &event);
+                let mut expected = Vec::new();
+                put_bytes(&mut expected, 1, &packet);
+                assert_eq!(packets.out.bytes, expected, "{uuid} {length} {time}");
+            }
+        }
     }
 }

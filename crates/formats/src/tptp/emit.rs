@@ -86,9 +86,9 @@ impl Emit {
     }
 }
 
-/// Where the numbers of a message laid out once may begin, and its room: entries and exits have 85 bytes.
-const PLACES: usize = 1 << 7;
-const ROOM: usize = PLACES + 8;
+/// The room of a message laid out once, and where its numbers may begin: entries and exits have 85 bytes.
+const ROOM: usize = 96;
+const PLACES: usize = ROOM - 8;
 
 /// A message laid out once.
 pub(super) struct Fixed<const N: usize> {
@@ -130,7 +130,7 @@ impl<const N: usize> Fixed<N> {
         if let Some(message) = message.first_chunk_mut::<ROOM>() {
             for (place, number) in self.places.iter().zip(numbers) {
                 // Numbers are put into eight bytes each, those before the last of them too.
-                let at = place.at % PLACES;
+                let at = place.at.min(PLACES);
                 if let Some(field) = message.get_mut(at..at + 8)
                     && let Some(field) = field.first_chunk_mut()
                 {

@@ -27,6 +27,91 @@ pub(crate) fn put_start<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N], len: 
     out.truncate(end);
 }
 
+/// Up to eight bytes that are put together in a register.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Word {
+    bytes: u64,
+    bits: u32,
+}
+
+impl Word {
+    /// These bytes, eight at most.
+    #[inline(always)]
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let bytes = bytes.iter().rev();
+        let none = Self { bytes: 0, bits: 0 };
+        bytes.fold(none, |word, &byte| Self {
+            bytes: word.bytes << 8 | u64::from(byte),
+            bits: word.bits + 8,
+        })
+    }
+
+    /// These bytes, then a value below 0x4000 in base 128.
+    #[inline(always)]
+    pub(crate) const fn short(self, value: u64) -> Self {
+        let long = value >= 0x80;
+        let two = value & 0x7f | 0x80 | value >> 7 << 8;
+        self.then(Self {
+            bytes: if long { two } else { value },
+            bits: if long { 16 } else { 8 },
+        })
+    }
+
+    /// These bytes, then others.
+    #[inline(always)]
+    pub(crate) const fn then(self, others: Self) -> Self {
+        Self {
+            bytes: self.bytes | others.bytes << (self.bits & 63),
+            bits: self.bits + others.bits,
+        }
+    }
+
+    /// Returns how many they are.
+    #[inline(always)]
+    pub(crate) const fn len(self) -> usize {
+        (self.bits / 8) as usize
+    }
+
+    /// Returns them, and bytes that mean nothing.
+    #[inline(always)]
+    pub(crate) const fn bytes(self) -> [u8; 8] {
+        self.bytes.to_le_bytes()
+    }
+}
+
+/// Appends bytes, of which each piece begins where it says: what is behind the first `len` is dropped.
+///
+/// Pieces are as long as they are at most, and the next one covers what is too much of the one before.
+#[inline(always)]
+pub(crate) fn put_pieces<const A: usize, const B: usize>(
+    out: &mut Vec<u8>,
+    first: [u8; 8],
+    (second_at, second): (usize, [u8; A]),
+    (third_at, third): (usize, [u8; B]),
+    len: usize,
+) {
+    const ROOM: usize = 32;
+    let start = out.len();
+    out.extend_from_slice(&[0; ROOM]);
+    if let Some(room) = out
+        .get_mut(start..)
+        .and_then(<[u8]>::first_chunk_mut::<ROOM>)
+    {
+        if let Some(place) = room.first_chunk_mut() {
+            *place = first;
+        }
+        let rest = room.get_mut(second_at.min(ROOM - A)..);
+        if let Some(place) = rest.and_then(<[u8]>::first_chunk_mut) {
+            *place = second;
+        }
+        let rest = room.get_mut(third_at.min(ROOM - B)..);
+        if let Some(place) = rest.and_then(<[u8]>::first_chunk_mut) {
+            *place = third;
+        }
+    }
+    out.truncate(start + len);
+}
+
 /// Returns the bytes of `value` in base 128, the first one lowest, and how many they are.
 #[inline]
 pub(crate) fn leb128(value: u64) -> (u128, usize) {
@@ -94,6 +179,12 @@ mod tests {
             put_leb128(&mut out, value);
             prop_assert_eq!(out.split_off(1), expected.as_slice());
             prop_assert_eq!(leb128_len(value), expected.len());
+            if value < 0x4000 {
+                let word = Word::of(&[1, 2]).short(value);
+                let bytes = word.bytes();
+                prop_assert_eq!(bytes.get(2..word.len()), Some(expected.as_slice()));
+                prop_assert_eq!(bytes.get(..2), Some(&[1, 2][..]));
+            }
             let (word, len) = leb128(value);
             let bytes = word.to_le_bytes();
             prop_assert_eq!(bytes.get(..len), Some(expected.as_slice()));

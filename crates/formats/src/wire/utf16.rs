@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::put_start;
+
 /// A borrowed string of big-endian UTF-16 code units.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Utf16<'a>(pub &'a [u8]);
@@ -134,6 +136,14 @@ fn put_ascii<'t>(text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
         }
         out.extend_from_slice(&widened(word));
         rest = others;
+    }
+    if rest.len() < 8 {
+        let bytes = rest.iter().rev();
+        let word = bytes.fold(0, |word, &byte| word << 8 | u64::from(byte));
+        if word & HIGH == 0 {
+            put_start(out, widened(word), 2 * rest.len());
+            return &[];
+        }
     }
     while let [byte @ ..0x80, others @ ..] = rest {
         out.extend_from_slice(&[0, *byte]);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::cbor::{Cbor, Value};
 
 /// Longest text made of one value, in bytes; the rest is an ellipsis.
-const LONGEST: usize = 4096;
+pub(super) const LONGEST: usize = 4096;
 
 /// Writes one scalar, or `None` for a container.
 fn scalar(value: Value<'_>, out: &mut String) -> Option<()> {

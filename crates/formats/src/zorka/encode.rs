@@ -33,6 +33,12 @@ pub(crate) struct Encoder {
     known: Known,
     exceptions: HashMap<ExceptionId, i64, RandomState>,
     digits: Vec<u8>,
+    /// Some attribute that came was set by another span.
+    pub(crate) handed_up: bool,
+    /// The records that are being written, kept for the next trace.
+    open: Vec<Open>,
+    /// Attributes that spans to come have.
+    upward: Upward,
 }
 
 /// A record whose children are being written.
@@ -74,43 +80,80 @@ impl Encoder {
             known: Known::default(),
             exceptions: HashMap::default(),
             digits: Vec::new(),
+            handed_up: false,
+            open: Vec::new(),
+            upward: Upward::default(),
         }
     }
 
-    /// Hands over what was written: definitions, and the trace that needs them.
-    pub(crate) fn hand_over(&mut self, out: &mut Vec<u8>) {
-        out.append(&mut self.definitions);
-        out.append(&mut self.trace);
-    }
-
-    /// Writes a trace from its root and what is inside that, taking its spans out of `kept`.
+    /// Appends a trace from its root and what is inside that, taking its spans out of `kept`, and before it the
+    /// definitions that it needs.
     ///
     /// # Errors
     /// `Limit` when there are more methods than the generation can number.
     pub(crate) fn tree(
         &mut self,
+        root: (Node, Children),
+        kept: &mut Kept<Node>,
+        words: &Recording,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let start = out.len();
+        // Lent to the writers of its parts.
+        self.trace = std::mem::take(out);
+        let written = self.records(root, kept, words);
+        *out = std::mem::take(&mut self.trace);
+        if written.is_err() {
+            out.truncate(start);
+        } else if !self.definitions.is_empty() {
+            // There are none for most traces.
+            let len = self.definitions.len();
+            out.append(&mut self.definitions);
+            let own = out.get_mut(start..).unwrap_or_default();
+            own.rotate_right(len);
+        }
+        written
+    }
+
+    fn records(
+        &mut self,
         (root, children): (Node, Children),
         kept: &mut Kept<Node>,
         words: &Recording,
     ) -> Result<(), Error> {
-        self.exceptions.clear();
-        let mut upward = Upward::default();
-        self.take_upward(&root, kept, &mut upward);
-        let thread = self.thread(&root, kept, words);
-        let mut open = vec![self.enter((&root, children), thread, kept, &mut upward, words)?];
-        while let Some(top) = open.last_mut() {
-            if let Some((child, inner)) = kept.waiting.take(&mut top.children) {
-                let entered = self.enter((&child, inner), None, kept, &mut upward, words)?;
-                open.push(entered);
-                continue;
-            }
-            let Some(done) = open.pop() else { break };
-            let calls = self.leave(&done, words);
-            if let Some(parent) = open.last_mut() {
-                parent.calls = parent.calls.saturating_add(calls);
-            }
+        if !self.exceptions.is_empty() {
+            self.exceptions.clear();
         }
-        Ok(())
+        if !self.upward.is_empty() {
+            self.upward = Upward::default();
+        }
+        self.take_upward(&root, kept);
+        let thread = self.thread(&root, kept, words);
+        let mut open = std::mem::take(&mut self.open);
+        let mut next = ((root, children), thread);
+        loop {
+            let ((node, inner), thread) = next;
+            let entered = self.enter((&node, inner), thread, kept, words)?;
+            // Most have no children: they are written as a whole.
+            let mut done = if entered.children.is_empty() {
+                Some(entered)
+            } else {
+                open.push(entered);
+                None
+            };
+            next = loop {
+                let calls = done.map_or(0, |done| self.leave(&done, words));
+                let Some(top) = open.last_mut() else {
+                    self.open = open;
+                    return Ok(());
+                };
+                top.calls = top.calls.saturating_add(calls);
+                if let Some(child) = kept.waiting.take(&mut top.children) {
+                    break (child, None);
+                }
+                done = open.pop();
+            };
+        }
     }
 
     fn enter(
@@ -118,13 +161,12 @@ impl Encoder {
         (node, children): (&Node, Children),
         thread: Option<Thread>,
         kept: &mut Kept<Node>,
-        upward: &mut Upward,
         words: &Recording,
     ) -> Result<Open, Error> {
-        if self.dialect.upward {
+        if self.dialect.upward && self.handed_up {
             let mut next = children;
             while let Some(child) = kept.waiting.peek(next) {
-                self.take_upward(child, kept, upward);
+                self.take_upward(child, kept);
                 next = kept.waiting.after(next);
             }
         }
@@ -145,8 +187,8 @@ impl Encoder {
         }
         let without = kept_flags.map(|(at, _)| at);
         self.attributes(own, without, counters, thread, words);
-        if !upward.is_empty() {
-            for (ttype, attribute) in upward.remove(&node.id).unwrap_or_default() {
+        if !self.upward.is_empty() {
+            for (ttype, attribute) in self.upward.remove(&node.id).unwrap_or_default() {
                 self.upward(ttype, &attribute, words);
             }
         }
@@ -191,7 +233,7 @@ impl Encoder {
                 ..packed
             },
         };
-        self.item(&Item::Start(start));
+        write::start(&mut self.trace, &start);
     }
 
     fn begin(&mut self, node: &Node, words: &Recording) {
@@ -210,7 +252,7 @@ impl Encoder {
         if self.dialect.generation == Generation::B2 && begin.parent_id == Some(0) {
             begin.parent_id = None;
         }
-        self.item(&Item::Begin(begin));
+        write::begin(&mut self.trace, &begin);
     }
 
     /// Finds the attribute that keeps flags, in the generation that has a place for them.
@@ -267,7 +309,7 @@ impl Encoder {
         }
         let calls = open.counted.unwrap_or(open.calls);
         let nanos = self.dialect.generation == Generation::C;
-        self.item(&Item::End(End {
+        let end = End {
             form: match self.dialect.generation {
                 Generation::S0 => EndForm::Untagged,
                 Generation::B2 => EndForm::Tagged,
@@ -283,7 +325,8 @@ impl Encoder {
             },
             calls,
             flags: open.flags,
-        }));
+        };
+        write::end(&mut self.trace, &end);
         calls
     }
 }

@@ -59,12 +59,10 @@ pub(crate) fn target<'o>(
 
 impl Raiser<'_> {
     fn write_tree(&mut self, root: (Node, Children)) -> Flow {
-        let written = self.encoder.tree(root, &mut self.kept, &self.words);
+        let out = &mut self.out.bytes;
+        let written = self.encoder.tree(root, &mut self.kept, &self.words, out);
         match written {
-            Ok(()) => {
-                self.encoder.hand_over(&mut self.out.bytes);
-                self.out.spilled()
-            }
+            Ok(()) => self.out.spilled(),
             Err(error) => {
                 self.failed.get_or_insert(error);
                 Flow::Break(())
@@ -87,9 +85,12 @@ impl Sink for Raiser<'_> {
         self.words.define(definitions)
     }
 
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
+    fn spans(&mut self, mut batch: SpanBatch) -> Flow {
+        let mut taken = self.kept.take(&mut batch);
         for row in batch.iter() {
-            let node = Node::of(&row, self.kept.keep(&row));
+            let own = taken.next(&batch);
+            let node = Node::of(&row, own, self.kept.attributes.of(own.attributes));
+            self.encoder.handed_up |= node.handed_up;
             match row.parent {
                 Some(parent) => self.kept.waiting.push(parent, node),
                 None if self.ordered => {

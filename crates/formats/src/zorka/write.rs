@@ -6,33 +6,58 @@ use super::record::{
 };
 
 /// Appends a head in its shortest form.
+#[inline(always)]
 pub fn head(out: &mut Vec<u8>, major: u8, value: u64) {
     let major = major << 5;
     let bytes = value.to_be_bytes();
     let [.., b6, b7] = bytes;
-    let [.., b4, b5, _, _] = bytes;
     match value {
         0..24 => out.push(major | b7),
         24..0x100 => out.extend_from_slice(&[major | 24, b7]),
         0x100..0x1_0000 => out.extend_from_slice(&[major | 25, b6, b7]),
-        0x1_0000..0x1_0000_0000 => out.extend_from_slice(&[major | 26, b4, b5, b6, b7]),
-        _ => {
-            out.push(major | 27);
-            out.extend_from_slice(&bytes);
-        }
+        _ => long_head(out, major, bytes),
     }
+}
+
+fn long_head(out: &mut Vec<u8>, major: u8, bytes: [u8; 8]) {
+    if let [0, 0, 0, 0, rest @ ..] = bytes {
+        out.push(major | 26);
+        out.extend_from_slice(&rest);
+    } else {
+        out.push(major | 27);
+        out.extend_from_slice(&bytes);
+    }
+}
+
+/// Appends two bytes and an integer that is a time, mostly of eight bytes.
+#[inline]
+fn time(out: &mut Vec<u8>, first: [u8; 2], time: i64) {
+    if time <= i64::from(u32::MAX) {
+        out.extend_from_slice(&first);
+        return int(out, time);
+    }
+    let [tag, next] = first;
+    let [a, b, c, d, e, f, g, h] = time.to_be_bytes();
+    out.extend_from_slice(&[tag, next, 0x1b, a, b, c, d, e, f, g, h]);
+}
+
+/// Returns four bytes and a word behind them.
+#[inline(always)]
+fn before(first: [u8; 4], word: [u8; 8]) -> [u8; 12] {
+    let [a, b, c, d] = first;
+    let [e, f, g, h, i, j, k, l] = word;
+    [a, b, c, d, e, f, g, h, i, j, k, l]
 }
 
 /// Appends an integer of either sign.
+#[inline]
 pub fn int(out: &mut Vec<u8>, value: i64) {
-    if value < 0 {
-        head(out, 1, (-1 - value).cast_unsigned());
-    } else {
-        head(out, 0, value.cast_unsigned());
-    }
+    let sign = value >> 63;
+    head(out, u8::from(value < 0), (value ^ sign).cast_unsigned());
 }
 
 /// Appends a text.
+#[inline]
 pub fn text(out: &mut Vec<u8>, text: &[u8]) {
     head(out, 3, text.len() as u64);
     out.extend_from_slice(text);
@@ -140,64 +165,74 @@ pub fn item(out: &mut Vec<u8>, item: &Item<'_>) {
     }
 }
 
-fn start(out: &mut Vec<u8>, start: &Start) {
+#[inline]
+pub(super) fn start(out: &mut Vec<u8>, start: &Start) {
+    let packed = || word(start.time, start.method.cast_unsigned(), start.order);
     match start.form {
-        StartForm::Seed { tag: tag @ 10.. } => out.extend_from_slice(&[0xd8, tag, 0x9f, 0x48]),
-        StartForm::Seed { tag } => out.extend_from_slice(&[0xc0 | tag, 0x9f, 0x48]),
-        StartForm::Tagged => {
-            out.extend_from_slice(&[0xc8, 0x9f]);
-            return prolog(out, start);
+        StartForm::Seed { tag: tag @ 10.. } => {
+            out.extend_from_slice(&before([0xd8, tag, 0x9f, 0x48], packed()));
         }
-        StartForm::Bare => return out.extend_from_slice(&[0xc8, 0x9f]),
+        StartForm::Seed { tag } => {
+            out.extend_from_slice(&[0xc0 | tag, 0x9f, 0x48]);
+            out.extend_from_slice(&packed());
+        }
+        StartForm::Tagged => {
+            let tag = prolog_tag(start.order);
+            out.extend_from_slice(&before([0xc8, 0x9f, tag, 0x48], packed()));
+        }
+        StartForm::Bare => out.extend_from_slice(&[0xc8, 0x9f]),
         StartForm::Nanos => {
-            out.extend_from_slice(&[0xc3, 0x9f]);
-            int(out, start.time);
-            return int(out, start.method);
+            time(out, [0xc3, 0x9f], start.time);
+            int(out, start.method);
         }
         StartForm::Stream => {
             out.extend_from_slice(&[0xc3, 0x82]);
             int(out, start.method);
-            return int(out, start.time);
+            int(out, start.time);
         }
     }
-    out.extend_from_slice(&word(start.time, start.method.cast_unsigned(), start.order));
+}
+
+const fn prolog_tag(order: Order) -> u8 {
+    match order {
+        Order::Big => 0xca,
+        Order::Little => 0xcb,
+    }
 }
 
 fn prolog(out: &mut Vec<u8>, start: &Start) {
-    let tag = match start.order {
-        Order::Big => 0xca,
-        Order::Little => 0xcb,
-    };
-    out.extend_from_slice(&[tag, 0x48]);
+    out.extend_from_slice(&[prolog_tag(start.order), 0x48]);
     out.extend_from_slice(&word(start.time, start.method.cast_unsigned(), start.order));
 }
 
-fn end(out: &mut Vec<u8>, end: &End) {
-    match (end.form, end.order) {
-        (EndForm::Tagged, Order::Big) => out.push(0xcc),
-        (EndForm::Tagged, Order::Little) => out.push(0xcd),
-        (EndForm::Nanos, _) => out.push(0xc4),
-        (EndForm::Untagged, _) => {}
-    }
+#[inline]
+pub(super) fn end(out: &mut Vec<u8>, end: &End) {
     if end.form == EndForm::Nanos {
-        head(out, 4, if end.flags.is_some() { 3 } else { 2 });
-        int(out, end.time);
+        let count = if end.flags.is_some() { 0x83 } else { 0x82 };
+        time(out, [0xc4, count], end.time);
         int(out, end.calls.cast_signed());
         end.flags.into_iter().for_each(|flags| int(out, flags));
-    } else if end.long {
-        out.push(0x50);
-        out.extend_from_slice(&word(end.time, 0, end.order));
-        out.extend_from_slice(&ordered(end.calls, end.order));
     } else {
-        out.push(0x48);
-        out.extend_from_slice(&word(end.time, end.calls, end.order));
+        if end.form == EndForm::Tagged {
+            out.push(match end.order {
+                Order::Big => 0xcc,
+                Order::Little => 0xcd,
+            });
+        }
+        let above = if end.long { 0 } else { end.calls };
+        let [a, b, c, d, e, f, g, h] = word(end.time, above, end.order);
+        let kind = if end.long { 0x50 } else { 0x48 };
+        out.extend_from_slice(&[kind, a, b, c, d, e, f, g, h]);
+        if end.long {
+            out.extend_from_slice(&ordered(end.calls, end.order));
+        }
     }
     if end.closed {
         out.push(0xff);
     }
 }
 
-fn begin(out: &mut Vec<u8>, begin: &Begin) {
+pub(super) fn begin(out: &mut Vec<u8>, begin: &Begin) {
     if begin.nanos {
         out.push(0xc5);
     } else {

@@ -13,8 +13,8 @@ mod words;
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    Attribute, Clock, Definitions, EventBatch, Flow, Forgotten, FunctionId, Note, Order,
-    ResourceId, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId, ValueTypeId,
+    Clock, Definitions, EventBatch, Flow, Forgotten, FunctionId, Note, Order, ResourceId, Sink,
+    SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId,
 };
 
 use crate::waiting::{Children, Kept, Own, Waits};
@@ -121,11 +121,9 @@ impl Waits for Node {
 }
 
 /// The outermost span of a call, and what belongs to it.
-struct Root<'a> {
+struct Root {
     node: Node,
     children: Children,
-    attributes: &'a [Attribute],
-    counters: &'a [(ValueTypeId, i64)],
     /// It never ended, and nothing follows it on its thread.
     open: bool,
 }
@@ -152,7 +150,7 @@ struct Writer<'o> {
 }
 
 impl Writer<'_> {
-    fn call(&mut self, root: &Root<'_>) {
+    fn call(&mut self, root: &Root) {
         if self.error.is_some() {
             return;
         }
@@ -166,16 +164,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes a call of a span that waited.
-    fn call_of(&mut self, node: Node, children: Children, open: bool) {
-        let attributes = self.kept.attributes.of(node.own.attributes).to_vec();
-        let counters = self.kept.counters.of(node.own.counters).to_vec();
-        self.kept.release(node.own);
+    /// Makes a call of a span and of what waited for it.
+    fn call_of(&mut self, node: Node, open: bool) {
+        let children = self.kept.waiting.of(node.id);
         self.call(&Root {
             node,
             children,
-            attributes: &attributes,
-            counters: &counters,
             open,
         });
     }
@@ -221,8 +215,12 @@ impl Writer<'_> {
     fn orphans(&mut self) {
         let mut roots = self.kept.waiting.take_tops();
         roots.sort_by_key(|(root, _)| root.start);
-        for (root, children) in roots {
-            self.call_of(root, children, false);
+        for (node, children) in roots {
+            self.call(&Root {
+                node,
+                children,
+                open: false,
+            });
         }
         // Parents that name each other have no top at all.
         self.kept = Kept::default();
@@ -246,23 +244,14 @@ impl Sink for Writer<'_> {
         self.flow()
     }
 
-    fn spans(&mut self, batch: SpanBatch) -> Flow {
+    fn spans(&mut self, mut batch: SpanBatch) -> Flow {
+        let mut taken = self.kept.take(&mut batch);
         for row in batch.iter() {
-            if row.parent.is_none() && row.status != SpanStatus::PartialEnd {
-                let children = self.kept.waiting.of(row.id);
-                self.call(&Root {
-                    node: Node::of(&row, Own::default()),
-                    children,
-                    attributes: row.attributes,
-                    counters: row.counters,
-                    open: false,
-                });
-                continue;
-            }
-            let node = Node::of(&row, self.kept.keep(&row));
+            let node = Node::of(&row, taken.next(&batch));
             match row.parent {
                 Some(parent) => self.kept.waiting.push(parent, node),
-                None => self.kept.roots.push(node),
+                None if row.status == SpanStatus::PartialEnd => self.kept.roots.push(node),
+                None => self.call_of(node, false),
             }
         }
         self.kept.tidy();
@@ -296,10 +285,9 @@ impl Target for Writer<'_> {
         let mut partial = std::mem::take(&mut self.kept.roots);
         partial.sort_by_key(|root| (root.track, root.start));
         let mut partial = partial.into_iter().peekable();
-        while let Some(root) = partial.next() {
-            let last = partial.peek().is_none_or(|next| next.track != root.track);
-            let children = self.kept.waiting.of(root.id);
-            self.call_of(root, children, last);
+        while let Some(node) = partial.next() {
+            let last = partial.peek().is_none_or(|next| next.track != node.track);
+            self.call_of(node, last);
         }
         self.orphans();
         if let Some(error) = self.error.take() {

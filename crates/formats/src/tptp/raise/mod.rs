@@ -148,16 +148,19 @@ impl Raising<'_> {
             methods,
             spans,
             waiting,
+            base,
             ..
         } = self;
+        let base = *base;
         waiting.leave(all, &mut |message| {
             match message {
                 Message::Written(messages) => out.bytes.extend_from_slice(messages),
-                Message::Brief(brief) => {
+                Message::Brief(track, time, brief) => {
                     let method = (brief.method as usize).checked_sub(1);
                     let class = method.and_then(|method| methods.get(method));
-                    let known = (threads.known(brief.track), class.copied().unwrap_or(0));
-                    spans.write(brief, known, emit, &mut out.bytes);
+                    let known = (threads.known(track), class.copied().unwrap_or(0));
+                    let time = ticks(time.saturating_add(base));
+                    spans.write(brief, time, known, emit, &mut out.bytes);
                 }
             }
             out.spill();

@@ -6,7 +6,7 @@
 //!
 //! A call is in order itself. What waits is therefore kept as runs, each in order, and leaves by merging them:
 //! sorting the messages one by one would look at each of them a dozen times. The entries and exits that nearly
-//! all of a trace consists of wait as the few numbers they are made of, a third of what they take when written.
+//! all of a trace consists of wait as the few numbers they are made of, a quarter of what they take when written.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,12 +29,9 @@ pub(super) enum Rank {
     Ends,
 }
 
-/// What an entry or exit is made of, where its thread and method are known by their places.
+/// What an entry or exit is made of besides its time and its track, where its method is known by its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Brief {
-    /// As the message has it.
-    pub time: u64,
-    pub track: TrackId,
     /// 0 for none.
     pub method: u32,
     pub ticket: u32,
@@ -47,8 +44,8 @@ pub(super) struct Brief {
 pub(super) enum Message<'b> {
     /// One or several, as they are written.
     Written(&'b [u8]),
-    /// One that is still to be written.
-    Brief(Brief),
+    /// One that is still to be written, of a track and a time.
+    Brief(TrackId, i64, Brief),
 }
 
 /// One message that waits; what is written follows the bytes of the message before.
@@ -89,6 +86,15 @@ impl Row {
 struct Stretch {
     rows: Range<usize>,
     bytes: Range<usize>,
+    track: TrackId,
+}
+
+/// Where messages begin that are in order, those among them that are still to be written of one track.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    row: usize,
+    at: usize,
+    track: TrackId,
 }
 
 /// Messages that wait.
@@ -96,8 +102,7 @@ struct Stretch {
 pub(super) struct Waiting {
     bytes: Vec<u8>,
     rows: Vec<Row>,
-    /// The first row of each run and where its bytes begin; a run is in order.
-    runs: Vec<(usize, usize)>,
+    runs: Vec<Run>,
     /// How many bytes they take when written.
     len: usize,
     /// How many of them an entry and an exit take.
@@ -118,6 +123,13 @@ fn head(time: i64, rank: Rank, run: usize) -> Head {
     u128::from(time) << 64 | (rank as u128) << 62 | run as u128
 }
 
+/// Returns the time of a head.
+#[inline]
+fn time(head: Head) -> i64 {
+    let time = u64::try_from(head >> 64).unwrap_or(u64::MAX);
+    (time ^ 1 << 63).cast_signed()
+}
+
 impl Waiting {
     /// None, of which entries and exits take this many bytes.
     pub fn new(lens: [usize; 2]) -> Self {
@@ -133,16 +145,18 @@ impl Waiting {
         let (row, at) = (self.rows.len(), self.bytes.len());
         write(&mut self.bytes);
         let len = self.bytes.len() - at;
-        self.run(time, rank, row, at);
+        let track = self.runs.last().map_or(TrackId::new(0), |run| run.track);
+        self.run((time, rank), Run { row, at, track });
         self.len += len;
         let what = What::Written(rank, len);
         self.rows.push(Row { time, what });
     }
 
-    /// Takes an entry or exit that happened at `time`.
+    /// Takes an entry or exit that happened on a track at `time`.
     #[inline]
-    pub fn push_brief(&mut self, time: i64, brief: Brief) {
-        self.run(time, Rank::Happens, self.rows.len(), self.bytes.len());
+    pub fn push_brief(&mut self, track: TrackId, time: i64, brief: Brief) {
+        let (row, at) = (self.rows.len(), self.bytes.len());
+        self.run((time, Rank::Happens), Run { row, at, track });
         self.len += self.brief_len(&brief);
         let what = What::Brief(brief);
         self.rows.push(Row { time, what });
@@ -154,13 +168,16 @@ impl Waiting {
         if brief.depth == 0 { exit } else { entry }
     }
 
-    /// Begins a run where the message of `row` comes before the one it stands behind.
+    /// Begins a run where a message comes before the one it stands behind, or is of another track.
     #[inline]
-    fn run(&mut self, time: i64, rank: Rank, row: usize, at: usize) {
-        let last = row.checked_sub(1).and_then(|last| self.rows.get(last));
-        if last.is_none_or(|last| (time, rank) < (last.time, last.rank())) {
-            self.runs.push((row, at));
+    fn run(&mut self, own: (i64, Rank), run: Run) {
+        let follows = |last: &Row| (last.time, last.rank()) <= own;
+        if self.rows.get(run.row.wrapping_sub(1)).is_some_and(follows)
+            && self.runs.last().is_some_and(|last| last.track == run.track)
+        {
+            return;
         }
+        self.runs.push(run);
     }
 
     /// Tells whether some must leave.
@@ -221,20 +238,23 @@ impl Waiting {
                 continue;
             }
             let second = left.min(right).min(next);
+            let second_time = time(second);
             let at = usize::try_from(oldest & RUN).unwrap_or(usize::MAX);
             let Some(run) = runs.get_mut(at) else { break };
             let mut rows = self.rows.get(run.rows.clone()).unwrap_or_default().iter();
             let mut next = rows.next();
             while let Some(row) = next {
-                if gone >= most || second < head(row.time, row.rank(), at) {
+                let is_next = row.time < second_time || head(row.time, row.rank(), at) < second;
+                if gone >= most || !is_next {
                     break;
                 }
                 let bytes = run.bytes.start..run.bytes.start + row.held();
                 run.bytes.start = bytes.end;
+                let track = run.track;
                 match row.what {
                     What::Written(rank, _) if !ends && rank == Rank::Ends => {
                         let rows = run.rows.start..run.rows.start + 1;
-                        passed.push(Stretch { rows, bytes });
+                        passed.push(Stretch { rows, bytes, track });
                     }
                     What::Written(_, len) => {
                         gone += len;
@@ -248,7 +268,7 @@ impl Waiting {
                         if !piece.is_empty() {
                             hand_out(std::mem::take(&mut piece), out);
                         }
-                        out(Message::Brief(brief));
+                        out(Message::Brief(track, row.time, brief));
                     }
                 }
                 run.rows.start += 1;
@@ -269,12 +289,13 @@ impl Waiting {
     }
 
     fn stretches(&self) -> Vec<Stretch> {
-        let ends = self.runs.iter().skip(1).copied();
+        let ends = self.runs.iter().skip(1).map(|run| (run.row, run.at));
         let ends = ends.chain([(self.rows.len(), self.bytes.len())]);
         let runs = self.runs.iter().zip(ends);
-        runs.map(|(&(row, at), (end, end_at))| Stretch {
-            rows: row..end,
-            bytes: at..end_at,
+        runs.map(|(run, (end, end_at))| Stretch {
+            rows: run.row..end,
+            bytes: run.at..end_at,
+            track: run.track,
         })
         .collect()
     }
@@ -283,9 +304,14 @@ impl Waiting {
     fn close_ranks(&mut self, stay: &[Stretch]) {
         self.runs.clear();
         let (mut row, mut at) = (0, 0);
-        for Stretch { rows, bytes } in stay {
+        for &Stretch {
+            ref rows,
+            ref bytes,
+            track,
+        } in stay
+        {
             if let Some(&first) = self.rows.get(rows.start) {
-                self.run(first.time, first.rank(), row, at);
+                self.run((first.time, first.rank()), Run { row, at, track });
             }
             self.rows.copy_within(rows.clone(), row);
             self.bytes.copy_within(bytes.clone(), at);
@@ -305,7 +331,11 @@ mod tests {
         let mut out = Vec::new();
         waiting.leave(all, &mut |message| match message {
             Message::Written(piece) => out.extend_from_slice(piece),
-            Message::Brief(brief) => out.extend(format!("<{}!", brief.ticket).bytes()),
+            Message::Brief(track, time, brief) => {
+                assert_eq!(track.raw(), brief.method);
+                let text = format!("<{}@{time}!", brief.ticket);
+                out.extend(text.bytes());
+            }
         });
         String::from_utf8(out).unwrap()
     }
@@ -348,7 +378,7 @@ mod tests {
         fn merging_runs_is_sorting(
             rows in proptest::collection::vec((0..6_i64, 0..5_u8, 1..4_usize, 0..9_u8), 0..60),
         ) {
-            let mut waiting = Waiting::new([4, 4]);
+            let mut waiting = Waiting::new([6, 6]);
             let mut sorted: Vec<(i64, Rank, String)> = Vec::new();
             let (mut left, mut expected) = (String::new(), String::new());
             for (number, (time, rank, len, then)) in rows.into_iter().enumerate() {
@@ -359,15 +389,14 @@ mod tests {
                 };
                 let mut message = format!("<{number}{}", ">".repeat(len));
                 if rank == Rank::Happens && number % 3 == 0 {
-                    message = format!("<{:2}!", number + 10);
+                    message = format!("<{:2}@{time}!", number + 10);
+                    let track = u32::from(len == 2);
                     let brief = Brief {
-                        time: 0,
-                        track: TrackId::new(0),
-                        method: 0,
+                        method: track,
                         ticket: u32::try_from(number + 10).unwrap(),
                         depth: u32::from(number % 2 == 0),
                     };
-                    waiting.push_brief(time, brief);
+                    waiting.push_brief(TrackId::new(track), time, brief);
                 } else {
                     push(&mut waiting, time, rank, &message);
                 }

@@ -5,7 +5,7 @@ use traceloom_model::{
 };
 
 use super::order::{Brief, Rank};
-use super::tree::{Links, Node, Tree};
+use super::tree::{Node, Told, Tree};
 use super::{Raising, schema, ticks};
 use crate::by_id::ById;
 use crate::tptp::emit::{Emit, Fixed};
@@ -22,7 +22,13 @@ pub(super) struct Spans {
     /// Whether an attribute is the object, for those that were seen.
     objects: ById<bool>,
     /// The spans around what is written, kept for the next call.
-    open: Vec<u32>,
+    open: Vec<Open>,
+}
+
+/// A span that is being written, and its number on its thread.
+struct Open {
+    at: u32,
+    ticket: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,10 +78,10 @@ impl Raising<'_> {
     pub(super) fn take_spans(&mut self, batch: &SpanBatch) -> Flow {
         for row in batch.iter() {
             let done = self.order == Order::Nested && row.parent.is_none();
-            let node = self.span(&row);
+            let told = self.told(&row);
             let track = row.track;
             let pending = &mut self.threads.of(track).pending;
-            pending.push(node);
+            pending.push(Node::of(&row), told);
             if done {
                 self.call(track)?;
             }
@@ -90,8 +96,9 @@ impl Raising<'_> {
         Flow::Continue(())
     }
 
-    /// Takes of a span what is written of it.
-    fn span(&mut self, row: &SpanRow<'_>) -> Node {
+    /// Takes of a span what few tell.
+    #[inline]
+    fn told(&mut self, row: &SpanRow<'_>) -> Told {
         let (mut cpu_at_entry, mut cpu) = (None, None);
         for &(id, value) in row.counters {
             match self.counter(id) {
@@ -109,18 +116,10 @@ impl Raising<'_> {
                 break;
             }
         }
-        Node {
-            id: row.id,
-            parent: row.parent,
-            start: row.start,
-            end: row.end,
-            function: row.function,
-            status: row.status,
+        Told {
             cpu_at_entry: cpu_at_entry.unwrap_or(0),
             cpu: cpu.unwrap_or(0),
             object,
-            ticket: 0,
-            links: Links::NONE,
         }
     }
 
@@ -158,7 +157,7 @@ impl Raising<'_> {
         let roots = tree.roots();
         let mut flow = Flow::Continue(());
         for &root in &roots {
-            flow = self.tree(track, &mut tree, root);
+            flow = self.tree(track, &tree, root);
             if flow.is_break() {
                 break;
             }
@@ -168,23 +167,25 @@ impl Raising<'_> {
         flow
     }
 
-    fn tree(&mut self, track: TrackId, tree: &mut Tree, root: u32) -> Flow {
+    fn tree(&mut self, track: TrackId, tree: &Tree, root: u32) -> Flow {
         let mut open = std::mem::take(&mut self.spans.open);
         let mut next = Some(root);
         loop {
             if let Some(at) = next {
-                open.push(at);
-                if let Some(node) = tree.node_mut(at) {
-                    self.enter(track, node, open.len() as u64);
-                }
+                let depth = open.len() as u64 + 1;
+                let ticket = match tree.node(at) {
+                    Some(node) => self.enter(track, (node, tree.told(node)), depth),
+                    None => 0,
+                };
+                open.push(Open { at, ticket });
                 next = tree.child(at);
             } else {
-                let Some(at) = open.pop() else {
+                let Some(Open { at, ticket }) = open.pop() else {
                     self.spans.open = open;
                     return Flow::Continue(());
                 };
                 if let Some(node) = tree.node(at) {
-                    self.exit(track, node);
+                    self.exit(track, (node, tree.told(node)), ticket);
                 }
                 next = tree.next(at);
             }
@@ -194,8 +195,8 @@ impl Raising<'_> {
 
     /// Returns an entry or exit as the numbers it is made of, where these are all there is to it.
     #[inline]
-    fn brief(&self, track: TrackId, node: &Node, time: i64, depth: u64) -> Option<Brief> {
-        if self.emit.is_xml() || node.cpu_at_entry | node.cpu | node.object != 0 {
+    fn brief(&self, node: &Node, ticket: u64, depth: u64) -> Option<Brief> {
+        if self.emit.is_xml() || node.tells() {
             return None;
         }
         let method = match node.function {
@@ -203,52 +204,59 @@ impl Raising<'_> {
             None => 0,
         };
         Some(Brief {
-            time: self.time(time),
-            track,
             method,
-            ticket: u32::try_from(node.ticket).ok()?,
+            ticket: u32::try_from(ticket).ok()?,
             depth: u32::try_from(depth).ok()?,
         })
     }
 
-    fn enter(&mut self, track: TrackId, node: &mut Node, depth: u64) {
+    /// Writes an entry, and returns the number of the span on its thread.
+    #[inline]
+    fn enter(&mut self, track: TrackId, (node, told): (&Node, Told), depth: u64) -> u64 {
         let thread = self.thread(track, node.start);
         let (method, class) = node
             .function
             .map_or((0, 0), |function| self.method(function));
         let own = self.threads.of(track);
         own.tickets += 1;
-        node.ticket = own.tickets;
+        let ticket = own.tickets;
         if node.status == SpanStatus::PartialStart {
-            return;
+            return ticket;
         }
         let time = own.in_order(node.start);
-        if let Some(brief) = self.brief(track, node, node.start, depth) {
-            return self.waiting.push_brief(time, brief);
+        if time == node.start
+            && let Some(brief) = self.brief(node, ticket, depth)
+        {
+            self.waiting.push_brief(track, time, brief);
+            return ticket;
         }
         let numbers = [
             thread,
             self.time(node.start),
             method,
-            node.ticket,
+            ticket,
             class,
-            node.cpu_at_entry,
-            node.object,
+            told.cpu_at_entry,
+            told.object,
             depth,
         ];
         let (form, emit) = (&self.spans.entry, &mut self.emit);
         self.waiting
             .push(time, Rank::Happens, |out| form.write(emit, numbers, out));
+        ticket
     }
 
-    fn exit(&mut self, track: TrackId, node: &Node) {
+    #[inline]
+    fn exit(&mut self, track: TrackId, (node, told): (&Node, Told), ticket: u64) {
         if node.status == SpanStatus::PartialEnd {
             return;
         }
         let time = self.threads.of(track).in_order(node.end);
         // Its entry told of the thread and the method.
-        if let Some(brief) = self.brief(track, node, node.end, 0) {
-            return self.waiting.push_brief(time, brief);
+        if time == node.end
+            && let Some(brief) = self.brief(node, ticket, 0)
+        {
+            return self.waiting.push_brief(track, time, brief);
         }
         let thread = self.thread(track, node.start);
         let (method, class) = node
@@ -257,11 +265,11 @@ impl Raising<'_> {
         let numbers = [
             thread,
             self.time(node.end),
-            node.ticket,
+            ticket,
             method,
             class,
-            node.cpu,
-            node.object,
+            told.cpu,
+            told.object,
         ];
         let (form, emit) = (&self.spans.exit, &mut self.emit);
         self.waiting
@@ -280,23 +288,17 @@ impl Spans {
     pub fn write(
         &self,
         brief: Brief,
+        time: u64,
         (thread, class): (u64, u64),
         emit: &mut Emit,
         out: &mut Vec<u8>,
     ) {
         let (method, ticket) = (brief.method.into(), brief.ticket.into());
         if brief.depth == 0 {
-            let numbers = [thread, brief.time, ticket, method, class];
+            let numbers = [thread, time, ticket, method, class];
             return self.brief_exit.write(emit, numbers, out);
         }
-        let numbers = [
-            thread,
-            brief.time,
-            method,
-            ticket,
-            class,
-            brief.depth.into(),
-        ];
+        let numbers = [thread, time, method, ticket, class, brief.depth.into()];
         self.brief_entry.write(emit, numbers, out);
     }
 }

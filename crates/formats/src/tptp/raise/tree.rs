@@ -3,31 +3,65 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use traceloom_model::{FunctionId, SpanId, SpanStatus};
+use traceloom_model::{FunctionId, SpanId, SpanRow, SpanStatus};
 
 /// What is written of a span.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    pub id: SpanId,
-    pub parent: Option<SpanId>,
+    id: SpanId,
+    /// Its own id where it has none.
+    parent: SpanId,
     pub start: i64,
     pub end: i64,
     pub function: Option<FunctionId>,
+    links: Links,
+    /// Where what few spans tell is.
+    told: u32,
     pub status: SpanStatus,
+}
+
+impl Node {
+    /// What is written of a span, but for what few spans tell.
+    #[inline]
+    pub fn of(row: &SpanRow<'_>) -> Self {
+        Self {
+            id: row.id,
+            parent: row.parent.unwrap_or(row.id),
+            start: row.start,
+            end: row.end,
+            function: row.function,
+            links: Links::NONE,
+            told: NONE,
+            status: row.status,
+        }
+    }
+
+    /// Tells whether it has numbers that few spans have.
+    #[inline]
+    pub const fn tells(&self) -> bool {
+        self.told != NONE
+    }
+
+    #[inline]
+    fn has_parent(&self) -> bool {
+        self.parent != self.id
+    }
+}
+
+/// What few spans tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Told {
     /// Processor time of the thread at the entry.
     pub cpu_at_entry: u64,
     /// Processor time of the thread in between.
     pub cpu: u64,
     /// The object whose method it is, 0 for none.
     pub object: u64,
-    /// Its number on its thread.
-    pub ticket: u64,
-    pub links: Links,
 }
 
 /// The place of a span among the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Links {
+struct Links {
     /// The first span inside it.
     child: u32,
     /// The one after it in the same parent.
@@ -38,7 +72,7 @@ pub(super) struct Links {
 const NONE: u32 = u32::MAX;
 
 impl Links {
-    pub const NONE: Self = Self {
+    const NONE: Self = Self {
         child: NONE,
         next: NONE,
     };
@@ -51,6 +85,7 @@ impl Links {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
+    told: Vec<Told>,
     /// Those that no span has taken yet.
     tops: Vec<u32>,
     /// Parents whose children did not come by start.
@@ -58,12 +93,18 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub fn push(&mut self, node: Node) {
+    #[inline]
+    pub fn push(&mut self, mut node: Node, told: Told) {
         let at = u32::try_from(self.nodes.len()).unwrap_or(NONE);
         let id = node.id;
+        if told != Told::default() {
+            node.told = u32::try_from(self.told.len()).unwrap_or(NONE);
+            self.told.push(told);
+        }
         self.nodes.push(node);
+        let inside = |top: &Node| top.parent == id && top.has_parent();
         while let Some(&top) = self.tops.last()
-            && self.node(top).and_then(|node| node.parent) == Some(id)
+            && self.node(top).is_some_and(inside)
         {
             self.tops.pop();
             self.adopt(at, top);
@@ -75,7 +116,14 @@ impl Tree {
         self.nodes.get(at as usize)
     }
 
-    pub fn node_mut(&mut self, at: u32) -> Option<&mut Node> {
+    /// Returns what a span tells besides.
+    #[inline]
+    pub fn told(&self, node: &Node) -> Told {
+        let told = self.told.get(node.told as usize);
+        told.copied().unwrap_or_default()
+    }
+
+    fn node_mut(&mut self, at: u32) -> Option<&mut Node> {
         self.nodes.get_mut(at as usize)
     }
 
@@ -111,7 +159,7 @@ impl Tree {
     /// Puts everything in its parent by start, and returns what has no parent here in the same order.
     pub fn roots(&mut self) -> Vec<u32> {
         let mut roots = std::mem::take(&mut self.tops);
-        let inner = |at: &u32| self.node(*at).is_some_and(|node| node.parent.is_some());
+        let inner = |at: &u32| self.node(*at).is_some_and(Node::has_parent);
         if roots.iter().any(inner) {
             roots.clear();
             self.link_by_id(&mut roots);
@@ -137,8 +185,8 @@ impl Tree {
         }
         let last = u32::try_from(self.nodes.len()).unwrap_or(NONE);
         for at in (0..last).rev() {
-            let parent = self.node(at).and_then(|node| node.parent);
-            let parent = parent.and_then(|parent| places.get(&parent).copied());
+            let node = self.node(at).filter(|node| node.has_parent());
+            let parent = node.and_then(|node| places.get(&node.parent).copied());
             match parent.filter(|&parent| parent != at) {
                 Some(parent) => self.adopt(parent, at),
                 None => roots.push(at),
@@ -167,6 +215,8 @@ impl Tree {
     pub fn clear(&mut self, mut roots: Vec<u32>) {
         self.nodes.clear();
         self.nodes.shrink_to(USUAL);
+        self.told.clear();
+        self.told.shrink_to(USUAL);
         roots.clear();
         roots.shrink_to(USUAL);
         self.tops = roots;

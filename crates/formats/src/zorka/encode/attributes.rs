@@ -5,10 +5,11 @@ use std::io::Write as _;
 use traceloom_model::{Attribute, Recording, StringId, Value as ModelValue, ValueTypeId};
 
 use super::super::cbor::{Cbor, Value};
-use super::super::diagnostic::diagnostic;
+use super::super::diagnostic::{self, diagnostic};
 use super::super::dialect::Generation;
 use super::super::write;
-use super::{Encoder, Node, Thread, Upward, symbol_type};
+use super::{Encoder, Node, Thread, symbol_type};
+use crate::chrome::json::digits;
 use crate::waiting::Kept;
 
 /// Lists and maps inside each other that are written; deeper ones become null.
@@ -54,10 +55,10 @@ impl Encoder {
             }
         }
         if let Some((name, id)) = thread {
-            let key = self.symbol_of(b"thread.name", symbol_type::PLAIN);
+            let key = self.thread_key(0, b"thread.name");
             self.pair(key, &ModelValue::Text(name), words);
             if let Some(id) = id {
-                let key = self.symbol_of(b"thread.id", symbol_type::PLAIN);
+                let key = self.thread_key(1, b"thread.id");
                 self.pair(key, &ModelValue::U64(id), words);
             }
         }
@@ -70,7 +71,10 @@ impl Encoder {
                 self.trace.extend_from_slice(&[tag, 0xa1]);
                 write::int(&mut self.trace, id);
             }
-            Generation::B2 => write::value(&mut self.trace, Value::Ref(id.cast_unsigned())),
+            Generation::B2 => {
+                self.trace.push(0xc6);
+                write::head(&mut self.trace, 0, id.cast_unsigned());
+            }
             Generation::C => {
                 self.trace.extend_from_slice(&[0xc6, 0x82]);
                 write::int(&mut self.trace, id);
@@ -104,13 +108,13 @@ impl Encoder {
     }
 
     /// Keeps attributes that another span set for the record where they are written.
-    pub(super) fn take_upward(&self, node: &Node, kept: &Kept<Node>, upward: &mut Upward) {
+    pub(super) fn take_upward(&mut self, node: &Node, kept: &Kept<Node>) {
         if !self.dialect.upward || !node.handed_up {
             return;
         }
         for attribute in kept.attributes.of(node.own.attributes) {
             if let Some(from) = attribute.from {
-                let handed = upward.entry(from).or_default();
+                let handed = self.upward.entry(from).or_default();
                 handed.push((node.kind, attribute.clone()));
             }
         }
@@ -119,12 +123,7 @@ impl Encoder {
     pub(super) fn value(&mut self, value: &ModelValue, words: &Recording) {
         if self.dialect.text_only && !matches!(value, ModelValue::Text(_) | ModelValue::Null) {
             self.digits.clear();
-            let _ = match value {
-                ModelValue::I64(number) => write!(self.digits, "{number}"),
-                ModelValue::U64(number) => write!(self.digits, "{number}"),
-                _ => Ok(()),
-            };
-            if !self.digits.is_empty() {
+            if shown(value, &mut self.digits) {
                 return write::text(&mut self.trace, &self.digits);
             }
             let mut plain = Vec::new();
@@ -135,6 +134,43 @@ impl Encoder {
         }
         put(&mut self.trace, value, words, 0);
     }
+}
+
+/// Appends a number, a boolean or a list of such as its diagnostic notation; false for anything else.
+fn shown(value: &ModelValue, out: &mut Vec<u8>) -> bool {
+    // Nothing that is written into memory fails.
+    let _ = match value {
+        ModelValue::I64(value) => {
+            if *value < 0 {
+                out.push(b'-');
+            }
+            digits(value.unsigned_abs(), out);
+            Ok(())
+        }
+        ModelValue::U64(value) => {
+            digits(*value, out);
+            Ok(())
+        }
+        ModelValue::F64(value) => write!(out, "{value:?}"),
+        ModelValue::Bool(value) => write!(out, "{value}"),
+        ModelValue::List(_, values) => return shown_list(values, out),
+        _ => return false,
+    };
+    true
+}
+
+fn shown_list(values: &[ModelValue], out: &mut Vec<u8>) -> bool {
+    let mut between = "[";
+    for value in values {
+        out.extend_from_slice(between.as_bytes());
+        between = ", ";
+        let is_list = matches!(value, ModelValue::List(..));
+        if is_list || out.len() >= diagnostic::LONGEST || !shown(value, out) {
+            return false;
+        }
+    }
+    out.extend_from_slice(b"]");
+    !values.is_empty() && out.len() < diagnostic::LONGEST
 }
 
 /// Appends a value as CBOR.
@@ -173,5 +209,42 @@ fn put(out: &mut Vec<u8>, value: &ModelValue, words: &Recording, depth: u32) {
             let message = text(row.and_then(|row| row.message));
             write::text(out, format!("{class}: {message}").as_bytes());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use traceloom_model::ElementType;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_lists_are_shown_as_in_the_diagnostic_notation() {
+        let list = |values: &[ModelValue]| ModelValue::List(ElementType::Any, values.into());
+        let numbers = [
+            ModelValue::I64(i64::MIN),
+            ModelValue::I64(-1),
+            ModelValue::U64(u64::MAX),
+            ModelValue::F64(-0.0),
+            ModelValue::F64(1e300),
+            ModelValue::F64(f64::NAN),
+            ModelValue::Bool(true),
+        ];
+        let mut values = numbers.to_vec();
+        values.extend((1..=7).map(|len| list(numbers.get(..len).unwrap())));
+        values.extend([0, 2, 1365, 1366, 2000].map(|len| list(&vec![ModelValue::U64(1); len])));
+        values.push(list(&[list(&[ModelValue::U64(1)])]));
+        values.push(list(&[ModelValue::U64(1), ModelValue::Null]));
+        let mut direct = 0;
+        for value in &values {
+            let (mut plain, mut text) = (Vec::new(), Vec::new());
+            put(&mut plain, value, &Recording::default(), 0);
+            let expected = diagnostic(Cbor::checked(&plain).value().unwrap());
+            if shown(value, &mut text) {
+                direct += 1;
+                assert_eq!(String::from_utf8(text).unwrap(), expected);
+            }
+        }
+        assert_eq!(direct, values.len() - 5);
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct Known {
     keys: ById<Key>,
     counters: ById<Key>,
     methods: ById<i64>,
+    /// Symbols of the keys that name threads.
+    threads: ById<i64>,
     /// How many methods were numbered.
     pub(super) n_methods: i64,
 }
@@ -80,6 +82,16 @@ impl Encoder {
         let (written, symbol) = self.named(name, words);
         self.known.keys.put(id.index(), Key { role, symbol });
         Some(written)
+    }
+
+    /// Returns the symbol of a key that names threads, the `number`-th of them.
+    pub(super) fn thread_key(&mut self, number: usize, text: &[u8]) -> i64 {
+        if let Some(&known) = self.known.threads.get(number) {
+            return known;
+        }
+        let symbol = self.symbol_of(text, symbol_type::PLAIN);
+        self.known.threads.put(number, symbol);
+        symbol
     }
 
     /// Tells whether a counter is the number of calls, which has a place of its own.

@@ -1,6 +1,8 @@
 //! What is kept of a span until its trace is written.
 
-use traceloom_model::{ExceptionId, FunctionId, SpanId, SpanRow, SpanStatus, StringId, TrackId};
+use traceloom_model::{
+    Attribute, ExceptionId, FunctionId, SpanId, SpanRow, SpanStatus, StringId, TrackId,
+};
 
 use crate::waiting::{Own, Waits};
 
@@ -17,14 +19,15 @@ pub(crate) struct Node {
     pub(super) error: bool,
     pub(super) entry: bool,
     /// Some of its attributes were set by another span.
-    pub(super) handed_up: bool,
+    pub(crate) handed_up: bool,
     pub(super) own: Own,
     /// Its span and the parent of that, across processes.
     pub(super) context: Option<(u64, u64)>,
 }
 
 impl Node {
-    pub(crate) fn of(row: &SpanRow<'_>, own: Own) -> Self {
+    #[inline]
+    pub(crate) fn of(row: &SpanRow<'_>, own: Own, attributes: &[Attribute]) -> Self {
         Self {
             id: row.id,
             start: row.start,
@@ -34,7 +37,7 @@ impl Node {
             kind: row.kind,
             error: row.status == SpanStatus::Error,
             entry: row.entry,
-            handed_up: row.attributes.iter().any(|one| one.from.is_some()),
+            handed_up: attributes.iter().any(|one| one.from.is_some()),
             own,
             exception: row.exception,
             context: row.context.map(|context| (context.span, context.parent)),

@@ -46,7 +46,7 @@ impl Process {
     /// Writes a call: its tree, then its row.
     pub(in crate::cdt::raise) fn call(
         &mut self,
-        root: &Root<'_>,
+        root: &Root,
         track: &mut Track,
         kept: &mut Kept<Node>,
         names: &Names,
@@ -63,13 +63,15 @@ impl Process {
         };
         // Nothing but a tree says so, when the failed call has no parameter of that meaning.
         let mut red = |tag: &Attribute| self.key(tag.key, names).red;
-        call.red |= root.attributes.iter().any(&mut red);
-        let counters = self.counters(root.counters, names);
+        let attributes = kept.attributes.of(node.own.attributes);
+        call.red |= attributes.iter().any(&mut red);
+        let counters = kept.counters.of(node.own.counters);
+        let (counters, counted) = (self.counters(counters, names), !counters.is_empty());
         let mut walk = std::mem::take(&mut self.walk);
         let long = node.end - node.start > 20;
-        let whole = long || !root.children.is_empty() || !root.counters.is_empty();
+        let whole = long || !root.children.is_empty() || counted;
         let row = !root.open && whole;
-        walk.order_tags(root.attributes, !row);
+        walk.order_tags(attributes, !row);
 
         self.enter(node, &mut call, out)?;
         walk.stack.push(Open {
@@ -79,7 +81,7 @@ impl Process {
             children: root.children,
             endless: root.open,
         });
-        self.tree(root.attributes, &mut walk, &mut call, kept, names, out)?;
+        self.tree(node.own, &mut walk, &mut call, kept, names, out)?;
         walk.tags.clear();
         self.walk = walk;
         if !root.open {
@@ -97,8 +99,17 @@ impl Process {
         self.flush(out)?;
         track.leave(lane, call.now);
         if row {
-            self.row(root, &call, track, &counters.known, names, out)?;
+            let attributes = kept.attributes.of(node.own.attributes);
+            self.row(
+                (node, attributes),
+                &call,
+                track,
+                &counters.known,
+                names,
+                out,
+            )?;
         }
+        kept.release(node.own);
         Ok(())
     }
 
@@ -115,7 +126,7 @@ impl Process {
     /// Writes what is inside the root: its tags and children in the order of their times.
     fn tree(
         &mut self,
-        attributes: &[Attribute],
+        root: Own,
         walk: &mut Walk,
         call: &mut Call,
         kept: &mut Kept<Node>,
@@ -131,6 +142,7 @@ impl Process {
             let child = kept.waiting.peek(top.children);
             let times = (child.map(|child| child.start), top.end);
             let n_tags = if is_root(depth) {
+                let attributes = kept.attributes.of(root.attributes);
                 let tags = walk.tags.get(top.tag..).unwrap_or_default().iter();
                 let tags = tags.filter_map(|&tag| attributes.get(tag));
                 top.tag += self.tags(tags, times, call, names, out)?;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use traceloom_model::{Attribute, ValueTypeId};
+use traceloom_model::{Attribute, TrackId, ValueTypeId};
 
 use super::call::Call;
 use super::tags::values;
@@ -10,7 +10,7 @@ use super::value::put_utf16;
 use super::{Process, ROTATE, ms};
 use crate::cdt::COUNTERS;
 use crate::cdt::calls::{Header, Params, Row};
-use crate::cdt::raise::Root;
+use crate::cdt::raise::Node;
 use crate::cdt::raise::tables::Names;
 use crate::cdt::raise::tracks::Track;
 use crate::cdt::raise::words::CALL_RED;
@@ -51,14 +51,13 @@ impl Process {
 
     pub(super) fn row(
         &mut self,
-        root: &Root<'_>,
+        (node, attributes): (&Node, &[Attribute]),
         call: &Call,
         track: &mut Track,
         counted: &[i64; COUNTERS.len()],
         names: &Names,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
-        let node = &root.node;
         let method = self.method(node.function);
         let delta = i32::try_from(node.start - self.clock).ok();
         let full = self.calls.index == 0 || self.calls.len() >= ROTATE / 10;
@@ -76,10 +75,10 @@ impl Process {
             }
         };
         self.clock = node.start;
-        let (thread_index, thread_name) = self.thread_name(root, track, names);
+        let (thread_index, thread_name) = self.thread_name(node.track, track, names);
         let mut bytes = std::mem::take(&mut self.params);
         bytes.clear();
-        let mut count = self.params(root.attributes, names, &mut bytes);
+        let mut count = self.params(attributes, names, &mut bytes);
         if !call.red {
             put_u32_varint(&mut bytes, CALL_RED);
             put_u32_varint(&mut bytes, 1);
@@ -140,7 +139,7 @@ impl Process {
     /// Returns the number of a thread's name in the file of calls, and the name where the file has it not yet.
     fn thread_name(
         &mut self,
-        root: &Root<'_>,
+        id: TrackId,
         track: &mut Track,
         names: &Names,
     ) -> (u32, Option<Vec<u8>>) {
@@ -149,7 +148,6 @@ impl Process {
         {
             return (index, None);
         }
-        let id = root.node.track;
         let name = match names.track(id).and_then(|track| track.name) {
             Some(name) => names.bytes(name),
             None => Cow::Owned(format!("thread-{}", id.raw()).into_bytes()),
