@@ -200,11 +200,13 @@ impl Attributes {
     }
 
     /// Returns the attributes of row `row` to change them, none for a row that does not exist.
+    #[inline]
     pub fn row_mut(&mut self, row: usize) -> &mut [Attribute] {
         let range = self.range(row);
         self.values.get_mut(range).unwrap_or_default()
     }
 
+    #[inline]
     fn range(&self, row: usize) -> std::ops::Range<usize> {
         let end = self.ends.get(row).copied().unwrap_or(0) as usize;
         let before = row

@@ -10,11 +10,11 @@ use traceloom_model::{
 
 use super::events::{Events, Head};
 use super::nest::{Kept, Step, lanes};
-use super::pieces::Pieces;
 use super::places::Places;
 use super::stacks::Stacks;
 use crate::chrome::json;
 use crate::output::Buffered;
+use crate::pieces::Pieces;
 use crate::{Error, Output, RaiseOptions, Target, label};
 
 /// Builds a target that writes speedscope's JSON.
