@@ -299,6 +299,8 @@ pub(crate) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
     use super::*;
 
     fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {

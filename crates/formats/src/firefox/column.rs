@@ -25,7 +25,10 @@ pub(super) fn repeated(out: &mut Buffered<'_>, name: &str, count: usize, text: &
     out.text("\"");
     out.text(name);
     out.text("\":[");
-    let many = format!("{text},").repeat(count.min(TOGETHER));
+    let many = match count {
+        0 => String::new(),
+        count => [text, ","].concat().repeat(count.min(TOGETHER)),
+    };
     let mut left = count;
     while left > 0 {
         let now = left.min(TOGETHER);
@@ -171,6 +174,8 @@ impl Word {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
     use super::*;
 
     #[test]

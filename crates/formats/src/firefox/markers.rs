@@ -1,6 +1,7 @@
 //! Spans and events as markers.
 
 use std::collections::HashMap;
+use std::mem;
 
 use foldhash::fast::RandomState;
 use traceloom_model::flat::{put_value, value_text};
@@ -11,7 +12,7 @@ use traceloom_model::{
 use super::code::Code;
 use super::column::{Word, column, index, indices, length, milliseconds, repeated, text, times};
 use super::forms::{Form, Forms, SPAN, Schemas, key_name, schema_name};
-use super::order::order;
+use super::order::Order;
 use super::rows::{Item, Marker, Markers, Rows, What};
 use crate::chrome::json;
 use crate::label;
@@ -34,6 +35,9 @@ pub(super) struct Words<'r> {
     of_spans: Option<&'r Forms>,
     /// The value under way.
     value: String,
+    order: Order,
+    /// The names of a thread's markers.
+    names: Vec<u32>,
 }
 
 /// An event type: how its markers begin, and the text of their name.
@@ -72,6 +76,8 @@ impl<'r> Words<'r> {
             events: Vec::new(),
             of_spans: schemas.get(SPAN.as_bytes()),
             value: String::new(),
+            order: Order::default(),
+            names: Vec::new(),
         }
     }
 
@@ -292,12 +298,13 @@ impl<'r> Words<'r> {
         out: &mut Buffered<'_>,
     ) {
         let all = markers.rows();
-        let places = order(all, markers.has_spans && markers.has_events);
+        let (mut order, mut names) = (mem::take(&mut self.order), mem::take(&mut self.names));
+        let places = order.of(all, markers.has_spans && markers.has_events);
         let rows = || places.iter().filter_map(|&at| all.get(at as usize));
         out.text("\"markers\":{");
         repeated(out, "category", all.len(), "0");
         out.text("\"data\":[");
-        let mut names = Vec::with_capacity(all.len());
+        names.clear();
         for (at, marker) in rows().enumerate() {
             if at > 0 {
                 out.bytes.push(b',');
@@ -309,7 +316,7 @@ impl<'r> Words<'r> {
         let is_instant = |row: &Marker| matches!(row.what, What::Instant(_));
         let ends = rows().map(|row| (!is_instant(row)).then_some(row.end));
         times(out, "endTime", base, ends);
-        indices(out, "name", names);
+        indices(out, "name", names.iter().copied());
         // An instant, or an interval with both ends.
         if markers.has_events {
             column(out, "phase", rows(), |row, out| {
@@ -321,6 +328,7 @@ impl<'r> Words<'r> {
         times(out, "startTime", base, rows().map(|row| Some(row.start)));
         length(out, all.len());
         out.text("},");
+        (self.order, self.names) = (order, names);
     }
 }
 

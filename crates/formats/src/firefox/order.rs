@@ -26,47 +26,67 @@ impl Chain {
     }
 }
 
-/// Returns the places of markers in the order of their starts, of those that begin together the spans first.
-///
-/// `mixed` says that there are both spans and events.
-pub(super) fn order(rows: &Pieces<Marker>, mixed: bool) -> Vec<u32> {
-    let mut next = vec![0; rows.len()];
-    let mut places = Vec::with_capacity(rows.len());
-    let chained = if mixed {
-        let events = chains(rows, Marker::is_event, &mut next);
-        let spans = chains(rows, |row| !row.is_event(), &mut next);
-        spans.zip(events)
-    } else {
-        chains(rows, |_| true, &mut next).map(|all| (all, Vec::new()))
-    };
-    let Some((spans, events)) = chained else {
-        places.extend((0_u32..).zip(rows.iter()).map(|(at, _)| at));
-        let row = |at: &u32| rows.get(*at as usize);
-        places.sort_by_key(|at| row(at).map(|row| (row.start, row.is_event())));
-        return places;
-    };
-    let start = |at: u32| rows.get(at as usize).map(|row| row.start);
-    let mut events = follow(&events, &next).peekable();
-    for span in follow(&spans, &next) {
-        while let Some(event) = events.next_if(|&event| start(event) < start(span)) {
-            places.push(event);
+/// The order of one thread's markers after the other, in the same memory.
+#[derive(Default)]
+pub(super) struct Order {
+    places: Vec<u32>,
+    /// What follows each marker within its chain.
+    next: Vec<u32>,
+    spans: Vec<Chain>,
+    events: Vec<Chain>,
+}
+
+impl Order {
+    /// Returns the places of markers in the order of their starts, of those that begin together the spans first.
+    ///
+    /// `mixed` says that there are both spans and events.
+    pub fn of(&mut self, rows: &Pieces<Marker>, mixed: bool) -> &[u32] {
+        let Self {
+            places,
+            next,
+            spans,
+            events,
+        } = self;
+        places.clear();
+        next.clear();
+        next.resize(rows.len(), 0);
+        events.clear();
+        let chained = if mixed {
+            chain(rows, Marker::is_event, events, next)
+                .and_then(|()| chain(rows, |row| !row.is_event(), spans, next))
+        } else {
+            chain(rows, |_| true, spans, next)
+        };
+        if chained.is_none() {
+            places.extend((0_u32..).zip(rows.iter()).map(|(at, _)| at));
+            let row = |at: &u32| rows.get(*at as usize);
+            places.sort_by_key(|at| row(at).map(|row| (row.start, row.is_event())));
+            return places;
         }
-        places.push(span);
+        let start = |at: u32| rows.get(at as usize).map(|row| row.start);
+        let mut events = follow(events, next).peekable();
+        for span in follow(spans, next) {
+            while let Some(event) = events.next_if(|&event| start(event) < start(span)) {
+                places.push(event);
+            }
+            places.push(span);
+        }
+        places.extend(events);
+        places
     }
-    places.extend(events);
-    places
 }
 
 /// Chains some of the markers in the order of their starts: `next` says what follows each within its chain.
 ///
 /// Spans nearly always came as they ended, so that each starts before some of the last chains, which it encloses, and
 /// after all others; events come one after the other. None where one does not.
-fn chains(
+fn chain(
     rows: &Pieces<Marker>,
     wanted: impl Fn(&Marker) -> bool,
+    chains: &mut Vec<Chain>,
     next: &mut [u32],
-) -> Option<Vec<Chain>> {
-    let mut chains: Vec<Chain> = Vec::new();
+) -> Option<()> {
+    chains.clear();
     for (at, row) in (0_u32..).zip(rows.iter()) {
         if !wanted(row) {
             continue;
@@ -109,7 +129,7 @@ fn chains(
             None => own,
         });
     }
-    Some(chains)
+    Some(())
 }
 
 fn follow<'c>(chains: &'c [Chain], next: &'c [u32]) -> impl Iterator<Item = u32> + 'c {
@@ -162,10 +182,15 @@ mod tests {
                 (row.start, row.is_event())
             });
             if !shaken {
-                prop_assert!(chains(&rows, |row| !row.is_event(), &mut vec![0; rows.len()]).is_some());
-                prop_assert!(chains(&rows, Marker::is_event, &mut vec![0; rows.len()]).is_some());
+                let mut order = Order::default();
+                let (chains, next) = (&mut order.spans, &mut vec![0; rows.len()]);
+                prop_assert!(chain(&rows, |row| !row.is_event(), chains, next).is_some());
+                prop_assert!(chain(&rows, Marker::is_event, chains, next).is_some());
             }
-            prop_assert_eq!(order(&rows, mixed), expected);
+            let mut order = Order::default();
+            prop_assert_eq!(order.of(&rows, mixed), &expected);
+            // Again, in the memory of the last.
+            prop_assert_eq!(order.of(&rows, mixed), &expected);
         }
     }
 }

@@ -348,7 +348,7 @@ impl Writer<'_> {
         };
         let mut places = Places::of(ids().count(), first, last);
         for (track, spans) in (0..).map(TrackId::new).zip(by_track) {
-            if spans.len() == 0 {
+            if spans.is_empty() {
                 continue;
             }
             let name = label::track(&self.tables, track);

@@ -1,6 +1,6 @@
 //! Entries and exits, which make up nearly all of a trace: what they say, without the way through the table.
 
-use super::message::{Message, Slot};
+use super::message::Message;
 use super::table::Layout;
 
 /// A thread by the id that does not move, or by the one that may: those numbers are no relatives.
@@ -60,10 +60,7 @@ impl Call {
                 cpu: message.number("threadCpuTime"),
             };
         }
-        let at = |place: usize| match message.values.get(place) {
-            Some(Slot::Number(number)) => *number,
-            _ => 0,
-        };
+        let at = |place| message.number_at(place);
         let thread = key(at(1), at(0));
         if message.schema.id == ENTRY {
             Self {
@@ -104,8 +101,8 @@ impl Call {
         };
         let (threads, rest) = payload.split_first_chunk::<16>()?;
         let (time, rest) = rest.split_first_chunk()?;
-        let [longs @ ..] = threads.as_chunks::<8>().0;
-        let (transient, fixed) = (longs.first()?, longs.get(1)?);
+        let (transient, fixed) = threads.split_first_chunk()?;
+        let fixed = fixed.first_chunk()?;
         let (thread, time) = (key(long(fixed), long(transient)), long(time));
         match id {
             ENTRY => {
@@ -155,11 +152,13 @@ const EXIT: u16 = 1016;
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
     use proptest::prelude::*;
 
     use super::*;
     use crate::tptp::binary::{Shape, decode};
-    use crate::tptp::message::Texts;
+    use crate::tptp::message::{Slot, Texts};
     use crate::tptp::table::{MOST_FIELDS, by_id};
 
     proptest! {
@@ -182,7 +181,7 @@ mod tests {
             prop_assert!(read.is_some() || strings < 2 + usize::from(exit));
             if let Some(read) = read {
                 let decoded = decoded.unwrap();
-                let message = super::Message {
+                let message = Message {
                     schema: by_id(id).unwrap(),
                     layout: decoded.layout,
                     values: &slots[..decoded.fields],

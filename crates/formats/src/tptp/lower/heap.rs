@@ -8,7 +8,7 @@ use traceloom_model::{Attribute, EventRow, Flow, ObjectId, ObjectRow, Stack, Val
 use super::Lowering;
 use super::names::Names;
 use crate::tptp::call::{either, key};
-use crate::tptp::message::{Message, Slot};
+use crate::tptp::message::Message;
 
 /// Object ids by lifetime, dumps by id, root kinds by name.
 #[derive(Debug, Default)]
@@ -47,10 +47,7 @@ impl Heap {
 impl Lowering<'_> {
     pub(super) fn alloc(&mut self, message: &Message<'_>, offset: u64) -> Flow {
         // The one layout of it is the table's.
-        let at = |place: usize| match message.values.get(place) {
-            Some(Slot::Number(number)) => *number,
-            _ => 0,
-        };
+        let at = |place| message.number_at(place);
         let id = either(at(5), at(4));
         let time = self.now(at(2), offset);
         let thread = self.track_by_key(key(at(1), at(0)));
