@@ -87,6 +87,7 @@ impl<'o> Buffered<'o> {
         }
     }
 
+    #[inline]
     pub(crate) fn text(&mut self, text: &str) {
         self.bytes.extend_from_slice(text.as_bytes());
     }

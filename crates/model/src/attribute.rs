@@ -200,6 +200,7 @@ impl Attributes {
     }
 
     /// Returns the attributes of row `row` to change them, none for a row that does not exist.
+    #[inline]
     pub fn row_mut(&mut self, row: usize) -> &mut [Attribute] {
         let range = self.range(row);
         self.values.get_mut(range).unwrap_or_default()
@@ -218,6 +219,7 @@ impl Attributes {
         self.ends.get(row).copied().unwrap_or(0) as usize
     }
 
+    #[inline]
     fn range(&self, row: usize) -> std::ops::Range<usize> {
         let end = self.end(row);
         let start = row.checked_sub(1).map_or(0, |before| self.end(before));

@@ -75,7 +75,7 @@ pub use resource::{Resource, Track, TrackKind};
 pub use sink::{Flow, Order, Sink, Wants};
 pub use span::{Exception, Origin, SpanBatch, SpanContext, SpanRow, SpanStatus};
 pub use span_map::SpanMap;
-pub use sparse::Sparse;
+pub use sparse::{Each, Sparse};
 pub use stage::{Asks, Batch, Stage};
 pub use step::StepBatch;
 pub use strings::{Forgotten, Strings};

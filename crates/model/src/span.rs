@@ -366,16 +366,16 @@ impl<'a> Iterator for Rows<'a> {
             depth: *batch.depth.get(row)?,
             track: *batch.track.get(row)?,
             function: *batch.function.get(row)?,
-            kind: self.kinds.next().copied(),
+            kind: self.kinds.of_next().copied(),
             start: *batch.start.get(row)?,
             end: *batch.end.get(row)?,
             status: *batch.status.get(row)?,
             entry: *batch.entry.get(row)?,
             counters: batch.counters.get(counters).unwrap_or(&[]),
             attributes: batch.attributes.all().get(attributes).unwrap_or(&[]),
-            exception: self.exceptions.next().copied(),
-            context: self.contexts.next().copied(),
-            origin: self.origins.next().copied(),
+            exception: self.exceptions.of_next().copied(),
+            context: self.contexts.of_next().copied(),
+            origin: self.origins.of_next().copied(),
         })
     }
 }

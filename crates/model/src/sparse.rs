@@ -58,7 +58,8 @@ impl<T> Sparse<T> {
 
     /// Returns what tells of the rows one after the other, from the first on.
     #[inline]
-    pub(crate) fn each(&self) -> Each<'_, T> {
+    #[must_use]
+    pub fn each(&self) -> Each<'_, T> {
         Each {
             column: self,
             row: 0,
@@ -77,7 +78,8 @@ impl<T> Sparse<T> {
 }
 
 /// The rows of a column, one after the other.
-pub(crate) struct Each<'a, T> {
+#[derive(Debug)]
+pub struct Each<'a, T> {
     column: &'a Sparse<T>,
     row: u32,
     /// Which value is the next one, and of which row.
@@ -88,7 +90,7 @@ pub(crate) struct Each<'a, T> {
 impl<'a, T> Each<'a, T> {
     /// Returns what the next row has.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<&'a T> {
+    pub fn of_next(&mut self) -> Option<&'a T> {
         let row = self.row;
         self.row += 1;
         if row != self.next {
@@ -117,9 +119,9 @@ mod tests {
         let mut each = twice.each();
         for (row, value) in rows.iter().chain(&rows).enumerate() {
             assert_eq!(twice.get(row), value.as_ref(), "row {row}");
-            assert_eq!(each.next(), value.as_ref(), "row {row}");
+            assert_eq!(each.of_next(), value.as_ref(), "row {row}");
         }
-        assert_eq!((each.next(), twice.get(14)), (None, None));
+        assert_eq!((each.of_next(), twice.get(14)), (None, None));
         assert_eq!(twice.values(), [1, 4, 5, 1, 4, 5]);
     }
 

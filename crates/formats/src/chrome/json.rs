@@ -81,20 +81,99 @@ pub(crate) fn microseconds(time: i64, base: i64, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends the first `length` bytes of two words, at once as [`put`] does.
+#[inline]
+fn put_both(words: u128, length: usize, out: &mut Vec<u8>) {
+    let end = out.len() + length.min(16);
+    out.extend_from_slice(&words.to_le_bytes());
+    out.truncate(end);
+}
+
 /// Appends nanoseconds as milliseconds, exactly and as short as they are.
+#[inline]
 pub(crate) fn milliseconds(ns: u64, out: &mut Vec<u8>) {
+    Milliseconds::default().put(b"", ns, out);
+}
+
+/// The digits of a millisecond, which the next time has nearly always too.
+pub(crate) struct Milliseconds {
+    /// Where it begins.
+    from: u64,
+    digits: u64,
+    length: u32,
+}
+
+impl Default for Milliseconds {
+    fn default() -> Self {
+        Self {
+            from: 0,
+            digits: u64::from(b'0'),
+            length: 1,
+        }
+    }
+}
+
+impl Milliseconds {
+    /// Appends nothing, or one byte, and nanoseconds as milliseconds, exactly and as short as they are.
+    #[inline(always)]
+    pub(crate) fn put<const N: usize>(&mut self, before: &[u8; N], ns: u64, out: &mut Vec<u8>) {
+        if ns.wrapping_sub(self.from) >= 1_000_000 && !self.enter(ns) {
+            out.extend_from_slice(before);
+            return long_milliseconds(ns, out);
+        }
+        let word = eight(ns - self.from);
+        // Behind two zeros: the last of them makes way for the point, which nothing needs without digits.
+        let fraction = (((word | ZEROS) >> 8) & !0xff) | u64::from(b'.');
+        let decimals = 7_u32.saturating_sub(word.leading_zeros() / 8);
+        let both = u128::from(self.digits) | (u128::from(fraction) << (self.length * 8));
+        let length = (self.length + decimals) as usize;
+        match before.first() {
+            Some(&byte) => put_both((both << 8) | u128::from(byte), length + 1, out),
+            None => put_both(both, length, out),
+        }
+    }
+
+    /// Takes the digits of another millisecond; false when there are more than eight.
+    fn enter(&mut self, ns: u64) -> bool {
+        let whole = ns / 1_000_000;
+        if whole >= E8 {
+            return false;
+        }
+        let word = eight(whole);
+        let zeros = (word.trailing_zeros() / 8).min(7);
+        self.digits = (word | ZEROS) >> (zeros * 8);
+        (self.from, self.length) = (whole * 1_000_000, 8 - zeros);
+        true
+    }
+}
+
+#[cold]
+fn long_milliseconds(ns: u64, out: &mut Vec<u8>) {
     digits(ns / 1_000_000, out);
     let rest = ns % 1_000_000;
     if rest > 0 {
         let word = eight(rest);
         let zeros = word.leading_zeros() as usize / 8;
-        // Behind two zeros: the last of them makes way for the point.
         let word = (word | ZEROS) >> 8;
         put((word & !0xff) | u64::from(b'.'), 7 - zeros, out);
     }
 }
 
+/// Appends a comma and the decimal digits of `value`.
+#[inline]
+pub(crate) fn next_digits(value: u64, out: &mut Vec<u8>) {
+    if value >= E8 / 10 {
+        out.push(b',');
+        return digits(value, out);
+    }
+    let word = eight(value);
+    let zeros = (word.trailing_zeros() / 8).min(7);
+    let digits = (word | ZEROS) >> (zeros * 8);
+    put((digits << 8) | u64::from(b','), 9 - zeros as usize, out);
+}
+
 /// Appends an integer; as a string where a double would round it.
+#[inline]
 pub(crate) fn unsigned(value: u64, out: &mut Vec<u8>) {
     if value <= EXACT {
         digits(value, out);
@@ -192,23 +271,39 @@ fn escape(mut text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Returns the hexadecimal digits of four bytes as the bytes of a little-endian word, the first one lowest: eight
+/// halves of bytes side by side.
+const fn hex_of_four(bytes: [u8; 4]) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HALVES: u64 = 0x000f_000f_000f_000f;
+    let [a, b, c, d] = bytes;
+    let apart = u64::from_le_bytes([a, 0, b, 0, c, 0, d, 0]);
+    let halves = ((apart >> 4) & HALVES) | ((apart & HALVES) << 8);
+    // Those from ten on; `a` comes 39 behind what would follow `9`.
+    let letters = ((halves + 6 * ONES) >> 4) & ONES;
+    halves + ZEROS + letters * 39
+}
+
 /// Appends bytes as a string of hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: [u8; 16] = *b"0123456789abcdef";
     out.push(b'"');
-    for byte in bytes {
-        for half in [byte >> 4, byte & 15] {
-            out.extend(DIGITS.get(usize::from(half)));
-        }
+    let (fours, rest) = bytes.as_chunks();
+    for &four in fours {
+        put(hex_of_four(four), 8, out);
+    }
+    for &byte in rest {
+        put(hex_of_four([byte, 0, 0, 0]), 2, out);
     }
     out.push(b'"');
 }
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
     use super::*;
 
-    fn written(write: impl Fn(&mut Vec<u8>)) -> String {
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = b"<".to_vec();
         write(&mut out);
         String::from_utf8(out).unwrap()
@@ -222,9 +317,16 @@ mod tests {
             values.extend([power - 1, power, power + 1, power * 7 + power / 3]);
             power = next;
         }
+        let mut times = Milliseconds::default();
         values.extend((0..20_000).chain((0..99_999_999).step_by(4_999)));
         for value in values {
             assert_eq!(written(|out| digits(value, out)), format!("<{value}"));
+            assert_eq!(written(|out| next_digits(value, out)), format!("<,{value}"));
+            let ms = written(|out| milliseconds(value, out));
+            let exact = format!("<{}.{:06}", value / 1_000_000, value % 1_000_000);
+            assert_eq!(ms, exact.trim_end_matches('0').trim_end_matches('.'));
+            let next = written(|out| times.put(b",", value, out));
+            assert_eq!(next, ms.replace('<', "<,"));
         }
     }
 
@@ -244,7 +346,18 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_two_digits_each() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        for length in [0, 1, 2, 3, 4, 7, 8, 255, 256] {
+            let some = &bytes[256 - length..];
+            let digits: String = some.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(written(|out| hex(some, out)), format!("<\"{digits}\""));
+        }
+    }
+
+    #[test]
     fn fractions_are_exact() {
+        let mut times = Milliseconds::default();
         for ns in (0..2_100_000).step_by(7) {
             let us = written(|out| microseconds(-5, ns - 5, out));
             let (whole, rest) = (ns / 1000, ns % 1000);
@@ -257,8 +370,11 @@ mod tests {
             assert_eq!(us, exact);
             let ms = written(|out| milliseconds(ns.unsigned_abs(), out));
             let (whole, rest) = (ns / 1_000_000, ns % 1_000_000);
-            let exact = format!("<{whole}.{rest:06}");
-            assert_eq!(ms, exact.trim_end_matches('0').trim_end_matches('.'));
+            let exact = format!("{whole}.{rest:06}");
+            let exact = exact.trim_end_matches('0').trim_end_matches('.');
+            assert_eq!(ms, format!("<{exact}"));
+            let next = written(|out| times.put(b",", ns.unsigned_abs(), out));
+            assert_eq!(next, format!("<,{exact}"));
         }
         let all = written(|out| microseconds(i64::MAX, i64::MIN, out));
         assert_eq!(all, "<18446744073709551.615");

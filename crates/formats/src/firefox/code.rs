@@ -335,10 +335,10 @@ impl<'r> Code<'r> {
             index(u32::from(row.inlined), out)
         });
         column(out, "category", rows, |row, out| index(row.category, out));
-        repeated(out, "subcategory", rows.len(), b"0");
+        repeated(out, "subcategory", rows.len(), "0");
         column(out, "func", rows, |row, out| index(row.function, out));
-        repeated(out, "nativeSymbol", rows.len(), b"null");
-        repeated(out, "innerWindowID", rows.len(), b"0");
+        repeated(out, "nativeSymbol", rows.len(), "null");
+        repeated(out, "innerWindowID", rows.len(), "0");
         let known = |number: u32| (number > 0).then_some(number);
         column(out, "line", rows, |row, out| {
             some_index(known(row.line), out)
@@ -351,8 +351,8 @@ impl<'r> Code<'r> {
         let rows = &self.thread.function_rows;
         out.text("},\"funcTable\":{");
         column(out, "name", rows, |row, out| index(row.name, out));
-        repeated(out, "isJS", rows.len(), b"false");
-        repeated(out, "relevantForJS", rows.len(), b"false");
+        repeated(out, "isJS", rows.len(), "false");
+        repeated(out, "relevantForJS", rows.len(), "false");
         column(out, "resource", rows, |row, out| match row.place {
             Some(place) => index(place, out),
             None => out.extend_from_slice(b"-1"),
@@ -361,14 +361,14 @@ impl<'r> Code<'r> {
         column(out, "lineNumber", rows, |row, out| {
             some_index(known(row.line), out)
         });
-        repeated(out, "columnNumber", rows.len(), b"null");
+        repeated(out, "columnNumber", rows.len(), "null");
         length(out, rows.len());
 
         let rows = &self.thread.place_rows;
         out.text("},\"resourceTable\":{");
         column(out, "lib", rows, |row, out| some_index(row.0, out));
         column(out, "name", rows, |row, out| index(row.1, out));
-        repeated(out, "host", rows.len(), b"null");
+        repeated(out, "host", rows.len(), "null");
         column(out, "type", rows, |row, out| {
             index(u32::from(row.0.is_some()), out)
         });

@@ -1,16 +1,18 @@
 //! Spans and events as markers.
 
 use std::collections::HashMap;
+use std::mem;
 
 use foldhash::fast::RandomState;
-use traceloom_model::flat::value_text;
+use traceloom_model::flat::{put_value, value_text};
 use traceloom_model::{
     AttrKeyId, EventTypeId, Recording, StringId, Text, Timestamp, Value, ValueTypeId,
 };
 
 use super::code::Code;
-use super::column::{column, index, length, milliseconds, repeated, since, text};
+use super::column::{Word, column, index, indices, length, milliseconds, repeated, text, times};
 use super::forms::{Form, Forms, SPAN, Schemas, key_name, schema_name};
+use super::order::Order;
 use super::rows::{Item, Marker, Markers, Rows, What};
 use crate::chrome::json;
 use crate::label;
@@ -28,14 +30,19 @@ pub(super) struct Words<'r> {
     met: Vec<(u64, u32)>,
     /// Markers written.
     marker: u64,
-    counters: Vec<Option<Box<[u8]>>>,
+    counters: Vec<Option<Word>>,
     events: Vec<Option<Known<'r>>>,
     of_spans: Option<&'r Forms>,
+    /// The value under way.
+    value: String,
+    order: Order,
+    /// The names of a thread's markers.
+    names: Vec<u32>,
 }
 
 /// An event type: how its markers begin, and the text of their name.
 struct Known<'r> {
-    head: Box<[u8]>,
+    head: Word,
     name: u32,
     forms: Option<&'r Forms>,
 }
@@ -43,7 +50,7 @@ struct Known<'r> {
 /// The name of an attribute: its number, and as a member.
 struct Key {
     number: u32,
-    member: Box<[u8]>,
+    member: Word,
 }
 
 /// Returns what a table has in a place, made when it is not there.
@@ -68,6 +75,9 @@ impl<'r> Words<'r> {
             counters: Vec::new(),
             events: Vec::new(),
             of_spans: schemas.get(SPAN.as_bytes()),
+            value: String::new(),
+            order: Order::default(),
+            names: Vec::new(),
         }
     }
 
@@ -75,7 +85,7 @@ impl<'r> Words<'r> {
     fn data(
         &mut self,
         marker: &Marker,
-        items: &[Item],
+        markers: &Markers,
         code: &mut Code<'r>,
         out: &mut Vec<u8>,
     ) -> u32 {
@@ -87,20 +97,27 @@ impl<'r> Words<'r> {
             }
             What::Event(id) | What::Instant(id) => match self.event(id, code) {
                 Some(known) => {
-                    out.extend_from_slice(&known.head);
+                    known.head.put(out);
                     (code.string(known.name), known.forms)
                 }
                 None => (0, None),
             },
         };
-        for item in items {
-            self.item(item, forms, code, out);
+        let alone = marker.n_items() == 1;
+        for item in markers.items(marker) {
+            self.item(item, (forms, alone), code, out);
         }
         out.push(b'}');
         name
     }
 
-    fn item(&mut self, item: &Item, forms: Option<&Forms>, code: &mut Code<'r>, out: &mut Vec<u8>) {
+    fn item(
+        &mut self,
+        item: &Item,
+        (forms, alone): (Option<&Forms>, bool),
+        code: &mut Code<'r>,
+        out: &mut Vec<u8>,
+    ) {
         let key = match *item {
             Item::I64(key, _)
             | Item::U64(key, _)
@@ -129,7 +146,7 @@ impl<'r> Words<'r> {
                 return;
             }
         };
-        self.key(key, out);
+        self.key(key, alone, out);
         let form = forms.map_or(Form::Text, |forms| forms.of(key));
         match (*item, form) {
             (Item::I64(_, ns), Form::Duration) => milliseconds(i128::from(ns), out),
@@ -166,15 +183,19 @@ impl<'r> Words<'r> {
             (Item::Bool(_, yes), _) => text(if yes { "true" } else { "false" }, out),
             (Item::Value(_, at), _) => {
                 let value = self.rows.values.get(at as usize).unwrap_or(&Value::Null);
-                text(value_text(value, self.recording), out);
+                self.value.clear();
+                put_value(value, self.recording, &mut self.value);
+                out.push(b'"');
+                json::valid(&self.value, out);
+                out.push(b'"');
             }
             (_, _) => {}
         }
     }
 
     /// Writes the name of an attribute; one that comes again gets a number, as an object has one member of
-    /// each name.
-    fn key(&mut self, id: AttrKeyId, out: &mut Vec<u8>) {
+    /// each name, which one that is `alone` does not.
+    fn key(&mut self, id: AttrKeyId, alone: bool, out: &mut Vec<u8>) {
         let (recording, numbers, met) = (self.recording, &mut self.numbers, &mut self.met);
         let key = made(&mut self.keys, id.index(), || {
             let name = key_name(recording, id);
@@ -188,10 +209,13 @@ impl<'r> Words<'r> {
             }
             Key {
                 number,
-                member: member.into(),
+                member: Word::of(&member),
             }
         });
         let Some(key) = key else { return };
+        if alone {
+            return key.member.put(out);
+        }
         let Some((marker, count)) = self.met.get_mut(key.number as usize) else {
             return;
         };
@@ -199,7 +223,7 @@ impl<'r> Words<'r> {
             (*marker, *count) = (self.marker, 0);
         }
         *count += 1;
-        out.extend_from_slice(&key.member);
+        key.member.put(out);
         if *count > 1 {
             // In front of the quote and the colon.
             out.truncate(out.len().saturating_sub(2));
@@ -241,7 +265,7 @@ impl<'r> Words<'r> {
             let mut head = b"{\"type\":".to_vec();
             text(&schema, &mut head);
             Known {
-                head: head.into(),
+                head: Word::of(&head),
                 name: code.text(&schema),
                 forms: schemas.get(&schema),
             }
@@ -258,52 +282,53 @@ impl<'r> Words<'r> {
             let mut member = vec![b','];
             text(key, &mut member);
             member.push(b':');
-            member.into()
+            Word::of(&member)
         });
-        out.extend_from_slice(name.map_or(&[], |name| name));
+        if let Some(name) = name {
+            name.put(out);
+        }
     }
 
     /// Writes the markers of a thread, with a comma behind the table.
     pub fn put(
         &mut self,
-        markers: &mut Markers,
+        markers: &Markers,
         base: Timestamp,
         code: &mut Code<'r>,
         out: &mut Buffered<'_>,
     ) {
-        markers.sort();
-        let rows = markers.rows();
+        let all = markers.rows();
+        let (mut order, mut names) = (mem::take(&mut self.order), mem::take(&mut self.names));
+        let places = order.of(all, markers.has_spans && markers.has_events);
+        let rows = || places.iter().filter_map(|&at| all.get(at as usize));
         out.text("\"markers\":{");
-        repeated(out, "category", rows.len(), b"0");
+        repeated(out, "category", all.len(), "0");
         out.text("\"data\":[");
-        let mut names = Vec::with_capacity(rows.len());
-        for (at, marker) in rows.iter().enumerate() {
+        names.clear();
+        for (at, marker) in rows().enumerate() {
             if at > 0 {
                 out.bytes.push(b',');
             }
-            let items = markers.items(marker);
-            names.push(self.data(marker, items, code, &mut out.bytes));
+            names.push(self.data(marker, markers, code, &mut out.bytes));
             out.spill();
         }
         out.text("],");
         let is_instant = |row: &Marker| matches!(row.what, What::Instant(_));
-        column(out, "endTime", rows, |row, out| {
-            if is_instant(row) {
-                out.extend_from_slice(b"null");
-            } else {
-                since(base, row.end, out);
-            }
-        });
-        column(out, "name", names, index);
+        let ends = rows().map(|row| (!is_instant(row)).then_some(row.end));
+        times(out, "endTime", base, ends);
+        indices(out, "name", names.iter().copied());
         // An instant, or an interval with both ends.
-        column(out, "phase", rows, |row, out| {
-            out.push(if is_instant(row) { b'0' } else { b'1' });
-        });
-        column(out, "startTime", rows, |row, out| {
-            since(base, row.start, out)
-        });
-        length(out, rows.len());
+        if markers.has_events {
+            column(out, "phase", rows(), |row, out| {
+                out.push(if is_instant(row) { b'0' } else { b'1' });
+            });
+        } else {
+            repeated(out, "phase", all.len(), "1");
+        }
+        times(out, "startTime", base, rows().map(|row| Some(row.start)));
+        length(out, all.len());
         out.text("},");
+        (self.order, self.names) = (order, names);
     }
 }
 

@@ -8,6 +8,7 @@ mod column;
 mod forms;
 mod markers;
 mod numbers;
+mod order;
 mod plan;
 mod raise;
 mod rows;

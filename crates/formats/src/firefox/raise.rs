@@ -105,15 +105,9 @@ impl Writer<'_> {
         for (at, thread) in threads.iter_mut().enumerate() {
             self.out.text(if at > 0 { ",\n" } else { "\n" });
             let markers = thread.markers.then(|| tracks.take(thread.track));
-            let mut markers = markers.unwrap_or_default();
+            let markers = markers.unwrap_or_default();
             code.begin();
-            self.thread(
-                recording,
-                base,
-                (thread, &mut markers),
-                &mut code,
-                &mut words,
-            );
+            self.thread(recording, base, (thread, &markers), &mut code, &mut words);
         }
         self.out.text("\n],");
         self.counters(recording, &threads, base);
@@ -161,7 +155,7 @@ impl Writer<'_> {
         &mut self,
         recording: &'r Recording,
         base: Timestamp,
-        (thread, markers): (&mut Thread, &mut Markers),
+        (thread, markers): (&mut Thread, &Markers),
         code: &mut Code<'r>,
         words: &mut Words<'r>,
     ) {

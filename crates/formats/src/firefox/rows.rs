@@ -6,6 +6,7 @@ use traceloom_model::{
 };
 
 use super::forms::Seen;
+use crate::pieces::Pieces;
 
 /// What a marker says besides its times and its name.
 #[derive(Clone, Copy, Debug)]
@@ -44,13 +45,34 @@ pub(super) struct Marker {
     count: u32,
 }
 
+impl Marker {
+    pub fn n_items(&self) -> usize {
+        self.count as usize
+    }
+
+    pub fn is_event(&self) -> bool {
+        !matches!(self.what, What::Span(_))
+    }
+
+    #[cfg(test)]
+    pub fn of(start: Timestamp, what: What) -> Self {
+        Self {
+            start,
+            end: start,
+            what,
+            first: 0,
+            count: 0,
+        }
+    }
+}
+
 /// The markers of a track as they came.
 #[derive(Default)]
 pub(super) struct Markers {
-    rows: Vec<Marker>,
-    items: Vec<Item>,
+    rows: Pieces<Marker>,
+    items: Pieces<Item>,
     pub has_spans: bool,
-    has_events: bool,
+    pub has_events: bool,
 }
 
 impl Markers {
@@ -58,26 +80,14 @@ impl Markers {
         self.rows.is_empty()
     }
 
-    /// Puts the markers in the order of their starts, of those that begin together the spans first.
-    pub fn sort(&mut self) {
-        if self.has_spans && self.has_events {
-            let is_event = |row: &Marker| !matches!(row.what, What::Span(_));
-            self.rows.sort_by_key(|row| (row.start, is_event(row)));
-        } else if let Some(sorted) = by_start(&self.rows) {
-            self.rows = sorted;
-        } else {
-            self.rows.sort_by_key(|row| row.start);
-        }
-    }
-
-    pub fn rows(&self) -> &[Marker] {
+    pub fn rows(&self) -> &Pieces<Marker> {
         &self.rows
     }
 
-    pub fn items(&self, marker: &Marker) -> &[Item] {
+    #[inline]
+    pub fn items(&self, marker: &Marker) -> impl Iterator<Item = &Item> {
         let first = marker.first as usize;
-        let items = self.items.get(first..first + marker.count as usize);
-        items.unwrap_or(&[])
+        (first..first + marker.count as usize).filter_map(|at| self.items.get(at))
     }
 
     /// Adds a marker that has the items from `first` on.
@@ -91,25 +101,6 @@ impl Markers {
             count: narrow(self.items.len() - first),
         });
     }
-}
-
-/// Returns markers in the order of their starts, those of one start as they came: start and place in one integer
-/// each, which sort several times faster than the markers do. None where they do not fit one.
-fn by_start(rows: &[Marker]) -> Option<Vec<Marker>> {
-    let starts = || rows.iter().map(|row| row.start);
-    let (first, last) = (starts().min()?, starts().max()?);
-    let bits = usize::BITS - rows.len().leading_zeros();
-    if last.abs_diff(first).leading_zeros() < bits {
-        return None;
-    }
-    let keys = (0..).zip(starts());
-    let key = |(at, start): (u64, Timestamp)| start.abs_diff(first) << bits | at;
-    let mut keys: Vec<u64> = keys.map(key).collect();
-    keys.sort_unstable();
-    let mask = (1_u64 << bits) - 1;
-    let place = |key: u64| usize::try_from(key & mask).unwrap_or(usize::MAX);
-    let sorted = keys.into_iter().filter_map(|key| rows.get(place(key)));
-    Some(sorted.copied().collect())
 }
 
 /// Markers by track, and what has no place in a few words.
@@ -133,33 +124,35 @@ impl Rows {
         }
         let seen = self.of_spans.get_or_insert_default();
         let mut attributes = std::mem::take(&mut batch.attributes);
-        for (row, span) in batch.iter().enumerate() {
-            let Some(on) = on(&mut self.tracks, Some(span.track)) else {
+        // Half the columns are of no use here.
+        let columns = batch.track.iter().zip(&batch.function).zip(&batch.status);
+        let columns = columns.zip(&batch.start).zip(&batch.end);
+        let (mut kinds, mut contexts) = (batch.kind.each(), batch.context.each());
+        for (row, ((((&track, &function), &status), &start), &end)) in columns.enumerate() {
+            let (kind, context) = (kinds.of_next(), contexts.of_next());
+            let Some(on) = on(&mut self.tracks, Some(track)) else {
                 continue;
             };
             let first = on.items.len();
-            on.items.extend(span.kind.map(Item::Kind));
-            if span.status != SpanStatus::Complete {
-                on.items.push(Item::Status(span.status));
+            if let Some(&kind) = kind {
+                on.items.push(Item::Kind(kind));
             }
-            if let Some(context) = span.context {
+            if status != SpanStatus::Complete {
+                on.items.push(Item::Status(status));
+            }
+            if let Some(&context) = context {
                 on.items
                     .push(Item::Context(place(&mut self.contexts, context)));
             }
-            let counters = span.counters.iter();
-            on.items
-                .extend(counters.map(|&(id, value)| Item::Counter(id, value)));
+            for &(id, value) in batch.counters(row) {
+                on.items.push(Item::Counter(id, value));
+            }
             for attribute in attributes.row_mut(row) {
                 seen.see(attribute);
                 on.items.push(item(attribute, &mut self.values));
             }
             on.has_spans = true;
-            on.push(
-                first,
-                What::Span(span.function),
-                span.start,
-                span.end.max(span.start),
-            );
+            on.push(first, What::Span(function), start, end.max(start));
         }
         let first = batch.start.iter().min().copied();
         self.first = first.into_iter().chain(self.first).min();
@@ -172,7 +165,9 @@ impl Rows {
                 continue;
             };
             let first = on.items.len();
-            on.items.extend(event.stack.map(Item::Cause));
+            if let Some(stack) = event.stack {
+                on.items.push(Item::Cause(stack));
+            }
             let at = event.event_type.index();
             if self.of_events.len() <= at {
                 self.of_events.resize_with(at + 1, || None);
@@ -252,33 +247,5 @@ fn item(attribute: &mut Attribute, values: &mut Vec<Value>) -> Item {
         Value::Bool(yes) => Item::Bool(key, yes),
         Value::Text(text) => Item::Text(key, text),
         ref mut value => Item::Value(key, place(values, std::mem::replace(value, Value::Null))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn markers_are_sorted_as_they_would_be_one_by_one(
-            starts in prop::collection::vec(-5..5_i64, 0..40),
-            far: bool,
-        ) {
-            let mut markers = Markers::default();
-            for (end, start) in (10..).zip(starts) {
-                let start = if far { start * (i64::MAX / 5) } else { start };
-                markers.push(0, What::Span(None), start, end);
-            }
-            let mut expected = markers.rows.clone();
-            expected.sort_by_key(|row| row.start);
-            markers.sort();
-            let times = |rows: &[Marker]| -> Vec<_> {
-                rows.iter().map(|row| (row.start, row.end)).collect()
-            };
-            prop_assert_eq!(times(&markers.rows), times(&expected));
-        }
     }
 }

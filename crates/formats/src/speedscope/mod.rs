@@ -7,7 +7,6 @@ mod events;
 mod lower;
 mod nest;
 mod order;
-mod pieces;
 mod places;
 mod raise;
 mod stacks;

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use traceloom_model::{SpanId, Timestamp};
 
 use super::order::{Ordered, order};
-use super::pieces::Pieces;
 use super::places::Places;
+use crate::pieces::Pieces;
 
 /// What of a span is written, in the order in which spans came.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 use traceloom_model::Timestamp;
 
 use super::nest::Kept;
-use super::pieces::Pieces;
 use super::places::Places;
+use crate::pieces::Pieces;
 
 /// The order of spans by their start, and of those that begin together as they nest.
 pub(super) enum Ordered {

@@ -10,11 +10,11 @@ use traceloom_model::{
 
 use super::events::{Events, Head};
 use super::nest::{Kept, Step, lanes};
-use super::pieces::Pieces;
 use super::places::Places;
 use super::stacks::Stacks;
 use crate::chrome::json;
 use crate::output::Buffered;
+use crate::pieces::Pieces;
 use crate::{Error, Output, RaiseOptions, Target, label};
 
 /// Builds a target that writes speedscope's JSON.
@@ -348,7 +348,7 @@ impl Writer<'_> {
         };
         let mut places = Places::of(ids().count(), first, last);
         for (track, spans) in (0..).map(TrackId::new).zip(by_track) {
-            if spans.len() == 0 {
+            if spans.is_empty() {
                 continue;
             }
             let name = label::track(&self.tables, track);

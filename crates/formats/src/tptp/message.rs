@@ -157,6 +157,15 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// Returns the number of a field by its place in the layout, 0 when there is none.
+    #[inline]
+    pub(super) fn number_at(&self, place: usize) -> u64 {
+        match self.values.get(place) {
+            Some(Slot::Number(number)) => *number,
+            _ => 0,
+        }
+    }
+
     /// Returns the undecoded string of a field by its XML attribute name, empty when it has none.
     #[must_use]
     pub fn raw(&self, attribute: &str) -> &'a [u8] {

@@ -8,6 +8,7 @@
 //! `traceloom-analysis`; and the Agent Controller's envelope. No reachable text gives its bytes (SPEC.md §9).
 
 pub mod binary;
+mod call;
 mod charset;
 mod convert;
 mod emit;
@@ -20,12 +21,14 @@ mod probe;
 mod raise;
 mod sample;
 mod seconds;
+
 mod table;
 #[cfg(test)]
 mod tests;
 mod visit;
 pub mod xml;
 
+pub use call::Call;
 pub use charset::{Charset, Refusal};
 pub use convert::{to_binary, to_xml};
 pub use message::{Draft, Form, Frames, Message, Slot, Texts};

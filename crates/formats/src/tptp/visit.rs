@@ -5,6 +5,7 @@ use traceloom_model::{Flow, Level, Note};
 use std::collections::BTreeMap;
 
 use super::binary::{Data, Descriptor, Encoding, Frequency, Unknown};
+use super::call::Call;
 use super::xml::{Element, Piece};
 use crate::{Opaque, Record, RecordSink};
 
@@ -41,6 +42,14 @@ impl<'r> Item<'r, '_> {
 
 /// Takes records with their types.
 pub trait Visit {
+    /// Entries and exits are taken by [`Visit::call`], unless there is something unusual about them.
+    const CALLS: bool = false;
+
+    /// Takes an entry or an exit of a binary trace as its numbers; breaking ends the reading.
+    fn call(&mut self, _call: &Call, _offset: u64) -> Flow {
+        Flow::Continue(())
+    }
+
     /// Takes a record; breaking ends the reading.
     fn item(&mut self, item: Item<'_, '_>) -> Flow;
 

@@ -68,7 +68,7 @@ impl<R: FlatRows> Flatten<R> {
         let mut buffer = std::mem::take(&mut self.text);
         for (position, attribute) in (0_i64..).zip(attributes) {
             buffer.clear();
-            value::put(&attribute.value, &self.tables, &mut buffer);
+            value::put_value(&attribute.value, &self.tables, &mut buffer);
             let key = self.tables.attribute_key(attribute.key);
             let key = Words(&self.tables).some(key.map(|key| key.name));
             self.to.row(

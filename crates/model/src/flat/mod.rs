@@ -17,4 +17,4 @@ mod value;
 pub use cell::Cell;
 pub use flatten::{FlatRows, Flatten};
 pub use schema::{Column, ColumnType, FlatTable, TABLES};
-pub use value::value_text;
+pub use value::{put_value, value_text};

@@ -7,6 +7,7 @@ use super::decode::{Decoded, Slots, decode};
 use super::record::Data;
 use super::size::{self, Decision};
 use super::{HEADER, MOST, Shape};
+use crate::tptp::call::Call;
 use crate::tptp::charset::Charset;
 use crate::tptp::message::{Message, Slot, Texts};
 use crate::tptp::table::{Layout, MOST_FIELDS, Schema, by_id};
@@ -191,6 +192,14 @@ impl Binary {
         let Some(payload) = bytes.get(HEADER..total) else {
             return self.beyond(schema, size, bytes, offset, eof, slots, out);
         };
+        if V::CALLS
+            && let Some(call) = Call::read(id, payload, self.shape.big)
+        {
+            if self.ticks_per_second.is_none() {
+                self.first_time.get_or_insert(offset);
+            }
+            return took(out.call(&call, offset), total);
+        }
         match decode(schema, payload, self.shape, slots) {
             Some(decoded) if decoded.used == payload.len() => {
                 self.emit(schema, decoded, payload, None, offset, slots, out)

@@ -7,8 +7,8 @@ use traceloom_model::{
 
 use super::calls::SEARCH;
 use super::names::Names;
-use super::threads::{Key, key};
 use super::{Lowering, Visit as _};
+use crate::tptp::call::key;
 use crate::tptp::message::Message;
 use crate::warn;
 
@@ -57,7 +57,10 @@ impl Lowering<'_> {
             i64::try_from(message.number("numCalls")).unwrap_or(i64::MAX),
         ];
         let limit = self.limit_depth;
-        let thread = self.thread(key);
+        let at = self.thread_at(key);
+        let Some(thread) = self.calls.thread(at) else {
+            return Flow::Continue(());
+        };
         if thread.nodes.len() >= limit {
             return self.limit(
                 "limit_depth",
@@ -71,27 +74,28 @@ impl Lowering<'_> {
             frame,
             truncated: false,
         });
-        self.thread(key).nodes.push(Node {
-            stack,
-            method,
-            values,
-        });
+        if let Some(thread) = self.calls.thread(at) {
+            thread.nodes.push(Node {
+                stack,
+                method,
+                values,
+            });
+        }
         Flow::Continue(())
     }
 
     pub(super) fn ag_exit(&mut self, message: &Message<'_>, offset: u64) -> Flow {
         let key = key(message.number("threadIdRef"), 0);
         let method = message.number("methodIdRef");
-        let nodes = self.thread(key).nodes.iter().rev().take(SEARCH);
-        let Some(above) = nodes
-            .map(|node| node.method)
-            .position(|open| open == method)
-        else {
+        let at = self.thread_at(key);
+        let nodes = self.calls.thread(at).map(|thread| &thread.nodes);
+        let mut nodes = nodes.into_iter().flatten().rev().take(SEARCH);
+        let Some(above) = nodes.position(|node| node.method == method) else {
             let text = format!("the aggregated node of method {method} that ends here never began");
             return self.note(warn("exit_without_entry", offset, text));
         };
         for _ in 0..=above {
-            self.close_node(key);
+            self.close_node(at);
             if self.batches.full() {
                 self.flush()?;
             }
@@ -100,9 +104,11 @@ impl Lowering<'_> {
     }
 
     /// Closes the innermost aggregated node: its cumulative time is known only here.
-    pub(super) fn close_node(&mut self, key: Key) {
-        let thread = self.thread(key);
-        let Some(node) = thread.nodes.pop() else {
+    pub(super) fn close_node(&mut self, at: usize) {
+        let thread = self.calls.thread(at);
+        let Some((thread, node)) =
+            thread.and_then(|thread| thread.nodes.pop().map(|node| (thread, node)))
+        else {
             return;
         };
         let cumulative = node.values[1];

@@ -6,10 +6,7 @@ use traceloom_model::{
 };
 
 use super::Lowering;
-use super::names::either;
-use super::threads::{Key, key};
-use crate::tptp::message::{Message, Slot};
-use crate::tptp::table::Layout;
+use crate::tptp::call::Call;
 
 /// How far down the stack an exit looks for its entry.
 pub(super) const SEARCH: usize = 4096;
@@ -26,76 +23,17 @@ pub(super) struct Open {
     pub(super) offset: u64,
 }
 
-/// What an entry and an exit say, from the places where the table has them.
-struct Step {
-    thread: Key,
-    time: u64,
-    ticket: u64,
-    method: u64,
-    class: u64,
-    object: u64,
-    cpu: u64,
-}
-
-impl Step {
-    fn of(message: &Message<'_>) -> Self {
-        if message.layout == Layout::Wide {
-            return Self {
-                thread: key(
-                    message.number("threadIdRef"),
-                    message.number("transientThreadIdRef"),
-                ),
-                time: message.number("time"),
-                ticket: message.number("ticket"),
-                method: message.number("methodIdRef"),
-                class: either(
-                    message.number("classIdRef"),
-                    message.number("transientClassIdRef"),
-                ),
-                object: either(
-                    message.number("objIdRef"),
-                    message.number("transientObjIdRef"),
-                ),
-                cpu: message.number("threadCpuTime"),
-            };
-        }
-        let at = |place: usize| match message.values.get(place) {
-            Some(Slot::Number(number)) => *number,
-            _ => 0,
-        };
-        let thread = key(at(1), at(0));
-        if message.schema.id == 1015 {
-            Self {
-                thread,
-                time: at(2),
-                ticket: at(4),
-                method: at(3),
-                class: at(6),
-                object: at(5),
-                cpu: at(7),
-            }
-        } else {
-            Self {
-                thread,
-                time: at(2),
-                ticket: at(3),
-                method: at(5),
-                class: either(at(9), at(8)),
-                object: either(at(7), at(6)),
-                cpu: at(4),
-            }
-        }
-    }
-}
-
 impl Lowering<'_> {
-    pub(super) fn method_entry(&mut self, message: &Message<'_>, offset: u64) -> Flow {
-        let step = Step::of(message);
-        let start = self.now(step.time, offset);
+    #[inline]
+    pub(super) fn entry(&mut self, call: &Call, offset: u64) -> Flow {
+        let start = self.now(call.time, offset);
         let (open, limit) = (self.calls.open, self.limit_open);
         let (depth, part, only) = (self.limit_depth, self.part, self.only);
         let id = self.tables.reserve_span();
-        let thread = self.thread(step.thread);
+        let at = self.thread_at(call.thread);
+        let Some(thread) = self.calls.thread(at) else {
+            return Flow::Continue(());
+        };
         if open >= limit || thread.open.len() >= depth {
             thread.dropped += 1;
             if std::mem::replace(&mut self.calls.crowded, true) {
@@ -120,25 +58,28 @@ impl Lowering<'_> {
         thread.last = thread.last.max(start);
         thread.open.push(Open {
             id,
-            ticket: step.ticket,
-            method: step.method,
-            class: step.class,
-            object: step.object,
+            ticket: call.ticket,
+            method: call.method,
+            class: call.class,
+            object: call.object,
             start,
-            cpu: step.cpu,
+            cpu: call.cpu,
             offset,
         });
         self.calls.open += 1;
         Flow::Continue(())
     }
 
-    pub(super) fn method_exit(&mut self, message: &Message<'_>, offset: u64) -> Flow {
-        let step = Step::of(message);
-        let end = self.now(step.time, offset);
-        let thread = self.thread(step.thread);
+    #[inline]
+    pub(super) fn exit(&mut self, call: &Call, offset: u64) -> Flow {
+        let end = self.now(call.time, offset);
+        let at = self.thread_at(call.thread);
+        let Some(thread) = self.calls.thread(at) else {
+            return Flow::Continue(());
+        };
         let matches = |open: &&Open| {
-            open.ticket == step.ticket
-                && (step.ticket != 0 || step.method == 0 || open.method == step.method)
+            open.ticket == call.ticket
+                && (call.ticket != 0 || call.method == 0 || open.method == call.method)
         };
         let above = thread
             .open
@@ -151,19 +92,22 @@ impl Lowering<'_> {
                 thread.dropped -= 1;
                 return Flow::Continue(());
             }
-            return self.exit_alone(&step, end, offset);
+            return self.exit_alone(at, call, end, offset);
         };
         // Calls above it ended without telling.
         for _ in 0..above {
-            self.close(step.thread, SpanStatus::PartialEnd, end, 0)?;
+            self.close(at, SpanStatus::PartialEnd, end, 0)?;
         }
-        self.close(step.thread, SpanStatus::Complete, end, step.cpu)
+        self.close(at, SpanStatus::Complete, end, call.cpu)
     }
 
     /// Closes the innermost open call of a thread.
-    pub(super) fn close(&mut self, key: Key, status: SpanStatus, end: i64, cpu: u64) -> Flow {
-        let thread = self.thread(key);
-        let Some(open) = thread.open.pop() else {
+    #[inline]
+    pub(super) fn close(&mut self, at: usize, status: SpanStatus, end: i64, cpu: u64) -> Flow {
+        let thread = self.calls.thread(at);
+        let Some((thread, open)) =
+            thread.and_then(|thread| thread.open.pop().map(|open| (thread, open)))
+        else {
             return Flow::Continue(());
         };
         let parent = thread.open.last().map(|parent| parent.id);
@@ -186,10 +130,12 @@ impl Lowering<'_> {
     }
 
     /// An exit whose entry was not recorded begins where its thread was last seen.
-    fn exit_alone(&mut self, step: &Step, end: i64, offset: u64) -> Flow {
+    fn exit_alone(&mut self, at: usize, call: &Call, end: i64, offset: u64) -> Flow {
         let (part, only) = (self.part, self.only);
         let id = self.tables.reserve_span();
-        let thread = self.thread(step.thread);
+        let Some(thread) = self.calls.thread(at) else {
+            return Flow::Continue(());
+        };
         let start = thread.last.min(end);
         let parent = thread.open.last().map(|parent| parent.id);
         let depth = u32::try_from(thread.open.len()).unwrap_or(u32::MAX);
@@ -202,10 +148,10 @@ impl Lowering<'_> {
         thread.last = thread.last.max(end);
         let open = Open {
             id,
-            ticket: step.ticket,
-            method: step.method,
-            class: step.class,
-            object: step.object,
+            ticket: call.ticket,
+            method: call.method,
+            class: call.class,
+            object: call.object,
             start,
             cpu: 0,
             offset,
@@ -214,7 +160,7 @@ impl Lowering<'_> {
             &open,
             place,
             (SpanStatus::PartialStart, start, end),
-            step.cpu,
+            call.cpu,
         )
     }
 
@@ -245,15 +191,7 @@ impl Lowering<'_> {
                 }
             }
         }
-        let attribute = (open.object != 0).then(|| {
-            let tables = &mut self.tables;
-            let key = *self
-                .calls
-                .object_key
-                .get_or_insert_with(|| tables.attribute_named("object"));
-            Attribute::new(key, Value::U64(open.object))
-        });
-        self.batches.spans.push(&SpanRow {
+        let row = SpanRow {
             id: open.id,
             parent,
             depth,
@@ -265,7 +203,7 @@ impl Lowering<'_> {
             status,
             entry: parent.is_none(),
             counters: counters.get(..n_counters).unwrap_or_default(),
-            attributes: attribute.as_slice(),
+            attributes: &[],
             exception: None,
             context: None,
             origin: Some(Origin {
@@ -273,6 +211,13 @@ impl Lowering<'_> {
                 offset: open.offset,
                 index: 0,
             }),
+        };
+        let (tables, key) = (&mut self.tables, &mut self.calls.object_key);
+        self.batches.spans.push_made(&row, |attributes| {
+            if open.object != 0 {
+                let key = *key.get_or_insert_with(|| tables.attribute_named("object"));
+                attributes.push(Attribute::new(key, Value::U64(open.object)));
+            }
         });
         Flow::Continue(())
     }

@@ -6,7 +6,8 @@ use foldhash::fast::RandomState;
 use traceloom_model::{Attribute, EventRow, Flow, ObjectId, ObjectRow, Stack, Value};
 
 use super::Lowering;
-use super::names::{Names, either};
+use super::names::Names;
+use crate::tptp::call::{either, key};
 use crate::tptp::message::Message;
 
 /// Object ids by lifetime, dumps by id, root kinds by name.
@@ -45,17 +46,16 @@ impl Heap {
 
 impl Lowering<'_> {
     pub(super) fn alloc(&mut self, message: &Message<'_>, offset: u64) -> Flow {
-        let id = either(message.number("objId"), message.number("transientObjId"));
-        let time = self.now(message.number("time"), offset);
-        let thread = self.track_of(message);
-        let class = either(
-            message.number("classIdRef"),
-            message.number("transientClassIdRef"),
-        );
-        let method = message.number("methodIdRef");
+        // The one layout of it is the table's.
+        let at = |place| message.number_at(place);
+        let id = either(at(5), at(4));
+        let time = self.now(at(2), offset);
+        let thread = self.track_by_key(key(at(1), at(0)));
+        let class = either(at(10), at(9));
+        let (method, line) = (at(8), at(7));
         let site = (method != 0).then(|| {
             let function = self.names.method_of(&mut self.tables, method, 0);
-            let frame = Names::frame(&mut self.tables, function, message.number("lineNumber"));
+            let frame = Names::frame(&mut self.tables, function, line);
             self.tables.stack(Stack {
                 parent: None,
                 frame,
@@ -87,8 +87,8 @@ impl Lowering<'_> {
             id: ObjectId(id),
             generation,
             class,
-            size: message.number("size"),
-            is_array: message.number("isArray") != 0,
+            size: at(6),
+            is_array: at(3) != 0,
             time: Some(time),
             site,
             thread,

@@ -15,8 +15,8 @@ mod producers;
 mod threads;
 
 use traceloom_model::{
-    BATCH_ROWS, EdgeBatch, EventBatch, Flow, Limit, Note, ObjectBatch, Order, PartId, RootBatch,
-    SampleBatch, Sink, SpanBatch, Tables,
+    EdgeBatch, EventBatch, Flow, Limit, Note, ObjectBatch, Order, PartId, RootBatch, SampleBatch,
+    Sink, SpanBatch, Tables,
 };
 
 use self::clock::Ticks;
@@ -26,6 +26,7 @@ use self::names::Names;
 use self::producers::Producers;
 use self::threads::Calls;
 use super::binary::Binary;
+use super::call::Call;
 use super::message::Message;
 use super::visit::{Item, Visit};
 use super::xml::Xml;
@@ -73,6 +74,9 @@ pub fn lower(
     Ok(())
 }
 
+/// Rows handed on at a time: few enough to stay in the cache.
+const ROWS: usize = 1024;
+
 fn is_binary(part: &Part) -> Option<bool> {
     match part.format?.name {
         "tptp-binary" => Some(true),
@@ -103,7 +107,7 @@ impl Batches {
             self.roots.object.len(),
         ];
         // A message adds few rows, unless it closes everything that is open: see `Lowering::room`.
-        rows.iter().any(|&rows| rows >= BATCH_ROWS - 1)
+        rows.iter().any(|&rows| rows >= ROWS - 1)
     }
 
     /// Empty, with room for as many spans: columns that grow from nothing are copied a dozen times.
@@ -204,8 +208,8 @@ impl<'s> Lowering<'s> {
 
     fn message(&mut self, message: &Message<'_>, offset: u64) -> Flow {
         match message.schema.id {
-            1015 => self.method_entry(message, offset)?,
-            1016 => self.method_exit(message, offset)?,
+            1015 => self.entry(&Call::of(message), offset)?,
+            1016 => self.exit(&Call::of(message), offset)?,
             1036 => self.ag_entry(message, offset)?,
             1037 => self.ag_exit(message, offset)?,
             1001..=1003 | 1005 => self.producer(message),
@@ -249,7 +253,7 @@ impl<'s> Lowering<'s> {
 
     /// Makes room for one more span.
     fn room(&mut self) -> Flow {
-        if self.batches.spans.len() >= BATCH_ROWS {
+        if self.batches.spans.len() >= ROWS {
             self.flush()
         } else {
             Flow::Continue(())
@@ -302,6 +306,20 @@ impl<'s> Lowering<'s> {
 }
 
 impl Visit for Lowering<'_> {
+    const CALLS: bool = true;
+
+    #[inline]
+    fn call(&mut self, call: &Call, offset: u64) -> Flow {
+        if call.entry {
+            return self.entry(call, offset);
+        }
+        self.exit(call, offset)?;
+        if self.batches.spans.len() >= ROWS - 1 {
+            return self.flush();
+        }
+        Flow::Continue(())
+    }
+
     fn item(&mut self, item: Item<'_, '_>) -> Flow {
         match item {
             Item::Data(data) => self.message(&data.message, data.offset),

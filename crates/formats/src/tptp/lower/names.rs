@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{Class, ClassId, Frame, FrameId, Function, FunctionId, Tables};
 
+use crate::tptp::call::either;
 use crate::tptp::message::Message;
 
 /// JVM modifier bits for the four flags of a method.
@@ -31,11 +32,6 @@ struct Orphan {
     method: u64,
     name: String,
     function: Function,
-}
-
-/// Takes the id that does not move, or else the one that may.
-pub(super) fn either(fixed: u64, transient: u64) -> u64 {
-    if fixed != 0 { fixed } else { transient }
 }
 
 impl Names {

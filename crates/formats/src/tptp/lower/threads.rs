@@ -8,14 +8,16 @@ use traceloom_model::{Flow, SpanStatus, Track, TrackId, ValueTypeId};
 use super::Lowering;
 use super::aggregated::{Columns, Node};
 use super::calls::Open;
+use crate::tptp::call::{Key, key};
 use crate::tptp::message::Message;
-
-/// A thread by the id that does not move, or by the one that may: those numbers are no relatives.
-pub(super) type Key = (bool, u64);
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    pub(super) threads: HashMap<Key, Thread, RandomState>,
+    threads: Vec<Thread>,
+    /// Where the thread of each id is now.
+    places: HashMap<Key, usize, RandomState>,
+    /// The one asked for last.
+    last: Option<(Key, usize)>,
     pub(super) open: usize,
     pub(super) now: i64,
     pub(super) columns: Option<Columns>,
@@ -38,11 +40,10 @@ pub(super) struct Thread {
     pub(super) nodes: Vec<Node>,
 }
 
-pub(super) fn key(fixed: u64, transient: u64) -> Key {
-    if fixed != 0 {
-        (true, fixed)
-    } else {
-        (false, transient)
+impl Calls {
+    #[inline]
+    pub(super) fn thread(&mut self, at: usize) -> Option<&mut Thread> {
+        self.threads.get_mut(at)
     }
 }
 
@@ -60,34 +61,59 @@ impl Lowering<'_> {
             message.number("threadIdRef"),
             message.number("transientThreadIdRef"),
         );
-        (key.1 != 0).then(|| self.thread(key).track)
+        self.track_by_key(key)
     }
 
     pub(super) fn track_by_id(&mut self, id: u64) -> Option<TrackId> {
-        (id != 0).then(|| self.thread((true, id)).track)
+        self.track_by_key((true, id))
     }
 
-    pub(super) fn thread(&mut self, key: Key) -> &mut Thread {
-        let Self {
-            calls,
-            tables,
-            producers,
-            ..
-        } = self;
-        let now = calls.now;
-        calls.threads.entry(key).or_insert_with(|| Thread {
-            track: tables.new_track(Track {
-                resource: producers.current,
-                id: Some(key.1),
-                ..Track::default()
-            }),
+    pub(super) fn track_by_key(&mut self, key: Key) -> Option<TrackId> {
+        if key.1 == 0 {
+            return None;
+        }
+        let at = self.thread_at(key);
+        self.calls.thread(at).map(|thread| thread.track)
+    }
+
+    /// Where the thread of an id is, made when nothing told of it before.
+    #[inline]
+    pub(super) fn thread_at(&mut self, key: Key) -> usize {
+        match self.calls.last {
+            Some((last, at)) if last == key => at,
+            _ => self.other_thread(key),
+        }
+    }
+
+    #[inline(never)]
+    fn other_thread(&mut self, key: Key) -> usize {
+        let known = self.calls.places.get(&key).copied();
+        let at = known.unwrap_or_else(|| {
+            let thread = self.new_thread(key);
+            self.calls.threads.push(thread);
+            let at = self.calls.threads.len() - 1;
+            self.calls.places.insert(key, at);
+            at
+        });
+        self.calls.last = Some((key, at));
+        at
+    }
+
+    fn new_thread(&mut self, key: Key) -> Thread {
+        let track = self.tables.new_track(Track {
+            resource: self.producers.current,
+            id: Some(key.1),
+            ..Track::default()
+        });
+        Thread {
+            track,
             nameless: true,
             open: Vec::new(),
             dropped: 0,
             keep: true,
-            last: now,
+            last: self.calls.now,
             nodes: Vec::new(),
-        })
+        }
     }
 
     /// A thread begins. An id that named a thread before names another one from here on.
@@ -105,21 +131,20 @@ impl Lowering<'_> {
             id: Some(key.1),
             ..Track::default()
         };
-        if self
-            .calls
-            .threads
-            .get(&key)
-            .is_some_and(|thread| !thread.nameless)
-        {
+        let at = self.thread_at(key);
+        if self.calls.thread(at).is_some_and(|thread| !thread.nameless) {
             // A reader of damaged data may have missed the end of the thread before.
-            let _ = self.close_thread(key);
-            self.calls.threads.remove(&key);
+            let _ = self.close_thread(at);
+            let next = self.new_thread(key);
+            if let Some(thread) = self.calls.thread(at) {
+                *thread = next;
+            }
         }
-        let track = {
-            let thread = self.thread(key);
-            thread.nameless = false;
-            thread.track
+        let Some(thread) = self.calls.thread(at) else {
+            return;
         };
+        thread.nameless = false;
+        let track = thread.track;
         self.tables.redefine_track(track, row);
     }
 
@@ -129,23 +154,26 @@ impl Lowering<'_> {
             message.number("transientThreadIdRef"),
         );
         let now = self.now(message.number("time"), 0);
-        if let Some(thread) = self.calls.threads.get_mut(&key) {
+        let Some(&at) = self.calls.places.get(&key) else {
+            return Flow::Continue(());
+        };
+        if let Some(thread) = self.calls.thread(at) {
             thread.last = thread.last.max(now);
         }
-        self.close_thread(key)
+        self.close_thread(at)
     }
 
-    pub(super) fn close_thread(&mut self, key: Key) -> Flow {
-        let Some(thread) = self.calls.threads.get_mut(&key) else {
+    fn close_thread(&mut self, at: usize) -> Flow {
+        let Some(thread) = self.calls.thread(at) else {
             return Flow::Continue(());
         };
         thread.dropped = 0;
-        let (calls, last) = (thread.open.len(), thread.last);
+        let (calls, nodes, last) = (thread.open.len(), thread.nodes.len(), thread.last);
         for _ in 0..calls {
-            self.close(key, SpanStatus::PartialEnd, last, 0)?;
+            self.close(at, SpanStatus::PartialEnd, last, 0)?;
         }
-        while self.thread(key).nodes.last().is_some() {
-            self.close_node(key);
+        for _ in 0..nodes {
+            self.close_node(at);
             if self.batches.full() {
                 self.flush()?;
             }
@@ -154,18 +182,19 @@ impl Lowering<'_> {
     }
 
     pub(super) fn end_calls(&mut self) -> Flow {
-        let mut keys: Vec<Key> = self.calls.threads.keys().copied().collect();
-        keys.sort_unstable();
+        let mut places: Vec<(Key, usize)> = self.calls.places.drain().collect();
+        places.sort_unstable();
         let now = self.calls.now;
-        for key in keys {
-            if let Some(thread) = self.calls.threads.get_mut(&key)
+        for (_, at) in places {
+            if let Some(thread) = self.calls.thread(at)
                 && !thread.open.is_empty()
             {
                 thread.last = thread.last.max(now);
             }
-            self.close_thread(key)?;
+            self.close_thread(at)?;
         }
         self.calls.threads.clear();
+        self.calls.last = None;
         Flow::Continue(())
     }
 }

@@ -5,7 +5,7 @@ const PIECE: usize = 1 << 10;
 
 /// A list in pieces: a recording's spans in one vector would be copied each time it is full, to fresh memory.
 #[derive(Clone, Debug)]
-pub(super) struct Pieces<T> {
+pub(crate) struct Pieces<T> {
     /// All but the last have [`PIECE`] rows.
     pieces: Vec<Vec<T>>,
 }
@@ -18,7 +18,7 @@ impl<T> Default for Pieces<T> {
 
 impl<T> Pieces<T> {
     #[inline]
-    pub fn push(&mut self, row: T) {
+    pub(crate) fn push(&mut self, row: T) {
         match self.pieces.last_mut() {
             Some(last) if last.len() < PIECE => last.push(row),
             // The first one grows: there are many lists of a few rows.
@@ -32,16 +32,21 @@ impl<T> Pieces<T> {
     }
 
     #[inline]
-    pub fn get(&self, at: usize) -> Option<&T> {
+    pub(crate) fn get(&self, at: usize) -> Option<&T> {
         self.pieces.get(at / PIECE)?.get(at % PIECE)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
         let last = self.pieces.last().map_or(0, Vec::len);
         self.pieces.len().saturating_sub(1) * PIECE + last
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.pieces.iter().flatten()
     }
 }
@@ -62,7 +67,7 @@ mod tests {
     fn rows_are_where_they_were_pushed() {
         for count in [0, 1, 5, PIECE, PIECE + 1, 3 * PIECE + 7] {
             let rows: Pieces<usize> = (0..count).collect();
-            assert_eq!(rows.len(), count);
+            assert_eq!((rows.len(), rows.is_empty()), (count, count == 0));
             assert!(rows.iter().copied().eq(0..count));
             assert!((0..count).all(|at| rows.get(at) == Some(&at)));
             assert_eq!(rows.get(count), None);
