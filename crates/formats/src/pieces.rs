@@ -6,48 +6,56 @@ const PIECE: usize = 1 << 10;
 /// A list in pieces: a recording's spans in one vector would be copied each time it is full, to fresh memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Pieces<T> {
-    /// All but the last have [`PIECE`] rows.
-    pieces: Vec<Vec<T>>,
+    /// Of [`PIECE`] rows each.
+    full: Vec<Vec<T>>,
+    /// The first one grows: there are many lists of a few rows.
+    last: Vec<T>,
 }
 
 impl<T> Default for Pieces<T> {
     fn default() -> Self {
-        Self { pieces: Vec::new() }
+        Self {
+            full: Vec::new(),
+            last: Vec::new(),
+        }
     }
 }
 
 impl<T> Pieces<T> {
     #[inline]
     pub(crate) fn push(&mut self, row: T) {
-        match self.pieces.last_mut() {
-            Some(last) if last.len() < PIECE => last.push(row),
-            // The first one grows: there are many lists of a few rows.
-            None => self.pieces.push(vec![row]),
-            _ => {
-                let mut piece = Vec::with_capacity(PIECE);
-                piece.push(row);
-                self.pieces.push(piece);
-            }
+        if self.last.len() >= PIECE {
+            self.next_piece();
         }
+        self.last.push(row);
+    }
+
+    #[inline(never)]
+    fn next_piece(&mut self) {
+        let next = Vec::with_capacity(PIECE);
+        self.full.push(std::mem::replace(&mut self.last, next));
     }
 
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&T> {
-        self.pieces.get(at / PIECE)?.get(at % PIECE)
+        match self.full.get(at / PIECE) {
+            Some(piece) => piece.get(at % PIECE),
+            None => self.last.get(at - self.full.len() * PIECE),
+        }
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.last.is_empty()
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        let last = self.pieces.last().map_or(0, Vec::len);
-        self.pieces.len().saturating_sub(1) * PIECE + last
+        self.full.len() * PIECE + self.last.len()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.pieces.iter().flatten()
+        self.full.iter().flatten().chain(&self.last)
     }
 }
 
