@@ -46,6 +46,15 @@ pub(crate) fn digits(value: u64, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends the decimal digits of `value` behind its sign.
+#[inline]
+pub(crate) fn decimal(value: i64, out: &mut Vec<u8>) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    digits(value.unsigned_abs(), out);
+}
+
 /// Appends a number of more than eight digits.
 fn put_long(value: u64, out: &mut Vec<u8>) {
     let (high, low) = (value / E8, value % E8);
@@ -186,14 +195,11 @@ pub(crate) fn unsigned(value: u64, out: &mut Vec<u8>) {
 
 /// Appends an integer; as a string where a double would round it.
 pub(crate) fn signed(value: i64, out: &mut Vec<u8>) {
-    if value >= 0 {
-        unsigned(value.unsigned_abs(), out);
-    } else if value.unsigned_abs() <= EXACT {
-        out.push(b'-');
-        digits(value.unsigned_abs(), out);
+    if value.unsigned_abs() <= EXACT {
+        decimal(value, out);
     } else {
-        out.extend_from_slice(b"\"-");
-        digits(value.unsigned_abs(), out);
+        out.push(b'"');
+        decimal(value, out);
         out.push(b'"');
     }
 }
@@ -322,6 +328,8 @@ mod tests {
         for value in values {
             assert_eq!(written(|out| digits(value, out)), format!("<{value}"));
             assert_eq!(written(|out| next_digits(value, out)), format!("<,{value}"));
+            let signed = value.cast_signed().wrapping_neg();
+            assert_eq!(written(|out| decimal(signed, out)), format!("<{signed}"));
             let ms = written(|out| milliseconds(value, out));
             let exact = format!("<{}.{:06}", value / 1_000_000, value % 1_000_000);
             assert_eq!(ms, exact.trim_end_matches('0').trim_end_matches('.'));

@@ -69,12 +69,7 @@ impl FlatRows for Lines<'_> {
             }
             match *cell {
                 Cell::Null => {}
-                Cell::I64(number) => {
-                    if number < 0 {
-                        out.push(b'-');
-                    }
-                    json::digits(number.unsigned_abs(), out);
-                }
+                Cell::I64(number) => json::decimal(number, out),
                 Cell::F64(number) => out.extend_from_slice(format!("{number:?}").as_bytes()),
                 Cell::Bool(yes) => {
                     out.extend_from_slice(if yes { b"true" } else { b"false" });

@@ -161,10 +161,7 @@ impl<'r> Words<'r> {
             (Item::Text(_, id), _) => self.string(id, out),
             (Item::I64(_, number), _) => {
                 out.push(b'"');
-                if number < 0 {
-                    out.push(b'-');
-                }
-                json::digits(number.unsigned_abs(), out);
+                json::decimal(number, out);
                 out.push(b'"');
             }
             (Item::U64(_, number), _) => {

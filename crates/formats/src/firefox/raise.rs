@@ -298,12 +298,7 @@ fn samples(
     });
     column(out, "weight", weights, |weight, out| match kind {
         Weight::Time => milliseconds(i128::from(weight), out),
-        Weight::Bytes | Weight::Samples => {
-            if weight < 0 {
-                out.push(b'-');
-            }
-            json::digits(weight.unsigned_abs(), out);
-        }
+        Weight::Bytes | Weight::Samples => json::decimal(weight, out),
     });
     out.text(match kind {
         Weight::Time => "\"weightType\":\"tracing-ms\",",

@@ -161,10 +161,7 @@ fn put_line(stack: &[u8], value: i64, out: &mut Buffered<'_>) {
     let bytes = &mut out.bytes;
     bytes.extend_from_slice(stack);
     bytes.push(b' ');
-    if value < 0 {
-        bytes.push(b'-');
-    }
-    json::digits(value.unsigned_abs(), bytes);
+    json::decimal(value, bytes);
     bytes.push(b'\n');
     out.spill();
 }

@@ -4,6 +4,7 @@ use super::base64;
 use super::point::{FieldValue, OwnedPoint};
 use super::record::{Point, Value};
 use super::text::{Escapes, escape, unescape};
+use crate::chrome::json::{decimal, digits};
 
 /// Whose line protocol is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -76,14 +77,14 @@ impl<'o> Writer<'o> {
     /// Adds a signed integer field.
     pub fn i64(&mut self, key: &[u8], value: i64) {
         self.key(key);
-        push_i64(value, self.out);
+        decimal(value, self.out);
         self.out.push(b'i');
     }
 
     /// Adds an unsigned integer field.
     pub fn u64(&mut self, key: &[u8], value: u64) {
         self.key(key);
-        push_u64(value, self.out);
+        digits(value, self.out);
         self.out.push(b'u');
     }
 
@@ -115,11 +116,11 @@ impl<'o> Writer<'o> {
     fn push(&mut self, value: &FieldValue) {
         match value {
             FieldValue::I64(value) => {
-                push_i64(*value, self.out);
+                decimal(*value, self.out);
                 self.out.push(b'i');
             }
             FieldValue::U64(value) => {
-                push_u64(*value, self.out);
+                digits(*value, self.out);
                 self.out.push(b'u');
             }
             FieldValue::F64(value) => push_f64(*value, self.out),
@@ -161,7 +162,7 @@ impl<'o> Writer<'o> {
     pub fn end(&mut self, time: Option<i64>) {
         if let Some(time) = time {
             self.out.push(b' ');
-            push_i64(time, self.out);
+            decimal(time, self.out);
         }
         self.out.push(b'\n');
     }
@@ -223,27 +224,6 @@ fn push_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     escape(text, Escapes::Text, out);
     out.push(b'"');
-}
-
-fn push_i64(value: i64, out: &mut Vec<u8>) {
-    if value < 0 {
-        out.push(b'-');
-    }
-    push_u64(value.unsigned_abs(), out);
-}
-
-fn push_u64(mut value: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let mut start = digits.len();
-    for slot in digits.iter_mut().rev() {
-        *slot = b'0' + u8::try_from(value % 10).unwrap_or(0);
-        start -= 1;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(digits.get(start..).unwrap_or(&[]));
 }
 
 fn push_f64(value: f64, out: &mut Vec<u8>) {

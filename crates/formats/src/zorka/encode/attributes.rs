@@ -9,7 +9,7 @@ use super::super::diagnostic::{self, diagnostic};
 use super::super::dialect::Generation;
 use super::super::write;
 use super::{Encoder, Node, Thread, symbol_type};
-use crate::chrome::json::digits;
+use crate::chrome::json::{decimal, digits};
 use crate::waiting::Kept;
 
 /// Lists and maps inside each other that are written; deeper ones become null.
@@ -141,10 +141,7 @@ fn shown(value: &ModelValue, out: &mut Vec<u8>) -> bool {
     // Nothing that is written into memory fails.
     let _ = match value {
         ModelValue::I64(value) => {
-            if *value < 0 {
-                out.push(b'-');
-            }
-            digits(value.unsigned_abs(), out);
+            decimal(*value, out);
             Ok(())
         }
         ModelValue::U64(value) => {

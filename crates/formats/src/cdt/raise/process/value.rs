@@ -5,7 +5,7 @@ use std::io::Write;
 use traceloom_model::Value;
 
 use super::super::tables::Names;
-use crate::chrome::json::digits;
+use crate::chrome::json::{decimal, digits};
 use crate::wire::Utf16;
 
 /// Appends a value as streams hold it: in UTF-16. What is no text already is one in `plain` first.
@@ -25,10 +25,7 @@ fn put_plain(value: &Value, names: &Names, out: &mut Vec<u8>) {
     let _ = match value {
         Value::Null => Ok(()),
         Value::I64(value) => {
-            if *value < 0 {
-                out.push(b'-');
-            }
-            digits(value.unsigned_abs(), out);
+            decimal(*value, out);
             Ok(())
         }
         Value::U64(value) => {
