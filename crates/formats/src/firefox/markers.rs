@@ -12,8 +12,9 @@ use traceloom_model::{
 use super::code::Code;
 use super::column::{Word, column, index, indices, length, milliseconds, repeated, text, times};
 use super::forms::{Form, Forms, SPAN, Schemas, key_name, schema_name};
+use super::kept::{Item, Items, Markers, What};
 use super::order::Order;
-use super::rows::{Item, Marker, Markers, Rows, What};
+use super::rows::Rows;
 use crate::chrome::json;
 use crate::label;
 use crate::marks;
@@ -84,13 +85,12 @@ impl<'r> Words<'r> {
     /// Writes the data of a marker; returns the number of its name.
     fn data(
         &mut self,
-        marker: &Marker,
-        markers: &Markers,
+        (what, mut items): (What, Items<'_>),
         code: &mut Code<'r>,
         out: &mut Vec<u8>,
     ) -> u32 {
         self.marker += 1;
-        let (name, forms) = match marker.what {
+        let (name, forms) = match what {
             What::Span(function) => {
                 out.extend_from_slice(b"{\"type\":\"Span\"");
                 (code.name(function), self.of_spans)
@@ -103,8 +103,9 @@ impl<'r> Words<'r> {
                 None => (0, None),
             },
         };
-        let alone = marker.n_items() == 1;
-        for item in markers.items(marker) {
+        let first = items.next();
+        let alone = items.is_empty();
+        for item in first.into_iter().chain(items) {
             self.item(item, (forms, alone), code, out);
         }
         out.push(b'}');
@@ -113,12 +114,12 @@ impl<'r> Words<'r> {
 
     fn item(
         &mut self,
-        item: &Item,
+        item: Item,
         (forms, alone): (Option<&Forms>, bool),
         code: &mut Code<'r>,
         out: &mut Vec<u8>,
     ) {
-        let key = match *item {
+        let key = match item {
             Item::I64(key, _)
             | Item::U64(key, _)
             | Item::F64(key, _)
@@ -148,7 +149,7 @@ impl<'r> Words<'r> {
         };
         self.key(key, alone, out);
         let form = forms.map_or(Form::Text, |forms| forms.of(key));
-        match (*item, form) {
+        match (item, form) {
             (Item::I64(_, ns), Form::Duration) => milliseconds(i128::from(ns), out),
             (Item::U64(_, ns), Form::Duration) => milliseconds(i128::from(ns), out),
             (Item::I64(_, number), Form::Integer | Form::Decimal | Form::Bytes) => {
@@ -294,36 +295,46 @@ impl<'r> Words<'r> {
         code: &mut Code<'r>,
         out: &mut Buffered<'_>,
     ) {
-        let all = markers.rows();
         let (mut order, mut names) = (mem::take(&mut self.order), mem::take(&mut self.names));
-        let places = order.of(all, markers.has_spans && markers.has_events);
-        let rows = || places.iter().filter_map(|&at| all.get(at as usize));
+        let places = order.of(markers);
         out.text("\"markers\":{");
-        repeated(out, "category", all.len(), "0");
+        repeated(out, "category", places.len(), "0");
         out.text("\"data\":[");
         names.clear();
-        for (at, marker) in rows().enumerate() {
-            if at > 0 {
+        for marker in places.iter().filter_map(|&at| markers.get(at)) {
+            if !names.is_empty() {
                 out.bytes.push(b',');
             }
-            names.push(self.data(marker, markers, code, &mut out.bytes));
+            names.push(self.data(marker, code, &mut out.bytes));
             out.spill();
         }
         out.text("],");
-        let is_instant = |row: &Marker| matches!(row.what, What::Instant(_));
-        let ends = rows().map(|row| (!is_instant(row)).then_some(row.end));
-        times(out, "endTime", base, ends);
+        times(
+            out,
+            "endTime",
+            base,
+            places.iter().map(|&at| markers.end(at)),
+        );
         indices(out, "name", names.iter().copied());
         // An instant, or an interval with both ends.
         if markers.has_events {
-            column(out, "phase", rows(), |row, out| {
-                out.push(if is_instant(row) { b'0' } else { b'1' });
+            column(out, "phase", places, |&at, out| {
+                out.push(if markers.end(at).is_none() {
+                    b'0'
+                } else {
+                    b'1'
+                });
             });
         } else {
-            repeated(out, "phase", all.len(), "1");
+            repeated(out, "phase", places.len(), "1");
         }
-        times(out, "startTime", base, rows().map(|row| Some(row.start)));
-        length(out, all.len());
+        times(
+            out,
+            "startTime",
+            base,
+            places.iter().map(|&at| markers.start(at)),
+        );
+        length(out, places.len());
         out.text("},");
         (self.order, self.names) = (order, names);
     }

@@ -6,6 +6,7 @@
 mod code;
 mod column;
 mod forms;
+mod kept;
 mod markers;
 mod numbers;
 mod order;

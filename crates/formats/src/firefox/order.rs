@@ -2,153 +2,113 @@
 
 use traceloom_model::Timestamp;
 
-use super::rows::Marker;
-use crate::pieces::Pieces;
+use super::kept::Markers;
 
-/// Markers that follow each other in the order of their starts.
-#[derive(Clone, Copy)]
-struct Chain {
-    first: u32,
-    /// The last of those that start with the first one.
-    head: u32,
-    last: u32,
-    /// Where the first one starts, and the last.
-    from: Timestamp,
-    to: Timestamp,
-}
-
-impl Chain {
-    /// Puts it in front of another.
-    fn before(self, other: &Self, next: &mut [u32]) -> Option<Self> {
-        *next.get_mut(self.last as usize)? = other.first;
-        let (last, to) = (other.last, other.to);
-        Some(Self { last, to, ..self })
-    }
-}
-
-/// The order of one thread's markers after the other, in the same memory.
+/// The order of one track's markers after the other, in the same memory.
 #[derive(Default)]
 pub(super) struct Order {
-    places: Vec<u32>,
-    /// What follows each marker within its chain.
-    next: Vec<u32>,
-    spans: Vec<Chain>,
-    events: Vec<Chain>,
+    spans: Vec<u32>,
+    events: Vec<u32>,
+    both: Vec<u32>,
+    open: Vec<(Timestamp, u32)>,
 }
 
 impl Order {
     /// Returns the places of markers in the order of their starts, of those that begin together the spans first.
-    ///
-    /// `mixed` says that there are both spans and events.
-    pub fn of(&mut self, rows: &Pieces<Marker>, mixed: bool) -> &[u32] {
-        let Self {
-            places,
-            next,
-            spans,
-            events,
-        } = self;
-        places.clear();
-        next.clear();
-        next.resize(rows.len(), 0);
-        events.clear();
-        let chained = if mixed {
-            chain(rows, Marker::is_event, events, next)
-                .and_then(|()| chain(rows, |row| !row.is_event(), spans, next))
-        } else {
-            chain(rows, |_| true, spans, next)
-        };
-        if chained.is_none() {
-            places.extend((0_u32..).zip(rows.iter()).map(|(at, _)| at));
-            let row = |at: &u32| rows.get(*at as usize);
-            places.sort_by_key(|at| row(at).map(|row| (row.start, row.is_event())));
-            return places;
-        }
-        let start = |at: u32| rows.get(at as usize).map(|row| row.start);
-        let mut events = follow(events, next).peekable();
-        for span in follow(spans, next) {
-            while let Some(event) = events.next_if(|&event| start(event) < start(span)) {
-                places.push(event);
+    pub fn of(&mut self, markers: &Markers) -> &[u32] {
+        let open = &mut self.open;
+        let mut order = |events, places: &mut Vec<u32>| {
+            if backwards(markers, events, places, open).is_none() {
+                sort(markers, events, places);
             }
-            places.push(span);
+        };
+        order(false, &mut self.spans);
+        if !markers.has_events {
+            return &self.spans;
         }
-        places.extend(events);
-        places
+        order(true, &mut self.events);
+        self.both.clear();
+        let mut events = self.events.iter().copied().peekable();
+        for &span in &self.spans {
+            let start = markers.start(span);
+            while let Some(event) = events.next_if(|&event| markers.start(event) < start) {
+                self.both.push(event);
+            }
+            self.both.push(span);
+        }
+        self.both.extend(events);
+        &self.both
     }
 }
 
-/// Chains some of the markers in the order of their starts: `next` says what follows each within its chain.
+/// Orders the markers of events, or those of spans, by their starts.
 ///
-/// Spans nearly always came as they ended, so that each starts before some of the last chains, which it encloses, and
-/// after all others; events come one after the other. None where one does not.
-fn chain(
-    rows: &Pieces<Marker>,
-    wanted: impl Fn(&Marker) -> bool,
-    chains: &mut Vec<Chain>,
-    next: &mut [u32],
+/// They nearly always came as they ended, so that backwards each comes behind what encloses it and what begins after it,
+/// and has to wait until one comes that begins before it. None where one does not.
+fn backwards(
+    markers: &Markers,
+    events: bool,
+    places: &mut Vec<u32>,
+    open: &mut Vec<(Timestamp, u32)>,
 ) -> Option<()> {
-    chains.clear();
-    for (at, row) in (0_u32..).zip(rows.iter()) {
-        if !wanted(row) {
+    places.clear();
+    open.clear();
+    let mut least = Timestamp::MAX;
+    let count = u32::try_from(markers.len()).unwrap_or(u32::MAX);
+    for (place, (start, is_event)) in (0..count).rev().zip(markers.starts().rev()) {
+        if is_event != events {
             continue;
         }
-        let mut own = Chain {
-            first: at,
-            head: at,
-            last: at,
-            from: row.start,
-            to: row.start,
-        };
-        let mut inner: Option<Chain> = None;
-        while let Some(&top) = chains.last()
-            && top.from > row.start
+        while let Some(&(last, _)) = open.last()
+            && last > start
         {
-            inner = Some(match inner {
-                Some(inner) => top.before(&inner, next)?,
-                None => top,
-            });
-            chains.pop();
+            leave(open, places);
+            least = last;
         }
-        if let Some(&top) = chains.last()
-            && top.to >= row.start
-        {
-            if top.from == row.start {
-                // Behind what starts with it, and in front of what that encloses.
-                let behind = std::mem::replace(next.get_mut(top.head as usize)?, at);
-                *next.get_mut(at as usize)? = behind;
-                own.first = top.first;
-                if top.head != top.last {
-                    (own.last, own.to) = (top.last, top.to);
-                }
-                chains.pop();
-            } else if top.to > row.start {
-                return None;
-            }
+        if start > least {
+            return None;
         }
-        chains.push(match inner {
-            Some(inner) => own.before(&inner, next)?,
-            None => own,
-        });
+        open.push((start, place));
     }
+    while !open.is_empty() {
+        leave(open, places);
+    }
+    places.reverse();
     Some(())
 }
 
-fn follow<'c>(chains: &'c [Chain], next: &'c [u32]) -> impl Iterator<Item = u32> + 'c {
-    chains.iter().flat_map(|chain| {
-        let after = |&at: &u32| {
-            let last = at == chain.last;
-            next.get(at as usize).copied().filter(|_| !last)
-        };
-        std::iter::successors(Some(chain.first), after)
-    })
+/// Moves those that begin last from the markers that wait to the others, those first that came last.
+#[inline]
+fn leave(open: &mut Vec<(Timestamp, u32)>, places: &mut Vec<u32>) {
+    let Some((last, place)) = open.pop() else {
+        return;
+    };
+    let begin_together = |&(start, _): &(Timestamp, u32)| start == last;
+    if open.last().is_some_and(begin_together) {
+        let before = open.iter().rposition(|row| !begin_together(row));
+        let from = before.map_or(0, |before| before + 1);
+        places.extend(open.drain(from..).map(|(_, place)| place));
+    }
+    places.push(place);
+}
+
+fn sort(markers: &Markers, events: bool, places: &mut Vec<u32>) {
+    places.clear();
+    let all = (0..).zip(markers.starts());
+    let some = all.filter(|(_, (_, is_event))| *is_event == events);
+    places.extend(some.map(|(place, _)| place));
+    places.sort_by_key(|&place| markers.start(place));
 }
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
     use proptest::prelude::*;
     use traceloom_model::EventTypeId;
 
     use super::*;
-    use crate::firefox::rows::What;
+    use crate::firefox::kept::What;
 
     proptest! {
         #[test]
@@ -174,23 +134,27 @@ mod tests {
                 let half = rows.len() / 2;
                 rows.rotate_left(half);
             }
-            let rows = rows.into_iter().map(|(start, what)| Marker::of(start, what));
-            let rows: Pieces<Marker> = rows.collect();
-            let mut expected: Vec<u32> = (0..).zip(rows.iter()).map(|(at, _)| at).collect();
-            expected.sort_by_key(|&at| {
-                let row = rows.get(at as usize).unwrap();
-                (row.start, row.is_event())
-            });
-            if !shaken {
-                let mut order = Order::default();
-                let (chains, next) = (&mut order.spans, &mut vec![0; rows.len()]);
-                prop_assert!(chain(&rows, |row| !row.is_event(), chains, next).is_some());
-                prop_assert!(chain(&rows, Marker::is_event, chains, next).is_some());
+            let mut markers = Markers::default();
+            let is_event = |what| what != What::Span(None);
+            for &(start, what) in &rows {
+                markers.add(what, start, start);
             }
+            let places = 0_u32..;
+            let mut expected: Vec<u32> = places.take(rows.len()).collect();
+            expected.sort_by_key(|&at| {
+                let (start, what) = rows[at as usize];
+                (start, is_event(what))
+            });
             let mut order = Order::default();
-            prop_assert_eq!(order.of(&rows, mixed), &expected);
+            if !shaken {
+                for events in [false, true] {
+                    let (places, open) = (&mut order.spans, &mut order.open);
+                    prop_assert!(backwards(&markers, events, places, open).is_some());
+                }
+            }
+            prop_assert_eq!(order.of(&markers), &expected);
             // Again, in the memory of the last.
-            prop_assert_eq!(order.of(&rows, mixed), &expected);
+            prop_assert_eq!(order.of(&markers), &expected);
         }
     }
 }

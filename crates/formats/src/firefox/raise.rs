@@ -8,9 +8,10 @@ use traceloom_model::{
 use super::code::{CATEGORIES, Code};
 use super::column::{column, length, milliseconds, since, some_index, text};
 use super::forms::Schemas;
+use super::kept::Markers;
 use super::markers::Words;
 use super::plan::{Thread, Weight, base, threads};
-use super::rows::{Markers, Rows};
+use super::rows::Rows;
 use crate::chrome::json;
 use crate::output::Buffered;
 use crate::{Error, Output, RaiseOptions, Target, label};

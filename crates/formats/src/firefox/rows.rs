@@ -1,107 +1,11 @@
-//! What of spans and events is kept until the end: a few words of each, by track.
+//! What of spans and events is kept until the end, by track.
 
 use traceloom_model::{
-    AttrKeyId, Attribute, EventBatch, EventTypeId, FunctionId, SpanBatch, SpanContext, SpanStatus,
-    StackId, StringId, Timestamp, TrackId, Value, ValueTypeId,
+    Attribute, EventBatch, SpanBatch, SpanContext, SpanStatus, Timestamp, TrackId, Value,
 };
 
 use super::forms::Seen;
-use crate::pieces::Pieces;
-
-/// What a marker says besides its times and its name.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Item {
-    Kind(StringId),
-    Status(SpanStatus),
-    /// A place in [`Rows::contexts`].
-    Context(u32),
-    Counter(ValueTypeId, i64),
-    Cause(StackId),
-    I64(AttrKeyId, i64),
-    U64(AttrKeyId, u64),
-    F64(AttrKeyId, f64),
-    Bool(AttrKeyId, bool),
-    Text(AttrKeyId, StringId),
-    /// A place in [`Rows::values`].
-    Value(AttrKeyId, u32),
-}
-
-/// What a marker is of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum What {
-    Span(Option<FunctionId>),
-    Event(EventTypeId),
-    /// An event without an end.
-    Instant(EventTypeId),
-}
-
-/// A marker; its items are those of its track from `first` on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Marker {
-    pub start: Timestamp,
-    pub end: Timestamp,
-    pub what: What,
-    first: u32,
-    count: u32,
-}
-
-impl Marker {
-    pub fn n_items(&self) -> usize {
-        self.count as usize
-    }
-
-    pub fn is_event(&self) -> bool {
-        !matches!(self.what, What::Span(_))
-    }
-
-    #[cfg(test)]
-    pub fn of(start: Timestamp, what: What) -> Self {
-        Self {
-            start,
-            end: start,
-            what,
-            first: 0,
-            count: 0,
-        }
-    }
-}
-
-/// The markers of a track as they came.
-#[derive(Default)]
-pub(super) struct Markers {
-    rows: Pieces<Marker>,
-    items: Pieces<Item>,
-    pub has_spans: bool,
-    pub has_events: bool,
-}
-
-impl Markers {
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    pub fn rows(&self) -> &Pieces<Marker> {
-        &self.rows
-    }
-
-    #[inline]
-    pub fn items(&self, marker: &Marker) -> impl Iterator<Item = &Item> {
-        let first = marker.first as usize;
-        (first..first + marker.count as usize).filter_map(|at| self.items.get(at))
-    }
-
-    /// Adds a marker that has the items from `first` on.
-    fn push(&mut self, first: usize, what: What, start: Timestamp, end: Timestamp) {
-        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        self.rows.push(Marker {
-            start,
-            end,
-            what,
-            first: narrow(first),
-            count: narrow(self.items.len() - first),
-        });
-    }
-}
+use super::kept::{Item, Markers, What};
 
 /// Markers by track, and what has no place in a few words.
 #[derive(Default)]
@@ -133,26 +37,25 @@ impl Rows {
             let Some(on) = on(&mut self.tracks, Some(track)) else {
                 continue;
             };
-            let first = on.items.len();
+            let Some(items) = on.add(What::Span(function), start, end.max(start)) else {
+                continue;
+            };
             if let Some(&kind) = kind {
-                on.items.push(Item::Kind(kind));
+                Item::Kind(kind).keep(items);
             }
             if status != SpanStatus::Complete {
-                on.items.push(Item::Status(status));
+                Item::Status(status).keep(items);
             }
             if let Some(&context) = context {
-                on.items
-                    .push(Item::Context(place(&mut self.contexts, context)));
+                Item::Context(place(&mut self.contexts, context)).keep(items);
             }
             for &(id, value) in batch.counters(row) {
-                on.items.push(Item::Counter(id, value));
+                Item::Counter(id, value).keep(items);
             }
             for attribute in attributes.row_mut(row) {
                 seen.see(attribute);
-                on.items.push(item(attribute, &mut self.values));
+                item(attribute, &mut self.values).keep(items);
             }
-            on.has_spans = true;
-            on.push(first, What::Span(function), start, end.max(start));
         }
         let first = batch.start.iter().min().copied();
         self.first = first.into_iter().chain(self.first).min();
@@ -164,9 +67,15 @@ impl Rows {
             let Some(on) = on(&mut self.tracks, event.track) else {
                 continue;
             };
-            let first = on.items.len();
+            let (what, end) = match event.end {
+                Some(end) => (What::Event(event.event_type), end),
+                None => (What::Instant(event.event_type), event.time),
+            };
+            let Some(items) = on.add(what, event.time, end) else {
+                continue;
+            };
             if let Some(stack) = event.stack {
-                on.items.push(Item::Cause(stack));
+                Item::Cause(stack).keep(items);
             }
             let at = event.event_type.index();
             if self.of_events.len() <= at {
@@ -177,17 +86,7 @@ impl Rows {
             let seen = seen.get_or_insert_default();
             for attribute in attributes.row_mut(row) {
                 seen.see(attribute);
-                on.items.push(item(attribute, &mut self.values));
-            }
-            on.has_events = true;
-            match event.end {
-                Some(end) => on.push(first, What::Event(event.event_type), event.time, end),
-                None => on.push(
-                    first,
-                    What::Instant(event.event_type),
-                    event.time,
-                    event.time,
-                ),
+                item(attribute, &mut self.values).keep(items);
             }
         }
         let first = batch.time.iter().min().copied();
