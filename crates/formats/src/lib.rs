@@ -65,7 +65,6 @@ pub mod otlp;
 mod output;
 pub mod perfetto;
 pub mod perfscript;
-mod pieces;
 mod plain;
 pub mod pprof;
 mod probe;

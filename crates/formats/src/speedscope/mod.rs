@@ -7,8 +7,10 @@ mod events;
 mod lower;
 mod nest;
 mod order;
+mod pieces;
 mod places;
 mod raise;
+mod spans;
 mod stacks;
 
 #[cfg(test)]

@@ -5,20 +5,9 @@ use std::collections::BinaryHeap;
 
 use traceloom_model::{SpanId, Timestamp};
 
-use super::order::{Ordered, order};
+use super::order::{preorder, sorted};
 use super::places::Places;
-use crate::pieces::Pieces;
-
-/// What of a span is written, in the order in which spans came.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
-    pub id: SpanId,
-    pub parent: Option<SpanId>,
-    pub start: Timestamp,
-    pub end: Timestamp,
-    /// What is shown; its meaning is the caller's.
-    pub frame: u32,
-}
+use super::spans::{Kept, Spans};
 
 /// A span entered, or the one entered last left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,29 +22,40 @@ pub(super) struct Step {
 /// A lane takes a span within its parent, or when nothing is open on it; a span whose parent is on no lane
 /// (it lies on another track, or was not recorded) may lie within whatever is open. What overlaps a sibling
 /// so goes to a lane of its own. Spans that begin together keep the order in which they ended, a caller
-/// before what it called, which their times alone do not tell. `of_open` knows no span, neither before nor after.
-pub(super) fn lanes(spans: &Pieces<Kept>, of_open: &mut Places, put: &mut impl FnMut(usize, Step)) {
-    match order(spans, of_open) {
-        Ordered::Places(places) => {
-            let spans = places.iter().filter_map(|&at| spans.get(at as usize));
-            in_order(spans, of_open, put);
-        }
-        Ordered::Spans(spans) => in_order(spans.iter(), of_open, put),
+/// before what it called, which their times alone do not tell.
+pub(super) fn lanes(spans: &Spans, put: &mut impl FnMut(usize, Step)) {
+    if let Some(places) = preorder(spans) {
+        let spans = places.iter().filter_map(|&at| spans.get(at as usize));
+        return nested(spans, &mut |step| put(0, step));
     }
+    let mut places = Places::of(spans);
+    let spans = sorted(spans, &mut places);
+    overlapping(&spans, &mut places, put);
 }
 
+/// Steps of spans in the order in which they begin, each within its parent and beside its siblings.
 #[inline]
-fn in_order<'s>(
-    spans: impl Iterator<Item = &'s Kept>,
-    of_open: &mut Places,
-    put: &mut impl FnMut(usize, Step),
-) {
+fn nested(spans: impl Iterator<Item = Kept>, put: &mut impl FnMut(Step)) {
+    let mut open: Vec<Open> = Vec::new();
+    for span in spans {
+        while let Some(top) = open.pop_if(|top| Some(top.id) != span.parent) {
+            put(top.leave());
+        }
+        let entered = Open::of(&span);
+        put(entered.enter(span.start));
+        open.push(entered);
+    }
+    open.iter().rev().for_each(|top| put(top.leave()));
+}
+
+/// Steps of spans in the order in which they begin. `of_open` knows no span, neither before nor after.
+fn overlapping(spans: &[Kept], of_open: &mut Places, put: &mut impl FnMut(usize, Step)) {
     let mut lanes: Vec<Lane> = Vec::new();
     // Lanes by the time at which nothing is open on them any more.
     let mut ends: BinaryHeap<Reverse<(Timestamp, usize)>> = BinaryHeap::new();
     let mut free: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
     for span in spans {
-        let end = span.end.max(span.start);
+        let end = span.end;
         let mut held = None;
         while let Some(&Reverse((until, at))) = ends.peek()
             && until <= span.start
@@ -94,17 +94,9 @@ fn in_order<'s>(
             at
         });
         if let Some(lane) = lanes.get_mut(at) {
-            lane.open.push(Open {
-                id: span.id,
-                end,
-                frame: span.frame,
-            });
-            let step = Step {
-                at: span.start,
-                frame: span.frame,
-                enter: true,
-            };
-            put(at, step);
+            let entered = Open::of(span);
+            put(at, entered.enter(span.start));
+            lane.open.push(entered);
             of_open.set(span.id, at);
         }
     }
@@ -118,6 +110,32 @@ struct Open {
     id: SpanId,
     end: Timestamp,
     frame: u32,
+}
+
+impl Open {
+    fn of(span: &Kept) -> Self {
+        Self {
+            id: span.id,
+            end: span.end,
+            frame: span.frame,
+        }
+    }
+
+    fn enter(&self, at: Timestamp) -> Step {
+        Step {
+            at,
+            frame: self.frame,
+            enter: true,
+        }
+    }
+
+    fn leave(&self) -> Step {
+        Step {
+            at: self.end,
+            frame: self.frame,
+            enter: false,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -142,11 +160,7 @@ impl Lane {
             }
             self.open.pop();
             of_open.remove(top.id);
-            put(Step {
-                at: top.end,
-                frame: top.frame,
-                enter: false,
-            });
+            put(top.leave());
         }
     }
 }
@@ -155,6 +169,8 @@ impl Lane {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    use crate::speedscope::order::tests::called;
 
     fn span(id: u64, parent: Option<u64>, start: i64, end: i64) -> Kept {
         Kept {
@@ -168,14 +184,19 @@ mod tests {
 
     /// Lanes as text, and that each nests and never goes back.
     fn shown(spans: Vec<Kept>) -> Vec<String> {
-        // Few are near, so that both ways are gone.
-        let mut places = Places::of(1, SpanId(1), SpanId(9));
         let mut found: Vec<Vec<Step>> = Vec::new();
-        let spans: Pieces<Kept> = spans.into_iter().collect();
-        lanes(&spans, &mut places, &mut |lane, step| {
+        let spans: Spans = spans.into_iter().collect();
+        lanes(&spans, &mut |lane, step| {
             found.resize_with(found.len().max(lane + 1), Vec::new);
             found.get_mut(lane).unwrap().push(step);
         });
+        let mut slowly: Vec<Vec<Step>> = vec![Vec::new(); found.len()];
+        let mut places = Places::of(&spans);
+        let ordered = sorted(&spans, &mut places);
+        overlapping(&ordered, &mut places, &mut |lane, step| {
+            slowly.get_mut(lane).unwrap().push(step);
+        });
+        assert_eq!(found, slowly);
         let mut steps = 0;
         let shown = found.iter().map(|lane| {
             let mut open = Vec::new();
@@ -257,6 +278,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn spans_that_nest_are_on_one_lane(
+            rows in prop::collection::vec((0..3_i64, 0..4_i64, 0..4_usize), 1..60),
+        ) {
+            let mut spans = called(&rows);
+            (0..).zip(&mut spans).for_each(|(frame, span)| span.frame = frame);
+            prop_assert_eq!(shown(spans).len(), 1);
+        }
+
         #[test]
         fn every_span_begins_and_ends_once(
             rows in prop::collection::vec((0..40_i64, 0..12_i64, 0..8_u64), 0..80),

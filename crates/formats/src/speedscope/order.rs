@@ -1,70 +1,59 @@
 //! Spans of a track in the order in which they begin.
 
-use traceloom_model::Timestamp;
+use traceloom_model::{SpanId, Timestamp};
 
-use super::nest::Kept;
 use super::places::Places;
-use crate::pieces::Pieces;
+use super::spans::{Kept, Spans};
 
-/// The order of spans by their start, and of those that begin together as they nest.
-pub(super) enum Ordered {
-    /// Places of the spans.
-    Places(Vec<u32>),
-    /// The spans themselves.
-    Spans(Vec<Kept>),
-}
-
-/// Finds the order of spans. `rows` knows no span, neither before nor after.
-pub(super) fn order(spans: &Pieces<Kept>, rows: &mut Places) -> Ordered {
-    if let Some(places) = preorder(spans, rows) {
-        return Ordered::Places(places);
+/// Returns the places of spans in the order in which they begin, when they came by their ends and each lies within its
+/// parent and beside its siblings; none where one does not.
+///
+/// Backwards, a span comes before what it encloses, and the end of the order is known first.
+pub(super) fn preorder(spans: &Spans) -> Option<Vec<u32>> {
+    struct Open {
+        id: SpanId,
+        start: Timestamp,
+        place: u32,
     }
-    // What waits for parents that came before, or never.
-    for span in spans.iter() {
-        span.parent.into_iter().for_each(|id| rows.remove(id));
-    }
-    let mut sorted = spans.iter().copied().collect::<Vec<_>>();
-    sort(&mut sorted, rows);
-    Ordered::Spans(sorted)
-}
-
-/// Returns the places of spans that came as they ended by walking the tree of their parents: a sort would compare
-/// each of them many times. None where that is not the order of their starts, or children came after their parents.
-fn preorder(spans: &Pieces<Kept>, rows: &mut Places) -> Option<Vec<u32>> {
-    if !spans.iter().is_sorted_by_key(|span| span.end) {
-        return None;
-    }
-    // The child of each that came last, and the one of its siblings that came before.
-    let mut below = Vec::with_capacity(spans.len());
-    let mut before = Vec::with_capacity(spans.len());
-    let mut roots = None;
-    for (at, span) in (0..).zip(spans.iter()) {
-        below.push(rows.take(span.id));
-        before.push(match span.parent {
-            Some(parent) => rows.replace(parent, at),
-            None => roots.replace(at),
-        });
-    }
-    let mut ordered = Vec::with_capacity(spans.len());
-    let mut pending = Vec::new();
-    let mut next = roots;
-    let mut last = Timestamp::MIN;
-    loop {
-        // Those that came first are on top.
-        while let Some(at) = next {
-            pending.push(at);
-            next = before.get(at as usize).copied().flatten();
+    let mut places = vec![0; spans.len()];
+    let mut free = places.iter_mut().rev();
+    let mut open: Vec<Open> = Vec::new();
+    let mut last = Timestamp::MAX;
+    let places_of = (0..u32::try_from(spans.len()).ok()?).rev();
+    for (place, span) in places_of.zip(spans.iter().rev()) {
+        while let Some(after) = open.pop_if(|top| Some(top.id) != span.parent) {
+            if after.start < span.end {
+                return None;
+            }
+            *free.next()? = after.place;
         }
-        let Some(at) = pending.pop() else { break };
-        let start = spans.get(at as usize)?.start;
-        if start < last {
+        let is_within = match open.last() {
+            Some(parent) => parent.start <= span.start,
+            None => span.parent.is_none(),
+        };
+        if !is_within || span.end > last {
             return None;
         }
-        last = start;
-        ordered.push(at);
-        next = below.get(at as usize).copied().flatten();
+        last = span.end;
+        open.push(Open {
+            id: span.id,
+            start: span.start,
+            place,
+        });
     }
-    (ordered.len() == spans.len()).then_some(ordered)
+    for top in open.iter().rev() {
+        *free.next()? = top.place;
+    }
+    drop(free);
+    Some(places)
+}
+
+/// Returns spans by their start, and those that begin together as they nest. `rows` knows no span, neither before nor
+/// after.
+pub(super) fn sorted(spans: &Spans, rows: &mut Places) -> Vec<Kept> {
+    let mut sorted: Vec<Kept> = spans.iter().collect();
+    sort(&mut sorted, rows);
+    sorted
 }
 
 /// Sorts spans by their start, and those that begin together as they nest.
@@ -154,11 +143,36 @@ impl Nest {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use traceloom_model::SpanId;
-
+pub(super) mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Spans that are opened and closed as on a stack and come as they are closed: a wait, a length, and how many are
+    /// closed then.
+    pub fn called(rows: &[(i64, i64, usize)]) -> Vec<Kept> {
+        let mut time = 0;
+        let (mut open, mut spans) = (Vec::<Kept>::new(), Vec::new());
+        for (id, &(wait, length, leave)) in (0..).zip(rows) {
+            time += wait;
+            open.push(Kept {
+                id: SpanId(id),
+                parent: open.last().map(|span| span.id),
+                start: time,
+                end: time,
+                frame: 0,
+            });
+            time += length;
+            for _ in 0..leave.min(open.len()) {
+                spans.extend(open.pop().map(|span| Kept { end: time, ..span }));
+            }
+        }
+        spans.extend(
+            open.into_iter()
+                .rev()
+                .map(|span| Kept { end: time, ..span }),
+        );
+        spans
+    }
 
     proptest! {
         #[test]
@@ -166,42 +180,22 @@ mod tests {
             rows in prop::collection::vec((0..3_i64, 0..4_i64, 0..4_usize), 1..60),
             shaken: bool,
         ) {
-            // Spans are opened and closed as on a stack, and come as they are closed.
-            let mut time = 0;
-            let (mut open, mut spans) = (Vec::<Kept>::new(), Vec::new());
-            for (id, (wait, length, leave)) in (0..).zip(rows) {
-                time += wait;
-                open.push(Kept {
-                    id: SpanId(id),
-                    parent: open.last().map(|span| span.id),
-                    start: time,
-                    end: time,
-                    frame: 0,
-                });
-                time += length;
-                for _ in 0..leave.min(open.len()) {
-                    spans.extend(open.pop().map(|span| Kept { end: time, ..span }));
-                }
-            }
-            spans.extend(open.into_iter().rev().map(|span| Kept { end: time, ..span }));
+            let mut spans = called(&rows);
             if shaken {
                 let half = spans.len() / 2;
                 spans.rotate_left(half);
             }
-            let mut places = Places::of(spans.len(), SpanId(0), SpanId(60));
-            let mut sorted = spans.clone();
-            sort(&mut sorted, &mut places);
-            let rows: Pieces<Kept> = spans.into_iter().collect();
-            let ids = match order(&rows, &mut places) {
-                Ordered::Places(at) => at.iter().map(|&at| rows.get(at as usize).unwrap().id).collect(),
-                Ordered::Spans(spans) => {
-                    prop_assert!(shaken);
-                    spans.iter().map(|span| span.id).collect::<Vec<_>>()
-                }
-            };
-            let expected: Vec<SpanId> = sorted.iter().map(|span| span.id).collect();
-            prop_assert_eq!(ids, expected);
+            let rows: Spans = spans.into_iter().collect();
+            let mut places = Places::of(&rows);
+            let expected = sorted(&rows, &mut places);
             prop_assert!((0..60).all(|id| places.get(SpanId(id)).is_none()));
+            match preorder(&rows) {
+                Some(places) => {
+                    let found: Vec<Kept> = places.iter().map(|&at| rows.get(at as usize).unwrap()).collect();
+                    prop_assert_eq!(found, expected);
+                }
+                None => prop_assert!(shaken),
+            }
         }
     }
 }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::SpanId;
 
+use super::spans::Spans;
+
 const NONE: u32 = u32::MAX;
 
 /// Small numbers by span.
@@ -19,13 +21,19 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Empty, for `count` spans whose smallest and largest ids are these.
-    pub fn of(count: usize, first: SpanId, last: SpanId) -> Self {
-        let span = last.0.saturating_sub(first.0).saturating_add(1);
+    /// Empty, for the ids of these spans.
+    pub fn of(spans: &Spans) -> Self {
+        let ids = || spans.iter().map(|span| span.id.0);
+        let first = ids().min().unwrap_or(0);
+        let span = ids()
+            .max()
+            .unwrap_or(0)
+            .saturating_sub(first)
+            .saturating_add(1);
         let near = usize::try_from(span).unwrap_or(usize::MAX);
         Self {
-            first: first.0,
-            near: vec![NONE; near.min(count.saturating_mul(4))],
+            first,
+            near: vec![NONE; near.min(spans.len().saturating_mul(4))],
             far: HashMap::default(),
         }
     }
@@ -57,41 +65,35 @@ impl Places {
         }
     }
 
-    /// Sets a span's number and returns the one it had.
-    #[inline]
-    pub fn replace(&mut self, id: SpanId, place: u32) -> Option<u32> {
-        let before = match self.near(id).and_then(|at| self.near.get_mut(at)) {
-            Some(slot) => Some(std::mem::replace(slot, place)),
-            None => self.far.insert(id, place),
-        };
-        before.filter(|&before| before != NONE)
-    }
-
-    /// Forgets a span's number and returns it.
-    #[inline]
-    pub fn take(&mut self, id: SpanId) -> Option<u32> {
-        let before = match self.near(id).and_then(|at| self.near.get_mut(at)) {
-            Some(slot) => Some(std::mem::replace(slot, NONE)),
-            None => self.far.remove(&id),
-        };
-        before.filter(|&before| before != NONE)
-    }
-
+    /// Forgets a span's number.
     #[inline]
     pub fn remove(&mut self, id: SpanId) {
-        self.take(id);
+        match self.near(id).and_then(|at| self.near.get_mut(at)) {
+            Some(slot) => *slot = NONE,
+            None => {
+                self.far.remove(&id);
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::speedscope::spans::Kept;
 
     #[test]
     fn ids_near_each_other_and_far_away_are_found_until_they_are_removed() {
         let ids = [10, 11, 17, 18, 9, 0, u64::MAX].map(SpanId);
-        let mut places = Places::of(2, SpanId(10), SpanId(u64::MAX));
-        assert_eq!(places.near.len(), 8);
+        let span = |id| Kept {
+            id: SpanId(id),
+            parent: None,
+            start: 0,
+            end: 0,
+            frame: 0,
+        };
+        let mut places = Places::of(&[10, u64::MAX].map(span).into_iter().collect());
+        assert_eq!((places.first, places.near.len()), (10, 8));
         for (place, &id) in ids.iter().enumerate() {
             assert_eq!(places.get(id), None);
             places.set(id, place);

@@ -9,12 +9,11 @@ use traceloom_model::{
 };
 
 use super::events::{Events, Head};
-use super::nest::{Kept, Step, lanes};
-use super::places::Places;
+use super::nest::{Step, lanes};
+use super::spans::{Kept, Spans};
 use super::stacks::Stacks;
 use crate::chrome::json;
 use crate::output::Buffered;
-use crate::pieces::Pieces;
 use crate::{Error, Output, RaiseOptions, Target, label};
 
 /// Builds a target that writes speedscope's JSON.
@@ -54,7 +53,7 @@ struct Writer<'o> {
     clock: Clock,
     lines: bool,
     /// By track.
-    spans: Vec<Pieces<Kept>>,
+    spans: Vec<Spans>,
     samples: BTreeMap<(ProfileId, Option<TrackId>), Kernel>,
     functions: Functions,
     frames: Frames,
@@ -191,7 +190,7 @@ impl Sink for Writer<'_> {
         for span in batch.iter() {
             let at = span.track.index();
             if self.spans.len() <= at {
-                self.spans.resize_with(at + 1, Pieces::default);
+                self.spans.resize_with(at + 1, Spans::default);
             }
             if let Some(spans) = self.spans.get_mut(at) {
                 spans.push(Kept {
@@ -342,11 +341,6 @@ impl Writer<'_> {
         let number = |id| self.frames.of_function(&self.tables, id, self.lines);
         let heads: Vec<Head> = functions.map(number).map(Head::of).collect();
         let by_track = std::mem::take(&mut self.spans);
-        let ids = || by_track.iter().flat_map(Pieces::iter).map(|span| span.id);
-        let (Some(first), Some(last)) = (ids().min(), ids().max()) else {
-            return;
-        };
-        let mut places = Places::of(ids().count(), first, last);
         for (track, spans) in (0..).map(TrackId::new).zip(by_track) {
             if spans.is_empty() {
                 continue;
@@ -356,7 +350,7 @@ impl Writer<'_> {
             let mut events = Events::begin(&mut self.out, base, &heads);
             // The first lane is written at once: nearly always there is no other.
             let mut others: Vec<Vec<Step>> = Vec::new();
-            lanes(&spans, &mut places, &mut |lane, step| {
+            lanes(&spans, &mut |lane, step| {
                 let Some(other) = lane.checked_sub(1) else {
                     return events.put(&step);
                 };
@@ -396,7 +390,7 @@ impl Target for Writer<'_> {
         let starts = self
             .spans
             .iter()
-            .flat_map(Pieces::iter)
+            .flat_map(Spans::iter)
             .map(|span| span.start);
         let base = starts.min();
         self.out.text(

@@ -5,7 +5,7 @@ const PIECE: usize = 1 << 10;
 
 /// A list in pieces: a recording's spans in one vector would be copied each time it is full, to fresh memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Pieces<T> {
+pub(super) struct Pieces<T> {
     /// Of [`PIECE`] rows each.
     full: Vec<Vec<T>>,
     /// The first one grows: there are many lists of a few rows.
@@ -23,7 +23,7 @@ impl<T> Default for Pieces<T> {
 
 impl<T> Pieces<T> {
     #[inline]
-    pub(crate) fn push(&mut self, row: T) {
+    pub fn push(&mut self, row: T) {
         if self.last.len() >= PIECE {
             self.next_piece();
         }
@@ -37,7 +37,7 @@ impl<T> Pieces<T> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, at: usize) -> Option<&T> {
+    pub fn get(&self, at: usize) -> Option<&T> {
         match self.full.get(at / PIECE) {
             Some(piece) => piece.get(at % PIECE),
             None => self.last.get(at - self.full.len() * PIECE),
@@ -45,16 +45,16 @@ impl<T> Pieces<T> {
     }
 
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.last.is_empty()
     }
 
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.full.len() * PIECE + self.last.len()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.full.iter().flatten().chain(&self.last)
     }
 }
@@ -77,6 +77,7 @@ mod tests {
             let rows: Pieces<usize> = (0..count).collect();
             assert_eq!((rows.len(), rows.is_empty()), (count, count == 0));
             assert!(rows.iter().copied().eq(0..count));
+            assert!(rows.iter().rev().copied().eq((0..count).rev()));
             assert!((0..count).all(|at| rows.get(at) == Some(&at)));
             assert_eq!(rows.get(count), None);
         }
