@@ -4,25 +4,70 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use traceloom_model::{Asks, Batch, Flow, Sink, Stage};
 
-/// Batches that may wait; with at most 64 Ki rows each, some tens of megabytes.
+/// Bundles that may wait: a few rows over [`ROWS`] each, or one batch of up to 64 Ki rows.
 const WAITING: usize = 4;
+
+/// Rows, and batches, that are sent together: waking the other thread takes as long as lowering a hundred rows.
+const ROWS: usize = 2048;
+const BATCHES: usize = 64;
 
 /// Runs `read` on this thread and `sink` on another one, joined by a bounded channel.
 ///
-/// A sink that breaks stops the reader at its next batch.
+/// A sink that breaks stops the reader soon after.
 pub fn piped<T>(sink: &mut (dyn Sink + Send), read: impl FnOnce(&mut dyn Sink) -> T) -> T {
     let asks = Asks::of(sink);
-    let (sender, receiver) = sync_channel(WAITING);
+    let (sender, receiver) = sync_channel::<Vec<Batch>>(WAITING);
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            while let Ok(batch) = receiver.recv() {
-                if Batch::push(batch, sink).is_break() {
-                    break;
-                }
-            }
+            let batches = receiver.into_iter().flatten();
+            let _ = batches
+                .map(|batch| batch.push(sink))
+                .try_for_each(|flow| flow);
         });
-        read(&mut Sender { asks, sender })
+        let mut bundles = Bundles {
+            asks,
+            sender,
+            bundle: Vec::new(),
+            rows: 0,
+        };
+        let read = read(&mut bundles);
+        // A sink that broke takes no more.
+        let _ = bundles.send();
+        read
     })
+}
+
+/// A sink that sends batches together.
+struct Bundles {
+    asks: Asks,
+    sender: SyncSender<Vec<Batch>>,
+    bundle: Vec<Batch>,
+    rows: usize,
+}
+
+impl Bundles {
+    fn send(&mut self) -> Flow {
+        self.rows = 0;
+        match self.sender.send(std::mem::take(&mut self.bundle)) {
+            Ok(()) => Flow::Continue(()),
+            Err(_) => Flow::Break(()),
+        }
+    }
+}
+
+impl Stage for Bundles {
+    fn asks(&self) -> Asks {
+        self.asks
+    }
+
+    fn pass(&mut self, batch: Batch) -> Flow {
+        self.rows += batch.rows();
+        self.bundle.push(batch);
+        if self.rows < ROWS && self.bundle.len() < BATCHES {
+            return Flow::Continue(());
+        }
+        self.send()
+    }
 }
 
 /// A sink that sends, and asks what the sink on the other side does.

@@ -26,6 +26,24 @@ pub enum Batch {
 }
 
 impl Batch {
+    /// Returns how many rows it has, none for what says something else.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Spans(batch) => batch.len(),
+            Self::Steps(batch) => batch.len(),
+            Self::Samples(batch) => batch.len(),
+            Self::Paths(batch) => batch.len(),
+            Self::Events(batch) => batch.len(),
+            Self::Counters(batch) => batch.series.len(),
+            Self::Links(batch) => batch.links.len(),
+            Self::Objects(batch) => batch.rows.len(),
+            Self::Edges(batch) => batch.from.len(),
+            Self::Roots(batch) => batch.object.len(),
+            Self::Begin(..) | Self::Define(_) | Self::Forget(_) | Self::Note(_) => 0,
+        }
+    }
+
     /// Pushes it into `to`.
     pub fn push<S: Sink + ?Sized>(self, to: &mut S) -> Flow {
         match self {
