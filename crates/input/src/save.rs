@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
 
 use flate2::Compression;
@@ -11,6 +12,9 @@ use traceloom_formats::{Error as FormatError, Output};
 
 use crate::Error;
 
+/// Bytes gathered for a write. Targets of one file hand out as many at once, which are written as they are.
+const BUFFER: usize = 1 << 16;
+
 enum Writer {
     Plain(BufWriter<File>),
     Gzip(Box<GzEncoder<BufWriter<File>>>),
@@ -18,7 +22,7 @@ enum Writer {
 
 impl Writer {
     fn create(path: &Path, packed: bool) -> io::Result<Self> {
-        let file = BufWriter::with_capacity(1 << 18, File::create(path)?);
+        let file = BufWriter::with_capacity(BUFFER, File::create(path)?);
         Ok(if packed {
             Self::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
         } else {
@@ -198,9 +202,12 @@ impl Drop for Save {
 
 /// Writes a target of one file to standard output.
 #[derive(Debug, Default)]
-pub struct Stdout(BufferedStdout);
+pub struct Stdout(Option<BufWriter<File>>);
 
-type BufferedStdout = Option<BufWriter<io::Stdout>>;
+/// Returns standard output as a file: the library's own looks for the ends of lines in all that is written.
+fn stdout() -> io::Result<File> {
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
 
 impl Output for Stdout {
     fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), FormatError> {
@@ -209,11 +216,12 @@ impl Output for Stdout {
                 "this format writes a folder; name it with -o",
             ));
         }
-        let out = self
-            .0
-            .get_or_insert_with(|| BufWriter::with_capacity(1 << 18, io::stdout()));
-        out.write_all(bytes)
-            .map_err(|error| FormatError::io(format!("standard output: {error}")))
+        let io = |error| FormatError::io(format!("standard output: {error}"));
+        let out = match &mut self.0 {
+            Some(out) => out,
+            none => none.insert(BufWriter::with_capacity(BUFFER, stdout().map_err(io)?)),
+        };
+        out.write_all(bytes).map_err(io)
     }
 }
 
