@@ -1,14 +1,15 @@
 //! Profiles larger than memory: what is held does not depend on how many samples there are.
 #![allow(missing_docs, reason = "a test")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use traceloom_formats::{
-    Chunk, Error, Format, LowerOptions, Part, Pull, RaiseOptions, Source, by_name,
+    Chunk, Error, Format, LowerOptions, Part, Pull, RaiseOptions, SliceSource, Source, by_name,
 };
 use traceloom_model::{
     Attribute, AttributeKey, Clock, Definitions, Flow, Frame, Function, Note, Order, Profile,
-    SampleBatch, SampleRow, Sink, SpanBatch, SpanRow, Stack, Tables, Track, Unit, Value, ValueType,
+    SampleBatch, SampleRow, Sink, SpanBatch, SpanRow, Stack, StringId, Tables, Track, Unit, Value,
+    ValueType,
 };
 
 /// A file whose middle is one block over and over; nothing of it exists but what is asked for.
@@ -250,4 +251,66 @@ fn texts_of_spans_that_wait_are_kept_until_those_are_written() {
         let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|part| part == needle);
         assert!(holds(text.as_bytes()) || holds(&wide), "{target}");
     }
+}
+
+/// Strings that were defined and not forgotten, and whether rows told of others.
+#[derive(Default)]
+struct Strings {
+    known: HashSet<StringId>,
+    /// What exceptions say, to which any row may refer.
+    messages: HashSet<StringId>,
+    most: usize,
+    defined: usize,
+    missing: usize,
+}
+
+impl Sink for Strings {
+    fn define(&mut self, new: Definitions) -> Flow {
+        self.defined += new.strings.len();
+        let messages = new.exceptions.iter().filter_map(|(_, row)| row.message);
+        self.messages.extend(messages);
+        self.known.extend(new.strings.iter().map(|&(id, _)| id));
+        self.most = self.most.max(self.known.len());
+        Flow::Continue(())
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        for attribute in batch.attributes.all() {
+            attribute.value.each_string(&mut |id| {
+                self.missing += usize::from(!self.known.contains(&id));
+            });
+        }
+        Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        for id in strings {
+            assert!(self.known.remove(id), "{id:?} is forgotten twice");
+        }
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+#[test]
+fn values_of_zorka_pass() {
+    let format = by_name("zorka-c").unwrap();
+    let strings = |bytes| {
+        let mut stream = Vec::new();
+        format.sample.unwrap()(7, bytes, &mut |piece| stream.extend_from_slice(piece));
+        let source = SliceSource::default().with("large.ztr", format, &stream);
+        let mut strings = Strings::default();
+        (format.lower.unwrap())(&source, &LowerOptions::default(), &mut strings).unwrap();
+        assert_eq!(strings.missing, 0);
+        strings
+    };
+    let large = strings(40_000_000);
+    assert!(
+        large.most < large.defined,
+        "{} of {}",
+        large.most,
+        large.defined
+    );
 }

@@ -113,6 +113,7 @@ fn words<'w>(
         threads_only: shared.threads_only(),
         limits: &shared.limits,
         tables: &mut shared.tables,
+        messages: &mut shared.messages,
         too_deep: false,
     }
 }

@@ -1,10 +1,11 @@
 //! Values and exceptions in the words of the model.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
     AttrKeyId, Attribute, AttributeKey, ElementType, Exception as ModelException, ExceptionId,
-    Frame, FrameId, Function, Limits, Stack, StackId, Tables, Value as ModelValue,
+    Frame, FrameId, Function, Limits, Stack, StackId, StringId, Tables, Value as ModelValue,
 };
 
 use super::cbor::{Cbor, Value};
@@ -23,6 +24,8 @@ pub(crate) struct Words<'l> {
     pub(crate) session: &'l mut Session,
     pub(crate) union: &'l Symbols,
     pub(crate) tables: &'l mut Tables,
+    /// Values that exceptions say.
+    pub(crate) messages: &'l mut HashSet<StringId, RandomState>,
     pub(crate) limits: &'l Limits,
     /// Keys whose values name tracks: few, and looked at again.
     pub(crate) of_threads: [AttrKeyId; 2],
@@ -162,6 +165,7 @@ impl Words<'_> {
             Value::Ref(_) => self.name(fields.message),
             _ => None,
         };
+        self.messages.extend(message);
         let stack = match fields.stack {
             Value::Raw(raw) => self.stack(raw),
             _ => None,
@@ -175,7 +179,7 @@ impl Words<'_> {
     }
 
     /// Resolves a symbol, reference or text; none for null and 0.
-    fn name(&mut self, value: Value<'_>) -> Option<traceloom_model::StringId> {
+    fn name(&mut self, value: Value<'_>) -> Option<StringId> {
         match value {
             Value::Text(text) => Some(self.tables.bytes(text)),
             _ => match value.symbol()? {

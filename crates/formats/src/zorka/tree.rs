@@ -1,8 +1,9 @@
 //! Items to spans: the open records of one trace, and what is shared by all of a source.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
     AttrKeyId, Attribute, BATCH_ROWS, ExceptionId, Flow, FunctionId, Limit, Limits, Note, Origin,
     PartId, Resource, ResourceId, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus,
@@ -138,6 +139,8 @@ pub(crate) struct Shared<'s> {
     pub(crate) repeats: bool,
     held: VecDeque<Held>,
     held_spans: usize,
+    /// What exceptions say, to which spans may refer at any time.
+    pub(crate) messages: HashSet<StringId, RandomState>,
 }
 
 impl<'s> Shared<'s> {
@@ -170,6 +173,7 @@ impl<'s> Shared<'s> {
             repeats: posts,
             held: VecDeque::new(),
             held_spans: 0,
+            messages: HashSet::default(),
             tables,
         }
     }
@@ -330,6 +334,9 @@ impl<'s> Shared<'s> {
         trace.open.truncate(trace.open.len() - 1);
         if trace.direct {
             if self.out.len() >= ROWS {
+                if self.tables.has_retired() && !self.repeats {
+                    self.settle(trace);
+                }
                 self.flush();
             }
             return;
@@ -347,6 +354,19 @@ impl<'s> Shared<'s> {
             );
             trace.direct = true;
         }
+    }
+
+    /// Lets values go that nothing open has, of the one trace there is where posts are not repeated.
+    #[inline(never)]
+    fn settle(&mut self, trace: &Trace) {
+        let mut held = self.messages.clone();
+        let open = trace.open.iter().flat_map(|frame| &frame.attributes);
+        for attribute in open.chain(&trace.orphaned) {
+            attribute.value.each_string(&mut |id| {
+                held.insert(id);
+            });
+        }
+        self.tables.settle(&held);
     }
 
     /// Tells whether its flags say that a record failed; what else they say becomes an attribute.
@@ -444,6 +464,10 @@ impl<'s> Shared<'s> {
                     SpanBatch::with_capacity(ROWS),
                 ))
                 .is_break();
+        }
+        let passed = self.tables.take_passed();
+        if !self.stopped && !passed.is_empty() {
+            self.sink.forget(&passed);
         }
     }
 
