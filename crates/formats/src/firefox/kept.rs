@@ -63,6 +63,8 @@ const WIDE: u32 = u32::MAX;
 const INSTANT: u32 = u32::MAX - 1;
 /// A span without a function.
 const NONE: u32 = u32::MAX;
+/// Where what a marker says may begin: behind eight gigabytes of its piece it says nothing.
+const FURTHEST: u32 = u32::MAX >> 1;
 
 impl Row {
     const fn said(&self) -> usize {
@@ -104,7 +106,7 @@ impl Markers {
         };
         self.has_events |= is_event;
         self.has_spans |= !is_event;
-        let at = u32::try_from(said.len()).unwrap_or(u32::MAX);
+        let at = u32::try_from(said.len()).unwrap_or(u32::MAX).min(FURTHEST);
         rows.push(Row {
             start,
             length,
@@ -151,8 +153,8 @@ impl Markers {
         match row.length {
             INSTANT => None,
             WIDE => {
-                let wide = piece.said.get(row.said() + 1..)?.first_chunk()?;
-                Some(wide_of(*wide).cast_signed())
+                let wide = piece.said.get(row.said() + 1..)?.first_chunk();
+                Some(wide.map_or(row.start, |wide| wide_of(*wide).cast_signed()))
             }
             length => Some(row.start + Timestamp::from(length)),
         }
@@ -164,7 +166,8 @@ impl Markers {
         let (row, piece) = self.row(at)?;
         let next = piece.rows.get(at as usize % PIECE + 1);
         let end = next.map_or(piece.said.len(), Row::said);
-        let (&id, items) = piece.said.get(row.said()..end)?.split_first()?;
+        let said = piece.said.get(row.said()..end).unwrap_or(&[]);
+        let (&id, items) = said.split_first().unwrap_or((&NONE, &[]));
         let what = if !row.is_event() {
             What::Span((id != NONE).then(|| FunctionId::new(id)))
         } else if row.length == INSTANT {
@@ -173,7 +176,7 @@ impl Markers {
             What::Event(EventTypeId::new(id))
         };
         let skipped = if row.length == WIDE { 2 } else { 0 };
-        Some((what, Items(items.get(skipped..)?)))
+        Some((what, Items(items.get(skipped..).unwrap_or(&[]))))
     }
 }
 
