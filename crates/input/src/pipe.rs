@@ -7,7 +7,7 @@ use traceloom_model::{Asks, Batch, Flow, Sink, Stage};
 /// Bundles that may wait: a few rows over [`ROWS`] each, or one batch of up to 64 Ki rows.
 const WAITING: usize = 4;
 
-/// Rows, and batches, that are sent together: waking the other thread takes as long as lowering a hundred rows.
+/// Rows, and batches, that are sent together: each time the other thread may have to be woken.
 const ROWS: usize = 2048;
 const BATCHES: usize = 64;
 
