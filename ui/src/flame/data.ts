@@ -1,0 +1,92 @@
+import type { Scale } from "../shared/amount";
+import { levels } from "../shared/names";
+import { numbers } from "../shared/numbers";
+import { Comparison } from "./change";
+
+/** How values of one function come together. */
+export type Merge = "sum" | "min" | "max";
+
+/** What `flame/data.rs` writes. */
+export interface Held {
+  title: string;
+  value: string;
+  unit: Scale;
+  unit_name: string;
+  source: "calls" | "samples";
+  merge: Merge;
+  upwards: boolean;
+  total: number;
+  names: string[];
+  /** Full names are asked for. */
+  wide: boolean;
+  places: string[];
+  colours: string;
+  group: number[];
+  categories: string[];
+  kinds: string;
+  light: string[];
+  dark: string[];
+  left: string;
+  symbol: string;
+  own: string;
+  count: string;
+  more?: string;
+  /** One sentence about what is slow; empty where nothing stands out. */
+  finding?: string;
+  /** Of a difference: what each node was, and the functions of both recordings. */
+  was?: string;
+  was_own?: string;
+  compared?: HeldComparison;
+}
+
+interface HeldSide {
+  own: string;
+  total: string;
+  count: string;
+}
+
+export interface HeldComparison {
+  /** The other recording's word. */
+  word: "before" | "after";
+  /** The whole before, in the scale of the picture. */
+  whole: number;
+  per: "recording" | "second" | "call" | "total";
+  factors: [before: number, after: number];
+  calls: [before: number, after: number];
+  totals: [before: number, after: number];
+  finding: string;
+  symbols: string;
+  before: HeldSide;
+  after: HeldSide;
+  own_chance: (number | null)[];
+  total_chance: (number | null)[];
+}
+
+/** The data of a graph, its columns read. */
+export interface Data {
+  held: Held;
+  names: string[];
+  /** The forms of a function's name, the longest first; each ends with the last one. */
+  forms: (symbol: number) => string[];
+  colours: Float64Array;
+  kinds: Float64Array;
+  changes: Comparison | null;
+}
+
+export function read(held: Held): Data {
+  const { names } = held;
+  const known: string[][] = [];
+  const forms = (symbol: number) => {
+    const name = names[symbol];
+    known[symbol] ??= held.wide ? [name, ...levels(name)] : levels(name);
+    return known[symbol];
+  };
+  return {
+    held,
+    names,
+    forms,
+    colours: numbers(held.colours),
+    kinds: numbers(held.kinds),
+    changes: held.compared ? new Comparison(held) : null,
+  };
+}

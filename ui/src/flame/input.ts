@@ -1,0 +1,497 @@
+/* The elements around a flame graph, the mouse and the keys. */
+import { Address } from "../shared/address";
+import { by, copy, named } from "../shared/dom";
+import { openMenu } from "../shared/menu";
+import { onRedraw, switchTheme } from "../shared/theme";
+import { Tip } from "../shared/tip";
+import type { Held } from "./data";
+import { type Colours, FlameModel, type Key, NOTHING, type Seen, type View } from "./model";
+import { FlamePainter } from "./paint";
+import { FlameTable } from "./table";
+import type { Cuts } from "./tree";
+
+const COLOURS: Record<Colours, string> = {
+  change: "changes",
+  category: "kinds of work",
+  package: "packages",
+};
+const VIEWS: readonly View[] = ["graph", "tree", "table"];
+/** Functions beside the graph. */
+const BESIDE = 100;
+/** Wheel notches that double a zoom, in pixels. */
+const NOTCH = 200;
+
+/** Starts a graph of one or several values; the first that is not zero is shown. */
+export function startFlame(part: HTMLElement, values: Held[]): void {
+  if (!values.length) return;
+  const address = new Address(part.id);
+  const view = by(part, "view");
+  const rows = by(part, "rows");
+  const search = by<HTMLInputElement>(part, "search");
+  const colours = by<HTMLSelectElement>(part, "colours");
+  const choice = by<HTMLSelectElement>(part, "values");
+  const legend = by(part, "legend");
+  const told = by(part, "told");
+  const work = by(part, "work");
+  const tip = new Tip(by(part, "tip"));
+  const menu = by(part, "menu");
+  const canvas = part.querySelector("canvas") as HTMLCanvasElement;
+  const isWhole = document.body.classList.contains("whole");
+  const first = Math.max(
+    values.findIndex((value) => value.total !== 0),
+    0,
+  );
+  const models: FlameModel[] = [];
+  let value = first;
+  let model = modelOf(first);
+  let { seen, data } = model;
+  let chosen = -1;
+  const paint = new FlamePainter(model, part, view, canvas, by(part, "room"));
+  const actions = { find, zoom, select, choose, showGraph: () => show("graph") };
+  let table = new FlameTable(rows, model, actions);
+
+  function modelOf(value: number): FlameModel {
+    models[value] ??= new FlameModel(values[value]);
+    return models[value];
+  }
+
+  function turnTo(to: number) {
+    value = to;
+    model = modelOf(to);
+    ({ seen, data } = model);
+    paint.show(model);
+    table = new FlameTable(rows, model, actions);
+    choice.value = String(to);
+    chosen = -1;
+  }
+
+  const remember = (typed = false) => address.set({ ...model.state(), val: value === first ? null : value }, typed);
+  const press = (name: string, on: boolean) => by(part, name).setAttribute("aria-pressed", String(on));
+
+  function dress() {
+    paint.dress();
+    drawLegend();
+  }
+
+  /* Kinds of work with what they came to by themselves; the one that is pressed stands out. */
+  function drawLegend() {
+    legend.hidden = seen.colours === "package";
+    if (seen.colours === "category") legend.replaceChildren(...legendOfKinds());
+    else if (seen.colours === "change") legend.replaceChildren(...legendOfChanges());
+  }
+  function legendOfKinds(): Node[] {
+    return model.kinds().map(([kind, own]) => {
+      const button = named("button");
+      const patch = named("i", "", "patch");
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(kind === model.lit));
+      button.dataset.kind = kind < 0 ? "" : data.held.categories[kind];
+      button.onclick = () => {
+        light(kind);
+        legend.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
+      };
+      patch.style.background = paint.kindColour(kind);
+      const said = [model.amount(own), model.share(own)].filter(Boolean).join(" · ");
+      button.append(patch, model.kindName(kind), named("span", said, "n"));
+      return button;
+    });
+  }
+  function legendOfChanges(): Node[] {
+    const scale = named("span", "", "scale");
+    scale.role = "img";
+    scale.ariaLabel = "Colours from faster to slower";
+    for (const name of ["d-f3", "d-f2", "d-f1", "d-0", "d-s1", "d-s2", "d-s3"]) {
+      const patch = named("i");
+      patch.style.background = `var(--${name})`;
+      scale.append(patch);
+    }
+    const what = seen.ofTotal ? "total" : "self";
+    const steps = `slower; steps at 0.1, 0.5 and 2 % of all before, by the change of ${what}`;
+    const beyond = model.tree.base ? "" : "; here kinds of work are drawn: changes are of paths from the root";
+    return [named("span", "faster", "about-scale"), scale, named("span", steps + beyond, "about-scale")];
+  }
+  function light(kind: number) {
+    model.lit = kind === model.lit ? NOTHING : kind;
+    drawLegend();
+    paint.schedule();
+  }
+
+  function tell(node: number) {
+    const name = node < 0 ? "" : `${data.names[model.tree.symbol[node]]}: `;
+    told.textContent = name + model.describe(node);
+    told.title = told.textContent;
+    for (const name of ["copy-stack", "copy-folded"]) by<HTMLButtonElement>(part, name).disabled = node < 0;
+  }
+
+  function zoom(to: number) {
+    tip.hide();
+    const node = model.zoom(to);
+    drawPath(node);
+    tell(node < 0 ? model.selected : node);
+    if (node >= 0) choose(model.tree.symbol[node]);
+    remember();
+    fit();
+    paint.resize();
+    paint.reveal(node < 0 ? 0 : model.tree.depth[node] + 1);
+    paint.schedule();
+  }
+
+  function drawPath(node: number) {
+    const path = by(part, "path");
+    const callers: number[] = [];
+    path.textContent = "";
+    by<HTMLButtonElement>(part, "reset").disabled = model.window[1] >= 1;
+    for (let up = node; up >= 0; up = model.tree.parent[up]) callers.push(up);
+    // The nearest callers matter; the picture above shows the others.
+    if (callers.length > 8) path.append("… ");
+    for (const caller of callers.slice(0, 8).reverse()) {
+      const forms = data.forms(model.tree.symbol[caller]);
+      const button = named("button", forms[Math.min(1, forms.length - 1)] || "(no name)");
+      const id = model.idOf(caller);
+      button.type = "button";
+      button.onclick = () => zoom(model.nodeOf(id));
+      path.append(path.lastChild instanceof Element ? " › " : "", button);
+    }
+  }
+
+  function select(node: number) {
+    model.selected = node;
+    tell(node);
+    if (node >= 0) choose(model.tree.symbol[node]);
+    paint.schedule();
+  }
+
+  /** Shows callers and callees of a function. */
+  function choose(symbol: number) {
+    if (!isWhole || symbol === chosen) return;
+    chosen = symbol;
+    table.sandwich(by(part, "sandwich"), symbol);
+  }
+
+  function find(words: string) {
+    tip.hide();
+    if (search.value.trim() !== words) search.value = words;
+    by(part, "matched").textContent = model.find(words);
+    for (const name of ["previous", "next"]) by<HTMLButtonElement>(part, name).disabled = !model.hits;
+    remember(true);
+    drawTables();
+    paint.schedule();
+  }
+  function step(forward: boolean) {
+    const node = model.match(forward);
+    if (node < 0) return;
+    select(node);
+    if (model.isAway(node)) zoom(-1);
+    select(node);
+    paint.reveal(model.tree.depth[node] + 1);
+  }
+
+  function drawTables() {
+    table.update();
+    if (isWhole && seen.shown === "graph") table.functions(by(part, "funcs"), BESIDE);
+  }
+
+  function recall() {
+    const wanted = Number(address.get("val") ?? first);
+    turnTo(values[wanted] ? wanted : first);
+    colours.replaceChildren(...model.choices.map((value) => new Option(COLOURS[value], value)));
+    const names = model.recall((name) => address.get(name));
+    const words = address.get("s") ?? "";
+    const shown = address.get("v");
+    pressed();
+    dress();
+    fit();
+    paint.resize();
+    view.scrollTop = seen.upwards ? view.scrollHeight : 0;
+    if (words !== seen.words || search.value !== words) find(words);
+    zoom(model.follow(names));
+    if (isWhole && chosen < 0) table.sandwich(by(part, "sandwich"), -1);
+    show(VIEWS.find((view) => view === shown) ?? "graph");
+  }
+
+  function pressed() {
+    for (const name of VIEWS) press(`view-${name}`, seen.shown === name);
+    press("inverted", seen.inverted);
+    press("merged", seen.merged);
+    press("turned", seen.upwards);
+    press("of-self", !seen.ofTotal);
+    press("of-total", seen.ofTotal);
+    by(part, "sides").hidden = !data.changes;
+    by(part, "merged").hidden = !model.grouping;
+    const words = model.cutWords();
+    by(part, "cuts").hidden = !words;
+    by(part, "cuts").textContent = words;
+    const finding = by(part, "finding");
+    finding.textContent = (isWhole && (data.held.compared?.finding ?? data.held.finding)) || "";
+    finding.hidden = !finding.textContent;
+    colours.value = seen.colours;
+  }
+
+  function show(shown: View) {
+    tip.hide();
+    seen.shown = shown;
+    rows.hidden = shown === "graph";
+    view.hidden = shown !== "graph";
+    by(part, "low").hidden = shown !== "graph";
+    pressed();
+    remember();
+    drawTables();
+    if (shown !== "graph") return;
+    fit();
+    paint.resize();
+    paint.schedule();
+  }
+
+  function change(what: Partial<Seen>) {
+    Object.assign(seen, what);
+    const isShape = "inverted" in what || "merged" in what || "cuts" in what;
+    const names = isShape ? model.reshape() : null;
+    pressed();
+    drawLegend();
+    if (isShape) zoom("inverted" in what || !names ? -1 : model.follow(names));
+    fit();
+    if ("upwards" in what) view.scrollTop = seen.upwards ? view.scrollHeight : 0;
+    remember();
+    drawTables();
+    paint.resize();
+    paint.schedule();
+  }
+
+  /* What is taken out of the picture; Back or `u` puts it in again. */
+  const cutsBefore: Cuts[] = [];
+  function cutTo(cuts: Partial<Cuts>) {
+    if (data.held.merge !== "sum") return;
+    cutsBefore.push(seen.cuts);
+    change({ cuts: { ...seen.cuts, ...cuts } });
+  }
+  const symbolOf = () => (model.selected < 0 ? -1 : model.tree.symbol[model.selected]);
+  function focusOn() {
+    const symbol = symbolOf();
+    if (symbol >= 0) cutTo({ focus: symbol });
+  }
+  function hide() {
+    const symbol = symbolOf();
+    if (symbol >= 0) cutTo({ hidden: [...seen.cuts.hidden, symbol] });
+  }
+  const collapse = () => cutTo({ collapsed: !seen.cuts.collapsed });
+  function undo() {
+    const before = cutsBefore.pop();
+    if (before) change({ cuts: before });
+  }
+
+  /** Gives the graph the room it needs; what is deep stands beside the tables. */
+  function fit() {
+    const needed = paint.rows * paint.row;
+    if (isWhole) {
+      const isDeep = needed > work.clientHeight * 0.55 && innerWidth > 1100;
+      work.classList.toggle("beside", isDeep && seen.shown === "graph");
+      const most = innerWidth > 900 ? work.clientHeight * 0.55 : work.clientHeight * 0.65;
+      view.style.height = isDeep ? "auto" : `${Math.min(needed, Math.max(most, 120))}px`;
+    } else view.style.height = rows.style.height = `${Math.min(480, Math.max(140, needed + 4))}px`;
+  }
+
+  function walk(key: Key) {
+    const to = model.walk(key);
+    view.focus({ preventScroll: true });
+    if (to < 0) return;
+    select(to);
+    if (model.isAway(to)) zoom(to);
+    paint.reveal(model.tree.depth[model.selected] + 1);
+  }
+
+  async function copyText(text: string, done: string) {
+    told.textContent = (await copy(text)) ? done : "this browser does not let pages copy";
+  }
+  async function copyStack(folded: boolean) {
+    if (model.selected >= 0) await copyText(model.stack(folded), "copied");
+  }
+
+  function showMenu(x: number, y: number) {
+    const node = model.selected;
+    if (node < 0) return;
+    const name = data.names[model.tree.symbol[node]];
+    const isSum = data.held.merge === "sum";
+    openMenu(menu, x, y, [
+      { text: "Zoom", key: "Enter", run: () => zoom(node) },
+      { text: "Focus on the function", key: "f", run: focusOn, off: !isSum },
+      { text: "Hide the function", key: "h", run: hide, off: !isSum },
+      { text: "Collapse recursion", key: "r", run: collapse, off: !isSum },
+      { text: "Take the last one back", key: "u", run: undo, off: !cutsBefore.length },
+      { text: "Copy name", key: "", run: () => copyText(name, "copied") },
+      { text: "Copy stack", key: "c", run: () => copyStack(false) },
+    ]);
+  }
+
+  const within = (event: MouseEvent) => {
+    const bounds = view.getBoundingClientRect();
+    return [event.clientX - bounds.left, event.clientY - bounds.top] as const;
+  };
+
+  /* Mouse and fingers: a press zooms, a drag moves what is zoomed. */
+  let drag: { x: number; from: number; moved: boolean } | null = null;
+  view.addEventListener("pointerdown", (event) => {
+    if (event.button === 0 && event.target === canvas) drag = { x: event.clientX, from: model.window[0], moved: false };
+  });
+  view.addEventListener("pointerup", () => {
+    setTimeout(() => {
+      drag = null;
+    });
+  });
+  view.addEventListener("pointermove", (event) => {
+    if (drag && event.buttons === 1 && Math.abs(event.clientX - drag.x) >= 4) {
+      drag.moved = true;
+      tip.hide();
+      if (model.window[1] >= 1) return;
+      model.look(drag.from - ((event.clientX - drag.x) / view.clientWidth) * model.window[1], model.window[1]);
+      paint.schedule();
+      return;
+    }
+    const [x, y] = within(event);
+    const rest = paint.restAt(x, y);
+    const node = rest ? NOTHING : paint.at(x, y);
+    if (rest) tip.show(paint.restText(rest), [["zoom in", "to see them"]], event.clientX, event.clientY);
+    else if (node < 0) tip.hide();
+    else {
+      const { name, pairs } = model.tell(node);
+      tip.show(name, pairs, event.clientX, event.clientY);
+    }
+    if (node === model.hovered) return;
+    model.hovered = node;
+    paint.schedule();
+  });
+  view.addEventListener("click", (event) => {
+    // What lies under the end of a drag was not pressed.
+    if (drag?.moved) return;
+    const [x, y] = within(event);
+    const node = paint.at(x, y);
+    if (node >= -1) zoom(node === seen.zoomed ? (model.tree.parent[node] ?? -1) : node);
+  });
+  view.addEventListener("contextmenu", (event) => {
+    const node = paint.at(...within(event));
+    if (node < 0) return;
+    event.preventDefault();
+    tip.hide();
+    select(node);
+    showMenu(event.clientX, event.clientY);
+  });
+  view.addEventListener("pointerleave", () => {
+    model.hovered = -1;
+    tip.hide();
+    paint.schedule();
+  });
+  view.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      tip.hide();
+      const [from, range] = model.window;
+      const at = within(event)[0] / view.clientWidth;
+      const next = Math.min(range * 2 ** (event.deltaY / NOTCH), 1);
+      model.look(from + at * (range - next), next);
+      drawPath(seen.zoomed);
+      paint.resize();
+      paint.schedule();
+    },
+    { passive: false },
+  );
+  view.addEventListener("scroll", () => paint.schedule(), { passive: true });
+  new ResizeObserver(() => {
+    fit();
+    paint.resize();
+  }).observe(isWhole ? work : view);
+
+  search.addEventListener("input", () => find(search.value.trim()));
+  by(part, "previous").onclick = () => step(false);
+  by(part, "next").onclick = () => step(true);
+  by(part, "reset").onclick = () => zoom(-1);
+  by(part, "inverted").onclick = () => change({ inverted: !seen.inverted });
+  by(part, "turned").onclick = () => change({ upwards: !seen.upwards });
+  by(part, "merged").onclick = () => change({ merged: !seen.merged });
+  by(part, "of-self").onclick = () => change({ ofTotal: false });
+  by(part, "of-total").onclick = () => change({ ofTotal: true });
+  by(part, "help").onclick = help;
+  colours.onchange = () => change({ colours: colours.value as Colours });
+  choice.onchange = () => {
+    address.set({
+      ...Object.fromEntries(Object.keys(model.state()).map((key) => [key, null])),
+      val: Number(choice.value),
+    });
+    recall();
+  };
+  for (const name of VIEWS) by(part, `view-${name}`).onclick = () => show(name);
+  by(part, "copy-stack").onclick = () => copyStack(false);
+  by(part, "copy-folded").onclick = () => copyStack(true);
+  by(part, "copy-link").onclick = async () => {
+    told.textContent = (await copy(location.href)) ? "link copied" : location.href;
+  };
+
+  function help() {
+    const keys = by(part, "keys");
+    keys.hidden = !keys.hidden;
+    by(part, "help").setAttribute("aria-expanded", String(!keys.hidden));
+  }
+  /** Goes back by one step: the search, then what is zoomed. */
+  function leave() {
+    if (!by(part, "keys").hidden) help();
+    else if (seen.words) find("");
+    else if (seen.zoomed >= 0) zoom(model.tree.parent[seen.zoomed]);
+    else zoom(-1);
+    (view.hidden ? rows : view).focus();
+  }
+  function menuOfSelected() {
+    const bounds = view.getBoundingClientRect();
+    showMenu(bounds.left + bounds.width / 3, bounds.top + 40);
+  }
+  const KEYS: Record<string, () => void> = {
+    x: () => change({ upwards: !seen.upwards }),
+    i: () => change({ inverted: !seen.inverted }),
+    b: () => change({ inverted: !seen.inverted }),
+    m: () => model.grouping && change({ merged: !seen.merged }),
+    c: () => copyStack(false),
+    C: () => copyStack(true),
+    f: focusOn,
+    h: hide,
+    r: collapse,
+    u: undo,
+    n: () => step(true),
+    N: () => step(false),
+    t: switchTheme,
+    "?": help,
+    ".": menuOfSelected,
+    0: () => zoom(-1),
+  };
+  function onKey(event: KeyboardEvent) {
+    const { key, target } = event;
+    const isTyping = target === search;
+    const isCommand = event.ctrlKey || event.metaKey;
+    if ((isCommand && key === "f" && isWhole) || (key === "/" && !isTyping)) {
+      event.preventDefault();
+      search.focus();
+      search.select();
+    } else if (key === "Escape") leave();
+    else if (isTyping || isCommand || event.altKey || target instanceof HTMLSelectElement) {
+      if (isTyping && key === "Enter" && !view.hidden) view.focus();
+    } else if (/^[1-9]$/.test(key) && seen.colours === "category") {
+      const kind = model.kinds()[Number(key) - 1]?.[0];
+      if (kind !== undefined) light(kind);
+    } else if (KEYS[key]) KEYS[key]();
+    else if (view.hidden) return;
+    else if (key.startsWith("Arrow") && !(target as Element).closest(".low, .rows")) {
+      event.preventDefault();
+      walk(key as Key);
+    } else if (key === "Enter" && target === view && model.selected >= 0) zoom(model.selected);
+  }
+  // A page of one graph takes its keys anywhere.
+  (isWhole ? document.body : part).addEventListener("keydown", onKey);
+
+  onRedraw(() => {
+    dress();
+    paint.resize();
+    paint.draw();
+  });
+  choice.append(...values.map((held, at) => new Option(held.value, String(at))));
+  (choice.closest("label") as HTMLElement).hidden = values.length < 2;
+  addEventListener("hashchange", recall);
+  recall();
+}

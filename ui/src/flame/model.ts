@@ -1,0 +1,420 @@
+/* What is seen of a flame graph, and what can be said of it: no element and no canvas. */
+import { amount, grouped } from "../shared/amount";
+import { kindName, unnamedKind } from "../shared/kinds";
+import { matcher } from "../shared/search";
+import { signed, step } from "./change";
+import { type Data, type Held, read } from "./data";
+import { type Cuts, cutTree, held as heldTree, Inverted, merged, type Tree } from "./tree";
+
+/** What a widest screen could show of a tree that grows where it is looked at. */
+const FINEST = 1 / 5000;
+/** No node, no kind of work. */
+export const NOTHING = -9;
+
+export type View = "graph" | "tree" | "table";
+export type Colours = "change" | "package" | "category";
+
+/** What the address remembers. */
+export interface Seen {
+  zoomed: number;
+  words: string;
+  shown: View;
+  inverted: boolean;
+  merged: boolean;
+  upwards: boolean;
+  colours: Colours;
+  /** Of a difference: changes of totals, not of own values. */
+  ofTotal: boolean;
+  cuts: Cuts;
+}
+
+/** A name with its values, for a tooltip. */
+export interface Told {
+  name: string;
+  pairs: [label: string, value: string][];
+}
+
+const NO_CUTS: Cuts = { focus: -1, hidden: [], collapsed: false };
+
+export type Key = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";
+
+/** A function and what it came to. */
+export interface Flow {
+  /** Less than 0 for none: it was called by nothing. */
+  symbol: number;
+  value: number;
+}
+
+const escaped = (name: string) => name.replace(/[%;]/g, (c) => (c === "%" ? "%25" : "%3B"));
+const unescaped = (name: string) => name.replace(/%25|%3B/g, (code) => (code === "%25" ? "%" : ";"));
+
+export class FlameModel {
+  readonly data: Data;
+  /** The tree that the page holds, and the one that is shown. */
+  readonly held: Tree;
+  tree: Tree;
+  readonly grouping: boolean;
+  readonly seen: Seen;
+  readonly choices: Colours[];
+  hits: Uint8Array | null = null;
+  /** The kind of work that stands out. */
+  lit = NOTHING;
+  selected = -1;
+  hovered = -1;
+  /** What the window shows: where it begins and how much it is, as shares of the whole. */
+  window: [from: number, range: number] = [0, 1];
+  private kindsOf: { tree: Tree; sums: [kind: number, own: number][] } | null = null;
+  private growing: Inverted | null = null;
+  private mergedOnce: Tree | null = null;
+
+  constructor(held: Held) {
+    this.data = read(held);
+    this.held = this.tree = heldTree(this.data);
+    this.grouping = held.group.some(Boolean);
+    this.choices = held.compared ? ["change", "category", "package"] : ["category", "package"];
+    this.seen = {
+      zoomed: -1,
+      words: "",
+      shown: "graph",
+      inverted: false,
+      merged: false,
+      upwards: held.upwards,
+      colours: this.choices[0],
+      ofTotal: false,
+      cuts: NO_CUTS,
+    };
+  }
+
+  amount(value: number): string {
+    return amount(this.data.held.unit, value, this.data.held.unit_name);
+  }
+
+  share(value: number): string {
+    const { merge, total } = this.data.held;
+    return merge === "sum" && total ? `${((value * 100) / total).toFixed(2)} %` : "";
+  }
+
+  /* Nodes of a tree that grows keep their ids; the others' are their places. */
+  idOf(node: number): number {
+    return node < 0 || !this.tree.id ? node : this.tree.id[node];
+  }
+
+  nodeOf(id: number): number {
+    return id < 0 || !this.tree.id ? id : this.tree.id.indexOf(id);
+  }
+
+  refine(id: number, least: number): void {
+    if (!this.growing?.refine(id, least)) return;
+    const [zoomed, selected] = [this.idOf(this.seen.zoomed), this.idOf(this.selected)];
+    this.tree = this.growing.flat();
+    [this.seen.zoomed, this.selected, this.hovered] = [this.nodeOf(zoomed), this.nodeOf(selected), -1];
+  }
+
+  waits(node: number): boolean {
+    return this.growing?.waits(this.idOf(node)) ?? false;
+  }
+
+  expand(id: number): void {
+    if (this.growing?.waits(id)) this.refine(id, Math.abs(this.growing.sum[id] ?? 0));
+  }
+
+  /** Makes the tree anew after what it depends on changed; returns the names on the way to what was zoomed. */
+  reshape(): string[] | null {
+    const { seen } = this;
+    const names = seen.zoomed < 0 ? null : this.pathOf(seen.zoomed);
+    const whole = this.whole();
+    this.growing = seen.inverted ? new Inverted(whole, this.data) : null;
+    this.growing?.refine(-1, Math.abs(this.data.held.total) * FINEST);
+    this.tree = this.growing ? this.growing.flat() : whole;
+    seen.zoomed = this.selected = this.hovered = -1;
+    this.window = [0, 1];
+    return names;
+  }
+
+  private whole(): Tree {
+    const { cuts } = this.seen;
+    let tree = this.held;
+    if (this.seen.merged) tree = this.mergedOnce ??= merged(this.held, this.data);
+    const isCut = cuts.focus >= 0 || cuts.hidden.length > 0 || cuts.collapsed;
+    return isCut ? cutTree(tree, this.data, cuts) : tree;
+  }
+
+  pathOf(node: number): string[] {
+    const path: string[] = [];
+    for (let up = node; up >= 0; up = this.tree.parent[up]) path.unshift(this.data.names[this.tree.symbol[up]]);
+    return path;
+  }
+
+  /** The node that these names lead to, or the last on the way. */
+  follow(names: string[]): number {
+    let at = -1;
+    for (const name of names) {
+      this.refine(this.idOf(at), 0);
+      const { tree } = this;
+      const last = at < 0 ? tree.size : tree.end[at];
+      let child = at + 1;
+      while (child < last && this.data.names[tree.symbol[child]] !== name) child = tree.end[child];
+      if (child >= last) break;
+      at = child;
+    }
+    return at;
+  }
+
+  /** Zooms to a node and selects it; returns its number, which a tree that grows may have changed. */
+  zoom(node: number): number {
+    this.seen.zoomed = node;
+    this.window = [0, 1];
+    if (node < 0) return node;
+    this.selected = node;
+    this.refine(this.idOf(node), Math.abs(this.tree.sum[node]) * FINEST);
+    const { zoomed } = this.seen;
+    this.window = [this.tree.left[zoomed], this.tree.width[zoomed] || 1];
+    return zoomed;
+  }
+
+  /** Shows what begins at a share of the whole and is so much of it. */
+  look(from: number, range: number): void {
+    const bounded = Math.min(Math.max(range, 1e-7), 1);
+    this.window = [Math.min(Math.max(from, 0), 1 - bounded), bounded];
+    const { zoomed } = this.seen;
+    const [left, width] = this.window;
+    const isWithin =
+      zoomed >= 0 &&
+      left >= this.tree.left[zoomed] - 1e-9 &&
+      left + width <= this.tree.left[zoomed] + this.tree.width[zoomed] + 1e-9;
+    if (!isWithin) this.seen.zoomed = -1;
+  }
+
+  /** Rows between all and the zoomed frame, of which two are drawn. */
+  get folded(): number {
+    const { zoomed } = this.seen;
+    return zoomed < 0 ? 0 : Math.max(0, this.tree.depth[zoomed] - 2);
+  }
+
+  /** The kind of work of a node: the number of a category, or what the function is. */
+  kindOf(node: number): number {
+    const { tree, data } = this;
+    if (tree.kind[node] >= 0) return tree.kind[node];
+    return unnamedKind(data.colours[tree.symbol[node]]);
+  }
+
+  kindName(kind: number): string {
+    return kindName(kind, this.data.held.categories);
+  }
+
+  /** The change that a node's colour shows, in the scale of the picture; none where the page does not know it. */
+  changeOf(node: number): number | null {
+    const { data, tree, seen } = this;
+    if (!data.changes || !tree.base) return null;
+    const { changes } = data;
+    if (seen.ofTotal) return changes.grew(tree.sum[node], changes.was[node]);
+    return changes.grew(tree.own[node], changes.wasOwn[node]);
+  }
+
+  stepOf(node: number): number | null {
+    const change = this.changeOf(node);
+    return change === null || !this.data.changes ? null : step(this.data.changes.percent(change));
+  }
+
+  /** What is said of a node. */
+  tell(node: number): Told {
+    const { data, tree } = this;
+    if (node < 0) return { name: "all", pairs: [["total", this.amount(data.held.total)]] };
+    const { sum, own, calls } = tree;
+    const both = (value: number) => [this.amount(value), this.share(value)].filter(Boolean).join(" · ");
+    const pairs: Told["pairs"] = [
+      ["total", both(sum[node])],
+      ["self", both(own[node])],
+    ];
+    if (calls[node]) {
+      const isSelf = data.held.source === "samples";
+      pairs.push([isSelf ? "samples of itself" : "calls", grouped(calls[node])]);
+    }
+    const change = this.changeOf(node);
+    if (data.changes && change !== null) {
+      const { of, was, wasOwn } = data.changes;
+      const percent = data.changes.percent(change);
+      const share = Number.isFinite(percent) ? `, ${signed(percent, percent.toFixed(2))} % of all before` : "";
+      pairs.push(
+        [of.word, `${this.amount(was[node])}, self ${this.amount(wasOwn[node])}`],
+        [`change of ${this.seen.ofTotal ? "total" : "self"}`, signed(change, this.amount(change)) + share],
+      );
+    }
+    pairs.push(["kind", this.kindName(this.kindOf(node))]);
+    const place = data.held.places[tree.symbol[node]];
+    if (place) pairs.push(["place", place]);
+    return { name: data.names[tree.symbol[node]], pairs };
+  }
+
+  describe(node: number): string {
+    return this.tell(node)
+      .pairs.map(([label, value]) => (label === "total" ? value : `${label} ${value}`))
+      .join(" · ");
+  }
+
+  /** Searches names; returns what was found, in words. */
+  find(words: string): string {
+    const { data, held } = this;
+    this.seen.words = words;
+    this.hits = null;
+    if (!words) return "";
+    const test = matcher(words);
+    const hits = Uint8Array.from(data.names, (name, s) => (!data.held.group[s] && test(name) ? 1 : 0));
+    this.hits = hits;
+    const functions = hits.reduce((sum, hit) => sum + hit, 0);
+    // Of the tree as it is called, outermost matches alone: what calls itself counts once, as in the tables.
+    let total = 0;
+    let self = 0;
+    let frames = 0;
+    for (let node = 0, skip = 0; node < held.size; node++) {
+      if (!hits[held.symbol[node]]) continue;
+      frames++;
+      self += held.own[node];
+      if (node >= skip) {
+        total += held.sum[node];
+        skip = held.end[node];
+      }
+    }
+    const both = (value: number) => `${this.amount(value)} ${this.share(value)}`;
+    const sums = data.held.merge === "sum" ? `${both(total)}, self ${both(self)} · ` : "";
+    return `matched: ${sums}${grouped(functions)} functions, ${grouped(frames)} frames`;
+  }
+
+  /** The match after or before the selection, around the end; less than 0 for none. */
+  match(forward: boolean): number {
+    const { hits, tree, selected } = this;
+    if (!hits) return -1;
+    for (let step = 1; step <= tree.size; step++) {
+      const node = (selected + (forward ? step : -step) + 2 * tree.size) % tree.size;
+      if (hits[tree.symbol[node]]) return node;
+    }
+    return -1;
+  }
+
+  /** Kinds of work with what they came to by themselves, the largest first. */
+  kinds(): [kind: number, own: number][] {
+    const shown = this.tree;
+    this.tree = this.growing ? this.whole() : shown;
+    if (this.kindsOf?.tree === this.tree) {
+      this.tree = shown;
+      return this.kindsOf.sums;
+    }
+    const sums = new Map<number, number>();
+    for (let node = 0; node < this.tree.size; node++) {
+      const kind = this.kindOf(node);
+      sums.set(kind, (sums.get(kind) ?? 0) + this.tree.own[node]);
+    }
+    const sorted = [...sums].filter(([, own]) => own !== 0).sort((a, b) => b[1] - a[1]);
+    this.kindsOf = { tree: this.tree, sums: sorted };
+    this.tree = shown;
+    return sorted;
+  }
+
+  /** Takes cuts over, in words; the last one can be taken back. */
+  cutWords(): string {
+    const { cuts } = this.seen;
+    const { names } = this.data;
+    const parts: string[] = [];
+    if (cuts.focus >= 0) parts.push(`only calls of ${names[cuts.focus]}`);
+    if (cuts.hidden.length) parts.push(`hidden: ${cuts.hidden.map((s) => names[s]).join(", ")}`);
+    if (cuts.collapsed) parts.push("recursion collapsed");
+    return parts.length ? `${parts.join("; ")}. Percentages are of all: ${this.amount(this.data.held.total)}.` : "";
+  }
+
+  /** Callers and callees of a function with what they came to, the largest first; recursion counts at its outermost call. */
+  sandwich(symbol: number): { total: number; own: number; calls: number; callers: Flow[]; callees: Flow[] } {
+    const { held } = this;
+    const callers = new Map<number, number>();
+    const callees = new Map<number, number>();
+    let total = 0;
+    let own = 0;
+    let calls = 0;
+    const add = (to: Map<number, number>, s: number, value: number) => to.set(s, (to.get(s) ?? 0) + value);
+    for (let node = 0, skip = 0; node < held.size; node++) {
+      if (held.symbol[node] !== symbol) continue;
+      own += held.own[node];
+      calls += held.calls[node];
+      if (node < skip) continue;
+      skip = held.end[node];
+      total += held.sum[node];
+      const p = held.parent[node];
+      add(callers, p < 0 ? -1 : held.symbol[p], held.sum[node]);
+      for (let child = node + 1; child < held.end[node]; child = held.end[child]) {
+        add(callees, held.symbol[child], held.sum[child]);
+      }
+    }
+    const sorted = (of: Map<number, number>) =>
+      [...of].map(([symbol, value]) => ({ symbol, value })).sort((a, b) => b.value - a.value || a.symbol - b.symbol);
+    return { total, own, calls, callers: sorted(callers), callees: sorted(callees) };
+  }
+
+  /** The node that a key leads to from the selection; less than 0 for none. */
+  walk(key: Key): number {
+    const { tree, selected } = this;
+    const { parent, end } = tree;
+    const [deeper, higher] = this.seen.upwards ? ["ArrowUp", "ArrowDown"] : ["ArrowDown", "ArrowUp"];
+    if (selected < 0) return tree.size ? 0 : -1;
+    if (key === deeper) return end[selected] > selected + 1 ? selected + 1 : selected;
+    if (key === higher) return parent[selected];
+    const last = parent[selected] < 0 ? tree.size : end[parent[selected]];
+    if (key === "ArrowRight") return end[selected] < last ? end[selected] : selected;
+    let to = selected;
+    for (let node = parent[selected] + 1; node < selected; node = end[node]) to = node;
+    return to;
+  }
+
+  /** Returns true if a node lies beside the window or among the callers of what is zoomed. */
+  isAway(node: number): boolean {
+    const { tree, seen } = this;
+    const [from, range] = this.window;
+    const isBeside = tree.left[node] + tree.width[node] <= from || tree.left[node] >= from + range;
+    return isBeside || (seen.zoomed >= 0 && tree.depth[node] < tree.depth[seen.zoomed]);
+  }
+
+  /** The stack of the selection as people read it, or as a line of folded stacks, which knows no semicolon in names. */
+  stack(folded: boolean): string {
+    const names = this.pathOf(this.selected);
+    const callers = this.growing ? names.reverse() : names;
+    if (!folded) return callers.reverse().join("\n");
+    const plain = callers.map((name) => name.replace(/;/g, ":").replace(/\s*\n\s*/g, " "));
+    return `${plain.join(";")} ${this.tree.sum[this.selected]}`;
+  }
+
+  /** What the address remembers; defaults are left out. */
+  state(): Record<string, string | number | null> {
+    const { seen } = this;
+    return {
+      z: seen.zoomed < 0 ? null : this.pathOf(seen.zoomed).map(escaped).join(";"),
+      s: seen.words,
+      v: seen.shown === "graph" ? null : seen.shown,
+      b: seen.inverted ? 1 : null,
+      m: seen.merged ? 1 : null,
+      t: seen.upwards === this.data.held.upwards ? null : 1,
+      c: seen.colours === this.choices[0] ? null : seen.colours,
+      o: seen.ofTotal ? "total" : null,
+      f: seen.cuts.focus < 0 ? null : this.data.names[seen.cuts.focus],
+      h: seen.cuts.hidden.map((s) => escaped(this.data.names[s])).join(";"),
+      r: seen.cuts.collapsed ? 1 : null,
+    };
+  }
+
+  /** Takes over what an address remembers; returns the names on the way to what was zoomed. */
+  recall(get: (name: string) => string | null): string[] {
+    const { seen } = this;
+    const flag = (key: string) => get(key) === "1";
+    seen.inverted = flag("b");
+    seen.merged = this.grouping && flag("m");
+    seen.upwards = this.data.held.upwards !== flag("t");
+    seen.colours = this.choices.find((choice) => choice === get("c")) ?? this.choices[0];
+    seen.ofTotal = get("o") === "total";
+    const number = (name: string) => this.data.names.indexOf(name);
+    const hidden = get("h")?.split(";") ?? [];
+    seen.cuts = {
+      focus: number(get("f") ?? "\0"),
+      hidden: hidden.map((name) => number(unescaped(name))).filter((s) => s >= 0),
+      collapsed: flag("r"),
+    };
+    this.reshape();
+    return get("z")?.split(";").map(unescaped) ?? [];
+  }
+}

@@ -1,0 +1,299 @@
+/* Draws a flame graph, and finds what lies under a point of it. */
+import { kindToken, NATIVE, OWN, RUNTIME, UNKNOWN } from "../shared/kinds";
+import { Pen } from "../shared/pen";
+import { colours, dark, frameHeight, isPrinting, ratio } from "../shared/theme";
+import { signed } from "./change";
+import { type FlameModel, NOTHING } from "./model";
+
+/** Narrower frames are summed. */
+const LEAST = 1.5;
+/** From this width on a frame says what it came to. */
+const AMOUNT = 300;
+
+const NAMES = ["paper", "ink", "line-2", "accent", "match", "on-match", "k-none", "on-k", "on-d", "on-d3"] as const;
+type Named = (typeof NAMES)[number];
+const STEPS = ["d-f3", "d-f2", "d-f1", "d-0", "d-s1", "d-s2", "d-s3"];
+/** Frames that are too narrow to be drawn one by one. */
+export interface Rest {
+  x: number;
+  y: number;
+  w: number;
+  count: number;
+  sum: number;
+}
+
+export class FlamePainter {
+  readonly row: number;
+  private readonly context: CanvasRenderingContext2D;
+  private readonly pen: Pen;
+  private packages: string[] = [];
+  private steps: string[] = [];
+  private kinds: string[] = [];
+  private owns: string[] = [];
+  private unnamed: Record<number, string> = {};
+  private plain = {} as Record<Named, string>;
+  private rests: Rest[] = [];
+  private frame = 0;
+
+  constructor(
+    private model: FlameModel,
+    private readonly part: HTMLElement,
+    private readonly view: HTMLElement,
+    private readonly canvas: HTMLCanvasElement,
+    private readonly room: HTMLElement,
+  ) {
+    this.context = canvas.getContext("2d") as CanvasRenderingContext2D;
+    this.pen = new Pen(this.context);
+    this.row = frameHeight();
+  }
+
+  /** Shows another model. */
+  show(model: FlameModel): void {
+    this.model = model;
+  }
+
+  /** Takes the colours of the theme. */
+  dress(): void {
+    const { held } = this.model.data;
+    const { categories } = held;
+    const kinds = categories.map((_, kind) => kindToken(kind, categories));
+    const owns = [0, 1, 2].map((shade) => kindToken(OWN, [], shade));
+    const unnamed = [OWN, RUNTIME, NATIVE, UNKNOWN].map((kind) => [kind, kindToken(kind, [])] as const);
+    const tokens: string[] = [...NAMES, ...STEPS, ...kinds, ...owns, ...unnamed.map(([, token]) => token)];
+    const of: Record<string, string> = colours(tokens, this.part);
+    for (const name of NAMES) this.plain[name] = of[name];
+    this.packages = dark() ? held.dark : held.light;
+    this.steps = STEPS.map((name) => of[name]);
+    this.owns = owns.map((name) => of[name]);
+    this.kinds = kinds.map((name) => of[name]);
+    for (const [kind, token] of unnamed) this.unnamed[kind] = of[token];
+  }
+
+  kindColour(kind: number): string {
+    return kind < 0 ? this.unnamed[kind] : this.kinds[kind];
+  }
+
+  /** Colour and ink of a node. */
+  private fill(node: number): [fill: string, ink: string] {
+    const { model, plain } = this;
+    const { tree, data, seen } = model;
+    const s = tree.symbol[node];
+    if (seen.colours === "package") return [this.packages[data.colours[s]], plain["on-k"]];
+    const step = seen.colours === "change" ? model.stepOf(node) : null;
+    if (step !== null) return [this.steps[step], step === 0 || step === 6 ? plain["on-d3"] : plain["on-d"]];
+    const kind = model.kindOf(node);
+    // Lighter and darker of one hue are classes.
+    const fill = kind === OWN ? this.owns[data.colours[s] % 3] : this.kindColour(kind);
+    return [fill, plain["on-k"]];
+  }
+
+  private get wide(): number {
+    return this.view.clientWidth;
+  }
+
+  /** Rows that are drawn. */
+  get rows(): number {
+    return this.model.tree.depths + 1 - this.model.folded;
+  }
+
+  private get height(): number {
+    return Math.max(this.rows * this.row, this.high);
+  }
+
+  /** On paper all rows are seen. */
+  private get high(): number {
+    return isPrinting() ? this.rows * this.row : this.view.clientHeight;
+  }
+
+  resize(): void {
+    const { wide, high } = this;
+    const size = [wide, high].map((pixels) => Math.max(1, Math.min(Math.round(pixels * ratio()), 16_000)));
+    if (this.canvas.width !== size[0] || this.canvas.height !== size[1]) {
+      [this.canvas.width, this.canvas.height] = size;
+      this.canvas.style.width = `${wide}px`;
+      this.canvas.style.height = `${high}px`;
+      this.schedule();
+    }
+    this.room.style.height = `${this.rows * this.row}px`;
+  }
+
+  schedule(): void {
+    if (!this.frame) this.frame = requestAnimationFrame(() => this.draw());
+  }
+
+  /** The row of a level: all is level 0. Far callers of what is zoomed share a row. */
+  private rowOf(level: number): number {
+    const { folded } = this.model;
+    if (folded === 0) return level;
+    return level <= folded + 1 ? Math.min(level, 1) : level - folded;
+  }
+
+  private rowTop(level: number): number {
+    const row = this.rowOf(level);
+    const top = this.model.seen.upwards ? this.height - (row + 1) * this.row : row * this.row;
+    return top - (isPrinting() ? 0 : this.view.scrollTop);
+  }
+
+  /** Scrolls a level into the view. */
+  reveal(level: number): void {
+    const top = this.rowTop(level);
+    const { row, view } = this;
+    if (top < 0) view.scrollTop += top - row;
+    else if (top + row > view.clientHeight) view.scrollTop += top + 2 * row - view.clientHeight;
+  }
+
+  private bar(x: number, y: number, w: number, fill: string, alpha = 1): void {
+    const { context } = this;
+    context.globalAlpha = alpha;
+    context.fillStyle = fill;
+    context.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.5), this.row - 1);
+    context.globalAlpha = 1;
+  }
+
+  private outline(node: number, x: number, y: number, w: number): void {
+    const { context, model } = this;
+    if (node !== model.selected && node !== model.hovered) return;
+    context.strokeStyle = this.plain.ink;
+    context.lineWidth = node === model.selected ? 2 : 1;
+    context.strokeRect(x + 1, y + 1, Math.max(w - 3, 1), this.row - 3);
+  }
+
+  private flush(rest: Rest | null): void {
+    if (!rest || rest.w < LEAST) return;
+    this.rests.push(rest);
+    this.bar(rest.x, rest.y, rest.w, this.plain["k-none"]);
+    const text = this.restText(rest);
+    if (this.pen.width(text, false) <= rest.w - 10) {
+      this.pen.write(text, false, rest.x + 5, rest.y + this.row / 2, this.plain["on-k"]);
+    }
+  }
+
+  restText(rest: Rest): string {
+    return `${rest.count.toLocaleString("en-US")} narrower, ${this.model.amount(rest.sum)}`;
+  }
+
+  draw(): void {
+    const { context, model, plain, pen, row } = this;
+    const { tree, seen, hits, lit, data } = model;
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    const pixels = ratio();
+    const { wide, high } = this;
+    const { symbol, depth, end, left, width, size, sum, parent } = tree;
+    context.setTransform(pixels, 0, 0, pixels, 0, 0);
+    context.fillStyle = plain.paper;
+    context.fillRect(0, 0, wide, high);
+    const [from, range] = model.window;
+    const scale = wide / range;
+    const { folded } = model;
+    const zoomedDepth = seen.zoomed < 0 ? 0 : depth[seen.zoomed];
+    this.rests = [];
+    this.bar(0, this.rowTop(0), wide, plain["k-none"]);
+    pen.write("all", true, 5, this.rowTop(0) + row / 2, plain["on-k"]);
+    pen.write(model.amount(data.held.total), false, 34, this.rowTop(0) + row / 2, plain["on-k"]);
+    let rest: Rest | null = null;
+    let restOf = NOTHING;
+    for (let node = 0; node < size; ) {
+      const w = width[node] * scale;
+      const x = (left[node] - from) * scale;
+      // A subtree beside the window is skipped as a whole.
+      if (x >= wide || x + w <= 0) {
+        node = end[node];
+        continue;
+      }
+      const y = this.rowTop(depth[node] + 1);
+      if (w < LEAST) {
+        if (restOf !== parent[node]) {
+          this.flush(rest);
+          rest = y > -row && y < high ? { x, y, w: 0, count: 0, sum: 0 } : null;
+          restOf = parent[node];
+        }
+        if (rest) {
+          rest.w = x + w - rest.x;
+          rest.count++;
+          rest.sum += sum[node];
+        }
+        node = end[node];
+        continue;
+      }
+      const isCaller = folded > 0 && depth[node] < zoomedDepth - 1;
+      if (isCaller && depth[node] > 0) {
+        // All but the first of the far callers are in its row.
+      } else if (y > -row && y < high) {
+        const a = Math.max(x, 0);
+        const b = Math.min(x + w, wide);
+        if (isCaller) {
+          this.bar(a, y, b - a, plain["k-none"]);
+          pen.write(`${folded + 1} callers`, false, a + 5, y + row / 2, plain["on-k"]);
+        } else this.box(node, a, y, b - a, !!hits?.[symbol[node]], !!hits, lit);
+      } else if (seen.upwards ? y <= -row : y >= high) {
+        node = end[node];
+        continue;
+      }
+      node++;
+    }
+    this.flush(rest);
+    this.map(from, range);
+  }
+
+  private box(node: number, x: number, y: number, w: number, found: boolean, searched: boolean, lit: number): void {
+    const { model, plain } = this;
+    const { tree, seen, data } = model;
+    const [fill, ink] = found ? [plain.match, plain["on-match"]] : this.fill(node);
+    const isOther = lit !== NOTHING && seen.colours === "category" && model.kindOf(node) !== lit;
+    const isDim = (searched && !found) || isOther || (seen.zoomed >= 0 && tree.depth[node] < tree.depth[seen.zoomed]);
+    this.bar(x, y, w, fill, isDim ? 0.35 : 1);
+    this.outline(node, x, y, w);
+    if (w < 16) return;
+    // Dimmed, a frame is nearly paper: its text takes the ink of that.
+    const text = isDim ? plain.ink : ink;
+    const middle = y + this.row / 2;
+    const used = this.pen.name(data.forms(tree.symbol[node]), x + 5, middle, w - 10, text);
+    if (w < AMOUNT) return;
+    const change = seen.colours === "change" ? model.changeOf(node) : null;
+    const whole = [model.amount(tree.sum[node]), model.share(tree.sum[node])].filter(Boolean).join(" · ");
+    const amount = change === null ? whole : signed(change, model.amount(change));
+    const room = this.pen.width(amount, false);
+    if (used + room + 30 < w) this.pen.write(amount, false, x + w - 8 - room, middle, text);
+  }
+
+  /** Where the window lies in the whole. */
+  private map(from: number, range: number): void {
+    if (range >= 1) return;
+    const { context, plain, wide } = this;
+    const top = this.model.seen.upwards ? this.high - 3 : 0;
+    context.fillStyle = plain["line-2"];
+    context.fillRect(0, top, wide, 3);
+    context.fillStyle = plain.accent;
+    context.fillRect(from * wide, top, Math.max(range * wide, 2), 3);
+  }
+
+  /** Frames under a point that are too narrow to be drawn one by one. */
+  restAt(x: number, y: number): Rest | null {
+    const isAt = (rest: Rest) => x >= rest.x && x < rest.x + rest.w && y >= rest.y && y < rest.y + this.row;
+    return this.rests.find(isAt) ?? null;
+  }
+
+  /** The node under a point; -1 for all of it, `NOTHING` for none. */
+  at(x: number, y: number): number {
+    const { tree, seen, folded } = this.model;
+    const { left, width, depth, end } = tree;
+    const [from, range] = this.model.window;
+    const place = from + (x / this.wide) * range;
+    const down = y + this.view.scrollTop;
+    const row = Math.floor((seen.upwards ? this.height - down : down) / this.row);
+    if (row < 1) return -1;
+    // The row of far callers leads to the farthest that is not drawn otherwise.
+    const level = folded === 0 ? row : row === 1 ? folded + 1 : row + folded;
+    for (let node = 0; node < tree.size; ) {
+      const isBeside = place < left[node] || place >= left[node] + width[node];
+      if (isBeside || (width[node] / range) * this.wide < LEAST) {
+        node = end[node];
+        continue;
+      }
+      if (depth[node] === level - 1) return node;
+      node++;
+    }
+    return NOTHING;
+  }
+}

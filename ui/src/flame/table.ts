@@ -1,0 +1,476 @@
+/* The twins of the graph in rows, for keyboards and screen readers: the functions, and the tree. */
+import { grouped } from "../shared/amount";
+import { button, cellBar, named, nameOf } from "../shared/dom";
+import { exactly } from "../shared/search";
+import { signed } from "./change";
+import type { FlameModel, Flow } from "./model";
+import { JOIN } from "./tree";
+
+/** Rows at once; buttons bring more. */
+const MANY = 500;
+
+/** What rows do with the graph. */
+export interface Actions {
+  find(words: string): void;
+  zoom(node: number): void;
+  select(node: number): void;
+  showGraph(): void;
+  /** Shows callers and callees of a function. */
+  choose(symbol: number): void;
+}
+
+interface Sums {
+  s: number;
+  own: number;
+  sum: number;
+  count: number;
+  met: boolean;
+}
+type Column = "own" | "sum" | "count" | "name";
+type Compared = "change" | "before" | "after" | "name";
+
+/** Callers or callees at once. */
+const FLOWS = 12;
+/** Calls or samples under which a change says nothing. */
+const FEW = 20;
+
+/** By how many percent a value grew, as `diff` says it; from three times on, how many times it is. */
+function percentOf(before: number, after: number, held: number): string {
+  if (before === 0) return held === 0 ? "-" : "new";
+  if (held === 0) return "gone";
+  const percent = ((after - before) * 100) / Math.abs(before);
+  if (percent >= 200) return `× ${(1 + percent / 100).toFixed(1)}`;
+  return `${percent > 0 ? "+" : ""}${percent.toFixed(1)} %`;
+}
+
+const chanceOf = (chance: number | null): string =>
+  chance === null ? "" : chance < 0.0001 ? "<0.0001" : chance.toFixed(4);
+
+/** Functions with the sums of `top`: of what calls itself, the outermost frame counts. */
+export function totals(model: FlameModel): Sums[] {
+  const { held, data } = model;
+  const { merge, group } = data.held;
+  const rows: Sums[] = data.names.map((_, s) => ({ s, own: 0, sum: 0, count: 0, met: false }));
+  const join = JOIN[merge];
+  const open = new Int32Array(rows.length);
+  const path: number[] = [];
+  const isFresh = rows.map(() => true);
+  for (let node = 0; node < held.size; node++) {
+    while (path.length > held.depth[node]) open[path.pop() as number]--;
+    const s = held.symbol[node];
+    const row = rows[s];
+    const calls = held.calls[node];
+    const isOutermost = open[s]++ === 0;
+    path.push(s);
+    // A value that nobody recorded has no part in a minimum or maximum.
+    if (merge === "sum" || calls || !row.met) {
+      const isFirst = !row.met || (merge !== "sum" && !row.count);
+      row.own = isFirst ? held.own[node] : join(row.own, held.own[node]);
+    }
+    if (isOutermost || merge !== "sum") {
+      row.sum = isFresh[s] ? held.sum[node] : join(row.sum, held.sum[node]);
+      isFresh[s] = false;
+    }
+    row.count += calls;
+    row.met = true;
+  }
+  return rows.filter((row) => row.met && !group[row.s]);
+}
+
+export class FlameTable {
+  private sums: Sums[] | null = null;
+  order: Column = "own";
+  falling = true;
+  private sorted: { order: Compared; falling: boolean } = { order: "change", falling: true };
+  private most = MANY;
+  private body: HTMLTableSectionElement | null = null;
+
+  constructor(
+    private readonly place: HTMLElement,
+    private readonly model: FlameModel,
+    private readonly actions: Actions,
+  ) {}
+
+  show(): void {
+    if (this.model.seen.shown === "tree") this.grid();
+    else this.functions();
+  }
+
+  update(): void {
+    if (this.model.seen.shown !== "graph") this.show();
+  }
+
+  /** The functions into a place, at most so many of them; diffs compare both recordings. */
+  functions(place = this.place, most = this.most): void {
+    if (this.model.data.changes) this.compared(place, most);
+    else this.summed(place, most);
+  }
+
+  private more(place: HTMLElement, rows: number, most: number): void {
+    if (rows <= most) return;
+    const more = () => {
+      this.most += MANY;
+      this.functions(place, Math.max(this.most, most + MANY));
+    };
+    place.append(button(`Show more of ${grouped(rows)} functions`, more));
+  }
+
+  private nameCell(symbol: number): HTMLTableCellElement {
+    const name = this.model.data.names[symbol];
+    const cell = named("td", "", "text name x");
+    const press = button("", () => {
+      if (this.model.seen.shown === "graph") return this.actions.choose(symbol);
+      this.actions.find(exactly(name));
+      this.actions.showGraph();
+    });
+    press.title = name;
+    press.append(...(name ? nameOf(name) : ["(no name)"]));
+    cell.append(press);
+    return cell;
+  }
+
+  private head<K extends string>(
+    place: HTMLElement,
+    heads: readonly (readonly [text: string, key: K | null])[],
+    sorted: { order: string; falling: boolean },
+    sort: (key: K) => void,
+  ): HTMLTableRowElement {
+    const line = document.createElement("tr");
+    for (const [text, key] of heads) {
+      const cell = named("th", "", key === "name" ? "text" : "");
+      cell.scope = "col";
+      if (key) {
+        const press = () => {
+          sort(key);
+          place.querySelector<HTMLElement>("th[aria-sort]:not([aria-sort=none]) button")?.focus();
+        };
+        cell.append(button(text, press));
+        cell.ariaSort = key !== sorted.order ? "none" : sorted.falling ? "descending" : "ascending";
+      } else cell.append(named("span", text));
+      line.append(cell);
+    }
+    return line;
+  }
+
+  private summed(place: HTMLElement, most: number): void {
+    const { model, order, falling } = this;
+    const { data, hits } = model;
+    this.sums ??= totals(model);
+    const name = (row: Sums) => data.names[row.s];
+    const byName = (a: Sums, b: Sums) => (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0);
+    const first = order === "name" ? byName : (a: Sums, b: Sums) => a[order] - b[order];
+    const rows = this.sums.filter((row) => !hits || hits[row.s]);
+    rows.sort((a, b) => (falling ? -1 : 1) * first(a, b) || b.own - a.own || b.sum - a.sum || byName(a, b));
+    const table = document.createElement("table");
+    const body = table.createTBody();
+    const heads: [string, Column | null][] = [
+      ["self", "own"],
+      ["self %", null],
+      ["total", "sum"],
+      ["total %", null],
+      [data.held.source === "samples" ? "samples of itself" : data.held.source, "count"],
+      ["function", "name"],
+    ];
+    const sort = (key: Column) => {
+      this.falling = order === key ? !falling : key !== "name";
+      this.order = key;
+      this.functions(place, most);
+    };
+    table.createTHead().append(this.head(place, heads, this, sort));
+    const widest = {
+      own: rows.reduce((widest, row) => Math.max(widest, row.own), 0),
+      sum: rows.reduce((widest, row) => Math.max(widest, row.sum), 0),
+    };
+    for (const row of rows.slice(0, most)) {
+      const cells = body.insertRow();
+      for (const key of ["own", "sum"] as const) {
+        const share = named("td", model.share(row[key]));
+        if (widest[key] > 0) share.append(cellBar([[0, row[key] / widest[key], ""]]));
+        cells.append(named("td", model.amount(row[key])), share);
+      }
+      cells.append(named("td", grouped(row.count), "dim"), this.nameCell(row.s));
+    }
+    place.replaceChildren(table);
+    this.more(place, rows.length, most);
+  }
+
+  /** Both recordings, function by function, as `diff` prints them. */
+  private compared(place: HTMLElement, most: number): void {
+    const { model } = this;
+    const { data, hits, seen } = model;
+    const { changes } = data;
+    if (!changes) return;
+    const key = seen.ofTotal ? "total" : "own";
+    const chances = seen.ofTotal ? changes.of.total_chance : changes.of.own_chance;
+    const rows = Array.from(changes.symbols, (s, at) => {
+      const before = changes.ofBefore(changes.before[key][at]);
+      const after = changes.ofAfter(changes.after[key][at]);
+      return { s, at, before, after, change: after - before };
+    }).filter((row) => !hits || hits[row.s]);
+    const { order, falling } = this.sorted;
+    const by: Record<Compared, (row: (typeof rows)[number]) => number> = {
+      change: (row) => Math.abs(row.change),
+      before: (row) => row.before,
+      after: (row) => row.after,
+      name: () => 0,
+    };
+    const byName = (a: number, b: number) =>
+      data.names[a] < data.names[b] ? -1 : data.names[a] > data.names[b] ? 1 : 0;
+    const sign = falling ? -1 : 1;
+    rows.sort((a, b) => {
+      const first = order === "name" ? byName(a.s, b.s) : by[order](a) - by[order](b);
+      return sign * first || byName(a.s, b.s);
+    });
+    const isSampled = chances.some((chance) => chance !== null);
+    const counted = data.held.source;
+    const heads: [string, Compared | null][] = [
+      [`change of ${seen.ofTotal ? "total" : "self"}`, "change"],
+      ["%", null],
+      ...(isSampled ? ([["chance", null]] as [string, null][]) : []),
+      ["before", "before"],
+      ["after", "after"],
+      [`${counted} before`, null],
+      ["after", null],
+      ["function", "name"],
+    ];
+    const sort = (to: Compared) => {
+      this.sorted = { order: to, falling: order === to ? !falling : to !== "name" };
+      this.functions(place, most);
+    };
+    const table = document.createElement("table");
+    table.createTHead().append(this.head(place, heads, this.sorted, sort));
+    const body = table.createTBody();
+    const largest = rows.reduce((most, row) => Math.max(most, Math.abs(row.change)), 0);
+    for (const { s, at, before, after, change } of rows.slice(0, most)) {
+      const row = body.insertRow();
+      const counts = [changes.before.count[at], changes.after.count[at]];
+      // So seldom seen, a function may as well have changed by chance.
+      if (Math.max(...counts) < FEW) row.className = "few";
+      const half = largest > 0 ? Math.abs(change) / largest / 2 : 0;
+      const cell = named(
+        "td",
+        signed(change, changes.shown(change)),
+        change > 0 ? "slower" : change < 0 ? "faster" : "",
+      );
+      cell.append(cellBar([change > 0 ? [0.5, half, "s"] : [0.5 - half, half, "f"]], 0.5));
+      row.append(cell, named("td", percentOf(before, after, changes.after[key][at]), "dim"));
+      if (isSampled) row.append(named("td", chanceOf(chances[at]), "dim"));
+      row.append(named("td", changes.shown(before)), named("td", changes.shown(after)));
+      for (const count of counts) row.append(named("td", grouped(count), "dim"));
+      row.append(this.nameCell(s));
+    }
+    place.replaceChildren(table);
+    this.more(place, rows.length, most);
+  }
+
+  /** Callers and callees of a function. */
+  sandwich(place: HTMLElement, symbol: number): void {
+    const { model } = this;
+    const { data } = model;
+    if (symbol < 0) {
+      place.replaceChildren(named("p", "Press a frame: here stand its callers and what it calls.", "empty"));
+      return;
+    }
+    const of = model.sandwich(symbol);
+    const counted = data.held.source === "samples" ? "samples of itself" : "calls";
+    const said = [model.amount(of.total), model.share(of.total)].filter(Boolean).join(" · ");
+    const heading = named("h2", data.forms(symbol)[0]);
+    heading.title = data.names[symbol];
+    heading.append(" ", named("span", `${said}, self ${model.amount(of.own)}, ${grouped(of.calls)} ${counted}`));
+    const list = (title: string, flows: Flow[]) => {
+      const table = document.createElement("table");
+      const line = table.createTHead().insertRow();
+      line.append(named("th", title), named("th", "%"), named("th", `${grouped(flows.length)} functions`, "text"));
+      const body = table.createTBody();
+      for (const { symbol, value } of flows.slice(0, FLOWS)) {
+        const row = body.insertRow();
+        const share = named("td", model.share(value));
+        if (of.total > 0) share.append(cellBar([[0, value / of.total, ""]]));
+        row.append(named("td", model.amount(value)), share);
+        row.append(symbol < 0 ? named("td", "nothing: it is a root", "text x dim3") : this.nameCell(symbol));
+      }
+      const rest = flows.slice(FLOWS);
+      if (rest.length) {
+        const row = body.insertRow();
+        const sum = rest.reduce((sum, flow) => sum + flow.value, 0);
+        row.append(named("td", model.amount(sum)), named("td", model.share(sum)));
+        row.append(named("td", `${grouped(rest.length)} more functions`, "text dim3"));
+      }
+      return table;
+    };
+    place.replaceChildren(heading, list("called by", of.callers), list("calls", of.callees));
+  }
+
+  /* The tree as a grid whose rows open: right opens, left closes or goes to the caller, Enter zooms the graph. */
+
+  private childrenOf(node: number): number[] {
+    const { end, size } = this.model.tree;
+    const list: number[] = [];
+    const last = node < 0 ? size : end[node];
+    for (let child = node + 1; child < last; child = end[child]) list.push(child);
+    return list;
+  }
+
+  private rowsOf(node: number, from: number): HTMLTableRowElement[] {
+    const { model } = this;
+    const { tree, data, hits } = model;
+    const all = this.childrenOf(node);
+    const rows = all.slice(from, from + MANY).map((child, i) => {
+      const row = document.createElement("tr");
+      const s = tree.symbol[child];
+      row.role = "row";
+      row.tabIndex = -1;
+      row.dataset.id = String(model.idOf(child));
+      row.ariaLevel = String(tree.depth[child] + 1);
+      row.ariaSetSize = String(all.length);
+      row.ariaPosInSet = String(from + i + 1);
+      // In a tree that grows a row may turn out to have no callers once it is opened.
+      const isLeaf = tree.end[child] === child + 1 && !model.waits(child);
+      if (!isLeaf) row.ariaExpanded = "false";
+      if (hits?.[s]) row.className = "found";
+      const name = named("td", "", "text name");
+      const twist = named("span", isLeaf ? "" : "▸", "twist");
+      twist.ariaHidden = "true";
+      name.style.paddingLeft = `${10 + Math.min(tree.depth[child], 60) * 14}px`;
+      name.append(twist, data.names[s]);
+      name.title = data.names[s];
+      row.append(name);
+      const both = (value: number) => [model.amount(value), model.share(value)];
+      for (const text of [...both(tree.sum[child]), ...both(tree.own[child]), grouped(tree.calls[child])]) {
+        row.append(named("td", text));
+      }
+      for (const cell of row.cells) cell.role = "gridcell";
+      return row;
+    });
+    if (all.length > from + MANY) rows.push(this.rowOfMore(node, from + MANY, all.length));
+    return rows;
+  }
+
+  private rowOfMore(node: number, from: number, all: number): HTMLTableRowElement {
+    const row = document.createElement("tr");
+    const cell = named("td", "", "text");
+    row.ariaLevel = String(node < 0 ? 1 : this.model.tree.depth[node] + 2);
+    row.role = "row";
+    cell.role = "gridcell";
+    cell.colSpan = 6;
+    const id = this.model.idOf(node);
+    const press = () => {
+      const more = this.rowsOf(this.model.nodeOf(id), from);
+      row.replaceWith(...more);
+      this.focus(more[0]);
+    };
+    cell.append(button(`Show more of ${grouped(all)}`, press));
+    row.append(cell);
+    return row;
+  }
+
+  private open(row: HTMLElement): void {
+    if (row.ariaExpanded !== "false") return;
+    const id = Number(row.dataset.id);
+    this.model.expand(id);
+    const rows = this.rowsOf(this.model.nodeOf(id), 0);
+    row.ariaExpanded = "true";
+    twistOf(row).textContent = rows.length ? "▾" : "";
+    row.after(...rows);
+  }
+
+  private close(row: HTMLElement): void {
+    row.ariaExpanded = "false";
+    twistOf(row).textContent = "▸";
+    for (let next = after(row); next && levelOf(next) > levelOf(row); next = after(row)) next.remove();
+  }
+
+  private focus(row: HTMLElement | null, quietly = false): void {
+    if (!row || !this.body) return;
+    this.body.querySelector("[tabindex='0']")?.setAttribute("tabindex", "-1");
+    row.tabIndex = 0;
+    if (!quietly) (row.querySelector("button") ?? row).focus();
+    if (row.dataset.id) this.actions.select(this.model.nodeOf(Number(row.dataset.id)));
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    const target = event.target as HTMLElement;
+    const row = target.closest("tr");
+    const { body } = this;
+    if (!row || !body) return;
+    const isOpen = row.ariaExpanded === "true";
+    const caller = () => {
+      let up: HTMLElement | null = row;
+      while (up && levelOf(up) >= levelOf(row)) up = before(up);
+      return up;
+    };
+    const moves: Record<string, () => void> = {
+      ArrowDown: () => this.focus(after(row)),
+      ArrowUp: () => this.focus(before(row)),
+      Home: () => this.focus(body.firstElementChild as HTMLElement),
+      End: () => this.focus(body.lastElementChild as HTMLElement),
+      ArrowRight: () => (isOpen ? this.focus(after(row)) : this.open(row)),
+      ArrowLeft: () => (isOpen ? this.close(row) : this.focus(caller())),
+      Enter: () => {
+        if (!row.dataset.id) return;
+        this.actions.zoom(this.model.nodeOf(Number(row.dataset.id)));
+        this.actions.showGraph();
+      },
+    };
+    const move = moves[event.key];
+    if (!move || (target.closest("button") && event.key === "Enter")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    move();
+  }
+
+  private grid(): void {
+    const { model, place } = this;
+    const table = document.createElement("table");
+    const line = table.createTHead().insertRow();
+    table.role = "treegrid";
+    table.ariaLabel = "Tree of calls. Right opens a row, left closes it, Enter zooms the graph.";
+    line.role = "row";
+    for (const text of ["function", "total", "total %", "self", "self %", model.data.held.source]) {
+      const cell = named("th", text, text === "function" ? "text" : "");
+      cell.role = "columnheader";
+      line.append(cell);
+    }
+    const body = (this.body = table.createTBody());
+    body.append(...this.rowsOf(-1, 0));
+    place.replaceChildren(table);
+    let row = body.firstElementChild as HTMLElement | null;
+    const way = this.way();
+    for (const id of way) {
+      const found = body.querySelector<HTMLElement>(`[data-id="${id}"]`);
+      if (!found) break;
+      if (id !== way.at(-1)) this.open(found);
+      row = found;
+    }
+    if (row) {
+      this.focus(row, true);
+      row.scrollIntoView({ block: "nearest" });
+    }
+    table.addEventListener("keydown", (event) => this.onKey(event));
+    table.addEventListener("click", (event) => {
+      const row = (event.target as HTMLElement).closest<HTMLElement>("tbody tr");
+      if (!row?.dataset.id) return;
+      this.focus(row);
+      if (row.ariaExpanded === "true") this.close(row);
+      else this.open(row);
+    });
+  }
+
+  /** Ids of the nodes down to the frame that is selected in the graph, or along the widest callees. */
+  private way(): number[] {
+    const { tree, selected } = this.model;
+    let last = selected;
+    if (last < 0) {
+      const isWide = (node: number) => node === 0 || tree.sum[node] * 2 >= tree.sum[tree.parent[node]];
+      for (let node = 0; node < tree.size && isWide(node) && tree.parent[node] === last; node++) last = node;
+    }
+    const way: number[] = [];
+    for (let up = last; up >= 0; up = tree.parent[up]) way.unshift(this.model.idOf(up));
+    return way;
+  }
+}
+
+const levelOf = (row: Element) => Number(row.ariaLevel);
+const after = (row: Element) => row.nextElementSibling as HTMLElement | null;
+const before = (row: Element) => row.previousElementSibling as HTMLElement | null;
+const twistOf = (row: Element) => row.querySelector(".twist") ?? row;

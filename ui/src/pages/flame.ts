@@ -1,0 +1,5 @@
+import { startFlame } from "../flame/input";
+import { startPage, startParts } from "../shared/part";
+
+startPage();
+startParts("flame", startFlame);

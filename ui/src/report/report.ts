@@ -1,0 +1,13 @@
+/** Starts what a report has besides its graphs. */
+export function startReport(): void {
+  // The address keeps what is seen of the graphs, so that headings are gone to without it.
+  document.querySelector(".contents")?.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    const target = document.querySelector<HTMLElement>(link?.getAttribute("href") ?? "none");
+    if (!target) return;
+    event.preventDefault();
+    target.tabIndex = -1;
+    target.focus({ preventScroll: true });
+    target.scrollIntoView();
+  });
+}

@@ -1,0 +1,281 @@
+/*
+ * The bytes of a timeline as columns. Times are whole nanoseconds of 64 bits, in two halves: `sh` and `sl` of the
+ * start, `eh` and `el` of the end, counted from time zero of the page.
+ */
+import type { Scale } from "../shared/amount";
+
+export const FAILED = 4;
+export const PARTIAL_START = 1;
+export const PARTIAL_END = 2;
+const COVERED = 8;
+const DETAIL = 16;
+export const FOLDED = 32;
+/** Kinds of rows. */
+export const PAUSE = 0;
+export const LOSS = 1;
+export const SPAN = 2;
+export const WAIT = 3;
+export const SAMPLE = 5;
+
+export const HALF = 4294967296;
+
+export interface HeldTrack {
+  source: number;
+  name: string;
+  process: string;
+  kind: string;
+  level: number;
+  rows: number;
+  spans: number;
+  partial: number;
+  failed: number;
+  waits: number;
+  pauses: number;
+  losses: number;
+  events: number;
+  samples: number;
+  undrawn: number;
+  busy: string;
+  longest: string;
+  waited: string;
+  paused: string;
+}
+
+export interface HeldCounter {
+  name: string;
+  source: number;
+  track: number | null;
+  unit: Scale;
+  unit_name: string;
+}
+
+/** What `timeline/data.rs` writes. */
+export interface Held {
+  start: string;
+  length: string;
+  bulk: string[];
+  unix: boolean;
+  all: boolean;
+  lists: number;
+  lists_left_out: number;
+  texts: string[];
+  names: string[];
+  categories: string[];
+  /** The category of each name; less than 0 for none. */
+  kinds_of_work: number[];
+  /** What functions are otherwise, and their shade. */
+  colours: number[];
+  sources: { title: string; unix: boolean; missing: string; unplaced: number; details_left_out: number }[];
+  tracks: HeldTrack[];
+  kinds: number[];
+  lanes: number[];
+  levels: number[];
+  counts: number[];
+  values: string[];
+  counters: HeldCounter[];
+  bits: string;
+}
+
+/** Items of a row drawn together where they are narrower than a pixel of `pixel` nanoseconds. */
+export interface Level {
+  pixel: number;
+  count: number;
+  /** Where each block begins, and the item that stands for it. */
+  from: Uint32Array;
+  pick: Uint32Array;
+  filled: Uint8Array;
+}
+
+export interface Counter extends HeldCounter {
+  key: string;
+  count: number;
+  th: Uint32Array;
+  tl: Uint32Array;
+  value: Float64Array;
+  least: number;
+  most: number;
+}
+
+export interface Columns {
+  total: number;
+  /** The first item of each row. */
+  first: Uint32Array;
+  sh: Uint32Array;
+  sl: Uint32Array;
+  eh: Uint32Array;
+  el: Uint32Array;
+  /** What an item's callees covered. */
+  ch: Uint32Array;
+  cl: Uint32Array;
+  name: Uint32Array;
+  list: Uint32Array;
+  flags: Uint8Array;
+  folded: Map<number, number>;
+  levels: Level[][];
+  counters: Counter[];
+  /** The attributes of a list. */
+  pairs: (list: number) => [key: string, value: string][];
+}
+
+/** Two halves as one exact number. */
+export const exact = (h: number, l: number): bigint => (BigInt(h) << 32n) + BigInt(l);
+
+/** The halves of an exact number. */
+export const halves = (ns: bigint): { h: number; l: number } => ({
+  h: Number(ns >> 32n),
+  l: Number(ns & 0xffffffffn),
+});
+
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  const native = (Uint8Array as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+  if (native) return native.call(Uint8Array, text);
+  const plain = atob(text);
+  const bytes = new Uint8Array(plain.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = plain.charCodeAt(i);
+  return bytes;
+}
+
+export function decode(data: Held): Columns {
+  const bytes = bytesOf(data.bits);
+  const numbers = new DataView(bytes.buffer);
+  let at = 0;
+  let high = 0;
+  let low = 0;
+  /** Reads a number of 64 bits into `high` and `low`: 28 bits, 28 bits, the rest. */
+  function wide() {
+    let byte = bytes[at++];
+    let part = byte & 127;
+    let shift = 7;
+    high = 0;
+    low = part;
+    if (byte < 128) return;
+    do {
+      byte = bytes[at++];
+      part |= (byte & 127) << shift;
+      shift += 7;
+    } while (byte > 127 && shift < 28);
+    low = part;
+    if (byte < 128) return;
+    part = shift = 0;
+    do {
+      byte = bytes[at++];
+      part |= (byte & 127) << shift;
+      shift += 7;
+    } while (byte > 127 && shift < 28);
+    low = (low | (part << 28)) >>> 0;
+    high = part >>> 4;
+    if (byte < 128) return;
+    part = shift = 0;
+    do {
+      byte = bytes[at++];
+      part |= (byte & 127) << shift;
+      shift += 7;
+    } while (byte > 127);
+    high = (high | (part << 24)) >>> 0;
+  }
+  /** Reads a number below 2^53. */
+  function number(): number {
+    wide();
+    return high * HALF + low;
+  }
+  let total = 0;
+  const rows = data.counts.length;
+  const first = new Uint32Array(rows + 1);
+  data.counts.forEach((count, row) => {
+    first[row] = total;
+    total += count;
+  });
+  first[rows] = total;
+  const column = () => new Uint32Array(total);
+  const [sh, sl, eh, el, ch, cl, name, list] = Array.from({ length: 8 }, column);
+  const flags = new Uint8Array(total);
+  const folded = new Map<number, number>();
+  const levels: Level[][] = [];
+  for (let row = 0; row < rows; row++) {
+    let h = 0;
+    let l = 0;
+    const add = () => {
+      l += low;
+      h += high;
+      if (l >= HALF) {
+        l -= HALF;
+        h++;
+      }
+    };
+    for (let i = first[row]; i < first[row + 1]; i++) {
+      wide();
+      add();
+      sh[i] = h;
+      sl[i] = l;
+      wide();
+      add();
+      eh[i] = h;
+      el[i] = l;
+      name[i] = number();
+      const flag = (flags[i] = bytes[at++]);
+      if (flag & COVERED) {
+        wide();
+        ch[i] = high;
+        cl[i] = low;
+      }
+      if (flag & DETAIL) list[i] = number();
+      if (flag & FOLDED) folded.set(i, number());
+    }
+    const own: Level[] = [];
+    for (let left = number(); left > 0; left--) {
+      const pixel = 4 ** number();
+      const count = number();
+      const from = new Uint32Array(count + 1);
+      const pick = new Uint32Array(count);
+      const filled = new Uint8Array(count);
+      let item = first[row];
+      for (let block = 0; block < count; block++) {
+        from[block] = item;
+        item += number();
+        pick[block] = from[block] + number();
+        filled[block] = bytes[at++];
+      }
+      from[count] = item;
+      own.push({ pixel, from, pick, filled, count });
+    }
+    levels.push(own);
+  }
+  const counters = data.counters.map((counter, at_): Counter => {
+    const count = number();
+    const th = new Uint32Array(count);
+    const tl = new Uint32Array(count);
+    const value = new Float64Array(count);
+    let h = 0;
+    let l = 0;
+    let least = Number.POSITIVE_INFINITY;
+    let most = Number.NEGATIVE_INFINITY;
+    for (let i = 0; i < count; i++) {
+      wide();
+      l += low;
+      h += high;
+      if (l >= HALF) {
+        l -= HALF;
+        h++;
+      }
+      th[i] = h;
+      tl[i] = l;
+      const v = (value[i] = numbers.getFloat64(at, true));
+      at += 8;
+      if (v < least) least = v;
+      if (v > most) most = v;
+    }
+    return { ...counter, key: `c${at_}`, count, th, tl, value, least, most };
+  });
+  // Where each list of attributes begins: most are never looked at.
+  const lists = new Uint32Array(data.lists + 1);
+  for (let i = 1; i <= data.lists; i++) {
+    lists[i] = at;
+    for (let left = 2 * number(); left > 0; left--) number();
+  }
+  const pairs = (which: number): [string, string][] => {
+    if (!which) return [];
+    at = lists[which];
+    return Array.from({ length: number() }, () => [data.texts[number()], data.texts[number()]]);
+  };
+  return { total, first, sh, sl, eh, el, ch, cl, name, list, flags, folded, levels, counters, pairs };
+}

@@ -1,0 +1,460 @@
+/* The elements around a timeline, the mouse and the keys. */
+import { Address } from "../shared/address";
+import { button, by, named } from "../shared/dom";
+import { kindName, kindToken } from "../shared/kinds";
+import { onRedraw } from "../shared/theme";
+import { Tip } from "../shared/tip";
+import { type Held, halves } from "./data";
+import { HEAD, type Moment, NO_KIND, TimelineModel } from "./model";
+import { measured, TimelinePainter } from "./paint";
+import { showTracks } from "./table";
+import { amount, Words } from "./words";
+
+export function startTimeline(part: HTMLElement, held: Held): void {
+  const model = new TimelineModel(held);
+  const { t, data } = model;
+  const words = new Words(model);
+  const address = new Address(part.id);
+  const isWhole = document.body.classList.contains("whole");
+  const view = by(part, "view");
+  const rows = by(part, "rows");
+  const details = by(part, "details");
+  const search = by<HTMLInputElement>(part, "search");
+  const tip = new Tip(by(part, "tip"));
+  const canvas = part.querySelector("canvas") as HTMLCanvasElement;
+  const paint = new TimelinePainter(canvas, part, model, words);
+  let pointer: number | null = null;
+  let isMeasuring = false;
+  let waiting = 0;
+  /** Pixels of the gutter with the names of tracks. */
+  let gutter = 208;
+
+  function draw() {
+    waiting = 0;
+    paint.draw(view.scrollTop);
+  }
+  function schedule() {
+    if (!waiting) waiting = requestAnimationFrame(draw);
+  }
+  function arrange() {
+    const height = model.arrange();
+    by(part, "room").style.height = `${height + HEAD + model.pinnedHeight}px`;
+  }
+  function resize() {
+    model.wide = Math.max(view.clientWidth, 120);
+    model.high = Math.max(view.clientHeight, 60);
+    model.left = Math.min(gutter, Math.round(model.wide * 0.4));
+    arrange();
+    paint.resize();
+    model.normalise();
+    draw();
+  }
+
+  /* The window. */
+  function changed() {
+    model.normalise();
+    schedule();
+    remember();
+  }
+  function move(pixels: number) {
+    model.view.l += pixels * model.perPixel;
+    changed();
+  }
+  function zoom(factor: number, at = model.plot / 2) {
+    model.zoom(factor, at);
+    changed();
+  }
+  function showWindow(h: number, l: number, span: number) {
+    Object.assign(model.view, { h, l, span });
+    changed();
+  }
+  const all = () => showWindow(0, -model.longest * 0.01, model.longest * 1.02 + 1);
+  function zoomTo(item: number) {
+    const length = Number(model.lengthOf(item));
+    const span = Math.max(length * 1.2, 10);
+    showWindow(t.sh[item], t.sl[item] - (span - length) / 2, span);
+  }
+
+  /* Selection. */
+  function select(item: number, reveal: "near" | "here" | "" = "") {
+    tip.hide();
+    model.selected = item;
+    if (item < 0) details.textContent = "Nothing is selected; ? lists the keys.";
+    else {
+      const track = model.trackOf(item);
+      model.track = track.key;
+      details.replaceChildren(...words.details(item));
+      if (reveal) show(item, reveal);
+    }
+    schedule();
+    remember();
+  }
+  /** Brings an item into the view. */
+  function show(item: number, reveal: "near" | "here") {
+    if (model.folded.delete(model.trackOf(item).key)) arrange();
+    const spot = model.spot(item, model.lines);
+    const top = view.scrollTop;
+    const room = model.high - HEAD - model.pinnedHeight;
+    if (spot && spot.top < top) view.scrollTop = spot.top - 20;
+    else if (spot && spot.top + spot.height > top + room) view.scrollTop = spot.top + spot.height - room + 20;
+    const from = model.place(t.sh[item], t.sl[item]);
+    const to = model.place(t.eh[item], t.el[item]);
+    if (to < 20 || from > model.plot - 20 || (reveal === "near" && to - from < 4)) {
+      const length = model.lengthOf(item);
+      const span = reveal === "near" ? Math.max(Number(length) * 8, 40) : model.view.span;
+      const { h, l } = halves(model.startOf(item) + length / 2n);
+      showWindow(h, l - span / 2, span);
+    }
+  }
+  function find(what: string) {
+    if (search.value.trim() !== what) search.value = what;
+    by(part, "matched").textContent = model.find(what);
+    for (const name of ["previous", "next"]) by<HTMLButtonElement>(part, name).disabled = !model.hasMatch;
+    remember();
+    schedule();
+  }
+  function step(forward: boolean) {
+    const item = model.match(forward);
+    if (item >= 0) select(item, "near");
+  }
+
+  /* Measuring. */
+  function measuring(on: boolean) {
+    isMeasuring = on;
+    by(part, "measure").setAttribute("aria-pressed", String(on));
+  }
+  function endMeasure() {
+    measuring(false);
+    model.measured = [];
+    schedule();
+  }
+  function tellMeasured() {
+    details.textContent = `Measured: ${measured(model.distance())}`;
+  }
+  function point(where: Moment) {
+    model.measured = model.measured.length === 1 ? [model.measured[0], where] : [where];
+    measuring(model.measured.length === 1);
+    if (model.measured.length === 2) tellMeasured();
+    schedule();
+  }
+  function measure() {
+    const { selected: item } = model;
+    if (pointer !== null) point(model.snap(pointer));
+    else if (item >= 0) {
+      const isEnd = model.measured.length === 1;
+      point(isEnd ? { h: t.eh[item], l: t.el[item] } : { h: t.sh[item], l: t.sl[item] });
+    } else {
+      model.measured = [];
+      measuring(true);
+    }
+  }
+
+  /* Tracks. */
+  function pin(key: string) {
+    const at = model.pinned.indexOf(key);
+    if (at < 0) model.pinned.push(key);
+    else model.pinned.splice(at, 1);
+    arrange();
+    if (!rows.hidden) table();
+    remember();
+    schedule();
+  }
+  function fold(key: string) {
+    if (!model.folded.delete(key)) model.folded.add(key);
+    arrange();
+    schedule();
+  }
+  function table() {
+    showTracks(rows, model, words, {
+      choose(track) {
+        model.track = track.key;
+        table();
+      },
+      select(item) {
+        tabled(false);
+        select(item, "near");
+        view.focus();
+      },
+      pin,
+    });
+  }
+  function tabled(on: boolean) {
+    rows.hidden = !on;
+    view.hidden = on;
+    by(part, "as-table").setAttribute("aria-pressed", String(on));
+    if (on) table();
+    else resize();
+  }
+  function help() {
+    const keys = by(part, "keys");
+    keys.hidden = !keys.hidden;
+    by(part, "help").setAttribute("aria-expanded", String(!keys.hidden));
+    resize();
+  }
+
+  /* The address remembers the window, the search, the selection and the pins. */
+  let remembering = 0;
+  function remember() {
+    clearTimeout(remembering);
+    remembering = window.setTimeout(() => {
+      address.set({
+        v: `${model.leftEdge()}_${Math.round(model.view.span)}`,
+        s: model.words,
+        i: model.selected < 0 ? null : model.selected,
+        p: model.pinned.join("."),
+      });
+    }, 250);
+  }
+  function recall() {
+    model.pinned = (address.get("p") ?? "").split(".").filter((key) => /^[tc]\d+$/.test(key));
+    all();
+    if (data.bulk.length) {
+      const [from, to] = data.bulk.map(BigInt);
+      const { h, l } = halves(from);
+      showWindow(h, l, Number(to - from));
+    }
+    const [from, span] = (address.get("v") ?? "").split("_");
+    if (/^-?\d{1,20}$/.test(from) && Number(span) > 0) {
+      const { h, l } = halves(BigInt(from));
+      showWindow(h, l, Number(span));
+    }
+    const found = address.get("s");
+    if (found) find(found);
+    const item = address.get("i") ?? "";
+    if (/^\d+$/.test(item) && Number(item) < t.total) select(Number(item));
+  }
+
+  /* Mouse and fingers. */
+  let drag: { x: number; y: number; moved: boolean; measure: boolean } | null = null;
+  let isWidening = false;
+  const isBorder = (x: number) => Math.abs(x - model.left) < 4;
+  const within = (event: MouseEvent) => {
+    const bounds = view.getBoundingClientRect();
+    return { x: event.clientX - bounds.left, y: event.clientY - bounds.top };
+  };
+  view.addEventListener("pointerdown", (event) => {
+    if (event.button || event.target !== canvas) return;
+    const { x, y } = within(event);
+    if (isBorder(x)) {
+      isWidening = true;
+      view.setPointerCapture(event.pointerId);
+      return;
+    }
+    drag = { x, y, moved: false, measure: event.shiftKey && x >= model.left };
+    if (!drag.measure) return;
+    model.measured = [];
+    point(model.snap(x - model.left));
+  });
+  view.addEventListener("pointermove", (event) => {
+    const { x, y } = within(event);
+    if (isWidening) {
+      gutter = Math.min(Math.max(x, 96), 480);
+      resize();
+      return;
+    }
+    pointer = x >= model.left ? x - model.left : null;
+    if (drag && (drag.moved || Math.abs(x - drag.x) + Math.abs(y - drag.y) > 4)) {
+      if (!drag.moved) {
+        drag.moved = true;
+        view.setPointerCapture(event.pointerId);
+      }
+      if (drag.measure) {
+        model.measured[1] = model.snap(x - model.left);
+        tellMeasured();
+        schedule();
+      } else {
+        move(drag.x - x);
+        if (event.pointerType !== "touch") view.scrollTop += drag.y - y;
+        drag.x = x;
+        drag.y = y;
+      }
+      tip.hide();
+      return;
+    }
+    hover(x, y, event);
+  });
+  function hover(x: number, y: number, event: PointerEvent) {
+    const { line, item } = model.at(x, y, view.scrollTop);
+    const counter = line?.counter;
+    const reading = counter && x >= model.left ? model.reading(counter, x - model.left) : null;
+    if (item >= 0) tip.show(words.full(item), words.tell(item), event.clientX, event.clientY);
+    else if (line && x < model.left)
+      tip.show(line.name, line.note ? [["", line.note]] : [], event.clientX, event.clientY);
+    else if (counter && reading !== null) {
+      tip.show(counter.name, [["value", model.value(counter, reading)]], event.clientX, event.clientY);
+    } else tip.hide();
+    view.style.cursor = isBorder(x) ? "col-resize" : x < model.left ? "pointer" : isMeasuring ? "crosshair" : "default";
+    if (item === model.hovered) return;
+    model.hovered = item;
+    schedule();
+  }
+  view.addEventListener("pointerup", () => {
+    isWidening = false;
+    const was = drag;
+    drag = null;
+    if (!was) return;
+    if (was.measure) {
+      measuring(false);
+      if (!was.moved) model.measured = [];
+      schedule();
+      return;
+    }
+    if (was.moved) return;
+    const { line, item } = model.at(was.x, was.y, view.scrollTop);
+    if (isMeasuring && was.x >= model.left) point(model.snap(was.x - model.left));
+    else if (was.x < model.left && line?.key) {
+      if (was.x < 18) return pin(line.key);
+      model.track = line.key;
+      if (line.folds) fold(line.key);
+      else schedule();
+    } else if (was.y >= HEAD) select(item);
+  });
+  view.addEventListener("pointercancel", () => {
+    isWidening = false;
+    drag = null;
+  });
+  view.addEventListener("dblclick", (event) => {
+    const { x, y } = within(event);
+    const { item } = model.at(x, y, view.scrollTop);
+    if (item >= 0) zoomTo(item);
+  });
+  view.addEventListener("pointerleave", () => {
+    pointer = null;
+    model.hovered = -1;
+    tip.hide();
+    schedule();
+  });
+  view.addEventListener(
+    "wheel",
+    (event) => {
+      const x = within(event).x - model.left;
+      const isAcross = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+      if (event.ctrlKey || event.metaKey) zoom(2 ** (event.deltaY / 150), Math.max(0, x));
+      else if (isAcross) move(event.deltaX || event.deltaY);
+      else return;
+      event.preventDefault();
+    },
+    { passive: false },
+  );
+  view.addEventListener("scroll", schedule, { passive: true });
+
+  search.addEventListener("input", () => find(search.value.trim()));
+  by(part, "previous").onclick = () => step(false);
+  by(part, "next").onclick = () => step(true);
+  by(part, "in").onclick = () => zoom(0.5);
+  by(part, "out").onclick = () => zoom(2);
+  by(part, "all").onclick = all;
+  by(part, "measure").onclick = () => {
+    pointer = null;
+    if (isMeasuring) endMeasure();
+    else measure();
+  };
+  by(part, "as-table").onclick = () => tabled(!!rows.hidden);
+  by(part, "help").onclick = help;
+
+  function leave() {
+    if (isMeasuring || model.measured.length) endMeasure();
+    else if (model.words) find("");
+    else select(-1);
+    view.focus();
+  }
+  const KEYS: Record<string, () => void> = {
+    w: () => zoom(0.7, pointer ?? undefined),
+    s: () => zoom(1 / 0.7, pointer ?? undefined),
+    "+": () => zoom(0.7),
+    "-": () => zoom(1 / 0.7),
+    a: () => move(-model.plot / 8),
+    d: () => move(model.plot / 8),
+    0: all,
+    m: measure,
+    n: () => step(true),
+    N: () => step(false),
+    f: () => model.selected >= 0 && zoomTo(model.selected),
+    Enter: () => model.selected >= 0 && zoomTo(model.selected),
+    p: () => model.track && pin(model.track),
+    c: () => model.track && fold(model.track),
+    t: () => tabled(!!rows.hidden),
+    "?": help,
+    Escape: leave,
+  };
+  function onArrow(key: string) {
+    if (model.selected >= 0) {
+      const to = model.walk(key);
+      if (to >= 0) select(to, "here");
+    } else if (key === "ArrowLeft" || key === "ArrowRight") move(((key === "ArrowLeft" ? -1 : 1) * model.plot) / 8);
+    else view.scrollTop += key === "ArrowUp" ? -60 : 60;
+  }
+  function onKey(event: KeyboardEvent) {
+    const { key, target } = event;
+    const isTyping = target === search;
+    const isCommand = event.ctrlKey || event.metaKey;
+    const isSeen = !view.hidden || key === "t" || key === "?" || key === "Escape";
+    if ((isCommand && key === "f") || (key === "/" && !isTyping)) {
+      event.preventDefault();
+      search.focus();
+      search.select();
+    } else if (isTyping) {
+      if (key === "Escape") leave();
+      else if (key === "Enter") step(!event.shiftKey);
+    } else if (isCommand || event.altKey) {
+      return;
+    } else if (key.startsWith("Arrow") && !view.hidden && (target === view || target === document.body)) {
+      event.preventDefault();
+      onArrow(key);
+    } else if (KEYS[key] && isSeen && (key !== "Enter" || target === view)) {
+      event.preventDefault();
+      KEYS[key]();
+    }
+  }
+  // In a page of its own the keys work everywhere; among other parts, while something of this one has the focus.
+  (isWhole ? document.body : part).addEventListener("keydown", onKey);
+
+  const missing = words.missing();
+  by(part, "missing").hidden = !missing;
+  by(part, "missing").textContent = missing;
+
+  // Nothing has a time: what there is to say is said.
+  if (!data.tracks.length && !data.counters.length) {
+    for (const name of ["tools", "view", "details"]) by(part, name).hidden = true;
+    return;
+  }
+  /** Kinds of work; the one that is pressed stands out. */
+  const legend = by(part, "legend");
+  function drawLegend() {
+    const buttons = model.kinds().map(([kind, own]) => {
+      const press = button(
+        "",
+        () => {
+          model.lit = model.lit === kind ? NO_KIND : kind;
+          drawLegend();
+          schedule();
+          legend.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
+        },
+        model.lit === kind,
+      );
+      const patch = named("i", "", "patch");
+      patch.style.background = `var(--${kindToken(kind, data.categories)})`;
+      press.append(patch, kindName(kind, data.categories), named("span", amount(BigInt(Math.round(own))), "n"));
+      return press;
+    });
+    legend.replaceChildren(...buttons);
+    legend.hidden = buttons.length === 0;
+  }
+  onRedraw(() => {
+    paint.dress();
+    resize();
+  });
+  drawLegend();
+  new ResizeObserver(() => {
+    const isOther = view.clientWidth !== model.wide || view.clientHeight !== model.high;
+    if (!view.hidden && isOther) resize();
+  }).observe(view);
+  paint.dress();
+  model.wide = view.clientWidth;
+  model.high = view.clientHeight;
+  resize();
+  model.foldMost();
+  arrange();
+  recall();
+  draw();
+}

@@ -1,0 +1,529 @@
+/* What is seen of a timeline: its lines, the window, search, selection, measure. No element and no canvas. */
+import { amount, grouped } from "../shared/amount";
+import { unnamedKind } from "../shared/kinds";
+import { matcher } from "../shared/search";
+import {
+  type Columns,
+  type Counter,
+  decode,
+  exact,
+  HALF,
+  type Held,
+  type HeldTrack,
+  halves,
+  LOSS,
+  PAUSE,
+  SAMPLE,
+  SPAN,
+} from "./data";
+
+export interface Track extends HeldTrack {
+  key: string;
+  number: number;
+  /** Its first row. */
+  first: number;
+}
+
+/** A line of the picture: a track with its rows, a counter, or the title of a recording. */
+export interface Line {
+  key: string;
+  source: number;
+  level: number;
+  name: string;
+  note: string;
+  /** How long something ran on it. */
+  busy: string;
+  rows: { row: number; top: number; height: number }[];
+  top: number;
+  height: number;
+  folds: boolean;
+  folded: boolean;
+  track?: Track;
+  counter?: Counter;
+}
+
+/** A moment, as its halves. */
+export interface Moment {
+  h: number;
+  l: number;
+}
+
+export const HEAD = 30;
+/** No kind of work. */
+export const NO_KIND = -9;
+/** Tracks that are drawn in full at first. */
+const OPEN = 3;
+/** Pixels of a level of the others. */
+const DENSE = 4;
+const HEIGHTS: Record<number, number> = { [SPAN]: 17, [SAMPLE]: 11 };
+const STEPS = [60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400].map((seconds) => seconds * 1e9);
+
+export class TimelineModel {
+  readonly t: Columns;
+  readonly start: bigint;
+  readonly length: bigint;
+  readonly longest: number;
+  readonly tracks: Track[];
+  private readonly trackAt: Track[] = [];
+  /** Rows of pauses and losses of each recording. */
+  readonly bands: number[][] = [];
+  /** The window: where it begins and how many nanoseconds it shows. */
+  readonly view = { h: 0, l: 0, span: 1 };
+  left = 210;
+  wide = 1;
+  high = 1;
+  lines: Line[] = [];
+  pinnedLines: Line[] = [];
+  pinnedHeight = 0;
+  pinned: string[] = [];
+  readonly folded = new Set<string>();
+  selected = -1;
+  hovered = -1;
+  /** The kind of work that stands out. */
+  lit = NO_KIND;
+  /** Key of the track that was looked at last. */
+  track = "";
+  words = "";
+  /** How many matches there are before each item. */
+  hits: Uint32Array | null = null;
+  measured: Moment[] = [];
+
+  constructor(readonly data: Held) {
+    this.t = decode(data);
+    data.bits = "";
+    this.start = BigInt(data.start);
+    this.length = BigInt(data.length);
+    this.longest = Math.max(Number(this.length), 1);
+    let first = 0;
+    this.tracks = data.tracks.map((held, number) => {
+      const track = { ...held, key: `t${number}`, number, first };
+      for (let row = first; row < first + held.rows; row++) {
+        this.trackAt[row] = track;
+        if (data.kinds[row] !== PAUSE && data.kinds[row] !== LOSS) continue;
+        this.bands[held.source] ??= [];
+        this.bands[held.source].push(row);
+      }
+      first += held.rows;
+      return track;
+    });
+  }
+
+  rowOf(item: number): number {
+    let low = 0;
+    let high = this.data.counts.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.t.first[middle + 1] <= item) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  trackOf(item: number): Track {
+    return this.trackAt[this.rowOf(item)];
+  }
+
+  startOf(item: number): bigint {
+    return exact(this.t.sh[item], this.t.sl[item]);
+  }
+
+  endOf(item: number): bigint {
+    return exact(this.t.eh[item], this.t.el[item]);
+  }
+
+  lengthOf(item: number): bigint {
+    return this.endOf(item) - this.startOf(item);
+  }
+
+  private lineOf(track: Track): Line {
+    const { data, t } = this;
+    const folded = this.folded.has(track.key);
+    const rows: Line["rows"] = [];
+    let top = 2;
+    let folds = t.counters.some((one) => one.track === track.number);
+    for (let row = track.first; row < track.first + track.rows; row++) {
+      folds = true;
+      const height = folded ? DENSE : (HEIGHTS[data.kinds[row]] ?? 9);
+      // A little room before each lane.
+      if (!folded && data.kinds[row] === SPAN && data.lanes[row] && data.levels[row] === 0) top += 3;
+      rows.push({ row, top, height });
+      top += height;
+    }
+    const isProcess = track.kind === "process";
+    folds ||= isProcess && t.counters.some((one) => one.source === track.source && one.track === null);
+    return {
+      key: track.key,
+      source: track.source,
+      level: track.level,
+      name: isProcess ? `${track.name} (process)` : track.name,
+      note: noteOf(track),
+      busy: track.spans ? amount("ns", Number(track.busy)) : "",
+      rows,
+      folds,
+      folded,
+      top: 0,
+      height: Math.max(top + 2, 21),
+      track,
+    };
+  }
+
+  /** What a counter's value says. */
+  value(counter: Counter, value: number): string {
+    if (Number.isInteger(value) || counter.unit !== "count") return amount(counter.unit, value, counter.unit_name);
+    return `${+value.toPrecision(3)} ${counter.unit_name}`.trim();
+  }
+
+  private lineOfCounter(counter: Counter): Line {
+    const { count, least, most } = counter;
+    return {
+      key: counter.key,
+      source: counter.source,
+      level: counter.track === null ? 0 : 1,
+      name: counter.name,
+      note: count ? `${this.value(counter, least)} to ${this.value(counter, most)}` : "no points",
+      busy: "",
+      rows: [],
+      folds: false,
+      folded: false,
+      top: 0,
+      height: counter.track === null ? 34 : 22,
+      counter,
+    };
+  }
+
+  /** Tracks of a recording, the busiest first, each with those below it; the process stays on top. */
+  private ordered(source: number): Track[] {
+    const tracks = this.tracks.filter((track) => track.source === source);
+    const groups: Track[][] = [];
+    for (const track of tracks) {
+      const isBelow = groups.length > 0 && track.level > groups[groups.length - 1][0].level;
+      if (isBelow && groups[groups.length - 1][0].kind !== "process") groups[groups.length - 1].push(track);
+      else groups.push([track]);
+    }
+    const busy = (group: Track[]) => group.reduce((sum, track) => sum + Number(track.busy) + track.samples, 0);
+    const isProcess = (group: Track[]) => (group[0].kind === "process" ? 1 : 0);
+    return groups.sort((a, b) => isProcess(b) - isProcess(a) || busy(b) - busy(a)).flat();
+  }
+
+  /** Folds all tracks but the busiest, where they are more than a window shows. */
+  foldMost(): void {
+    this.arrange();
+    const height = this.lines.reduce((sum, line) => sum + line.height, 0);
+    if (height <= this.high * 1.5) return;
+    const threads = this.lines.filter((line) => line.track && line.track.kind !== "process");
+    for (const line of threads.slice(OPEN)) this.folded.add(line.key);
+  }
+
+  /** The kind of work of a name. */
+  kindOf(name: number): number {
+    const kind = this.data.kinds_of_work[name];
+    return kind >= 0 ? kind : unnamedKind(this.data.colours[name]);
+  }
+
+  /** Kinds of work with what their spans took by themselves, the largest first. */
+  kinds(): [kind: number, own: number][] {
+    const { t, data } = this;
+    const sums = new Map<number, number>();
+    const ofName = data.names.map((_, name) => this.kindOf(name));
+    for (let row = 0; row < data.counts.length; row++) {
+      if (data.kinds[row] !== SPAN) continue;
+      for (let item = t.first[row]; item < t.first[row + 1]; item++) {
+        const kind = ofName[t.name[item]];
+        const length = (t.eh[item] - t.sh[item]) * HALF + (t.el[item] - t.sl[item]);
+        sums.set(kind, (sums.get(kind) ?? 0) + length - (t.ch[item] * HALF + t.cl[item]));
+      }
+    }
+    return [...sums].filter(([, own]) => own > 0).sort((a, b) => b[1] - a[1]);
+  }
+
+  /** Puts the lines below each other; returns how high they are. */
+  arrange(): number {
+    const all: Line[] = [];
+    this.data.sources.forEach((source, number) => {
+      const counters = (track: number | null) =>
+        this.t.counters
+          .filter((one) => one.source === number && one.track === track)
+          .map((one) => this.lineOfCounter(one));
+      const tracks = this.ordered(number);
+      const hasProcess = tracks[0]?.kind === "process";
+      if (this.data.sources.length > 1 && !hasProcess) all.push(titleOf(number, source.title));
+      if (!hasProcess) all.push(...counters(null));
+      tracks.forEach((track, place) => {
+        all.push(this.lineOf(track));
+        if (hasProcess && place === 0) all.push(...counters(null));
+        all.push(...counters(track.number));
+      });
+    });
+    const pinned = this.pinned.map((key) => all.find((line) => line.key === key)).filter((line) => line !== undefined);
+    this.pinnedLines = pinned.map((line) => ({ ...line }));
+    this.lines = all;
+    this.pinnedHeight = Math.min(stack(this.pinnedLines), Math.max(60, this.high / 2));
+    return stack(all);
+  }
+
+  /* The window. */
+
+  get plot(): number {
+    return Math.max(1, this.wide - this.left);
+  }
+
+  get perPixel(): number {
+    return this.view.span / this.plot;
+  }
+
+  /** Pixels from the left edge of the plot. */
+  place(h: number, l: number): number {
+    return ((h - this.view.h) * HALF + (l - this.view.l)) / this.perPixel;
+  }
+
+  private bounded(span: number): number {
+    return Math.min(Math.max(span, 4), this.longest * 1.1 + 10);
+  }
+
+  normalise(): void {
+    const v = this.view;
+    v.span = this.bounded(v.span);
+    const at = v.h * HALF + v.l;
+    const least = -v.span / 2;
+    const most = this.longest - v.span / 2;
+    if (at < least || at > most) {
+      v.h = 0;
+      v.l = at < least ? least : most;
+    }
+    const carry = Math.floor(v.l / HALF);
+    v.h += carry;
+    v.l -= carry * HALF;
+  }
+
+  zoom(factor: number, at: number): void {
+    const before = this.view.span;
+    this.view.span = this.bounded(before * factor);
+    this.view.l += ((before - this.view.span) * at) / this.plot;
+  }
+
+  /** Where the window begins and how much it shows, as shares of the whole. */
+  share(): [start: number, part: number] {
+    const start = Math.min(Math.max(0, (this.view.h * HALF + this.view.l) / this.longest), 1);
+    return [start, Math.min(this.view.span / this.longest, 1 - start)];
+  }
+
+  /** The nanosecond at the left edge. */
+  leftEdge(): bigint {
+    return (BigInt(this.view.h) << 32n) + BigInt(Math.floor(this.view.l));
+  }
+
+  /** The nanosecond under a pixel of the plot. */
+  under(x: number): bigint {
+    return this.leftEdge() + BigInt(Math.floor(this.view.l - Math.floor(this.view.l) + x * this.perPixel));
+  }
+
+  /** Where marks of the axis stand, and the step between them. */
+  ticks(): { step: bigint; marks: { x: number; at: bigint }[] } {
+    const wanted = this.perPixel * (this.length < 120_000_000_000n ? 130 : 150);
+    let step = 10 ** Math.floor(Math.log10(Math.max(wanted, 1)));
+    step *= [1, 2, 5, 10].find((n) => step * n >= wanted) ?? 10;
+    if (step > 3e10) step = STEPS.find((one) => one >= wanted) ?? 864e11 * Math.ceil(wanted / 864e11);
+    const size = BigInt(Math.max(1, Math.round(step)));
+    const marks: { x: number; at: bigint }[] = [];
+    for (let at = (this.leftEdge() / size) * size; marks.length < 200; at += size) {
+      const { h, l } = halves(at);
+      const x = this.place(h, l);
+      if (x > this.plot) break;
+      marks.push({ x, at });
+    }
+    return { step: size, marks };
+  }
+
+  /** Where an item is drawn among lines. */
+  spot(item: number, list: Line[]): { top: number; height: number } | null {
+    const row = this.rowOf(item);
+    const { key } = this.trackAt[row];
+    const line = list.find((line) => line.key === key);
+    const place = line?.rows.find((one) => one.row === row);
+    return line && place ? { top: line.top + place.top, height: place.height } : null;
+  }
+
+  /** What lies under a point; `scroll` is how far the lines are moved up. */
+  at(x: number, y: number, scroll: number): { line?: Line; item: number } {
+    if (y < HEAD) return { item: -1 };
+    const isPinned = y < HEAD + this.pinnedHeight;
+    const down = y - HEAD + (isPinned ? 0 : scroll - this.pinnedHeight);
+    const list = isPinned ? this.pinnedLines : this.lines;
+    const line = list.find((one) => down >= one.top && down < one.top + one.height);
+    if (!line) return { item: -1 };
+    const place = line.rows.find((one) => down - line.top >= one.top && down - line.top < one.top + one.height);
+    return { line, item: place && x >= this.left ? this.near(place.row, x - this.left) : -1 };
+  }
+
+  /** The item of a row at a pixel, or the nearest within three. */
+  private near(row: number, x: number): number {
+    const { t } = this;
+    const end = t.first[row + 1];
+    let low = t.first[row];
+    let high = end;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.place(t.eh[middle], t.el[middle]) < x - 3) low = middle + 1;
+      else high = middle;
+    }
+    let best = -1;
+    let distance = 3;
+    for (let item = low; item < end; item++) {
+      const from = this.place(t.sh[item], t.sl[item]);
+      const to = this.place(t.eh[item], t.el[item]);
+      if (from > x + 3) break;
+      const far = x < from ? from - x : x > to ? x - to : 0;
+      if (far < distance || (far === 0 && distance > 0)) {
+        best = item;
+        distance = far;
+      }
+      if (far === 0) break;
+    }
+    return best;
+  }
+
+  /** The caller, the first callee or a neighbour in the row of the selection; less than 0 for none. */
+  walk(key: string): number {
+    const { data, t, selected: item } = this;
+    const row = this.rowOf(item);
+    const track = this.trackAt[row];
+    if (key === "ArrowLeft" || key === "ArrowRight") {
+      const to = item + (key === "ArrowLeft" ? -1 : 1);
+      return to >= t.first[row] && to < t.first[row + 1] ? to : -1;
+    }
+    const step = key === "ArrowUp" ? -1 : 1;
+    const from = this.startOf(item);
+    const to = this.endOf(item);
+    for (let other = track.first; other < track.first + track.rows; other++) {
+      const isSame = data.kinds[other] === data.kinds[row] && data.lanes[other] === data.lanes[row];
+      if (!isSame || data.levels[other] !== data.levels[row] + step) continue;
+      let low = t.first[other];
+      let high = t.first[other + 1];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        const end = this.endOf(middle);
+        if (end <= from && end !== this.startOf(middle)) low = middle + 1;
+        else high = middle;
+      }
+      if (low >= t.first[other + 1]) continue;
+      const start = this.startOf(low);
+      if (step < 0 ? start <= from : start < to || start === from) return low;
+    }
+    return -1;
+  }
+
+  /* Search: names, and values of attributes. */
+
+  find(words: string): string {
+    const { data, t } = this;
+    this.words = words;
+    this.hits = null;
+    if (!words) return "";
+    const test = matcher(words);
+    const names = Uint8Array.from(data.names, (name) => (test(name) ? 1 : 0));
+    const texts = data.texts.map(test);
+    const lists = new Uint8Array(data.lists + 1);
+    if (texts.includes(true)) {
+      for (let list = 1; list <= data.lists; list++)
+        lists[list] = t.pairs(list).some(([, value]) => test(value)) ? 1 : 0;
+    }
+    const hits = new Uint32Array(t.total + 1);
+    for (let item = 0; item < t.total; item++)
+      hits[item + 1] = hits[item] + (names[t.name[item]] | lists[t.list[item]]);
+    this.hits = hits;
+    const count = hits[t.total];
+    return count ? `${grouped(count)} ${count === 1 ? "match" : "matches"}` : "no match";
+  }
+
+  get hasMatch(): boolean {
+    return !!this.hits && this.hits[this.t.total] > 0;
+  }
+
+  /** The match after or before the selection by time, around the end; equal times by their place. */
+  match(forward: boolean): number {
+    const { t, hits, selected } = this;
+    if (!hits || !this.hasMatch) return -1;
+    const sign = forward ? 1 : -1;
+    const after = (a: number, b: number) => sign * (t.sh[a] - t.sh[b] || t.sl[a] - t.sl[b] || a - b);
+    let best = -1;
+    let outermost = -1;
+    for (let item = 0; item < t.total; item++) {
+      if (hits[item + 1] === hits[item]) continue;
+      if (outermost < 0 || after(item, outermost) < 0) outermost = item;
+      if (selected >= 0 && after(item, selected) > 0 && (best < 0 || after(item, best) < 0)) best = item;
+    }
+    return best < 0 ? outermost : best;
+  }
+
+  /** The moment at a pixel of the plot: an end of what is hovered, where one is near. */
+  snap(x: number): Moment {
+    const { t, hovered } = this;
+    let best: Moment | null = null;
+    let distance = 6;
+    const see = (h: number, l: number) => {
+      const far = Math.abs(this.place(h, l) - x);
+      if (far >= distance) return;
+      distance = far;
+      best = { h, l };
+    };
+    if (hovered >= 0) {
+      see(t.sh[hovered], t.sl[hovered]);
+      see(t.eh[hovered], t.el[hovered]);
+    }
+    return best ?? halves(this.under(x));
+  }
+
+  /** Nanoseconds between the two points that were measured. */
+  distance(): bigint {
+    const [a, b] = this.measured.map(({ h, l }) => exact(h, l));
+    return a < b ? b - a : a - b;
+  }
+
+  /** The value that a counter had at a pixel of the plot; none before its first. */
+  reading(counter: Counter, x: number): number | null {
+    let low = 0;
+    let high = counter.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.place(counter.th[middle], counter.tl[middle]) <= x) low = middle + 1;
+      else high = middle;
+    }
+    return low ? counter.value[low - 1] : null;
+  }
+}
+
+/** What a track holds, and whose it is. */
+function noteOf(track: Track): string {
+  const counts: [number, string][] = [
+    [track.spans, "spans"],
+    [track.samples, "samples"],
+    [track.waits, "waits"],
+    [track.events, "events"],
+  ];
+  const held = counts.filter(([count]) => count > 0).map(([count, word]) => `${grouped(count)} ${word}`);
+  if (track.process && !track.name.includes(track.process)) held.push(track.process);
+  return held.join(" · ");
+}
+
+function titleOf(source: number, name: string): Line {
+  return {
+    key: "",
+    source,
+    level: 0,
+    name,
+    note: "",
+    busy: "",
+    rows: [],
+    folds: false,
+    folded: false,
+    top: 0,
+    height: 22,
+  };
+}
+
+function stack(lines: Line[]): number {
+  return lines.reduce((top, line) => {
+    line.top = top;
+    return top + line.height;
+  }, 0);
+}

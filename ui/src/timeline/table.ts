@@ -1,0 +1,127 @@
+/* The tracks as a table, and the spans of the window on one of them. */
+import { grouped } from "../shared/amount";
+import { button, named } from "../shared/dom";
+import { HALF, type HeldTrack, SPAN } from "./data";
+import type { TimelineModel, Track } from "./model";
+import { amount, type Words } from "./words";
+
+const ROWS = 500;
+
+/** What stands in a cell: a text or element, and its exact nanoseconds. */
+type Cell = string | number | Node | readonly [what: string, ns: string | bigint];
+
+/** What rows do. */
+export interface Actions {
+  choose(track: Track): void;
+  select(item: number): void;
+  pin(key: string): void;
+}
+
+const what = (cell: Cell) => (Array.isArray(cell) ? (cell[0] as string) : (cell as string | number | Node));
+
+/** A table of rows of cells. Columns with nothing in them stay out. */
+function table(heads: readonly (readonly [name: string, kind?: string])[], rows: Cell[][]): HTMLTableElement {
+  const table = document.createElement("table");
+  const head = table.createTHead().insertRow();
+  const body = table.createTBody();
+  const lines = rows.map(() => body.insertRow());
+  heads.forEach(([name, kind = ""], at) => {
+    if (rows.length && rows.every((row) => what(row[at]) === "")) return;
+    const cell = named("th", name, kind);
+    cell.scope = "col";
+    head.append(cell);
+    rows.forEach((row, place) => {
+      const cell = lines[place].insertCell();
+      const value = what(row[at]);
+      cell.append(typeof value === "number" ? String(value) : value);
+      cell.dataset.of = name;
+      if (Array.isArray(row[at])) cell.dataset.ns = String(row[at][1]);
+      if (kind) cell.className = kind;
+    });
+  });
+  return table;
+}
+
+/** Items of the window on a track with their rows, and how many there are. */
+function inside(model: TimelineModel, track: Track): [found: [item: number, row: number][], count: number] {
+  const { t, data, view } = model;
+  const from = view.h * HALF + view.l;
+  const to = from + view.span;
+  const found: [number, number][] = [];
+  let count = 0;
+  for (let row = track.first; row < track.first + track.rows; row++) {
+    if (data.kinds[row] !== SPAN) continue;
+    for (let item = t.first[row]; item < t.first[row + 1]; item++) {
+      if (t.sh[item] * HALF + t.sl[item] > to) break;
+      if (t.eh[item] * HALF + t.el[item] < from) continue;
+      count++;
+      if (found.length < ROWS) found.push([item, row]);
+    }
+  }
+  return [found, count];
+}
+
+const TIMES = ["busy", "longest", "waited", "paused"] as const;
+type Time = (typeof TIMES)[number];
+type Count = { [K in keyof HeldTrack]: HeldTrack[K] extends number ? K : never }[keyof HeldTrack];
+const HEADS: readonly (Count | Time | "share")[] = [
+  "spans",
+  "busy",
+  "share",
+  "longest",
+  "waits",
+  "waited",
+  "pauses",
+  "paused",
+  "events",
+  "samples",
+  "partial",
+  "failed",
+  "losses",
+];
+
+/** Shows the tracks with their totals, and the spans of the window on the chosen one. */
+export function showTracks(into: HTMLElement, model: TimelineModel, words: Words, actions: Actions): void {
+  const { data } = model;
+  const cellOf = (track: Track, head: (typeof HEADS)[number]): Cell => {
+    if (head === "share") {
+      if (!model.length || !track.spans) return "";
+      return `${((Number(track.busy) * 100) / Number(model.length)).toFixed(2)} %`;
+    }
+    const isTime = TIMES.find((time) => time === head);
+    if (isTime) return track[isTime] !== "0" ? [amount(BigInt(track[isTime])), track[isTime]] : ["", track[isTime]];
+    const count = track[head as Count];
+    return count ? grouped(count) : "";
+  };
+  const rows = model.tracks.slice(0, ROWS).map((track): Cell[] => {
+    const name = button(track.name, () => actions.choose(track));
+    name.style.marginLeft = `${12 * Math.min(track.level, 8)}px`;
+    const recording = data.sources.length > 1 ? data.sources[track.source].title : "";
+    const pin = button("pin", () => actions.pin(track.key), model.pinned.includes(track.key));
+    return [name, recording, track.process, track.kind, ...HEADS.map((head) => cellOf(track, head)), pin];
+  });
+  const words_ = ["recording", "process", "kind"].map((head) => [head, "word"] as const);
+  const all = table([["track", "name"], ...words_, ...HEADS.map((head) => [head] as const), ["pin"]], rows);
+  const first = model.tracks.length > ROWS ? `, the first ${ROWS} of ${grouped(model.tracks.length)}` : "";
+  const parts: Node[] = [named("h3", `Tracks${first}`), all];
+  const chosen = model.tracks.find((track) => track.key === model.track);
+  if (chosen) {
+    const [found, count] = inside(model, chosen);
+    const spans = found.map(([item, row]): Cell[] => {
+      const self = words.own(item);
+      const start = model.startOf(item);
+      const length = model.lengthOf(item);
+      return [
+        [words.clock(start, 1n), start],
+        [amount(length), length],
+        self === null ? "" : [amount(self), self],
+        data.levels[row],
+        button(words.full(item), () => actions.select(item)),
+      ];
+    });
+    const list = table([["start"], ["duration"], ["self"], ["level"], ["span", "name"]], spans);
+    const shown = count > found.length ? `, the first ${found.length} shown` : "";
+    parts.push(named("h3", `${chosen.name}: ${grouped(count)} spans in the window${shown}`), list);
+  }
+  into.replaceChildren(...parts);
+}

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { shown } from "../src/flame/change";
+import type { Held } from "../src/flame/data";
+import { FlameModel } from "../src/flame/model";
+import { totals } from "../src/flame/table";
+
+const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/** A column of small numbers, as the program writes it. */
+function column(numbers: number[]): string {
+  const digits = (number: number) => {
+    let rest = number < 0 ? -number * 2 - 1 : number * 2;
+    let text = "";
+    for (; rest > 31; rest >>>= 5) text += DIGITS[(rest & 31) | 32];
+    return text + DIGITS[rest];
+  };
+  return numbers.map(digits).join("");
+}
+
+/** `main` calls `walk`, which calls itself and `sql`; then `main` calls `sql`. */
+function held(): Held {
+  const names = ["main", "walk", "sql"];
+  const nodes: [depth: number, symbol: number, own: number, count: number][] = [
+    [0, 0, 10, 1],
+    [1, 1, 20, 2],
+    [2, 1, 30, 2],
+    [3, 2, 5, 4],
+    [1, 2, 35, 1],
+  ];
+  let level = 0;
+  const left = nodes.map(([depth]) => {
+    const ends = level - depth;
+    level = depth + 1;
+    return ends;
+  });
+  return {
+    title: "t",
+    value: "wall",
+    unit: "count",
+    unit_name: "",
+    source: "calls",
+    merge: "sum",
+    upwards: false,
+    total: 100,
+    names,
+    wide: false,
+    places: ["", "", ""],
+    colours: column([0, 1, 2]),
+    group: [0, 0, 0],
+    categories: ["db"],
+    kinds: column([-1, -1, 0]),
+    light: [],
+    dark: [],
+    left: column(left),
+    symbol: column(nodes.map((node) => node[1])),
+    own: column(nodes.map((node) => node[2])),
+    count: column(nodes.map((node) => node[3])),
+  };
+}
+
+test("totals follow from own values", () => {
+  const { tree } = new FlameModel(held());
+  assert.deepEqual([...tree.sum], [100, 55, 35, 5, 35]);
+  assert.deepEqual([...tree.end], [5, 4, 4, 4, 5]);
+  assert.deepEqual([...tree.kind], [-1, -1, -1, 0, 0]);
+});
+
+test("functions count what calls itself once", () => {
+  const rows = totals(new FlameModel(held()));
+  assert.deepEqual(
+    rows.map((row) => [row.own, row.sum, row.count]),
+    [
+      [10, 100, 1],
+      [50, 55, 4],
+      [40, 40, 5],
+    ],
+  );
+});
+
+test("upside down a path is found from its end", () => {
+  const model = new FlameModel(held());
+  Object.assign(model.seen, { inverted: true });
+  model.reshape();
+  const node = model.follow(["sql", "walk", "walk", "main"]);
+  assert.equal(model.tree.sum[node], 5);
+  assert.deepEqual(model.pathOf(node), ["sql", "walk", "walk", "main"]);
+  model.selected = node;
+  assert.equal(model.stack(true), "main;walk;walk;sql 5");
+});
+
+test("what is cut out keeps the time where it belongs", () => {
+  const model = new FlameModel(held());
+  const sums = () => [...model.tree.sum].map((sum, at) => `${model.pathOf(at).join(";")} ${sum} ${model.tree.own[at]}`);
+  model.seen.cuts = { focus: 1, hidden: [], collapsed: false };
+  model.reshape();
+  assert.deepEqual(sums(), ["walk 55 20", "walk;walk 35 30", "walk;walk;sql 5 5"]);
+  model.seen.cuts = { focus: -1, hidden: [], collapsed: true };
+  model.reshape();
+  assert.deepEqual(sums(), ["main 100 10", "main;walk 55 50", "main;walk;sql 5 5", "main;sql 35 35"]);
+  model.seen.cuts = { focus: -1, hidden: [1], collapsed: false };
+  model.reshape();
+  assert.deepEqual(sums(), ["main 100 60", "main;sql 40 40"]);
+});
+
+test("callers and callees come to the function's total", () => {
+  const model = new FlameModel(held());
+  const { total, own, callers, callees } = model.sandwich(1);
+  assert.deepEqual([total, own], [55, 50]);
+  assert.deepEqual(callers, [{ symbol: 0, value: 55 }]);
+  assert.deepEqual(callees, [{ symbol: 1, value: 35 }]);
+});
+
+test("a difference has one measure for colour and percent", () => {
+  const compared = {
+    word: "before" as const,
+    whole: 200,
+    per: "recording" as const,
+    factors: [1, 1] as [number, number],
+    calls: [1, 1] as [number, number],
+    totals: [200, 100] as [number, number],
+    finding: "",
+    symbols: column([0]),
+    before: { own: column([9]), total: column([200]), count: column([1]) },
+    after: { own: column([10]), total: column([100]), count: column([1]) },
+    own_chance: [null],
+    total_chance: [null],
+  };
+  const was = { was: column([200, 55, 30, 5, 35]), was_own: column([9, 20, 30, 5, 45]) };
+  const model = new FlameModel({ ...held(), ...was, compared });
+  // One of 200 is half a percent; ten less is five.
+  assert.deepEqual(
+    [...Array(5).keys()].map((node) => model.stepOf(node)),
+    [5, 3, 3, 3, 0],
+  );
+  assert.ok(model.describe(4).includes("change of self -10, -5.00 % of all before"), model.describe(4));
+  model.seen.ofTotal = true;
+  assert.equal(model.stepOf(0), 0);
+  assert.equal(shown("ns", "", "call", 12_345.4), "12.3 µs each");
+  assert.equal(shown("count", "", "second", 1.5), "1.50/s");
+});
+
+test("a search adds up the outermost matches", () => {
+  const model = new FlameModel(held());
+  assert.equal(model.find("walk"), "matched: 55 55.00 %, self 50 50.00 % · 1 functions, 2 frames");
+  assert.equal(model.find(""), "");
+});
+
+test("an address brings back what was seen", () => {
+  const one = new FlameModel(held());
+  one.zoom(one.follow(["main", "walk"]));
+  const state = one.state();
+  const other = new FlameModel(held());
+  const names = other.recall((key) => (state[key] === null ? null : String(state[key])));
+  assert.deepEqual(names, ["main", "walk"]);
+});

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import amounts from "../examples/amounts.json";
+import names from "../examples/names.json";
+import { amount, grouped, type Scale } from "../src/shared/amount";
+import { characters, fit, levels } from "../src/shared/names";
+import { numbers } from "../src/shared/numbers";
+import { exactly, matcher } from "../src/shared/search";
+
+test("columns are read as they are written", () => {
+  assert.deepEqual([...numbers("ACBegBhB")], [0, 1, -1, 15, 16, -17]);
+  // Beyond 2^53 a number of a script is the nearest.
+  assert.deepEqual([...numbers("+///////////P")], [2 ** 63]);
+  assert.deepEqual([...numbers("")], []);
+});
+
+test("amounts have three digits, rounded down", () => {
+  assert.equal(amount("ns", 1_999_999), "1.99 ms");
+  assert.equal(amount("ns", -9_999_000_000), "-9.99 s");
+  assert.equal(amount("ns", 999), "999 ns");
+  assert.equal(amount("bytes", 2 ** 20), "1.00 MiB");
+  assert.equal(amount("count", 1234, "chars"), "1,234 chars");
+  assert.equal(grouped(1234567), "1,234,567");
+});
+
+test("a search is an expression, or a text where it is none", () => {
+  assert.ok(matcher("^get$")("Get"));
+  assert.ok(matcher("(no")("(NO stack)"));
+  assert.ok(!matcher(exactly("a.b"))("a_b"));
+});
+
+test("amounts are written as in the program", () => {
+  for (const [unit, value, text] of amounts) assert.equal(amount(unit as Scale, Number(value)), text);
+});
+
+test("names fit as they do in the program", () => {
+  for (const [name, room, label] of names) {
+    assert.equal(fit(levels(String(name)), Number(room), characters), label, `${name} in ${room}`);
+  }
+});
