@@ -1,0 +1,228 @@
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::frame::{GroupBuffer, Record};
+use crate::log::{Options, Position};
+use crate::read::{Segments, Snapshot};
+use crate::{Error, Log};
+
+/// A thread that commits what others submit: a group is what arrived while the previous one was synced.
+///
+/// Submitting copies the record and returns its position at once; the record is durable when
+/// [`Queue::durable`] is behind that position.
+pub struct Queue {
+    shared: Arc<Shared>,
+    segments: Segments,
+    options: Options,
+    thread: Option<JoinHandle<Log>>,
+}
+
+/// Why a record was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// The next group is full: wait until one is committed.
+    Full,
+    /// The record is larger than the log takes.
+    TooLarge,
+    /// A write or sync failed, or the queue is closed.
+    Ended,
+}
+
+/// Called after each group, and once after a failure.
+pub type Progress = Box<dyn Fn() + Send>;
+
+struct Shared {
+    state: Mutex<State>,
+    /// Something for the committing thread to do.
+    wake: Condvar,
+    /// A group was committed, or writing ended.
+    progress: Condvar,
+}
+
+struct State {
+    pending: GroupBuffer,
+    /// Position of the record that is submitted next.
+    next: u64,
+    /// Position behind the last durable record.
+    durable: u64,
+    truncate: Option<Position>,
+    closing: bool,
+    failure: Option<Arc<Error>>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change of the state is made whole under the lock, and none of them panics.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    /// Starts the thread. `progress` runs on it, so it must not wait for anything.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(log: Log, progress: Progress) -> io::Result<Self> {
+        let end = log.snapshot().end().0;
+        let (segments, options) = (log.segments(), log.options().clone());
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                pending: GroupBuffer::new(),
+                next: end,
+                durable: end,
+                truncate: None,
+                closing: false,
+                failure: None,
+            }),
+            wake: Condvar::new(),
+            progress: Condvar::new(),
+        });
+        let of_thread = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || commit_all(log, &of_thread, &progress))?;
+        Ok(Self {
+            shared,
+            segments,
+            options,
+            thread: Some(thread),
+        })
+    }
+
+    /// Takes a record into the next group and returns its position.
+    ///
+    /// # Errors
+    /// When it cannot be taken; [`Refused::Full`] passes when the group is committed.
+    pub fn submit(&self, record: &Record<'_>) -> Result<Position, Refused> {
+        self.options.check(record).map_err(|_| Refused::TooLarge)?;
+        let mut state = self.shared.lock();
+        if state.failure.is_some() || state.closing {
+            return Err(Refused::Ended);
+        }
+        let was_empty = state.pending.is_empty();
+        if !was_empty && self.options.is_full(state.pending.len(), record) {
+            return Err(Refused::Full);
+        }
+        state.pending.push(record);
+        let position = Position(state.next);
+        state.next += 1;
+        drop(state);
+        if was_empty {
+            self.shared.wake.notify_one();
+        }
+        Ok(position)
+    }
+
+    /// Returns the position behind the last durable record.
+    #[must_use]
+    pub fn durable(&self) -> Position {
+        Position(self.shared.lock().durable)
+    }
+
+    /// Returns why writing ended, if it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<Arc<Error>> {
+        self.shared.lock().failure.clone()
+    }
+
+    /// Waits until the record at `position` is durable.
+    ///
+    /// # Errors
+    /// When writing ended before.
+    pub fn wait(&self, position: Position) -> Result<(), Refused> {
+        let mut state = self.shared.lock();
+        while state.durable <= position.0 {
+            if state.failure.is_some() {
+                return Err(Refused::Ended);
+            }
+            let woken = self.shared.progress.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    /// Has the segments deleted all of whose records are before `position`, after the group being written.
+    pub fn truncate(&self, position: Position) {
+        let mut state = self.shared.lock();
+        state.truncate = state.truncate.max(Some(position));
+        drop(state);
+        self.shared.wake.notify_one();
+    }
+
+    /// Returns what is committed now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.segments.snapshot()
+    }
+
+    /// Commits what was submitted, ends the thread, and returns the log.
+    ///
+    /// # Errors
+    /// When a write or sync failed.
+    pub fn close(mut self) -> Result<Log, Arc<Error>> {
+        let log = self.finish();
+        match (self.failure(), log) {
+            (None, Some(log)) => Ok(log),
+            (Some(failure), _) => Err(failure),
+            (None, None) => Err(Arc::new(Error::poisoned(0))),
+        }
+    }
+
+    fn finish(&mut self) -> Option<Log> {
+        self.shared.lock().closing = true;
+        self.shared.wake.notify_one();
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let durable = self.durable();
+        f.debug_struct("Queue")
+            .field("durable", &durable)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The committing thread: returns the log when the queue is closed or writing failed.
+fn commit_all(mut log: Log, shared: &Shared, progress: &Progress) -> Log {
+    let mut group = GroupBuffer::new();
+    loop {
+        let mut state = shared.lock();
+        while state.pending.is_empty() && state.truncate.is_none() && !state.closing {
+            let woken = shared.wake.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.pending.is_empty() && state.truncate.is_none() {
+            return log;
+        }
+        group.clear();
+        std::mem::swap(&mut state.pending, &mut group);
+        let (end, truncate) = (state.next, state.truncate.take());
+        drop(state);
+
+        let committed = log.commit_group(&mut group);
+        let done =
+            committed.and_then(|_| truncate.map_or(Ok(()), |position| log.truncate(position)));
+        let mut state = shared.lock();
+        match done {
+            Ok(()) => state.durable = end,
+            Err(error) => state.failure = Some(Arc::new(error)),
+        }
+        let failed = state.failure.is_some();
+        drop(state);
+        shared.progress.notify_all();
+        progress();
+        if failed {
+            return log;
+        }
+    }
+}

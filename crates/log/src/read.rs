@@ -1,0 +1,185 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::Error;
+use crate::frame::{GroupHeader, Record, Records};
+use crate::log::Position;
+use crate::segment::{Extent, GroupReader, Segment};
+
+/// The segments of a log, shared between its writer and those who read it.
+#[derive(Clone, Default)]
+pub(crate) struct Segments(Arc<Mutex<Vec<Arc<Segment>>>>);
+
+impl Segments {
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Vec<Arc<Segment>>) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let segments = self.with(|segments| {
+            let extents = segments
+                .iter()
+                .map(|segment| (segment.clone(), segment.extent()));
+            extents.collect()
+        });
+        Snapshot { segments }
+    }
+}
+
+/// What was committed at one moment. It stays readable while the log goes on and deletes segments.
+#[derive(Clone)]
+pub struct Snapshot {
+    segments: Vec<(Arc<Segment>, Extent)>,
+}
+
+impl Snapshot {
+    /// Reads the segments of a log that nobody writes, without changing anything.
+    ///
+    /// # Errors
+    /// As [`crate::Log::open`]; a torn tail is left out and reported.
+    pub fn open(disk: &dyn crate::disk::Disk) -> Result<(Self, crate::Recovered), Error> {
+        let found = crate::recover::find(disk)?;
+        let segments = Segments::default();
+        segments.with(|list| list.extend(found.live.iter().cloned()));
+        Ok((segments.snapshot(), found.recovered()))
+    }
+
+    /// Returns the position of the first record that is still there.
+    #[must_use]
+    pub fn start(&self) -> Position {
+        let first = self.segments.first();
+        Position(first.map_or(0, |(segment, _)| segment.header.first))
+    }
+
+    /// Returns the position behind the last committed record.
+    #[must_use]
+    pub fn end(&self) -> Position {
+        Position(self.segments.last().map_or(0, |(_, extent)| extent.end))
+    }
+
+    /// Returns number, incarnation, first position, end position, groups and bytes of each segment.
+    pub fn segments(&self) -> impl Iterator<Item = SegmentSummary> + '_ {
+        self.segments
+            .iter()
+            .map(|(segment, extent)| SegmentSummary {
+                number: segment.header.number,
+                incarnation: segment.header.incarnation,
+                start: Position(segment.header.first),
+                end: Position(extent.end),
+                n_groups: extent.n_groups,
+                bytes: extent.bytes,
+            })
+    }
+
+    /// Reads from the first record.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        self.reader_from(self.start())
+    }
+
+    /// Reads from the group that holds the record at `position`, or from the first one behind it.
+    #[must_use]
+    pub fn reader_from(&self, position: Position) -> Reader {
+        let mut segments = self.segments.clone();
+        segments.retain(|(_, extent)| extent.end > position.0);
+        Reader {
+            segments: segments.into_iter(),
+            current: None,
+            from: position.0,
+        }
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.segments()).finish()
+    }
+}
+
+/// One segment as a listing shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentSummary {
+    /// Number of the segment, from 1.
+    pub number: u64,
+    /// The opening of the log that wrote it, from 1.
+    pub incarnation: u64,
+    /// Position of the first record.
+    pub start: Position,
+    /// Position behind the last record.
+    pub end: Position,
+    /// Number of committed groups.
+    pub n_groups: u64,
+    /// Committed bytes of the file.
+    pub bytes: u64,
+}
+
+/// Reads the committed groups of a [`Snapshot`] in order.
+pub struct Reader {
+    segments: std::vec::IntoIter<(Arc<Segment>, Extent)>,
+    current: Option<GroupReader>,
+    from: u64,
+}
+
+/// Records that were committed together.
+#[derive(Debug)]
+pub struct Group<'r> {
+    /// Position of the first record.
+    pub start: Position,
+    /// Number of the segment.
+    pub segment: u64,
+    /// Offset of the group in the segment's file.
+    pub offset: u64,
+    bytes: &'r [u8],
+}
+
+impl<'r> Group<'r> {
+    /// Returns the records in order; the n-th is at position `start + n`.
+    pub fn records(&self) -> impl Iterator<Item = Record<'r>> + use<'r> {
+        Records::new(self.bytes)
+    }
+}
+
+impl Reader {
+    /// Reads the next group; `None` at the end of the snapshot.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or no longer holds what was committed.
+    pub fn next_group(&mut self) -> Result<Option<Group<'_>>, Error> {
+        while let Some(header) = self.advance()? {
+            if header.first + u64::from(header.n_records) <= self.from {
+                continue;
+            }
+            let Some(groups) = &self.current else { break };
+            return Ok(Some(Group {
+                start: Position(header.first),
+                segment: groups.segment().header.number,
+                offset: header.offset,
+                bytes: groups.payload(),
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Reads a group, going on to the next segment where one ends.
+    fn advance(&mut self) -> Result<Option<GroupHeader>, Error> {
+        loop {
+            let groups = match &mut self.current {
+                Some(groups) => groups,
+                none => {
+                    let Some((segment, extent)) = self.segments.next() else {
+                        return Ok(None);
+                    };
+                    none.insert(GroupReader::new(segment, extent.bytes))
+                }
+            };
+            let number = groups.segment().header.number;
+            let found = groups
+                .advance()
+                .map_err(|broken| broken.into_error(number))?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            self.current = None;
+        }
+    }
+}
