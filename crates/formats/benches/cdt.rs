@@ -10,13 +10,13 @@ use std::hint::black_box;
 
 use traceloom_formats::cdt::calls::{Header, Row, RowLimits};
 use traceloom_formats::cdt::head::{Head, value_len};
-use traceloom_formats::cdt::sample::{Detail, Service, StreamName};
 use traceloom_formats::cdt::trace::{Block, Event, What};
 use traceloom_formats::wire::Cursor;
 use traceloom_formats::{
     Error, Format, LowerOptions, Record, RecordSink, SliceSource, by_name, cdt, read_slice,
 };
 use traceloom_model::{Definitions, Flow, Limits, Note, Sink, SpanBatch, StepBatch, Wants};
+use traceloom_samples::cdt::{Detail, Service, StreamName};
 
 /// Processor time of this process in seconds, from the kernel's clock ticks.
 #[expect(
@@ -295,7 +295,7 @@ impl Sink for Sunk {
 /// Lowers a dump, as much of it as each kind of view asks for.
 fn lowering(bytes: u64) {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    cdt::sample::dump(7, bytes, "shop", &mut files).expect("memory");
+    traceloom_samples::cdt::dump(7, bytes, "shop", &mut files).expect("memory");
     let mut source = SliceSource::default();
     let mut size = BTreeMap::new();
     for (name, bytes) in &files {

@@ -28,7 +28,9 @@ const ROUNDS: usize = 9;
 
 fn main() {
     let mut trace = Vec::new();
-    (HEPH.sample.unwrap())(1, BYTES, &mut |piece| trace.extend_from_slice(piece));
+    (traceloom_samples::by_name(HEPH.name).unwrap())(1, BYTES, &mut |piece| {
+        trace.extend_from_slice(piece)
+    });
     let mut sum = Sum::default();
     decode(&trace, &mut sum);
     let events = sum.events;

@@ -139,7 +139,7 @@ fn input() -> Vec<u8> {
                 .unwrap();
         }
         Err(_) => {
-            let sample = by_name("jfr").unwrap().sample.unwrap();
+            let sample = traceloom_samples::by_name("jfr").unwrap();
             sample(1, 8 << 20, &mut |piece| bytes.extend_from_slice(piece));
         }
     }

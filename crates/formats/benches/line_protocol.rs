@@ -19,7 +19,7 @@ const POINTS: usize = 50_000;
 fn generate() -> Vec<u8> {
     let format = by_name("line-protocol").expect("line protocol is registered");
     let mut text = Vec::new();
-    let sample = format.sample.expect("a generator");
+    let sample = traceloom_samples::by_name(format.name).expect("a generator");
     sample(42, POINTS as u64 * 300, &mut |line| {
         text.extend_from_slice(line)
     });

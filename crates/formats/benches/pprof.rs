@@ -76,7 +76,7 @@ fn main() {
         Some(path) => std::fs::read(path).expect("a readable file"),
         None => {
             let mut bytes = Vec::new();
-            let make = pprof::PPROF.sample.expect("a generator");
+            let make = traceloom_samples::by_name(pprof::PPROF.name).expect("a generator");
             make(7, 2_500_000, &mut |piece| bytes.extend_from_slice(piece));
             bytes
         }

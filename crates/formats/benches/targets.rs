@@ -105,7 +105,7 @@ struct Input {
 impl Input {
     fn new(name: &str, bytes: u64) -> Self {
         let format = by_name(name).unwrap();
-        if let Some(sample) = format.sample {
+        if let Some(sample) = traceloom_samples::by_name(format.name) {
             let mut whole = Vec::new();
             sample(7, bytes, &mut |piece| whole.extend_from_slice(piece));
             return Self {
@@ -114,7 +114,7 @@ impl Input {
         }
         // A dump has a fourth more than its trace.
         let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-        traceloom_formats::cdt::sample::dump(7, bytes / 5 * 4, "shop", &mut files).unwrap();
+        traceloom_samples::cdt::dump(7, bytes / 5 * 4, "shop", &mut files).unwrap();
         let parts = files.into_iter().filter_map(|(name, bytes)| {
             let stream = name.rsplit('/').nth(1)?;
             let known = by_name(&format!("cdt-{stream}")).or_else(|| by_name("cdt-strings"));
@@ -155,7 +155,7 @@ fn seconds(mut work: impl FnMut()) -> f64 {
     (0..3).map(run).fold(f64::INFINITY, f64::min)
 }
 
-/// Tells whether a target holds what a source has.
+/// Returns true if a target holds what a source has.
 fn fits(target: &Format, seen: &Seen) -> bool {
     let spans = seen.spans > 0 && target.holds.holds(Feature::Spans);
     spans || seen.samples > 0 && target.holds.holds(Feature::Samples)

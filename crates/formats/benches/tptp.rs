@@ -87,9 +87,11 @@ fn main() {
 
 fn generate(format: &Format, bytes: u64) -> Vec<u8> {
     let mut out = Vec::new();
-    (format.sample.expect("a sample generator"))(7, bytes, &mut |piece| {
-        out.extend_from_slice(piece)
-    });
+    (traceloom_samples::by_name(format.name).expect("a sample generator"))(
+        7,
+        bytes,
+        &mut |piece| out.extend_from_slice(piece),
+    );
     out
 }
 

@@ -184,7 +184,7 @@ fn rate(name: &str, bytes: usize, seconds: f64, units: u64, unit: &str) -> f64 {
 
 fn compare(format: &'static Format, bytes: usize) {
     let mut input = Vec::with_capacity(bytes + (1 << 20));
-    let sample = format.sample.expect("every row has samples");
+    let sample = traceloom_samples::by_name(format.name).expect("every row has samples");
     sample(7, bytes as u64, &mut |piece| input.extend_from_slice(piece));
     let limits = Limits::default();
     let (len, name) = (input.len(), format.name);

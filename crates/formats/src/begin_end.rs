@@ -24,20 +24,23 @@ pub(crate) struct Extent {
 }
 
 /// Takes begins and ends in the order in which they lie on their lanes.
-pub(crate) trait Marks {
+pub(crate) trait PairSink {
     /// What is written of a span.
     type Body;
     /// A lane as the target names it.
     type Line: Copy;
 
+    /// Whether spans are written where they end, so that a span may follow its children in the output.
+    const AT_END: bool = false;
+
     /// Returns a lane of a track; lane 0 is the track itself.
     fn line(&mut self, track: TrackId, lane: u32) -> Self::Line;
 
-    /// Takes the begin of a span.
-    fn begin(&mut self, line: Self::Line, time: Timestamp, body: &Self::Body);
+    /// Takes the begin of a span; `outermost` says that no other one is around it on this lane.
+    fn begin(&mut self, line: Self::Line, extent: &Extent, body: &Self::Body, outermost: bool);
 
     /// Takes the end of the span that began last of those that are open.
-    fn end(&mut self, line: Self::Line, time: Timestamp);
+    fn end(&mut self, line: Self::Line, extent: &Extent, body: &Self::Body, outermost: bool);
 }
 
 const NONE: u32 = u32::MAX;
@@ -49,6 +52,8 @@ const SCANNED: usize = 64;
 struct Row<B> {
     extent: Extent,
     body: B,
+    /// The lane on which descendants are written already.
+    begun_on: Option<u32>,
     first_child: u32,
     next: u32,
     done: bool,
@@ -65,6 +70,8 @@ pub(crate) struct BeginEnd<B> {
     loose: Option<Vec<u32>>,
     /// Where each lane of a track is free again.
     lanes: HashMap<TrackId, Vec<Timestamp>, RandomState>,
+    /// Lanes of spans to come some of whose descendants are written, for targets that write spans where they end.
+    begun: SpanMap<u32>,
     limit: usize,
     around: Vec<Frame>,
     /// Children to come of what is around, the first one of each last.
@@ -91,6 +98,7 @@ impl<B> BeginEnd<B> {
             waiting: SpanMap::default(),
             loose: (!ordered).then(Vec::new),
             lanes: HashMap::default(),
+            begun: SpanMap::default(),
             limit: limit.max(1),
             around: Vec::new(),
             children: Vec::new(),
@@ -98,28 +106,36 @@ impl<B> BeginEnd<B> {
     }
 
     /// Takes a span; whole trees go to `put`.
-    pub(crate) fn take(&mut self, extent: Extent, body: B, put: &mut impl Marks<Body = B>) {
+    pub(crate) fn take<M: PairSink<Body = B>>(&mut self, extent: Extent, body: B, put: &mut M) {
+        let begun_on = self.begun.remove(extent.id);
+        if let (Some(lane), Some(parent)) = (begun_on, extent.parent) {
+            self.begun.insert(parent, lane);
+        }
         let first_child = match self.loose {
             Some(_) => NONE,
             None => self.waiting.remove(extent.id).unwrap_or(NONE),
         };
-        if self.loose.is_none() && extent.parent.is_none() && first_child == NONE {
+        let alone = first_child == NONE && begun_on.is_none();
+        if self.loose.is_none() && extent.parent.is_none() && alone {
             return self.write_alone(extent, &body, put);
         }
         let at = self.keep(Row {
             extent,
             body,
+            begun_on,
             first_child,
             next: NONE,
             done: false,
         });
         match (&mut self.loose, extent.parent) {
             (Some(loose), _) => loose.push(at),
-            (None, None) => self.write(at, put),
+            (None, None) => {
+                self.write(at, put);
+            }
             (None, Some(parent)) => self.wait(parent, at),
         }
         if self.rows.len() - self.free.len() > self.limit {
-            self.finish(put);
+            self.write_held(put);
         }
     }
 
@@ -135,7 +151,13 @@ impl<B> BeginEnd<B> {
     }
 
     /// Writes all that is held: spans whose parent never came too.
-    pub(crate) fn finish(&mut self, put: &mut impl Marks<Body = B>) {
+    pub(crate) fn finish<M: PairSink<Body = B>>(&mut self, put: &mut M) {
+        self.write_held(put);
+        self.begun = SpanMap::default();
+    }
+
+    /// Writes all that is held, also where the parents are still to come.
+    fn write_held<M: PairSink<Body = B>>(&mut self, put: &mut M) {
         if let Some(loose) = self.loose.take() {
             self.finish_loose(loose, put);
             self.loose = Some(Vec::new());
@@ -143,17 +165,28 @@ impl<B> BeginEnd<B> {
         }
         let mut heads: Vec<(SpanId, u32)> = self.waiting.drain().collect();
         heads.sort_unstable();
+        let mut roots = Vec::new();
         for (_, head) in heads {
-            let mut roots = Vec::new();
+            let from = roots.len();
             self.siblings(head, &mut roots);
-            for root in roots.into_iter().rev() {
-                self.write(root, put);
+            roots.get_mut(from..).unwrap_or_default().reverse();
+        }
+        if M::AT_END {
+            roots.sort_by_key(|&at| self.row(at).map(|row| (row.extent.start, row.extent.end)));
+        }
+        for root in roots {
+            let parent = self.row(root).and_then(|row| row.extent.parent);
+            let lane = self.write(root, put);
+            if M::AT_END
+                && let (Some(parent), Some(lane)) = (parent, lane)
+            {
+                self.begun.insert(parent, lane);
             }
         }
     }
 
     /// Finds the parents of spans that came in any order.
-    fn finish_loose(&mut self, loose: Vec<u32>, put: &mut impl Marks<Body = B>) {
+    fn finish_loose<M: PairSink<Body = B>>(&mut self, loose: Vec<u32>, put: &mut M) {
         let ids = loose
             .iter()
             .filter_map(|&at| Some((self.row(at)?.extent.id, at)));
@@ -233,39 +266,37 @@ impl<B> BeginEnd<B> {
     }
 
     /// Writes a span that has no parent and no children.
-    fn write_alone(&mut self, extent: Extent, body: &B, put: &mut impl Marks<Body = B>) {
-        let Extent {
-            track, start, end, ..
-        } = extent;
-        let lane = self.lane(track, start, end);
-        let line = put.line(track, u32::try_from(lane).unwrap_or(NONE));
-        put.begin(line, start, body);
-        put.end(line, end);
+    fn write_alone<M: PairSink<Body = B>>(&mut self, extent: Extent, body: &B, put: &mut M) {
+        let lane = self.lane(&extent, None);
+        let line = put.line(extent.track, lane);
+        put.begin(line, &extent, body, true);
+        put.end(line, &extent, body, true);
     }
 
-    /// Writes a span and all below it.
-    fn write(&mut self, root: u32, put: &mut impl Marks<Body = B>) {
+    /// Writes a span and all below it; returns the lane that it lies on.
+    fn write<M: PairSink<Body = B>>(&mut self, root: u32, put: &mut M) -> Option<u32> {
         let mut around = std::mem::take(&mut self.around);
         let mut pending = std::mem::take(&mut self.children);
         let mut roots = VecDeque::new();
         let mut next_root = Some(root);
+        let mut first_lane = None;
         while let Some(root) = next_root.take().or_else(|| roots.pop_front()) {
             let Some(row) = self.row(root).filter(|row| !row.done) else {
                 continue;
             };
             // What is below lies within, so that the lane is free again at the root's own end.
-            let Extent {
-                track, start, end, ..
-            } = row.extent;
-            let lane = self.lane(track, start, end);
-            let line = put.line(track, u32::try_from(lane).unwrap_or(NONE));
+            let (extent, begun_on) = (row.extent, row.begun_on);
+            let track = extent.track;
+            let lane = self.lane(&extent, begun_on);
+            first_lane.get_or_insert(lane);
+            let line = put.line(track, lane);
             let mut next = Some(root);
             loop {
                 if let Some(at) = next.take() {
                     let Some(row) = self.row_mut(at) else { break };
                     row.done = true;
                     let Extent { start, end, .. } = row.extent;
-                    put.begin(line, start, &row.body);
+                    put.begin(line, &row.extent, &row.body, around.is_empty());
                     let (children, first) = (row.first_child, pending.len());
                     around.push(Frame {
                         row: at,
@@ -291,10 +322,9 @@ impl<B> BeginEnd<B> {
                         // Most have no children: they are written as a whole.
                         Some(row) if fits && row.first_child == NONE => {
                             row.done = true;
-                            let Extent { start, end, .. } = row.extent;
-                            put.begin(line, start, &row.body);
-                            put.end(line, end);
-                            frame.cursor = end;
+                            put.begin(line, &row.extent, &row.body, false);
+                            put.end(line, &row.extent, &row.body, false);
+                            frame.cursor = row.extent.end;
                             if self.loose.is_none() {
                                 self.free.push(child);
                             }
@@ -305,8 +335,10 @@ impl<B> BeginEnd<B> {
                     continue;
                 }
                 let (row, end) = (frame.row, frame.end);
-                put.end(line, end);
                 around.pop();
+                if let Some(ended) = self.rows.get(row as usize) {
+                    put.end(line, &ended.extent, &ended.body, around.is_empty());
+                }
                 if self.loose.is_none() {
                     self.free.push(row);
                 }
@@ -318,18 +350,30 @@ impl<B> BeginEnd<B> {
         around.clear();
         pending.clear();
         (self.around, self.children) = (around, pending);
+        first_lane
     }
 
-    /// Takes the first lane of a track that is free at `start`, until `end`.
-    fn lane(&mut self, track: TrackId, start: Timestamp, end: Timestamp) -> usize {
-        let lanes = self.lanes.entry(track).or_default();
-        let free = lanes.iter().take(SCANNED).position(|&free| free <= start);
-        let lane = free.unwrap_or_else(|| {
+    /// Takes a lane of its track for a span until its end: the one its descendants are on, else the one on which
+    /// siblings wait for the same parent, else the first one that is free.
+    fn lane(&mut self, extent: &Extent, begun_on: Option<u32>) -> u32 {
+        let start = extent.start;
+        let lanes = self.lanes.entry(extent.track).or_default();
+        let is_free = |&at: &u32| lanes.get(at as usize).is_some_and(|&free| free <= start);
+        let with_siblings = || {
+            let parent = extent.parent.filter(|_| !self.begun.is_empty())?;
+            self.begun.get(parent).copied().filter(is_free)
+        };
+        let first_free = || {
+            let found = lanes.iter().take(SCANNED).position(|&free| free <= start);
+            u32::try_from(found?).ok()
+        };
+        let found = begun_on.or_else(with_siblings).or_else(first_free);
+        let lane = found.unwrap_or_else(|| {
             lanes.push(start);
-            lanes.len() - 1
+            u32::try_from(lanes.len() - 1).unwrap_or(NONE)
         });
-        if let Some(slot) = lanes.get_mut(lane) {
-            *slot = end.max(start);
+        if let Some(free) = lanes.get_mut(lane as usize) {
+            *free = extent.end.max(start).max(*free);
         }
         lane
     }
@@ -355,7 +399,7 @@ mod tests {
     #[derive(Default)]
     struct Log(Vec<String>);
 
-    impl Marks for Log {
+    impl PairSink for Log {
         type Body = u64;
         type Line = u32;
 
@@ -363,12 +407,12 @@ mod tests {
             lane
         }
 
-        fn begin(&mut self, lane: u32, _: Timestamp, id: &u64) {
+        fn begin(&mut self, lane: u32, _: &Extent, id: &u64, _: bool) {
             self.0.push(format!("{lane}+{id}"));
         }
 
-        fn end(&mut self, lane: u32, time: Timestamp) {
-            self.0.push(format!("{lane}-{time}"));
+        fn end(&mut self, lane: u32, extent: &Extent, _: &u64, _: bool) {
+            self.0.push(format!("{lane}-{}", extent.end));
         }
     }
 
@@ -397,7 +441,7 @@ mod tests {
         }
     }
 
-    impl Marks for Lanes {
+    impl PairSink for Lanes {
         type Body = u64;
         type Line = (TrackId, u32);
 
@@ -405,15 +449,18 @@ mod tests {
             (track, lane)
         }
 
-        fn begin(&mut self, line: (TrackId, u32), time: Timestamp, id: &u64) {
-            self.reach(line, time);
+        fn begin(&mut self, line: (TrackId, u32), extent: &Extent, id: &u64, outermost: bool) {
+            self.reach(line, extent.start);
+            let open = self.open.get(&line).map_or(0, Vec::len);
+            assert_eq!(outermost, open == 0);
             self.open.entry(line).or_default().push(*id);
         }
 
-        fn end(&mut self, line: (TrackId, u32), time: Timestamp) {
-            self.reach(line, time);
+        fn end(&mut self, line: (TrackId, u32), extent: &Extent, body: &u64, _: bool) {
+            self.reach(line, extent.end);
             let id = self.open.get_mut(&line).and_then(Vec::pop).unwrap();
-            assert!(self.ended.insert(id, time).is_none());
+            assert_eq!((id, extent.id), (*body, SpanId(id)));
+            assert!(self.ended.insert(id, extent.end).is_none());
         }
     }
 
@@ -457,6 +504,47 @@ mod tests {
         ];
         let expected = ["0+1", "0-1", "0+2", "0-2", "0+3", "0-3", "1+9", "1-10"];
         assert_eq!(run(2, true, &rows), expected);
+    }
+
+    /// Spans where they end, by lane.
+    #[derive(Default)]
+    struct Ends(Vec<String>);
+
+    impl PairSink for Ends {
+        type Body = u64;
+        type Line = u32;
+        const AT_END: bool = true;
+
+        fn line(&mut self, _: TrackId, lane: u32) -> u32 {
+            lane
+        }
+
+        fn begin(&mut self, _: u32, _: &Extent, _: &u64, _: bool) {}
+
+        fn end(&mut self, lane: u32, _: &Extent, id: &u64, _: bool) {
+            self.0.push(format!("{lane}:{id}"));
+        }
+    }
+
+    #[test]
+    fn spans_written_at_their_end_stay_on_the_lane_of_their_children_beyond_the_limit() {
+        let rows = [
+            extent(1, Some(8), 0, 1),
+            extent(2, Some(8), 1, 2),
+            extent(3, Some(8), 2, 3),
+            extent(4, Some(8), 3, 4),
+            extent(8, Some(9), 0, 5),
+            extent(5, Some(9), 5, 6),
+            extent(9, None, 0, 10),
+            extent(6, None, 10, 11),
+        ];
+        let mut log = Ends::default();
+        let mut all = BeginEnd::new(2, true);
+        rows.iter()
+            .for_each(|row| all.take(*row, row.id.0, &mut log));
+        all.finish(&mut log);
+        let expected = ["0:1", "0:2", "0:3", "0:4", "0:8", "0:5", "0:9", "0:6"];
+        assert_eq!(log.0, expected);
     }
 
     #[test]

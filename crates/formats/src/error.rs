@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Limit,
     /// The input could not be read, or the output not written.
     Io,
+    /// Whoever read the output went away.
+    Closed,
     /// The request cannot be met by this format.
     Usage,
 }
@@ -73,6 +75,17 @@ impl Error {
         Self::new(ErrorKind::Io, 0, message.into())
     }
 
+    /// The output at `place` cannot be written.
+    #[cold]
+    #[must_use]
+    pub fn writing(place: &str, error: &std::io::Error) -> Self {
+        let kind = match error.kind() {
+            std::io::ErrorKind::BrokenPipe => ErrorKind::Closed,
+            _ => ErrorKind::Io,
+        };
+        Self::new(kind, 0, format!("{place}: {error}"))
+    }
+
     /// The caller asked for something the format cannot do.
     #[cold]
     #[must_use]
@@ -125,7 +138,7 @@ impl fmt::Display for Error {
             within,
         } = &*self.0;
         f.write_str(message)?;
-        if matches!(kind, ErrorKind::Io | ErrorKind::Usage) {
+        if matches!(kind, ErrorKind::Io | ErrorKind::Closed | ErrorKind::Usage) {
             return Ok(());
         }
         f.write_str(" (")?;

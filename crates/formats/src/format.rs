@@ -15,7 +15,9 @@ pub struct Format {
     pub title: &'static str,
     /// File name extensions, without dot, the one to write first.
     pub extensions: &'static [&'static str],
-    /// Tells whether a part is of this format.
+    /// Bytes that nearly every file of the format begins with; empty where there are none.
+    pub magic: &'static [u8],
+    /// Returns how sure it is that a part is of this format.
     pub probe: fn(&Probe<'_>) -> Option<Confidence>,
     /// Builds a reader of native records; none for formats that are sets of parts.
     pub reader: Option<OpenReader>,
@@ -31,11 +33,25 @@ pub struct Format {
     pub raise: Option<Raise>,
     /// What a writer of this format can hold.
     pub holds: Capabilities,
-    /// Makes data of this format, for laws, fuzzing and benches.
-    pub sample: Option<Sample>,
 }
 
 impl Format {
+    /// A format that is neither recognised, read nor written: what a row does not say.
+    pub const BASE: Self = Self {
+        name: "",
+        title: "",
+        extensions: &[],
+        magic: b"",
+        probe: |_| None,
+        reader: None,
+        members: None,
+        set: None,
+        lower: None,
+        split: None,
+        raise: None,
+        holds: Capabilities::NONE,
+    };
+
     /// Builds a reader; a format that is a set of parts reads nothing by itself.
     ///
     /// # Panics
@@ -62,6 +78,14 @@ impl PartialEq for Format {
     }
 }
 
+impl Format {
+    /// Returns true if it is written as a folder of files: parts of it have formats of their own.
+    #[must_use]
+    pub const fn is_folder(&self) -> bool {
+        self.set.is_some() && self.reader.is_none()
+    }
+}
+
 /// Builds a reader of native records with these limits in force.
 pub type OpenReader = fn(&Limits) -> Box<dyn Fork>;
 
@@ -78,9 +102,6 @@ pub type Split = fn(&dyn Source, part: usize, &Limits) -> Result<Option<Pieces>,
 pub type Raise =
     for<'o> fn(&RaiseOptions, &'o mut dyn Output) -> Result<Box<dyn Target + 'o>, Error>;
 
-/// Makes about `bytes` bytes of this format from a seed, in pieces.
-pub type Sample = fn(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8]));
-
 /// Lists the parts inside a part.
 pub type Members = fn(&mut dyn Pull, &Limits) -> Result<Vec<Member>, Error>;
 
@@ -94,6 +115,8 @@ pub struct Member {
     pub name: String,
     /// Offset and length of its pieces.
     pub pieces: Vec<(u64, u32)>,
+    /// What is wrong with its bytes where the enclosing part is damaged; offsets count in the member.
+    pub notes: Vec<traceloom_model::Note>,
 }
 
 /// What a part was cut into.
@@ -112,6 +135,8 @@ pub struct Whole {
     pub time: Timestamp,
     /// How long it lasted, in nanoseconds.
     pub duration: i64,
+    /// What the format decided from all pieces, in a code of its own; 0 when there is nothing to decide.
+    pub choice: u32,
 }
 
 /// What a lowering is asked for besides its source.
@@ -133,4 +158,6 @@ pub struct LowerOptions {
 pub struct RaiseOptions {
     /// The variant after the colon of `--to NAME:variant`.
     pub variant: Option<String>,
+    /// The formats of the recordings that will come, in their order, where they are known.
+    pub sources: Vec<&'static str>,
 }

@@ -35,10 +35,12 @@
 )]
 
 mod begin_end;
+mod bodies;
 mod by_id;
 pub mod cdt;
 pub mod chrome;
 pub mod columnar;
+mod counted_notes;
 pub mod cpuprofile;
 pub mod csv;
 pub mod datakit;
@@ -47,55 +49,55 @@ pub mod firefox;
 pub mod flamejson;
 pub mod folded;
 mod format;
-mod gather;
 pub mod gometrics;
+pub mod goroutines;
 pub mod gperf;
 pub mod heph;
 pub mod jfr;
 pub mod json;
 pub mod jvmtext;
-mod kept;
 mod label;
 pub mod lineproto;
 mod lines;
-mod marks;
 mod native;
 mod note;
 pub mod otlp;
 mod output;
+mod pending_spans;
 pub mod perfetto;
 pub mod perfscript;
-mod plain;
 pub mod pprof;
 mod probe;
-mod protobuf;
+pub mod protobuf;
 mod record;
-mod refused;
 mod registry;
+mod reserved_args;
 mod rows;
+mod single_frame_locations;
 mod slices;
 mod source;
 pub mod speedscope;
 pub mod stackprof;
-mod surveyed;
-mod tally;
 pub mod tptp;
-mod waiting;
+mod two_pass;
+mod unsupported;
+mod whole_input;
+mod whole_recording;
 pub mod wire;
 pub mod zorka;
 
 pub use error::{Error, ErrorKind};
 pub use format::{
-    Format, Lower, LowerOptions, Member, Members, OpenReader, Pieces, Raise, RaiseOptions, Sample,
-    Set, Split, Whole,
+    Format, Lower, LowerOptions, Member, Members, OpenReader, Pieces, Raise, RaiseOptions, Set,
+    Split, Whole,
 };
 pub use native::{Change, NATIVE, NativeConvert, native_conversion};
 pub use note::{damage, info, warn};
-pub use output::{Output, RowTarget, Target};
+pub use output::{LeftOut, Output, RowTarget, Target};
 pub use probe::{Confidence, Probe};
 pub use record::{
     Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,
 };
-pub use refused::refused;
 pub use registry::{FORMATS, by_name};
 pub use source::{Part, Piece, Pull, SlicePull, SliceSource, Source, drive};
+pub use unsupported::unsupported;

@@ -1,7 +1,7 @@
 //! Where targets write.
 
 use traceloom_model::flat::{FlatRows, Flatten};
-use traceloom_model::{Flow, Sink};
+use traceloom_model::{Feature, Flow, Sink};
 
 use crate::Error;
 
@@ -45,6 +45,22 @@ pub trait Target: Sink + Send {
     /// # Errors
     /// The first error met: writing failed, or the data cannot be held at all.
     fn finish(&mut self) -> Result<(), Error>;
+
+    /// Returns what was left out of one feature, once finished; `None` for a target that makes no choice.
+    ///
+    /// Which value a file of one value holds depends on everything that came, so only the target knows.
+    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
+        None
+    }
+}
+
+/// What a target left out by its own choice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LeftOut {
+    /// The name of the value or of the event type.
+    pub name: String,
+    /// The number of samples or events that have it.
+    pub count: u64,
 }
 
 /// Takes the rows of the flat tables and can be finished: with [`Flatten`] around it, a target.

@@ -9,7 +9,7 @@ pub struct Probe<'a> {
     pub whole: bool,
     /// Path of the part inside the input, with `/`, without compression suffixes.
     pub name: &'a str,
-    /// Names of the other files in its folder.
+    /// Names of the files in its folder, its own among them.
     pub siblings: &'a [&'a str],
 }
 

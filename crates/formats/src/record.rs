@@ -72,7 +72,7 @@ pub trait Record {
     /// Returns its length in bytes.
     fn len(&self) -> u64;
 
-    /// Tells whether it has no bytes of its own.
+    /// Returns true if it has no bytes of its own.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -91,6 +91,12 @@ pub trait Record {
 
     /// Returns the times it covers, in nanoseconds of the part's clock, for `info`.
     fn time(&self) -> Option<(i64, i64)> {
+        None
+    }
+
+    /// Returns when zero of the clock is that [`Record::time`] of the records counts from, in nanoseconds since
+    /// 1970: for a record that says so, whether it comes before the times or after them.
+    fn time_zero(&self) -> Option<i64> {
         None
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::{
     Format, cdt, chrome, columnar, cpuprofile, csv, datakit, firefox, flamejson, folded, gometrics,
-    gperf, heph, jfr, jvmtext, lineproto, otlp, perfetto, perfscript, pprof, speedscope, stackprof,
-    tptp, zorka,
+    goroutines, gperf, heph, jfr, jvmtext, lineproto, otlp, perfetto, perfscript, pprof,
+    speedscope, stackprof, tptp, zorka,
 };
 
 /// Every format, siblings together, in the order tables show them.
@@ -43,6 +43,9 @@ pub const FORMATS: &[&Format] = &[
     &pprof::PPROF,
     &gperf::CPU,
     &gperf::HEAP,
+    &gperf::CONTENTION,
+    &gperf::COUNT,
+    &goroutines::FORMAT,
     &jfr::FORMAT,
     &jvmtext::THREADS,
     &jvmtext::TOP,
@@ -54,6 +57,7 @@ pub const FORMATS: &[&Format] = &[
     &otlp::PROFILES,
     &speedscope::FORMAT,
     &cpuprofile::FORMAT,
+    &cpuprofile::HEAP,
     &stackprof::FORMAT,
     &firefox::FORMAT,
     &csv::FORMAT,

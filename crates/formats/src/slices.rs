@@ -8,14 +8,14 @@ use traceloom_model::{
     SpanStatus, StringId, Tables, Timestamp, TrackId, ValueTypeId,
 };
 
-use crate::marks::Marks;
-use crate::tally::Tally;
+use crate::counted_notes::CountedNotes;
+use crate::reserved_args::ReservedArgs;
 
 /// What arguments say of a span or event.
 #[derive(Debug, Default)]
 pub(crate) struct Annotated {
     pub(crate) attributes: Vec<Attribute>,
-    pub(crate) marks: Marks,
+    pub(crate) marks: ReservedArgs,
     pub(crate) counters: Vec<(ValueTypeId, i64)>,
 }
 
@@ -47,6 +47,22 @@ pub(crate) struct Flows {
     pub(crate) ending: Vec<u64>,
 }
 
+/// A stack of slices on a track.
+///
+/// A track has one, and further ones where a writer moved spans that overlap others on their track.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct SliceLine {
+    pub(crate) track: TrackId,
+    /// 0 for the first stack of the track.
+    pub(crate) number: u32,
+}
+
+impl From<TrackId> for SliceLine {
+    fn from(track: TrackId) -> Self {
+        Self { track, number: 0 }
+    }
+}
+
 /// What happens on a track.
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -66,9 +82,11 @@ struct Held {
 /// The slices of all tracks.
 #[derive(Debug)]
 pub(crate) struct Slices {
-    open: HashMap<TrackId, Vec<(SpanId, Open)>, RandomState>,
-    /// Tracks out of order, until all of them is known.
-    held: HashMap<TrackId, Vec<Held>, RandomState>,
+    open: HashMap<SliceLine, Vec<(SpanId, Open)>, RandomState>,
+    /// Lines out of order, until all of them is known.
+    held: HashMap<SliceLine, Vec<Held>, RandomState>,
+    /// Lines with open slices at the end of the input, the first one last; `None` until `end_one` is called.
+    unfinished: Option<Vec<SliceLine>>,
     n_held: usize,
     n_open: usize,
     flows: HashMap<u64, (Timestamp, SpanId), RandomState>,
@@ -85,6 +103,7 @@ impl Slices {
         Self {
             open: HashMap::default(),
             held: HashMap::default(),
+            unfinished: None,
             n_held: 0,
             n_open: 0,
             flows: HashMap::default(),
@@ -103,14 +122,14 @@ impl Slices {
     /// wrongly.
     pub(crate) fn hold(
         &mut self,
-        track: TrackId,
+        line: SliceLine,
         (time, offset): (Timestamp, u64),
         flows: Flows,
         step: Step,
-        tally: &mut Tally,
-    ) -> Option<TrackId> {
+        tally: &mut CountedNotes,
+    ) -> Option<SliceLine> {
         let row = Held { time, flows, step };
-        self.held.entry(track).or_default().push(row);
+        self.held.entry(line).or_default().push(row);
         self.n_held += 1;
         if self.n_held <= self.most_open {
             return None;
@@ -119,43 +138,43 @@ impl Slices {
             "slices out of order are more than allowed: what follows may nest wrongly".to_owned()
         });
         let rows = self.held.iter();
-        rows.max_by_key(|(track, rows)| (rows.len(), **track))
-            .map(|(&track, _)| track)
+        rows.max_by_key(|(line, rows)| (rows.len(), **line))
+            .map(|(&line, _)| line)
     }
 
     /// Takes what is held of a track, in the order of time; what has one time as it came.
     pub(crate) fn release(
         &mut self,
-        track: TrackId,
+        line: SliceLine,
     ) -> impl Iterator<Item = (Timestamp, Flows, Step)> + use<> {
-        let mut rows = self.held.remove(&track).unwrap_or_default();
+        let mut rows = self.held.remove(&line).unwrap_or_default();
         self.n_held -= rows.len();
         rows.sort_by_key(|row| row.time);
         rows.into_iter().map(|row| (row.time, row.flows, row.step))
     }
 
     /// Returns the tracks of which something is held.
-    pub(crate) fn holding(&self) -> Vec<TrackId> {
-        let mut tracks: Vec<TrackId> = self.held.keys().copied().collect();
-        tracks.sort_unstable();
-        tracks
+    pub(crate) fn holding(&self) -> Vec<SliceLine> {
+        let mut lines: Vec<SliceLine> = self.held.keys().copied().collect();
+        lines.sort_unstable();
+        lines
     }
 
     /// Takes the next thing that happens on a track.
     pub(crate) fn take(
         &mut self,
-        track: TrackId,
+        line: SliceLine,
         (time, offset): (Timestamp, u64),
         flows: &Flows,
         step: Step,
         tables: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) {
         self.last = self.last.max(time);
-        self.expire(track, time);
+        self.expire(line, time);
         match step {
             Step::Begin(open) => {
-                let rows = self.open.entry(track).or_default();
+                let rows = self.open.entry(line).or_default();
                 if self.n_open >= self.most_open || rows.len() >= self.most_deep {
                     tally.add(Level::Damage, "limit_open_spans", offset, || {
                         "more slices are open than allowed: this one is left out".to_owned()
@@ -169,7 +188,7 @@ impl Slices {
                 self.flow(id, time, flows);
             }
             Step::End(annotated) => {
-                let rows = self.open.get_mut(&track);
+                let rows = self.open.get_mut(&line);
                 let Some(&(id, _)) = rows.as_ref().and_then(|rows| rows.last()) else {
                     tally.add(Level::Warn, "unmatched_end", offset, || {
                         "a slice ends that did not begin".to_owned()
@@ -177,10 +196,10 @@ impl Slices {
                     return;
                 };
                 self.flow(id, time, flows);
-                self.close(track, time, Some(annotated), SpanStatus::Complete);
+                self.close(line, time, Some(annotated), SpanStatus::Complete);
             }
             Step::Touch => {
-                let rows = self.open.get(&track);
+                let rows = self.open.get(&line);
                 if let Some(&(id, _)) = rows.and_then(|rows| rows.last()) {
                     self.flow(id, time, flows);
                 }
@@ -189,23 +208,23 @@ impl Slices {
     }
 
     /// Ends slices whose end came with their begin.
-    fn expire(&mut self, track: TrackId, time: Timestamp) {
+    fn expire(&mut self, line: SliceLine, time: Timestamp) {
         loop {
-            let top = self.open.get(&track).and_then(|rows| rows.last());
+            let top = self.open.get(&line).and_then(|rows| rows.last());
             let Some(until) = top.and_then(|(_, open)| open.until) else {
                 return;
             };
             if until > time {
                 return;
             }
-            self.close(track, until, None, SpanStatus::Complete);
+            self.close(line, until, None, SpanStatus::Complete);
         }
     }
 
-    /// Tells whether a slice that begins and ends then lies within what is open on a track.
-    pub(crate) fn fits(&mut self, track: TrackId, time: Timestamp, until: Timestamp) -> bool {
-        self.expire(track, time);
-        let top = self.open.get(&track).and_then(|rows| rows.last());
+    /// Returns true if a slice that begins and ends then lies within what is open on a track.
+    pub(crate) fn fits(&mut self, line: SliceLine, time: Timestamp, until: Timestamp) -> bool {
+        self.expire(line, time);
+        let top = self.open.get(&line).and_then(|rows| rows.last());
         top.and_then(|(_, open)| open.until)
             .is_none_or(|around| until <= around)
     }
@@ -241,12 +260,12 @@ impl Slices {
 
     fn close(
         &mut self,
-        track: TrackId,
+        line: SliceLine,
         end: Timestamp,
         more: Option<Annotated>,
         status: SpanStatus,
     ) {
-        let Some(rows) = self.open.get_mut(&track) else {
+        let Some(rows) = self.open.get_mut(&line) else {
             return;
         };
         let Some((id, mut open)) = rows.pop() else {
@@ -266,7 +285,7 @@ impl Slices {
             id,
             parent,
             depth: u32::try_from(rows.len()).unwrap_or(u32::MAX),
-            track,
+            track: line.track,
             function: open.function,
             kind: open.kind,
             start: open.start,
@@ -281,23 +300,32 @@ impl Slices {
         });
     }
 
-    /// Ends one slice that is still open, on whatever track; false when there is none.
+    /// Ends slices that are still open, a batch at most or all of one line; returns false when there are none.
+    ///
+    /// Nothing may be taken after the first call.
     pub(crate) fn end_one(&mut self) -> bool {
-        let tracks = self.open.iter().filter(|(_, rows)| !rows.is_empty());
-        let Some(track) = tracks.map(|(&track, _)| track).min() else {
+        let open = &self.open;
+        let unfinished = self.unfinished.get_or_insert_with(|| {
+            let lines = open.iter().filter(|(_, rows)| !rows.is_empty());
+            let mut lines: Vec<SliceLine> = lines.map(|(&line, _)| line).collect();
+            lines.sort_unstable_by(|a, b| b.cmp(a));
+            lines
+        });
+        let Some(&line) = unfinished.last() else {
             return false;
         };
-        while let Some((_, open)) = self.open.get(&track).and_then(|rows| rows.last()) {
+        while let Some((_, open)) = self.open.get(&line).and_then(|rows| rows.last()) {
             let (end, status) = match open.until {
                 Some(until) => (until, SpanStatus::Complete),
                 None => (self.last, SpanStatus::PartialEnd),
             };
-            self.close(track, end, None, status);
+            self.close(line, end, None, status);
             if self.spans.len() >= traceloom_model::BATCH_ROWS {
                 return true;
             }
         }
-        self.open.remove(&track);
+        self.open.remove(&line);
+        self.unfinished.as_mut().and_then(Vec::pop);
         true
     }
 }

@@ -287,6 +287,43 @@ fn calls_without_length_keep_their_parents() {
     assert_eq!(family(&again), family(&recording));
 }
 
+#[test]
+fn calls_of_one_thread_that_overlap_come_back_on_it() {
+    // Two traces at a time: what the second one calls lies within the first one, and is not in it.
+    let rows = [
+        (2, Some(1), 1, 3),
+        (4, Some(3), 4, 7),
+        (1, None, 0, 8),
+        (6, Some(5), 9, 9),
+        (3, None, 2, 10),
+        (5, None, 8, 12),
+    ];
+    let recording = recorded(&rows);
+    for format in [chrome(), by_name("perfetto").expect("a format")] {
+        let again = lowered(format, &raise(format, &recording));
+        let sorted = |recording: &Recording| {
+            let mut rows = family(recording);
+            rows.sort();
+            rows
+        };
+        assert_eq!(sorted(&again), sorted(&recording), "{}", format.name);
+        let tracks: Vec<_> = again.spans.iter().map(|row| row.track).collect();
+        assert_eq!(tracks, [tracks[0]; 6], "{}", format.name);
+        assert!(
+            again
+                .spans
+                .iter()
+                .all(|row| row.entry == row.parent.is_none())
+        );
+    }
+    // Viewers get lines that nest.
+    let text = String::from_utf8(raise(chrome(), &recording)).unwrap();
+    assert!(
+        text.contains(r#""name":"main overlap 1","track":{"of":{"pid":1,"tid":1}}"#),
+        "{text}"
+    );
+}
+
 proptest! {
     /// Any tree, most of whose calls have no length.
     #[test]

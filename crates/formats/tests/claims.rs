@@ -20,7 +20,7 @@ fn claims(bytes: &[u8]) -> Vec<(Confidence, &'static str)> {
 fn samples_are_claimed_by_their_own_format_alone() {
     let ours = ["perfetto", "otlp-profiles", "chrome", "pprof"];
     for format in FORMATS {
-        let Some(sample) = format.sample else {
+        let Some(sample) = traceloom_samples::by_name(format.name) else {
             continue;
         };
         for (seed, size) in [(1, 3000), (2, 200_000)] {

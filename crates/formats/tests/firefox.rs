@@ -610,7 +610,8 @@ fn every_sample_of_every_format_makes_a_profile_that_holds_together() {
     let firefox = by_name("firefox").unwrap();
     let mut n_profiles = 0;
     for format in FORMATS {
-        let (Some(sample), Some(_)) = (format.sample, format.lower) else {
+        let (Some(sample), Some(_)) = (traceloom_samples::by_name(format.name), format.lower)
+        else {
             continue;
         };
         let mut bytes = Vec::new();

@@ -421,10 +421,10 @@ fn chrome_json_moves_no_event() {
         let lines = text
             .lines()
             .filter(|line| line.starts_with("{\"ph\":\"X\""));
-        let times: Vec<(String, String)> = lines
+        let mut times: Vec<(String, String)> = lines
             .map(|line| (number(line, "ts"), number(line, "dur")))
             .collect();
-        let expected: Vec<(String, String)> = recording
+        let mut expected: Vec<(String, String)> = recording
             .spans
             .iter()
             .map(|span| {
@@ -434,6 +434,9 @@ fn chrome_json_moves_no_event() {
                 )
             })
             .collect();
+        // Parents are written before their children, whatever order they came in.
+        times.sort();
+        expected.sort();
         assert_eq!(times, expected, "{path}");
     }
 }

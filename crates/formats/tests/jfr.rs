@@ -189,8 +189,8 @@ fn totals_are_those_of_other_tools() {
             ("cpu", 1_100_000_000, 0),
             ("wall_samples", 199_551, 0),
             ("wall", 199_551 * 200_000_000, 0),
-            ("alloc_objects", 17, 0),
-            ("alloc", 21_388_112, 0),
+            ("alloc_tlab_events", 17, 0),
+            ("alloc_tlab", 21_388_112, 0),
         ],
     );
     check(
@@ -198,16 +198,23 @@ fn totals_are_those_of_other_tools() {
         &[
             ("cpu_samples", 113, 0),
             // The converters leave out one allocation without a stack, of 6,752 bytes.
-            ("alloc_objects", 3_817 + 1, 0),
-            ("alloc", 1_267_833_688 + 6_752, 0),
+            ("alloc_tlab_events", 3_817 + 1, 0),
+            ("alloc_tlab", 1_267_833_688 + 6_752, 0),
             ("lock_count", 122, 0),
             // Each wait is rounded down to a nanosecond, the converter's total once.
             ("lock", 53_239_880_994, 122),
+            ("old_objects", 9, 0),
+            ("live_objects", 0, 0),
         ],
     );
     check(
         "jfrp_object-allocation-sample.jfr.gz",
-        &[("lock_count", 799, 0), ("lock", 362_425_381_709, 799)],
+        &[
+            ("lock_count", 799, 0),
+            ("lock", 362_425_381_709, 799),
+            ("alloc_sample_events", 10_694, 0),
+            ("alloc_tlab_events", 0, 0),
+        ],
     );
     check(
         "jfrp_nativemem.jfr.gz",
@@ -215,9 +222,9 @@ fn totals_are_those_of_other_tools() {
     );
     check(
         "jfrp_dump2.jfr.gz",
-        &[("live_objects", 4, 0), ("alloc", 2_097_148, 0)],
+        &[("live_objects", 4, 0), ("alloc_tlab", 2_097_148, 0)],
     );
-    check("jfrp_example.jfr.gz", &[("alloc_objects", 290, 0)]);
+    check("jfrp_example.jfr.gz", &[("alloc_tlab_events", 290, 0)]);
     check(
         "dk_ddtrace_main.jfr",
         &[
@@ -352,7 +359,9 @@ fn a_fresh_recording_is_what_the_jdk_says() {
     let folder = std::env::temp_dir().join(format!("traceloom-jfr-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("Busy.java"), BUSY).unwrap();
-    let record = "-XX:StartFlightRecording=settings=profile,filename=busy.jfr";
+    // Both sources of allocations.
+    let record = "-XX:StartFlightRecording=settings=profile,jdk.ObjectAllocationInNewTLAB#enabled=true,\
+        jdk.ObjectAllocationOutsideTLAB#enabled=true,filename=busy.jfr";
     let ran = jdk("java", &[record, "Busy.java"], &folder);
     let said = ran.and_then(|_| jdk("jfr", &["summary", "busy.jfr"], &folder));
     let bytes = std::fs::read(folder.join("busy.jfr"));
@@ -381,8 +390,29 @@ fn a_fresh_recording_is_what_the_jdk_says() {
     let special = counts["jdk.Metadata"].0 + counts["jdk.CheckPoint"].0;
     let all: u64 = counts.values().map(|(count, _)| count).sum();
     assert_eq!(recording.events.len() as u64, all - special);
-    for column in ["alloc", "lock"] {
+    for column in ["alloc_tlab", "lock"] {
         assert!(total(&recording, column) > 0, "{column}");
+    }
+    let count = |kind: &str| {
+        counts
+            .get(kind)
+            .map_or(0, |&(count, _)| count.cast_signed())
+    };
+    assert!(count("jdk.ObjectAllocationSample") > 0);
+    let buffers = [
+        "jdk.ObjectAllocationInNewTLAB",
+        "jdk.ObjectAllocationOutsideTLAB",
+    ];
+    let buffers: i64 = buffers.into_iter().map(count).sum();
+    for (column, expected) in [
+        ("alloc_tlab_events", buffers),
+        ("alloc_sample_events", 0),
+        ("cpu_samples", count("jdk.ExecutionSample")),
+        ("native_samples", count("jdk.NativeMethodSample")),
+        ("old_objects", count("jdk.OldObjectSample")),
+        ("live_objects", 0),
+    ] {
+        assert_eq!(total(&recording, column), expected, "{column}");
     }
     // Monitor enters and sleeps: the same times, lengths, threads and top frames.
     let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();

@@ -15,7 +15,8 @@ use std::path::Path;
 
 use obey::{Place, along, cut, lowers, obeys, whole};
 use proptest::prelude::*;
-use traceloom_formats::{FORMATS, Format, Probe};
+use traceloom_formats::{FORMATS, Format, Probe, Record, RecordSink, read_slice};
+use traceloom_model::{Flow, Level, Limits, Note};
 
 /// Inputs up to this size are treated exhaustively.
 const SMALL: usize = 4096;
@@ -205,7 +206,7 @@ fn unpacked(bytes: Vec<u8>) -> Vec<u8> {
 #[test]
 fn samples_obey() {
     for format in FORMATS {
-        if let (Some(sample), Some(_)) = (format.sample, format.reader) {
+        if let (Some(sample), Some(_)) = (traceloom_samples::by_name(format.name), format.reader) {
             for (seed, size) in [(1, 1000), (2, 3000), (3, 20_000)] {
                 let mut bytes = Vec::new();
                 sample(seed, size, &mut |piece| bytes.extend_from_slice(piece));
@@ -213,6 +214,126 @@ fn samples_obey() {
             }
         }
     }
+}
+
+/// Where records are, and the gravest note.
+#[derive(Default)]
+struct Ends {
+    records: Vec<(usize, usize)>,
+    worst: Option<Level>,
+}
+
+impl RecordSink for Ends {
+    fn record(&mut self, record: &dyn Record) -> Flow {
+        let start = usize::try_from(record.offset()).expect("in memory");
+        let length = usize::try_from(record.len()).expect("in memory");
+        self.records.push((start, start + length));
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.worst = self.worst.max(Some(note.level));
+        Flow::Continue(())
+    }
+}
+
+fn ends(format: &Format, input: &[u8]) -> Ends {
+    let mut ends = Ends::default();
+    read_slice(format.reader(&Limits::default()).as_mut(), input, &mut ends);
+    ends
+}
+
+/// Formats with records that say nothing when they are cut: lines of text are lines wherever they end, numbers in
+/// JSON numbers, and slots of a table of counts are rows that were not written.
+const OPEN_ENDED: &[&str] = &[
+    "cdt-gc",
+    "pyroscope-ingest",
+    "pyroscope-config",
+    "go-metrics",
+    "gperf-cpu",
+    "gperf-heap",
+    "gperf-contention",
+    "go-count",
+    "go-goroutines",
+    "java-threads",
+    "top-text",
+    "gc-log",
+    "perf-script",
+];
+
+/// Formats of which a part is no whole wherever it ends: documents, chunks that state their length. Four bytes of
+/// suspend may be a phrase or half a time, and a root that does not end is one of two in XML.
+const DOCUMENTS: &[&str] = &[
+    "cdt-suspend",
+    "tptp-xml",
+    "datakit-request",
+    "pyroscope-config",
+    "go-metrics",
+    "jfr",
+    "otlp-profiles",
+    "speedscope",
+    "cpuprofile",
+    "heapprofile",
+    "stackprof",
+];
+
+/// Formats with records inside of what has an end of its own: blocks, phrases that state their length, calls. A part that
+/// ends between two records may end inside of these.
+const ENCLOSED: &[&str] = &[
+    "cdt-trace",
+    "cdt-dictionary",
+    "cdt-params",
+    "zorka-s0",
+    "zorka-s0b",
+    "zorka-b1",
+    "zorka-b2",
+    "zorka-c",
+];
+
+/// A record that began and does not end is a note that `check` fails for; an input that ends where a record does
+/// is a stream that goes on, and no reason for one.
+#[test]
+fn a_cut_record_is_told() {
+    let (mut silent, mut loud) = (Vec::new(), Vec::new());
+    for format in FORMATS {
+        let (Some(sample), Some(_)) = (traceloom_samples::by_name(format.name), format.reader)
+        else {
+            continue;
+        };
+        let mut bytes = Vec::new();
+        sample(1, 1000, &mut |piece| bytes.extend_from_slice(piece));
+        let all = ends(format, &bytes);
+        assert!(all.worst < Some(Level::Warn), "{}", format.name);
+        let step = all.records.len().div_ceil(60).max(1);
+        let (mut untold, mut told) = (0, 0);
+        for &(start, end) in all.records.iter().step_by(step) {
+            let middle = start + (end - start) / 2;
+            if middle > start && ends(format, &bytes[..middle]).worst < Some(Level::Warn) {
+                untold += 1;
+            }
+            if ends(format, &bytes[..end]).worst >= Some(Level::Warn) {
+                told += 1;
+            }
+        }
+        if untold > 0 {
+            silent.push((format.name, untold));
+        }
+        if told > 0 {
+            loud.push((format.name, told));
+        }
+    }
+    let names = |found: &[(&'static str, i32)]| -> Vec<&str> {
+        found.iter().map(|found| found.0).collect()
+    };
+    assert_eq!(
+        names(&silent),
+        OPEN_ENDED,
+        "silent inside of records: {silent:?}, loud at borders: {loud:?}"
+    );
+    let (enclosed, others): (Vec<_>, Vec<_>) =
+        loud.iter().partition(|(name, _)| ENCLOSED.contains(name));
+    assert_eq!(names(&enclosed), ENCLOSED, "loud at borders: {loud:?}");
+    assert_eq!(names(&others), DOCUMENTS, "loud at borders: {loud:?}");
 }
 
 #[test]
@@ -330,7 +451,7 @@ proptest! {
         at in 0_usize..800,
     ) {
         let format = FORMATS[row];
-        if let (Some(sample), Some(_)) = (format.sample, format.reader) {
+        if let (Some(sample), Some(_)) = (traceloom_samples::by_name(format.name), format.reader) {
             let mut input = Vec::new();
             sample(5, 600, &mut |piece| input.extend_from_slice(piece));
             input.truncate(keep);

@@ -68,7 +68,9 @@ fn our_profiles_are_read_as_they_are_meant() {
     };
     let mut bytes = Vec::new();
     let pprof = by_name("pprof").unwrap();
-    pprof.sample.unwrap()(3, 60_000, &mut |piece| bytes.extend_from_slice(piece));
+    traceloom_samples::by_name(pprof.name).unwrap()(3, 60_000, &mut |piece| {
+        bytes.extend_from_slice(piece)
+    });
     agree(&tool, "sample", &lowered(pprof, &bytes));
     for name in [
         "dk_ddtrace_python.pprof",

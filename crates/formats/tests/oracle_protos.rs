@@ -107,7 +107,9 @@ fn profiles_decode_with_the_same_totals() {
     for from in ["pprof", "otlp-profiles", "jfr", "speedscope", "cpuprofile"] {
         let format = by_name(from).unwrap();
         let mut bytes = Vec::new();
-        format.sample.unwrap()(3, 40_000, &mut |piece| bytes.extend_from_slice(piece));
+        traceloom_samples::by_name(format.name).unwrap()(3, 40_000, &mut |piece| {
+            bytes.extend_from_slice(piece)
+        });
         let recording = lowered(format, &bytes);
         let written = raise(otlp, &recording);
         let module = "opentelemetry.proto.profiles.v1development.profiles_pb2";
@@ -132,7 +134,9 @@ fn traces_decode_with_the_same_slices_and_nesting() {
     for from in ["perfetto", "heph", "zorka-c", "tptp-binary", "cdt-tcp"] {
         let format = by_name(from).unwrap();
         let mut bytes = Vec::new();
-        let Some(sample) = format.sample.filter(|_| format.lower.is_some()) else {
+        let Some(sample) =
+            traceloom_samples::by_name(format.name).filter(|_| format.lower.is_some())
+        else {
             continue;
         };
         sample(3, 60_000, &mut |piece| bytes.extend_from_slice(piece));

@@ -16,7 +16,9 @@ fn otlp() -> &'static Format {
 
 fn sampled(format: &'static Format, seed: u64, bytes: u64) -> Vec<u8> {
     let mut out = Vec::new();
-    format.sample.expect("samples")(seed, bytes, &mut |piece| out.extend_from_slice(piece));
+    traceloom_samples::by_name(format.name).expect("samples")(seed, bytes, &mut |piece| {
+        out.extend_from_slice(piece)
+    });
     out
 }
 

@@ -19,7 +19,9 @@ fn perfetto() -> &'static Format {
 
 fn sampled(seed: u64, bytes: u64) -> Vec<u8> {
     let mut out = Vec::new();
-    perfetto().sample.expect("samples")(seed, bytes, &mut |piece| out.extend_from_slice(piece));
+    traceloom_samples::by_name(perfetto().name).expect("samples")(seed, bytes, &mut |piece| {
+        out.extend_from_slice(piece)
+    });
     out
 }
 

@@ -28,7 +28,9 @@ use traceloom_model::{Clock, Recording, Unit};
 fn sample(format: &str, bytes: u64) -> Recording {
     let format = by_name(format).unwrap();
     let mut input = Vec::new();
-    format.sample.unwrap()(5, bytes, &mut |piece| input.extend_from_slice(piece));
+    traceloom_samples::by_name(format.name).unwrap()(5, bytes, &mut |piece| {
+        input.extend_from_slice(piece)
+    });
     lowered(format, &input)
 }
 
@@ -199,7 +201,7 @@ fn speedscope_loads_what_we_write() {
     };
     let mut n_files = 0;
     for format in FORMATS {
-        if format.sample.is_none() || format.lower.is_none() {
+        if traceloom_samples::by_name(format.name).is_none() || format.lower.is_none() {
             continue;
         }
         let mut before = sample(format.name, 20_000);

@@ -299,7 +299,9 @@ fn values_of_zorka_pass() {
     let format = by_name("zorka-c").unwrap();
     let strings = |bytes| {
         let mut stream = Vec::new();
-        format.sample.unwrap()(7, bytes, &mut |piece| stream.extend_from_slice(piece));
+        traceloom_samples::by_name(format.name).unwrap()(7, bytes, &mut |piece| {
+            stream.extend_from_slice(piece)
+        });
         let source = SliceSource::default().with("large.ztr", format, &stream);
         let mut strings = Strings::default();
         (format.lower.unwrap())(&source, &LowerOptions::default(), &mut strings).unwrap();

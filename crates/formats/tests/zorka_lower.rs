@@ -211,7 +211,7 @@ fn an_agents_posts_with_their_401_give_each_trace_once() {
         // Its SQL was posted alone three times: answered 401, again, and in here.
         assert_eq!(
             statistic(&recording, "demo.App.dao"),
-            [5, 0, 22_393_758, 1_047_181, 17_462_021]
+            [5, 0, 22_393_758, 22_393_758, 1_047_181, 17_462_021]
         );
         let tracks: std::collections::HashSet<_> = recording.spans.track.iter().collect();
         assert_eq!(tracks.len(), 1, "all on the thread main");
@@ -393,6 +393,7 @@ fn raise(recording: &Recording, to: &str, variant: Option<&str>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let options = RaiseOptions {
         variant: variant.map(str::to_owned),
+        ..RaiseOptions::default()
     };
     let raise = by_name(to).expect("a row").raise.expect("raises");
     let mut target = raise(&options, &mut bytes).expect("a variant");
@@ -436,7 +437,7 @@ fn the_processed_trace_says_what_the_raw_ones_said() {
             return;
         };
         let raw = lower(&parts);
-        let processed = raise(&raw, "zorka-c", None);
+        let processed = raise(&raw, "zorka-c", Some("typed"));
         let again = lower(&[("all.bin".to_owned(), processed.clone())]);
         // Trace ids travel in headers; a span id without one stays.
         let plain = |recording: &Recording| -> Vec<String> {
@@ -451,7 +452,7 @@ fn the_processed_trace_says_what_the_raw_ones_said() {
             assert_eq!(statistic(&again, &name), row, "{path} {name}");
         }
         assert!(
-            raise(&again, "zorka-c", None) == processed,
+            raise(&again, "zorka-c", Some("typed")) == processed,
             "{path}: canonical"
         );
     }

@@ -36,17 +36,24 @@ features! {
     AsyncTracks "async_tracks" "Spans that overlap a sibling on their track, or async tracks."
     PartialSpans "partial_spans" "Spans whose start or end was not recorded."
     SpanCounters "span_counters" "Counters of a span."
+    InnerCounters "inner_counters" "Counters of spans inside a call."
+    InnerCalls "inner_calls" "Calls inside other calls, marked as such."
     SpanAttributes "span_attributes" "Attributes of spans."
     AttributeTimes "attribute_times" "The time at which an attribute was set."
     UpwardAttributes "upward_attributes" "Attributes handed to an enclosing span."
     TypedAttributes "typed_attributes" "Attribute values other than strings."
+    FloatAttributes "float_attributes" "Floating-point numbers as attribute values."
+    UnsignedIntegers "unsigned_integers" "Unsigned integers as a type of their own."
+    WideIntegers "wide_integers" "Integers beyond 2^53 as numbers."
     ListAttributes "list_attributes" "Lists of one element type as attribute values."
     NestedAttributes "nested_attributes" "Lists and maps as attribute values, inside each other too."
     AttributeKeys "attribute_keys" "Units and display rules of attributes."
     ErrorStatus "error_status" "A failed span."
     Exceptions "exceptions" "Exceptions with class, message, stack and cause."
-    SpanContexts "span_contexts" "Trace and span ids across processes."
+    TraceIds "trace_ids" "Ids of whole traces, across processes."
+    SpanContexts "span_contexts" "Ids of spans and of their parents, across processes."
     SpanKinds "span_kinds" "The producer's word for a span's kind."
+    InnerMarks "inner_marks" "Kinds and span ids of spans inside a call."
     SubMillisecond "sub_millisecond" "Times finer than a millisecond."
     SubMicrosecond "sub_microsecond" "Times finer than a microsecond."
     TrackIds "track_ids" "Numbers of threads and streams."
@@ -82,12 +89,48 @@ features! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Capabilities {
     bits: u64,
+    again: u64,
     own: &'static [(Feature, &'static str)],
+    variants: &'static [Variant],
+}
+
+/// A way to write a format that is asked for by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Variant {
+    /// The word after the colon of `--to NAME:variant`, or its shape in capitals where it is not fixed.
+    pub name: &'static str,
+    /// What it means, in a few words.
+    pub about: &'static str,
+    /// What the format holds otherwise and this variant does not, but for what is in `own`.
+    pub lacks: &'static [Feature],
+    /// What this variant holds and the format does not otherwise.
+    pub gains: &'static [Feature],
+    /// What is held by name alone instead of what the format has so; used where `lacks` is not empty.
+    pub own: &'static [(Feature, &'static str)],
+}
+
+impl Variant {
+    /// A variant that holds what the format does.
+    #[must_use]
+    pub const fn of(name: &'static str, about: &'static str) -> Self {
+        Self {
+            name,
+            about,
+            lacks: &[],
+            gains: &[],
+            own: &[],
+        }
+    }
 }
 
 impl Capabilities {
     /// The empty set.
-    pub const NONE: Self = Self { bits: 0, own: &[] };
+    pub const NONE: Self = Self {
+        bits: 0,
+        again: 0,
+        own: &[],
+        variants: &[],
+    };
 
     /// Builds the set of `features`.
     #[must_use]
@@ -98,7 +141,7 @@ impl Capabilities {
             bits |= 1 << *first as u64;
             rest = tail;
         }
-        Self { bits, own: &[] }
+        Self { bits, ..Self::NONE }
     }
 
     /// Returns the set with `features` added.
@@ -106,7 +149,7 @@ impl Capabilities {
     pub const fn with(self, features: &[Feature]) -> Self {
         Self {
             bits: self.bits | Self::of(features).bits,
-            own: self.own,
+            ..self
         }
     }
 
@@ -115,7 +158,7 @@ impl Capabilities {
     pub const fn without(self, features: &[Feature]) -> Self {
         Self {
             bits: self.bits & !Self::of(features).bits,
-            own: self.own,
+            ..self
         }
     }
 
@@ -126,7 +169,52 @@ impl Capabilities {
         Self { own, ..self }
     }
 
-    /// Tells whether `feature` is in the set.
+    /// Returns the set with the ways it can be written that are asked for by name.
+    #[must_use]
+    pub const fn with_variants(self, variants: &'static [Variant]) -> Self {
+        Self { variants, ..self }
+    }
+
+    /// Returns the ways it can be written that are asked for by name.
+    #[must_use]
+    pub const fn variants(self) -> &'static [Variant] {
+        self.variants
+    }
+
+    /// Returns what is held when one of the variants is written; words that are none change nothing.
+    #[must_use]
+    pub fn of_variant(self, name: Option<&str>) -> Self {
+        let named = |variant: &&Variant| name == Some(variant.name);
+        match self.variants.iter().find(named) {
+            Some(variant) if variant.lacks.is_empty() => self.with(variant.gains),
+            Some(variant) => {
+                let held = self.without(variant.lacks).with(variant.gains);
+                held.with_own(variant.own)
+            }
+            None => self,
+        }
+    }
+
+    /// Returns the set with features that are held of recordings of the same format alone: its reader derives them from
+    /// what is held, so that they come back, and no other recording's do.
+    #[must_use]
+    pub const fn with_derived(self, features: &[Feature]) -> Self {
+        Self {
+            again: self.again | Self::of(features).bits,
+            ..self
+        }
+    }
+
+    /// Returns what is held of recordings of the same format.
+    #[must_use]
+    pub const fn of_the_same_format(self) -> Self {
+        Self {
+            bits: self.bits | self.again,
+            ..self
+        }
+    }
+
+    /// Returns true if `feature` is in the set.
     #[must_use]
     pub const fn holds(self, feature: Feature) -> bool {
         self.bits & (1 << feature as u64) != 0
@@ -138,7 +226,7 @@ impl Capabilities {
         self.own
     }
 
-    /// Tells whether what is called `name` has a place, by the feature or as one of the format's own.
+    /// Returns true if what is called `name` has a place, by the feature or as one of the format's own.
     #[must_use]
     pub fn holds_named(self, feature: Feature, name: &str) -> bool {
         self.holds(feature) || self.own.contains(&(feature, name))

@@ -98,7 +98,7 @@ impl EventBatch {
         self.time.len()
     }
 
-    /// Tells whether there is no event.
+    /// Returns true if there is no event.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.time.is_empty()

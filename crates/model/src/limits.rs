@@ -17,9 +17,23 @@ pub enum Limit {
     Values,
     /// Bytes of one record or message.
     Record,
+    /// Bytes that one part decodes to.
+    PartBytes,
+    /// Bytes that all parts of an input decode to.
+    TotalBytes,
+    /// Decoded bytes for each stored one, above 256 MiB.
+    Ratio,
 }
 
-const TABLE: [(Limit, &str, u64, &str); 6] = [
+impl Limit {
+    /// Returns the name that sets it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        TABLE[self as usize].1
+    }
+}
+
+const TABLE: [(Limit, &str, u64, &str); 9] = [
     (Limit::String, "string", 16 << 20, "bytes of one string"),
     (
         Limit::Depth,
@@ -36,6 +50,24 @@ const TABLE: [(Limit, &str, u64, &str); 6] = [
     ),
     (Limit::Values, "values", 1 << 20, "values of one record"),
     (Limit::Record, "record", 1 << 30, "bytes of one record"),
+    (
+        Limit::PartBytes,
+        "part_bytes",
+        1 << 40,
+        "bytes that one compressed part, member or stream decodes to",
+    ),
+    (
+        Limit::TotalBytes,
+        "total_bytes",
+        4 << 40,
+        "bytes that all of an input decode to",
+    ),
+    (
+        Limit::Ratio,
+        "ratio",
+        1000,
+        "decoded bytes for each stored one, above 256 MiB",
+    ),
 ];
 
 /// The limits in force. A hit is a `damage` note `limit_…` and reading goes on at the next unit.

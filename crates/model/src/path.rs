@@ -91,7 +91,7 @@ impl PathBatch {
         self.ends.len()
     }
 
-    /// Tells whether there is no sample.
+    /// Returns true if there is no sample.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

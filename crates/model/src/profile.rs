@@ -200,7 +200,7 @@ impl SampleBatch {
         self.stack.len()
     }
 
-    /// Tells whether there is no sample.
+    /// Returns true if there is no sample.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stack.is_empty()

@@ -101,6 +101,20 @@ impl Recording {
         default.or(types.len().checked_sub(1))
     }
 
+    /// Returns `true` if the column to show of a profile is CPU time, which comes before all others where a recording
+    /// has several profiles.
+    #[must_use]
+    pub fn shows_cpu(&self, profile: &Profile) -> bool {
+        let shown = self.shown_column(profile, &[]);
+        let column = shown.and_then(|at| self.value_type(*profile.value_types.get(at)?));
+        column.is_some_and(|row| {
+            matches!(
+                self.text(row.name).as_ref(),
+                "cpu" | "cpu-time" | "cpu_time"
+            )
+        })
+    }
+
     /// Returns the string of this id, none when it was never defined.
     #[must_use]
     pub fn string(&self, id: StringId) -> Option<&Text> {

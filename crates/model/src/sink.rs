@@ -25,7 +25,9 @@ pub enum Order {
 /// How much of nested spans a sink needs. A reader may push more than it is asked for, never less.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Wants {
-    /// Calls without the spans inside them.
+    /// No spans: events, samples and counters alone.
+    NoSpans,
+    /// Calls without the spans inside them, those included that were running when recording ended.
     Calls,
     /// Enter and exit steps, and calls where [`StepBatch::calls`] refers to them.
     ///
@@ -50,7 +52,7 @@ pub trait Sink {
         Wants::Spans
     }
 
-    /// Tells whether events that lower to samples are wanted as events too.
+    /// Returns true if events that lower to samples are wanted as events too.
     ///
     /// A view of samples, and a target that holds samples but no events, would be told the same thing
     /// twice and count the second telling as lost.
@@ -58,14 +60,14 @@ pub trait Sink {
         true
     }
 
-    /// Tells whether statistics that follow from the spans themselves are wanted as samples.
+    /// Returns true if statistics that follow from the spans themselves are wanted as samples.
     ///
     /// A target that holds the spans needs no sums of them, and would count them as lost.
     fn wants_derived_samples(&self) -> bool {
         true
     }
 
-    /// Tells whether samples are wanted with stacks of the stack table.
+    /// Returns true if samples are wanted with stacks of the stack table.
     ///
     /// A sink that only adds up functions has no use for them. Where a reader can, it then pushes
     /// [`Sink::paths`], else samples all the same. Names and functions that are equal may then have several ids: who
@@ -74,7 +76,7 @@ pub trait Sink {
         true
     }
 
-    /// Tells whether values that are left out are to be looked at all the same, for the notes about them.
+    /// Returns true if values that are left out are to be looked at all the same, for the notes about them.
     ///
     /// A sink that wants no more than steps is spared what stands in other streams and ids without words;
     /// one that lists what is wrong asks for it here, and the reader keeps none of it.
@@ -82,7 +84,7 @@ pub trait Sink {
         false
     }
 
-    /// Tells whether definitions are wanted that no row refers to: words of a dictionary that no call uses.
+    /// Returns true if definitions are wanted that no row refers to: words of a dictionary that no call uses.
     ///
     /// A target that writes such a dictionary loses them otherwise; to all others they mean nothing.
     fn wants_unused(&self) -> bool {

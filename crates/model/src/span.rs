@@ -237,7 +237,7 @@ impl SpanBatch {
         self.id.len()
     }
 
-    /// Tells whether there is no span.
+    /// Returns true if there is no span.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.id.is_empty()

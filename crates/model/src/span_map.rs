@@ -68,7 +68,7 @@ impl<V> SpanMap<V> {
         self.len
     }
 
-    /// Tells whether none is in it.
+    /// Returns true if it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0

@@ -19,6 +19,9 @@ pub struct StepBatch {
     /// Step numbers of exits that end a call, with the row of the call in the span batch that comes
     /// right after this batch.
     pub calls: Vec<(u32, u32)>,
+    /// Tracks whose call is open when recording ends, with the row of that call in the span batch that comes right
+    /// after this batch.
+    pub open: Vec<(TrackId, u32)>,
 }
 
 impl StepBatch {
@@ -49,10 +52,10 @@ impl StepBatch {
         self.time.len()
     }
 
-    /// Tells whether there is no step.
+    /// Returns `true` if the batch has neither steps nor open calls.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.time.is_empty()
+        self.time.is_empty() && self.open.is_empty()
     }
 
     /// Iterates over the runs of one track each: the track and the range of its steps.

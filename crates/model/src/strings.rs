@@ -51,7 +51,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Empties a slot and tells whether nothing is left in any.
+    /// Empties a slot. Returns true if all slots are empty now.
     fn empty(&mut self, at: usize) -> bool {
         let gone = self.slots.get_mut(at % PAGE).and_then(Option::take);
         self.held -= usize::from(gone.is_some());
@@ -108,7 +108,7 @@ impl Strings {
         self.len
     }
 
-    /// Tells whether nothing was ever put.
+    /// Returns true if nothing was ever put into it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -39,7 +39,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Tells whether nothing is defined.
+    /// Returns true if nothing is defined.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -195,7 +195,7 @@ impl Tables {
         id
     }
 
-    /// Tells whether there are more values for [`Tables::settle`] than when it was called last.
+    /// Returns true if there are more values for [`Tables::settle`] than when it was called last.
     #[must_use]
     pub const fn has_retired(&self) -> bool {
         self.unsettled

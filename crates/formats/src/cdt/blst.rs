@@ -9,7 +9,7 @@ use crate::wire::{Cursor, Utf16, put_leb128};
 use crate::{Error, ErrorKind, Field, Record, RecordSink};
 
 /// The word that a file list begins with; its format number follows.
-pub(super) const MAGIC: &str = "LOGFORMAT";
+pub const MAGIC: &str = "LOGFORMAT";
 
 /// One entry, borrowed from the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

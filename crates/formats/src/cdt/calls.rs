@@ -46,7 +46,7 @@ impl Header {
         })
     }
 
-    /// Tells whether the magic number stands at the beginning of `bytes`.
+    /// Returns true if the magic number stands at the beginning of `bytes`.
     pub(super) fn begins(bytes: &[u8]) -> bool {
         let magic = bytes.first_chunk().copied().map(u32::from_be_bytes);
         magic.map(u64::from) == Some(MAGIC)
@@ -129,7 +129,7 @@ impl<'a> Params<'a> {
         self.count as usize
     }
 
-    /// Tells whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
@@ -165,7 +165,7 @@ impl<'a> Values<'a> {
         self.count as usize
     }
 
-    /// Tells whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0

@@ -93,9 +93,9 @@ const fn joined(groups: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cdt::sample::Random;
     use crate::cdt::trace::{Event, What};
     use crate::wire::Cursor;
+    use traceloom_samples::Random;
 
     const LIMIT: usize = 12;
 

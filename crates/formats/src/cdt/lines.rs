@@ -89,7 +89,7 @@ pub(crate) fn reader(limits: &Limits) -> Box<dyn Fork> {
     Box::new(Stream::new(Lines::new(limits)))
 }
 
-/// Tells whether text reads like a log of a JVM's garbage collector: unified logging (JDK 9 and
+/// Returns true if text reads like a log of a JVM's garbage collector: unified logging (JDK 9 and
 /// later) or the form before it.
 pub(crate) fn gc_log(text: &str) -> bool {
     let unified = |line: &str| line.starts_with('[') && line.contains("[gc");

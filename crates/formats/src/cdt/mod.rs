@@ -12,7 +12,7 @@ pub mod params;
 pub mod phrase;
 mod probe;
 mod raise;
-pub mod sample;
+pub mod session;
 mod set;
 mod strings;
 pub mod suspend;
@@ -22,31 +22,18 @@ mod threads;
 pub mod trace;
 mod units;
 
-use traceloom_model::{Capabilities, Feature, Limits};
+use traceloom_model::{Capabilities, Feature, Limits, Variant};
 
 use crate::{Fork, Format};
 use lower::COUNTERS;
 pub use lower::Method;
 use phrase::Phrased;
+pub use text::put as put_text;
 use units::Stream;
-
-const NONE: Format = Format {
-    name: "",
-    title: "",
-    extensions: &[],
-    probe: |_| None,
-    reader: None,
-    members: None,
-    set: None,
-    lower: None,
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: None,
-};
 
 /// What streams can hold. Times are milliseconds; values are texts; lists only in rows of calls.
 const HOLDS: Capabilities = Capabilities::of(&[
+    Feature::WideIntegers,
     Feature::Spans,
     Feature::PartialSpans,
     Feature::SpanCounters,
@@ -59,6 +46,70 @@ const HOLDS: Capabilities = Capabilities::of(&[
     Feature::FunctionDetails,
     Feature::SourceLines,
     Feature::Pauses,
+])
+.with_own(&[
+    (Feature::Events, "gc.pause"),
+    (Feature::Events, "gc.concurrent"),
+    (Feature::Counters, "heap.used"),
+    (Feature::Counters, "heap.total"),
+])
+.with_variants(&[
+    Variant {
+        name: "calls1",
+        about: "calls of format 1: no cpu, memory, I/O and transactions",
+        lacks: &[Feature::SpanCounters],
+        gains: &[],
+        own: &[
+            (Feature::Events, "gc.pause"),
+            (Feature::Events, "gc.concurrent"),
+            (Feature::Counters, "heap.used"),
+            (Feature::Counters, "heap.total"),
+            (Feature::SpanCounters, "calls"),
+            (Feature::SpanCounters, "logs_written"),
+            (Feature::SpanCounters, "logs_generated"),
+        ],
+    },
+    Variant {
+        name: "calls2",
+        about: "calls of format 2: no I/O and transactions",
+        lacks: &[Feature::SpanCounters],
+        gains: &[],
+        own: &[
+            (Feature::Events, "gc.pause"),
+            (Feature::Events, "gc.concurrent"),
+            (Feature::Counters, "heap.used"),
+            (Feature::Counters, "heap.total"),
+            (Feature::SpanCounters, "calls"),
+            (Feature::SpanCounters, "logs_written"),
+            (Feature::SpanCounters, "logs_generated"),
+            (Feature::SpanCounters, "cpu_time"),
+            (Feature::SpanCounters, "wait_time"),
+            (Feature::SpanCounters, "memory_used"),
+        ],
+    },
+    Variant {
+        name: "calls3",
+        about: "calls of format 3: no transactions and queue wait",
+        lacks: &[Feature::SpanCounters],
+        gains: &[],
+        own: &[
+            (Feature::Events, "gc.pause"),
+            (Feature::Events, "gc.concurrent"),
+            (Feature::Counters, "heap.used"),
+            (Feature::Counters, "heap.total"),
+            (Feature::SpanCounters, "calls"),
+            (Feature::SpanCounters, "logs_written"),
+            (Feature::SpanCounters, "logs_generated"),
+            (Feature::SpanCounters, "cpu_time"),
+            (Feature::SpanCounters, "wait_time"),
+            (Feature::SpanCounters, "memory_used"),
+            (Feature::SpanCounters, "file_read"),
+            (Feature::SpanCounters, "file_written"),
+            (Feature::SpanCounters, "net_read"),
+            (Feature::SpanCounters, "net_written"),
+        ],
+    },
+    Variant::of("calls4", "calls of format 4, as without a variant"),
 ]);
 
 fn read_strings(limits: &Limits) -> Box<dyn Fork> {
@@ -70,12 +121,11 @@ pub const CALLS: Format = Format {
     name: "cdt-calls",
     title: "CDT calls stream",
     extensions: &["calls"],
+    magic: b"\xff\xfe\xfd\xfc\0\0\0",
     probe: probe::calls,
     reader: Some(|limits| Box::new(Stream::new(calls::Calls::new(limits)))),
-    sample: Some(sample::calls),
     lower: Some(lower::lower),
-    split: None,
-    ..NONE
+    ..Format::BASE
 };
 
 /// Call trees, in blocks of one thread each.
@@ -85,10 +135,8 @@ pub const TRACE: Format = Format {
     extensions: &["trace"],
     probe: probe::trace,
     reader: Some(|limits| Box::new(Stream::new(trace::Trace::new(limits)))),
-    sample: Some(sample::trace),
     lower: Some(lower::lower),
-    split: None,
-    ..NONE
+    ..Format::BASE
 };
 
 /// Names of methods and parameters.
@@ -101,8 +149,7 @@ pub const DICTIONARY: Format = Format {
         let words = dictionary::Words::new(limits);
         Box::new(Stream::new(Phrased::new(words, limits)))
     }),
-    sample: Some(sample::dictionary),
-    ..NONE
+    ..Format::BASE
 };
 
 /// Display rules of parameters.
@@ -115,8 +162,7 @@ pub const PARAMS: Format = Format {
         let rows = params::ParamRows::new(limits);
         Box::new(Stream::new(Phrased::new(rows, limits)))
     }),
-    sample: Some(sample::params),
-    ..NONE
+    ..Format::BASE
 };
 
 /// Pauses of the process.
@@ -129,10 +175,8 @@ pub const SUSPEND: Format = Format {
         let pauses = suspend::Pauses::new(limits);
         Box::new(Stream::new(Phrased::new(pauses, limits)))
     }),
-    sample: Some(sample::suspend),
     lower: Some(lower::lower),
-    split: None,
-    ..NONE
+    ..Format::BASE
 };
 
 /// Statements that tags point to.
@@ -142,8 +186,7 @@ pub const SQL: Format = Format {
     extensions: &["sql"],
     probe: probe::sql,
     reader: Some(read_strings),
-    sample: Some(sample::sql),
-    ..NONE
+    ..Format::BASE
 };
 
 /// Long values that tags point to.
@@ -153,18 +196,16 @@ pub const XML: Format = Format {
     extensions: &["xml"],
     probe: probe::xml,
     reader: Some(read_strings),
-    sample: Some(sample::xml),
-    ..NONE
+    ..Format::BASE
 };
 
 /// Strings of which nothing says whether they are sql, xml or a dictionary.
 pub const STRINGS: Format = Format {
     name: "cdt-strings",
     title: "CDT stream of strings (dictionary, sql or xml)",
-    extensions: &[],
     probe: probe::strings,
     reader: Some(|limits| Box::new(Stream::new(strings::Strings::unnamed(limits)))),
-    ..NONE
+    ..Format::BASE
 };
 
 /// Log of the garbage collector.
@@ -175,9 +216,7 @@ pub const GC: Format = Format {
     probe: probe::gc,
     reader: Some(lines::reader),
     lower: Some(lower::lower),
-    split: None,
-    sample: Some(sample::gc),
-    ..NONE
+    ..Format::BASE
 };
 
 /// The agent's list of files.
@@ -185,10 +224,10 @@ pub const BLST: Format = Format {
     name: "cdt-blst",
     title: "CDT file list of an agent",
     extensions: &["blst"],
+    magic: b"\x0a\0L\0O\0G\0",
     probe: probe::blst,
     reader: Some(|limits| Box::new(Stream::new(blst::FileList::new(limits)))),
-    sample: Some(sample::blst),
-    ..NONE
+    ..Format::BASE
 };
 
 /// A conversation of an agent with its collector.
@@ -199,8 +238,7 @@ pub const TCP: Format = Format {
     probe: probe::tcp,
     reader: Some(|limits| Box::new(Stream::new(tcp::Conversation::new(limits)))),
     members: Some(tcp::members),
-    sample: Some(sample::tcp),
-    ..NONE
+    ..Format::BASE
 };
 
 /// The directory an agent writes.
@@ -209,10 +247,9 @@ pub const DUMP: Format = Format {
     title: "CDT dump directory of an agent",
     set: Some(set::dump),
     lower: Some(lower::lower),
-    split: None,
     raise: Some(raise::dump),
     holds: HOLDS,
-    ..NONE
+    ..Format::BASE
 };
 
 /// The streams of one process, as a collector receives them.
@@ -221,10 +258,9 @@ pub const STREAMS: Format = Format {
     title: "CDT streams as a collector receives them",
     set: Some(set::streams),
     lower: Some(lower::lower),
-    split: None,
     raise: Some(raise::streams),
     holds: HOLDS,
-    ..NONE
+    ..Format::BASE
 };
 
 /// The streams that belong to a process.

@@ -29,6 +29,8 @@ pub(super) trait Rows {
 pub(super) struct Phrased<R> {
     rows: R,
     framed: Option<bool>,
+    /// Phrases begun so far.
+    number: u64,
     left: usize,
     longest: usize,
 }
@@ -38,6 +40,7 @@ impl<R: Rows> Phrased<R> {
         Self {
             rows,
             framed: None,
+            number: 0,
             left: 0,
             longest: limits.size(Limit::String),
         }
@@ -51,12 +54,18 @@ impl<R: Rows> Phrased<R> {
             return Err(Error::limit(offset, message));
         }
         self.left = length as usize;
-        if out.record(&Phrase { offset, length }).is_break() {
+        self.number += 1;
+        let phrase = Phrase {
+            offset,
+            length,
+            number: self.number,
+        };
+        if out.record(&phrase).is_break() {
             return Ok(Flow::Break(()));
         }
         if length > LONGEST {
             let text = format!("phrase of {length} bytes; agents write at most {LONGEST}");
-            return Ok(out.note(crate::warn("long_phrase", offset, text)));
+            return Ok(out.note(crate::info("long_phrase", offset, text)));
         }
         Ok(Flow::Continue(()))
     }
@@ -109,7 +118,12 @@ impl<R: Rows> Units for Phrased<R> {
         }
         let part = window.get(..self.left).unwrap_or(window);
         let mut inner = Cursor::new(part, cursor.offset());
-        match self.rows.row(&mut inner, out) {
+        let mut numbered = Numbered {
+            to: out,
+            phrase: self.number,
+        };
+        let read = self.rows.row(&mut inner, &mut numbered);
+        match read {
             Ok(flow) => {
                 self.left -= inner.position();
                 cursor.seek(cursor.position() + inner.position());
@@ -130,7 +144,7 @@ impl<R: Rows> Units for Phrased<R> {
             return Flow::Continue(());
         }
         let text = format!("the input ends {} bytes before its phrase does", self.left);
-        out.note(crate::info("partial_phrase", offset, text))
+        out.note(crate::warn("partial_phrase", offset, text))
     }
 }
 
@@ -149,10 +163,12 @@ pub(super) struct Score {
     pub odd: usize,
     /// Bytes read.
     pub consumed: usize,
+    /// Phrases that rows fill to the last byte.
+    pub filled: usize,
 }
 
 impl Score {
-    /// Tells whether the strings look like text.
+    /// Returns true if the strings look like text.
     pub(super) const fn texty(&self) -> bool {
         self.odd * 8 <= self.units
     }
@@ -175,7 +191,7 @@ pub(super) fn score(
                 break;
             };
             let length = u32::from_be_bytes(*length) as usize;
-            if length > LONGEST as usize * 4 || (length == 0 && score.rows == 0) {
+            if score.rows == 0 && (length > LONGEST as usize * 4 || length == 0) {
                 return None;
             }
             let part = after.get(..length).unwrap_or(after);
@@ -197,6 +213,7 @@ pub(super) fn score(
                 Err(_) => return None,
             }
         }
+        score.filled += usize::from(framed && complete);
         score.consumed += cursor.position() + if framed { 4 } else { 0 };
         if rest.is_empty() {
             break;
@@ -241,6 +258,7 @@ impl Phrases {
 struct Phrase {
     offset: u64,
     length: u32,
+    number: u64,
 }
 
 impl Record for Phrase {
@@ -258,9 +276,68 @@ impl Record for Phrase {
 
     fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
         show("length", Field::U64(u64::from(self.length)));
+        show("phrase", Field::U64(self.number));
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.length.to_be_bytes());
+    }
+}
+
+/// Adds the number of their phrase to records.
+struct Numbered<'a> {
+    to: &'a mut dyn RecordSink,
+    phrase: u64,
+}
+
+impl RecordSink for Numbered<'_> {
+    fn record(&mut self, record: &dyn Record) -> Flow {
+        let phrase = self.phrase;
+        self.to.record(&InPhrase { record, phrase })
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.to.note(note)
+    }
+}
+
+/// A record with the number of its phrase, which its bytes do not have.
+struct InPhrase<'a> {
+    record: &'a dyn Record,
+    phrase: u64,
+}
+
+impl Record for InPhrase<'_> {
+    fn kind(&self) -> &str {
+        self.record.kind()
+    }
+
+    fn offset(&self) -> u64 {
+        self.record.offset()
+    }
+
+    fn len(&self) -> u64 {
+        self.record.len()
+    }
+
+    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
+        self.record.fields(show);
+        show("phrase", Field::U64(self.phrase));
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.record.write(out);
+    }
+
+    fn resolve(&self, table: &str, id: u64) -> Option<String> {
+        self.record.resolve(table, id)
+    }
+
+    fn time(&self) -> Option<(i64, i64)> {
+        self.record.time()
+    }
+
+    fn time_zero(&self) -> Option<i64> {
+        self.record.time_zero()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::calls::{Header, Row, RowLimits};
 use super::dictionary::{Variant, count};
-use super::phrase::score;
+use super::phrase::{Score, score};
 use super::text::{self, is_early, plausible_ms};
 use super::{blst, params, suspend, tcp, trace};
 use crate::wire::{Cursor, Utf16};
@@ -68,7 +68,7 @@ fn by_name(probe: &Probe<'_>, stream: Stream) -> Option<Confidence> {
     (named(probe, stream) && !plain_text(probe.head)).then_some(Confidence::Likely)
 }
 
-/// Tells whether the head is text of one byte a character: every stream has zero bytes early, in its
+/// Returns true if the head is text of one byte a character: every stream has zero bytes early, in its
 /// header or in the upper halves of Latin letters.
 fn plain_text(head: &[u8]) -> bool {
     let start = head.get(..64).unwrap_or(head);
@@ -141,12 +141,12 @@ pub(super) fn dictionary(probe: &Probe<'_>) -> Option<Confidence> {
     if probe.head.is_empty() {
         return by_name(probe, Stream::Dictionary);
     }
-    if foreign(probe) {
-        return None;
-    }
     let variant = Variant::of(probe.head, probe.whole)?;
     if first_word(probe.head, variant).is_some_and(|word| word.is("call.info")) {
         return Some(Confidence::Certain);
+    }
+    if foreign(probe) {
+        return None;
     }
     by_name(probe, Stream::Dictionary).or_else(|| {
         let odd = variant.framed || variant.explicit;
@@ -189,20 +189,46 @@ pub(super) fn suspend(probe: &Probe<'_>) -> Option<Confidence> {
     (!is_trace && Stream::of(probe.name).is_none()).then_some(Confidence::Possible)
 }
 
-/// Tells whether the head is plainly another stream, whatever it would read as.
+/// Returns true if the head is plainly another stream, whatever it would read as.
 fn foreign(probe: &Probe<'_>) -> bool {
+    // The length of a short phrase and the first letters of its first word make a plausible start time,
+    // and any bytes behind it read as pauses: words in phrases speak louder.
+    let is_suspend = match suspend::framed(probe.head, probe.whole, false) {
+        Some(framed) => framed || !phrases_of_words(probe),
+        None => false,
+    };
     params::framed(probe.head, probe.whole).is_some()
-        || suspend::framed(probe.head, probe.whole, false).is_some()
+        || is_suspend
         || calls(probe) == Some(Confidence::Certain)
         || blst(probe).is_some()
 }
 
-/// Tells whether the head reads as strings of text.
+/// Returns `true` if the head is phrases whose bytes are mostly Latin letters of words.
+fn phrases_of_words(probe: &Probe<'_>) -> bool {
+    let read = score(probe.head, probe.whole, true, |cursor, score| {
+        text::string(cursor, 1 << 20, "word").map(|text| count(score, text))
+    });
+    read.is_some_and(|read| read.units > read.odd && (read.units - read.odd) * 4 > read.consumed)
+}
+
+/// Returns true if the head reads as strings of text.
 fn texty(probe: &Probe<'_>) -> bool {
     let read = score(probe.head, probe.whole, false, |cursor, score| {
         text::string(cursor, 1 << 20, "string").map(|text| count(score, text))
     });
     read.is_some_and(|score| score.rows > 0 && score.units > 0 && score.texty())
+}
+
+/// Returns `true` if the head is the beginning of one long string of Latin text.
+fn long_text(head: &[u8]) -> bool {
+    let mut cursor = Cursor::new(head, 0);
+    let Ok(units) = cursor.varint32("string") else {
+        return false;
+    };
+    let seen = Utf16(cursor.rest());
+    let mut score = Score::default();
+    count(&mut score, seen);
+    (units as usize).saturating_mul(2) > seen.0.len() && score.units > 64 && score.texty()
 }
 
 fn strings_named(probe: &Probe<'_>, stream: Stream) -> Option<Confidence> {
@@ -213,6 +239,10 @@ fn strings_named(probe: &Probe<'_>, stream: Stream) -> Option<Confidence> {
         return None;
     }
     if texty(probe) {
+        return Some(Confidence::Likely);
+    }
+    // A string that is longer than the head.
+    if !probe.whole && long_text(probe.head) {
         return Some(Confidence::Likely);
     }
     // A string of another script, or a torn one.
@@ -274,18 +304,22 @@ pub(super) fn blst(probe: &Probe<'_>) -> Option<Confidence> {
 
 pub(super) fn tcp(probe: &Probe<'_>) -> Option<Confidence> {
     let mut cursor = Cursor::new(probe.head, 0);
-    let command = tcp::Command::read(&mut cursor, &|_| true).ok()?;
-    match command {
-        tcp::Command::GetProtocolVersionV2 { client_version, .. } => tcp::VERSIONS
-            .contains(&client_version)
-            .then_some(Confidence::Certain),
-        tcp::Command::GetProtocolVersion { server_version } => tcp::VERSIONS
-            .contains(&server_version)
-            .then_some(Confidence::Certain),
-        tcp::Command::InitStream { stream, .. } => {
-            let name = std::str::from_utf8(stream).ok()?;
-            Stream::of(name).map(|_| Confidence::Certain)
+    let is_sure = match tcp::Command::read(&mut cursor, &|_| true) {
+        Ok(tcp::Command::GetProtocolVersionV2 { client_version, .. }) => {
+            tcp::VERSIONS.contains(&client_version)
         }
-        _ => None,
+        Ok(tcp::Command::GetProtocolVersion { server_version }) => {
+            tcp::VERSIONS.contains(&server_version)
+        }
+        Ok(tcp::Command::InitStream { stream, .. }) => {
+            std::str::from_utf8(stream).is_ok_and(|name| Stream::of(name).is_some())
+        }
+        _ => false,
+    };
+    if is_sure {
+        return Some(Confidence::Certain);
     }
+    // The handshake may be damaged or missing; agents open all their streams behind it.
+    let head = probe.head.get(..1024).unwrap_or(probe.head);
+    (tcp::openings(head) > 1).then_some(Confidence::Likely)
 }

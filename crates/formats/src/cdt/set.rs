@@ -28,7 +28,7 @@ fn agent_path(name: &str) -> Option<(&str, &str)> {
     Stream::of(stream).map(|_| (restart, stream))
 }
 
-/// Tells whether a restart's folder lies in an agent's dump: `<yyyy>/<MM>/<dd>/<startMs>`.
+/// Returns true if a restart's folder lies in an agent's dump: `<yyyy>/<MM>/<dd>/<startMs>`.
 fn is_restart(folder: &str) -> bool {
     let last = folder.rsplit('/').next().unwrap_or(folder);
     last.len() >= 12 && last.bytes().all(|byte| byte.is_ascii_digit())

@@ -1,14 +1,17 @@
 //! A recorded conversation of an agent with its collector, both directions merged (§10).
 
-use traceloom_model::{Flow, Limits, Note};
-
-use super::units::{Recovery, Sync, Units, tail};
 use crate::wire::Cursor;
-use crate::{Error, Field, Opaque, Record, RecordSink};
+use crate::{Error, Field, Opaque, Record as _};
 
+mod acks;
+mod handles;
 mod members;
+mod reader;
+mod repair;
 
+pub(super) use handles::openings;
 pub(super) use members::members;
+pub(super) use reader::Conversation;
 
 /// Bytes of the longest field.
 pub const LONGEST_FIELD: usize = 1024;
@@ -111,7 +114,27 @@ fn field<'a>(cursor: &mut Cursor<'a>, what: &'static str) -> Result<&'a [u8], Er
     cursor.bytes(length, what)
 }
 
-fn put_field(out: &mut Vec<u8>, bytes: &[u8]) {
+/// Reads a protocol version. Versions are six digits and the refusal is eight; anything else is
+/// bytes of something else that begin like a handshake.
+fn version(cursor: &mut Cursor<'_>, what: &'static str) -> Result<i64, Error> {
+    let offset = cursor.offset();
+    let version = cursor.i64_be(what)?;
+    if (1..=99_999_999).contains(&version) {
+        return Ok(version);
+    }
+    Err(Error::invalid(offset, format!("{what} {version}")))
+}
+
+/// Reads the result of a diagnostic command.
+fn result(cursor: &mut Cursor<'_>) -> Result<u8, Error> {
+    let offset = cursor.offset();
+    match cursor.u8("result")? {
+        result @ (b'K' | 0xff) => Ok(result),
+        other => Err(Error::invalid(offset, format!("result {other:#04x}"))),
+    }
+}
+
+pub(super) fn put_field(out: &mut Vec<u8>, bytes: &[u8]) {
     let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     out.extend(length.to_be_bytes());
     out.extend_from_slice(bytes);
@@ -157,19 +180,19 @@ impl<'a> Command<'a> {
             }
             0x15 => Self::init(cursor, None)?,
             0x14 => Self::GetProtocolVersionV2 {
-                client_version: cursor.i64_be("client version")?,
+                client_version: version(cursor, "client version")?,
                 pod: field(cursor, "pod")?,
                 service: field(cursor, "service")?,
                 namespace: field(cursor, "namespace")?,
-                server_version: cursor.i64_be("server version")?,
+                server_version: version(cursor, "server version")?,
             },
             0x08 => Self::GetProtocolVersion {
-                server_version: cursor.i64_be("server version")?,
+                server_version: version(cursor, "server version")?,
             },
             0x11 => Self::RequestAckFlush,
             0x13 => Self::ReportCommandResult {
                 command: cursor.array("command id")?,
-                result: cursor.u8("result")?,
+                result: result(cursor)?,
             },
             0x04 => Self::Close,
             0x10 => Self::ResetStream,
@@ -189,7 +212,12 @@ impl<'a> Command<'a> {
     }
 
     fn init(cursor: &mut Cursor<'a>, identity: Option<[&'a [u8]; 3]>) -> Result<Self, Error> {
+        let offset = cursor.offset();
         let stream = field(cursor, "stream name")?;
+        if stream.is_empty() || !stream.iter().all(u8::is_ascii_graphic) {
+            let name = stream.escape_ascii();
+            return Err(Error::invalid(offset, format!("stream name `{name}`")));
+        }
         let requested_sequence = cursor.u32_be("requested sequence")?;
         let reset = cursor.u32_be("reset")?;
         let handle: Handle = cursor.array("stream handle")?;
@@ -385,139 +413,5 @@ impl<'a> Command<'a> {
             }
             Self::RequestAckFlush | Self::Close | Self::ResetStream | Self::KeepAlive => {}
         }
-    }
-}
-
-/// Stream names an agent may open; damaged conversations resume at one.
-const STREAMS: [&[u8]; 10] = [
-    b"trace",
-    b"calls",
-    b"xml",
-    b"sql",
-    b"dictionary",
-    b"posDictionary",
-    b"suspend",
-    b"gc",
-    b"params",
-    b"callsDictionary",
-];
-
-/// Open streams of a conversation; a hostile one cannot open more.
-const OPEN: usize = 65_536;
-
-/// The record reader of a conversation.
-#[derive(Clone)]
-pub(super) struct Conversation {
-    handles: std::collections::HashSet<Handle>,
-}
-
-impl Conversation {
-    pub(super) fn new(_limits: &Limits) -> Self {
-        Self {
-            handles: std::collections::HashSet::new(),
-        }
-    }
-}
-
-impl Units for Conversation {
-    fn unit(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        _eof: bool,
-        out: &mut dyn RecordSink,
-    ) -> Result<Flow, Error> {
-        let (start, offset) = (cursor.position(), cursor.offset());
-        let command = Command::read(cursor, &|handle| self.handles.contains(handle))?;
-        if let Command::InitStream { handle, .. } = &command
-            && self.handles.len() < OPEN
-        {
-            self.handles.insert(*handle);
-        }
-        let length = (cursor.position() - start) as u64;
-        if let Command::RcvData { handle, .. } = &command
-            && !self.handles.contains(handle)
-        {
-            let text = "data for a stream that was never opened";
-            if out
-                .note(crate::warn("unknown_handle", offset, text))
-                .is_break()
-            {
-                return Ok(Flow::Break(()));
-            }
-        }
-        Ok(out.record(&CommandRecord {
-            command: &command,
-            offset,
-            length,
-        }))
-    }
-
-    fn failed(&mut self, error: &Error, offset: u64, rest: usize) -> (Note, Recovery) {
-        (tail("command", error, offset, rest), Recovery::Sync)
-    }
-
-    fn sync(&mut self, bytes: &[u8], eof: bool) -> Sync {
-        let enough = |needed: usize| bytes.len() >= needed || eof;
-        let miss_or_need = |needed: usize| {
-            if enough(needed) {
-                Sync::Miss
-            } else {
-                Sync::Need(needed)
-            }
-        };
-        match bytes {
-            [0x02, rest @ ..] => match rest.split_first_chunk::<16>() {
-                Some((handle, [high, middle, ..])) => {
-                    if self.handles.contains(handle) && (*high, *middle) == (0, 0) {
-                        Sync::Hit
-                    } else {
-                        Sync::Miss
-                    }
-                }
-                _ => miss_or_need(19),
-            },
-            [0x15, 0, 0, 0, length, rest @ ..] => match rest.get(..usize::from(*length)) {
-                Some(name) if STREAMS.contains(&name) => Sync::Hit,
-                Some(_) => Sync::Miss,
-                None if *length > 32 => Sync::Miss,
-                None => miss_or_need(5 + usize::from(*length)),
-            },
-            [0x15, rest @ ..] if rest.len() < 4 => miss_or_need(5),
-            [0x14, rest @ ..] => match rest.first_chunk::<8>() {
-                Some(version) if VERSIONS.contains(&i64::from_be_bytes(*version)) => Sync::Hit,
-                Some(_) => Sync::Miss,
-                None => miss_or_need(9),
-            },
-            [] => miss_or_need(1),
-            _ => Sync::Miss,
-        }
-    }
-}
-
-struct CommandRecord<'a> {
-    command: &'a Command<'a>,
-    offset: u64,
-    length: u64,
-}
-
-impl Record for CommandRecord<'_> {
-    fn kind(&self) -> &'static str {
-        self.command.kind()
-    }
-
-    fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    fn len(&self) -> u64 {
-        self.length
-    }
-
-    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
-        self.command.fields(show);
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        self.command.write(out);
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn limit(limits: &Limits) -> usize {
     clippy::cast_possible_truncation,
     reason = "strings are read from a 32-bit count or cut by the writer"
 )]
-pub(super) fn put(out: &mut Vec<u8>, text: Utf16<'_>) {
+pub fn put(out: &mut Vec<u8>, text: Utf16<'_>) {
     put_u32_varint(out, text.units() as u32);
     out.extend_from_slice(text.0);
 }
@@ -50,13 +50,13 @@ pub(super) const fn ns(ms: i64) -> i64 {
     ms.saturating_mul(1_000_000)
 }
 
-/// Tells whether a number can be a time of day in milliseconds: 1973 to 2286.
+/// Returns true if a number can be a time of day in milliseconds: 1973 to 2286.
 #[must_use]
 pub(super) const fn plausible_ms(ms: i64) -> bool {
     ms >= 100_000_000_000 && ms <= 10_000_000_000_000
 }
 
-/// Tells whether a number can be a time in milliseconds by a clock that was never set, or that counts from a
+/// Returns true if a number can be a time in milliseconds by a clock that was never set, or that counts from a
 /// time of its own: the first years after its origin. It is no evidence by itself.
 #[must_use]
 pub(super) const fn is_early(ms: i64) -> bool {

@@ -1,6 +1,8 @@
 //! Trace: blocks of enters, exits and tags, each block one buffer of one thread (§6).
 
-use traceloom_model::{Flow, Limits, Note};
+use std::collections::HashMap;
+
+use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::text::{self, is_early, ns, plausible_ms};
 use super::units::{Recovery, Sync, Units, tail};
@@ -241,6 +243,12 @@ pub(super) struct Trace {
     start: Option<i64>,
     inside: bool,
     elapsed: i32,
+    /// The thread of the block, and how many of its methods are open.
+    thread: i64,
+    depth: u32,
+    /// Open methods of the threads whose stacks go on in later blocks.
+    depths: HashMap<i64, u32>,
+    threads: usize,
 }
 
 impl Trace {
@@ -250,6 +258,37 @@ impl Trace {
             start: None,
             inside: false,
             elapsed: 0,
+            thread: 0,
+            depth: 0,
+            depths: HashMap::new(),
+            threads: limits.size(Limit::Table),
+        }
+    }
+
+    /// Goes over to the thread of a block.
+    fn enter_block(&mut self, thread: i64) {
+        let known = self.depths.len() < self.threads || self.depths.contains_key(&self.thread);
+        match self.depth {
+            0 => drop(self.depths.remove(&self.thread)),
+            depth if known => drop(self.depths.insert(self.thread, depth)),
+            _ => {}
+        }
+        self.thread = thread;
+        self.depth = self.depths.get(&thread).copied().unwrap_or(0);
+    }
+
+    /// Returns how many methods are open around the one that an event belongs to.
+    fn level(&mut self, what: &What<'_>) -> u32 {
+        match what {
+            What::Enter(_) => {
+                self.depth = self.depth.saturating_add(1);
+                self.depth - 1
+            }
+            What::Exit => {
+                self.depth = self.depth.saturating_sub(1);
+                self.depth
+            }
+            What::Tag(..) | What::Finish(_) => self.depth.saturating_sub(1),
         }
     }
 }
@@ -271,6 +310,7 @@ impl Units for Trace {
             let block = Block::read(cursor).map_err(|error| error.within("trace block"))?;
             self.inside = true;
             self.elapsed = 0;
+            self.enter_block(block.thread_id);
             return Ok(out.record(&BlockRecord { offset, block }));
         }
         let event = Event::read(cursor, self.string_limit)
@@ -282,6 +322,7 @@ impl Units for Trace {
         let raw = cursor.slice(at, cursor.position());
         let record = EventRecord {
             offset,
+            level: self.level(&event.what),
             exact: !cursor.take_padded(),
             event,
             raw,
@@ -325,7 +366,7 @@ impl Units for Trace {
 /// The note for a file whose last block has no end.
 pub(super) fn partial_block(offset: u64) -> Note {
     let text = "the input ends inside a trace block, between two events";
-    crate::info("partial_block", offset, text)
+    crate::warn("partial_block", offset, text)
 }
 
 struct TraceHeader {
@@ -398,10 +439,11 @@ struct EventRecord<'a> {
     raw: &'a [u8],
     exact: bool,
     time: i64,
+    level: u32,
 }
 
 impl EventRecord<'_> {
-    /// Tells whether the extension of `elapsed` is the one a writer would choose: none below 32, and
+    /// Returns true if the extension of `elapsed` is the one a writer would choose: none below 32, and
     /// no bits that the shift drops.
     fn canonical_elapsed(&self) -> bool {
         let Some((&header, rest)) = self.raw.split_first() else {
@@ -438,6 +480,9 @@ impl Record for EventRecord<'_> {
         if let What::Finish(byte) = self.event.what {
             return show("header", Field::U64(u64::from(byte)));
         }
+        show("level", Field::U64(u64::from(self.level)));
+        let header = self.raw.first().copied().unwrap_or(0);
+        show("header", Field::U64(u64::from(header)));
         show("elapsed", Field::I64(i64::from(self.event.elapsed)));
         show("time", Field::I64(self.time));
         match self.event.what {

@@ -44,7 +44,7 @@ pub(super) trait Units {
     /// Says what an undecodable unit of which `rest` bytes are left means, and how to go on.
     fn failed(&mut self, error: &Error, offset: u64, rest: usize) -> (Note, Recovery);
 
-    /// Tells whether a unit begins at `bytes`, after [`Recovery::Sync`].
+    /// Looks for a unit at the start of `bytes`, after [`Recovery::Sync`].
     fn sync(&mut self, _bytes: &[u8], _eof: bool) -> Sync {
         Sync::Miss
     }
@@ -182,14 +182,14 @@ impl<U: Units> Reader for Stream<U> {
     }
 }
 
-/// The note for a unit that is not whole: the normal end of a live file, or damage.
+/// The note for a unit that is not whole: the last write of a file, cut, or damage.
 ///
 /// A tail that claims much more than any agent writes is not a write cut short (SPEC.md §5.2, §12).
 pub(super) fn tail(what: &'static str, error: &Error, offset: u64, rest: usize) -> Note {
     /// Twice the longest string an agent keeps of a parameter, 50,000 code units.
     const PLAUSIBLE: usize = 200_000;
     match error.kind() {
-        ErrorKind::Truncated { need } if rest.saturating_add(need) <= PLAUSIBLE => crate::info(
+        ErrorKind::Truncated { need } if rest.saturating_add(need) <= PLAUSIBLE => crate::warn(
             "partial_record",
             offset,
             format!("the input ends inside a {what}: {error}"),

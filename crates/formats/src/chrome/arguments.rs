@@ -4,7 +4,7 @@ use traceloom_model::{Attribute, AttributeKey, StringId, Tables, Value as Held};
 
 use super::event::word;
 use crate::json::{Kind, Value};
-use crate::marks::{self, Mark};
+use crate::reserved_args::{self, ReservedArg};
 use crate::slices::Annotated;
 
 /// Values inside values that are read; deeper ones read as nothing.
@@ -15,8 +15,8 @@ pub(super) fn annotated(args: Option<Value<'_>>, tables: &mut Tables) -> Annotat
     let mut annotated = Annotated::default();
     for member in args.into_iter().flat_map(Value::items) {
         let Some(key) = member.key() else { continue };
-        if let Some(mark) = marks::mark(&key) {
-            if mark == Mark::Exception && member.kind() == Kind::Object {
+        if let Some(mark) = reserved_args::find(&key) {
+            if mark == ReservedArg::Exception && member.kind() == Kind::Object {
                 let class = text(
                     member
                         .get("class")

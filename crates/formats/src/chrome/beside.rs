@@ -1,8 +1,10 @@
 //! Calls without length beside the begin of another call: what times do not say of nesting.
 
-use traceloom_model::{SpanId, SpanRow, Timestamp};
+use traceloom_model::{SpanId, Timestamp};
 
-/// Rows kept of a track. A call around more of them than that may count too few.
+use crate::begin_end::Extent;
+
+/// Rows kept of a line. A call around more of them than that may count too few.
 const MOST: usize = 1 << 16;
 
 /// Spans of no length with one parent, next to each other.
@@ -18,36 +20,27 @@ struct Instants {
 struct Line {
     /// By time; what came last is last.
     rows: Vec<Instants>,
-    end: Option<Timestamp>,
 }
 
-/// Follows spans in the order in which they end, track by track.
+/// Follows spans in the order in which they end, line by line.
 ///
 /// A span of no length is kept until the span around it comes. Another span that begins at its time came after
 /// it, or around it; the parents tell which, and nothing of what is written does.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     lines: Vec<Line>,
-    is_disordered: bool,
 }
 
 impl Beside {
-    /// Tells whether spans came by their end, on every track.
-    pub(super) const fn is_finish(&self) -> bool {
-        !self.is_disordered
-    }
-
-    /// Takes the next span; returns how many of no length lie at its begin and not in it.
-    pub(super) fn span(&mut self, span: &SpanRow<'_>) -> u64 {
-        let at = span.track.index();
+    /// Takes the next span of a line; returns how many of no length lie at its begin and not in it.
+    pub(super) fn span(&mut self, line: u32, span: &Extent) -> u64 {
+        let at = line as usize;
         if self.lines.len() <= at {
             self.lines.resize_with(at + 1, Line::default);
         }
         let Some(line) = self.lines.get_mut(at) else {
             return 0;
         };
-        self.is_disordered |= line.end.is_some_and(|before| span.end < before);
-        line.end = Some(span.end);
         let rows = &mut line.rows;
         let inside = |row: &Instants| {
             row.time > span.start || row.time == span.start && row.parent == Some(span.id)

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use traceloom_model::{Timestamp, TrackId};
+use traceloom_model::Timestamp;
 
-use crate::slices::{Annotated, Open, Step};
+use crate::slices::{Annotated, Open, SliceLine, Step};
 
 /// The events that are kept.
 #[derive(Debug)]
 pub(super) struct ByEnd {
-    rows: HashMap<TrackId, Vec<Ended>, RandomState>,
+    rows: HashMap<SliceLine, Vec<Ended>, RandomState>,
     /// How many events of a track came, and which to come lie in no other one.
-    tops: HashMap<TrackId, (u32, std::vec::IntoIter<u32>), RandomState>,
+    tops: HashMap<SliceLine, (u32, std::vec::IntoIter<u32>), RandomState>,
     n_rows: usize,
     most: usize,
 }
@@ -52,10 +52,10 @@ impl ByEnd {
     }
 
     /// Returns the tracks of which something is kept.
-    pub(super) fn tracks(&self) -> Vec<TrackId> {
-        let mut tracks: Vec<TrackId> = self.rows.keys().copied().collect();
-        tracks.sort_unstable();
-        tracks
+    pub(super) fn lines(&self) -> Vec<SliceLine> {
+        let mut lines: Vec<SliceLine> = self.rows.keys().copied().collect();
+        lines.sort_unstable();
+        lines
     }
 
     /// Counts an event of a track; true when it lies in no other one, so that what is kept is complete with it.
@@ -63,10 +63,10 @@ impl ByEnd {
     /// The first call of a track asks for the events that lie in no other one.
     pub(super) fn completes(
         &mut self,
-        track: TrackId,
+        line: SliceLine,
         outermost: impl FnOnce() -> Vec<u32>,
     ) -> bool {
-        let row = self.tops.entry(track);
+        let row = self.tops.entry(line);
         let (count, tops) = row.or_insert_with(|| (0, outermost().into_iter()));
         let nth = *count;
         *count = count.saturating_add(1);
@@ -80,8 +80,13 @@ impl ByEnd {
     /// Keeps an event that comes after those inside it.
     ///
     /// Returns the track of which most is kept when that is too much.
-    pub(super) fn push(&mut self, track: TrackId, open: Open, end: Timestamp) -> Option<TrackId> {
-        let rows = self.rows.entry(track).or_default();
+    pub(super) fn push(
+        &mut self,
+        line: SliceLine,
+        open: Open,
+        end: Timestamp,
+    ) -> Option<SliceLine> {
+        let rows = self.rows.entry(line).or_default();
         let (start, follows) = (open.start, open.annotated.marks.follows);
         let mut inside = 0;
         // Instants where it begins may lie in it, or before it: without a mark they are taken to lie in it.
@@ -124,13 +129,13 @@ impl ByEnd {
             return None;
         }
         let fullest = self.rows.iter();
-        let fullest = fullest.max_by_key(|(track, rows)| (rows.len(), **track));
-        fullest.map(|(&track, _)| track)
+        let fullest = fullest.max_by_key(|(line, rows)| (rows.len(), **line));
+        fullest.map(|(&line, _)| line)
     }
 
     /// Begins and ends the events kept of a track, the outer ones around the inner ones.
-    pub(super) fn release(&mut self, track: TrackId) -> Vec<(Timestamp, Step)> {
-        let rows = self.rows.remove(&track).unwrap_or_default();
+    pub(super) fn release(&mut self, line: SliceLine) -> Vec<(Timestamp, Step)> {
+        let rows = self.rows.remove(&line).unwrap_or_default();
         self.n_rows -= rows.len();
         let mut steps = Vec::with_capacity(2 * rows.len());
         let extents: Vec<(Timestamp, usize)> =

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     BATCH_ROWS, Clock, Flow, Function, Level, Limit, LinkBatch, Order, Sink, StackId, Tables,
-    Timestamp, TrackId,
+    Timestamp,
 };
 
 use super::arguments::{annotated, text};
@@ -14,11 +14,11 @@ use super::event::{Event, word};
 use super::points::{Timed, is_event};
 use super::survey::{Part, Sorted, Survey, each, id_of, survey, thread};
 use super::tracks::Tracks;
+use crate::counted_notes::CountedNotes;
 use crate::json::Value;
 use crate::rows::Rows;
-use crate::slices::{Flows, Open, Slices, Step};
-use crate::tally::Tally;
-use crate::{Error, LowerOptions, Pull, Source, surveyed};
+use crate::slices::{Flows, Open, SliceLine, Slices, Step};
+use crate::{Error, LowerOptions, Pull, Source, two_pass};
 
 /// Lowers every part of a source, each a trace of its own.
 ///
@@ -38,7 +38,7 @@ pub(super) fn lower(
         // Asynchronous events of one track may overlap.
         (Order::Finish, clock)
     };
-    surveyed::lower(
+    two_pass::lower(
         source,
         &options.limits,
         sink,
@@ -52,7 +52,7 @@ fn rows(
     survey: &Survey,
     pull: &mut dyn Pull,
     options: &LowerOptions,
-    (tables, tally): (&mut Tables, &mut Tally),
+    (tables, tally): (&mut Tables, &mut CountedNotes),
     sink: &mut dyn Sink,
 ) -> Result<Flow, Error> {
     if survey.has_flows && sink.links(LinkBatch::default()).is_break() {
@@ -91,14 +91,14 @@ const LANES: u32 = 64;
 pub(super) struct Lowering<'a> {
     pub(super) survey: &'a Survey,
     pub(super) tables: &'a mut Tables,
-    pub(super) tally: &'a mut Tally,
+    pub(super) tally: &'a mut CountedNotes,
     slices: Slices,
     pub(super) rows: Rows,
     pub(super) tracks: Tracks<'a>,
     by_end: ByEnd,
     flows: HashMap<Box<[u8]>, u64, RandomState>,
     /// Flows that end at the next event of a track.
-    arriving: HashMap<TrackId, Vec<u64>, RandomState>,
+    arriving: HashMap<SliceLine, Vec<u64>, RandomState>,
     /// An event whose end is to come.
     pub(super) timed: Option<Timed>,
     /// Numbers of objects whose ids are words.
@@ -134,12 +134,24 @@ impl Lowering<'_> {
             b'b' | b'S' => {
                 let track = self.tracks.asynchronous(event, self.tables);
                 let open = self.open(event, time, None);
-                self.hold(track, time, Flows::default(), Step::Begin(open), offset);
+                self.hold(
+                    track.into(),
+                    time,
+                    Flows::default(),
+                    Step::Begin(open),
+                    offset,
+                );
             }
             b'e' | b'F' => {
                 let track = self.tracks.asynchronous(event, self.tables);
                 let annotated = annotated(event.args, self.tables);
-                self.hold(track, time, Flows::default(), Step::End(annotated), offset);
+                self.hold(
+                    track.into(),
+                    time,
+                    Flows::default(),
+                    Step::End(annotated),
+                    offset,
+                );
             }
             b'n' | b'T' | b'p' => {
                 let track = self.tracks.asynchronous(event, self.tables);
@@ -148,7 +160,7 @@ impl Lowering<'_> {
             b'i' | b'I' | b'R' => {
                 let scope = event.scope.and_then(Value::bytes);
                 let of_thread = scope.is_none_or(|scope| *scope == *b"t");
-                let track = of_thread.then(|| self.tracks.thread(event, self.tables).0);
+                let track = of_thread.then(|| self.tracks.thread(event, self.tables).0.track);
                 self.instant(event, track, time);
             }
             b'C' => self.counter(event, time),
@@ -180,9 +192,9 @@ impl Lowering<'_> {
     fn complete(&mut self, event: &Event<'_>, time: Timestamp, offset: u64) {
         let until = time.saturating_add(event.dur.unwrap_or(0).max(0));
         let open = self.open(event, time, Some(until));
-        let (track, sorted) = self.tracks.thread(event, self.tables);
+        let (line, sorted) = self.tracks.thread(event, self.tables);
         if sorted == Sorted::ByEnd && event.bind_id.is_none() {
-            return self.ended(event, track, open, until, offset);
+            return self.ended(event, line, open, until, offset);
         }
         self.on_thread(event, time, Step::Begin(open), offset);
     }
@@ -191,15 +203,15 @@ impl Lowering<'_> {
     fn ended(
         &mut self,
         event: &Event<'_>,
-        track: TrackId,
+        line: SliceLine,
         open: Open,
         end: Timestamp,
         offset: u64,
     ) {
         let survey = self.survey;
         let outermost = || survey.outermost(&thread(event)).collect();
-        let whole = self.by_end.completes(track, outermost);
-        if let Some(fullest) = self.by_end.push(track, open, end) {
+        let whole = self.by_end.completes(line, outermost);
+        if let Some(fullest) = self.by_end.push(line, open, end) {
             self.tally
                 .add(Level::Damage, "limit_open_spans", offset, || {
                     "more events than allowed wait for the one around them".to_owned()
@@ -207,19 +219,19 @@ impl Lowering<'_> {
             self.release(fullest);
         }
         if whole {
-            self.release(track);
+            self.release(line);
         }
     }
 
     /// Begins and ends the events kept of a track, the outer ones around the inner ones.
-    fn release(&mut self, track: TrackId) {
-        for (time, step) in self.by_end.release(track) {
-            self.take(track, time, &Flows::default(), step, 0);
+    fn release(&mut self, line: SliceLine) {
+        for (time, step) in self.by_end.release(line) {
+            self.take(line, time, &Flows::default(), step, 0);
         }
     }
 
     fn on_thread(&mut self, event: &Event<'_>, time: Timestamp, step: Step, offset: u64) {
-        let (track, sorted) = self.tracks.thread(event, self.tables);
+        let (line, sorted) = self.tracks.thread(event, self.tables);
         let mut flows = Flows::default();
         if let Some(id) = event.bind_id {
             let id = self.flow_id(word(id));
@@ -230,19 +242,19 @@ impl Lowering<'_> {
             }
         }
         if matches!(step, Step::Begin(_)) {
-            let arrived = self.arriving.remove(&track);
+            let arrived = self.arriving.remove(&line);
             flows.ending.extend(arrived.unwrap_or_default());
         }
         if sorted == Sorted::ByStart {
-            self.take(track, time, &flows, step, offset);
+            self.take(line, time, &flows, step, offset);
         } else {
-            self.hold(track, time, flows, step, offset);
+            self.hold(line, time, flows, step, offset);
         }
     }
 
-    /// Takes a step on a track, or on a lane beside it where it would overlap.
-    fn take(&mut self, track: TrackId, time: Timestamp, flows: &Flows, step: Step, offset: u64) {
-        let mut place = track;
+    /// Takes a step on a line, or on a lane beside its track where it would overlap.
+    fn take(&mut self, line: SliceLine, time: Timestamp, flows: &Flows, step: Step, offset: u64) {
+        let mut place = line;
         if let Step::Begin(Open {
             until: Some(until), ..
         }) = step
@@ -251,7 +263,7 @@ impl Lowering<'_> {
                 if self.slices.fits(place, time, until) {
                     break;
                 }
-                place = self.tracks.lane(track, lane, self.tables);
+                place = self.tracks.lane(line.track, lane, self.tables).into();
             }
         }
         let (tables, tally) = (&mut *self.tables, &mut *self.tally);
@@ -260,16 +272,16 @@ impl Lowering<'_> {
     }
 
     /// Keeps a step of a track that is out of order.
-    fn hold(&mut self, track: TrackId, time: Timestamp, flows: Flows, step: Step, offset: u64) {
+    fn hold(&mut self, line: SliceLine, time: Timestamp, flows: Flows, step: Step, offset: u64) {
         let place = (time, offset);
-        if let Some(full) = self.slices.hold(track, place, flows, step, self.tally) {
+        if let Some(full) = self.slices.hold(line, place, flows, step, self.tally) {
             self.put_held(full);
         }
     }
 
-    fn put_held(&mut self, track: TrackId) {
-        for (time, flows, step) in self.slices.release(track) {
-            self.take(track, time, &flows, step, 0);
+    fn put_held(&mut self, line: SliceLine) {
+        for (time, flows, step) in self.slices.release(line) {
+            self.take(line, time, &flows, step, 0);
         }
     }
 
@@ -287,11 +299,11 @@ impl Lowering<'_> {
         word.push(0);
         word.extend_from_slice(&id);
         let id = self.flow_id(word.into());
-        let (track, _) = self.tracks.thread(event, self.tables);
+        let (line, sorted) = self.tracks.thread(event, self.tables);
         let enclosing = event.bp.and_then(Value::bytes);
         let enclosing = enclosing.is_some_and(|bp| *bp == *b"e");
         if phase == b'f' && !enclosing {
-            return self.arriving.entry(track).or_default().push(id);
+            return self.arriving.entry(line).or_default().push(id);
         }
         let flows = match phase {
             b'f' => Flows {
@@ -303,11 +315,10 @@ impl Lowering<'_> {
                 ..Flows::default()
             },
         };
-        let (track, sorted) = self.tracks.thread(event, self.tables);
         if sorted == Sorted::ByStart {
-            self.take(track, time, &flows, Step::Touch, offset);
+            self.take(line, time, &flows, Step::Touch, offset);
         } else {
-            self.hold(track, time, flows, Step::Touch, offset);
+            self.hold(line, time, flows, Step::Touch, offset);
         }
     }
 
@@ -317,12 +328,12 @@ impl Lowering<'_> {
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Flow {
         self.put_timed(None);
-        for track in self.by_end.tracks() {
-            self.release(track);
+        for line in self.by_end.lines() {
+            self.release(line);
             self.flush(sink, BATCH_ROWS)?;
         }
-        for track in self.slices.holding() {
-            self.put_held(track);
+        for line in self.slices.holding() {
+            self.put_held(line);
             self.flush(sink, BATCH_ROWS)?;
         }
         while self.slices.end_one() {

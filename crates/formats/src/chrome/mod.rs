@@ -4,8 +4,10 @@
 //! or not. What follows is about writing.
 //!
 //! Spans are complete events (`X`), events with an end asynchronous pairs (`b`, `e`), events without one
-//! instants (`i`), counter points `C`. Every track has a thread id of its own and a `thread_name`, async
-//! tracks and lanes too, because viewers take for granted that complete events of one thread nest.
+//! instants (`i`), counter points `C`. Every track has a thread id, its own where it has one, and a `thread_name`;
+//! async tracks and lanes too, because viewers take for granted that complete events of one thread nest. For the
+//! same reason a span that overlaps others of its track goes, with all below it, to a line beside the track; the
+//! reader puts it back (SPEC.md §5).
 //!
 //! Times are microseconds with the nanoseconds as decimals, written from integers: no event moves. A
 //! JavaScript number cannot hold nanoseconds of our century (they need 61 bits, it has 53), so that a
@@ -18,18 +20,20 @@
 //! came before it and are not in it, the argument `span.follows` counts them. Events with an end are pairs
 //! whose ids have a scope of their own, so that they are read as events and not as asynchronous spans.
 //!
-//! Memory: the tables, not the spans. Track names are written at the end, when all are known.
+//! Memory: the tables and the largest tree of spans, up to a million of them. Beyond that, spans stay on the line of what
+//! they called. Track names are written at the end, when all are known.
 
 mod arguments;
 mod beside;
 mod by_end;
 mod event;
+mod facts;
 pub(crate) mod json;
 mod lower;
+mod places;
 mod points;
 mod probe;
 mod read;
-mod sample;
 mod split;
 mod survey;
 #[cfg(test)]
@@ -38,7 +42,7 @@ mod tracks;
 mod value;
 mod write;
 
-use traceloom_model::{Capabilities, Feature};
+use traceloom_model::{Capabilities, Feature, Variant};
 
 use crate::Format;
 
@@ -47,24 +51,27 @@ pub const CHROME: Format = Format {
     name: "chrome",
     title: "Chrome trace event JSON",
     extensions: &["json"],
+    magic: b"{\"displa",
     probe: probe::probe,
     reader: Some(|limits| Box::new(read::Reader::new(limits))),
-    members: None,
-    set: None,
     lower: Some(lower::lower),
-    split: None,
     raise: Some(write::open),
     holds: Capabilities::of(&[
         Feature::Spans,
         Feature::AsyncTracks,
         Feature::PartialSpans,
         Feature::SpanCounters,
+        Feature::InnerCounters,
+        Feature::InnerCalls,
         Feature::SpanAttributes,
         Feature::TypedAttributes,
+        Feature::FloatAttributes,
         Feature::NestedAttributes,
         Feature::ErrorStatus,
+        Feature::TraceIds,
         Feature::SpanContexts,
         Feature::SpanKinds,
+        Feature::InnerMarks,
         Feature::SubMillisecond,
         Feature::SubMicrosecond,
         Feature::Tracks,
@@ -73,6 +80,7 @@ pub const CHROME: Format = Format {
         Feature::EventAttributes,
         Feature::Counters,
         Feature::WideTimes,
-    ]),
-    sample: Some(sample::sample),
+    ])
+    .with_variants(&[Variant::of("relative", "times count from the first")]),
+    ..Format::BASE
 };

@@ -11,11 +11,12 @@ use super::event::{Event, number, word};
 use super::lower::Lowering;
 use super::survey::id_of;
 use crate::json::{Kind, Value};
+use crate::slices::SliceLine;
 
 /// What ids of events with an end are told apart in, so that they are no asynchronous spans.
 pub(super) const EVENTS: &str = "traceloom.event";
 
-/// Tells whether an asynchronous event is an event with an end, as our writer marks it.
+/// Returns true if an asynchronous event is an event with an end, as our writer marks it.
 pub(super) fn is_event(event: &Event<'_>) -> bool {
     let scope = event.id_scope.and_then(Value::bytes);
     scope.is_some_and(|scope| *scope == *EVENTS.as_bytes())
@@ -41,7 +42,7 @@ impl Lowering<'_> {
         self.timed = Some(Timed {
             id: id_of(event).0,
             event_type: self.rows.event_type(name, self.tables),
-            track: of_thread.then(|| self.tracks.thread(event, self.tables).0),
+            track: of_thread.then(|| self.tracks.thread(event, self.tables).0.track),
             time,
             attributes: annotated(event.args, self.tables).attributes,
         });
@@ -150,7 +151,7 @@ impl Lowering<'_> {
         let next = self.objects.len() as u64;
         let id = ObjectId(number.unwrap_or_else(|| *self.objects.entry(id).or_insert(next)));
         let class = text(event.name, self.tables);
-        let (track, _) = self.tracks.thread(event, self.tables);
+        let (SliceLine { track, .. }, _) = self.tracks.thread(event, self.tables);
         if phase == b'N' {
             let class: Option<ClassId> = class.map(|name| {
                 self.tables.class(Class {
@@ -194,7 +195,7 @@ impl Lowering<'_> {
 
     /// A sample of the only profile there is.
     pub(super) fn sample(&mut self, event: &Event<'_>, time: Timestamp) {
-        let (track, _) = self.tracks.thread(event, self.tables);
+        let (SliceLine { track, .. }, _) = self.tracks.thread(event, self.tables);
         let stack = event.sf.and_then(|id| self.stack(id));
         let tables = &mut *self.tables;
         let batch = self.rows.samples.get_or_insert_with(|| {

@@ -10,7 +10,7 @@ use crate::{Confidence, Probe};
 /// Events looked at.
 const ENOUGH: usize = 32;
 
-/// Tells whether a part is a trace.
+/// Returns how sure it is that a part is a trace.
 pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     let text = probe.head.trim_ascii_start();
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);

@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::event::{Event, id_number, number, word};
+use super::facts::Facts;
 use super::split::{Piece, Splitter};
 use crate::json::{Document, Kind, Value, scale};
 use crate::{Error, Pull, damage, info};
@@ -48,6 +49,10 @@ struct Seen {
 pub(super) struct Survey {
     pub(super) process_names: HashMap<Box<[u8]>, Box<[u8]>, RandomState>,
     pub(super) thread_names: HashMap<Thread, Box<[u8]>, RandomState>,
+    /// What our writer says of threads beside their names.
+    pub(super) facts: HashMap<Thread, Facts, RandomState>,
+    /// Processes whose id our writer made up, with the id they had, if they were processes at all.
+    pub(super) made_up: HashMap<Box<[u8]>, Option<Option<u64>>, RandomState>,
     pub(super) labels: HashMap<Box<[u8]>, Box<[u8]>, RandomState>,
     pub(super) frames: HashMap<Box<[u8]>, StackFrame, RandomState>,
     pub(super) is_unix: bool,
@@ -242,13 +247,25 @@ impl Survey {
     }
 
     fn metadata(&mut self, event: &Event<'_>, most: usize) {
-        let full = self.process_names.len() + self.thread_names.len() + self.labels.len() >= most;
+        let known = self.process_names.len() + self.thread_names.len() + self.labels.len();
+        let full = known + self.facts.len() + self.made_up.len() >= most;
         let (Some(args), false) = (event.args, full) else {
             return;
         };
         let (process, thread) = thread(event);
         let text = |key: &str| args.get(key).map(word);
         let name = event.name.and_then(Value::bytes).unwrap_or_default();
+        match (&*name, args.get("process"), args.get("track")) {
+            (b"process_name", Some(row), _) => {
+                let pid = row.get("pid").map(|pid| numeric(&word(pid)));
+                self.made_up.insert(process.clone(), pid);
+            }
+            (b"thread_name", _, Some(row)) => {
+                let thread = (process.clone(), thread.clone());
+                self.facts.insert(thread, Facts::read(row));
+            }
+            _ => {}
+        }
         match (&*name, text("name"), text("labels")) {
             (b"process_name", Some(name), _) => {
                 self.process_names.insert(process, name);

@@ -15,6 +15,7 @@ fn written(
     let mut out = Vec::new();
     let options = RaiseOptions {
         variant: variant.map(str::to_owned),
+        ..RaiseOptions::default()
     };
     let mut target = (CHROME.raise.unwrap())(&options, &mut out).unwrap();
     let mut tables = Tables::new();
@@ -185,6 +186,7 @@ fn an_unknown_variant_is_refused() {
     let mut out = Vec::new();
     let options = RaiseOptions {
         variant: Some("catapult".to_owned()),
+        ..RaiseOptions::default()
     };
     let refused = (CHROME.raise.unwrap())(&options, &mut out).err().unwrap();
     assert_eq!(

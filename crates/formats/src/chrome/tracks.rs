@@ -8,13 +8,20 @@ use traceloom_model::{
 };
 
 use super::event::{Event, word};
+use super::facts::Facts;
 use super::survey::{Sorted, Survey, Thread, id_of, numeric, thread};
+use crate::slices::SliceLine;
+
+/// Tracks above one another that are looked at.
+const DEEPEST: usize = 64;
 
 /// The tracks met so far.
 pub(super) struct Tracks<'a> {
     survey: &'a Survey,
     processes: HashMap<Box<[u8]>, Option<ResourceId>, RandomState>,
-    threads: HashMap<Thread, (TrackId, Sorted), RandomState>,
+    threads: HashMap<Thread, (SliceLine, Sorted), RandomState>,
+    /// Lines of spans that overlap others, by their track.
+    n_overlaps: HashMap<TrackId, u32, RandomState>,
     lanes: HashMap<(TrackId, u32), TrackId, RandomState>,
     asynchronous: HashMap<(Box<[u8]>, Box<[u8]>, Box<[u8]>), TrackId, RandomState>,
 }
@@ -25,6 +32,7 @@ impl<'a> Tracks<'a> {
             survey,
             processes: HashMap::default(),
             threads: HashMap::default(),
+            n_overlaps: HashMap::default(),
             lanes: HashMap::default(),
             asynchronous: HashMap::default(),
         }
@@ -35,14 +43,19 @@ impl<'a> Tracks<'a> {
             return known;
         }
         let name = self.survey.process_names.get(pid);
-        let number = numeric(pid);
-        let id = (name.is_some() || !pid.is_empty()).then(|| {
+        let made_up = self.survey.made_up.get(pid);
+        let number = match made_up {
+            Some(own) => own.flatten(),
+            None => numeric(pid),
+        };
+        let known = made_up != Some(&None) && (name.is_some() || !pid.is_empty());
+        let id = known.then(|| {
             let mut resource = Resource {
                 pid: number,
                 service: name.map(|name| tables.bytes(name)),
                 ..Resource::default()
             };
-            if number.is_none() && name.is_none() {
+            if number.is_none() && name.is_none() && made_up.is_none() {
                 resource.service = Some(tables.bytes(pid));
             }
             if let Some(labels) = self.survey.labels.get(pid) {
@@ -56,28 +69,60 @@ impl<'a> Tracks<'a> {
         id
     }
 
-    /// The track of an event's thread, and the order in which its events come.
-    pub(super) fn thread(&mut self, event: &Event<'_>, tables: &mut Tables) -> (TrackId, Sorted) {
+    /// The line of an event's thread, and the order in which its events come.
+    pub(super) fn thread(&mut self, event: &Event<'_>, tables: &mut Tables) -> (SliceLine, Sorted) {
         let thread = thread(event);
         if let Some(&known) = self.threads.get(&thread) {
             return known;
         }
-        let resource = self.process(&thread.0, tables);
-        let name = self.survey.thread_names.get(&thread);
-        let os_id = numeric(&thread.1);
-        let named = name.map(|name| tables.bytes(name));
-        let word = || os_id.is_none() && !thread.1.is_empty();
-        let name = named.or_else(|| word().then(|| tables.bytes(&thread.1)));
-        let track = tables.track(Track {
-            kind: TrackKind::Thread,
-            resource,
-            name,
-            os_id,
-            ..Track::default()
-        });
+        let line = self.line(&thread, tables, 0);
         let sorted = self.survey.sorted(&thread);
-        self.threads.insert(thread, (track, sorted));
-        (track, sorted)
+        self.threads.insert(thread, (line, sorted));
+        (line, sorted)
+    }
+
+    fn line(&mut self, thread: &Thread, tables: &mut Tables, depth: usize) -> SliceLine {
+        if let Some(&(line, _)) = self.threads.get(thread) {
+            return line;
+        }
+        let survey = self.survey;
+        let facts = survey.facts.get(thread);
+        let mut above = |tracks: &mut Self, thread: Option<&Thread>| {
+            let above = thread.filter(|_| depth < DEEPEST)?;
+            let line = tracks.line(above, tables, depth + 1);
+            let sorted = survey.sorted(above);
+            tracks.threads.insert(above.clone(), (line, sorted));
+            Some(line.track)
+        };
+        if let Some(track) = above(self, facts.and_then(|facts| facts.of.as_ref())) {
+            let number = self.n_overlaps.entry(track).or_default();
+            *number = number.saturating_add(1);
+            let number = *number;
+            return SliceLine { track, number };
+        }
+        let parent = above(self, facts.and_then(|facts| facts.parent.as_ref()));
+        let resource = self.process(&thread.0, tables);
+        let name = survey.thread_names.get(thread);
+        let tid = numeric(&thread.1);
+        let named = name.map(|name| tables.bytes(name));
+        let word = || tid.is_none() && !thread.1.is_empty();
+        let name = named.or_else(|| word().then(|| tables.bytes(&thread.1)));
+        let plain = Facts::default();
+        let facts = facts.unwrap_or(&plain);
+        let name = match &facts.name {
+            Some(own) => own.as_ref().map(|name| tables.bytes(name)),
+            None => name,
+        };
+        let track = tables.track(Track {
+            kind: facts.kind,
+            resource,
+            parent,
+            lane: facts.lane,
+            name,
+            os_id: facts.os_id.unwrap_or(tid),
+            id: facts.id,
+        });
+        track.into()
     }
 
     /// The track of an asynchronous event: one for each id.

@@ -1,21 +1,28 @@
 //! The model to trace events, one a line.
 
 use traceloom_model::{
-    Clock, CounterBatch, Definitions, EventBatch, EventRow, Flow, Note, Order, ResourceId, Sink,
-    SpanBatch, SpanRow, SpanStatus, StringId, Timestamp, Track, TrackId, TrackKind,
+    Clock, CounterBatch, Definitions, EventBatch, EventRow, Flow, Note, Order, Sink, SpanBatch,
+    SpanRow, StringId, Timestamp, Track, TrackId, TrackKind,
 };
 
 use super::beside::Beside;
 use super::json;
+use super::places::{Place, Places};
 use super::points::EVENTS;
 use super::value::{Names, member};
+use crate::begin_end::{BeginEnd, Extent, PairSink};
+use crate::bodies::{Bodies, Body};
 use crate::output::Buffered;
+use crate::reserved_args::status_word;
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// Where its phase stands in the text that an event begins with.
 const PHASE: usize = 9;
 
 const ARGS: &[u8] = b",\"args\":{";
+
+/// Spans held at most, until those around them come.
+const HELD: usize = 1 << 20;
 
 /// Opens a target.
 pub(super) fn open<'o>(
@@ -33,45 +40,63 @@ pub(super) fn open<'o>(
     let mut out = Buffered::new(output, "");
     out.text("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     Ok(Box::new(Writer {
-        out,
+        events: Events {
+            out,
+            relative,
+            base: None,
+            first: true,
+            places: Places::default(),
+        },
         names: Names::default(),
         clock: Clock::default(),
-        relative,
-        base: None,
-        first: true,
+        begun: false,
+        held: BeginEnd::new(HELD, true),
+        bodies: Bodies::default(),
         beside: Beside::default(),
         pairs: 0,
-        places: Vec::new(),
     }))
 }
 
-struct Writer<'o> {
+/// The trace as far as it is not handed out.
+struct Events<'o> {
     out: Buffered<'o>,
-    names: Names,
-    clock: Clock,
     relative: bool,
     base: Option<Timestamp>,
     first: bool,
-    beside: Beside,
-    pairs: u64,
-    /// Process and thread as written, up to the time: of no track, then of each one.
-    places: Vec<Option<Box<[u8]>>>,
+    places: Places,
 }
 
-impl Writer<'_> {
+/// What is written of a span between its start and the end of its arguments.
+struct SpanText {
+    body: Body,
+    has_args: bool,
+    /// It has a parent and is no call of its own.
+    is_inner: bool,
+}
+
+struct Writer<'o> {
+    events: Events<'o>,
+    names: Names,
+    clock: Clock,
+    begun: bool,
+    held: BeginEnd<SpanText>,
+    bodies: Bodies,
+    beside: Beside,
+    pairs: u64,
+}
+
+impl Events<'_> {
     #[inline]
     fn raw(&mut self, text: &str) {
         self.out.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Begins an event of phase `phase` on `track` at `time`.
+    /// Begins an event of phase `phase` on a line at `time`.
     #[inline]
-    fn event(&mut self, phase: u8, track: Option<TrackId>, time: Timestamp) {
+    fn event(&mut self, phase: u8, line: u32, time: Timestamp) {
         let begin = self.out.bytes.len();
-        let at = track.map_or(0, |track| track.index() + 1);
-        match self.places.get(at) {
-            Some(Some(place)) => self.out.bytes.extend_from_slice(place),
-            _ => self.place(track, at),
+        if let Some(place) = self.places.rows.get(line as usize) {
+            self.out.bytes.extend_from_slice(&place.text);
         }
         if let Some(byte) = self.out.bytes.get_mut(begin + PHASE) {
             *byte = phase;
@@ -87,76 +112,11 @@ impl Writer<'_> {
         json::microseconds(time, base, &mut self.out.bytes);
     }
 
-    /// Writes how events of a track begin and keeps the text until a definition may change it.
-    #[inline(never)]
-    fn place(&mut self, track: Option<TrackId>, at: usize) {
-        let resource = track.and_then(|track| self.names.tracks.get(&track)?.resource);
-        let (pid, tid) = (process(resource), track.map_or(0, thread));
-        let place = format!(",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{tid},\"ts\":");
-        self.raw(&place);
-        if self.places.len() <= at {
-            self.places.resize(at + 1, None);
-        }
-        if let Some(slot) = self.places.get_mut(at) {
-            *slot = Some(place.into_bytes().into_boxed_slice());
-        }
-    }
-
-    fn span(&mut self, span: &SpanRow<'_>) {
-        self.event(b'X', Some(span.track), span.start);
-        self.raw(",\"dur\":");
-        json::microseconds(span.end.max(span.start), span.start, &mut self.out.bytes);
-        self.raw(",\"name\":");
-        match span.function {
-            Some(function) => self.names.function(function, &mut self.out.bytes),
-            None => self.raw("\"\""),
-        }
-        if let Some(kind) = span.kind {
-            self.raw(",\"cat\":");
-            self.names.string(kind, &mut self.out.bytes);
-        }
-        let begin = self.args();
-        self.names.members(span.attributes, &mut self.out.bytes);
-        for &(id, value) in span.counters {
-            member(&mut self.out.bytes);
-            self.names.value_type(id, &mut self.out.bytes);
-            self.raw(":");
-            json::signed(value, &mut self.out.bytes);
-        }
-        match span.status {
-            SpanStatus::Complete => {}
-            SpanStatus::PartialStart => self.member("\"span.status\":\"partial_start\""),
-            SpanStatus::PartialEnd => self.member("\"span.status\":\"partial_end\""),
-            SpanStatus::Error => self.member("\"span.status\":\"error\""),
-        }
-        if let Some(exception) = span.exception {
-            self.member("\"span.exception\":");
-            self.names.exception(exception, &mut self.out.bytes);
-        }
-        if let Some(context) = span.context {
-            let (trace, span, parent) = (context.trace, context.span, context.parent);
-            self.member(&format!(
-                "\"span.trace_id\":\"{trace:032x}\",\"span.id\":\"{span:016x}\",\"span.parent_id\":\"{parent:016x}\""
-            ));
-        }
-        let follows = self.beside.span(span);
-        if follows > 0 {
-            self.member("\"span.follows\":");
-            json::digits(follows, &mut self.out.bytes);
-        }
-        self.close(begin);
-    }
-
     /// Begins the arguments of an event; returns where.
     fn args(&mut self) -> usize {
         let begin = self.out.bytes.len();
         self.out.bytes.extend_from_slice(ARGS);
         begin
-    }
-
-    fn member(&mut self, text: &str) {
-        member(&mut self.out.bytes);
-        self.raw(text);
     }
 
     /// Ends the arguments begun at `begin`, which vanish when there are none, and the event.
@@ -169,10 +129,53 @@ impl Writer<'_> {
         self.raw("}");
     }
 
+    fn metadata(&mut self, name: &str, pid: u64, tid: u64) {
+        self.raw(if self.first { "\n" } else { ",\n" });
+        self.first = false;
+        self.raw(&format!(
+            "{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"name\":\"{name}\",\"args\":{{"
+        ));
+    }
+}
+
+impl Writer<'_> {
+    fn span(&mut self, span: &SpanRow<'_>) {
+        let extent = Extent {
+            id: span.id,
+            parent: span.parent,
+            track: span.track,
+            start: span.start,
+            end: span.end.max(span.start),
+        };
+        let mut has_args = false;
+        let names = &self.names;
+        let body = self.bodies.keep(|out| {
+            has_args = span_text(span, names, out);
+        });
+        let mut marks = OnPlaces {
+            events: &mut self.events,
+            names,
+            bodies: &mut self.bodies,
+            beside: &mut self.beside,
+        };
+        let is_inner = span.parent.is_some() && !span.entry;
+        let text = SpanText {
+            body,
+            has_args,
+            is_inner,
+        };
+        self.held.take(extent, text, &mut marks);
+    }
+
+    fn line(&mut self, track: Option<TrackId>) -> u32 {
+        self.events.places.line(track, 0, &self.names)
+    }
+
     fn instant_or_pair(&mut self, row: &EventRow<'_>) {
+        let line = self.line(row.track);
         let Some(end) = row.end else {
-            self.event(b'i', row.track, row.time);
-            self.raw(if row.track.is_some() {
+            self.events.event(b'i', line, row.time);
+            self.events.raw(if row.track.is_some() {
                 ",\"s\":\"t\""
             } else {
                 ",\"s\":\"p\""
@@ -182,84 +185,286 @@ impl Writer<'_> {
         };
         self.pairs += 1;
         for (phase, time) in [(b'b', row.time), (b'e', end)] {
-            self.event(phase, row.track, time);
-            self.raw(",\"cat\":");
-            self.names.event_type(row.event_type, &mut self.out.bytes);
+            let (names, events) = (&self.names, &mut self.events);
+            events.event(phase, line, time);
+            events.raw(",\"cat\":");
+            names.event_type(row.event_type, &mut events.out.bytes);
             let id = self.pairs;
-            self.raw(&format!(",\"id\":\"{id:#x}\",\"scope\":\"{EVENTS}\""));
+            events.raw(&format!(",\"id\":\"{id:#x}\",\"scope\":\"{EVENTS}\""));
             if phase == b'b' {
                 self.named(row);
             } else {
-                self.raw(",\"name\":");
-                self.names.event_type(row.event_type, &mut self.out.bytes);
-                self.raw("}");
+                events.raw(",\"name\":");
+                names.event_type(row.event_type, &mut events.out.bytes);
+                events.raw("}");
             }
         }
     }
 
     fn named(&mut self, row: &EventRow<'_>) {
-        self.raw(",\"name\":");
-        self.names.event_type(row.event_type, &mut self.out.bytes);
-        let begin = self.args();
-        self.names.members(row.attributes, &mut self.out.bytes);
-        self.close(begin);
+        let (names, events) = (&self.names, &mut self.events);
+        events.raw(",\"name\":");
+        names.event_type(row.event_type, &mut events.out.bytes);
+        let begin = events.args();
+        names.members(row.attributes, &mut events.out.bytes);
+        events.close(begin);
     }
 
     /// Names processes and threads, and orders threads so that lanes follow their track.
     fn describe(&mut self) {
-        let names = std::mem::take(&mut self.names);
-        for (&id, resource) in &names.resources {
-            let parts = [resource.service, resource.instance, resource.host];
-            let mut name = Vec::new();
-            for part in parts.into_iter().flatten() {
-                name.extend_from_slice(if name.is_empty() { b"" } else { b" " });
-                names.inner(part, &mut name);
+        let Self { names, events, .. } = self;
+        for &track in names.tracks.keys() {
+            events.places.line(Some(track), 0, names);
+        }
+        for &resource in names.resources.keys() {
+            events.places.pid(Some(resource), names);
+        }
+        for (id, pid) in std::mem::take(&mut events.places.processes) {
+            let resource = id.and_then(|id| names.resources.get(&id));
+            let mut args = Vec::new();
+            let parts = resource.map(|row| [row.service, row.instance, row.host]);
+            for part in parts.into_iter().flatten().flatten() {
+                let begins: &[u8] = if args.is_empty() {
+                    b"\"name\":\""
+                } else {
+                    b" "
+                };
+                args.extend_from_slice(begins);
+                names.inner(part, &mut args);
             }
-            if !name.is_empty() {
-                self.metadata("process_name", process(Some(id)), None);
-                self.raw("\"name\":\"");
-                self.out.bytes.extend_from_slice(&name);
-                self.raw("\"}}");
+            if !args.is_empty() {
+                args.push(b'"');
+            }
+            let own = resource.and_then(|row| row.pid);
+            if own != Some(pid) {
+                separate(&mut args);
+                args.extend_from_slice(b"\"process\":");
+                match (resource, own) {
+                    (None, _) => args.extend_from_slice(b"null"),
+                    (Some(_), None) => args.extend_from_slice(b"{\"pid\":null}"),
+                    (Some(_), Some(own)) => {
+                        args.extend_from_slice(b"{\"pid\":");
+                        json::unsigned(own, &mut args);
+                        args.push(b'}');
+                    }
+                }
+            }
+            if !args.is_empty() {
+                events.metadata("process_name", pid, 0);
+                events.out.bytes.extend_from_slice(&args);
+                events.raw("}}");
             }
         }
-        let mut order: Vec<(Vec<TrackId>, TrackId)> = Vec::new();
-        for &id in names.tracks.keys() {
-            order.push((ancestors(&names, id), id));
+        let rows = std::mem::take(&mut events.places.rows);
+        let mut order: Vec<(Vec<TrackId>, u32, &Place)> = Vec::with_capacity(rows.len());
+        for place in &rows {
+            if let Some(track) = place.track {
+                order.push((ancestors(names, track), place.overlap, place));
+            }
         }
-        order.sort();
-        for (position, (_, id)) in order.into_iter().enumerate() {
-            let Some(track) = names.tracks.get(&id) else {
+        order.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+        events.places.rows = rows.clone();
+        for (position, (_, overlap, place)) in order.into_iter().enumerate() {
+            let Some((id, track)) = place
+                .track
+                .and_then(|id| Some((id, names.tracks.get(&id)?)))
+            else {
                 continue;
             };
-            let pid = process(track.resource);
-            self.metadata("thread_name", pid, Some(id));
-            self.raw("\"name\":\"");
-            label(&names, track, &mut self.out.bytes);
-            self.raw("\"}}");
-            self.metadata("thread_sort_index", pid, Some(id));
-            self.raw("\"sort_index\":");
-            json::digits(position as u64, &mut self.out.bytes);
-            self.raw("}}");
+            let mut text = Vec::new();
+            label(names, track, &mut text);
+            if overlap > 0 {
+                text.extend_from_slice(b" overlap ");
+                json::digits(u64::from(overlap), &mut text);
+            }
+            events.metadata("thread_name", place.pid, place.tid);
+            events.raw("\"name\":\"");
+            events.out.bytes.extend_from_slice(&text);
+            events.raw("\"");
+            let facts = facts(names, &events.places, (id, track), place, &text);
+            if !facts.is_empty() {
+                events.raw(",\"track\":{");
+                events.out.bytes.extend_from_slice(&facts);
+                events.raw("}");
+            }
+            events.raw("}}");
+            events.metadata("thread_sort_index", place.pid, place.tid);
+            events.raw("\"sort_index\":");
+            json::digits(position as u64, &mut events.out.bytes);
+            events.raw("}}");
+            events.out.spill();
         }
-        self.names = names;
-    }
-
-    fn metadata(&mut self, name: &str, pid: u64, track: Option<TrackId>) {
-        self.raw(if self.first { "\n" } else { ",\n" });
-        self.first = false;
-        let tid = track.map_or(0, thread);
-        self.raw(&format!(
-            "{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"name\":\"{name}\",\"args\":{{"
-        ));
     }
 }
 
-fn process(resource: Option<ResourceId>) -> u64 {
-    resource.map_or(0, |id| u64::from(id.raw())) + 1
+/// Appends what is written of a span after its start, up to the end of its arguments; returns whether there are
+/// arguments.
+fn span_text(span: &SpanRow<'_>, names: &Names, out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(b",\"dur\":");
+    json::microseconds(span.end.max(span.start), span.start, out);
+    out.extend_from_slice(b",\"name\":");
+    match span.function {
+        Some(function) => names.function(function, out),
+        None => out.extend_from_slice(b"\"\""),
+    }
+    if let Some(kind) = span.kind {
+        out.extend_from_slice(b",\"cat\":");
+        names.string(kind, out);
+    }
+    let begin = out.len();
+    out.extend_from_slice(ARGS);
+    names.members(span.attributes, out);
+    for &(id, value) in span.counters {
+        member(out);
+        names.value_type(id, out);
+        out.push(b':');
+        json::signed(value, out);
+    }
+    let text = |out: &mut Vec<u8>, text: &str| {
+        member(out);
+        out.extend_from_slice(text.as_bytes());
+    };
+    if let Some(word) = status_word(span.status) {
+        text(out, &format!("\"span.status\":\"{word}\""));
+    }
+    if span.entry != span.parent.is_none() {
+        text(out, &format!("\"span.entry\":\"{}\"", span.entry));
+    }
+    if let Some(exception) = span.exception {
+        text(out, "\"span.exception\":");
+        names.exception(exception, out);
+    }
+    if let Some(context) = span.context {
+        let (trace, span, parent) = (context.trace, context.span, context.parent);
+        let ids = format!(
+            "\"span.trace_id\":\"{trace:032x}\",\"span.id\":\"{span:016x}\",\"span.parent_id\":\"{parent:016x}\""
+        );
+        text(out, &ids);
+    }
+    if out.len() == begin + ARGS.len() {
+        out.truncate(begin);
+        return false;
+    }
+    true
 }
 
-fn thread(track: TrackId) -> u64 {
-    u64::from(track.raw()) + 1
+/// Writes spans where they end, on lines that nest.
+struct OnPlaces<'a, 'o> {
+    events: &'a mut Events<'o>,
+    names: &'a Names,
+    bodies: &'a mut Bodies,
+    beside: &'a mut Beside,
+}
+
+impl PairSink for OnPlaces<'_, '_> {
+    type Body = SpanText;
+    type Line = u32;
+    const AT_END: bool = true;
+
+    fn line(&mut self, track: TrackId, lane: u32) -> u32 {
+        self.events.places.line(Some(track), lane, self.names)
+    }
+
+    #[inline]
+    fn begin(&mut self, _: u32, _: &Extent, _: &SpanText, _: bool) {}
+
+    #[inline]
+    fn end(&mut self, line: u32, extent: &Extent, text: &SpanText, outermost: bool) {
+        let follows = self.beside.span(line, extent);
+        self.events.event(b'X', line, extent.start);
+        let out = &mut self.events.out.bytes;
+        self.bodies.put(text.body, out);
+        let mut has_args = text.has_args;
+        let mut arg = |out: &mut Vec<u8>, text: &[u8]| {
+            let begins: &[u8] = if has_args { b"," } else { ARGS };
+            has_args = true;
+            out.extend_from_slice(begins);
+            out.extend_from_slice(text);
+        };
+        if outermost && text.is_inner {
+            arg(out, b"\"span.entry\":\"false\"");
+        }
+        if follows > 0 {
+            arg(out, b"\"span.follows\":");
+            json::digits(follows, out);
+        }
+        let closing: &[u8] = if has_args { b"}}" } else { b"}" };
+        out.extend_from_slice(closing);
+        self.events.out.spill();
+    }
+}
+
+/// Returns members that say what a thread's name and id do not, none where they say all.
+fn facts(
+    names: &Names,
+    places: &Places,
+    (id, track): (TrackId, &Track),
+    place: &Place,
+    label: &[u8],
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    let line = |out: &mut Vec<u8>, key: &str, place: &Place| {
+        let (pid, tid) = (place.pid, place.tid);
+        separate(out);
+        out.extend_from_slice(format!("\"{key}\":{{\"pid\":{pid},\"tid\":{tid}}}").as_bytes());
+    };
+    if place.overlap > 0 {
+        if let Some(own) = places.known(id) {
+            line(&mut out, "of", own);
+        }
+        return out;
+    }
+    let kind = match track.kind {
+        TrackKind::Thread => None,
+        TrackKind::Stream => Some("stream"),
+        TrackKind::Async => Some("async"),
+        TrackKind::Lane => Some("lane"),
+    };
+    if let Some(kind) = kind {
+        out.extend_from_slice(format!("\"kind\":\"{kind}\"").as_bytes());
+    }
+    if let Some(parent) = track.parent.and_then(|parent| places.known(parent)) {
+        line(&mut out, "parent", parent);
+    }
+    if track.lane > 0 {
+        separate(&mut out);
+        out.extend_from_slice(b"\"lane\":");
+        json::digits(u64::from(track.lane), &mut out);
+    }
+    for (key, number, implied) in [
+        ("os_id", track.os_id, Some(place.tid)),
+        ("id", track.id, None),
+    ] {
+        if number == implied {
+            continue;
+        }
+        separate(&mut out);
+        out.extend_from_slice(format!("\"{key}\":").as_bytes());
+        match number {
+            Some(number) => json::unsigned(number, &mut out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+    let mut own = Vec::new();
+    if let Some(name) = track.name {
+        names.inner(name, &mut own);
+    }
+    if track.name.is_none() || own != label {
+        separate(&mut out);
+        out.extend_from_slice(b"\"name\":");
+        match track.name {
+            Some(name) => names.string(name, &mut out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+    out
+}
+
+/// Separates a member from the one before it, if there is one.
+fn separate(out: &mut Vec<u8>) {
+    if !out.is_empty() {
+        out.push(b',');
+    }
 }
 
 /// Returns a track's ancestors, outermost first, and itself. Ids fall towards the root, so that a loop
@@ -311,14 +516,14 @@ fn label(names: &Names, track: &Track, out: &mut Vec<u8>) {
 }
 
 impl Sink for Writer<'_> {
-    fn begin(&mut self, _order: Order, clock: Clock) {
+    fn begin(&mut self, order: Order, clock: Clock) {
         self.clock = clock;
+        if !std::mem::replace(&mut self.begun, true) {
+            self.held = BeginEnd::new(HELD, order != Order::None);
+        }
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
-        if !definitions.tracks.is_empty() {
-            self.places.clear();
-        }
         self.names.define(definitions);
         Flow::Continue(())
     }
@@ -326,15 +531,18 @@ impl Sink for Writer<'_> {
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         for span in batch.iter() {
             self.span(&span);
-            self.out.spilled()?;
+            self.events.out.spilled()?;
         }
+        let n_held = self.held.len();
+        let bodies = self.held.bodies_mut().map(|text| &mut text.body);
+        self.bodies.tidy(n_held, bodies);
         Flow::Continue(())
     }
 
     fn events(&mut self, batch: EventBatch) -> Flow {
         for row in batch.iter() {
             self.instant_or_pair(&row);
-            self.out.spilled()?;
+            self.events.out.spilled()?;
         }
         Flow::Continue(())
     }
@@ -343,18 +551,21 @@ impl Sink for Writer<'_> {
         for ((&series, &time), &value) in batch.series.iter().zip(&batch.time).zip(&batch.value) {
             let mut name = Vec::new();
             let track = self.names.series(series, &mut name);
-            self.event(b'C', track, time);
-            self.raw(",\"name\":");
-            self.out.bytes.extend_from_slice(&name);
-            self.raw(",\"args\":{\"value\":");
-            json::float(value, &mut self.out.bytes);
-            self.raw("}}");
-            self.out.spilled()?;
+            let line = self.line(track);
+            let events = &mut self.events;
+            events.event(b'C', line, time);
+            events.raw(",\"name\":");
+            events.out.bytes.extend_from_slice(&name);
+            events.raw(",\"args\":{\"value\":");
+            json::float(value, &mut events.out.bytes);
+            events.raw("}}");
+            events.out.spilled()?;
         }
         Flow::Continue(())
     }
 
     fn forget(&mut self, strings: &[StringId]) {
+        // What is held is encoded already.
         self.names.forget(strings);
     }
 
@@ -365,19 +576,26 @@ impl Sink for Writer<'_> {
 
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
+        let mut marks = OnPlaces {
+            events: &mut self.events,
+            names: &self.names,
+            bodies: &mut self.bodies,
+            beside: &mut self.beside,
+        };
+        self.held.finish(&mut marks);
         self.describe();
         let clock = match self.clock {
             Clock::Unix => "unix",
             Clock::Unknown(_) => "unknown",
         };
-        self.raw(&format!("\n],\"otherData\":{{\"clock\":\"{clock}\""));
-        if self.beside.is_finish() {
-            self.raw(",\"order\":\"finish\"");
+        let events = &mut self.events;
+        events.raw(&format!(
+            "\n],\"otherData\":{{\"clock\":\"{clock}\",\"order\":\"finish\""
+        ));
+        if let Some(base) = events.base {
+            events.raw(&format!(",\"base_time_ns\":\"{base}\""));
         }
-        if let Some(base) = self.base {
-            self.raw(&format!(",\"base_time_ns\":\"{base}\""));
-        }
-        self.raw("}}\n");
-        self.out.finish()
+        events.raw("}}\n");
+        events.out.finish()
     }
 }

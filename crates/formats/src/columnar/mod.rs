@@ -20,16 +20,11 @@ pub const PARQUET: Format = Format {
     name: "parquet",
     title: "Parquet files of the model's tables, a folder",
     extensions: &["parquet"],
-    probe: |_| None,
-    reader: None,
-    members: None,
     // Many files are written and no set of parts is read.
     set: Some(|_| Vec::new()),
-    lower: None,
-    split: None,
     raise: Some(absent),
     holds: TABLES_HOLD,
-    sample: None,
+    ..Format::BASE
 };
 
 fn absent<'o>(

@@ -60,7 +60,7 @@ struct Count(i64);
 
 type Found<T> = std::ops::ControlFlow<(), T>;
 
-fn frame(value: Value<'_>, tables: &mut Tables) -> traceloom_model::FrameId {
+pub(super) fn frame(value: Value<'_>, tables: &mut Tables) -> traceloom_model::FrameId {
     let text = |key: &str| value.get(key).and_then(Value::bytes).unwrap_or_default();
     let name = text("functionName");
     let name = if name.is_empty() {
@@ -89,7 +89,11 @@ fn frame(value: Value<'_>, tables: &mut Tables) -> traceloom_model::FrameId {
     })
 }
 
-fn stack(parent: Option<StackId>, frame: traceloom_model::FrameId, tables: &mut Tables) -> StackId {
+pub(super) fn stack(
+    parent: Option<StackId>,
+    frame: traceloom_model::FrameId,
+    tables: &mut Tables,
+) -> StackId {
     tables.stack(Stack {
         parent,
         frame,

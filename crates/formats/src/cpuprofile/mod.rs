@@ -3,10 +3,13 @@
 //! Each sample is lowered with the time until the next one, as the browser's own tools count it. V8's hit
 //! counts are kept as a profile of their own when they are not the number of samples: they also count
 //! ticks that the sample list dropped.
+//!
+//! Beside it the `.heapprofile` of the same engine, whose tree has bytes.
 
+mod heap;
 mod lower;
 
-use traceloom_model::{Capabilities, Limits};
+use traceloom_model::Limits;
 
 use crate::json::{Document, JsonReader, Kind, Layout, Value};
 use crate::{Confidence, Format, Probe};
@@ -16,15 +19,29 @@ pub const FORMAT: Format = Format {
     name: "cpuprofile",
     title: "Chrome and Node CPU profile",
     extensions: &["cpuprofile"],
+    magic: b"{\"nodes\"",
     probe,
     reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
-    members: None,
-    set: None,
     lower: Some(lower::lower),
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample),
+    ..Format::BASE
+};
+
+/// `.heapprofile`.
+pub const HEAP: Format = Format {
+    name: "heapprofile",
+    title: "Chrome and Node heap profile (sampling)",
+    extensions: &["heapprofile"],
+    probe: heap::probe,
+    reader: Some(|limits| Box::new(JsonReader::new(&HEAP_LAYOUT, limits))),
+    lower: Some(heap::lower),
+    magic: b"{\"head\":",
+    ..FORMAT
+};
+
+static HEAP_LAYOUT: Layout = Layout {
+    document: "profile",
+    elements: &[(&["samples", "*"], "sample")],
+    time: |_| None,
 };
 
 static LAYOUT: Layout = Layout {
@@ -55,25 +72,4 @@ fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     }
     let named = probe.file_name().ends_with(".cpuprofile");
     (named && root.get("startTime").is_some()).then_some(Confidence::Possible)
-}
-
-fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    out(b"{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\",\"scriptId\":\"0\",\"url\":\"\",");
-    out(b"\"lineNumber\":-1,\"columnNumber\":-1},\"hitCount\":0,\"children\":[2]},{\"id\":2,\"callFrame\":");
-    out(b"{\"functionName\":\"work\",\"scriptId\":\"7\",\"url\":\"work.js\",\"lineNumber\":3,\"columnNumber\":8},");
-    let n_samples = (bytes / 8).max(1);
-    out(format!(
-        "\"hitCount\":{n_samples}}}],\"startTime\":1000,\"endTime\":{},",
-        2000 + n_samples * 999
-    )
-    .as_bytes());
-    out(b"\"samples\":[2");
-    for _ in 1..n_samples {
-        out(b",2");
-    }
-    out(b"],\"timeDeltas\":[0");
-    for at in 1..n_samples {
-        out(format!(",{}", seed.wrapping_mul(at) % 999).as_bytes());
-    }
-    out(b"]}\n");
 }

@@ -1,7 +1,7 @@
 //! Rows to lines.
 
-use traceloom_model::Flow;
 use traceloom_model::flat::{Cell, Column, FlatRows, Flatten, TABLES};
+use traceloom_model::{Flow, is_formula};
 
 use super::time::Day;
 use crate::chrome::json;
@@ -87,16 +87,21 @@ impl FlatRows for Lines<'_> {
     }
 }
 
-/// Appends a field, quoted where it must be; an empty text is quoted, so that it is not nothing.
+/// Appends a field, quoted where it must be; an empty text is quoted, so that it is not nothing, and one that a spreadsheet would
+/// run begins with an apostrophe.
 fn put_text(text: &str, out: &mut Vec<u8>) {
     // Without a way out of the loop, so that many bytes are compared at once.
     let special = |byte: u8| matches!(byte, b'"' | b',' | b'\n' | b'\r');
     let any = text.bytes().fold(false, |any, byte| any | special(byte));
-    if !text.is_empty() && !any {
+    let formula = is_formula(text);
+    if !text.is_empty() && !any && !formula {
         out.extend_from_slice(text.as_bytes());
         return;
     }
     out.push(b'"');
+    if formula {
+        out.push(b'\'');
+    }
     for (at, part) in text.split('"').enumerate() {
         if at > 0 {
             out.extend_from_slice(b"\"\"");

@@ -18,7 +18,7 @@ use super::metadata::Metadata;
 use super::sample_labels::SampleLabels;
 use super::{EVENT, INGEST, Profile};
 use crate::folded::FOLDED;
-use crate::gather::whole;
+use crate::whole_input::whole;
 use crate::{
     Confidence, Error, FORMATS, Format, LowerOptions, Part, Probe, Pull, Source, damage, info, warn,
 };
@@ -318,12 +318,18 @@ pub(super) enum Found {
     Nothing,
 }
 
+/// Returns `true` for formats of attachments. Containers are none: a bundle in a bundle would be lowered by the same
+/// functions, as deep as its bytes say.
+fn is_attached(format: &Format) -> bool {
+    format.lower.is_some() && format.set.is_none() && format.members.is_none()
+}
+
 /// Finds a part's format: what the input found, unless the bytes say better.
 fn recognise(source: &dyn Source, part: usize) -> Result<Found, Error> {
     let Some(row) = source.parts().get(part) else {
         return Ok(Found::Nothing);
     };
-    if let Some(format) = row.format.filter(|format| format.lower.is_some()) {
+    if let Some(format) = row.format.filter(|format| is_attached(format)) {
         return Ok(Found::Format(format));
     }
     let mut pull = source.open(part, 0)?;
@@ -339,10 +345,8 @@ pub(super) fn sniff(name: &str, head: &[u8], whole: bool) -> Found {
         name,
         siblings: &[],
     };
-    let answers = FORMATS
-        .iter()
-        .filter(|format| format.lower.is_some() && format.set.is_none());
-    let answers = answers.filter_map(|format| Some(((format.probe)(&probe)?, *format)));
+    let answers = FORMATS.iter().copied().filter(|format| is_attached(format));
+    let answers = answers.filter_map(|format| Some(((format.probe)(&probe)?, format)));
     let mut best: Option<(Confidence, &'static Format)> = None;
     for answer in answers {
         if best.is_none_or(|(confidence, _)| answer.0 > confidence) {

@@ -25,6 +25,7 @@ const READ: &[&str] = &[
     "jdk.FileWrite",
     "jdk.GCPhasePause",
     "jdk.GarbageCollection",
+    "jdk.InitialEnvironmentVariable",
     "jdk.JVMInformation",
     "jdk.JavaMonitorEnter",
     "jdk.SocketRead",
@@ -60,7 +61,7 @@ impl Digest {
 
 impl Sink for Digest {
     fn wants(&self) -> Wants {
-        Wants::Calls
+        Wants::NoSpans
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

@@ -41,7 +41,7 @@ use Language::{Dotnet, Golang, Java, Nodejs, Php, Python};
 use Quantity::{Count, Duration, Memory};
 
 /// SPEC.md §8. The first row that fits wins.
-const ROWS: [Row; 63] = [
+const ROWS: [Row; 67] = [
     row(Golang, "heap", "alloc_objects", "alloc-samples", Count),
     row(Golang, "heap", "alloc_space", "alloc-space", Memory),
     row(Golang, "heap", "inuse_objects", "heap-live-objects", Count),
@@ -120,6 +120,10 @@ const ROWS: [Row; 63] = [
     row(Java, "", "lock", "lock-acquire-wait", Duration),
     row(Java, "", "alloc_objects", "alloc-samples", Count),
     row(Java, "", "alloc", "alloc-space", Memory),
+    row(Java, "", "alloc_tlab_events", "alloc-samples", Count),
+    row(Java, "", "alloc_tlab", "alloc-space", Memory),
+    row(Java, "", "alloc_sample_events", "alloc-samples", Count),
+    row(Java, "", "alloc_sample", "alloc-space", Memory),
     row(Java, "", "live_objects", "heap-live-objects", Count),
     row(Java, "", "live", "heap-space", Memory),
     row(Java, "", "exception_samples", "exception-samples", Count),
@@ -190,10 +194,23 @@ impl EventKind {
 }
 
 /// Short names for what is measured, with what producers and Datakit call it, best first.
-const SHORT: [(&str, &[&str]); 8] = [
+const SHORT: [(&str, &[&str]); 9] = [
     ("cpu", &["cpu-time", "cpu_time", "cpu-samples", "samples"]),
     ("wall", &["wall-time", "wall_time"]),
-    ("alloc", &["alloc-space", "alloc_space", "alloc-size"]),
+    (
+        "alloc",
+        &[
+            "alloc-space",
+            "alloc_space",
+            "alloc-size",
+            "alloc_tlab",
+            "alloc_sample",
+        ],
+    ),
+    (
+        "alloc_objects",
+        &["alloc_tlab_events", "alloc_sample_events"],
+    ),
     (
         "lock",
         &["lock-acquire-wait", "lock-time", "mutex", "delay"],

@@ -7,6 +7,7 @@ use traceloom_model::{
     ResourceId, SampleBatch, SampleRow, Stack, StackId, Tables, Unit, Value, ValueType,
 };
 
+use super::EventKind;
 use super::profile::{EXTRA, Profile};
 use super::sample::{Sample, SampleValue, TraceFunc};
 use super::span_link::SpanLink;
@@ -103,31 +104,46 @@ pub(super) fn settings(profile: &Profile, tables: &mut Tables) -> Vec<Attribute>
     let mut settings = Vec::new();
     let times = [profile.start, profile.end, profile.duration];
     for (name, time) in TIMES.into_iter().zip(times) {
-        settings.push(Attribute::new(
-            tables.attribute_named(name),
-            Value::I64(time),
-        ));
+        let value = match profile.unsaid.contains(name) {
+            true => Value::Null,
+            false => Value::I64(time),
+        };
+        settings.push(Attribute::new(tables.attribute_named(name), value));
+    }
+    if profile.unsaid.contains(TIME) {
+        settings.push(Attribute::new(tables.attribute_named(TIME), Value::Null));
     }
     settings
 }
 
 const TIMES: [&str; 3] = ["start", "end", "duration"];
 
-/// Lowers an index point: a resource, and a profile for each event type of its samples, or one without.
-pub(crate) fn lower_profile(profile: &Profile, tables: &mut Tables) -> Vec<SampleBatch> {
-    let resource = resource(profile, tables);
-    let resource = tables.resource(resource);
+/// The time of the point itself.
+const TIME: &str = "time";
+
+/// Lowers an index point: a profile for each event type of its samples, or one without, of the resource `of`, or
+/// of one of its own.
+pub(crate) fn lower_profile(
+    profile: &Profile,
+    of: Option<ResourceId>,
+    tables: &mut Tables,
+) -> (ResourceId, Vec<SampleBatch>) {
+    let resource = of.unwrap_or_else(|| {
+        let row = resource(profile, tables);
+        tables.resource(row)
+    });
+    let said = |name| !profile.unsaid.contains(name);
     let settings = settings(profile, tables);
     let base = ModelProfile {
         resource: Some(resource),
-        time: Some(profile.start),
-        duration: Some(profile.duration),
+        time: (said("start") || said(TIME)).then_some(profile.start),
+        duration: said("duration").then_some(profile.duration),
         settings,
         ..ModelProfile::default()
     };
     if profile.samples.is_empty() {
         tables.profile(base);
-        return Vec::new();
+        return (resource, Vec::new());
     }
     let mut batches = Vec::new();
     for (event, samples) in &profile.samples {
@@ -136,7 +152,7 @@ pub(crate) fn lower_profile(profile: &Profile, tables: &mut Tables) -> Vec<Sampl
             .push(text_attribute(tables, "event_type", event));
         batches.push(event_samples(row, samples, tables));
     }
-    batches
+    (resource, batches)
 }
 
 fn event_samples(mut row: ModelProfile, samples: &[Sample], tables: &mut Tables) -> SampleBatch {
@@ -232,20 +248,30 @@ pub(super) struct Grouped {
 }
 
 pub(super) fn grouped(recording: &Recording, with_samples: bool) -> Vec<Grouped> {
-    let mut groups: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Option<usize>, usize), Vec<usize>> = BTreeMap::new();
     let only = (recording.resources.len() == 1).then_some(0);
+    let mut without_owner = 0;
     for (at, row) in recording.profiles.iter().enumerate() {
         let Some(row) = row else { continue };
-        let owner = row.resource.map(ResourceId::index);
-        groups.entry(owner.or(only)).or_default().push(at);
+        let owner = row.resource.map(ResourceId::index).or(only);
+        if owner.is_none()
+            && let Some(rows) = groups.get(&(None, without_owner))
+            && !goes_with(recording, row, rows)
+        {
+            without_owner += 1;
+        }
+        let number = if owner.is_none() { without_owner } else { 0 };
+        groups.entry((owner, number)).or_default().push(at);
     }
-    let build = |(owner, rows): (Option<usize>, Vec<usize>)| {
+    let build = |((owner, _), rows): ((Option<usize>, usize), Vec<usize>)| {
         let at = owner.or_else(|| recording.resources.iter().position(Option::is_some));
         let owner = at.and_then(|at| recording.resources.get(at)?.as_ref());
         let mut profile = owner.map(|row| facts(recording, row)).unwrap_or_default();
         span(recording, &rows, &mut profile);
         if with_samples {
-            profile.samples = samples(recording, &rows);
+            let language = super::Language::resolve(&profile.language)
+                .or_else(|| super::Language::of_recording(recording));
+            profile.samples = samples(recording, &rows, language);
         }
         Grouped {
             profile,
@@ -254,6 +280,20 @@ pub(super) fn grouped(recording: &Recording, with_samples: bool) -> Vec<Grouped>
         }
     };
     groups.into_iter().map(build).collect()
+}
+
+/// Returns `true` if a profile that nobody owns goes into one with `others`: it is of the same time and has other values.
+fn goes_with(recording: &Recording, row: &ModelProfile, others: &[usize]) -> bool {
+    let names = |row: &ModelProfile| {
+        let types = row.value_types.iter().map(|&id| recording.value_type(id));
+        let names = types.map(|row| row.map(|row| recording.text(row.name).into_owned()));
+        names.collect::<Vec<_>>()
+    };
+    let own = names(row);
+    let others = others.iter();
+    let mut others = others.filter_map(|&at| recording.profiles.get(at)?.as_ref());
+    others
+        .all(|other| other.time == row.time && !names(other).iter().any(|name| own.contains(name)))
 }
 
 fn setting<'r>(recording: &'r Recording, row: &'r ModelProfile, name: &str) -> Option<&'r Value> {
@@ -276,12 +316,21 @@ fn span(recording: &Recording, rows: &[usize], profile: &mut Profile) {
         rows.iter()
             .filter_map(|&at| recording.profiles.get(at)?.as_ref())
     };
-    let [start, end, duration] = TIMES.map(|name| {
-        rows().find_map(|row| match setting(recording, row, name) {
-            Some(Value::I64(time)) => Some(*time),
-            _ => None,
-        })
+    let told = |name| rows().find_map(|row| setting(recording, row, name));
+    let [start, end, duration] = TIMES.map(|name| match told(name) {
+        Some(Value::I64(time)) => Some(*time),
+        _ => None,
     });
+    let all = TIMES.into_iter().chain([TIME]);
+    let unsaid = all.filter(|name| told(name) == Some(&Value::Null));
+    profile.unsaid = unsaid.collect();
+    if !profile.unsaid.is_empty() {
+        let first = rows().find_map(|row| row.time);
+        profile.start = start.or(first).unwrap_or(0);
+        profile.duration = duration.unwrap_or(0);
+        profile.end = end.unwrap_or(profile.start.saturating_add(profile.duration));
+        return;
+    }
     let known = start
         .zip(end)
         .filter(|&(start, end)| start != 0 || end != 0);
@@ -293,6 +342,12 @@ fn span(recording: &Recording, rows: &[usize], profile: &mut Profile) {
     let last = rows().filter_map(|row| Some(row.time?.saturating_add(row.duration?)));
     profile.end = last.max().unwrap_or(profile.start);
     profile.duration = rows().filter_map(|row| row.duration).max().unwrap_or(0);
+    if rows().all(|row| row.time.is_none()) {
+        profile.unsaid.extend(["start", "end", TIME]);
+    }
+    if rows().all(|row| row.duration.is_none()) {
+        profile.unsaid.insert("duration");
+    }
 }
 
 fn facts(recording: &Recording, row: &Resource) -> Profile {
@@ -339,8 +394,12 @@ fn facts(recording: &Recording, row: &Resource) -> Profile {
                     extra if EXTRA.contains(&extra) => {
                         profile.extra.insert(name, value);
                     }
-                    _ => {
+                    // What a producer says of its process, such as its arguments, is no tag.
+                    _ if key.index => {
                         profile.tags.insert(name, value);
+                    }
+                    _ => {
+                        profile.extra.insert(name, value);
                     }
                 }
             }
@@ -372,7 +431,11 @@ pub(crate) fn show(recording: &Recording, value: &Value) -> String {
     }
 }
 
-fn samples(recording: &Recording, rows: &[usize]) -> BTreeMap<String, Vec<Sample>> {
+fn samples(
+    recording: &Recording,
+    rows: &[usize],
+    language: Option<super::Language>,
+) -> BTreeMap<String, Vec<Sample>> {
     let mut samples: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
     for batch in recording
         .samples
@@ -391,6 +454,13 @@ fn samples(recording: &Recording, rows: &[usize]) -> BTreeMap<String, Vec<Sample
                 None => (format!("#{}", id.raw()), "count"),
             })
             .collect();
+        // Values that Datakit has no event type for go by their own names.
+        let event_of = |(&id, (name, _)): (&traceloom_model::ValueTypeId, &(String, _))| {
+            let row = recording.value_type(id);
+            let kind = row.and_then(|row| EventKind::of_column(recording, language, "", row));
+            kind.map_or_else(|| name.clone(), |kind| kind.name.to_owned())
+        };
+        let events: Vec<String> = row.value_types.iter().zip(&columns).map(event_of).collect();
         for sample in batch.iter() {
             let value = |((kind, unit), &value): (&(String, &'static str), &i64)| SampleValue {
                 kind: kind.clone(),
@@ -407,8 +477,11 @@ fn samples(recording: &Recording, rows: &[usize]) -> BTreeMap<String, Vec<Sample
                         .push(Sample { values, ..plain });
                 }
                 None => {
-                    for value in values.into_iter().filter(|value| value.value != 0) {
-                        let entry = samples.entry(value.kind.clone()).or_default();
+                    for (value, event) in values.into_iter().zip(&events) {
+                        if value.value == 0 {
+                            continue;
+                        }
+                        let entry = samples.entry(event.clone()).or_default();
                         entry.push(Sample {
                             values: vec![value],
                             ..plain.clone()

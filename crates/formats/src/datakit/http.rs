@@ -62,7 +62,7 @@ impl Message<'_> {
         found.map(|(_, value)| *value)
     }
 
-    /// Tells whether its head says that the body has parts.
+    /// Returns true if its head says that the body has parts.
     pub(super) fn is_multipart(&self) -> bool {
         let kind = self.header("content-type");
         kind.and_then(boundary_of).is_some()
@@ -93,7 +93,7 @@ impl Message<'_> {
 
 const METHODS: [&[u8]; 4] = [b"POST ", b"PUT ", b"GET ", b"HTTP/1."];
 
-/// Tells whether bytes begin a message with a head.
+/// Returns true if bytes begin a message with a head.
 pub(super) fn begins_message(bytes: &[u8]) -> bool {
     METHODS.iter().any(|method| bytes.starts_with(method))
 }

@@ -1,7 +1,7 @@
 //! Pyroscope's `POST /ingest`: what its query says, which files it holds, and what of it is refused
 //! (SPEC.md §6).
 
-use traceloom_model::{Capabilities, Limits, Note};
+use traceloom_model::{Limits, Note};
 
 use super::http::{Message, query};
 use super::members::member;
@@ -16,13 +16,7 @@ pub const CONFIG: Format = Format {
     extensions: &["json"],
     probe,
     reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
-    members: None,
-    set: None,
-    lower: None,
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(super::sample::config),
+    ..Format::BASE
 };
 
 static LAYOUT: Layout = Layout {
@@ -59,7 +53,7 @@ fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     sure.then_some(Confidence::Certain)
 }
 
-/// Tells whether a message is Pyroscope's: by its path, or by the parts of a bare body.
+/// Returns true if a message is Pyroscope's: by its path, or by the parts of a bare body.
 pub(super) fn is_ingest(message: &Message<'_>) -> bool {
     let path = message.target.split('?').next().unwrap_or("");
     let named = |name: &str| message.parts.iter().any(|part| part.name == name);
@@ -172,7 +166,7 @@ fn is_plain(message: &Message<'_>) -> bool {
     plain.is_some_and(|format| format.is_empty() || format.starts_with('+'))
 }
 
-/// Tells whether the body is in none of the forms that are taken.
+/// Returns true if the body is in none of the forms that are taken.
 fn is_refused(message: &Message<'_>) -> bool {
     let taken = is_plain(message) || media_type(message) == "multipart/form-data";
     !message.head.is_empty() && !taken

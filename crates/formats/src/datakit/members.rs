@@ -7,7 +7,7 @@ use traceloom_model::Limits;
 use super::grouping::is_attachment;
 use super::http::{BodyPart, Message, messages};
 use super::ingest;
-use crate::gather::whole;
+use crate::whole_input::whole;
 use crate::{Error, Member, Pull};
 
 pub(super) fn members(pull: &mut dyn Pull, limits: &Limits) -> Result<Vec<Member>, Error> {
@@ -112,5 +112,6 @@ pub(super) fn member(name: &str, pieces: Vec<(u64, u32)>) -> Member {
     Member {
         name: name.to_owned(),
         pieces,
+        notes: Vec::new(),
     }
 }

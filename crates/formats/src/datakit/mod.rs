@@ -5,6 +5,7 @@
 //! and come out under Datakit's names for their values.
 
 mod bundle;
+mod complete;
 mod digest;
 mod event_type;
 mod grouping;
@@ -25,11 +26,10 @@ mod sample_labels;
 mod span_link;
 mod unit;
 
-use traceloom_model::Capabilities;
-
 use crate::json::{Document, JsonReader, Kind, Layout, Value};
 use crate::{Confidence, Format, Probe};
 
+pub(crate) use complete::{Fnv, complete};
 pub use digest::Digest;
 pub use event_type::{EventKind, value_names};
 pub use header::profiles;
@@ -48,16 +48,9 @@ pub use unit::{Quantity, model_unit, parse_unit};
 pub const FORMAT: Format = Format {
     name: "datakit",
     title: "Datakit profile bundle (event.json and attachments)",
-    extensions: &[],
-    probe: |_| None,
-    reader: None,
-    members: None,
     set: Some(grouping::set),
     lower: Some(bundle::lower),
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: None,
+    ..Format::BASE
 };
 
 /// The metadata of an upload.
@@ -65,15 +58,11 @@ pub const EVENT: Format = Format {
     name: "datakit-event",
     title: "Datakit profile metadata (event.json)",
     extensions: &["json"],
+    magic: b"{\"attach",
     probe: probe_event,
     reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
-    members: None,
-    set: None,
     lower: Some(bundle::lower),
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample::event),
+    ..Format::BASE
 };
 
 /// An upload as it was sent: a multipart body, with or without its HTTP head.
@@ -84,12 +73,8 @@ pub const REQUEST: Format = Format {
     probe: probe_request,
     reader: Some(|limits| Box::new(request::RequestReader::new(limits))),
     members: Some(members::members),
-    set: None,
     lower: Some(recorded::lower),
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample::request),
+    ..Format::BASE
 };
 
 /// A Pyroscope `/ingest` request as it was sent.
@@ -97,15 +82,12 @@ pub const INGEST: Format = Format {
     name: "pyroscope-ingest",
     title: "recorded Pyroscope /ingest request",
     extensions: &["http"],
+    magic: b"POST /in",
     probe: probe_ingest,
     reader: Some(|limits| Box::new(request::RequestReader::new(limits))),
     members: Some(members::members),
-    set: None,
     lower: Some(recorded::lower),
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample::ingest),
+    ..Format::BASE
 };
 
 static LAYOUT: Layout = Layout {

@@ -1,6 +1,6 @@
 //! Datakit's profile, and its one line of line protocol.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use traceloom_model::Limits;
 
@@ -68,6 +68,8 @@ pub struct Profile {
     pub extra: BTreeMap<String, String>,
     /// Sum of the sizes of all files, in bytes.
     pub file_size: Option<i64>,
+    /// The times that nothing says: `start`, `end`, `duration`, and `time` for that of the point itself.
+    pub unsaid: BTreeSet<&'static str>,
 }
 
 /// Text fields of newer producers (contradiction C13).
@@ -82,6 +84,13 @@ pub(super) const EXTRA: [&str; 5] = [
 /// Values from here on are nanoseconds: as microseconds they would be after the year 5138.
 const NANOS_FROM: i64 = 100_000_000_000_000_000;
 
+/// The tag and the field that number points of one profile.
+const PART: &str = "samples_part";
+const PARTS: &str = "samples_parts";
+
+/// Fields that every part of a profile has.
+const OF_EVERY_PART: [&str; 5] = ["profile_id", "start", "end", "duration", "format"];
+
 /// The measurement of index points.
 pub const MEASUREMENT: &str = "profile";
 
@@ -91,7 +100,8 @@ impl Profile {
     #[must_use]
     pub fn to_point(&self, unit: TimeUnit, with_samples: bool) -> OwnedPoint {
         let mut point = OwnedPoint::new(MEASUREMENT);
-        point.time = Some(self.start);
+        let said = |name: &str| !self.unsaid.contains(name);
+        point.time = said("time").then_some(self.start);
         let language = match Language::resolve(&self.language) {
             Some(language) => language.name(),
             None if self.language.is_empty() => "",
@@ -121,9 +131,15 @@ impl Profile {
             TimeUnit::Micros => ns.div_euclid(1000),
             TimeUnit::Nanos => ns,
         };
-        point.field("start", FieldValue::I64(raw(self.start)));
-        point.field("end", FieldValue::I64(raw(self.end)));
-        point.field("duration", FieldValue::I64(raw(self.duration)));
+        for (key, time) in [
+            ("start", self.start),
+            ("end", self.end),
+            ("duration", self.duration),
+        ] {
+            if said(key) {
+                point.field(key, FieldValue::I64(raw(time)));
+            }
+        }
         text(&mut point, "pid", &self.pid);
         text(&mut point, "format", &self.format);
         text(&mut point, "language_ver", &self.language_ver);
@@ -144,6 +160,34 @@ impl Profile {
         }
         point.tags.sort();
         point
+    }
+
+    /// Builds the index point and further ones with the samples that one field cannot hold: each has the id, the
+    /// times and the tags, its number as the tag `samples_part`, by which databases tell them apart, and how many
+    /// there are.
+    #[must_use]
+    pub fn to_points(&self, unit: TimeUnit, with_samples: bool, limit: usize) -> Vec<OwnedPoint> {
+        let first = self.to_point(unit, false);
+        if !with_samples || self.samples.is_empty() {
+            return vec![first];
+        }
+        let pieces = sample::write_pieces(&self.samples, limit);
+        let n_pieces = i64::try_from(pieces.len()).unwrap_or(i64::MAX);
+        let point = |(at, piece): (usize, Vec<u8>)| {
+            let mut point = first.clone();
+            if n_pieces > 1 {
+                if at > 0 {
+                    let kept = |key: &[u8]| OF_EVERY_PART.iter().any(|kept| kept.as_bytes() == key);
+                    point.fields.retain(|(key, _)| kept(key));
+                }
+                point.tag(PART, &(at + 1).to_string());
+                point.field(PARTS, FieldValue::I64(n_pieces));
+            }
+            point.field("samples", FieldValue::Text(piece));
+            point.tags.sort();
+            point
+        };
+        pieces.into_iter().enumerate().map(point).collect()
     }
 
     /// Reads an index point: either home of a key, a tag before a field, either unit of time.
@@ -174,6 +218,7 @@ impl Profile {
             language.name().clone_into(&mut profile.language);
         }
         profile.times(&mut keys);
+        keys.text(&[PART, PARTS]);
         for key in EXTRA {
             let value = keys.text(&[key]);
             if !value.is_empty() {
@@ -190,6 +235,18 @@ impl Profile {
                 profile
                     .tags
                     .insert(key, String::from_utf8_lossy(value).into_owned());
+            }
+        }
+        let others: Vec<String> = point
+            .fields
+            .iter()
+            .map(|(key, _)| String::from_utf8_lossy(key).into_owned())
+            .filter(|key| !keys.used.contains(key) && !profile.tags.contains_key(key))
+            .collect();
+        for key in others {
+            let value = keys.text(&[&key]);
+            if !value.is_empty() {
+                profile.extra.insert(key, value);
             }
         }
         profile
@@ -215,9 +272,32 @@ impl Profile {
             ns,
         );
         self.end = end.map_or_else(|| self.start.saturating_add(self.duration), ns);
+        let said = [
+            ("start", start.is_some()),
+            ("end", end.is_some()),
+            ("duration", duration.is_some()),
+            ("time", exact.is_some()),
+        ];
+        self.unsaid = said
+            .into_iter()
+            .filter_map(|(name, said)| (!said).then_some(name))
+            .collect();
     }
 
-    /// Tells whether a point looks like an index point.
+    /// Returns `true` if a point holds a part of the samples of a profile.
+    #[must_use]
+    pub fn is_part(point: &OwnedPoint) -> bool {
+        point.tags.iter().any(|(key, _)| *key == *PART.as_bytes())
+    }
+
+    /// Returns `true` if a point holds more samples of a profile whose facts another one has.
+    #[must_use]
+    pub fn is_further_part(point: &OwnedPoint) -> bool {
+        let mut tags = point.tags.iter();
+        tags.any(|(key, value)| *key == *PART.as_bytes() && *value != *b"1")
+    }
+
+    /// Returns true if a point looks like an index point.
     #[must_use]
     pub fn is_point(point: &OwnedPoint) -> bool {
         let has = |wanted: &str| {

@@ -3,19 +3,19 @@
 use traceloom_model::{Flow, Limits};
 
 use super::http::{self, Message};
-use crate::gather::Gather;
+use crate::whole_input::WholeInput;
 use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage};
 
 /// Reads recordings of requests and bare multipart bodies.
 #[derive(Clone, Debug)]
 pub(super) struct RequestReader {
-    gather: Gather,
+    gather: WholeInput,
 }
 
 impl RequestReader {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            gather: Gather::new(limits),
+            gather: WholeInput::new(limits),
         }
     }
 }

@@ -92,6 +92,46 @@ pub(super) fn write(samples: &BTreeMap<String, Vec<Sample>>) -> Vec<u8> {
     out
 }
 
+/// Writes samples as texts of at most `limit` bytes, cut between samples; one sample that is longer is a text of its
+/// own.
+pub(super) fn write_pieces(samples: &BTreeMap<String, Vec<Sample>>, limit: usize) -> Vec<Vec<u8>> {
+    let mut pieces = Vec::new();
+    let mut piece = Vec::new();
+    let mut event_of_piece = None;
+    for (event, samples) in samples {
+        let mut name = Vec::new();
+        push_string(event.as_bytes(), &mut name);
+        for sample in samples {
+            let mut text = Vec::new();
+            write_sample(&mut text, sample);
+            // A comma, the name with its brackets, and the end of both.
+            if !piece.is_empty() && piece.len() + name.len() + text.len() + 6 > limit {
+                piece.extend(b"]}");
+                pieces.push(std::mem::take(&mut piece));
+                event_of_piece = None;
+            }
+            if event_of_piece == Some(event) {
+                piece.push(b',');
+            } else {
+                piece.extend(if piece.is_empty() {
+                    &b"{"[..]
+                } else {
+                    &b"],"[..]
+                });
+                piece.extend_from_slice(&name);
+                piece.extend(b":[");
+                event_of_piece = Some(event);
+            }
+            piece.extend_from_slice(&text);
+        }
+    }
+    if !piece.is_empty() {
+        piece.extend(b"]}");
+        pieces.push(piece);
+    }
+    pieces
+}
+
 fn write_sample(out: &mut Vec<u8>, sample: &Sample) {
     out.extend(b"{\"values\":[");
     separated(out, &sample.values, |out, value| {
@@ -194,71 +234,4 @@ fn read_sample(value: Value<'_>) -> Sample {
             })
             .collect(),
     }
-}
-
-fn event_json(seed: u64, attachments: &str) -> String {
-    format!(
-        "{{\"attachments\":[{attachments}],\"tags_profiler\":\"service:shop-{},env:prod,host:node-{}.example.com,\
-         language:golang,runtime:go,version:v1.{}\",\"start\":\"2024-08-08T15:47:06.{:09}Z\",\
-         \"end\":\"2024-08-08T15:48:06Z\",\"family\":\"golang\",\"format\":\"pprof\",\"version\":\"4\"}}\n",
-        seed % 7,
-        seed % 40,
-        seed % 9,
-        seed % 1_000_000_000,
-    )
-}
-
-/// Makes an `event.json`; it has one size, whatever is asked for.
-pub(super) fn event(seed: u64, _bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    out(event_json(seed, "\"metrics.json\"").as_bytes());
-}
-
-/// Makes an upload with metadata and as many files of Go metrics as `bytes` hold.
-pub(super) fn request(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    let file = "[[\"go_num_goroutine\",26],[\"go_gcs_per_sec\",0.5]]";
-    let head = "Content-Disposition: form-data; name=";
-    let n_files = (bytes / 160).clamp(1, 100_000);
-    out(format!("--b{seed:x}\r\n{head}\"event\"; filename=\"event.json\"\r\n\r\n").as_bytes());
-    out(event_json(seed, "").as_bytes());
-    for at in 0..n_files {
-        let name = format!("metrics-{at}.json");
-        let part =
-            format!("\r\n--b{seed:x}\r\n{head}\"{name}\"; filename=\"{name}\"\r\n\r\n{file}");
-        out(part.as_bytes());
-    }
-    out(format!("\r\n--b{seed:x}--\r\n").as_bytes());
-}
-
-/// Makes `/ingest` requests, one after the other as a connection carries them.
-pub(super) fn ingest(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    let mut made = 0;
-    let mut at = seed;
-    while made < bytes {
-        at = at
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let body = format!("main;worker;step-{} {}\n", at % 10, at % 1000);
-        let request = format!(
-            "POST /ingest?name=shop%7Benv%3Dprod%7D&from={}&until={}&format=folded&spyName=gospy HTTP/1.1\r\n\
-             Host: node.example.com\r\nContent-Type: binary/octet-stream\r\nContent-Length: {}\r\n\r\n{body}",
-            1_723_000_000 + at % 1000,
-            1_723_000_060 + at % 1000,
-            body.len()
-        );
-        made += request.len() as u64;
-        out(request.as_bytes());
-    }
-}
-
-/// Makes a `sample_type_config` of as many value types as `bytes` hold.
-pub(super) fn config(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    out(b"{\"alloc_objects\":{\"units\":\"objects\"}");
-    for at in 0..bytes / 100 {
-        let kind = seed.wrapping_mul(at | 1) % 1_000;
-        let row = format!(
-            ",\n\"value_{at}\":{{\"units\":\"bytes\",\"display-name\":\"shown_{kind}\",\"aggregation\":\"average\"}}"
-        );
-        out(row.as_bytes());
-    }
-    out(b"}\n");
 }

@@ -53,7 +53,7 @@ impl SampleLabels {
 
 impl Sink for SampleLabels {
     fn wants(&self) -> Wants {
-        Wants::Calls
+        Wants::NoSpans
     }
 
     fn define(&mut self, new: Definitions) -> Flow {

@@ -38,7 +38,7 @@ impl SpanLink {
         }
     }
 
-    /// Tells whether a label of this name is part of a link.
+    /// Returns true if a label of this name is part of a link.
     #[must_use]
     pub fn is_key(name: &str) -> bool {
         [SPAN, ROOT, ENDPOINT]

@@ -284,7 +284,7 @@ impl Item {
 pub(super) struct Items<'m>(&'m [u32]);
 
 impl Items<'_> {
-    /// Tells whether none is left.
+    /// Returns true if none is left.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

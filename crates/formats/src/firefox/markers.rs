@@ -17,8 +17,8 @@ use super::order::Order;
 use super::rows::Rows;
 use crate::chrome::json;
 use crate::label;
-use crate::marks;
 use crate::output::Buffered;
+use crate::reserved_args;
 
 /// What markers are written with: names as JSON, each made once.
 pub(super) struct Words<'r> {
@@ -131,7 +131,11 @@ impl<'r> Words<'r> {
                 return self.string(kind, out);
             }
             Item::Status(status) => {
-                return member("span.status", marks::status_word(status).unwrap_or(""), out);
+                return member(
+                    "span.status",
+                    reserved_args::status_word(status).unwrap_or(""),
+                    out,
+                );
             }
             Item::Context(at) => return self.context(at, out),
             Item::Counter(id, value) => {

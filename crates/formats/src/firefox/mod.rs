@@ -14,7 +14,7 @@ mod plan;
 mod raise;
 mod rows;
 
-use traceloom_model::{Capabilities, Feature};
+use traceloom_model::{Capabilities, Feature, Variant};
 
 use crate::Format;
 
@@ -23,23 +23,21 @@ pub const FORMAT: Format = Format {
     name: "firefox",
     title: "Firefox Profiler processed profile",
     extensions: &["firefox.json", "profile.json"],
-    probe: |_| None,
-    reader: None,
-    members: None,
-    set: None,
-    lower: None,
-    split: None,
     raise: Some(raise::raise),
     holds: Capabilities::of(&[
         Feature::Spans,
         Feature::AsyncTracks,
         Feature::PartialSpans,
         Feature::SpanCounters,
+        Feature::InnerCounters,
         Feature::SpanAttributes,
         Feature::TypedAttributes,
+        Feature::FloatAttributes,
         Feature::ErrorStatus,
+        Feature::TraceIds,
         Feature::SpanContexts,
         Feature::SpanKinds,
+        Feature::InnerMarks,
         Feature::SubMillisecond,
         Feature::SubMicrosecond,
         Feature::Tracks,
@@ -55,6 +53,10 @@ pub const FORMAT: Format = Format {
         Feature::EventAttributes,
         Feature::Pauses,
         Feature::Counters,
-    ]),
-    sample: None,
+    ])
+    .with_variants(&[Variant::of(
+        "VALUE",
+        "the value type that weighs the samples; else the default one",
+    )]),
+    ..Format::BASE
 };

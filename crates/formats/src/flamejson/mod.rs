@@ -13,7 +13,7 @@ mod rewrite;
 mod tree;
 mod write;
 
-use traceloom_model::{Capabilities, Feature, Limits};
+use traceloom_model::{Capabilities, Feature, Limits, Variant};
 
 use crate::json::{Document, JsonReader, Kind, Layout};
 use crate::{Confidence, Format, Probe};
@@ -29,18 +29,25 @@ pub const FORMAT: Format = Format {
     extensions: &["flamegraph.json", "json"],
     probe,
     reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
-    members: None,
-    set: None,
     lower: Some(lower::lower),
-    split: None,
     raise: Some(raise::raise),
     holds: Capabilities::of(&[
         Feature::Samples,
         Feature::NegativeValues,
         Feature::FunctionDetails,
         Feature::SourceLines,
+    ])
+    .with_variants(&[
+        Variant::of("guance-array", "rows by position"),
+        Variant::of("DIMENSION", "what the graph is grouped by"),
+        Variant::of("value=NAME", "the value type; else the default one"),
+        Variant::of("unit=WORD", "the unit that is written"),
+        Variant::of(
+            "lang=zh",
+            "words of units in Chinese; all of these with commas between them",
+        ),
     ]),
-    sample: Some(sample),
+    ..Format::BASE
 };
 
 static LAYOUT: Layout = Layout {
@@ -61,23 +68,4 @@ fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     // The positional form lies in an envelope.
     let data = root.get("data").filter(|_| root.get("code").is_some())?;
     data.get("rootFrame").map(|_| Confidence::Certain)
-}
-
-fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    let n_frames = (bytes / 120).clamp(1, 1 << 20);
-    out(b"{\n    \"unit\": \"ns\",\n    \"available_dimension\": [\"method\", \"package\"],\n");
-    out(b"    \"dimension\": \"method\",\n    \"root_frame\": {\"value\": ");
-    let value = |at: u64| 1 + seed.wrapping_mul(at | 1) % 997;
-    let total: u64 = (0..n_frames).map(value).sum();
-    out(format!("{total}, \"method\": \"root\", \"sub_frame\": [").as_bytes());
-    for at in 0..n_frames {
-        let comma = if at > 0 { "," } else { "" };
-        let frame = format!(
-            "{comma}\n        {{\"value\": {}, \"method\": \"step{at}\", \"line\": {}, \"sub_frame\": [], \"package\": \"com.acme\"}}",
-            value(at),
-            at % 500
-        );
-        out(frame.as_bytes());
-    }
-    out(b"]}\n}\n");
 }

@@ -6,7 +6,7 @@ use super::grow::Builder;
 use super::tree::{Dimension, Shown, Tree};
 use super::{guance, write};
 use crate::datakit::{Language, profiles, value_names};
-use crate::kept::Kept;
+use crate::whole_recording::WholeRecording;
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// What graph to write.
@@ -22,6 +22,8 @@ pub struct Options {
     pub lang: Option<String>,
     /// The positional form.
     pub positional: bool,
+    /// The recordings are flame graphs, whose root is a frame of theirs.
+    pub came_as_graph: bool,
 }
 
 impl Options {
@@ -66,7 +68,10 @@ impl Options {
 /// that says anything in the dimension.
 pub fn write_recording(recording: &Recording, options: &Options) -> Result<Vec<u8>, Error> {
     let language = Language::of_recording(recording);
-    let tree = tree(recording, language, options)?;
+    let mut tree = tree(recording, language, options)?;
+    if options.came_as_graph {
+        tree = tree.with_its_own_root();
+    }
     if !tree.available.contains(&options.dimension) {
         let names: Vec<_> = tree.available.iter().map(|known| known.name()).collect();
         let text = format!(
@@ -76,13 +81,27 @@ pub fn write_recording(recording: &Recording, options: &Options) -> Result<Vec<u
         );
         return Err(Error::usage(text));
     }
+    Ok(document(recording, &tree, language, options))
+}
+
+fn document(
+    recording: &Recording,
+    tree: &Tree,
+    language: Option<Language>,
+    options: &Options,
+) -> Vec<u8> {
     let mut out = Vec::new();
     if options.positional {
-        guance::document(recording, &tree, language, &mut out);
+        guance::document(recording, tree, language, &mut out);
     } else {
-        write::document(recording, &tree, options, &mut out);
+        write::document(recording, tree, options, &mut out);
     }
-    Ok(out)
+    out
+}
+
+/// Returns true if there is nothing to draw, not even a profile without samples.
+fn is_empty(recording: &Recording) -> bool {
+    recording.spans.is_empty() && recording.samples.is_empty() && recording.profiles.is_empty()
 }
 
 fn tree(
@@ -100,8 +119,15 @@ fn tree(
     let name = name.into_iter().find(|service| !service.is_empty());
     let wanted = options.value.as_deref();
     let wanted = wanted.map_or_else(Vec::new, |word| value_names(word, ""));
-    let mut shown = None;
-    for batch in recording.samples.iter().filter(|batch| !batch.is_empty()) {
+    let batches = || recording.samples.iter().filter(|batch| !batch.is_empty());
+    // As views do: CPU time where there is any, else the first.
+    let cpu = batches().find(|batch| {
+        let profile = recording.profile(batch.profile);
+        profile.is_some_and(|profile| recording.shows_cpu(profile))
+    });
+    let cpu = cpu.filter(|_| wanted.is_empty());
+    let mut shown = cpu.and_then(|batch| Some(Shown::of(recording, batch, &wanted, language)?.1));
+    for batch in batches() {
         let Some((column, found)) = Shown::of(recording, batch, &wanted, language) else {
             continue;
         };
@@ -117,7 +143,7 @@ fn tree(
     if let Some(value) = &options.value {
         return Err(Error::usage(format!("there is no value `{value}`")));
     }
-    if recording.spans.is_empty() && recording.samples.is_empty() && recording.profiles.is_empty() {
+    if is_empty(recording) {
         return Err(Error::usage(
             "there is nothing to draw: no samples and no spans",
         ));
@@ -133,8 +159,20 @@ pub(super) fn raise<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    let options = Options::of_variant(options.variant.as_deref())?;
-    Ok(Box::new(Kept::new(move |recording| {
-        output.write("", &write_recording(&recording, &options)?)
+    let sources = &options.sources;
+    let is_graph = |source: &&'static str| *source == super::FORMAT.name;
+    let options = Options {
+        came_as_graph: !sources.is_empty() && sources.iter().all(is_graph),
+        ..Options::of_variant(options.variant.as_deref())?
+    };
+    Ok(Box::new(WholeRecording::new(move |recording| {
+        let written = if is_empty(&recording) && options.value.is_none() {
+            // A conversion of nothing is a graph of its root.
+            let tree = Builder::new(&recording, options.dimension, None).finish("all", Unit::Count);
+            document(&recording, &tree, None, &options)
+        } else {
+            write_recording(&recording, &options)?
+        };
+        output.write("", &written)
     })))
 }

@@ -87,6 +87,16 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    /// Makes the one frame that everything is in the root: graphs that are read have a root among their frames.
+    pub(super) fn with_its_own_root(mut self) -> Self {
+        let only = match self.nodes.first().map(|root| root.children.as_slice()) {
+            Some(&[only]) if self.own(0) == 0 && only < self.nodes.len() => only,
+            _ => return self,
+        };
+        self.nodes.swap(0, only);
+        self
+    }
+
     /// Returns what a node has for itself.
     pub(super) fn own(&self, row: usize) -> i64 {
         let Some(node) = self.nodes.get(row) else {

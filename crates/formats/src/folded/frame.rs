@@ -72,7 +72,7 @@ pub(super) enum Owner<'a> {
     },
 }
 
-/// Tells whether a leading frame names its owner.
+/// Returns the owner that a leading frame names, if it names one.
 pub(super) fn owner(text: &[u8]) -> Option<Owner<'_>> {
     if let Some(rest) = text.strip_prefix(b"process ") {
         let colon = rest.iter().position(|&byte| byte == b':')?;

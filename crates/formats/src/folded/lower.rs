@@ -1,4 +1,4 @@
-//! Folded stacks to the model: one profile with one column, `samples`.
+//! Folded stacks to the model: a profile with the column `samples`, or `before` and `after` for a comparison.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,13 @@ use traceloom_model::{
 };
 
 use super::frame::{Owner, owner, parts};
-use super::read::{no_count, split_count};
+use super::read::{compares, no_count, split_count};
+use super::value::{AFTER, BEFORE, NO_STACK, SAMPLES};
 use crate::lines::{Line, each};
 use crate::{Error, LowerOptions, Source, damage, warn};
+
+/// Lines that are looked at before a file counts as a comparison.
+const LOOKED_AT: usize = 1000;
 
 /// Lowers every part of a source, each a profile of its own.
 ///
@@ -25,14 +29,23 @@ pub fn lower(
 ) -> Result<(), Error> {
     sink.begin(Order::Nested, Clock::Unix);
     let mut stacks = Stacks::new(&options.limits);
-    let name = stacks.model.string("samples");
-    let column = stacks.model.value_type(ValueType::sum(name, Unit::Count));
     for part in 0..source.parts().len() {
+        stacks.pair = is_comparison(source, part, options)?;
+        let names: &[&str] = match stacks.pair {
+            true => &[BEFORE, AFTER],
+            false => &[SAMPLES],
+        };
+        let columns = names.iter().map(|name| {
+            let name = stacks.model.string(name);
+            stacks.model.value_type(ValueType::sum(name, Unit::Count))
+        });
+        let value_types: Vec<_> = columns.collect();
+        let width = value_types.len();
         let profile = stacks.model.profile(Profile {
-            value_types: vec![column],
+            value_types,
             ..Profile::default()
         });
-        let mut batch = SampleBatch::new(profile, 1);
+        let mut batch = SampleBatch::new(profile, width);
         let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
         let place = |note| traceloom_model::Note { part: id, ..note };
         let mut pull = source.open(part, 0)?;
@@ -57,13 +70,34 @@ pub fn lower(
     Ok(())
 }
 
+/// Returns `true` if every line among the first ends in two numbers, as lines of `difffolded.pl` do: one alone may
+/// belong to a function whose name ends in a number.
+fn is_comparison(source: &dyn Source, part: usize, options: &LowerOptions) -> Result<bool, Error> {
+    let mut pull = source.open(part, 0)?;
+    let (mut seen, mut pairs) = (0, 0);
+    each(pull.as_mut(), &options.limits, &mut |line| {
+        if let Ok(line) = line
+            && let Some((stack, _)) = split_count(line.text)
+        {
+            seen += 1;
+            pairs += usize::from(compares(stack));
+        }
+        if seen < LOOKED_AT && seen == pairs {
+            Flow::Continue(())
+        } else {
+            Flow::Break(())
+        }
+    })?;
+    Ok(seen > 0 && seen == pairs)
+}
+
 fn flush(
     model: &mut Tables,
     batch: &mut SampleBatch,
     profile: ProfileId,
     sink: &mut dyn Sink,
 ) -> Flow {
-    let full = std::mem::replace(batch, SampleBatch::new(profile, 1));
+    let full = std::mem::replace(batch, SampleBatch::new(profile, batch.width()));
     sink.define(model.take_definitions())?;
     if full.is_empty() {
         return Flow::Continue(());
@@ -86,6 +120,8 @@ struct Stacks {
     owner: OwnerId,
     depth: usize,
     room: usize,
+    /// Lines end in two numbers.
+    pair: bool,
 }
 
 /// What holds after a frame.
@@ -116,6 +152,7 @@ impl Stacks {
             owner: OwnerId::default(),
             depth: limits.size(Limit::Depth),
             room: limits.size(Limit::Table),
+            pair: false,
         }
     }
 
@@ -134,30 +171,22 @@ impl Stacks {
                 Err(no_count(line))
             };
         };
-        let whole = count.split(|&byte| byte == b'.').next().unwrap_or(count);
-        let value = std::str::from_utf8(whole)
-            .ok()
-            .and_then(|text| text.parse::<i64>().ok());
         let mut note = None;
-        let value = value.unwrap_or_else(|| {
-            note = Some(damage(
-                "value_out_of_range",
-                line.offset,
-                "a count has more than 64 bits",
-            ));
-            if count.starts_with(b"-") {
-                i64::MIN
-            } else {
-                i64::MAX
-            }
-        });
-        if whole.len() < count.len() && count.iter().any(|byte| (b'1'..=b'9').contains(byte)) {
-            note = Some(warn(
-                "fraction",
-                line.offset,
-                "the fraction of a count is cut off",
-            ));
-        }
+        let last = number(count, line.offset, &mut note);
+        let (stack, values) =
+            match split_count(stack).filter(|(stack, _)| self.pair && !stack.is_empty()) {
+                Some((stack, count)) => (stack, [number(count, line.offset, &mut note), last]),
+                None => {
+                    if self.pair {
+                        let text =
+                            "a line of a comparison has one number, which counts as the one after";
+                        note = Some(warn("one_number", line.offset, text));
+                        (stack, [0, last])
+                    } else {
+                        (stack, [last, 0])
+                    }
+                }
+            };
         let found = self.stack(stack);
         if found.limited {
             let text = "a stack has too many frames, the innermost are cut off";
@@ -165,7 +194,7 @@ impl Stacks {
         }
         batch.push(&SampleRow {
             stack: found.stack,
-            values: &[value],
+            values: values.get(..batch.width()).unwrap_or(&values),
             time: None,
             track: self.owner.track,
             span: None,
@@ -175,6 +204,7 @@ impl Stacks {
     }
 
     fn stack(&mut self, text: &[u8]) -> Found {
+        let text = if text == NO_STACK { b"" } else { text };
         let shared = common(&self.before, text);
         // A frame of the line before is one of this line where both go on the same way after it.
         let whole = |end: usize| end <= shared && matches!(text.get(end), None | Some(b';'));
@@ -286,6 +316,28 @@ impl Stacks {
         self.owners.insert(key, self.owner);
         true
     }
+}
+
+/// Returns the whole part of a count.
+fn number(count: &[u8], offset: u64, note: &mut Option<traceloom_model::Note>) -> i64 {
+    let whole = count.split(|&byte| byte == b'.').next().unwrap_or(count);
+    let value = std::str::from_utf8(whole)
+        .ok()
+        .and_then(|text| text.parse::<i64>().ok());
+    let value = value.unwrap_or_else(|| {
+        let text = "a count has more than 64 bits";
+        *note = Some(damage("value_out_of_range", offset, text));
+        if count.starts_with(b"-") {
+            i64::MIN
+        } else {
+            i64::MAX
+        }
+    });
+    if whole.len() < count.len() && count.iter().any(|byte| (b'1'..=b'9').contains(byte)) {
+        let text = "the fraction of a count is cut off";
+        *note = Some(warn("fraction", offset, text));
+    }
+    value
 }
 
 struct Found {

@@ -6,6 +6,7 @@ mod lower;
 mod paths;
 mod raise;
 mod read;
+mod value;
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,6 @@ pub use read::{Reader, Record};
 
 use traceloom_model::{Capabilities, Feature};
 
-use crate::pprof::sample::Dice;
 use crate::{Confidence, Format, Probe};
 
 /// Folded stacks.
@@ -26,17 +26,17 @@ pub static FOLDED: Format = Format {
     extensions: &["folded", "collapsed"],
     probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
-    members: None,
-    set: None,
     lower: Some(lower),
-    split: None,
     raise: Some(raise),
     holds: Capabilities::of(&[
+        Feature::WideIntegers,
         Feature::Samples,
         Feature::NegativeValues,
         Feature::InvalidText,
-    ]),
-    sample: Some(sample),
+    ])
+    // Names end in a mark of the frame's kind.
+    .with_derived(&[Feature::FrameKinds]),
+    ..Format::BASE
 };
 
 /// Text of which every line ends in a count; likely where the lines have frames.
@@ -70,27 +70,5 @@ fn probe(probe: &Probe<'_>) -> Option<Confidence> {
         (0, _) => None,
         _ if named || stacks * 2 >= counted => Some(Confidence::Likely),
         _ => Some(Confidence::Possible),
-    }
-}
-
-/// Makes about `bytes` bytes of folded stacks.
-fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    let mut dice = Dice::new(seed);
-    let mut done = 0;
-    while done < bytes {
-        let mut line = String::from("java;start_thread");
-        for level in 0..dice.below(40) {
-            let width = 1 + level.min(6) * 3;
-            line += &format!(";shop/Cart{level}.step{}", dice.below(width));
-            line += match dice.below(16) {
-                0 => "_[i]",
-                1 => "_[0]",
-                2 => "_[k]",
-                _ => "_[j]",
-            };
-        }
-        line += &format!(" {}\n", 1 + dice.below(40));
-        out(line.as_bytes());
-        done += line.len() as u64;
     }
 }

@@ -7,6 +7,9 @@ use traceloom_model::{FrameId, Recording, StackId};
 
 use crate::label;
 
+/// The numbers of a line; most files have one, comparisons two.
+pub(super) type Sum = [i64; 2];
+
 /// Children of a path that are looked through; further ones are hashed.
 const FEW: usize = 8;
 
@@ -25,7 +28,7 @@ pub(super) struct Paths<'r> {
     /// Nodes, by stack.
     of_stack: Vec<u32>,
     missing: Vec<StackId>,
-    sums: Vec<Option<i64>>,
+    sums: Vec<Option<Sum>>,
 }
 
 /// A path. Where stacks are all different there is one for each of their frames, so that it is small.
@@ -76,7 +79,7 @@ impl<'r> Paths<'r> {
     }
 
     /// Returns the sum of the path of a stack. Callers have smaller ids, so that a loop ends.
-    pub fn of_stack(&mut self, stack: StackId) -> Option<&mut Option<i64>> {
+    pub fn of_stack(&mut self, stack: StackId) -> Option<&mut Option<Sum>> {
         let mut above = 0;
         let mut next = Some(stack);
         while let Some(id) = next {
@@ -169,7 +172,7 @@ impl<'r> Paths<'r> {
     /// Shows the line and the sum of every path that has one.
     ///
     /// Paths follow those that they share their beginning with, so that a line is made of the one before.
-    pub fn each(&self, mut show: impl FnMut(&[u8], i64)) {
+    pub fn each(&self, mut show: impl FnMut(&[u8], Sum)) {
         let mut line = Vec::new();
         // The nodes of the line, outermost first, and where the text of each ends.
         let mut open: Vec<(u32, usize)> = Vec::new();
@@ -268,10 +271,10 @@ mod tests {
         let mut paths = Paths::new(&recording, false);
         for (value, &stack) in (1..).zip(&stacks) {
             let sum = paths.of_stack(stack).unwrap();
-            *sum = Some(sum.unwrap_or(0) + value);
+            *sum = Some([sum.unwrap_or_default()[0] + value, 0]);
         }
         let mut lines = Vec::new();
-        paths.each(|line, value| {
+        paths.each(|line, [value, _]| {
             lines.push((String::from_utf8(line.to_vec()).unwrap(), value));
         });
         let expected = (0..20).flat_map(|at| {

@@ -1,21 +1,23 @@
 //! The model to folded stacks: one line for each path, in the order of the tables.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Definitions, Flow, Note, ProfileId, Recording, SampleBatch, Sink, StackId, StringId,
+    Definitions, Feature, Flow, Note, Profile, ProfileId, Recording, SampleBatch, Sink, StackId,
+    StringId,
 };
 
-use super::paths::Paths;
+use super::paths::{Paths, Sum};
+use super::value::{AFTER, BEFORE, NO_STACK, Value};
 use crate::chrome::json;
 use crate::output::Buffered;
-use crate::{Error, Output, RaiseOptions, Target};
+use crate::{Error, LeftOut, Output, RaiseOptions, Target};
 
 /// Builds a target that writes folded stacks.
 ///
-/// The variant `lines` adds ` (file:line)` to frames; any other names the value column to write, which
-/// is else the profile's default, else its last.
+/// The variant `lines` adds ` (file:line)` to frames; any other names the value to write. Without a name it
+/// is chosen from all profiles (SPEC.md §3).
 ///
 /// # Errors
 /// None; the signature is that of every raising.
@@ -27,8 +29,9 @@ pub fn raise<'o>(
     Ok(Box::new(Writer {
         out: Buffered::new(output, ""),
         tables: Recording::default(),
-        sums: HashMap::default(),
+        sums: BTreeMap::new(),
         first: None,
+        lost: Vec::new(),
         lines: variant == Some("lines"),
         column: variant
             .filter(|&variant| variant != "lines")
@@ -40,11 +43,11 @@ struct Writer<'o> {
     out: Buffered<'o>,
     /// The tables of the model; no rows but those of tables.
     tables: Recording,
-    /// By profile: definitions may come after the samples, so which profile and column are meant is known
-    /// at the end.
-    sums: HashMap<ProfileId, Sums, RandomState>,
+    /// By profile: definitions may come after the samples, so which columns are meant is known at the end.
+    sums: BTreeMap<ProfileId, Sums>,
     /// The profile of the first sample.
     first: Option<ProfileId>,
+    lost: Vec<LeftOut>,
     lines: bool,
     column: Option<String>,
 }
@@ -59,6 +62,8 @@ struct Sums {
     without: u32,
     /// The sums, row by row.
     values: Vec<i64>,
+    /// For each column, the number of samples that have a value in it other than 0.
+    samples: Vec<u64>,
 }
 
 impl Sums {
@@ -91,12 +96,16 @@ impl Sums {
             .unwrap_or_default()
     }
 
-    /// Returns the sum in `column` of samples without stack, and those of stacks, in the order of the table.
-    fn column(&self, column: usize) -> (Option<i64>, impl Iterator<Item = (StackId, i64)> + '_) {
+    /// Returns the sums in `columns` of samples without stack, and those of stacks, in the order of the table.
+    fn columns<'s>(
+        &'s self,
+        columns: &'s [usize],
+    ) -> (Option<Sum>, impl Iterator<Item = (StackId, Sum)> + 's) {
         let value = move |row: u32| {
             let from = (row as usize).checked_sub(1)? * self.width;
             let sums = self.values.get(from..from + self.width)?;
-            sums.get(column).copied()
+            let mut of = columns.iter().map(|&at| sums.get(at).copied().unwrap_or(0));
+            Some([of.next().unwrap_or(0), of.next().unwrap_or(0)])
         };
         let rows = (0..).zip(&self.rows);
         (
@@ -106,34 +115,107 @@ impl Sums {
     }
 }
 
+/// The columns to write of each profile that has them all.
+struct Chosen {
+    of_profile: HashMap<ProfileId, Vec<usize>, RandomState>,
+    /// How many numbers a line has.
+    width: usize,
+}
+
 impl Writer<'_> {
-    /// Finds the profile and column to write: those of the name that was asked for, else of the profile that
-    /// samples came for first.
-    fn columns(&self) -> HashMap<ProfileId, usize, RandomState> {
-        let mut columns = HashMap::default();
-        let wanted = self.column.as_slice();
-        for (index, profile) in (0..u32::MAX).zip(&self.tables.profiles) {
-            let Some(profile) = profile else { continue };
-            let id = ProfileId::new(index);
-            let meant = !wanted.is_empty() || self.first == Some(id);
-            let column = self.tables.shown_column(profile, wanted);
-            if let Some(at) = column.filter(|_| meant) {
-                columns.insert(id, at);
+    /// Returns the profiles that samples came for: those of CPU time, that of the first sample, the others.
+    fn profiles(&self) -> Vec<(ProfileId, &Profile)> {
+        let row = |id: ProfileId| Some((id, self.tables.profile(id)?));
+        let mut all: Vec<_> = self.sums.keys().copied().filter_map(row).collect();
+        all.sort_by_key(|&(id, row)| (!self.tables.shows_cpu(row), Some(id) != self.first));
+        all
+    }
+
+    /// Chooses what to write: the value asked for; else before and after where every profile is a comparison;
+    /// else the value that the first profile shows where all have it, another one that all have, and where they
+    /// share none, the one that the first shows.
+    fn choose(&self) -> Result<Chosen, Error> {
+        let profiles = self.profiles();
+        let own = |profile: &Profile| {
+            let types = profile.value_types.iter();
+            types.map(|&id| Value::of(&self.tables, id)).collect()
+        };
+        let values: Vec<Vec<Option<Value>>> = profiles.iter().map(|(_, row)| own(row)).collect();
+        let wanted: Vec<Value> = match (&self.column, values.first(), profiles.first()) {
+            (Some(name), ..) => {
+                let mut all = values.iter().flatten().flatten();
+                let found = all.find(|value| value.name == *name);
+                match found {
+                    Some(value) => vec![value.clone()],
+                    None => {
+                        return Err(Error::usage(format!("no profile has a column `{name}`")));
+                    }
+                }
+            }
+            (None, Some(first), Some((_, profile))) => {
+                let in_all = |value: &&Value| {
+                    let mut others = values.iter();
+                    others.all(|own| own.iter().flatten().any(|own| own == *value))
+                };
+                let pair: Vec<&Value> = first.iter().flatten().filter(in_all).collect();
+                let shown = self.tables.shown_column(profile, &[]);
+                let shown = shown.and_then(|at| first.get(at)?.as_ref());
+                // Of columns that cover callees the first that does not stands in.
+                let shown = shown.or_else(|| first.iter().flatten().next());
+                match pair.as_slice() {
+                    [before, after] if before.name == BEFORE && after.name == AFTER => {
+                        vec![(*before).clone(), (*after).clone()]
+                    }
+                    common => {
+                        let common = shown.filter(in_all).or(common.first().copied());
+                        common.or(shown).into_iter().cloned().collect()
+                    }
+                }
+            }
+            _ => Vec::new(),
+        };
+        let place = |value: &Value, own: &[Option<Value>]| {
+            own.iter().position(|own| own.as_ref() == Some(value))
+        };
+        let rows = profiles.iter().zip(&values).filter_map(|((id, _), own)| {
+            let columns: Option<Vec<usize>> =
+                wanted.iter().map(|value| place(value, own)).collect();
+            Some((*id, columns.filter(|columns| !columns.is_empty())?))
+        });
+        Ok(Chosen {
+            of_profile: rows.collect(),
+            width: wanted.len(),
+        })
+    }
+
+    /// Counts the samples of values that are not written, by name.
+    fn not_written(&self, chosen: &Chosen) -> Vec<LeftOut> {
+        let mut lost: BTreeMap<String, u64> = BTreeMap::new();
+        for (id, profile) in self.profiles() {
+            let written = chosen.of_profile.get(&id).map_or(&[][..], |own| own);
+            let sums = self.sums.get(&id);
+            for (at, &value_type) in profile.value_types.iter().enumerate() {
+                let samples = sums.and_then(|sums| sums.samples.get(at).copied());
+                let value = Value::of(&self.tables, value_type);
+                if let (Some(value), Some(samples @ 1..)) = (value, samples)
+                    && !written.contains(&at)
+                {
+                    *lost.entry(value.name).or_default() += samples;
+                }
             }
         }
-        columns
+        let lost = lost.into_iter();
+        lost.map(|(name, count)| LeftOut { name, count }).collect()
     }
 
     fn put_samples(&mut self) -> Result<(), Error> {
-        let columns = self.columns();
-        if let (Some(column), true) = (&self.column, columns.is_empty()) {
-            return Err(Error::usage(format!("no profile has a column `{column}`")));
-        }
+        let chosen = self.choose()?;
+        self.lost = self.not_written(&chosen);
         let mut sums = Vec::new();
         let mut without_stack = None;
-        for (profile, column) in columns {
-            if let Some(found) = self.sums.get(&profile) {
-                let (without, stacks) = found.column(column);
+        for (profile, found) in &self.sums {
+            if let Some(columns) = chosen.of_profile.get(profile) {
+                let (without, stacks) = found.columns(columns);
                 if let Some(value) = without {
                     add(&mut without_stack, value);
                 }
@@ -148,26 +230,35 @@ impl Writer<'_> {
                 add(sum, value);
             }
         }
-        if let Some(value) = without_stack {
-            put_line(b"", value, &mut self.out);
-        }
         let out = &mut self.out;
-        paths.each(|line, value| put_line(line, value, out));
+        if let Some(value) = without_stack {
+            put_line(NO_STACK, value, chosen.width, out);
+        }
+        paths.each(|line, value| {
+            // The only frame has no name.
+            let line = if line.is_empty() { b"[unknown]" } else { line };
+            put_line(line, value, chosen.width, out);
+        });
         Ok(())
     }
 }
 
-fn put_line(stack: &[u8], value: i64, out: &mut Buffered<'_>) {
+fn put_line(stack: &[u8], values: Sum, width: usize, out: &mut Buffered<'_>) {
     let bytes = &mut out.bytes;
     bytes.extend_from_slice(stack);
-    bytes.push(b' ');
-    json::decimal(value, bytes);
+    for &value in values.iter().take(width) {
+        bytes.push(b' ');
+        json::decimal(value, bytes);
+    }
     bytes.push(b'\n');
     out.spill();
 }
 
-fn add(sum: &mut Option<i64>, value: i64) {
-    *sum = Some(sum.unwrap_or(0).saturating_add(value));
+fn add(sum: &mut Option<Sum>, values: Sum) {
+    let sum = sum.get_or_insert_default();
+    for (sum, value) in sum.iter_mut().zip(values) {
+        *sum = sum.saturating_add(value);
+    }
 }
 
 impl Sink for Writer<'_> {
@@ -181,11 +272,16 @@ impl Sink for Writer<'_> {
         }
         let sums = self.sums.entry(batch.profile).or_insert_with(|| Sums {
             width: batch.width(),
+            samples: vec![0; batch.width()],
             ..Sums::default()
         });
         for (row, &stack) in batch.stack.iter().enumerate() {
-            for (sum, &value) in sums.of(stack).iter_mut().zip(batch.values(row)) {
+            let values = batch.values(row);
+            for (sum, &value) in sums.of(stack).iter_mut().zip(values) {
                 *sum = sum.saturating_add(value);
+            }
+            for (samples, &value) in sums.samples.iter_mut().zip(values) {
+                *samples += u64::from(value != 0);
             }
         }
         Flow::Continue(())
@@ -208,5 +304,9 @@ impl Target for Writer<'_> {
             return Ok(());
         }
         self.out.finish()
+    }
+
+    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
+        Some((Feature::ManyValues, self.lost.clone()))
     }
 }

@@ -25,6 +25,11 @@ pub(super) fn split_count(line: &[u8]) -> Option<(&[u8], &[u8])> {
         .then_some((stack, count))
 }
 
+/// Returns `true` if what is before the count ends in a number of its own, and something is before that.
+pub(super) fn compares(stack: &[u8]) -> bool {
+    split_count(stack).is_some_and(|(stack, _)| !stack.is_empty())
+}
+
 /// One line of a folded file (SPEC.md §1).
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
@@ -39,6 +44,13 @@ enum Content<'a> {
         stack: &'a [u8],
         count: i64,
     },
+    /// A line of a comparison.
+    Pair {
+        stack: &'a [u8],
+        before: &'a [u8],
+        after: &'a [u8],
+        line: &'a [u8],
+    },
     /// The count is spelled in a way that its number does not tell.
     Spelled {
         stack: &'a [u8],
@@ -50,10 +62,19 @@ enum Content<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Takes a line apart; none when it has no count.
-    fn new(line: &Line<'a>) -> Option<Self> {
+    /// Takes a line apart, of a comparison with `pairs`; `None` when it has no count.
+    fn new(line: &Line<'a>, pairs: bool) -> Option<Self> {
         let content = if line.text.trim_ascii().is_empty() {
             Content::Blank(line.text)
+        } else if let Some((stack, after)) = split_count(line.text)
+            && let Some((stack, before)) = split_count(stack).filter(|_| pairs)
+        {
+            Content::Pair {
+                stack,
+                before,
+                after,
+                line: line.text,
+            }
         } else if let Some((stack, count)) = split_count(line.text) {
             let plain = stack.len() + count.len() + 1 == line.text.len()
                 && line.text.get(stack.len()) == Some(&b' ');
@@ -81,7 +102,7 @@ impl<'a> Record<'a> {
 impl NativeRecord for Record<'_> {
     fn kind(&self) -> &'static str {
         match self.content {
-            Content::Stack { .. } | Content::Spelled { .. } => "stack",
+            Content::Stack { .. } | Content::Pair { .. } | Content::Spelled { .. } => "stack",
             Content::Comment(_) => "comment",
             Content::Blank(_) => "blank",
         }
@@ -94,7 +115,7 @@ impl NativeRecord for Record<'_> {
     fn len(&self) -> u64 {
         let text = match self.content {
             Content::Stack { stack, count } => stack.len() + 1 + count.to_string().len(),
-            Content::Spelled { line, .. } => line.len(),
+            Content::Pair { line, .. } | Content::Spelled { line, .. } => line.len(),
             Content::Comment(text) | Content::Blank(text) => text.len(),
         };
         (text + self.end.len()) as u64
@@ -113,6 +134,18 @@ impl NativeRecord for Record<'_> {
                 frames(stack, show);
                 show("count", Field::I64(count));
             }
+            Content::Pair {
+                stack,
+                before,
+                after,
+                ..
+            } => {
+                frames(stack, show);
+                for (name, count) in [("before", before), ("after", after)] {
+                    let number = canonical(count).map_or(Field::Text(count), Field::I64);
+                    show(name, number);
+                }
+            }
             Content::Spelled { stack, count, .. } => {
                 frames(stack, show);
                 show("count", Field::Text(count));
@@ -129,7 +162,9 @@ impl NativeRecord for Record<'_> {
                 out.push(b' ');
                 out.extend(count.to_string().bytes());
             }
-            Content::Spelled { line, .. } => out.extend_from_slice(line),
+            Content::Pair { line, .. } | Content::Spelled { line, .. } => {
+                out.extend_from_slice(line);
+            }
             Content::Comment(text) | Content::Blank(text) => out.extend_from_slice(text),
         }
         out.extend_from_slice(self.end);
@@ -140,6 +175,8 @@ impl NativeRecord for Record<'_> {
 #[derive(Clone, Debug)]
 pub struct Reader {
     lines: Lines,
+    /// Whether lines end in two numbers, as the first with a stack does.
+    pairs: Option<bool>,
 }
 
 impl Reader {
@@ -148,6 +185,7 @@ impl Reader {
     pub fn new(limits: &Limits) -> Self {
         Self {
             lines: Lines::new(limits),
+            pairs: None,
         }
     }
 }
@@ -159,8 +197,11 @@ pub(super) fn no_count(line: &Line<'_>) -> traceloom_model::Note {
 
 impl Native for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+        let pairs = &mut self.pairs;
         lines::read(&mut self.lines, chunk, out, |line, out| {
-            match Record::new(line) {
+            let known = pairs.or_else(|| split_count(line.text).map(|(stack, _)| compares(stack)));
+            *pairs = known;
+            match Record::new(line, known == Some(true)) {
                 Some(record) => out.record(&record),
                 None => lines::unread(line, no_count(line), out),
             }

@@ -180,14 +180,52 @@ fn written_stacks_read_back() {
     let mut bytes = Vec::new();
     let options = RaiseOptions {
         variant: Some("lines".to_owned()),
+        ..RaiseOptions::default()
     };
     let mut target = raise(&options, &mut bytes).unwrap();
     pour(&recording, target.as_mut());
     drop(target);
     assert_eq!(
         String::from_utf8(bytes).unwrap(),
-        " 5\na;b 3\na;c (x.py:2) 4\n"
+        "(no stack) 5\na;b 3\na;c (x.py:2) 4\n"
     );
+}
+
+#[test]
+fn a_comparison_has_two_values() {
+    let text = b"a;b 10 20\nworker 3 5 0\n";
+    let recording = lowered(text);
+    let batch = &recording.samples[0];
+    assert_eq!(stacks(&recording), ["a:b 10", "worker 3 5"]);
+    assert_eq!((batch.values(0)[1], batch.values(1)[1]), (20, 0));
+    let names = recording.profile(batch.profile).unwrap().value_types.iter();
+    let names = names.map(|&id| recording.text(recording.value_type(id).unwrap().name));
+    assert_eq!(names.collect::<Vec<_>>(), ["before", "after"]);
+    let mut records = Records::default();
+    read_slice(&mut Reader::new(&Limits::default()), text, &mut records);
+    assert_eq!(records.written(), text);
+
+    let mut bytes = Vec::new();
+    let mut target = raise(&RaiseOptions::default(), &mut bytes).unwrap();
+    pour(&recording, target.as_mut());
+    drop(target);
+    assert_eq!(bytes, text);
+    // Behind the lines that are looked at, one number is the one after.
+    let long = [b"a;b 1 2\n".repeat(1000).as_slice(), b"a;c 7\n"].concat();
+    let recording = lowered(&long);
+    assert_eq!(recording.samples[0].values(1000), [0, 7]);
+    let counts: Vec<_> = recording.notes.counts().collect();
+    assert_eq!(counts, [(Level::Warn, "one_number", 1)]);
+    // One line among others belongs to a function whose name ends in a number.
+    let recording = lowered(b"worker 3 5\na;b 10\n");
+    assert_eq!(stacks(&recording), ["worker 3 5", "a:b 10"]);
+}
+
+#[test]
+fn a_sample_without_a_stack_is_written_with_a_name_and_read_back_without() {
+    let recording = lowered(b"(no stack) 5\na 1\n");
+    assert_eq!(stacks(&recording), [" 5", "a 1"]);
+    assert_eq!(recording.samples[0].stack[0], None);
 }
 
 fn pour(recording: &Recording, target: &mut dyn Target) {

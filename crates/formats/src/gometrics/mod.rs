@@ -5,7 +5,7 @@
 //! does.
 
 use traceloom_model::{
-    Attribute, Capabilities, Clock, EventBatch, EventRow, EventType, Flow, Limits, Order, Sink,
+    Attribute, Clock, EventBatch, EventRow, EventType, Flow, Limits, Order, Sink,
     Value as ModelValue,
 };
 
@@ -20,15 +20,11 @@ pub const FORMAT: Format = Format {
     name: "go-metrics",
     title: "Go profiler's metrics.json",
     extensions: &["json"],
+    magic: b"[[\"go_",
     probe,
     reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
-    members: None,
-    set: None,
     lower: Some(lower),
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample),
+    ..Format::BASE
 };
 
 static LAYOUT: Layout = Layout {
@@ -72,7 +68,8 @@ fn lower(source: &dyn Source, options: &LowerOptions, sink: &mut dyn Sink) -> Re
         options,
         sink,
         Order::None,
-        |_| Clock::Unix,
+        // Nothing says when: a date would be 1970.
+        |_| Clock::Unknown(None),
         document,
     )
 }
@@ -110,13 +107,4 @@ fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
     });
     to.define()?;
     to.sink.events(events)
-}
-
-fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    out(b"[[\"go_num_goroutine\",26]");
-    for at in 0..bytes / 40 {
-        let value = seed.wrapping_mul(at + 1) % 1_000_003;
-        out(format!(",\n [\"go_sample_{at}_per_sec\",{value}.25]").as_bytes());
-    }
-    out(b"]\n");
 }

@@ -1,36 +1,269 @@
-//! Both profiles to the model. Frames are addresses in mapped binaries, without names.
+//! The profiles to the model: addresses in mapped binaries, with names where the file has them.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Attribute, AttributeKey, BATCH_ROWS, Clock, Flow, Frame, Level, Limits, Note, Order, PartId,
-    Profile, SampleBatch, SampleRow, Sink, Stack, StackId, Tables, Unit, Value, ValueType,
-    ValueTypeId,
+    AttrKeyId, Attribute, AttributeKey, BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, Limits,
+    Note, Order, PartId, Profile, SampleBatch, SampleRow, Sink, Stack, StackId, Tables, Unit,
+    Value,
 };
 
-use super::cpu::CpuReader;
-use super::heap::{Content, Counts, Parser, no_sample};
-use super::maps::Maps;
-use crate::{Error, LowerOptions, Source, Step, lines};
+use super::maps::{Entry, Maps};
+use super::read::GperfReader;
+use super::record::{Content, GperfRecord, Numbers};
+use super::scheme::{Scheme, Values};
+use super::symbols::{self, Symbol, Symbols};
+use crate::{Error, LowerOptions, Source, Step, warn};
 
-/// A profile as its file has it, held whole: the memory map that addresses need comes last.
+/// Lowers every part as a profile of its own.
+///
+/// # Errors
+/// What the source fails with.
+pub fn lower(
+    source: &dyn Source,
+    options: &LowerOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    sink.begin(Order::Nested, Clock::Unix);
+    let mut model = Tables::new();
+    for part in 0..source.parts().len() {
+        let Some(mut samples) = read(source, part, &options.limits, sink)? else {
+            return Ok(());
+        };
+        if samples.of_words {
+            samples.remove_handlers();
+        }
+        let (profile, factor) = samples.scheme.profile(&mut model);
+        samples.multiply(profile.value_types.len(), factor);
+        if samples.emit(profile, &mut model, sink).is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// A profile as its file has it, held whole: names and the memory map come last.
 #[derive(Default)]
 struct Samples {
+    scheme: Scheme,
+    /// The profile is one of words.
+    of_words: bool,
     /// Values of every sample, as many as there are columns.
     values: Vec<i64>,
     addresses: Vec<u64>,
     ends: Vec<usize>,
     /// Bytes of one object, for heap samples.
     sizes: Vec<i64>,
+    /// Row, key and value.
+    labels: Vec<(usize, Vec<u8>, Vec<u8>)>,
+    symbols: Symbols,
+    binary: Option<Vec<u8>>,
     maps: Maps,
+    /// A stack of jemalloc, until the line with its numbers.
+    pending: Option<(u64, Vec<u64>)>,
+    /// The totals of jemalloc were read.
+    totalled: bool,
+}
+
+/// Reads a part; none when the sink wants no more.
+fn read(
+    source: &dyn Source,
+    part: usize,
+    limits: &Limits,
+    sink: &mut dyn Sink,
+) -> Result<Option<Samples>, Error> {
+    let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+    let mut samples = Samples::default();
+    let mut notes = Vec::new();
+    let mut reader = GperfReader::new(limits);
+    let mut pull = source.open(part, 0)?;
+    let (mut consumed, mut need) = (0, 1);
+    loop {
+        let chunk = pull.pull(consumed, need)?;
+        let eof = chunk.eof;
+        let told = std::cell::RefCell::new(&mut *sink);
+        let tell = |note: Note| told.borrow_mut().note(Note { part: id, ..note });
+        let step = reader.each(
+            chunk,
+            &mut |record| {
+                if let Ok(record) = record {
+                    samples.take(&record, &mut notes);
+                }
+                notes.drain(..).try_for_each(tell)
+            },
+            &mut |note| tell(note),
+        );
+        match step {
+            Step::Stop => return Ok(None),
+            Step::More { .. } if eof => break,
+            Step::More {
+                consumed: taken,
+                need: wanted,
+            } => (consumed, need) = (taken, wanted),
+        }
+    }
+    samples.end(&mut notes);
+    for note in notes {
+        if sink.note(Note { part: id, ..note }).is_break() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(samples))
 }
 
 impl Samples {
-    fn push(&mut self, values: &[i64], addresses: impl Iterator<Item = u64>) {
-        self.values.extend_from_slice(values);
-        self.addresses.extend(addresses);
+    fn take(&mut self, record: &GperfRecord<'_>, notes: &mut Vec<Note>) {
+        let offset = record.offset;
+        match &record.content {
+            Content::Words {
+                kind: "header",
+                values,
+                ..
+            } => {
+                self.scheme.words(values);
+                self.of_words = true;
+                // What follows the leaf is a return address, unless names were already found for it.
+                self.symbols.exact = true;
+            }
+            Content::Words {
+                kind: "sample",
+                values,
+                ..
+            } => self.words(values),
+            Content::Words { .. } | Content::Line => {}
+            Content::Marker(b"symbol") => self.symbols.exact = true,
+            Content::Marker(marker) => {
+                self.scheme.marker(marker);
+                self.symbols.exact |= self.scheme.java;
+            }
+            Content::Heap(header) => self.scheme.heap(header),
+            Content::Jemalloc(rate) => self.scheme.jemalloc(*rate),
+            Content::Total(kind, total) => self.scheme.counts(kind, *total, offset),
+            Content::Attribute(b"binary", path) => self.binary = Some(path.to_vec()),
+            Content::Attribute(name, value) => {
+                notes.extend(self.scheme.attribute(name, value, offset));
+                self.symbols.exact |= self.scheme.java;
+            }
+            Content::Sample(numbers, addresses) => self.sample(*numbers, addresses, offset, notes),
+            Content::Thread(thread, counts) => {
+                if *thread == b"t*" {
+                    match self.pending.take() {
+                        Some((offset, addresses)) => {
+                            let values = self.scheme.of_heap(counts, offset);
+                            self.push(values, &addresses, notes);
+                        }
+                        None if !self.totalled => self.scheme.totals(counts),
+                        None => {}
+                    }
+                    self.totalled = true;
+                }
+            }
+            Content::Symbol(address, names) => {
+                self.symbols.add(*address, symbols::section_names(names));
+            }
+            Content::Comment(address, symbol) => self.symbols.comment(*address, symbol.clone()),
+            Content::Labels(text) => match symbols::labels(text) {
+                Some(labels) => {
+                    if let Some(row) = self.ends.len().checked_sub(1) {
+                        let labels = labels.into_iter();
+                        self.labels
+                            .extend(labels.map(|(key, value)| (row, key, value)));
+                    }
+                }
+                None => notes.push(warn("no_labels", offset, "labels that cannot be read")),
+            },
+            Content::Location(address, symbol) => self.symbols.add(*address, vec![symbol.clone()]),
+            Content::Mapping(_) => {}
+        }
+        if matches!(record.content, Content::Mapping(_) | Content::Line) {
+            self.maps.line(record.text());
+        }
+    }
+
+    fn words(&mut self, values: &[u64]) {
+        let Some((&count, rest)) = values.split_first() else {
+            return;
+        };
+        let named = self.scheme.java || !self.symbols.is_empty();
+        // Callers' addresses are those of return: one before lies in the call.
+        let before = |(depth, &pc): (usize, &u64)| pc.wrapping_sub(u64::from(depth > 0 && !named));
+        let pcs = rest.get(1..).unwrap_or(&[]).iter().enumerate().map(before);
+        self.addresses.extend(pcs);
         self.ends.push(self.addresses.len());
+        self.values.extend(self.scheme.of_words(count).row);
+    }
+
+    fn sample(&mut self, numbers: Numbers, addresses: &[u64], offset: u64, notes: &mut Vec<Note>) {
+        self.end_comments();
+        let values = match numbers {
+            Numbers::Heap(counts) => self.scheme.of_heap(&counts, offset),
+            Numbers::Pair(value, count) => self.scheme.of_pair(value, count, offset),
+            Numbers::Count(count) => self.scheme.of_count(count),
+            Numbers::None => {
+                self.without_numbers(notes);
+                self.pending = Some((offset, addresses.to_vec()));
+                return;
+            }
+        };
+        self.push(values, addresses, notes);
+    }
+
+    fn push(&mut self, values: Values, addresses: &[u64], notes: &mut Vec<Note>) {
+        notes.extend(values.note);
+        self.sizes.extend(values.size);
+        self.values.extend(values.row);
+        // The stacks of threads are filled up with zeros.
+        let known = addresses.iter().take_while(|&&address| address != 0);
+        self.addresses.extend(known);
+        self.ends.push(self.addresses.len());
+    }
+
+    /// Ends the comments below a sample, and leaves out the frames that Go's own binary profiles leave out (SPEC.md §5):
+    /// `runtime.goexit`, the only one without a comment behind others, and in heap profiles the allocator.
+    fn end_comments(&mut self) {
+        let Some((first, last)) = self.symbols.end_comments() else {
+            return;
+        };
+        let Some(row) = self.ends.len().checked_sub(1) else {
+            return;
+        };
+        let is_at =
+            |address: u64, comment| address == comment || address.wrapping_sub(1) == comment;
+        let stack = self.stack(row);
+        if stack.last().is_some_and(|&address| !is_at(address, last)) {
+            self.addresses.pop();
+        }
+        self.ends.truncate(row);
+        self.ends.push(self.addresses.len());
+        let stack = self.stack(row);
+        let hidden = stack.iter().position(|&address| is_at(address, first));
+        let start = self.addresses.len().saturating_sub(stack.len());
+        if let Some(hidden) = hidden.filter(|_| self.scheme.is_heap()) {
+            self.addresses.drain(start..start + hidden);
+        }
+        if let Some(end) = self.ends.last_mut() {
+            *end = self.addresses.len();
+        }
+    }
+
+    fn without_numbers(&mut self, notes: &mut Vec<Note>) {
+        if let Some((offset, _)) = self.pending.take() {
+            notes.push(warn("no_numbers", offset, "a stack without numbers"));
+        }
+    }
+
+    fn end(&mut self, notes: &mut Vec<Note>) {
+        self.end_comments();
+        self.without_numbers(notes);
+        notes.extend(self.scheme.finish(&mut self.values));
+        if let Some(file) = self.binary.take().filter(|_| self.maps.is_empty()) {
+            self.maps.push(Entry {
+                limit: u64::MAX,
+                file,
+                ..Entry::default()
+            });
+        }
     }
 
     fn stack(&self, row: usize) -> &[u64] {
@@ -40,342 +273,158 @@ impl Samples {
             .get(start.copied().unwrap_or(0)..end)
             .unwrap_or(&[])
     }
-}
 
-/// Lowers every part as a CPU profile.
-///
-/// # Errors
-/// What the source fails with.
-pub fn lower_cpu(
-    source: &dyn Source,
-    options: &LowerOptions,
-    sink: &mut dyn Sink,
-) -> Result<(), Error> {
-    sink.begin(Order::Nested, Clock::Unix);
-    let mut model = Tables::new();
-    for part in 0..source.parts().len() {
-        let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
-        let Some((samples, period)) = read_cpu(source, part, id, &options.limits, sink)? else {
-            return Ok(());
-        };
-        let samples = without_handlers(samples);
-        let columns = [("samples", Unit::Count), ("cpu", Unit::Nanoseconds)];
-        let columns = define(&mut model, &columns);
-        let profile = Profile {
-            period: columns.get(1).map(|&cpu| (cpu, period)),
-            value_types: columns,
-            ..Profile::default()
-        };
-        if emit(samples, profile, &mut model, sink).is_break() {
-            return Ok(());
-        }
-    }
-    Ok(())
-}
-
-fn define(model: &mut Tables, columns: &[(&str, Unit)]) -> Vec<ValueTypeId> {
-    let mut ids = Vec::new();
-    for &(name, unit) in columns {
-        let name = model.string(name);
-        ids.push(model.value_type(ValueType::sum(name, unit)));
-    }
-    ids
-}
-
-fn read_cpu(
-    source: &dyn Source,
-    part: usize,
-    id: PartId,
-    limits: &Limits,
-    sink: &mut dyn Sink,
-) -> Result<Option<(Samples, i64)>, Error> {
-    let mut samples = Samples::default();
-    let mut period = 0;
-    let mut reader = CpuReader::new(limits);
-    let mut pull = source.open(part, 0)?;
-    let (mut consumed, mut need) = (0, 1);
-    loop {
-        let chunk = pull.pull(consumed, need)?;
-        let eof = chunk.eof;
-        let step = reader.each(
-            chunk,
-            &mut |record| {
-                let Ok(record) = record else {
-                    return Flow::Continue(());
-                };
-                if let Some(words) = record.header() {
-                    let micros = words.get(3).copied().unwrap_or(0);
-                    period = i64::try_from(micros).unwrap_or(0).saturating_mul(1000);
-                } else if let Some((count, pcs)) = record.sample() {
-                    let count = i64::try_from(count).unwrap_or(i64::MAX);
-                    let values = [count, count.saturating_mul(period)];
-                    // Callers' addresses are those of return: one before lies in the call.
-                    let before =
-                        |(depth, &pc): (usize, &u64)| pc.wrapping_sub(u64::from(depth > 0));
-                    samples.push(&values, pcs.iter().enumerate().map(before));
-                } else if let Some(line) = record.text() {
-                    samples.maps.line(line);
-                }
-                Flow::Continue(())
-            },
-            &mut |note| sink.note(Note { part: id, ..note }),
-        );
-        match step {
-            Step::Stop => return Ok(None),
-            Step::More { .. } if eof => return Ok(Some((samples, period))),
-            Step::More {
-                consumed: taken,
-                need: wanted,
-            } => (consumed, need) = (taken, wanted),
-        }
-    }
-}
-
-/// Removes what the profiler left in the stacks: up to two frames of its signal handler, which nearly
-/// all samples have in second place, and a second copy of the innermost frame (SPEC.md §4).
-fn without_handlers(mut samples: Samples) -> Samples {
-    let n_samples = samples.ends.len();
-    let mut stacks: Vec<Vec<u64>> = (0..n_samples)
-        .map(|row| samples.stack(row).to_vec())
-        .collect();
-    let margin = n_samples / 32;
-    for _ in 0..2 {
-        let mut counts: HashMap<u64, usize, RandomState> = HashMap::default();
-        for stack in &stacks {
-            if let Some(&second) = stack.get(1) {
-                *counts.entry(second).or_default() += 1;
+    /// Multiplies the last column.
+    fn multiply(&mut self, width: usize, factor: i64) {
+        if factor != 1 {
+            let rows = self.values.chunks_exact_mut(width.max(1));
+            for value in rows.filter_map(<[i64]>::last_mut) {
+                *value = value.saturating_mul(factor);
             }
         }
-        let common = counts
-            .into_iter()
-            .filter(|&(_, count)| count >= n_samples - margin)
-            .max_by_key(|&(address, count)| (count, address));
-        let Some((handler, _)) = common else { break };
-        for stack in &mut stacks {
-            if stack.get(1) == Some(&handler) {
+    }
+
+    /// Removes what the profiler left in the stacks: up to two frames of its signal handler, which
+    /// nearly all samples have in second place, and a second copy of the innermost frame (SPEC.md §4).
+    fn remove_handlers(&mut self) {
+        if self.scheme.java {
+            return;
+        }
+        let n_samples = self.ends.len();
+        let mut stacks: Vec<Vec<u64>> =
+            (0..n_samples).map(|row| self.stack(row).to_vec()).collect();
+        let margin = n_samples / 32;
+        for _ in 0..2 {
+            let mut counts: HashMap<u64, usize, RandomState> = HashMap::default();
+            for stack in &stacks {
+                if let Some(&second) = stack.get(1) {
+                    *counts.entry(second).or_default() += 1;
+                }
+            }
+            let common = counts
+                .into_iter()
+                .filter(|&(_, count)| count >= n_samples - margin)
+                .max_by_key(|&(address, count)| (count, address));
+            let Some((handler, _)) = common else { break };
+            for stack in &mut stacks {
+                if stack.get(1) == Some(&handler) {
+                    stack.remove(1);
+                }
+            }
+        }
+        self.addresses.clear();
+        self.ends.clear();
+        for mut stack in stacks {
+            if let &[leaf, second, ..] = stack.as_slice()
+                && leaf == second.wrapping_add(1)
+            {
                 stack.remove(1);
             }
+            self.addresses.extend(stack);
+            self.ends.push(self.addresses.len());
         }
     }
-    samples.addresses.clear();
-    samples.ends.clear();
-    for mut stack in stacks {
-        if let &[leaf, second, ..] = stack.as_slice()
-            && leaf == second.wrapping_add(1)
-        {
-            stack.remove(1);
-        }
-        samples.addresses.extend(stack);
-        samples.ends.push(samples.addresses.len());
-    }
-    samples
-}
 
-/// Lowers every part as a heap profile.
-///
-/// # Errors
-/// What the source fails with.
-pub fn lower_heap(
-    source: &dyn Source,
-    options: &LowerOptions,
-    sink: &mut dyn Sink,
-) -> Result<(), Error> {
-    sink.begin(Order::Nested, Clock::Unix);
-    let mut model = Tables::new();
-    for part in 0..source.parts().len() {
-        let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
-        let mut samples = Samples::default();
-        let mut parser = Parser::new();
-        let mut scheme = Scheme::default();
-        let mut pull = source.open(part, 0)?;
-        let whole = lines::each(pull.as_mut(), &options.limits, &mut |line| {
-            let place = |note| Note { part: id, ..note };
-            let line = match line {
-                Ok(line) => line,
-                Err(note) => return sink.note(place(note)),
-            };
-            let Some(record) = parser.line(&line) else {
-                return sink.note(place(no_sample(&line)));
-            };
-            match &record.content {
-                Content::Header(header) => {
-                    scheme = Scheme::of(header.kind, header.rate, &header.counts)
+    fn emit(&mut self, profile: Profile, model: &mut Tables, sink: &mut dyn Sink) -> Flow {
+        let width = profile.value_types.len();
+        let profile = model.profile(profile);
+        self.maps.define(model);
+        let labels = self.labels(model);
+        let mut frames: HashMap<u64, Vec<FrameId>, RandomState> = HashMap::default();
+        let mut batch = SampleBatch::new(profile, width);
+        for row in 0..self.ends.len() {
+            let mut stack: Option<StackId> = None;
+            for &address in self.stack(row).iter().rev() {
+                let of_address = frames
+                    .entry(address)
+                    .or_insert_with(|| self.frames(address, model));
+                for &frame in of_address.iter().rev() {
+                    stack = Some(model.stack(Stack {
+                        parent: stack,
+                        frame,
+                        truncated: false,
+                    }));
                 }
-                Content::Sample(counts, addresses) => {
-                    if let Some(note) = scheme.push(counts, addresses, line.offset, &mut samples) {
-                        return sink.note(place(note));
-                    }
-                }
-                Content::Mapping(_) | Content::Line => samples.maps.line(record.text()),
             }
-            Flow::Continue(())
-        })?;
-        if !whole {
-            return Ok(());
-        }
-        let space = define(&mut model, &[("space", Unit::Bytes)]);
-        let profile = Profile {
-            value_types: define(&mut model, scheme.columns()),
-            period: space.first().map(|&space| (space, scheme.period)),
-            ..Profile::default()
-        };
-        if emit(samples, profile, &mut model, sink).is_break() {
-            return Ok(());
-        }
-    }
-    Ok(())
-}
-
-/// How the numbers of a heap profile are meant.
-#[derive(Clone, Copy, Default)]
-struct Scheme {
-    period: i64,
-    /// Samples are one in so many bytes and stand for more than they are.
-    sampled: bool,
-    allocations: bool,
-}
-
-impl Scheme {
-    fn of(kind: &[u8], rate: Option<i64>, total: &Counts) -> Self {
-        let rate = rate.unwrap_or(0);
-        let differs = |alloc: i64, in_use: i64| alloc != in_use && alloc != 0;
-        let (sampled, period) = match kind {
-            b"heapz_v2" | b"heap_v2" => (true, rate),
-            // Go doubles the rate when it writes.
-            b"heap" => (true, rate / 2),
-            _ => (false, 1),
-        };
-        let heap = kind.starts_with(b"heap");
-        Self {
-            period,
-            sampled,
-            allocations: heap
-                && (differs(total.alloc_objects, total.in_use_objects)
-                    || differs(total.alloc_bytes, total.in_use_bytes)),
-        }
-    }
-
-    fn columns(self) -> &'static [(&'static str, Unit)] {
-        if self.allocations {
-            &[
-                ("alloc_objects", Unit::Count),
-                ("alloc_space", Unit::Bytes),
-                ("inuse_objects", Unit::Count),
-                ("inuse_space", Unit::Bytes),
-            ]
-        } else {
-            &[("objects", Unit::Count), ("space", Unit::Bytes)]
-        }
-    }
-
-    fn push(
-        self,
-        counts: &Counts,
-        addresses: &[u64],
-        offset: u64,
-        samples: &mut Samples,
-    ) -> Option<Note> {
-        let mut values = Vec::new();
-        let mut size = 0;
-        let mut note = None;
-        let allocated = self
-            .allocations
-            .then_some((counts.alloc_objects, counts.alloc_bytes));
-        let in_use = (counts.in_use_objects, counts.in_use_bytes);
-        for (objects, bytes) in allocated.into_iter().chain([in_use]) {
-            if objects == 0 && bytes != 0 {
-                let text = format!("no objects have {bytes} bytes");
-                note = Some(Note::new(Level::Warn, "bytes_of_nothing", offset, text));
-            }
-            if objects != 0 {
-                size = bytes.checked_div(objects).unwrap_or(0);
-            }
-            let (objects, bytes) = if self.sampled {
-                unsampled(objects, bytes, self.period)
-            } else {
-                (objects, bytes)
-            };
-            values.extend([objects, bytes]);
-        }
-        samples.sizes.push(size);
-        samples.push(
-            &values,
-            addresses.iter().map(|address| address.wrapping_sub(1)),
-        );
-        note
-    }
-}
-
-/// Estimates what a sample stands for: it was taken with the probability 1 − e^(−size/rate)
-/// (SPEC.md §4).
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "an estimate, cut to whole numbers as other readers do"
-)]
-fn unsampled(objects: i64, bytes: i64, rate: i64) -> (i64, i64) {
-    if objects == 0 || bytes == 0 {
-        return (0, 0);
-    }
-    if rate <= 1 {
-        return (objects, bytes);
-    }
-    let size = bytes as f64 / objects as f64;
-    let scale = 1.0 / (1.0 - (-size / rate as f64).exp());
-    (
-        (objects as f64 * scale) as i64,
-        (bytes as f64 * scale) as i64,
-    )
-}
-
-fn emit(mut samples: Samples, profile: Profile, model: &mut Tables, sink: &mut dyn Sink) -> Flow {
-    let width = profile.value_types.len();
-    let profile = model.profile(profile);
-    samples.maps.define(model);
-    let size_key = model.string("bytes");
-    let size_key = model.attribute_key(AttributeKey {
-        unit: Unit::Bytes,
-        ..AttributeKey::named(size_key)
-    });
-    let mut batch = SampleBatch::new(profile, width);
-    for row in 0..samples.ends.len() {
-        let mut stack: Option<StackId> = None;
-        for &address in samples.stack(row).iter().rev() {
-            let frame = model.frame(Frame {
-                address: Some(address),
-                mapping: samples.maps.find(address),
-                ..Frame::default()
+            let first = labels.partition_point(|label| label.0 < row);
+            let own = labels.get(first..).unwrap_or(&[]).iter();
+            let own: Vec<Attribute> = own
+                .take_while(|label| label.0 == row)
+                .map(|label| label.1.clone())
+                .collect();
+            batch.push(&SampleRow {
+                stack,
+                values: self
+                    .values
+                    .get(row * width..(row + 1) * width)
+                    .unwrap_or(&[]),
+                time: None,
+                track: None,
+                span: None,
+                labels: &own,
             });
-            stack = Some(model.stack(Stack {
-                parent: stack,
-                frame,
-                truncated: false,
-            }));
+            if batch.len() >= BATCH_ROWS {
+                let full = std::mem::replace(&mut batch, SampleBatch::new(profile, width));
+                sink.define(model.take_definitions())?;
+                sink.samples(full)?;
+            }
         }
-        let label = samples
-            .sizes
-            .get(row)
-            .map(|&size| Attribute::new(size_key, Value::I64(size)));
-        batch.push(&SampleRow {
-            stack,
-            values: samples
-                .values
-                .get(row * width..(row + 1) * width)
-                .unwrap_or(&[]),
-            time: None,
-            track: None,
-            span: None,
-            labels: label.as_slice(),
+        sink.define(model.take_definitions())?;
+        if batch.is_empty() {
+            return Flow::Continue(());
+        }
+        sink.samples(batch)
+    }
+
+    /// Returns the labels in the order of their rows.
+    fn labels(&self, model: &mut Tables) -> Vec<(usize, Attribute)> {
+        let size_key = model.string("bytes");
+        let size_key: AttrKeyId = model.attribute_key(AttributeKey {
+            unit: Unit::Bytes,
+            ..AttributeKey::named(size_key)
         });
-        if batch.len() >= BATCH_ROWS {
-            let full = std::mem::replace(&mut batch, SampleBatch::new(profile, width));
-            sink.define(model.take_definitions())?;
-            sink.samples(full)?;
+        let sizes = self.sizes.iter().enumerate();
+        let mut labels: Vec<(usize, Attribute)> = sizes
+            .map(|(row, &size)| (row, Attribute::new(size_key, Value::I64(size))))
+            .collect();
+        for (row, key, value) in &self.labels {
+            let name = model.bytes(key);
+            let key = model.attribute_key(AttributeKey::named(name));
+            let value = Value::Text(model.bytes(value));
+            labels.push((*row, Attribute::new(key, value)));
         }
+        labels.sort_by_key(|label| label.0);
+        labels
     }
-    sink.define(model.take_definitions())?;
-    if batch.is_empty() {
-        return Flow::Continue(());
+
+    /// Returns the frames at an address, the innermost first.
+    fn frames(&self, address: u64, model: &mut Tables) -> Vec<FrameId> {
+        let Some((address, functions)) = self.symbols.find(address) else {
+            let address = address.wrapping_sub(u64::from(!self.symbols.exact));
+            return vec![model.frame(Frame {
+                address: Some(address),
+                mapping: self.maps.find(address),
+                ..Frame::default()
+            })];
+        };
+        let address = (!self.scheme.java).then_some(address);
+        let mapping = address.and_then(|address| self.maps.find(address));
+        let frame = |(depth, symbol): (usize, &Symbol)| {
+            let file = (!symbol.file.is_empty()).then(|| model.bytes(&symbol.file));
+            let name = model.bytes(&symbol.function);
+            let function = model.function(Function {
+                file,
+                ..Function::named(name)
+            });
+            model.frame(Frame {
+                function: Some(function),
+                line: symbol.line,
+                address,
+                mapping,
+                inlined: depth + 1 < functions.len(),
+                ..Frame::default()
+            })
+        };
+        functions.iter().enumerate().map(frame).collect()
     }
-    sink.samples(batch)
 }

@@ -92,7 +92,7 @@ impl Entry {
         self.permissions.is_empty() || self.permissions.contains(&b'x')
     }
 
-    /// Tells whether `next` goes on where this one ends, as two halves of one mapping do.
+    /// Returns true if `next` goes on where this one ends, as two halves of one mapping do.
     fn goes_on(&self, next: &Self) -> bool {
         let same = |a: &[u8], b: &[u8]| a.is_empty() || b.is_empty() || a == b;
         let follows = self.offset == 0
@@ -107,7 +107,7 @@ impl Entry {
             && follows
     }
 
-    /// Tells whether this is the program and not a library or something of the kernel's.
+    /// Returns true if this is the program and not a library or something of the kernel's.
     fn is_main(&self) -> bool {
         let library = self.file.ends_with(b".so")
             || self
@@ -154,7 +154,7 @@ impl Maps {
         }
     }
 
-    fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: Entry) {
         match self.entries.last_mut() {
             Some(last) if last.goes_on(&entry) => {
                 last.limit = entry.limit;
@@ -167,6 +167,10 @@ impl Maps {
             }
             _ => self.entries.push(entry),
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Puts the program first, as readers of profiles expect it, and gives every mapping an id.

@@ -1,104 +1,114 @@
-//! The profiles of gperftools before `profile.proto`: the binary CPU profile and the text heap profile,
-//! both followed by the memory map of the process (SPEC.md).
+//! The profiles of gperftools, and the text profiles of others that began as theirs: of Go's
+//! `net/http/pprof` with `debug=1`, of Java agents, of jemalloc (SPEC.md).
 //!
-//! Addresses are not turned into names here: there is nothing in the files to do it with.
+//! One reader and one lowering take them all; the rows tell them apart by their first line. Names come from the file alone:
+//! no binary is opened.
 
-mod cpu;
 mod heap;
 mod lower;
 mod maps;
+mod read;
+mod record;
+mod scheme;
+mod symbols;
+mod text;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub use cpu::{CpuReader, CpuRecord};
-pub use heap::{HeapReader, HeapRecord};
-pub use lower::{lower_cpu, lower_heap};
+pub use lower::lower;
+pub use read::GperfReader;
+pub use record::GperfRecord;
 
-use traceloom_model::Capabilities;
-
-use crate::pprof::sample::Dice;
 use crate::{Confidence, Format, Probe};
+
+const GPERF: Format = Format {
+    reader: Some(|limits| Box::new(GperfReader::new(limits))),
+    lower: Some(lower),
+    ..Format::BASE
+};
 
 /// The binary CPU profile.
 pub static CPU: Format = Format {
     name: "gperf-cpu",
     title: "gperftools CPU profile",
     extensions: &["prof", "cpu"],
-    probe: probe_cpu,
-    reader: Some(|limits| Box::new(CpuReader::new(limits))),
-    members: None,
-    set: None,
-    lower: Some(lower_cpu),
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample_cpu),
+    magic: &[0; 8],
+    probe: |probe| of_kind(probe, Kind::Cpu),
+    ..GPERF
 };
 
 /// The text heap profile.
 pub static HEAP: Format = Format {
     name: "gperf-heap",
-    title: "gperftools heap profile",
+    title: "heap profile as text (gperftools, jemalloc, Go, Java)",
     extensions: &["heap"],
-    probe: probe_heap,
-    reader: Some(|limits| Box::new(HeapReader::new(limits))),
-    members: None,
-    set: None,
-    lower: Some(lower_heap),
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample_heap),
+    magic: b"heap pro",
+    probe: |probe| of_kind(probe, Kind::Heap),
+    ..GPERF
 };
 
-fn probe_cpu(probe: &Probe<'_>) -> Option<Confidence> {
-    cpu::Words::detect(probe.head).map(|_| Confidence::Certain)
+/// The text profile of contention.
+pub static CONTENTION: Format = Format {
+    name: "gperf-contention",
+    title: "mutex, block or contention profile as text (gperftools, Go, Java)",
+    extensions: &["contention"],
+    magic: b"--- mute",
+    probe: |probe| of_kind(probe, Kind::Contention),
+    ..GPERF
+};
+
+/// A text profile that counts stacks.
+pub static COUNT: Format = Format {
+    name: "go-count",
+    title: "goroutine or threadcreate profile as text (Go)",
+    extensions: &["txt"],
+    magic: b"goroutin",
+    probe: |probe| of_kind(probe, Kind::Count),
+    ..GPERF
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Cpu,
+    Heap,
+    Contention,
+    Count,
 }
 
-fn probe_heap(probe: &Probe<'_>) -> Option<Confidence> {
-    let line = probe.head.split(|&byte| byte == b'\n').next()?;
-    heap::Header::parse(line).map(|_| Confidence::Certain)
+fn of_kind(probe: &Probe<'_>, kind: Kind) -> Option<Confidence> {
+    (kind_of(probe.head) == Some(kind)).then_some(Confidence::Certain)
 }
 
-const MAP: &str = "00400000-00fcb000 r-xp 00000000 00:00 21306940    /srv/shop/server\n\
-    7f5e54010000-7f5e541b0000 r-xp 00000000 00:00 1461        /lib/libc-2.15.so\n\
-    7ffffb56b000-7ffffb56d000 r-xp 00000000 00:00 0           [vdso]\n";
-
-fn sample_cpu(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    let mut dice = Dice::new(seed);
-    let mut words: Vec<u64> = vec![0, 3, 0, 10_000, 0];
-    let mut done = 0;
-    let mut put = |words: &[u64]| {
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        out(&bytes);
-        bytes.len() as u64
-    };
-    while done < bytes {
-        done += put(&words);
-        let depth = 1 + dice.below(30);
-        words = vec![1 + dice.below(9), depth];
-        words.extend((0..depth).map(|_| 0x40_0000 + dice.below(0xbc_0000)));
+/// Finds the kind of a profile: by its first words, or by the first line that is neither a command nor in a
+/// section of symbols.
+fn kind_of(head: &[u8]) -> Option<Kind> {
+    if words::Words::detect(head).is_some() {
+        return Some(Kind::Cpu);
     }
-    put(&[0, 1, 0]);
-    out(MAP.as_bytes());
-}
-
-fn sample_heap(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    let mut dice = Dice::new(seed);
-    out(b"heap profile:    144:  8498176 [   144:  8498176] @ heapz_v2/524288\n");
-    let mut done = 0;
-    while done < bytes {
-        let count = 1 + dice.below(40);
-        let size = count * (16 << dice.below(12));
-        let mut line = format!("{count:6}: {size:8} [{count:6}: {size:8}] @");
-        for _ in 0..1 + dice.below(30) {
-            line += &format!(" {:#x}", 0x40_0000 + dice.below(0xbc_0000));
+    let mut in_symbols = false;
+    for line in head.split(|&byte| byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let marker = text::marker(line);
+        if in_symbols {
+            in_symbols = marker.is_none();
+            continue;
         }
-        line.push('\n');
-        out(line.as_bytes());
-        done += line.len() as u64;
+        match marker {
+            Some(b"symbol") => in_symbols = true,
+            Some(b"profile") => return Some(Kind::Cpu),
+            Some(b"heap" | b"growth") => return Some(Kind::Heap),
+            Some(marker) if marker.starts_with(b"heapz") => return Some(Kind::Heap),
+            Some(marker) => return text::shape_of(marker).map(|_| Kind::Contention),
+            None if heap::Header::parse(line).is_some() => return Some(Kind::Heap),
+            None if text::jemalloc(line).is_some() => return Some(Kind::Heap),
+            None if text::total(line).is_some() => return Some(Kind::Count),
+            None if line.starts_with(b"%") || line.starts_with(b"#") => {}
+            None if line.trim_ascii().is_empty() => {}
+            None => return None,
+        }
     }
-    out(b"\nMAPPED_LIBRARIES:\n");
-    out(MAP.as_bytes());
+    // A section of symbols longer than what there is to look at is most often that of a CPU profile.
+    in_symbols.then_some(Kind::Cpu)
 }

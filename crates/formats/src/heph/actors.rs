@@ -11,7 +11,7 @@ use super::record::{Event, Value};
 /// Most intervals kept of one worker while events wait for them.
 const MOST: usize = 1 << 20;
 
-/// Tells whether an event of this description is an actor being run.
+/// Returns true if an event of this description is an actor being run.
 pub(super) fn is_running(description: &[u8]) -> bool {
     // Compared as wholes: a pattern would compare byte by byte.
     match description.len() {
@@ -21,7 +21,7 @@ pub(super) fn is_running(description: &[u8]) -> bool {
     }
 }
 
-/// Tells whether the runtime writes events of this description about itself (SPEC.md §3).
+/// Returns true if the runtime writes events of this description about itself (SPEC.md §3).
 pub(super) fn is_runtime(description: &[u8]) -> bool {
     const OTHERS: [&[u8]; 13] = [
         b"Building runtime",

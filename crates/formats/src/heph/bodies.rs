@@ -1,5 +1,6 @@
 //! Waiting events, and what they say besides their times.
 
+use super::mark::Mark;
 use super::names::Described;
 use super::record::{Attributes, Event};
 
@@ -23,9 +24,16 @@ pub(super) struct Row {
     pub up: u32,
     /// Rows that it encloses, with itself.
     pub size: u32,
+    /// How many of the last rows it encloses; [`Row::CONTAINED`] for what it contains.
+    pub encloses: u32,
+    /// A call inside another, or an outermost event that is no call.
+    pub is_other_entry: bool,
 }
 
 impl Row {
+    /// Containment decides what the row encloses.
+    pub const CONTAINED: u32 = u32::MAX;
+
     fn len(&self) -> usize {
         usize::from(self.description) + self.attributes as usize + self.undecoded as usize
     }
@@ -53,9 +61,15 @@ impl Bodies {
         self.bytes.len()
     }
 
-    /// Keeps the bytes of an event.
+    /// Keeps the bytes of an event, `attributes` in place of its own.
     #[inline]
-    pub fn keep(&mut self, event: &Event<'_>, described: Described) -> Row {
+    pub fn keep(
+        &mut self,
+        event: &Event<'_>,
+        attributes: &[u8],
+        mark: Mark,
+        described: Described,
+    ) -> Row {
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let body = self.bytes.len();
         let mut description = 0;
@@ -63,8 +77,8 @@ impl Bodies {
             description = u16::try_from(event.description.len()).unwrap_or(u16::MAX);
             self.bytes.extend_from_slice(event.description);
         }
-        if !event.attributes.bytes.is_empty() {
-            self.bytes.extend_from_slice(event.attributes.bytes);
+        if !attributes.is_empty() {
+            self.bytes.extend_from_slice(attributes);
         }
         if !event.undecoded.is_empty() {
             self.bytes.extend_from_slice(event.undecoded);
@@ -76,11 +90,13 @@ impl Bodies {
             offset: event.offset,
             described,
             body,
-            attributes: length(event.attributes.bytes),
+            attributes: length(attributes),
             undecoded: length(event.undecoded),
             description,
             up: 0,
             size: 1,
+            encloses: mark.encloses.unwrap_or(Row::CONTAINED),
+            is_other_entry: mark.is_other_entry,
         }
     }
 

@@ -44,8 +44,8 @@ struct Stream {
     first_offset: u64,
     first: u32,
     holes: Vec<Hole>,
-    duplicates: Tally,
-    late: Tally,
+    duplicates: CountedNotes,
+    late: CountedNotes,
     /// A step far back: where the counter would go on from there.
     suspect: Option<(u32, u64)>,
     after_epoch: bool,
@@ -61,12 +61,12 @@ struct Hole {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct CountedNotes {
     count: u64,
     first_offset: u64,
 }
 
-impl Tally {
+impl CountedNotes {
     fn add(&mut self, offset: u64) {
         if self.count == 0 {
             self.first_offset = offset;
@@ -262,7 +262,7 @@ impl Counters {
         }
         for (id, mut stream) in streams {
             stream.close_holes(id, true, out)?;
-            let Tally {
+            let CountedNotes {
                 count,
                 first_offset,
             } = stream.duplicates;
@@ -270,7 +270,7 @@ impl Counters {
                 let text = format!("stream {id}: {count} packets are there twice, once is kept");
                 out.note(warn("duplicate_packets", first_offset, text).counting(count))?;
             }
-            let Tally {
+            let CountedNotes {
                 count,
                 first_offset,
             } = stream.late;

@@ -101,7 +101,7 @@ impl Words {
         })
     }
 
-    /// Tells whether `bytes` begin with the name.
+    /// Returns true if `bytes` begin with the name.
     #[inline(always)]
     pub fn begin(&self, bytes: &[u8]) -> bool {
         let name = bytes.get(..self.length);

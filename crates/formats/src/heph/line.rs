@@ -19,6 +19,9 @@ pub(super) struct Line {
     lanes: Lanes,
 }
 
+/// Where a line lies: stream, substream or actor, and the lane that its events are marked with.
+pub(super) type Address = (u32, Option<u64>, u32);
+
 /// The tracks of a line: its own, and those of spans that overlap partly.
 #[derive(Debug, Default)]
 struct Lanes {
@@ -52,6 +55,26 @@ impl Line {
         }
     }
 
+    /// A lane of its own, beside the line whose track is `own`.
+    pub fn beside(
+        own: TrackId,
+        base: &Self,
+        number: u32,
+        tracks: &Tracks<'_>,
+        out: &mut Out<'_>,
+    ) -> Self {
+        let mut line = Self::new(base.stream, base.within);
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let row = lane(number, Some(own), base.within, tracks);
+        line.lanes.tracks.push(out.tables().new_track(row));
+        line
+    }
+
+    /// Returns the line's own track.
+    pub fn track(&mut self, tracks: &Tracks<'_>, out: &mut Out<'_>) -> Option<TrackId> {
+        self.lanes.track(0, self.within, tracks, out)
+    }
+
     /// Pushes the spans that nothing from `horizon` on can enclose, all of them when `all`; returns how
     /// many events wait no longer.
     pub fn push(
@@ -72,7 +95,8 @@ impl Line {
             };
             bodies.let_go(row);
             let root = || self.nest.row(place.root).map_or(0, |root| root.offset);
-            if !out.takes(root, place.parent.is_none()) {
+            let is_entry = place.parent.is_none() != row.is_other_entry;
+            if !out.takes(root, place.parent.is_none() || is_entry) {
                 continue;
             }
             let Some(track) = self.lanes.track(place.lane, self.within, tracks, out) else {
@@ -82,6 +106,7 @@ impl Line {
                 id: id(place.number),
                 parent: place.parent.map(id),
                 depth: place.depth,
+                is_entry,
                 track,
                 start: row.start,
                 end: row.end,

@@ -50,6 +50,14 @@ pub fn lower(
         .iter()
         .flat_map(|(runs, _)| runs)
         .any(|run| run.epoch.is_some());
+    // One clock for all: a run without epoch counts from that of the run before it, else of the first that has one.
+    let runs = || surveys.iter().flat_map(|(runs, _)| runs);
+    let mut known = runs().find_map(|run| run.epoch);
+    for run in surveys.iter_mut().flat_map(|(runs, _)| runs) {
+        run.epoch_is_borrowed = run.epoch.is_none() && known.is_some();
+        known = run.epoch.or(known);
+        run.epoch = known;
+    }
     let clock = if dated {
         Clock::Unix
     } else {
@@ -67,7 +75,6 @@ pub fn lower(
                 part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
                 only: options.only,
                 calls_only,
-                dated,
             },
             waiting: runs.into(),
             next_run: 0,
@@ -263,7 +270,6 @@ pub(super) struct Out<'s> {
     part: PartId,
     only: Option<Origin>,
     calls_only: bool,
-    dated: bool,
 }
 
 impl Out<'_> {
@@ -278,8 +284,9 @@ impl Out<'_> {
 
     /// Describes a run and says what is doubtful about its epoch.
     pub fn begin_run(&mut self, run: &Run, number: u32) -> ControlFlow<(), ResourceId> {
-        if run.epoch.is_none() && self.dated {
-            let text = "a run without epoch among runs that have one: its times count from 1970";
+        if run.epoch_is_borrowed {
+            let text = "a run without epoch among runs that have one: its times count from the epoch of the run before it, \
+                        or of the first that has one";
             self.note(warn("no_epoch", run.offset, text))?;
         } else if run.epoch.is_none() {
             let text = "no epoch: times count from an unknown point";
@@ -298,7 +305,7 @@ impl Out<'_> {
         }))
     }
 
-    /// Tells whether spans of the call that begins at `root_offset` are asked for.
+    /// Returns true if spans of the call that begins at `root_offset` are asked for.
     pub fn takes(&self, root_offset: impl FnOnce() -> u64, is_root: bool) -> bool {
         (is_root || !self.calls_only)
             && self
@@ -322,7 +329,7 @@ impl Out<'_> {
             start: time(span.start),
             end: time(span.end),
             status: SpanStatus::Complete,
-            entry: span.parent.is_none(),
+            entry: span.is_entry,
             counters: &[],
             attributes: &[],
             exception: None,
@@ -371,6 +378,7 @@ pub(super) struct Placed<'a> {
     pub id: traceloom_model::SpanId,
     pub parent: Option<traceloom_model::SpanId>,
     pub depth: u32,
+    pub is_entry: bool,
     pub track: TrackId,
     pub start: u64,
     pub end: u64,

@@ -7,10 +7,12 @@
 mod actors;
 mod bodies;
 mod counters;
+mod forest;
 mod heads;
 mod known;
 mod line;
 mod lower;
+mod mark;
 mod names;
 mod nest;
 mod parse;
@@ -19,12 +21,11 @@ mod read;
 mod record;
 mod resync;
 mod run;
-mod sample;
 mod sorted;
 mod survey;
 #[cfg(test)]
 mod tests;
-mod write;
+pub mod write;
 
 use traceloom_model::{Capabilities, Feature};
 
@@ -38,25 +39,29 @@ pub const HEPH: Format = Format {
     name: "heph",
     title: "Heph trace",
     extensions: &["heph"],
+    magic: b"\x75\xd1\x1d\x4d\0\0\0",
     probe,
     reader: Some(|limits| Box::new(Decoder::new(limits))),
-    members: None,
-    set: None,
     lower: Some(lower::lower),
-    split: None,
     raise: Some(raise::open),
     holds: Capabilities::of(&[
+        Feature::WideIntegers,
         Feature::Spans,
+        Feature::InnerCalls,
         Feature::AsyncTracks,
         Feature::SpanAttributes,
         Feature::TypedAttributes,
+        Feature::FloatAttributes,
+        Feature::UnsignedIntegers,
         Feature::ListAttributes,
         Feature::TrackIds,
         Feature::SubMillisecond,
         Feature::SubMicrosecond,
         Feature::InvalidText,
-    ]),
-    sample: Some(sample::sample),
+    ])
+    // A stream is a process of its own, and tracks of actors are named after an attribute.
+    .with_derived(&[Feature::Tracks, Feature::Resources]),
+    ..Format::BASE
 };
 
 /// Packets that must follow each other before the middle of a recording is recognised.

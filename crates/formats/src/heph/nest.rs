@@ -59,7 +59,7 @@ impl Nest {
         self.rows.iter_mut()
     }
 
-    /// Tells whether so many rows came since the last attempt that another one pays.
+    /// Returns true if so many rows came since the last attempt that another one pays.
     pub fn is_due(&self) -> bool {
         self.rows.len() >= self.retry
     }
@@ -80,6 +80,10 @@ impl Nest {
         // Equal ends would have to come by their starts, the later ones first.
         let is_after =
             |last: &Row| last.end < row.end || (last.end == row.end && last.start >= row.start);
+        if row.encloses != Row::CONTAINED {
+            self.enclose_marked(row);
+            return true;
+        }
         if !self.rows.last().is_none_or(is_after) {
             return false;
         }
@@ -107,6 +111,24 @@ impl Nest {
         true
     }
 
+    /// Makes the next row enclose as many of the last ones as it says, or fewer where those are gone.
+    #[inline(never)]
+    fn enclose_marked(&mut self, row: &mut Row) {
+        let at = self.rows.len();
+        let whole = row.encloses.saturating_add(1);
+        while let Some(&root) = self.roots.last()
+            && let Some(last) = self.rows.get_mut(root)
+            && let Some(size) = row.size.checked_add(last.size)
+            && size <= whole
+            && let Ok(up) = u32::try_from(at - root)
+        {
+            last.up = up;
+            row.size = size;
+            self.roots.pop();
+        }
+        self.roots.push(at);
+    }
+
     /// Places the events that nothing from `horizon` on can enclose or overlap, all of them when `all`, in
     /// the order in which they finished; [`Nest::drop_placed`] forgets them.
     pub fn place(&mut self, horizon: u64, all: bool, placed: &mut Vec<Place>) {
@@ -117,7 +139,8 @@ impl Nest {
         }
         let rows = &self.rows;
         let is_over = |root: &usize| all || rows.get(*root).is_some_and(|row| row.end < horizon);
-        let over = self.roots.partition_point(is_over);
+        // Rows that say what they enclose need not come by their ends.
+        let over = self.roots.iter().take_while(|root| is_over(root)).count();
         let last = over.checked_sub(1).and_then(|at| self.roots.get(at));
         let count = last.map_or(0, |last| last + 1);
         placed.resize(count, Place::default());
@@ -171,18 +194,19 @@ impl Nest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heph::sample::Random;
+    use traceloom_samples::Random;
 
     fn row(start: u64, end: u64) -> Row {
         let mut row = Row::default();
         (row.start, row.end) = (start, end);
+        row.encloses = Row::CONTAINED;
         row
     }
 
     #[test]
     fn rows_nested_as_they_come_lie_where_sorted_ones_do() {
-        let mut random = Random(7);
-        let mut below = |below| random.below(below);
+        let mut random = Random::new(7);
+        let mut below = |below| random.number(below);
         let (mut nested, mut sorted) = (0, 0);
         for round in 0..4000 {
             let mut nest = Nest::default();

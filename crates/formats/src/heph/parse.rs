@@ -2,7 +2,7 @@
 
 use super::record::{Attribute, Attributes, EVENT, Event, Layout, METADATA, Metadata, Value};
 
-/// Tells whether `bytes` begin with the first bytes of a packet.
+/// Returns true if `bytes` begin with the first bytes of a packet.
 #[inline]
 pub fn is_magic(bytes: &[u8]) -> bool {
     // Compared as one word each: a pattern would compare byte by byte.
@@ -12,7 +12,7 @@ pub fn is_magic(bytes: &[u8]) -> bool {
         .is_some_and(|first| MAGICS.contains(&u32::from_ne_bytes(*first)))
 }
 
-/// Tells whether `bytes`, the last ones of the input, may be the beginning of a packet.
+/// Returns true if `bytes`, the last ones of the input, may be the beginning of a packet.
 pub fn is_cut_magic(bytes: &[u8]) -> bool {
     let length = bytes.len().min(4);
     let head = bytes.get(..length);
@@ -245,7 +245,7 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// Tells whether the bytes of `packet` from `from` to `to` are UTF-8.
+/// Returns true if the bytes of `packet` from `from` to `to` are UTF-8.
 ///
 /// Nearly every text is a few ASCII bytes, for which the general check costs more than this one. Eight of
 /// them are one load that reaches back over what lies before the text: the head of the packet leaves room

@@ -1,21 +1,25 @@
 //! The model to packets: one event a span, in the order the spans come.
 //!
 //! Threads and streams become streams, async tracks substreams of theirs; lanes go back to the track they
-//! were split from. The epoch is a midnight, the second last before the first span starts: whatever
+//! were split from, with a [`Mark`], as have events that containment would nest otherwise. The epoch is a midnight, the second last before the first span starts: whatever
 //! began at most a day before it still counts from there. A span that began earlier yet begins another
 //! run with an epoch of its own. Without a known origin there is no epoch, and times before the origin
 //! are held as 0, as are those before 1970. Texts and lists beyond 65,535 go on in further attributes
 //! of the same name, descriptions beyond that are cut.
+//!
+//! What came as Heph keeps its options, and its runs apart: other readers know no option but the epoch.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use traceloom_model::{
-    Attribute, Clock, Definitions, ElementType, Flow, Note, Order, Recording, Sink, SpanBatch,
-    SpanRow, StringId, Timestamp, TrackId, TrackKind, Value,
+    Attribute, Clock, Definitions, ElementType, Flow, Note, Order, Recording, ResourceId, Sink,
+    SpanBatch, SpanRow, StringId, Timestamp, TrackId, TrackKind, Value,
 };
 
+use super::forest::Forests;
 use super::lower::Map;
+use super::mark::Mark;
 use super::names::UNDECODED;
 use super::record::{self, Attributes, Event, Layout, Metadata};
 use super::write;
@@ -42,33 +46,102 @@ pub(super) fn open<'o>(
         addresses: ById::default(),
         addressed: 0,
         taken: HashSet::default(),
+        named: HashSet::default(),
         counters: Map::default(),
+        lanes: Map::default(),
+        forests: Forests::default(),
         dated: false,
         epoch: None,
+        came_as_heph: options.sources.contains(&super::HEPH.name),
+        run: None,
     }))
 }
+
+/// Stream, substream and lane of a track.
+type Address = (u32, u64, u32);
 
 struct Writer<'o> {
     out: Buffered<'o>,
     words: Recording,
-    addresses: ById<(u32, u64)>,
+    addresses: ById<Address>,
     /// How many tracks have an address.
     addressed: u32,
     taken: HashSet<(u32, u64)>,
+    /// Ids that tracks have: a substream of another number is not one of theirs.
+    named: HashSet<u64>,
     counters: Map<u32, u32>,
+    /// Lanes of streams and substreams.
+    lanes: Map<(u32, u64), u32>,
+    /// What is written of each track.
+    forests: Forests,
     /// Times count from 1970.
     dated: bool,
     /// The epoch in force, once one is written.
     epoch: Option<u64>,
+    /// The recordings are Heph, with options and runs.
+    came_as_heph: bool,
+    /// The resource of the run that is being written.
+    run: Option<Option<ResourceId>>,
 }
 
 impl Writer<'_> {
+    /// Returns the resource whose run a track belongs to, where runs are kept apart.
+    fn run_of(&self, track: TrackId) -> Option<ResourceId> {
+        if !self.came_as_heph {
+            return None;
+        }
+        self.words.track(track)?.resource
+    }
+
+    /// Begins a run, unless `resource` is that of the one being written.
+    fn enter_run(&mut self, resource: Option<ResourceId>, first: u64) {
+        if !self.came_as_heph || self.run == Some(resource) {
+            return self.date(first);
+        }
+        if self.run.is_some() && self.dated {
+            // A reader sees another run where another epoch comes and streams count from 0 again.
+            let before = self.epoch.take();
+            self.taken.clear();
+            self.addresses = ById::default();
+            self.addressed = 0;
+            self.date_apart(first, before);
+        } else {
+            self.date(first);
+        }
+        self.run = Some(resource);
+        self.options(resource);
+    }
+
+    /// Writes what a run says of itself besides its epoch.
+    fn options(&mut self, resource: Option<ResourceId>) {
+        let row = resource.and_then(|id| self.words.resource(id));
+        for option in row.map_or(&[][..], |row| &row.attributes) {
+            let name = self.words.attribute_key(option.key).map(|row| row.name);
+            let name = text(&self.words, name, option.key.raw());
+            let value = plain(&self.words, &option.value);
+            let packet = Metadata {
+                offset: 0,
+                name: cut(&name),
+                value: &value,
+            };
+            write::metadata(&packet, &mut self.out.bytes);
+        }
+    }
+
     /// Sees to an epoch that is not after `first`.
     fn date(&mut self, first: u64) {
+        self.date_apart(first, None);
+    }
+
+    /// Sees to an epoch that is not after `first`, and not the one `before`.
+    fn date_apart(&mut self, first: u64, before: Option<u64>) {
         if !self.dated || self.epoch.is_some_and(|epoch| epoch <= first) {
             return;
         }
-        let epoch = (first / DAY * DAY).saturating_sub(DAY);
+        let mut epoch = (first / DAY * DAY).saturating_sub(DAY);
+        if before == Some(epoch) {
+            epoch += 1;
+        }
         let packet = Metadata {
             offset: 0,
             name: b"epoch",
@@ -78,15 +151,25 @@ impl Writer<'_> {
         self.epoch = Some(epoch);
         // Counters that begin again tell a reader that the epoch is not a correction of the last one.
         self.counters.clear();
+        // What is enclosed in the run before, no event of this one can enclose.
+        self.forests = Forests::default();
     }
 
     fn span(&mut self, span: &SpanRow<'_>) {
-        let (stream, substream) = self.address(span.track);
+        let is_known = self.addresses.get(span.track.index()).is_some();
+        let (stream, substream, lane) = self.address(span.track);
         let counter = self.counters.entry(stream).or_default();
         let number = *counter;
         *counter = counter.wrapping_add(1);
         let epoch = self.epoch.unwrap_or(0);
         let since = |time: Timestamp| u64::try_from(time).unwrap_or(0).saturating_sub(epoch);
+        let (start, end) = (since(span.start), since(span.end));
+        let forest = self.forests.of(span.track, is_known);
+        let mark = Mark {
+            encloses: forest.add(span.id, span.parent, start, end),
+            lane,
+            is_other_entry: span.entry != span.parent.is_none(),
+        };
         let function = span.function.map(|id| {
             let name = self.words.function(id).map(|row| row.name);
             text(&self.words, name, id.raw())
@@ -101,8 +184,8 @@ impl Writer<'_> {
                 stream,
                 counter: number,
                 substream,
-                start: since(span.start),
-                end: since(span.end),
+                start,
+                end,
                 description_length: u16::try_from(description.len()).unwrap_or(u16::MAX),
                 description,
                 attributes: Attributes::default(),
@@ -112,15 +195,17 @@ impl Writer<'_> {
             },
             out,
         );
+        // The mark is the last attribute that can be decoded.
+        let mut mark = Some(mark);
         for one in span.attributes {
             let name = self.words.attribute_key(one.key).map(|row| row.name);
-            attribute(
-                &self.words,
-                &text(&self.words, name, one.key.raw()),
-                one,
-                out,
-            );
+            let name = text(&self.words, name, one.key.raw());
+            if matches!(one.value, Value::Bytes(_)) && *name == *UNDECODED.as_bytes() {
+                mark.take().unwrap_or_default().write(out);
+            }
+            attribute(&self.words, &name, one, out);
         }
+        mark.unwrap_or_default().write(out);
         if u32::try_from(out.len() - begin).is_err() {
             out.truncate(begin);
             self.out
@@ -130,11 +215,11 @@ impl Writer<'_> {
         write::patch_size(begin, out);
     }
 
-    /// Returns stream and substream of a track.
+    /// Returns the address of a track.
     ///
     /// Walks up without recursion: tracks may hang under each other as deeply as a producer likes. Ids of
     /// parents are smaller than those of their children in every lowering, so that a loop ends.
-    fn address(&mut self, id: TrackId) -> (u32, u64) {
+    fn address(&mut self, id: TrackId) -> Address {
         let mut chain = Vec::new();
         let mut next = Some(id);
         let mut address = None;
@@ -152,10 +237,14 @@ impl Writer<'_> {
             let (kind, wanted) =
                 track.map_or_else(Default::default, |track| (track.kind, track.id));
             let place = match (address, kind) {
-                (Some(parent), TrackKind::Lane) => parent,
-                (Some((stream, _)), _) => (stream, self.free(stream, wanted)),
-                (None, TrackKind::Async) => (0, self.free(0, wanted)),
-                (None, _) => (self.free_stream(wanted), 0),
+                (Some((stream, substream, _)), TrackKind::Lane) => {
+                    let lane = self.lanes.entry((stream, substream)).or_default();
+                    *lane = lane.saturating_add(1);
+                    (stream, substream, *lane)
+                }
+                (Some((stream, ..)), _) => (stream, self.free(stream, wanted), 0),
+                (None, TrackKind::Async) => (0, self.free(0, wanted), 0),
+                (None, _) => (self.free_stream(wanted), 0, 0),
             };
             self.addresses.put(id.index(), place);
             self.addressed += 1;
@@ -181,7 +270,7 @@ impl Writer<'_> {
             return id;
         }
         let mut id = u64::from(self.addressed) + 1;
-        while !self.taken.insert((stream, id)) {
+        while self.named.contains(&id) || !self.taken.insert((stream, id)) {
             id += 1;
         }
         id
@@ -290,13 +379,20 @@ impl Sink for Writer<'_> {
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
+        let tracks = definitions.tracks.iter();
+        self.named.extend(tracks.filter_map(|(_, track)| track.id));
         self.words.define(definitions)
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
-        let first = batch.start.iter().min().copied().unwrap_or_default();
-        self.date(u64::try_from(first).unwrap_or(0));
-        for span in batch.iter() {
+        for (at, span) in batch.iter().enumerate() {
+            if at == 0 || self.run_of(span.track) != self.run.flatten() {
+                let run = self.run_of(span.track);
+                let own = batch.track.iter().zip(&batch.start).skip(at);
+                let own = own.take_while(|&(&track, _)| self.run_of(track) == run);
+                let first = own.map(|(_, &start)| start).min().unwrap_or_default();
+                self.enter_run(run, u64::try_from(first).unwrap_or(0));
+            }
             self.span(&span);
             self.out.spilled()?;
         }
@@ -315,7 +411,15 @@ impl Sink for Writer<'_> {
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
         if self.epoch.is_none() {
+            // A trace of nothing is a packet too, by which it is known for what it is.
+            self.dated |= self.addressed == 0;
             self.date(0);
+        }
+        if self.run.is_none() && self.came_as_heph {
+            let resources = 0..self.words.resources.len();
+            for at in resources.filter_map(|at| u32::try_from(at).ok()) {
+                self.options(Some(ResourceId::new(at)));
+            }
         }
         self.out.finish()
     }

@@ -291,7 +291,7 @@ impl Decoder {
         };
         if out.opaque(&Opaque::damage(offset, bytes)).is_break()
             || out
-                .note(info("packet_cut", offset, text).counting(have as u64))
+                .note(warn("packet_cut", offset, text).counting(have as u64))
                 .is_break()
         {
             return Next::Stop;
@@ -359,7 +359,7 @@ fn scan_note(scan: &Scan, end: u64) -> Note {
     damage(kind, scan.start, format!("{bytes} bytes skipped: {why}")).counting(bytes)
 }
 
-/// Tells whether a packet, or nothing, comes next; none when the window does not show it.
+/// Returns true if a packet, or nothing, comes next; none when the window does not show it.
 #[inline]
 pub(super) fn followed(after: &[u8], eof: bool) -> Option<bool> {
     match after.len() {
@@ -369,7 +369,7 @@ pub(super) fn followed(after: &[u8], eof: bool) -> Option<bool> {
     }
 }
 
-/// Tells whether another packet may begin inside this one, or across its end.
+/// Returns true if another packet may begin inside this one, or across its end.
 fn may_hold_packet(packet: &[u8]) -> bool {
     find_magic(packet, 4).is_some()
         || (1..4).any(|length| {

@@ -43,7 +43,7 @@ pub struct Metadata<'a> {
 }
 
 impl Metadata<'_> {
-    /// Tells whether this is the option `epoch`, whatever its value.
+    /// Returns true if this is the option `epoch`, whatever its value.
     #[must_use]
     pub fn is_epoch(&self) -> bool {
         self.name == b"epoch"
@@ -215,6 +215,10 @@ impl Record for Metadata<'_> {
 
     fn write(&self, out: &mut Vec<u8>) {
         super::write::metadata(self, out);
+    }
+
+    fn time_zero(&self) -> Option<i64> {
+        self.epoch().map(|ns| i64::try_from(ns).unwrap_or(i64::MAX))
     }
 }
 

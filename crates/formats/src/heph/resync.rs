@@ -151,7 +151,7 @@ pub(super) fn inside(decoder: &Decoder, limits: &Limits, window: Chunk<'_>, size
     Inner::Nothing
 }
 
-/// Tells whether a packet begins at `at`: its size is in range, all of it parses, and either its text is
+/// Judges whether a packet begins at `at`: its size is in range, all of it parses, and either its text is
 /// UTF-8, which no packet's first bytes are, or a packet or the end follows.
 fn verify(
     decoder: &Decoder,

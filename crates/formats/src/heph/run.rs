@@ -6,8 +6,9 @@ use traceloom_model::{Flow, ResourceId, StringId, Track, TrackId, TrackKind};
 
 use super::actors::{self, Running, Runs};
 use super::bodies::Row;
-use super::line::{Line, Room, Tracks};
+use super::line::{Address, Line, Room, Tracks};
 use super::lower::{Map, Out};
+use super::mark::Mark;
 use super::record::Event;
 use super::survey::{Class, Run};
 use crate::{damage, info};
@@ -21,8 +22,8 @@ pub(super) struct RunState {
     stream_of: Map<u32, usize>,
     last_stream: Option<(u32, usize)>,
     lines: Vec<Line>,
-    line_of: Map<(u32, Option<u64>), usize>,
-    last_line: Option<((u32, Option<u64>), usize)>,
+    line_of: Map<Address, usize>,
+    last_line: Option<(Address, usize)>,
     actor_names: Map<u64, StringId>,
     /// Streams that run actors at some time.
     running: Vec<u32>,
@@ -85,7 +86,7 @@ impl RunState {
         }
     }
 
-    /// Tells whether counters mean something in this run.
+    /// Returns true if counters mean something in this run.
     pub fn uses_counters(&self) -> bool {
         self.run.uses_counters
     }
@@ -110,21 +111,30 @@ impl RunState {
             self.actor_runs(at, event, out);
         }
         self.waiting += 1;
-        let row = self.room.bodies.keep(event, described);
+        let attributes = event.attributes.bytes;
+        let marked = Mark::split(attributes);
+        let (mark, attributes) = marked.unwrap_or((Mark::default(), attributes));
+        let mut row = self.room.bodies.keep(event, attributes, mark, described);
         let Some(stream) = self.streams.get_mut(at) else {
             return;
         };
         if within.is_none() {
             if self.recover && class == Class::Plain {
+                // It lies among others than those that its mark counts.
+                row.encloses = Row::CONTAINED;
                 stream.held.push_back(row);
                 return;
             }
-            if let Some(line) = stream.line.and_then(|line| self.lines.get_mut(line)) {
+            let line = stream.line.filter(|_| mark.lane == 0);
+            if let Some(line) = line.and_then(|line| self.lines.get_mut(line)) {
                 line.nest.push(row);
                 return;
             }
         }
-        let at = self.line(event.stream, within);
+        let at = match mark.lane {
+            0 => self.line(event.stream, within),
+            lane => self.lane((event.stream, within, lane), out),
+        };
         if let Some(line) = self.lines.get_mut(at) {
             line.nest.push(row);
         }
@@ -193,7 +203,7 @@ impl RunState {
     #[inline]
     fn line(&mut self, stream: u32, within: Option<u64>) -> usize {
         match self.last_line {
-            Some((last, at)) if last == (stream, within) => at,
+            Some((last, at)) if last == (stream, within, 0) => at,
             _ => self.other_line(stream, within),
         }
     }
@@ -201,8 +211,9 @@ impl RunState {
     #[inline(never)]
     fn other_line(&mut self, stream: u32, within: Option<u64>) -> usize {
         let next = self.lines.len();
-        let at = *self.line_of.entry((stream, within)).or_insert(next);
-        self.last_line = Some(((stream, within), at));
+        let address = (stream, within, 0);
+        let at = *self.line_of.entry(address).or_insert(next);
+        self.last_line = Some((address, at));
         if at == next {
             let stream = self.stream_of.get(&stream).copied().unwrap_or(0);
             if let Some(stream) = self.streams.get_mut(stream).filter(|_| within.is_none()) {
@@ -211,6 +222,35 @@ impl RunState {
             self.lines.push(Line::new(stream, within));
         }
         at
+    }
+
+    /// Returns the position of the line of a lane that events are marked with.
+    #[inline(never)]
+    fn lane(&mut self, address: Address, out: &mut Out<'_>) -> usize {
+        if let Some(&at) = self.line_of.get(&address) {
+            return at;
+        }
+        let (stream, within, lane) = address;
+        let base = self.line(stream, within);
+        let next = self.lines.len();
+        let stream = self
+            .stream_of
+            .get(&stream)
+            .and_then(|&at| self.streams.get(at));
+        let (Some(base), Some(stream)) = (self.lines.get_mut(base), stream) else {
+            return base;
+        };
+        let tracks = Tracks {
+            stream: stream.track,
+            resource: self.resource,
+            names: &self.actor_names,
+            epoch: self.run.epoch,
+        };
+        let own = base.track(&tracks, out).unwrap_or(stream.track);
+        let line = Line::beside(own, base, lane, &tracks, out);
+        self.lines.push(line);
+        self.line_of.insert(address, next);
+        next
     }
 
     /// Pushes the spans that no event after `block` can enclose.

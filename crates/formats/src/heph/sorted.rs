@@ -14,9 +14,10 @@ pub(super) fn place(rows: &[Row], horizon: u64, all: bool, placed: &mut Vec<Plac
     let mut order = by_start(rows);
     order.truncate(closed(&order, horizon, all));
     let overlaps = stack(&order, placed);
+    let after = after_children(placed);
     let finish = |place: &Place| {
-        let row = rows.get(place.row);
-        row.map(|row| (row.end, Reverse(row.start), place.row))
+        let after = after.get(place.number as usize).copied();
+        rows.get(place.row).map(|row| (row.end, after))
     };
     // In file order they nearly always are in the order wanted.
     placed.sort_unstable_by_key(|place| place.row);
@@ -78,6 +79,29 @@ fn closed(order: &[Key], horizon: u64, all: bool) -> usize {
         }
     }
     order.len()
+}
+
+/// Returns for each of `places`, which are in the order of nesting, its position when children come before their parent.
+///
+/// It decides between equal ends: a point comes after what ends where it lies, unless that encloses it.
+fn after_children(places: &[Place]) -> Vec<u64> {
+    let mut positions = vec![0_u64; places.len()];
+    for at in (0..places.len()).rev() {
+        let Some(place) = places.get(at) else {
+            continue;
+        };
+        let inside = positions.get(at).copied().unwrap_or(0);
+        let parent = place
+            .parent
+            .and_then(|parent| positions.get_mut(parent as usize));
+        if let Some(parent) = parent {
+            *parent += inside + 1;
+        }
+        if let Some(position) = positions.get_mut(at) {
+            *position = u64::from(place.number) + inside - u64::from(place.depth);
+        }
+    }
+    positions
 }
 
 #[derive(Clone, Copy)]

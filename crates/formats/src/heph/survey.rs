@@ -54,6 +54,8 @@ pub(super) struct Run {
     /// Where it begins.
     pub offset: u64,
     pub epoch: Option<u64>,
+    /// The epoch is another run's, because this one has none.
+    pub epoch_is_borrowed: bool,
     pub has_substreams: bool,
     pub has_running: bool,
     /// Some counter is not 0.

@@ -9,10 +9,13 @@
 use std::cmp::Reverse;
 
 use proptest::prelude::*;
-use traceloom_model::{Clock, Level, Limits, Recording, TrackKind, Value as ModelValue};
+use traceloom_model::{
+    Clock, Function, Level, Limits, Order, Recording, SpanBatch, SpanId, SpanRow, SpanStatus,
+    Tables, Track, TrackKind, Value as ModelValue,
+};
+use traceloom_samples::Random;
 
 use super::record::{Attributes, Event, Layout, Metadata, Value};
-use super::sample::Random;
 use super::{HEPH, record, write};
 use crate::{
     Confidence, LowerOptions, Probe, RaiseOptions, Records, SliceSource, read_chunked, read_slice,
@@ -108,7 +111,9 @@ fn lower(bytes: &[u8]) -> Recording {
 
 fn sample(bytes: u64) -> Vec<u8> {
     let mut trace = Vec::new();
-    (HEPH.sample.unwrap())(7, bytes, &mut |piece| trace.extend_from_slice(piece));
+    (traceloom_samples::by_name(HEPH.name).unwrap())(7, bytes, &mut |piece| {
+        trace.extend_from_slice(piece)
+    });
     trace
 }
 
@@ -428,8 +433,8 @@ fn naive_parents(events: &[(u64, u64)]) -> Vec<Option<usize>> {
 #[test]
 fn long_traces_nest_like_short_ones() {
     // Calls of up to five levels, some of them across many blocks of the first pass.
-    let mut random = Random(99);
-    let mut below = |below| random.below(below);
+    let mut random = Random::new(99);
+    let mut below = |below| random.number(below);
     let (mut now, mut open, mut events) = (0, Vec::new(), Vec::new());
     while events.len() < 30_000 {
         now += below(3);
@@ -542,6 +547,119 @@ fn raising_keeps_names_times_values_and_nesting() {
         rows
     };
     assert_eq!(values(&second), values(&first));
+}
+
+/// A span of a test: name, the name of its parent, times, whether it is a call, and track.
+type Call = (&'static str, &'static str, (i64, i64), bool, usize);
+
+fn raised(calls: &[Call]) -> Vec<u8> {
+    let mut tables = Tables::new();
+    let own = tables.new_track(Track {
+        kind: TrackKind::Thread,
+        id: Some(7),
+        ..Track::default()
+    });
+    let lane = tables.new_track(Track {
+        kind: TrackKind::Lane,
+        parent: Some(own),
+        lane: 1,
+        ..Track::default()
+    });
+    let id = |name: &str| calls.iter().position(|call| call.0 == name);
+    let id = |name: &str| id(name).map(|at| SpanId(at as u64));
+    let mut batch = SpanBatch::default();
+    for &(name, parent, (start, end), entry, track) in calls {
+        let text = tables.string(name);
+        batch.push(&SpanRow {
+            id: id(name).unwrap(),
+            parent: id(parent),
+            depth: 0,
+            track: [own, lane][track],
+            function: Some(tables.function(Function::named(text))),
+            kind: None,
+            start,
+            end,
+            status: SpanStatus::Complete,
+            entry,
+            counters: &[],
+            attributes: &[],
+            exception: None,
+            context: None,
+            origin: None,
+        });
+    }
+    let mut bytes = Vec::new();
+    let mut target = (HEPH.raise.unwrap())(&RaiseOptions::default(), &mut bytes).unwrap();
+    target.begin(Order::Nested, Clock::Unix);
+    assert!(target.define(tables.take_definitions()).is_continue());
+    assert!(target.spans(batch).is_continue());
+    target.finish().unwrap();
+    drop(target);
+    bytes
+}
+
+#[test]
+fn what_containment_does_not_tell_is_marked() {
+    // Times alone would make `late` the parent of `early`, `twin` that of its equal, and would put points at the end of
+    // what they are in outside of it.
+    let calls: &[Call] = &[
+        ("early", "", (10, 20), true, 0),
+        ("in a twin", "twin", (30, 35), false, 0),
+        ("twin", "late", (30, 40), false, 0),
+        ("equal", "late", (30, 40), true, 0),
+        ("point", "inner", (50, 50), false, 0),
+        ("inner", "late", (45, 50), false, 0),
+        ("on a lane", "lane", (20, 70), false, 1),
+        ("late", "", (5, 60), true, 0),
+        ("lane", "", (15, 70), true, 1),
+        ("no call", "", (80, 80), false, 0),
+        ("out of order", "", (50, 79), true, 0),
+    ];
+    let bytes = raised(calls);
+    assert_eq!(read(&bytes).notes(), []);
+    let recording = lower(&bytes);
+    let spans = &recording.spans;
+    let name = |row: usize| recording.function_name(spans.function[row].unwrap());
+    let mut found: Vec<_> = (0..spans.len())
+        .map(|row| {
+            let parent = spans.parent[row].map(|id| spans.id.iter().position(|&other| other == id));
+            let parent = parent.map_or_else(String::new, |row| name(row.unwrap()).into_owned());
+            let track = recording.track(spans.track[row]).unwrap();
+            let times = (spans.start[row], spans.end[row]);
+            (
+                name(row).into_owned(),
+                parent,
+                times,
+                spans.entry[row],
+                track.lane as usize,
+            )
+        })
+        .collect();
+    let mut expected: Vec<_> = calls
+        .iter()
+        .map(|&(name, parent, times, entry, track)| {
+            (name.to_owned(), parent.to_owned(), times, entry, track)
+        })
+        .collect();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+    assert!((0..spans.len()).all(|row| spans.iter().nth(row).unwrap().attributes.is_empty()));
+    assert_eq!(recording.notes.total(), 0);
+}
+
+#[test]
+fn what_containment_tells_is_not_marked() {
+    let calls: &[Call] = &[
+        ("first", "root", (1, 2), false, 0),
+        ("inner", "second", (3, 4), false, 0),
+        ("second", "root", (3, 4), false, 0),
+        ("root", "", (0, 9), true, 0),
+        ("next", "", (9, 12), true, 0),
+    ];
+    let bytes = raised(calls);
+    let mark = b"traceloom.nest";
+    assert!(!bytes.windows(mark.len()).any(|window| window == mark));
 }
 
 fn told(recording: &Recording, value: &ModelValue) -> String {

@@ -6,7 +6,7 @@ use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::header::{HEADER, Header, MAGIC, begins_chunk, find_magic, is_cut_magic};
 use super::walk::lands_on;
-use crate::{Chunk, Step, damage, info, warn};
+use crate::{Chunk, Step, damage, warn};
 
 /// Bytes that belong to no chunk are handed on in pieces of this size.
 const PIECE: usize = 64 << 10;
@@ -232,7 +232,7 @@ pub(super) fn unsupported(major: u16, minor: u16) -> String {
 fn note_end(offset: u64, end: End, pieces: &mut dyn Pieces) -> Flow {
     pieces.note(match end {
         End::Declared => return ControlFlow::Continue(()),
-        End::Unfinished => info(
+        End::Unfinished => warn(
             "unfinished_chunk",
             offset,
             "the chunk was not finished; what is there of it is read",

@@ -6,26 +6,36 @@ use traceloom_model::TickRate;
 use crate::Whole;
 
 /// What every recording and every chunk begins with.
-pub(super) const MAGIC: &[u8; 4] = b"FLR\0";
+pub const MAGIC: &[u8; 4] = b"FLR\0";
 
 /// Bytes of a chunk header.
-pub(super) const HEADER: usize = 68;
+pub const HEADER: usize = 68;
 
 /// The header of a chunk (SPEC.md §2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Header {
-    pub(super) major: u16,
-    pub(super) minor: u16,
-    pub(super) chunk_size: u64,
-    pub(super) constant_pool_offset: u64,
-    pub(super) metadata_offset: u64,
-    pub(super) start_time_ns: i64,
-    pub(super) duration_ns: i64,
-    pub(super) start_ticks: i64,
-    pub(super) ticks_per_second: u64,
+pub struct Header {
+    /// Major version: 1 before JDK 11, else 2.
+    pub major: u16,
+    /// Minor version.
+    pub minor: u16,
+    /// Bytes of the chunk with its header.
+    pub chunk_size: u64,
+    /// Where the last checkpoint begins, from the beginning of the chunk.
+    pub constant_pool_offset: u64,
+    /// Where the metadata begins, from the beginning of the chunk.
+    pub metadata_offset: u64,
+    /// When the chunk begins, in nanoseconds since 1970.
+    pub start_time_ns: i64,
+    /// How long it lasts, in nanoseconds.
+    pub duration_ns: i64,
+    /// Ticks of its clock at its beginning.
+    pub start_ticks: i64,
+    /// Ticks a second.
+    pub ticks_per_second: u64,
     /// 0 once the chunk is finished.
-    pub(super) file_state: u8,
-    pub(super) capabilities: [u8; 3],
+    pub file_state: u8,
+    /// Flags; the last bit of the last byte: integers are compressed.
+    pub capabilities: [u8; 3],
 }
 
 impl Header {
@@ -65,7 +75,7 @@ impl Header {
     }
 
     /// Appends the header's bytes.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(MAGIC);
         out.extend(self.major.to_be_bytes());
         out.extend(self.minor.to_be_bytes());
@@ -80,18 +90,19 @@ impl Header {
         out.extend(self.capabilities);
     }
 
-    /// Tells whether this reader knows the version: 1.x and 2.x share one layout.
+    /// Returns true if this reader knows the version: 1.x and 2.x share one layout.
     pub(super) fn is_supported(&self) -> bool {
         matches!(self.major, 1 | 2)
     }
 
-    /// Tells whether integers are in base 128.
-    pub(super) fn compressed(&self) -> bool {
+    /// Returns true if integers are in base 128.
+    #[must_use]
+    pub fn compressed(&self) -> bool {
         let [_, _, low] = self.capabilities;
         low & 1 != 0
     }
 
-    /// Tells whether the writer said it was done with the chunk.
+    /// Returns true if the writer said it was done with the chunk.
     pub(super) fn finished(&self) -> bool {
         self.file_state == 0 && self.chunk_size >= HEADER as u64
     }
@@ -173,7 +184,11 @@ impl Extent {
     pub(super) fn whole(self) -> Option<Whole> {
         let (time, end) = self.0?;
         let duration = end.saturating_sub(time);
-        Some(Whole { time, duration })
+        Some(Whole {
+            time,
+            duration,
+            choice: 0,
+        })
     }
 }
 
@@ -190,12 +205,12 @@ pub(super) fn find_magic(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// Tells whether `bytes` begin like a chunk of a supported version.
+/// Returns true if `bytes` begin like a chunk of a supported version.
 pub(super) fn begins_chunk(bytes: &[u8]) -> bool {
     matches!(bytes, [b'F', b'L', b'R', 0, 0, 1 | 2, 0, 0..8, ..])
 }
 
-/// Tells whether `bytes`, the last of the input, could be the cut beginning of a chunk.
+/// Returns true if `bytes`, the last of the input, could be the cut beginning of a chunk.
 pub(super) fn is_cut_magic(bytes: &[u8]) -> bool {
     bytes.len() < 8 && b"FLR\0\0".iter().zip(bytes).all(|(a, b)| a == b)
 }

@@ -125,7 +125,7 @@ impl<'a> Metadata<'a> {
         signed.or_else(|| digits.parse().ok())
     }
 
-    /// Tells whether the attribute `key` is `value`.
+    /// Returns true if the attribute `key` is `value`.
     pub(super) fn is(&self, element: &Element, key: &str, value: &str) -> bool {
         self.value(element, key)
             .is_some_and(|found| *found == *value.as_bytes())

@@ -8,7 +8,6 @@
 //! Deliberately absent: a writer. What lowering makes of a recording is written as other formats;
 //! native records give the recording's own bytes back.
 
-mod build;
 mod frame;
 mod header;
 mod lower;
@@ -16,7 +15,6 @@ mod metadata;
 mod pool;
 mod read;
 mod record;
-mod sample;
 mod scan;
 mod schema;
 mod split;
@@ -25,23 +23,22 @@ mod tests;
 mod value;
 mod walk;
 
+pub use header::{HEADER, Header, MAGIC};
+pub use scan::{compressed_width, put_integer};
+
 use crate::{Confidence, Format, Probe};
-use traceloom_model::Capabilities;
 
 /// The format's row in the registry.
 pub const FORMAT: Format = Format {
     name: "jfr",
     title: "Java Flight Recorder recording",
     extensions: &["jfr"],
+    magic: b"FLR\0\0\x02\0",
     probe,
     reader: Some(|limits| Box::new(read::JfrReader::new(limits))),
-    members: None,
-    set: None,
     lower: Some(lower::lower),
     split: Some(split::split),
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample::sample),
+    ..Format::BASE
 };
 
 fn probe(probe: &Probe<'_>) -> Option<Confidence> {

@@ -196,7 +196,7 @@ fn note_of_other(stretch: &Stretch, place: &Place<'_>, end: End) -> Option<Note>
             let count = (to - from) as u64;
             if *to == place.chunk.len() && matches!(end, End::Unfinished | End::Cut { .. }) {
                 let text = format!("the last event is not whole: {count} bytes of it are there");
-                info("partial_event", at(*from), text).counting(count)
+                warn("partial_event", at(*from), text).counting(count)
             } else {
                 let text = format!("{count} bytes are no event");
                 damage("lost_bytes", at(*from), text).counting(count)

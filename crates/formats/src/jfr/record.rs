@@ -348,7 +348,7 @@ impl<'a> ChunkPart<'a, '_> {
     }
 }
 
-/// Tells whether a start or duration is in ticks: writers that leave the annotation out mean ticks too.
+/// Returns true if a start or duration is in ticks: writers that leave the annotation out mean ticks too.
 pub(super) fn is_ticks(meaning: Meaning) -> bool {
     matches!(
         meaning,

@@ -324,7 +324,7 @@ fn squeeze(word: u64) -> u64 {
 }
 
 /// Appends an integer in the width it was read in.
-pub(super) fn put_integer(out: &mut Vec<u8>, compressed: bool, value: u64, width: usize) {
+pub fn put_integer(out: &mut Vec<u8>, compressed: bool, value: u64, width: usize) {
     if !compressed {
         out.extend(
             value
@@ -345,7 +345,7 @@ pub(super) fn put_integer(out: &mut Vec<u8>, compressed: bool, value: u64, width
 }
 
 /// Returns the fewest bytes a compressed integer takes.
-pub(super) fn compressed_width(value: u64) -> usize {
+pub fn compressed_width(value: u64) -> usize {
     let bits = 64 - value.leading_zeros() as usize;
     bits.div_ceil(7).clamp(1, 9)
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use traceloom_model::{Limit, Limits};
 
 use super::header::{Extent, HEADER, Header, begins_chunk, find_magic};
+use super::lower::choose;
 use super::metadata::Metadata;
 use super::scan::Scan;
 use super::value::Skip;
@@ -67,8 +68,13 @@ pub(super) fn split(
             if let Some(last) = ranges.last_mut() {
                 last.end = u64::MAX;
             }
-            let whole = extent.whole().filter(|_| !more);
-            return Ok(whole.map(|whole| Pieces { ranges, whole }));
+            let Some(mut whole) = extent.whole().filter(|_| !more) else {
+                return Ok(None);
+            };
+            if ranges.len() > 1 {
+                whole.choice = choose(source, part..part + 1, limits)?.code();
+            }
+            return Ok(Some(Pieces { ranges, whole }));
         }
         if !clean {
             return Ok(None);
@@ -156,7 +162,7 @@ impl<'s> View<'s> {
         Ok((scan.left() == 0).then_some(Facts { endpoints }))
     }
 
-    /// Tells whether a chunk begins at or after `from`.
+    /// Returns true if a chunk begins at or after `from`.
     fn has_magic(&mut self, from: u64) -> Result<bool, Error> {
         let mut pull = self.source.open(self.part, from)?;
         let mut consumed = 0;

@@ -5,12 +5,11 @@
 use traceloom_model::{FrameKind, Level, Limits, Recording, Value};
 
 use super::FORMAT;
-use super::build::{Bytes, ChunkBuilder, Described, How, Member};
-use super::sample::{TYPES, sample};
 use crate::{
     Confidence, Error, ErrorKind, LowerOptions, Piece, Probe, Records, SliceSource, Source,
     read_chunked, read_slice,
 };
+use traceloom_samples::jfr::{Bytes, ChunkBuilder, Described, How, Member, TYPES, sample};
 
 fn read(bytes: &[u8]) -> Records {
     let mut records = Records::default();
@@ -483,7 +482,7 @@ fn ends_that_headers_get_wrong() {
     two.extend_from_slice(&bytes);
     let records = read(&two);
     assert_eq!(count(&records, "jdk.ExecutionSample"), 16);
-    assert_eq!(notes(&records), [("unfinished_chunk", Level::Info)]);
+    assert_eq!(notes(&records), [("unfinished_chunk", Level::Warn)]);
     // A size that swallows the next chunk, one that ends too early, and stray bytes between chunks.
     for (size, stray, expected) in [
         (1 << 40, 0, &["limit_record"][..]),
@@ -556,4 +555,150 @@ fn other_versions_are_named() {
         probe(b"garbage FLR\0\0\x02\0\0", "x.jfr"),
         Some(Confidence::Possible)
     );
+}
+
+#[test]
+fn allocations_have_one_source_and_the_value_says_which() {
+    const TICKS: Option<(u64, &str)> = Some((40, "TICKS"));
+    const MORE: &[Described] = &[
+        Described(
+            110,
+            "jdk.ObjectAllocationInNewTLAB",
+            &[
+                Member("startTime", 11, How::Here, TICKS),
+                Member("eventThread", 22, How::Pool, None),
+                Member("stackTrace", 26, How::Pool, None),
+                Member("tlabSize", 11, How::Here, None),
+            ],
+        ),
+        Described(
+            111,
+            "jdk.NativeMethodSample",
+            &[
+                Member("startTime", 11, How::Here, TICKS),
+                Member("sampledThread", 22, How::Pool, None),
+                Member("stackTrace", 26, How::Pool, None),
+                Member("state", 25, How::Pool, None),
+            ],
+        ),
+    ];
+    let make = |events: &[u64]| {
+        let mut chunk = ChunkBuilder::new(2, true, 1_700_000_000_000_000_000, 1_000_000_000);
+        for (at, &kind) in (0_u64..).zip(events) {
+            let body = chunk.bytes().long(1_000 + at).long(1).long(7);
+            let body = match kind {
+                103 => body.long(1).long(1_000),
+                110 => body.long(5_000),
+                _ => body.long(1),
+            };
+            chunk.event(kind, &body);
+        }
+        chunk.metadata(&[TYPES, MORE]);
+        chunk.finish()
+    };
+    let values = |bytes: &[u8]| {
+        let recording = lower(bytes);
+        let mut sums = Vec::new();
+        for batch in &recording.samples {
+            let profile = recording.profile(batch.profile).unwrap();
+            let name = recording.value_type(profile.value_types[1]).unwrap().name;
+            let sum: i64 = (0..batch.len()).map(|row| batch.values(row)[1]).sum();
+            sums.push((recording.text(name).into_owned(), sum));
+        }
+        (sums, recording.events.len())
+    };
+    let of = |name: &str, sum: i64| (name.to_owned(), sum);
+    // What both say counts once; the events of the other source are there all the same.
+    let both = values(&make(&[103, 110, 103, 110]));
+    assert_eq!(both, (vec![of("alloc_tlab", 10_000)], 4));
+    let samples = values(&make(&[103, 103, 103]));
+    assert_eq!(samples, (vec![of("alloc_sample", 3_000)], 3));
+    // A thread in native code may wait there: that is no CPU time.
+    let mixed = values(&make(&[101, 111, 111]));
+    let expected = vec![of("cpu", 10_000_000), of("native", 20_000_000)];
+    assert_eq!(mixed, (expected, 3));
+
+    // The settings change between chunks: the source of all is the one that covers most of them.
+    let chunks = |kinds: &[&[u64]]| {
+        kinds
+            .iter()
+            .flat_map(|events| make(events))
+            .collect::<Vec<u8>>()
+    };
+    let allocations = |bytes: &[u8]| {
+        let (sums, n_events) = values(bytes);
+        let whole: i64 = sums.iter().map(|(_, sum)| sum).sum();
+        assert!(sums.iter().all(|(name, _)| *name == sums[0].0), "{sums:?}");
+        let notes = lower(bytes).notes;
+        let other = notes
+            .kept()
+            .iter()
+            .filter(|note| note.kind == "other_allocations");
+        let places: Vec<u64> = other.map(|note| note.offset).collect();
+        (sums[0].0.clone(), whole, n_events, places, in_pieces(bytes))
+    };
+    let first = make(&[110, 110]).len() as u64;
+    let pieces = |name: &str, sums: &[i64]| {
+        let sums = sums.iter().map(|&sum| (name.to_owned(), sum));
+        sums.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        allocations(&chunks(&[&[103, 110], &[103, 103]])),
+        (
+            "alloc_sample".to_owned(),
+            3_000,
+            4,
+            vec![],
+            pieces("alloc_sample", &[1_000, 2_000])
+        )
+    );
+    assert_eq!(
+        allocations(&chunks(&[&[103, 110], &[110, 103]])),
+        (
+            "alloc_tlab".to_owned(),
+            10_000,
+            4,
+            vec![],
+            pieces("alloc_tlab", &[5_000, 5_000])
+        )
+    );
+    // Neither covers more: the events of buffers say more, and the other chunk is told.
+    assert_eq!(
+        allocations(&chunks(&[&[110, 110], &[103, 103]])),
+        (
+            "alloc_tlab".to_owned(),
+            10_000,
+            4,
+            vec![first],
+            pieces("alloc_tlab", &[10_000])
+        )
+    );
+}
+
+/// Lowers the pieces of a recording by themselves; returns the sums of the allocations of each.
+fn in_pieces(bytes: &[u8]) -> Vec<(String, i64)> {
+    let limits = Limits::default();
+    let source = SliceSource::default().with("x.jfr", &FORMAT, bytes);
+    let pieces = super::split::split(&source, 0, &limits).unwrap().unwrap();
+    let mut sums = Vec::new();
+    for range in pieces.ranges {
+        let end = usize::try_from(range.end)
+            .unwrap_or(usize::MAX)
+            .min(bytes.len());
+        let start = usize::try_from(range.start).unwrap();
+        let source = SliceSource::default().with("x.jfr", &FORMAT, &bytes[start..end]);
+        let options = LowerOptions {
+            whole: Some(pieces.whole),
+            ..LowerOptions::default()
+        };
+        let mut recording = Recording::default();
+        super::lower::lower(&source, &options, &mut recording).unwrap();
+        for batch in &recording.samples {
+            let profile = recording.profile(batch.profile).unwrap();
+            let name = recording.value_type(profile.value_types[1]).unwrap().name;
+            let sum: i64 = (0..batch.len()).map(|row| batch.values(row)[1]).sum();
+            sums.push((recording.text(name).into_owned(), sum));
+        }
+    }
+    sums
 }

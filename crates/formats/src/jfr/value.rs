@@ -399,7 +399,7 @@ impl<'t> Rules<'t> {
 }
 
 impl Field {
-    /// Tells whether integers of the field have no sign.
+    /// Returns true if integers of the field have no sign.
     pub(super) fn is_unsigned(&self) -> bool {
         self.unsigned || self.meaning == Meaning::Address || self.kind == Kind::Char
     }

@@ -50,7 +50,7 @@ pub(super) fn head(chunk: &[u8], at: usize, compressed: bool) -> Option<Head> {
     })
 }
 
-/// Tells whether events, taken by their sizes, end exactly where `chunk` does.
+/// Returns true if events, taken by their sizes, end exactly where `chunk` does.
 pub(super) fn lands_on(chunk: &[u8], header: &Header) -> bool {
     let mut at = HEADER;
     while let Some(head) = head(chunk, at, header.compressed()) {
@@ -75,7 +75,7 @@ pub(super) struct Outline {
 impl Outline {
     /// Walks over `chunk` by sizes alone; notes the places of metadata, checkpoints and of the types
     /// that `early` says yes to.
-    pub(super) fn of(chunk: &[u8], compressed: bool, early: &dyn Fn(u64) -> bool) -> Self {
+    pub(super) fn of(chunk: &[u8], compressed: bool, early: &mut dyn FnMut(u64) -> bool) -> Self {
         let mut outline = Self {
             reached: HEADER,
             ..Self::default()
@@ -110,7 +110,7 @@ pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Opt
     {
         return Some(Schema::build(&metadata));
     }
-    let outline = Outline::of(chunk, compressed, &|_| false);
+    let outline = Outline::of(chunk, compressed, &mut |_| false);
     let mut places = outline.metadata;
     places.extend(named);
     places.sort_unstable();
@@ -235,7 +235,7 @@ impl<'a, 's> Walk<'a, 's> {
         }
     }
 
-    /// Tells whether an event may end at `at`.
+    /// Returns true if an event may end at `at`.
     #[inline]
     fn is_border(&self, at: usize) -> bool {
         at == self.chunk.len() || self.fits(at).is_some()
@@ -370,8 +370,8 @@ impl<'a, 's> Walk<'a, 's> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::sample;
     use super::*;
+    use traceloom_samples::jfr::sample;
 
     fn stretches<'a>(chunk: &'a [u8], schema: &Schema, take: &mut impl Take<'a>) -> String {
         let header = Header::read(chunk).unwrap();

@@ -3,7 +3,7 @@
 use traceloom_model::{Clock, Flow, Note, Order, PartId, Sink, Tables};
 
 use super::{Document, Value};
-use crate::gather::whole;
+use crate::whole_input::whole;
 use crate::{Error, LowerOptions, Source, damage};
 
 /// Where a document is lowered to.

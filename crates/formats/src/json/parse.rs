@@ -355,7 +355,7 @@ impl Parser<'_> {
     }
 }
 
-/// Tells whether a token is a number as JSON spells them (leading zeros are let through).
+/// Returns true if a token is a number as JSON spells them (leading zeros are let through).
 fn is_number(token: &[u8]) -> bool {
     fn digits(token: &mut &[u8]) -> bool {
         let n = token

@@ -3,7 +3,7 @@
 use traceloom_model::{Flow, Limits};
 
 use super::{Document, Kind, Value};
-use crate::gather::Gather;
+use crate::whole_input::WholeInput;
 use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage, warn};
 
 /// Which values of a format are records of their own.
@@ -26,7 +26,7 @@ pub struct Layout {
 pub struct JsonReader {
     layout: &'static Layout,
     limits: Limits,
-    gather: Gather,
+    gather: WholeInput,
 }
 
 impl JsonReader {
@@ -36,7 +36,7 @@ impl JsonReader {
         Self {
             layout,
             limits: *limits,
-            gather: Gather::new(limits),
+            gather: WholeInput::new(limits),
         }
     }
 

@@ -1,26 +1,16 @@
-//! Dates of text, in UTC: the calendar that counts years from March, so that leap days end them.
+//! Dates of text, in UTC.
 
-/// Returns days since 1970-01-01.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let month = (month + 9) % 12;
-    let of_year = (153 * month + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
-/// Returns year, month and day of a time in epoch milliseconds.
+/// Returns year, month and day of a time in epoch milliseconds; times beyond the year 9999 count as its end.
 pub(crate) fn civil(ms: i64) -> (i64, i64, i64) {
-    let days = ms.div_euclid(86_400_000) + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
+    let (first, last) = (Timestamp::MIN, Timestamp::MAX);
+    let ms = ms.clamp(first.as_millisecond(), last.as_millisecond());
+    let time = Timestamp::from_millisecond(ms).unwrap_or(last);
+    let date = time.to_zoned(TimeZone::UTC).date();
+    (date.year().into(), date.month().into(), date.day().into())
 }
 
 fn number(text: &str) -> Option<i64> {
@@ -29,9 +19,11 @@ fn number(text: &str) -> Option<i64> {
 }
 
 fn epoch_ms(year: i64, month: i64, day: i64, of_day: i64) -> Option<i64> {
-    let plausible =
-        (1970..2262).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    plausible.then(|| days(year, month, day) * 86_400_000 + of_day)
+    let (month, day) = (i8::try_from(month).ok()?, i8::try_from(day).ok()?);
+    let date = Date::new(i16::try_from(year).ok()?, month, day).ok()?;
+    let midnight = date.to_zoned(TimeZone::UTC).ok()?.timestamp();
+    let plausible = (1970..2262).contains(&year);
+    plausible.then(|| midnight.as_millisecond() + of_day)
 }
 
 /// Reads `HH:mm:ss`; milliseconds of the day.

@@ -338,10 +338,6 @@ pub(super) fn lower(
     Ok(())
 }
 
-pub(super) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    crate::cdt::sample::gc_log(seed, bytes, out);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ mod gc;
 mod threads;
 mod top;
 
-use traceloom_model::{Capabilities, Flow, Limits, Note, PartId, Sink, Tables};
+use traceloom_model::{Flow, Limits, Note, PartId, Sink, Tables};
 
 pub(crate) use calendar::civil;
 pub(crate) use gc::lower_lines as lower_gc_lines;
@@ -21,18 +21,8 @@ fn reader(limits: &Limits) -> Box<dyn Fork> {
 }
 
 const TEXT: Format = Format {
-    name: "",
-    title: "",
-    extensions: &[],
-    probe: |_| None,
     reader: Some(reader),
-    members: None,
-    set: None,
-    lower: None,
-    split: None,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: None,
+    ..Format::BASE
 };
 
 /// Thread dumps, as `jstack` and `kill -3` print them.
@@ -46,8 +36,6 @@ pub const THREADS: Format = Format {
             .then_some(Confidence::Certain)
     },
     lower: Some(threads::lower),
-    split: None,
-    sample: Some(threads::sample),
     ..TEXT
 };
 
@@ -56,6 +44,7 @@ pub const TOP: Format = Format {
     name: "top-text",
     title: "output of top",
     extensions: &["top.txt", "txt"],
+    magic: b"top - ",
     probe: |probe| {
         let text = head(probe)?;
         let is_top = text
@@ -65,8 +54,6 @@ pub const TOP: Format = Format {
         is_top.then_some(Confidence::Certain)
     },
     lower: Some(top::lower),
-    split: None,
-    sample: Some(top::sample),
     ..TEXT
 };
 
@@ -85,8 +72,6 @@ pub const GC_LOG: Format = Format {
         })
     },
     lower: Some(gc::lower),
-    split: None,
-    sample: Some(gc::sample),
     ..TEXT
 };
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use traceloom_model::{
     Attribute, AttributeKey, BATCH_ROWS, Clock, ElementType, EventBatch, EventRow, EventType,
-    EventTypeId, Flow, Note, Order, PartId, Sink, StringId, Tables, Value as ModelValue,
+    EventTypeId, Flow, Note, Order, PartId, ResourceId, Sink, StringId, Tables,
+    Value as ModelValue,
 };
 
 use super::point::{FieldValue, OwnedPoint};
@@ -27,6 +28,7 @@ pub(super) fn lower(
         types: HashMap::new(),
         events: EventBatch::default(),
         part: PartId::default(),
+        resources: HashMap::new(),
         sink,
     };
     for part in 0..source.parts().len() {
@@ -47,6 +49,8 @@ struct Lowering<'s> {
     types: HashMap<StringId, EventTypeId>,
     events: EventBatch,
     part: PartId,
+    /// Resources of profiles in several points, by their ids.
+    resources: HashMap<String, ResourceId>,
     sink: &'s mut dyn Sink,
 }
 
@@ -82,7 +86,12 @@ impl Lowering<'_> {
         let owned = OwnedPoint::from(point);
         if Profile::is_point(&owned) {
             let profile = Profile::from_point(&owned, &self.options.limits);
-            let batches = datakit::lower_profile(&profile, &mut self.tables);
+            let first = self.resources.get(&profile.profile_id).copied();
+            let of = first.filter(|_| Profile::is_further_part(&owned));
+            let (resource, batches) = datakit::lower_profile(&profile, of, &mut self.tables);
+            if Profile::is_part(&owned) && of.is_none() {
+                self.resources.insert(profile.profile_id.clone(), resource);
+            }
             self.sink.define(self.tables.take_definitions())?;
             for batch in batches {
                 self.sink.samples(batch)?;

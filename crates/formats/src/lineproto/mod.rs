@@ -11,7 +11,6 @@ mod point;
 mod raise;
 mod read;
 mod record;
-mod sample;
 mod scan;
 mod text;
 mod write;
@@ -19,7 +18,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use traceloom_model::{Capabilities, Feature};
+use traceloom_model::{Capabilities, Feature, Variant};
 
 use crate::{Chunk, Confidence, Format, Probe};
 
@@ -34,6 +33,12 @@ pub use write::{Dialect, Writer};
 /// Most bytes of measurement, tags and one field key together.
 pub const KEY_LIMIT: usize = 65_535;
 
+/// Nested values of an index point, which are fields of JSON.
+const OWN: &[(Feature, &str)] = &[
+    (Feature::NestedAttributes, "metrics"),
+    (Feature::ListAttributes, "oss_path"),
+];
+
 /// Line protocol.
 pub const FORMAT: Format = Format {
     name: "line-protocol",
@@ -41,22 +46,35 @@ pub const FORMAT: Format = Format {
     extensions: &["lp", "line", "influx"],
     probe,
     reader: Some(|limits| Box::new(LineReader::new(limits))),
-    members: None,
-    set: None,
     lower: Some(lower::lower),
-    split: None,
     raise: Some(raise::raise),
     holds: Capabilities::of(&[
+        Feature::WideIntegers,
         Feature::Resources,
         Feature::ProfileHeaders,
         Feature::Events,
         Feature::EventAttributes,
         Feature::TypedAttributes,
+        Feature::FloatAttributes,
+        Feature::UnsignedIntegers,
         Feature::Counters,
         Feature::SubMillisecond,
         Feature::SubMicrosecond,
+    ])
+    .with_own(OWN)
+    .with_variants(&[
+        Variant::of("guance", "the dialect of Datakit"),
+        Variant::of("influx", "the dialect of InfluxDB"),
+        Variant::of("ns", "times in nanoseconds"),
+        Variant::of("us", "times in microseconds"),
+        Variant::of("samples", "samples as points"),
+        Variant::of("events", "events as points, not in a profile"),
+        Variant::of(
+            "metrics",
+            "metrics alone; all of these with commas between them",
+        ),
     ]),
-    sample: Some(sample::sample),
+    ..Format::BASE
 };
 
 /// Most lines of the head have to be points, comments or blank: a bad line is left behind by the reader too.

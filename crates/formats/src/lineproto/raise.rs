@@ -1,23 +1,39 @@
 //! The model to points: profiles to index points, events and counters to points of their own.
 
+use std::collections::BTreeMap;
+
 use traceloom_model::{
-    Attribute, Clock, CounterBatch, Definitions, EventBatch, Flow, Note, Order, Recording,
-    SampleBatch, Sink, Unit, Value, Wants,
+    Attribute, Clock, CounterBatch, Definitions, EventBatch, Feature, Flow, Note, Order, ProfileId,
+    Recording, SampleBatch, Sink, Unit, Value, Wants,
 };
 
-use super::point::{FieldValue, OwnedPoint};
+use super::point::{FieldValue, OwnedPoint, STRING_LIMIT};
 use super::write::{Dialect, Writer};
-use crate::datakit::{self, Digest, TimeUnit};
-use crate::{Error, Output, RaiseOptions, Target};
+use crate::datakit::{self, Digest, Fnv, TimeUnit};
+use crate::{Error, LeftOut, Output, RaiseOptions, Target};
 
 /// What a variant asks for: words of `--to line-protocol:WORD,WORD`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Choice {
     dialect: Dialect,
     unit: TimeUnit,
     samples: bool,
     metrics: bool,
+    events: bool,
+    /// Facts to use where a recording has none: `service=shop`.
+    facts: Vec<(String, String)>,
 }
+
+/// Facts that a variant may give.
+const FACTS: [&str; 7] = [
+    "service",
+    "host",
+    "env",
+    "version",
+    "language",
+    "format",
+    "profile_id",
+];
 
 impl Choice {
     fn of(variant: Option<&str>) -> Result<Self, Error> {
@@ -34,8 +50,16 @@ impl Choice {
                 "ns" => choice.unit = TimeUnit::Nanos,
                 "samples" => choice.samples = true,
                 "metrics" => choice.metrics = true,
+                "events" => choice.events = true,
                 other => {
-                    let known = "influx, guance, us, ns, samples, metrics";
+                    if let Some((fact, value)) = other.split_once('=')
+                        && FACTS.contains(&fact)
+                    {
+                        choice.facts.push((fact.to_owned(), value.to_owned()));
+                        continue;
+                    }
+                    let known = "influx, guance, us, ns, samples, metrics, events, and service=NAME, host=, env=, \
+                                 version=, language=, format=, profile_id=";
                     let text = format!("line-protocol has no variant `{other}`; there are {known}");
                     return Err(Error::usage(text));
                 }
@@ -51,8 +75,13 @@ pub(super) fn raise<'o>(
 ) -> Result<Box<dyn Target + 'o>, Error> {
     Ok(Box::new(LineTarget {
         choice: Choice::of(options.variant.as_deref())?,
+        sources: options.sources.clone(),
+        begun: 0,
         recording: Recording::default(),
         digest: Digest::default(),
+        hashes: BTreeMap::new(),
+        origins: BTreeMap::new(),
+        left_out: BTreeMap::new(),
         buffer: Vec::new(),
         failed: None,
         output,
@@ -60,17 +89,114 @@ pub(super) fn raise<'o>(
 }
 
 /// Writes events and counters as they come; profiles are written at the end, when all is known of them.
+///
+/// What a profiler recorded beside its samples is not written event by event: an index point has the metrics that
+/// follow from them, and a database of points would drown in the rest.
 struct LineTarget<'o> {
     choice: Choice,
+    /// The formats of the recordings, and how many have begun.
+    sources: Vec<&'static str>,
+    begun: usize,
     recording: Recording,
-    /// What metrics are derived from, where those are asked for.
+    /// What metrics are derived from.
     digest: Digest,
+    /// Hashes of the samples of each profile.
+    hashes: BTreeMap<ProfileId, Fnv>,
+    /// Which recording each profile is of.
+    origins: BTreeMap<usize, usize>,
+    /// Events and counters that are not written, by name.
+    left_out: BTreeMap<String, u64>,
     buffer: Vec<u8>,
     failed: Option<Error>,
     output: &'o mut dyn Output,
 }
 
+/// Formats of recordings whose events are the profiler's own.
+const OF_PROFILERS: [&str; 6] = [
+    "jfr",
+    "datakit",
+    "datakit-event",
+    "datakit-request",
+    "pyroscope-ingest",
+    "go-metrics",
+];
+
 impl LineTarget<'_> {
+    fn is_undated(&self) -> bool {
+        self.recording.clock != Clock::Unix
+    }
+
+    /// Returns the format of a recording by its number.
+    fn source(&self, recording: usize) -> Option<&'static str> {
+        let first = self.sources.first()?;
+        if self.sources.iter().all(|source| source == first) {
+            return Some(first);
+        }
+        self.sources.get(recording).copied()
+    }
+
+    /// Returns `true` if the events that pass belong into a profile.
+    fn of_profiler(&self) -> bool {
+        let source = self.source(self.begun.saturating_sub(1));
+        !self.choice.events && source.is_some_and(|source| OF_PROFILERS.contains(&source))
+    }
+
+    /// Builds the index points of all profiles.
+    fn index_points(&self) -> Vec<OwnedPoint> {
+        let known = self.digest.recording();
+        let with_samples = self.choice.samples;
+        let samples = match with_samples {
+            true => datakit::profiles(&self.recording, true),
+            false => Vec::new(),
+        };
+        let mut samples = samples.into_iter();
+        let mut points = Vec::new();
+        let is_point = |rows: &[usize]| {
+            let origin = rows.first().and_then(|at| self.origins.get(at));
+            self.source(origin.copied().unwrap_or(0)) == Some(super::FORMAT.name)
+        };
+        for (rows, mut profile) in datakit::complete(known, &is_point) {
+            let origin = rows.first().and_then(|at| self.origins.get(at));
+            let source = self.source(origin.copied().unwrap_or(0));
+            let of_profile = samples.next().map(|profile| profile.samples);
+            // What was points is written as it was.
+            if source != Some(super::FORMAT.name) {
+                if profile.format.is_empty() {
+                    profile.format = source.map_or_else(String::new, format_word);
+                }
+                self.fill_facts(&mut profile);
+                let mut hash = Fnv::default();
+                for at in &rows {
+                    let id = u32::try_from(*at).map(ProfileId::new).ok();
+                    let of_row = id.and_then(|id| self.hashes.get(&id));
+                    hash.add(&of_row.map_or(0, |hash| hash.0).to_le_bytes());
+                }
+                profile.fill_id(hash.0);
+            }
+            profile.samples = of_profile.unwrap_or_default();
+            points.push(profile.to_points(self.choice.unit, with_samples, STRING_LIMIT));
+        }
+        points.into_iter().flatten().collect()
+    }
+
+    /// Fills in the facts of the variant where there are none.
+    fn fill_facts(&self, profile: &mut datakit::Profile) {
+        for (fact, value) in &self.choice.facts {
+            let slot = match fact.as_str() {
+                "service" => &mut profile.service,
+                "host" => &mut profile.host,
+                "env" => &mut profile.env,
+                "version" => &mut profile.version,
+                "language" => &mut profile.language,
+                "format" => &mut profile.format,
+                _ => &mut profile.profile_id,
+            };
+            if slot.is_empty() {
+                slot.clone_from(value);
+            }
+        }
+    }
+
     fn point(&mut self, mut point: OwnedPoint) -> Flow {
         for warning in point.check() {
             let text = format!("{} in `{}`", warning.kind.replace('_', " "), warning.key);
@@ -100,29 +226,62 @@ impl Sink for LineTarget<'_> {
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {
+        self.begun += 1;
         self.recording.begin(order, clock);
+        self.digest.begin(order, clock);
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
-        if self.choice.metrics {
-            return self.digest.define(definitions);
+        for (id, _) in &definitions.profiles {
+            self.origins
+                .entry(id.index())
+                .or_insert(self.begun.saturating_sub(1));
         }
+        self.digest.define(definitions.clone())?;
         self.recording.define(definitions)
     }
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
-        if self.choice.metrics {
-            return self.digest.samples(batch);
+        let hash = self.hashes.entry(batch.profile).or_default();
+        for row in 0..batch.len() {
+            let stack = batch.stack.get(row).copied().flatten();
+            hash.add(
+                &stack
+                    .map_or(u32::MAX, traceloom_model::StackId::raw)
+                    .to_le_bytes(),
+            );
+            for value in batch.values(row) {
+                hash.add(&value.to_le_bytes());
+            }
         }
         if self.choice.samples {
-            return self.recording.samples(batch);
+            self.recording.samples(batch.clone())?;
         }
-        Flow::Continue(())
+        self.digest.samples(batch)
     }
 
     fn events(&mut self, batch: EventBatch) -> Flow {
-        if self.choice.metrics {
+        // A point of a clock without a date would be one of 1970.
+        let of_profiler = self.of_profiler();
+        let undated = !of_profiler && self.is_undated();
+        if (of_profiler || undated) && !self.choice.metrics {
+            for &id in &batch.event_type {
+                let row = self.recording.event_type(id);
+                let name = row.map_or_else(
+                    || format!("#{}", id.raw()),
+                    |row| self.recording.text(row.name).into_owned(),
+                );
+                *self.left_out.entry(name).or_default() += 1;
+            }
+        }
+        if undated && !self.choice.metrics {
+            return Flow::Continue(());
+        }
+        if of_profiler || self.choice.metrics {
             return self.digest.events(batch);
+        }
+        if !self.sources.is_empty() && self.choice.events {
+            self.digest.events(batch.clone())?;
         }
         for row in 0..batch.len() {
             if let Some(point) = event_point(&self.recording, &batch, row) {
@@ -134,6 +293,10 @@ impl Sink for LineTarget<'_> {
 
     fn counters(&mut self, batch: CounterBatch) -> Flow {
         if self.choice.metrics {
+            return Flow::Continue(());
+        }
+        if self.of_profiler() || self.is_undated() {
+            *self.left_out.entry("(counters)".to_owned()).or_default() += batch.time.len() as u64;
             return Flow::Continue(());
         }
         let rows = batch.series.iter().zip(&batch.time).zip(&batch.value);
@@ -177,7 +340,7 @@ impl Target for LineTarget<'_> {
         let points = if self.choice.metrics {
             metric_points(self.digest.recording())
         } else {
-            index_points(&self.recording, self.choice.unit, self.choice.samples)
+            self.index_points()
         };
         for point in points {
             if self.point(point).is_break() {
@@ -187,6 +350,25 @@ impl Target for LineTarget<'_> {
         let _ = self.flush(0);
         self.failed.take().map_or(Ok(()), Err)
     }
+
+    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
+        let rows = self.left_out.iter();
+        let rows = rows.map(|(name, &count)| LeftOut {
+            name: name.clone(),
+            count,
+        });
+        (!self.left_out.is_empty()).then(|| (Feature::Events, rows.collect()))
+    }
+}
+
+/// What Datakit calls the format of a profile's file.
+fn format_word(source: &'static str) -> String {
+    match source {
+        "folded" => "collapse",
+        "perf-script" => "rawflamegraph",
+        other => other,
+    }
+    .to_owned()
 }
 
 /// Builds the index points of a recording's profiles.

@@ -156,7 +156,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Tells whether the line at hand, which the window cuts, is a point as far as it goes: its fields have
+    /// Returns true if the line at hand, which the window cuts, is a point as far as it goes: its fields have
     /// begun.
     pub(super) fn begins_point(&mut self) -> bool {
         Scanner::new(self.chunk.bytes, self.at, false).begins_point(&mut self.point)

@@ -86,7 +86,7 @@ impl<'a> Scanner<'a> {
         Ok(self.at)
     }
 
-    /// Tells whether the bytes are the beginning of a point and hold a field, or the beginning of a text one.
+    /// Returns true if the bytes are the beginning of a point and hold a field, or the beginning of a text one.
     pub(super) fn begins_point(&mut self, point: &mut Point<'a>) -> bool {
         let cut = self.point(point) == Err(Incomplete);
         let in_text = self.bytes.get(self.at.saturating_sub(1)..);

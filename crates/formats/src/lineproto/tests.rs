@@ -177,8 +177,7 @@ fn a_line_above_the_limit_is_stepped_over_whatever_the_windows() {
 
 #[test]
 fn cuts_anywhere_change_nothing() {
-    let mut text = Vec::new();
-    super::sample::sample(7, 1200, &mut |bytes| text.extend_from_slice(bytes));
+    let mut text = traceloom_samples::bytes("line-protocol", 7, 1200);
     text.extend(b"bad line\n# c\nx y=\"open\n");
     let whole = read(&text);
     for cut in 1..text.len() {

@@ -6,7 +6,7 @@ use traceloom_model::{
 };
 
 use super::dictionary::Dictionary;
-use crate::tally::Tally;
+use crate::counted_notes::CountedNotes;
 
 /// What was lowered of a dictionary, by position.
 #[derive(Debug, Default)]
@@ -33,7 +33,11 @@ fn narrow(value: u64) -> u32 {
 }
 
 impl Code {
-    pub(super) fn new(dictionary: &Dictionary, tables: &mut Tables, tally: &mut Tally) -> Self {
+    pub(super) fn new(
+        dictionary: &Dictionary,
+        tables: &mut Tables,
+        tally: &mut CountedNotes,
+    ) -> Self {
         let mut code = Self {
             stacks: vec![None; dictionary.stacks.len()],
             locations: vec![None; dictionary.locations.len()],
@@ -76,7 +80,7 @@ impl Code {
         index: u64,
         offset: u64,
         tables: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> Option<StackId> {
         let slot = usize::try_from(index).ok()?;
         if let Some(&Some(known)) = self.stacks.get(slot) {
@@ -114,7 +118,7 @@ impl Code {
         index: u64,
         offset: u64,
         tables: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> &[FrameId] {
         let slot = usize::try_from(index).unwrap_or(usize::MAX);
         if !matches!(self.locations.get(slot), Some(Some(_))) {
@@ -139,7 +143,7 @@ impl Code {
         slot: usize,
         offset: u64,
         tables: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> Box<[FrameId]> {
         let Some(location) = dictionary.locations.get(slot) else {
             return Box::default();
@@ -192,7 +196,7 @@ impl Code {
         index: u64,
         offset: u64,
         tables: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> Option<FunctionId> {
         let slot = usize::try_from(index).ok()?;
         if index == 0 {

@@ -11,7 +11,6 @@ mod probe;
 mod profiles;
 mod raise;
 mod sample;
-mod sample_profiles;
 mod schema;
 mod survey;
 mod symbols;
@@ -29,18 +28,17 @@ pub static PROFILES: Format = Format {
     extensions: &["otlp-profiles"],
     probe: probe::profiles,
     reader: Some(|limits| Box::new(Reader::new(&schema::PROFILES, limits))),
-    members: None,
-    set: None,
     lower: Some(profiles::lower),
-    split: None,
     raise: Some(raise::raise),
     holds: Capabilities::of(&[
+        Feature::WideIntegers,
         Feature::Samples,
         Feature::ManyValues,
         Feature::SampleTimes,
         Feature::SampleTracks,
         Feature::SampleLabels,
         Feature::TypedAttributes,
+        Feature::FloatAttributes,
         Feature::NestedAttributes,
         Feature::ProfileHeaders,
         Feature::SourceLines,
@@ -48,5 +46,5 @@ pub static PROFILES: Format = Format {
         Feature::Resources,
         Feature::Tracks,
     ]),
-    sample: Some(sample_profiles::sample),
+    ..Format::BASE
 };

@@ -13,7 +13,7 @@ struct Seen {
     rows: usize,
 }
 
-/// Tells whether a part is profiles.
+/// Returns how sure it is that a part is profiles.
 pub(super) fn profiles(probe: &Probe<'_>) -> Option<Confidence> {
     let seen = walk(probe, &PROFILES_DATA)?;
     // A profile is three messages deep; a dictionary alone has rows by the thousand.
@@ -81,7 +81,7 @@ fn walk(probe: &Probe<'_>, root: &'static [Field]) -> Option<Seen> {
     Some(seen)
 }
 
-/// Tells whether bytes are a message with no field that its table lacks, texts being texts.
+/// Returns true if bytes are a message with no field that its table lacks, texts being texts.
 fn known(body: &[u8], message: &'static [Field], depth: usize) -> bool {
     let mut at = 0;
     while at < body.len() {

@@ -15,10 +15,10 @@ use super::sample::Columns;
 use super::schema::{PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES, SCOPE_PROFILES};
 use super::survey::{Segments, survey};
 use super::value;
+use crate::counted_notes::CountedNotes;
 use crate::pprof::unit;
 use crate::protobuf::{Content, Piece, Split, Splitter, each, fields, packed_varints};
-use crate::tally::Tally;
-use crate::{Error, LowerOptions, Pull, Source, surveyed};
+use crate::{Error, LowerOptions, Pull, Source, two_pass};
 
 /// Lowers every part of a source, each a message or several end to end.
 ///
@@ -36,7 +36,7 @@ pub fn lower(
         };
         (Order::Nested, clock)
     };
-    surveyed::lower(
+    two_pass::lower(
         source,
         &options.limits,
         sink,
@@ -50,7 +50,7 @@ fn rows(
     mut segments: Segments,
     pull: &mut dyn Pull,
     options: &LowerOptions,
-    (tables, tally): (&mut Tables, &mut Tally),
+    (tables, tally): (&mut Tables, &mut CountedNotes),
     sink: &mut dyn Sink,
 ) -> Result<Flow, Error> {
     *tally = std::mem::take(&mut segments.tally);
@@ -79,7 +79,7 @@ struct Current {
 struct Lowering<'a> {
     segments: &'a Segments,
     tables: &'a mut Tables,
-    tally: &'a mut Tally,
+    tally: &'a mut CountedNotes,
     resources: usize,
     segment: usize,
     layout: Layout,
@@ -94,7 +94,7 @@ struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(segments: &'a Segments, tables: &'a mut Tables, tally: &'a mut Tally) -> Self {
+    fn new(segments: &'a Segments, tables: &'a mut Tables, tally: &'a mut CountedNotes) -> Self {
         Self {
             segments,
             tables,

@@ -6,8 +6,8 @@ use super::dictionary::Dictionary;
 use super::layout::Votes;
 use super::sample::Columns;
 use super::schema::{DICTIONARY, PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES};
+use crate::counted_notes::CountedNotes;
 use crate::protobuf::{Content, Splitter, each_field, fields};
-use crate::tally::Tally;
 use crate::{Error, Pull};
 
 /// One message: its dictionary, and how its samples are laid out.
@@ -27,7 +27,7 @@ pub(super) struct Segments {
     /// The clock of all times, where it does not count from 1970.
     pub(super) clock: Option<Vec<u8>>,
     /// What the survey met.
-    pub(super) tally: Tally,
+    pub(super) tally: CountedNotes,
 }
 
 /// The attribute of a resource by which our own writer says that times do not count from 1970.

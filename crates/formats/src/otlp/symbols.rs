@@ -9,8 +9,8 @@ use traceloom_model::{
 
 use super::code::{FRAME_TYPE, FRAME_TYPES};
 use super::value::{put_value, unit_text};
-use crate::plain::Plain;
 use crate::protobuf::{put_bytes, put_number, put_packed};
+use crate::single_frame_locations::SingleFrameLocations;
 
 /// Frames of a stack at most: parents that go round in a circle end here.
 const DEEPEST: usize = 1 << 20;
@@ -24,7 +24,7 @@ pub(super) struct Symbols {
     strings: HashMap<Box<[u8]>, u64, RandomState>,
     attributes: HashMap<Box<[u8]>, u64, RandomState>,
     locations: HashMap<Box<[FrameId]>, u64, RandomState>,
-    plain: Plain,
+    plain: SingleFrameLocations,
     functions: HashMap<FunctionId, u64, RandomState>,
     mappings: HashMap<MappingId, u64, RandomState>,
     links: HashMap<(u128, u64), u64, RandomState>,
@@ -49,7 +49,7 @@ impl Symbols {
             strings: HashMap::default(),
             attributes: HashMap::default(),
             locations: HashMap::default(),
-            plain: Plain::default(),
+            plain: SingleFrameLocations::default(),
             functions: HashMap::default(),
             mappings: HashMap::default(),
             links: HashMap::default(),

@@ -11,8 +11,8 @@ use traceloom_model::{
 
 use super::raise::Packets;
 use crate::by_id::ById;
-use crate::marks;
 use crate::protobuf::{Wire, put_bytes, put_double, put_message, put_number, put_tag};
+use crate::reserved_args;
 use crate::wire::{Word, put_leb128, put_start};
 
 /// Tables of `InternedData`, by their field numbers.
@@ -132,7 +132,7 @@ impl Texts {
                 }
             });
         }
-        if let Some(word) = marks::status_word(span.status) {
+        if let Some(word) = reserved_args::status_word(span.status) {
             put_text(body, "span.status", word);
         }
         if span.entry != span.parent.is_none() {
@@ -188,7 +188,7 @@ impl Texts {
         };
         let known = self.counters.entry(id);
         let name = known.or_insert_with(|| {
-            let suffix = marks::unit_suffix(row.unit);
+            let suffix = reserved_args::unit_suffix(row.unit);
             format!("{}{suffix}", self.tables.text(row.name))
         });
         name.as_str().into()

@@ -147,7 +147,7 @@ impl Clocks {
         self.primary.unwrap_or(BOOTTIME)
     }
 
-    /// Tells whether times count from 1970.
+    /// Returns true if times count from 1970.
     pub(super) fn is_wall(&self) -> bool {
         self.primary() == REALTIME || self.wall.is_some()
     }

@@ -8,6 +8,8 @@ pub(super) enum Kind {
     Stream,
     Async,
     Lane(u32),
+    /// Spans that overlap others on the track above, by the number of the line.
+    Overlap(u32),
     /// Events with an end, which may lie across the slices of their track.
     Events,
 }
@@ -47,6 +49,9 @@ impl Described {
                     if let Some(lane) = number("lane ") {
                         let lane = u32::try_from(lane).unwrap_or(u32::MAX);
                         said.kind = Some(Kind::Lane(lane));
+                    } else if let Some(number) = number("overlap ") {
+                        let number = u32::try_from(number).unwrap_or(u32::MAX);
+                        said.kind = Some(Kind::Overlap(number));
                     } else if let Some(id) = number("thread id ") {
                         said.thread_id = Some(Some(id));
                     } else if let Some(id) = number("id ") {

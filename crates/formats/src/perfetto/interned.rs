@@ -9,8 +9,8 @@ use traceloom_model::{
 };
 
 use super::packet::{Name, narrow};
-use crate::marks::{self, Mark};
 use crate::protobuf::{Raw, fields, packed_varints};
+use crate::reserved_args::{self, ReservedArg};
 use crate::slices::Annotated;
 
 /// Tables of `InternedData`, by their field numbers.
@@ -202,7 +202,7 @@ pub(super) fn inline_stack(body: &[u8], tables: &mut Tables) -> Option<StackId> 
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     known: HashMap<StringId, AttrKeyId, RandomState>,
-    reserved: HashMap<StringId, Option<Mark>, RandomState>,
+    reserved: HashMap<StringId, Option<ReservedArg>, RandomState>,
 }
 
 /// Values inside values that are read; deeper ones read as nothing.
@@ -217,9 +217,9 @@ impl Keys {
         *key
     }
 
-    fn reserved(&mut self, name: StringId, tables: &Tables) -> Option<Mark> {
+    fn reserved(&mut self, name: StringId, tables: &Tables) -> Option<ReservedArg> {
         let entry = self.reserved.entry(name);
-        *entry.or_insert_with(|| marks::mark(tables.string_bytes(name)))
+        *entry.or_insert_with(|| reserved_args::find(tables.string_bytes(name)))
     }
 
     /// Adds a plain attribute.
@@ -239,12 +239,12 @@ impl Keys {
         let name = annotation_name(body, interned, tables);
         let name = name.unwrap_or_else(|| tables.string(""));
         match self.reserved(name, tables) {
-            Some(Mark::Counters) => {
+            Some(ReservedArg::Counters) => {
                 for (number, entry) in fields(body) {
                     let name = annotation_name(entry.bytes(), interned, tables);
                     let value = fields(entry.bytes()).find(|&(number, _)| number == 4);
                     if let (11, Some(name), Some((_, value))) = (number, name, value) {
-                        let (text, unit) = marks::counter_name(tables.string_bytes(name));
+                        let (text, unit) = reserved_args::counter_name(tables.string_bytes(name));
                         let text = text.to_vec();
                         let name = tables.bytes(&text);
                         let id = tables.value_type(ValueType::sum(name, unit));
@@ -253,7 +253,7 @@ impl Keys {
                 }
                 return;
             }
-            Some(Mark::Exception) => {
+            Some(ReservedArg::Exception) => {
                 let (mut class, mut message) = (None, None);
                 for (_, entry) in fields(body).filter(|&(number, _)| number == 11) {
                     let name = annotation_name(entry.bytes(), interned, tables);

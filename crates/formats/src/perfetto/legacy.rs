@@ -41,7 +41,7 @@ impl Lowering<'_> {
                 let track = self.asynchronous(packet, event, legacy, uuid);
                 let open = self.open(packet, event, name, time, None, offset);
                 self.place(
-                    track,
+                    track.into(),
                     time,
                     Flows::default(),
                     Step::Begin(open),
@@ -53,7 +53,7 @@ impl Lowering<'_> {
                 let track = self.asynchronous(packet, event, legacy, uuid);
                 let annotated = self.annotated(packet, event);
                 let step = Step::End(annotated);
-                self.place(track, time, Flows::default(), step, true, offset);
+                self.place(track.into(), time, Flows::default(), step, true, offset);
             }
             b'n' | b'T' | b'p' => {
                 let track = self.asynchronous(packet, event, legacy, uuid);
@@ -71,9 +71,9 @@ impl Lowering<'_> {
                         ..Flows::default()
                     },
                 };
-                if let Some(track) = self.slice_track(uuid) {
+                if let Some(line) = self.slice_line(uuid) {
                     let shuffled = self.is_shuffled(uuid);
-                    self.place(track, time, flows, Step::Touch, shuffled, offset);
+                    self.place(line, time, flows, Step::Touch, shuffled, offset);
                 }
             }
             other => self.tally.add(Level::Info, "legacy_phase", offset, || {
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         if let Some(&track) = self.asynchronous.get(&key) {
             return track;
         }
-        let parent = self.slice_track(uuid);
+        let parent = self.slice_line(uuid).map(|line| line.track);
         let name = self.name(packet, event, legacy.name_iid);
         let track = self.tables.track(Track {
             kind: TrackKind::Async,

@@ -116,7 +116,7 @@ impl Lines {
             if let Some(name) = name {
                 put_bytes(&mut body, 2, name.as_bytes());
             }
-            put_bytes(&mut body, 14, format!("lane {lane}").as_bytes());
+            put_bytes(&mut body, 14, format!("overlap {lane}").as_bytes());
             return packets.put(60, &body);
         }
         let parent = parent(id, texts);

@@ -14,11 +14,11 @@ use super::schema::SCHEMA;
 use super::survey::{Survey, survey};
 use super::timing::Sequences;
 use super::tracks::{Line, Tracks};
+use crate::counted_notes::CountedNotes;
 use crate::protobuf::{Content, Piece, Splitter, each};
 use crate::rows::Rows;
-use crate::slices::{Flows, Open, Slices, Step};
-use crate::tally::Tally;
-use crate::{Error, LowerOptions, Pull, Source, surveyed};
+use crate::slices::{Flows, Open, SliceLine, Slices, Step};
+use crate::{Error, LowerOptions, Pull, Source, two_pass};
 
 /// Lowers every part of a source, each a trace of its own.
 ///
@@ -37,7 +37,7 @@ pub fn lower(
         };
         (Order::Nested, clock)
     };
-    surveyed::lower(
+    two_pass::lower(
         source,
         &options.limits,
         sink,
@@ -51,7 +51,7 @@ fn rows(
     mut survey: Survey,
     pull: &mut dyn Pull,
     options: &LowerOptions,
-    (tables, tally): (&mut Tables, &mut Tally),
+    (tables, tally): (&mut Tables, &mut CountedNotes),
     sink: &mut dyn Sink,
 ) -> Result<Flow, Error> {
     if survey.has_flows && sink.links(LinkBatch::default()).is_break() {
@@ -94,7 +94,7 @@ fn rows(
 pub(super) struct Lowering<'t> {
     survey: Survey,
     pub(super) tables: &'t mut Tables,
-    pub(super) tally: &'t mut Tally,
+    pub(super) tally: &'t mut CountedNotes,
     pub(super) sequences: Sequences,
     pub(super) interned: HashMap<u32, Interned, RandomState>,
     pub(super) tracks: Tracks,
@@ -202,9 +202,10 @@ impl Lowering<'_> {
         }
     }
 
-    pub(super) fn slice_track(&mut self, uuid: u64) -> Option<TrackId> {
+    pub(super) fn slice_line(&mut self, uuid: u64) -> Option<SliceLine> {
         match self.tracks.line(uuid, self.tables) {
-            Line::Track(track) | Line::Process(track) => Some(track),
+            Line::Track(track) | Line::Process(track) => Some(track.into()),
+            Line::Overlap(line) => Some(line),
             Line::Events(_) => None,
         }
     }
@@ -224,20 +225,21 @@ impl Lowering<'_> {
         let shuffled = self.is_shuffled(uuid);
         match self.tracks.line(uuid, self.tables) {
             Line::Track(track) | Line::Process(track) => {
-                self.place(track, time, flows, step, shuffled, offset);
+                self.place(track.into(), time, flows, step, shuffled, offset);
             }
+            Line::Overlap(line) => self.place(line, time, flows, step, shuffled, offset),
             Line::Events(track) => self.event_step(uuid, track, time, step),
         }
     }
 
-    /// Tells whether what is on a track comes out of order.
+    /// Returns true if what is on a track comes out of order.
     pub(super) fn is_shuffled(&self, uuid: u64) -> bool {
         self.survey.shuffled.contains(&uuid)
     }
 
     pub(super) fn place(
         &mut self,
-        track: TrackId,
+        line: SliceLine,
         time: Timestamp,
         flows: Flows,
         step: Step,
@@ -248,19 +250,19 @@ impl Lowering<'_> {
             let (tables, tally) = (&mut *self.tables, &mut *self.tally);
             return self
                 .slices
-                .take(track, (time, offset), &flows, step, tables, tally);
+                .take(line, (time, offset), &flows, step, tables, tally);
         }
         let place = (time, offset);
-        if let Some(full) = self.slices.hold(track, place, flows, step, self.tally) {
+        if let Some(full) = self.slices.hold(line, place, flows, step, self.tally) {
             self.replay(full);
         }
     }
 
-    fn replay(&mut self, track: TrackId) {
-        for (time, flows, step) in self.slices.release(track) {
+    fn replay(&mut self, line: SliceLine) {
+        for (time, flows, step) in self.slices.release(line) {
             let (tables, tally) = (&mut *self.tables, &mut *self.tally);
             self.slices
-                .take(track, (time, 0), &flows, step, tables, tally);
+                .take(line, (time, 0), &flows, step, tables, tally);
         }
     }
 
@@ -282,7 +284,7 @@ impl Lowering<'_> {
         }
         let stack = self.stack(packet, event);
         let track = match line {
-            Line::Track(track) => Some(*track),
+            Line::Track(track) | Line::Overlap(SliceLine { track, .. }) => Some(*track),
             Line::Process(_) => None,
             Line::Events(track) => *track,
         };
@@ -328,8 +330,8 @@ impl Lowering<'_> {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Flow {
-        for track in self.slices.holding() {
-            self.replay(track);
+        for line in self.slices.holding() {
+            self.replay(line);
             self.flush(sink, BATCH_ROWS)?;
         }
         while self.slices.end_one() {

@@ -5,7 +5,6 @@
 //! never held longer than it is read, but for slices of tracks that come out of order.
 
 mod annotate;
-mod body;
 mod clocks;
 mod counts;
 mod describe;
@@ -16,7 +15,6 @@ mod lower;
 mod packet;
 mod probe;
 mod raise;
-mod sample;
 mod schema;
 mod slice;
 mod survey;
@@ -40,14 +38,15 @@ pub static FORMAT: Format = Format {
     extensions: &["perfetto-trace", "pftrace"],
     probe: probe::probe,
     reader: Some(|limits| Box::new(Reader::new(&schema::LAYOUT, limits))),
-    members: None,
-    set: None,
     lower: Some(lower),
-    split: None,
     raise: Some(raise),
     // What Chrome's format holds, places in the source and flows besides.
-    holds: CHROME
-        .holds
-        .with(&[Feature::Resources, Feature::SourceLines, Feature::Links]),
-    sample: Some(sample::sample),
+    holds: CHROME.holds.with(&[
+        Feature::Resources,
+        Feature::SourceLines,
+        Feature::Links,
+        Feature::UnsignedIntegers,
+        Feature::WideIntegers,
+    ]),
+    ..Format::BASE
 };

@@ -7,7 +7,7 @@ use crate::{Confidence, Probe};
 /// Packets that decide.
 const ENOUGH: usize = 3;
 
-/// Tells whether a part is a trace.
+/// Returns how sure it is that a part is a trace.
 pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     let head = probe.head;
     let (mut at, mut packets, mut typical) = (0, 0, 0);

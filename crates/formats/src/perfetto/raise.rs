@@ -14,9 +14,9 @@ use traceloom_model::{
 };
 
 use super::annotate::Texts;
-use super::body::{Bodies, Body};
 use super::lines::Lines;
-use crate::begin_end::{BeginEnd, Extent, Marks};
+use crate::begin_end::{BeginEnd, Extent, PairSink};
+use crate::bodies::{Bodies, Body};
 use crate::output::Buffered;
 use crate::protobuf::{Wire, put_bytes, put_double, put_number, put_tag, varint_len};
 use crate::wire::{Word, leb128, put_leb128, put_pieces};
@@ -194,11 +194,21 @@ impl<'o> Packets<'o> {
     }
 }
 
+/// What is encoded of a span.
+struct SpanBody {
+    body: Body,
+    /// It has a parent and is no call of its own.
+    is_inner: bool,
+}
+
+/// The annotation `span.entry` `false`: for a span whose parent is on another line.
+const NO_CALL: &[u8] = b"\x22\x13\x52\x0aspan.entry\x32\x05false";
+
 struct Writer<'o> {
     packets: Packets<'o>,
     texts: Texts,
     lines: Lines,
-    held: BeginEnd<Body>,
+    held: BeginEnd<SpanBody>,
     /// What is encoded of them.
     bodies: Bodies,
     begun: bool,
@@ -238,6 +248,8 @@ impl Writer<'_> {
             texts: &self.texts,
             bodies: &mut self.bodies,
         };
+        let is_inner = span.parent.is_some() && !span.entry;
+        let body = SpanBody { body, is_inner };
         self.held.take(extent, body, &mut marks);
     }
 
@@ -318,8 +330,8 @@ struct OnLines<'a, 'o> {
     bodies: &'a mut Bodies,
 }
 
-impl Marks for OnLines<'_, '_> {
-    type Body = Body;
+impl PairSink for OnLines<'_, '_> {
+    type Body = SpanBody;
     type Line = u64;
 
     fn line(&mut self, track: TrackId, lane: u32) -> u64 {
@@ -327,14 +339,19 @@ impl Marks for OnLines<'_, '_> {
     }
 
     #[inline]
-    fn begin(&mut self, uuid: u64, time: Timestamp, body: &Body) {
-        self.packets.begin_event(time, BEGIN, uuid, body.len());
-        self.bodies.put(*body, &mut self.packets.out.bytes);
+    fn begin(&mut self, uuid: u64, extent: &Extent, span: &SpanBody, outermost: bool) {
+        let no_call = outermost && span.is_inner;
+        let more = if no_call { NO_CALL.len() } else { 0 };
+        let len = span.body.len() + more;
+        self.packets.begin_event(extent.start, BEGIN, uuid, len);
+        let out = &mut self.packets.out.bytes;
+        self.bodies.put(span.body, out);
+        out.extend_from_slice(NO_CALL.get(..more).unwrap_or_default());
     }
 
     #[inline]
-    fn end(&mut self, uuid: u64, time: Timestamp) {
-        self.packets.begin_event(time, END, uuid, 0);
+    fn end(&mut self, uuid: u64, extent: &Extent, _: &SpanBody, _: bool) {
+        self.packets.begin_event(extent.end, END, uuid, 0);
         self.packets.out.spill();
     }
 }
@@ -361,7 +378,9 @@ impl Sink for Writer<'_> {
             self.span(&span);
             self.packets.out.spilled()?;
         }
-        self.bodies.tidy(self.held.len(), self.held.bodies_mut());
+        let n_held = self.held.len();
+        let bodies = self.held.bodies_mut().map(|span| &mut span.body);
+        self.bodies.tidy(n_held, bodies);
         Flow::Continue(())
     }
 
@@ -413,6 +432,8 @@ impl Target for Writer<'_> {
             bodies: &mut self.bodies,
         };
         self.held.finish(&mut marks);
+        // A trace of nothing is a trace all the same.
+        self.packets.open(None);
         self.lines.rest(&self.texts, &mut self.packets);
         self.packets.out.finish()
     }

@@ -10,6 +10,7 @@ use traceloom_model::{
 
 use super::describe::{self, Described};
 use crate::protobuf::fields;
+use crate::slices::SliceLine;
 
 /// A track as its descriptors tell, the last one of each fact.
 #[derive(Clone, Debug, Default)]
@@ -126,6 +127,8 @@ fn counter(body: &[u8]) -> Counter {
 pub(super) enum Line {
     /// Slices and instants lie on a track.
     Track(TrackId),
+    /// Slices lie on a track and overlap others of it.
+    Overlap(SliceLine),
     /// Instants belong to the whole process; slices lie on the track.
     Process(TrackId),
     /// Slices are events with an end, of this track.
@@ -193,13 +196,16 @@ impl Tracks {
         let mut resource = None;
         if let Some(above) = parent_row {
             match self.line_below(above, tables, depth + 1) {
-                Line::Track(track) => parent = Some(track),
+                Line::Track(track) | Line::Overlap(SliceLine { track, .. }) => parent = Some(track),
                 Line::Process(_) | Line::Events(_) => {}
             }
             resource = self.resource_of(above, tables);
         }
         if described.kind == Some(describe::Kind::Events) {
             return Line::Events(parent);
+        }
+        if let (Some(describe::Kind::Overlap(number)), Some(track)) = (described.kind, parent) {
+            return Line::Overlap(SliceLine { track, number });
         }
         let text = |bytes: &Option<Vec<u8>>, tables: &mut Tables| {
             let bytes = bytes.as_ref().filter(|bytes| !bytes.is_empty());
@@ -236,8 +242,14 @@ impl Tracks {
             Some(describe::Kind::Stream) => (TrackKind::Stream, 0),
             Some(describe::Kind::Async) => (TrackKind::Async, 0),
             Some(describe::Kind::Lane(lane)) => (TrackKind::Lane, lane),
-            Some(describe::Kind::Events) | None if self.has_threads => (TrackKind::Async, 0),
-            Some(describe::Kind::Events) | None => (TrackKind::Stream, 0),
+            Some(describe::Kind::Events | describe::Kind::Overlap(_)) | None => {
+                let kind = if self.has_threads {
+                    TrackKind::Async
+                } else {
+                    TrackKind::Stream
+                };
+                (kind, 0)
+            }
         };
         // Two tracks that agree in everything told are two all the same.
         let plain = described.kind.is_none();
@@ -319,7 +331,7 @@ impl Tracks {
         let track = row
             .parent
             .and_then(|parent| match self.line(parent, tables) {
-                Line::Track(track) => Some(track),
+                Line::Track(track) | Line::Overlap(SliceLine { track, .. }) => Some(track),
                 Line::Process(_) | Line::Events(_) => None,
             });
         let kind = row.counter.as_ref().map_or(0, |counter| counter.r#type);

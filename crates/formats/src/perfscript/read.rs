@@ -51,7 +51,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Tells whether frames may follow.
+    /// Returns true if frames may follow.
     pub(super) fn opens(&self, within: bool) -> bool {
         match self.content {
             Content::Event(_) => true,

@@ -155,7 +155,6 @@ fn detected() {
     };
     assert_eq!(confidence(TEXT), Some(Confidence::Likely));
     assert_eq!(confidence(b"a;b;c 12\na;b 3\n"), None);
-    let mut made = Vec::new();
-    sample(1, 5_000, &mut |piece| made.extend_from_slice(piece));
+    let made = traceloom_samples::bytes("perf-script", 1, 5_000);
     assert_eq!(confidence(&made), Some(Confidence::Likely));
 }

@@ -9,7 +9,7 @@ use super::calltree::CallTree;
 use super::columns::{Line, Tables as Columns};
 use super::ids::Ids;
 use super::lower::Strings;
-use crate::tally::Tally;
+use crate::counted_notes::CountedNotes;
 
 /// Turns location ids into stacks.
 ///
@@ -48,7 +48,7 @@ impl<'a> Code<'a> {
         own: bool,
         strings: &mut Strings<'a>,
         model: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> Self {
         let mappings = columns
             .mapping
@@ -90,7 +90,7 @@ impl<'a> Code<'a> {
         ids
     }
 
-    fn check(&self, tally: &mut Tally) {
+    fn check(&self, tally: &mut CountedNotes) {
         for (name, ids) in [
             ("function", &self.function_ids),
             ("location", &self.location_ids),
@@ -121,7 +121,7 @@ impl<'a> Code<'a> {
         offset: u64,
         strings: &mut Strings<'a>,
         model: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> Option<StackId> {
         let (location_ids, cut) = self.within_depth(location_ids, offset, tally);
         let mut place = None;
@@ -170,7 +170,7 @@ impl<'a> Code<'a> {
         location_ids: &[u64],
         offset: u64,
         (strings, model): (&mut Strings<'a>, &mut Tables),
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
         path: &mut PathBatch,
     ) {
         let (location_ids, _) = self.within_depth(location_ids, offset, tally);
@@ -235,7 +235,7 @@ impl<'a> Code<'a> {
         &self,
         location_ids: &'i [u64],
         offset: u64,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> (&'i [u64], bool) {
         if location_ids.len().saturating_mul(self.most_lines) <= self.depth {
             return (location_ids, false);
@@ -267,7 +267,7 @@ impl<'a> Code<'a> {
         location: u32,
         strings: &mut Strings<'a>,
         model: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> &[FrameId] {
         let row = location as usize;
         let (mut from, mut count) = self.locations.get(row).copied().unwrap_or((0, 0));
@@ -293,7 +293,7 @@ impl<'a> Code<'a> {
         row: u32,
         strings: &mut Strings<'a>,
         model: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
         mut see: impl FnMut(&mut Tables, Frame),
     ) {
         let Some(location) = self.columns.location.get(row as usize) else {
@@ -348,7 +348,7 @@ impl<'a> Code<'a> {
         line: &Line,
         strings: &mut Strings<'a>,
         model: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> Option<FunctionId> {
         let Some(row) = self.function_ids.row(line.function_id) else {
             let id = line.function_id;
@@ -397,7 +397,7 @@ const fn small_ids(locations: usize) -> usize {
     locations.saturating_mul(2).saturating_add(16)
 }
 
-fn unknown_location(id: u64, offset: u64, tally: &mut Tally) {
+fn unknown_location(id: u64, offset: u64, tally: &mut CountedNotes) {
     tally.add(Level::Damage, "location_id", offset, || {
         format!("location {id} is referred to and does not exist")
     });
@@ -407,7 +407,7 @@ fn model_mapping(
     mapping: &super::columns::Mapping,
     strings: &mut Strings<'_>,
     model: &mut Tables,
-    tally: &mut Tally,
+    tally: &mut CountedNotes,
 ) -> MappingId {
     let file = strings.some(mapping.filename, 0, model, tally);
     let build_id = strings.some(mapping.build_id, 0, model, tally);
@@ -421,7 +421,7 @@ fn model_mapping(
 }
 
 /// Brings a line or column into the model's range: 0 for negative ones, the largest for larger ones.
-fn line_number(line: i64, tally: &mut Tally) -> u32 {
+fn line_number(line: i64, tally: &mut CountedNotes) -> u32 {
     u32::try_from(line).unwrap_or_else(|_| {
         tally.add(Level::Warn, "line_out_of_range", 0, || {
             format!("line or column {line} is outside 32 bits")

@@ -100,6 +100,17 @@ impl Strings {
         self.bytes.get(start..end)
     }
 
+    /// Returns `true` if one of the entries is `text`.
+    #[must_use]
+    pub fn contains(&self, text: &[u8]) -> bool {
+        let mut from = 0;
+        self.ends.iter().any(|&end| {
+            let entry = self.bytes.get(from..end);
+            from = end;
+            entry == Some(text)
+        })
+    }
+
     /// Returns how many entries are not valid UTF-8.
     ///
     /// All bytes are looked at in one go: entries are valid when the whole is and none begins inside a
@@ -121,7 +132,7 @@ impl Strings {
         self.ends.len()
     }
 
-    /// Tells whether there is no entry.
+    /// Returns true if there is no entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
@@ -182,7 +193,7 @@ impl Samples {
         self.ends.len()
     }
 
-    /// Tells whether there is no sample.
+    /// Returns true if there is no sample.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

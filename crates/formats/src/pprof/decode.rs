@@ -6,11 +6,11 @@ use traceloom_model::{Flow, Level, Limit, Limits, Note};
 
 use super::columns::{Samples, Tables};
 use super::schema::{PROFILE, SCHEMA};
+use crate::counted_notes::CountedNotes;
 use crate::protobuf::{
     Content as Value, Piece, Split as Field, Splitter, Tokens, each, each_field, malformed, packed,
     wrong_wire,
 };
-use crate::tally::Tally;
 use crate::{Error, Pull};
 
 const SAMPLE: u32 = 2;
@@ -35,7 +35,7 @@ pub fn tables(
     let mut tables = Tables::default();
     let seen = pull.pull(0, 1)?.bytes.len();
     tables.reserve(seen);
-    let mut tally = Tally::default();
+    let mut tally = CountedNotes::default();
     let mut splitter = Splitter::new(SCHEMA, limits);
     let whole = each_field(pull, &mut splitter, note, |field, note| {
         if field.number == SAMPLE {
@@ -128,7 +128,7 @@ fn take(
     tables: &mut Tables,
     field: &Field<'_>,
     limits: &Limits,
-    tally: &mut Tally,
+    tally: &mut CountedNotes,
 ) -> Option<bool> {
     let full = |rows: usize| rows >= limits.size(Limit::Table);
     let rows = match field.number {
@@ -174,7 +174,13 @@ fn take(
     }
 }
 
-fn string(tables: &mut Tables, offset: u64, text: &[u8], limits: &Limits, tally: &mut Tally) {
+fn string(
+    tables: &mut Tables,
+    offset: u64,
+    text: &[u8],
+    limits: &Limits,
+    tally: &mut CountedNotes,
+) {
     if text.len() > limits.size(Limit::String) {
         tally.add(Level::Damage, "limit_string", offset, || {
             format!(
@@ -193,7 +199,13 @@ fn string(tables: &mut Tables, offset: u64, text: &[u8], limits: &Limits, tally:
     tables.strings.push(text);
 }
 
-fn scalar(tables: &mut Tables, number: u32, raw: u64, offset: u64, tally: &mut Tally) -> bool {
+fn scalar(
+    tables: &mut Tables,
+    number: u32,
+    raw: u64,
+    offset: u64,
+    tally: &mut CountedNotes,
+) -> bool {
     let value = raw.cast_signed();
     match number {
         7 => tables.drop_frames = value,
@@ -218,7 +230,7 @@ fn scalar(tables: &mut Tables, number: u32, raw: u64, offset: u64, tally: &mut T
 }
 
 /// A field the schema does not know is counted; one of a wrong wire type is looked at again.
-fn other(number: u32, offset: u64, tally: &mut Tally) -> bool {
+fn other(number: u32, offset: u64, tally: &mut CountedNotes) -> bool {
     let known = (1..=15).contains(&number);
     if !known {
         tally.add(Level::Info, "unknown_field", offset, || {

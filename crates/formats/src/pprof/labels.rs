@@ -11,7 +11,7 @@ use traceloom_model::{
 use super::columns::{Label, Tables as Columns};
 use super::lower::{Strings, scale};
 use super::unit;
-use crate::tally::Tally;
+use crate::counted_notes::CountedNotes;
 
 /// What a label says besides its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +71,7 @@ impl<'a> Labels<'a> {
         offset: u64,
         strings: &mut Strings<'a>,
         model: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> Lowered<'_> {
         self.attributes.clear();
         let mut track = Track::default();
@@ -140,7 +140,7 @@ impl<'a> Labels<'a> {
         offset: u64,
         strings: &mut Strings<'a>,
         model: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> Key {
         if let Some(&known) = self.keys.get(&(key, num_unit)) {
             return known;

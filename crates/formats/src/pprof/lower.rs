@@ -10,7 +10,7 @@ use super::columns::{Samples, Tables as Columns};
 use super::decode::{samples, tables};
 use super::labels::Labels;
 use super::unit;
-use crate::tally::Tally;
+use crate::counted_notes::CountedNotes;
 use crate::{Error, LowerOptions, Source};
 
 /// Lowers every part of a source, each a profile of its own.
@@ -49,7 +49,9 @@ fn profile(
         return Ok(false);
     };
     drop(pull);
-    let mut lowering = Lowering::new(&columns, model, limits, sink.wants_stacks());
+    // Paths have no labels, by which samples of the base of a difference are known.
+    let stacks = sink.wants_stacks() || columns.strings.contains(b"pprof::base");
+    let mut lowering = Lowering::new(&columns, model, limits, stacks);
     if sink.define(lowering.model.take_definitions()).is_break() {
         return Ok(false);
     }
@@ -86,7 +88,7 @@ struct Lowering<'a> {
     code: Code<'a>,
     labels: Labels<'a>,
     strings: Strings<'a>,
-    tally: Tally,
+    tally: CountedNotes,
     profile: ProfileId,
     /// What a value of each column is multiplied with.
     factors: Vec<i64>,
@@ -114,7 +116,12 @@ impl<'a> Strings<'a> {
     }
 
     /// Returns the bytes at `index`, none and a note where the table has no such entry.
-    pub(super) fn bytes(&self, index: i64, offset: u64, tally: &mut Tally) -> Option<&'a [u8]> {
+    pub(super) fn bytes(
+        &self,
+        index: i64,
+        offset: u64,
+        tally: &mut CountedNotes,
+    ) -> Option<&'a [u8]> {
         let found = self.columns.strings.get(index);
         // A profile without any string table uses index 0 for "nothing" all the same.
         if found.is_none() && index != 0 {
@@ -134,7 +141,7 @@ impl<'a> Strings<'a> {
         index: i64,
         offset: u64,
         model: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> StringId {
         let slot = usize::try_from(index).unwrap_or(usize::MAX);
         if let Some(&Some(id)) = self.ids.get(slot) {
@@ -157,7 +164,7 @@ impl<'a> Strings<'a> {
         index: i64,
         offset: u64,
         model: &mut Tables,
-        tally: &mut Tally,
+        tally: &mut CountedNotes,
     ) -> Option<StringId> {
         let bytes = self.bytes(index, offset, tally)?;
         (!bytes.is_empty()).then(|| self.id(index, offset, model, tally))
@@ -166,7 +173,7 @@ impl<'a> Strings<'a> {
 
 impl<'a> Lowering<'a> {
     fn new(columns: &'a Columns, model: &'a mut Tables, limits: &'a Limits, stacks: bool) -> Self {
-        let mut tally = Tally::default();
+        let mut tally = CountedNotes::default();
         let mut strings = Strings::new(columns, !stacks);
         let mut factors = Vec::new();
         let mut value_types = Vec::new();
@@ -271,7 +278,7 @@ impl<'a> Lowering<'a> {
 }
 
 /// Multiplies a value with what its unit stands for.
-pub(super) fn scale(value: i64, factor: i64, offset: u64, tally: &mut Tally) -> i64 {
+pub(super) fn scale(value: i64, factor: i64, offset: u64, tally: &mut CountedNotes) -> i64 {
     value.checked_mul(factor).unwrap_or_else(|| {
         tally.add(Level::Damage, "value_out_of_range", offset, || {
             format!("{value} times {factor} has more than 64 bits")
@@ -284,7 +291,7 @@ fn value_type(
     column: super::columns::ValueType,
     strings: &mut Strings<'_>,
     model: &mut Tables,
-    tally: &mut Tally,
+    tally: &mut CountedNotes,
 ) -> (ValueTypeId, i64) {
     let name = strings.id(column.r#type, 0, model, tally);
     let spelling = strings.bytes(column.unit, 0, tally).unwrap_or(&[]);
@@ -305,7 +312,7 @@ fn header(
     value_types: Vec<ValueTypeId>,
     strings: &mut Strings<'_>,
     model: &mut Tables,
-    tally: &mut Tally,
+    tally: &mut CountedNotes,
 ) -> Profile {
     let default = strings
         .bytes(columns.default_sample_type, 0, tally)

@@ -16,7 +16,6 @@ mod put_labels;
 mod raise;
 mod read;
 mod record;
-pub(crate) mod sample;
 mod schema;
 mod symbols;
 pub(crate) mod unit;
@@ -43,22 +42,23 @@ pub static PPROF: Format = Format {
     extensions: &["pprof", "pb"],
     probe: probe::probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
-    members: None,
-    set: None,
     lower: Some(lower),
-    split: None,
     raise: Some(raise),
     holds: Capabilities::of(&[
+        Feature::WideIntegers,
         Feature::Samples,
         Feature::NegativeValues,
         Feature::ManyValues,
         Feature::SampleTimes,
         Feature::SampleTracks,
         Feature::SampleLabels,
+        Feature::Tracks,
         Feature::ProfileHeaders,
         Feature::SourceLines,
         Feature::Addresses,
         Feature::InvalidText,
-    ]),
-    sample: Some(sample::sample),
+    ])
+    // Lines of one location are inlined.
+    .with_derived(&[Feature::FrameKinds]),
+    ..Format::BASE
 };

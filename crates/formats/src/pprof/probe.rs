@@ -4,7 +4,7 @@ use super::schema::PROFILE;
 use crate::protobuf::{Kind, Schema, Wire, find, fits, skip, tag, varint};
 use crate::{Confidence, Probe};
 
-/// Tells whether a part is a profile.
+/// Returns how sure it is that a part is a profile.
 pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     let seen = walk(probe.head);
     let kinds = seen.numbers.count_ones();
@@ -13,6 +13,10 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
         return Some(Confidence::Certain);
     }
     if seen.messages >= 8 && kinds >= 2 {
+        return Some(Confidence::Likely);
+    }
+    // A profile of nothing: its table of strings, with the empty one.
+    if probe.whole && probe.head == [0x32, 0] {
         return Some(Confidence::Likely);
     }
     let named = [".pprof", ".pb", ".prof", ".profile"]

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    BATCH_ROWS, Definitions, Flow, Note, Profile, ProfileId, Recording, SampleBatch, SampleRow,
-    Sink, StackId, StringId, Unit, ValueType, ValueTypeId,
+    BATCH_ROWS, Clock, Definitions, Flow, Merge, Note, Order, Profile, ProfileId, Recording,
+    SampleBatch, SampleRow, Scope, Sink, StackId, StringId, Timestamp, Unit, ValueType,
+    ValueTypeId,
 };
 
 use super::symbols::{DEEPEST, Symbols};
@@ -34,6 +35,9 @@ pub fn raise<'o>(
         kept: Vec::new(),
         n_kept: 0,
         first: None,
+        clock: Clock::Unix,
+        dated: false,
+        taken: None,
         columns: None,
         late: 0,
         location_ids: Vec::new(),
@@ -56,6 +60,11 @@ struct Writer<'o> {
     n_kept: usize,
     /// The profile of the first sample, which speaks for all.
     first: Option<ProfileId>,
+    /// The clock of the recording that passes, and whether that of the first sample has a date.
+    clock: Clock,
+    dated: bool,
+    /// The first and the last time of samples.
+    taken: Option<(Timestamp, Timestamp)>,
     columns: Option<Columns>,
     /// Samples whose profile came after the columns were fixed.
     late: u64,
@@ -69,11 +78,12 @@ struct Writer<'o> {
 /// The value columns written, and where each profile's lie among them.
 struct Columns {
     types: Vec<ValueTypeId>,
-    of_profile: HashMap<ProfileId, Vec<usize>, RandomState>,
+    of_profile: HashMap<ProfileId, Vec<Option<usize>>, RandomState>,
 }
 
 impl Columns {
-    /// Profiles of several recordings share the columns that say the same.
+    /// Profiles of several recordings share the columns that say the same. Columns that cover callees or have no
+    /// sum are left out: every reader adds up the values of a stack and of those below it.
     fn of(tables: &Recording) -> Self {
         let mut columns = Self {
             types: Vec::new(),
@@ -89,12 +99,17 @@ impl Columns {
         for (id, profile) in profiles(tables) {
             let mut own = Vec::new();
             for &value_type in &profile.value_types {
+                let row = tables.value_type(value_type);
+                if row.is_some_and(|row| !is_own(row)) {
+                    own.push(None);
+                    continue;
+                }
                 // A column that a profile has twice stays two columns.
                 let mut known = columns.types.iter().enumerate();
                 let known = known
-                    .find(|&(at, &known)| same(known, value_type) && !own.contains(&at))
+                    .find(|&(at, &known)| same(known, value_type) && !own.contains(&Some(at)))
                     .map(|(at, _)| at);
-                own.push(known.unwrap_or(columns.types.len()));
+                own.push(Some(known.unwrap_or(columns.types.len())));
                 if known.is_none() {
                     columns.types.push(value_type);
                 }
@@ -103,6 +118,10 @@ impl Columns {
         }
         columns
     }
+}
+
+fn is_own(row: &ValueType) -> bool {
+    row.merge == Merge::Sum && row.scope == Scope::Own
 }
 
 fn profiles(tables: &Recording) -> impl Iterator<Item = (ProfileId, &Profile)> {
@@ -153,7 +172,7 @@ impl Writer<'_> {
         values.clear();
         values.resize(columns.types.len(), 0);
         for (&at, &value) in own.iter().zip(sample.values) {
-            if let Some(slot) = values.get_mut(at) {
+            if let Some(slot) = at.and_then(|at| values.get_mut(at)) {
                 *slot = value;
             }
         }
@@ -205,8 +224,13 @@ impl Writer<'_> {
             put_number(&mut self.symbols.bytes, number, index);
         }
         let bytes = &mut self.symbols.bytes;
-        put_number(bytes, 9, first.time.unwrap_or(0).cast_unsigned());
-        put_number(bytes, 10, first.duration.unwrap_or(0).cast_unsigned());
+        let taken = self.taken;
+        let time = first.time.or(taken.map(|(from, _)| from));
+        let time = time.filter(|_| self.dated);
+        let duration = taken.map(|(from, to)| to.saturating_sub(from));
+        let duration = first.duration.or(duration);
+        put_number(bytes, 9, time.unwrap_or(0).cast_unsigned());
+        put_number(bytes, 10, duration.unwrap_or(0).cast_unsigned());
         if let Some((id, amount)) = first.period
             && let Some(row) = self.symbols.tables.value_type(id).copied()
         {
@@ -223,6 +247,7 @@ impl Writer<'_> {
         let tables = &self.symbols.tables;
         let shown = tables.shown_column(first, &[])?;
         let shown = first.value_types.get(shown).copied()?;
+        tables.value_type(shown).filter(|row| is_own(row))?;
         let last = self
             .columns
             .as_ref()
@@ -249,13 +274,26 @@ impl Writer<'_> {
 }
 
 impl Sink for Writer<'_> {
+    fn begin(&mut self, _order: Order, clock: Clock) {
+        self.clock = clock;
+    }
+
     fn define(&mut self, definitions: Definitions) -> Flow {
         self.symbols.tables.define(definitions)
     }
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
         self.n_kept += batch.len();
-        self.first.get_or_insert(batch.profile);
+        if self.first.is_none() {
+            self.first = Some(batch.profile);
+            self.dated = self.clock == Clock::Unix;
+        }
+        if self.first == Some(batch.profile) {
+            for &time in batch.time.iter().flatten() {
+                let (from, to) = self.taken.unwrap_or((time, time));
+                self.taken = Some((from.min(time), to.max(time)));
+            }
+        }
         self.kept.push(batch);
         if self.columns.is_some() || self.n_kept >= KEPT_SAMPLES {
             self.put_kept(false);

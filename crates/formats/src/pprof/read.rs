@@ -4,7 +4,7 @@ use traceloom_model::{Flow, Limit, Limits};
 
 use super::record::Record;
 use super::schema::SCHEMA;
-use crate::protobuf::{Split as Field, Splitter, Tokens, parse, read};
+use crate::protobuf::{Split as Field, Splitter, Tokens, Value, parse, read};
 use crate::{Chunk, Reader as Native, RecordSink, Step};
 
 /// Reads the fields of a `Profile`.
@@ -18,6 +18,9 @@ pub struct Reader {
 struct Fields {
     tokens: Tokens,
     strings: u64,
+    /// `time_nanos` and `duration_nanos`, once they came.
+    time: Option<i64>,
+    duration: Option<i64>,
 }
 
 impl Reader {
@@ -29,6 +32,8 @@ impl Reader {
             fields: Fields {
                 tokens: Tokens::new(limits.size(Limit::Values)),
                 strings: 0,
+                time: None,
+                duration: None,
             },
         }
     }
@@ -43,8 +48,10 @@ impl Fields {
         let kind = spec.map_or("unknown", |spec| spec.name);
         let index = (kind == "string").then_some(self.strings);
         self.strings += u64::from(index.is_some());
+        let stretch = self.stretch(kind);
         out.record(&Record {
             kind,
+            stretch,
             offset: field.offset,
             bytes: field.bytes,
             tokens: &self.tokens.tokens,
@@ -52,6 +59,26 @@ impl Fields {
             padded: self.tokens.padded,
             index,
         })
+    }
+}
+
+impl Fields {
+    /// Returns from when to when the profile was taken, with the field that completes it. A time of 0 is none: it is
+    /// what a field has that was not written.
+    fn stretch(&mut self, kind: &str) -> Option<(i64, i64)> {
+        let slot = match kind {
+            "time_nanos" => &mut self.time,
+            "duration_nanos" => &mut self.duration,
+            _ => return None,
+        };
+        if let Some(Value::Varint(raw)) = self.tokens.tokens.first().map(|token| token.value) {
+            *slot = Some(raw.cast_signed()).filter(|&value| value != 0);
+        }
+        let start = self.time?;
+        Some((
+            start,
+            start.saturating_add(self.duration.unwrap_or(0).max(0)),
+        ))
     }
 }
 

@@ -15,6 +15,8 @@ pub struct Record<'a> {
     pub(super) padded: bool,
     /// Position in the string table, for its entries.
     pub(super) index: Option<u64>,
+    /// From when to when the profile was taken, for the fields that say so.
+    pub(super) stretch: Option<(i64, i64)>,
 }
 
 impl Record<'_> {
@@ -173,12 +175,6 @@ impl Native for Record<'_> {
     }
 
     fn time(&self) -> Option<(i64, i64)> {
-        let token = self.tokens.first()?;
-        match token.value {
-            Value::Varint(raw) if self.kind == "time_nanos" => {
-                Some((raw.cast_signed(), raw.cast_signed()))
-            }
-            _ => None,
-        }
+        self.stretch
     }
 }

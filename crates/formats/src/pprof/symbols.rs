@@ -8,8 +8,8 @@ use traceloom_model::{
 };
 
 use super::unit;
-use crate::plain::Plain;
 use crate::protobuf::{put_bytes, put_number};
+use crate::single_frame_locations::SingleFrameLocations;
 
 /// Writes rows when they are first used and remembers their ids.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(super) struct Symbols {
     strings: HashMap<Box<[u8]>, u64, RandomState>,
     /// Location of each group of frames, by the frames, the innermost first.
     locations: HashMap<Box<[FrameId]>, u64, RandomState>,
-    plain: Plain,
+    plain: SingleFrameLocations,
     n_locations: u64,
     /// How many stacks, from the first on, are known to lead to rows that are all defined.
     n_defined: usize,
@@ -252,7 +252,7 @@ impl Symbols {
         }
     }
 
-    /// Tells whether these stacks can be written: every row they lead to is defined.
+    /// Returns true if these stacks can be written: every row they lead to is defined.
     pub(super) fn defined(&mut self, stacks: &[Option<StackId>]) -> bool {
         while let Some(Some(row)) = self.tables.stacks.get(self.n_defined) {
             let caller = row.parent.is_none_or(|id| id.index() < self.n_defined);

@@ -364,7 +364,9 @@ fn varints_longer_than_needed_are_written_back() {
 #[test]
 fn damage_is_stepped_over() {
     let mut bytes = Vec::new();
-    PPROF.sample.unwrap()(1, 20_000, &mut |piece| bytes.extend_from_slice(piece));
+    traceloom_samples::by_name(PPROF.name).unwrap()(1, 20_000, &mut |piece| {
+        bytes.extend_from_slice(piece)
+    });
     let clean = read(&bytes);
     let middle = clean.rows()[40].1;
     let at = usize::try_from(middle).unwrap();
@@ -453,7 +455,9 @@ fn a_length_that_lies_allocates_nothing() {
 
 fn made(seed: u64, bytes: u64) -> Vec<u8> {
     let mut made = Vec::new();
-    PPROF.sample.unwrap()(seed, bytes, &mut |piece| made.extend_from_slice(piece));
+    traceloom_samples::by_name(PPROF.name).unwrap()(seed, bytes, &mut |piece| {
+        made.extend_from_slice(piece)
+    });
     made
 }
 

@@ -1,8 +1,9 @@
 //! Protocol Buffers without generated code: the wire format, messages as tables, fields one by one.
 //!
-//! A format gives its messages as [`Field`] tables. [`Reader`] turns the fields of the outermost message
-//! into native records; a [`Kind::Container`] is not one record but the head of those inside it, so that
-//! memory follows the largest record and not the message. Lowerings walk bodies with [`fields`].
+//! Public are the functions that append fields to a message. Inside this crate a format gives its messages as tables
+//! of fields. A reader turns the fields of the outermost message into native records; a container is not one record but
+//! the head of those inside it, so that memory follows the largest record and not the message. Lowerings walk bodies
+//! field by field.
 
 mod fields;
 mod put;
@@ -14,13 +15,13 @@ mod tokens;
 mod wire;
 
 pub(crate) use fields::{Raw, fields, packed_fixed, packed_varints};
-pub(crate) use put::{
-    put_bytes, put_double, put_fixed64, put_message, put_number, put_packed, put_tag, varint_len,
-};
+pub(crate) use put::varint_len;
+pub use put::{put_bytes, put_double, put_fixed64, put_message, put_number, put_packed, put_tag};
 pub(crate) use read::{Layout, Reader, malformed, parse, read, wrong_wire};
 pub(crate) use schema::{Field, Kind, find};
 pub(crate) use split::{
     Field as Split, Piece, Schema, Splitter, Value as Content, each, each_field, fits,
 };
 pub(crate) use tokens::{Siblings, Token, Tokens, Value, put_tokens};
-pub(crate) use wire::{Wire, delimited, packed, skip, tag, varint};
+pub use wire::Wire;
+pub(crate) use wire::{delimited, packed, skip, tag, varint};

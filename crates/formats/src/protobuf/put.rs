@@ -5,13 +5,13 @@ use crate::wire::{leb128, leb128_len, put_leb128};
 
 /// Appends a tag.
 #[inline]
-pub(crate) fn put_tag(out: &mut Vec<u8>, number: u32, wire: Wire) {
+pub fn put_tag(out: &mut Vec<u8>, number: u32, wire: Wire) {
     put_leb128(out, u64::from(number) << 3 | wire.bits());
 }
 
 /// Appends an integer field, unless it has the value that an absent field has.
 #[inline]
-pub(crate) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
+pub fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
     if value != 0 {
         put_tag(out, number, Wire::Varint);
         put_leb128(out, value);
@@ -20,14 +20,14 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
 
 /// Appends a field of bytes: a string, a message or a packed list.
 #[inline]
-pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+pub fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_tag(out, number, Wire::Len);
     put_leb128(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// Appends a message that `fill` writes in its place, without a buffer of its own.
-pub(crate) fn put_message(out: &mut Vec<u8>, number: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+pub fn put_message(out: &mut Vec<u8>, number: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     put_tag(out, number, Wire::Len);
     let at = out.len();
     out.push(0);
@@ -50,11 +50,7 @@ pub(crate) fn put_message(out: &mut Vec<u8>, number: u32, fill: impl FnOnce(&mut
 }
 
 /// Appends a list of integers in its packed form.
-pub(crate) fn put_packed(
-    out: &mut Vec<u8>,
-    number: u32,
-    values: impl Iterator<Item = u64> + Clone,
-) {
+pub fn put_packed(out: &mut Vec<u8>, number: u32, values: impl Iterator<Item = u64> + Clone) {
     let mut len = 0;
     let mut any = false;
     for value in values.clone() {
@@ -76,7 +72,7 @@ pub(crate) fn varint_len(value: u64) -> u64 {
 }
 
 /// Appends a field of eight bytes, unless it has the value that an absent field has.
-pub(crate) fn put_fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
+pub fn put_fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
     if value != 0 {
         put_tag(out, number, Wire::Fixed64);
         out.extend(value.to_le_bytes());
@@ -84,7 +80,7 @@ pub(crate) fn put_fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
 }
 
 /// Appends a float; zero too.
-pub(crate) fn put_double(out: &mut Vec<u8>, number: u32, value: f64) {
+pub fn put_double(out: &mut Vec<u8>, number: u32, value: f64) {
     put_tag(out, number, Wire::Fixed64);
     out.extend(value.to_bits().to_le_bytes());
 }

@@ -61,7 +61,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Tells whether the head was written longer than it need be.
+    /// Returns true if the head was written longer than it need be.
     fn padded_head(&self, length: u64) -> bool {
         let tag = u64::from(self.number) << 3;
         self.bytes.len() as u64 != varint_len(tag) + varint_len(length)

@@ -64,7 +64,7 @@ impl Field {
         }
     }
 
-    /// Tells whether a value of this wire type can be one of this field, packed lists included.
+    /// Returns true if a value of this wire type can be one of this field, packed lists included.
     pub(crate) fn takes(&self, wire: Wire) -> bool {
         let own = self.wire();
         own == wire || (self.repeated && own != Wire::Len && wire == Wire::Len)

@@ -371,7 +371,7 @@ fn field<'a>(
     })
 }
 
-/// Tells whether fields that a writer of such messages would write begin here.
+/// Returns true if fields that a writer of such messages would write begin here.
 ///
 /// Single bytes of text pass for tags of numbers, so a message or string must be among them.
 pub(crate) fn in_step(bytes: &[u8], schema: Schema) -> bool {
@@ -412,7 +412,7 @@ pub(crate) fn in_step(bytes: &[u8], schema: Schema) -> bool {
     solid
 }
 
-/// Tells whether bytes are a message of the schema.
+/// Returns true if bytes are a message of the schema.
 pub(crate) fn fits(body: &[u8], schema: Schema) -> bool {
     fits_below(body, schema, 0)
 }

@@ -2,16 +2,21 @@
 
 /// What follows a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wire {
+pub enum Wire {
+    /// An integer in LEB128.
     Varint,
+    /// Eight bytes, little-endian.
     Fixed64,
+    /// A length and so many bytes.
     Len,
+    /// Four bytes, little-endian.
     Fixed32,
 }
 
 impl Wire {
     /// The name used in notes and dumps.
-    pub(crate) const fn name(self) -> &'static str {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Varint => "varint",
             Self::Fixed64 => "fixed64",
@@ -21,7 +26,8 @@ impl Wire {
     }
 
     /// The three bits a tag carries.
-    pub(crate) const fn bits(self) -> u64 {
+    #[must_use]
+    pub const fn bits(self) -> u64 {
         match self {
             Self::Varint => 0,
             Self::Fixed64 => 1,
@@ -102,7 +108,7 @@ fn varint_bytewise(rest: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// Tells whether a varint of these bytes, its last one included, could be shorter.
+/// Returns true if a varint of these bytes, its last one included, could be shorter.
 pub(crate) fn padded(varint: &[u8]) -> bool {
     varint.len() > 1 && varint.last() == Some(&0)
 }
@@ -135,7 +141,7 @@ pub(crate) fn packed<T: Copy + Default>(
     whole.then_some(())
 }
 
-/// Tells whether no varint of these has more than 64 bits.
+/// Returns true if no varint of these has more than 64 bits.
 fn all_fit(mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
         let Some((_, len)) = varint_bytewise(bytes) else {

@@ -16,7 +16,7 @@ mod stacks;
 #[cfg(test)]
 mod tests;
 
-use traceloom_model::{Capabilities, Feature, Limits};
+use traceloom_model::{Capabilities, Feature, Limits, Variant};
 
 use crate::json::{Document, JsonReader, Kind, Layout, Value};
 use crate::{Confidence, Format, Probe};
@@ -26,12 +26,10 @@ pub const FORMAT: Format = Format {
     name: "speedscope",
     title: "speedscope JSON",
     extensions: &["speedscope.json", "json"],
+    magic: b"{\"$schem",
     probe,
     reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
-    members: None,
-    set: None,
     lower: Some(lower::lower),
-    split: None,
     raise: Some(raise::raise),
     holds: Capabilities::of(&[
         Feature::Spans,
@@ -43,8 +41,12 @@ pub const FORMAT: Format = Format {
         Feature::Samples,
         Feature::ManyValues,
         Feature::SampleTracks,
-    ]),
-    sample: Some(sample),
+    ])
+    .with_variants(&[Variant::of(
+        "functions",
+        "frames of one function are one, without lines",
+    )]),
+    ..Format::BASE
 };
 
 static LAYOUT: Layout = Layout {
@@ -73,20 +75,4 @@ fn probe(probe: &Probe<'_>) -> Option<Confidence> {
         _ if !probe.whole && (frames.is_some() || profiles.is_some()) => Some(Confidence::Possible),
         _ => None,
     }
-}
-
-fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
-    out(b"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{\"frames\":[");
-    out(b"{\"name\":\"main\"},{\"name\":\"work\",\"file\":\"work.rs\",\"line\":7},{\"name\":\"wait\"}]},");
-    out(b"\"profiles\":[{\"type\":\"sampled\",\"name\":\"main\",\"unit\":\"microseconds\",\"startValue\":0,");
-    let n_samples = (bytes / 12).max(1);
-    out(b"\"samples\":[[0]");
-    for at in 1..n_samples {
-        out(format!(",[0,{}]", 1 + seed.wrapping_mul(at) % 2).as_bytes());
-    }
-    out(b"],\"weights\":[1");
-    for at in 1..n_samples {
-        out(format!(",{}", seed.wrapping_mul(at) % 1000).as_bytes());
-    }
-    out(b"],\"endValue\":1000}]}\n");
 }

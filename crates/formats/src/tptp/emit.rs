@@ -1,34 +1,50 @@
-//! Messages out, in either form: what raising and the sample generator share.
+//! Messages out, in either form: what raising writes.
 
-use super::binary::{HEADER, Writer};
+use super::binary::{HEADER, Shape, Writer};
 use super::message::Draft;
 use super::seconds::NANOS;
 use super::table::{Layout, Schema};
 use super::xml::{Instruction, write_message};
 
-/// Bytes gathered before they are handed on.
-pub(super) const FLUSH: usize = 64 << 10;
+/// How a binary stream is written: by default little-endian, by a process of 64 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Form {
+    /// Numbers are big-endian.
+    pub big: bool,
+    /// The process had 32 bits. No number in the stream is shorter for it (SPEC.md §1).
+    pub short: bool,
+}
 
 /// Writes messages in one of the two forms; times are nanoseconds.
 pub(super) struct Emit {
     xml: bool,
+    /// Numbers of the binary form are big-endian.
+    big: bool,
     writer: Writer,
 }
 
 impl Emit {
-    /// Begins a stream or a document.
-    pub fn new(xml: bool, out: &mut Vec<u8>) -> Self {
-        let mut writer = Writer::default();
-        if xml {
+    /// Begins a stream, or without a form a document.
+    pub fn new(form: Option<Form>, out: &mut Vec<u8>) -> Self {
+        let shape = Shape {
+            big: form.is_some_and(|form| form.big),
+            ..Shape::default()
+        };
+        let mut writer = Writer::new(shape, true);
+        if let Some(form) = form {
+            writer.descriptor(0, u8::from(!form.short), out);
+            writer.encoding("UTF-8", out);
+            writer.frequency(NANOS, out);
+        } else {
             out.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
             Instruction::default().write(out);
             out.extend_from_slice(b"\n<TRACE>\n");
-        } else {
-            writer.descriptor(0, 1, out);
-            writer.encoding("UTF-8", out);
-            writer.frequency(NANOS, out);
         }
-        Self { xml, writer }
+        Self {
+            xml: form.is_none(),
+            big: shape.big,
+            writer,
+        }
     }
 
     pub fn message(&mut self, draft: &Draft<'_>, out: &mut Vec<u8>) {
@@ -63,11 +79,12 @@ impl Emit {
             Place {
                 attribute,
                 at: HEADER + before.sum::<usize>(),
-                mask: (0..8 * width.min(8)).fold(0, |mask, bit| mask | 1 << bit),
+                width: width.min(8),
             }
         });
         Fixed {
             schema,
+            big: self.big,
             layout,
             len: bytes.len(),
             places,
@@ -93,6 +110,7 @@ const PLACES: usize = ROOM - 8;
 /// A message laid out once.
 pub(super) struct Fixed<const N: usize> {
     schema: &'static Schema,
+    big: bool,
     /// It in binary, every field at its default, and what is left of the room.
     layout: [u8; ROOM],
     len: usize,
@@ -103,9 +121,26 @@ pub(super) struct Fixed<const N: usize> {
 #[derive(Clone, Copy)]
 struct Place {
     attribute: &'static str,
-    /// Its first byte, and which bits of eight bytes from there are its own.
+    /// Its first byte, and how many bytes it has, at most eight.
     at: usize,
-    mask: u64,
+    width: usize,
+}
+
+impl Place {
+    /// Puts a number into the first bytes of eight.
+    #[inline]
+    fn put(self, field: [u8; 8], number: u64, big: bool) -> [u8; 8] {
+        // The bits of the number, counted from the end that the first byte is.
+        let own = u64::MAX.checked_shr(u32::try_from(64 - 8 * self.width).unwrap_or(0));
+        let own = own.unwrap_or(0);
+        if big {
+            let shift = 64 - 8 * self.width.max(1);
+            let others = u64::from_be_bytes(field) & !(own << shift);
+            return (others | (number & own) << shift).to_be_bytes();
+        }
+        let others = u64::from_le_bytes(field) & !own;
+        (others | number & own).to_le_bytes()
+    }
 }
 
 impl<const N: usize> Fixed<N> {
@@ -134,8 +169,7 @@ impl<const N: usize> Fixed<N> {
                 if let Some(field) = message.get_mut(at..at + 8)
                     && let Some(field) = field.first_chunk_mut()
                 {
-                    let others = u64::from_le_bytes(*field) & !place.mask;
-                    *field = (others | number & place.mask).to_le_bytes();
+                    *field = place.put(*field, number, self.big);
                 }
             }
         }

@@ -186,7 +186,7 @@ impl<'a> Message<'a> {
         self.values.get(at).copied()
     }
 
-    /// Tells whether every string can be decoded.
+    /// Returns true if every string can be decoded.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         let valid = |raw| self.texts.decode(raw).is_ok();

@@ -19,7 +19,6 @@ pub mod negotiate;
 pub mod option;
 mod probe;
 mod raise;
-mod sample;
 mod seconds;
 
 mod table;
@@ -36,10 +35,11 @@ pub use table::{FieldDef, Kind, Layout, MESSAGES, Schema, by_element, by_id};
 pub use visit::{Item, Visit};
 
 use crate::{Fork, Format};
-use traceloom_model::{Capabilities, Feature, Limits};
+use traceloom_model::{Capabilities, Feature, Limits, Variant};
 
 /// What both forms can hold; of value columns, counters and attributes of calls their own.
 const HOLDS: Capabilities = Capabilities::of(&[
+    Feature::WideIntegers,
     Feature::Spans,
     Feature::PartialSpans,
     Feature::SubMillisecond,
@@ -55,6 +55,8 @@ const HOLDS: Capabilities = Capabilities::of(&[
     Feature::EventAttributes,
     Feature::HeapObjects,
 ])
+// Times of events are attributes in nanoseconds.
+.with_derived(&[Feature::AttributeKeys])
 .with_own(&[
     (Feature::ManyValues, "base_time"),
     (Feature::ManyValues, "cumulative_time"),
@@ -75,15 +77,17 @@ pub const BINARY: Format = Format {
     name: "tptp-binary",
     title: "Eclipse TPTP binary trace",
     extensions: &["trcbin"],
+    magic: b"0TBF\x01\0",
     probe: probe::binary,
     reader: Some(open_binary),
-    members: None,
-    set: None,
     lower: Some(lower::lower),
-    split: None,
     raise: Some(raise::binary),
-    holds: HOLDS,
-    sample: Some(sample::binary),
+    holds: HOLDS.with_variants(&[
+        Variant::of("be", "numbers are big-endian; else little-endian"),
+        Variant::of("32", "written by a 32-bit process; else by one of 64 bits"),
+        Variant::of("be,32", "both"),
+    ]),
+    ..Format::BASE
 };
 
 /// The XML form.
@@ -91,15 +95,13 @@ pub const XML: Format = Format {
     name: "tptp-xml",
     title: "Eclipse TPTP XML trace",
     extensions: &["trcxml"],
+    magic: b"<?xml ve",
     probe: probe::xml,
     reader: Some(open_xml),
-    members: None,
-    set: None,
     lower: Some(lower::lower),
-    split: None,
     raise: Some(raise::xml),
     holds: HOLDS,
-    sample: Some(sample::xml),
+    ..Format::BASE
 };
 
 fn open_binary(limits: &Limits) -> Box<dyn Fork> {

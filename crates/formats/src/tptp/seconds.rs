@@ -3,7 +3,7 @@
 /// Nanoseconds in a second: the frequency at which both forms agree exactly.
 pub const NANOS: u64 = 1_000_000_000;
 
-/// Reads decimal seconds as nanoseconds, and tells whether that is all: digits after the ninth are dropped.
+/// Reads decimal seconds as nanoseconds. Digits after the ninth are dropped, and false is returned for them.
 ///
 /// Returns none for anything but digits with at most one point, and for times past 64 bits.
 #[must_use]

@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// Tells whether it is one of the stack arrays.
+    /// Returns true if it is one of the stack arrays.
     #[must_use]
     pub const fn is_array(self) -> bool {
         matches!(self, Self::Methods | Self::Lines)
@@ -122,7 +122,7 @@ impl Schema {
         }
     }
 
-    /// Tells whether the message carries the arrays of a stack.
+    /// Returns true if the message carries the arrays of a stack.
     #[must_use]
     pub const fn has_stack(&self) -> bool {
         !self.broken.is_empty()

@@ -73,9 +73,9 @@ impl Visit for ToRecords<'_> {
 
 /// Notes that stand for many records: one of each kind and id, told at the end of the input.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally(BTreeMap<(Level, &'static str, u16), (u64, u64)>);
+pub(super) struct CountedNotes(BTreeMap<(Level, &'static str, u16), (u64, u64)>);
 
-impl Tally {
+impl CountedNotes {
     /// Counts one occurrence at `offset`.
     #[cold]
     pub fn count(&mut self, level: Level, kind: &'static str, id: u16, offset: u64) {

@@ -61,14 +61,14 @@ impl<'a> Cursor<'a> {
         self.bytes.get(from..to).unwrap_or(&[])
     }
 
-    /// Tells whether the window is used up.
+    /// Returns true if the window is used up.
     #[must_use]
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
-    /// Tells whether a varint read since the last call was longer than it needed to be.
+    /// Returns true if a varint read since the last call was longer than it needed to be.
     ///
     /// Such a value decodes like the short form but must be written back as it was.
     #[inline]

@@ -16,7 +16,7 @@ impl<'a> Utf16<'a> {
         self.0.len() / 2
     }
 
-    /// Tells whether there is no code unit.
+    /// Returns true if there is no code unit.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
@@ -53,7 +53,7 @@ impl<'a> Utf16<'a> {
         put_code_units(self.code_units(), out);
     }
 
-    /// Tells whether the string equals `text`, without decoding it.
+    /// Returns true if the string equals `text`, without decoding it.
     #[must_use]
     pub fn is(self, text: &str) -> bool {
         self.code_units().eq(text.encode_utf16())

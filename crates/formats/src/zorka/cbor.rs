@@ -170,7 +170,7 @@ impl<'a> Cbor<'a> {
         self.at
     }
 
-    /// Tells whether every head so far was the shortest there is.
+    /// Returns true if every head so far was the shortest there is.
     #[must_use]
     #[inline]
     pub const fn canonical(&self) -> bool {

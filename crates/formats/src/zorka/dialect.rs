@@ -28,8 +28,30 @@ pub(crate) struct Dialect {
     pub(crate) begin_spans: bool,
     /// Attributes may be handed to an enclosing trace.
     pub(crate) upward: bool,
-    /// Attribute values are text whatever they were.
-    pub(crate) text_only: bool,
+    /// Which attribute values are written as they are.
+    pub(crate) values: Values,
+}
+
+/// Which attribute values a generation is written with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Values {
+    /// Texts; the rest becomes text.
+    Texts,
+    /// What the writer of the original makes and its reader understands: no fractions, lists or maps, which become text.
+    Scalars,
+    /// Whatever CBOR holds.
+    All,
+}
+
+impl Dialect {
+    /// Returns the generation as it is written for recordings that came in it: nothing of it is beyond their reader.
+    pub(crate) const fn again(self) -> Self {
+        Self {
+            values: Values::All,
+            upward: true,
+            ..self
+        }
+    }
 }
 
 const S0: Dialect = Dialect {
@@ -43,7 +65,7 @@ const S0: Dialect = Dialect {
     begin_type: true,
     begin_spans: false,
     upward: true,
-    text_only: false,
+    values: Values::All,
 };
 
 const B2: Dialect = Dialect {
@@ -51,7 +73,7 @@ const B2: Dialect = Dialect {
     begin_type: false,
     begin_spans: true,
     upward: false,
-    text_only: true,
+    values: Values::Texts,
     ..S0
 };
 
@@ -63,6 +85,7 @@ const C: Dialect = Dialect {
     exception_ref_tag: 8,
     typed_symbols: false,
     begin_spans: true,
+    values: Values::Scalars,
     ..S0
 };
 
@@ -97,5 +120,14 @@ pub(crate) const B2_VARIANTS: [(&str, Dialect); 2] = [
     ("le", B2),
 ];
 
-/// `zorka-c` has one form.
-pub(crate) const C_VARIANTS: [(&str, Dialect); 1] = [("", C)];
+/// Variants of `zorka-c`; the first is the one without a name.
+pub(crate) const C_VARIANTS: [(&str, Dialect); 2] = [
+    ("agent", C),
+    (
+        "typed",
+        Dialect {
+            values: Values::All,
+            ..C
+        },
+    ),
+];

@@ -6,7 +6,7 @@ mod exceptions;
 mod known;
 mod node;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
@@ -18,9 +18,12 @@ use super::record::{Begin, End, EndForm, Item, Order, Start, StartForm};
 use super::stream::TICK_NS;
 use super::write;
 use crate::Error;
-use crate::waiting::{Children, Kept};
+use crate::pending_spans::{Children, PendingSpans};
 use known::{Known, Role};
 pub(crate) use node::Node;
+
+/// The attribute that says the id of a trace where a stream has no other place for it (SPEC.md §8).
+pub(crate) const TRACE_ID: &str = "trace.id";
 
 /// Writes traces, numbering symbols and methods as they are used.
 pub(crate) struct Encoder {
@@ -35,6 +38,16 @@ pub(crate) struct Encoder {
     digits: Vec<u8>,
     /// Some attribute that came was set by another span.
     pub(crate) handed_up: bool,
+    /// The trace id of what is being written, as far as it was said.
+    said_trace: u128,
+    /// The trace id that the header of a post says.
+    pub(crate) header_trace: u128,
+    /// The number of the last symbol.
+    last_symbol: i64,
+    /// Symbols are numbered above this.
+    symbols_from: i64,
+    /// Trace ids that no symbol may have as its number.
+    reserved: HashSet<i64, RandomState>,
     /// The records that are being written, kept for the next trace.
     open: Vec<Open>,
     /// Attributes that spans to come have.
@@ -55,11 +68,27 @@ struct Open {
     calls: u64,
 }
 
-/// An attribute on its way up: the type it is for, then itself.
-type Upward = HashMap<SpanId, Vec<(Option<StringId>, Attribute)>, RandomState>;
+/// An attribute on its way up.
+struct Handed {
+    /// The record that has it.
+    to: SpanId,
+    /// The type of that.
+    kind: Option<StringId>,
+    attribute: Attribute,
+}
+
+/// Attributes on their way up, by the record that says them.
+type Upward = HashMap<SpanId, Vec<Handed>, RandomState>;
 
 /// Name and number of the thread of a root that does not say them itself.
 type Thread = (StringId, Option<u64>);
+
+/// What attributes say of a trace that its source says otherwise.
+#[derive(Clone, Copy)]
+struct Said {
+    thread: Option<Thread>,
+    trace: Option<u128>,
+}
 
 /// The words of B's symbol types.
 mod symbol_type {
@@ -81,9 +110,19 @@ impl Encoder {
             exceptions: HashMap::default(),
             digits: Vec::new(),
             handed_up: false,
+            said_trace: 0,
+            header_trace: 0,
+            last_symbol: 0,
+            symbols_from: 0,
+            reserved: HashSet::default(),
             open: Vec::new(),
             upward: Upward::default(),
         }
+    }
+
+    /// Returns the definitions that traces need and that were not handed out yet.
+    pub(crate) fn take_definitions(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.definitions)
     }
 
     /// Appends a trace from its root and what is inside that, taking its spans out of `kept`, and before it the
@@ -94,18 +133,13 @@ impl Encoder {
     pub(crate) fn tree(
         &mut self,
         root: (Node, Children),
-        kept: &mut Kept<Node>,
+        kept: &mut PendingSpans<Node>,
         words: &Recording,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let start = out.len();
-        // Lent to the writers of its parts.
-        self.trace = std::mem::take(out);
-        let written = self.records(root, kept, words);
-        *out = std::mem::take(&mut self.trace);
-        if written.is_err() {
-            out.truncate(start);
-        } else if !self.definitions.is_empty() {
+        let written = self.records(root, kept, words, out);
+        if written.is_ok() && !self.definitions.is_empty() {
             // There are none for most traces.
             let len = self.definitions.len();
             out.append(&mut self.definitions);
@@ -115,12 +149,36 @@ impl Encoder {
         written
     }
 
-    fn records(
+    /// Appends a trace without the definitions that it needs; nothing where it cannot be written.
+    ///
+    /// # Errors
+    /// `Limit` when there are more methods than the generation can number.
+    pub(crate) fn records(
+        &mut self,
+        root: (Node, Children),
+        kept: &mut PendingSpans<Node>,
+        words: &Recording,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let start = out.len();
+        // Lent to the writers of its parts.
+        self.trace = std::mem::take(out);
+        let written = self.nested(root, kept, words);
+        *out = std::mem::take(&mut self.trace);
+        if written.is_err() {
+            out.truncate(start);
+        }
+        written
+    }
+
+    fn nested(
         &mut self,
         (root, children): (Node, Children),
-        kept: &mut Kept<Node>,
+        kept: &mut PendingSpans<Node>,
         words: &Recording,
     ) -> Result<(), Error> {
+        self.number_above_traces(&root);
+        self.said_trace = self.header_trace;
         if !self.exceptions.is_empty() {
             self.exceptions.clear();
         }
@@ -160,7 +218,7 @@ impl Encoder {
         &mut self,
         (node, children): (&Node, Children),
         thread: Option<Thread>,
-        kept: &mut Kept<Node>,
+        kept: &mut PendingSpans<Node>,
         words: &Recording,
     ) -> Result<Open, Error> {
         if self.dialect.upward && self.handed_up {
@@ -179,18 +237,26 @@ impl Encoder {
             Some((_, flags)) => Some(flags),
             None => self.error_flags(node),
         };
+        let handed = match self.upward.is_empty() {
+            true => Vec::new(),
+            false => self.upward.remove(&node.id).unwrap_or_default(),
+        };
+        // Behind its begin a record is itself the nearest trace.
+        for one in handed.iter().filter(|one| one.to != node.id) {
+            self.upward(one.kind, &one.attribute, words);
+        }
+        let mut trace = None;
         if node.entry {
-            self.begin(node, words);
+            trace = self.begin(node, words);
             if self.dialect.generation == Generation::B2 && flags.is_some_and(|it| it & 8 != 0) {
                 self.item(&Item::Flags(8));
             }
         }
         let without = kept_flags.map(|(at, _)| at);
-        self.attributes(own, without, counters, thread, words);
-        if !self.upward.is_empty() {
-            for (ttype, attribute) in self.upward.remove(&node.id).unwrap_or_default() {
-                self.upward(ttype, &attribute, words);
-            }
+        let said = Said { thread, trace };
+        self.attributes(own, without, counters, said, words);
+        for one in handed.iter().filter(|one| one.to == node.id) {
+            self.upward(one.kind, &one.attribute, words);
         }
         let counted = self.counted(counters, words);
         kept.release(node.own);
@@ -236,23 +302,60 @@ impl Encoder {
         write::start(&mut self.trace, &start);
     }
 
-    fn begin(&mut self, node: &Node, words: &Recording) {
+    /// Writes a begin; returns the trace id that an attribute has to say.
+    fn begin(&mut self, node: &Node, words: &Recording) -> Option<u128> {
         let ttype = node
             .kind
             .map_or(0, |kind| self.symbol(kind, symbol_type::PLAIN, words));
+        let trace = self.trace_id(node);
         let spans = node.context.filter(|_| self.dialect.begin_spans);
         let mut begin = Begin {
             nanos: self.dialect.begin_tag == 5,
             clock_ms: node.start.div_euclid(1_000_000),
-            ttype: self.dialect.begin_type.then_some(ttype),
-            span_id: spans.map(|context| context.0.cast_signed()),
-            parent_id: spans.map(|context| context.1.cast_signed()),
+            ttype: self.dialect.begin_type.then_some(trace.unwrap_or(ttype)),
+            span_id: spans.map(|context| context.span.cast_signed()),
+            parent_id: spans.map(|context| context.parent.cast_signed()),
         };
-        // B leaves out the parent that is not there; C has both or none.
-        if self.dialect.generation == Generation::B2 && begin.parent_id == Some(0) {
+        // B leaves out the parent that is not there, unless the span's number could be that of a symbol; C has both or none.
+        let small = begin.span_id.is_some_and(|id| (0..65_536).contains(&id));
+        if self.dialect.generation == Generation::B2 && begin.parent_id == Some(0) && !small {
             begin.parent_id = None;
         }
         write::begin(&mut self.trace, &begin);
+        let id = node.context.map_or(0, |context| context.trace);
+        if trace.is_some() || id == self.said_trace {
+            return None;
+        }
+        self.said_trace = id;
+        Some(id)
+    }
+
+    /// Numbers symbols above what a trace of the seed may have as its id, when the first one has an id.
+    fn number_above_traces(&mut self, root: &Node) {
+        let has_id = root.context.is_some_and(|context| context.trace != 0);
+        if self.dialect.generation == Generation::S0 && has_id && self.symbols.is_empty() {
+            self.symbols_from = 1 << 16;
+            self.last_symbol = self.symbols_from;
+        }
+    }
+
+    /// Returns the trace id where a begin has a place for it: in the seed's, which says it instead of a type (SPEC.md §8).
+    fn trace_id(&mut self, node: &Node) -> Option<i64> {
+        let trace = node.context.map_or(0, |context| context.trace);
+        if trace == 0 || self.dialect.generation != Generation::S0 {
+            return None;
+        }
+        let ids = self.symbols_from + 1..=self.last_symbol;
+        let fits = i64::try_from(trace).ok();
+        let id = fits.filter(|id| node.kind.is_none() && !ids.contains(id))?;
+        // A stream without symbols would have it read as one.
+        if self.symbols.is_empty() {
+            self.symbol_of(b"component", symbol_type::PLAIN);
+        }
+        if id > self.last_symbol && id < 1 << 25 {
+            self.reserved.insert(id);
+        }
+        Some(id)
     }
 
     /// Finds the attribute that keeps flags, in the generation that has a place for them.
@@ -284,7 +387,12 @@ impl Encoder {
     }
 
     /// Says on which thread a trace ran, as agents do, unless it says so itself.
-    fn thread(&mut self, root: &Node, kept: &Kept<Node>, words: &Recording) -> Option<Thread> {
+    fn thread(
+        &mut self,
+        root: &Node,
+        kept: &PendingSpans<Node>,
+        words: &Recording,
+    ) -> Option<Thread> {
         let track = words.track(root.track)?;
         let name = track.name?;
         let handed_up = self.dialect.upward;

@@ -110,6 +110,9 @@ fn words<'w>(
         session,
         union,
         of_threads: shared.of_threads(),
+        of_trace: shared.of_trace(),
+        begun: false,
+        trace_id: None,
         threads_only: shared.threads_only(),
         limits: &shared.limits,
         tables: &mut shared.tables,
@@ -198,6 +201,7 @@ impl Lowering<'_, '_> {
             raw: start.time,
             stop: None,
             calls: None,
+            inside: 0,
             flags: None,
             attributes,
             exception: None,
@@ -255,7 +259,7 @@ impl Lowering<'_, '_> {
         let mut mark = Mark {
             clock_ms: begin.clock_ms,
             ttype: begin.ttype,
-            trace: self.trace.id,
+            trace: self.trace.said_id.unwrap_or(self.trace.id),
             span: begin.span_id.unwrap_or(0).cast_unsigned(),
             parent: begin.parent_id.unwrap_or(0).cast_unsigned(),
             ..Mark::default()
@@ -317,14 +321,19 @@ impl Lowering<'_, '_> {
         if let Some(ttype) = attributes.upward {
             return self.upward(attributes, ttype, offset);
         }
-        let own = match self.trace.open.last_mut() {
-            Some(top) => &mut top.attributes,
-            None => &mut self.trace.orphaned,
+        let (own, mark) = match self.trace.open.last_mut() {
+            Some(top) => (&mut top.attributes, top.mark.as_deref_mut()),
+            None => (&mut self.trace.orphaned, None),
         };
         let before = own.len();
         let mut words = words(self.shared, self.session, self.union);
+        words.begun = mark.is_some();
         words.attributes(attributes, own);
         let deep = words.too_deep;
+        if let Some((mark, id)) = mark.zip(words.trace_id) {
+            mark.trace = id;
+            self.trace.said_id = Some(id);
+        }
         if self.shared.repeats {
             self.print(attributes, before);
         }

@@ -29,10 +29,26 @@ pub(crate) struct Words<'l> {
     pub(crate) limits: &'l Limits,
     /// Keys whose values name tracks: few, and looked at again.
     pub(crate) of_threads: [AttrKeyId; 2],
+    /// The key of the attribute that says the trace id.
+    pub(crate) of_trace: AttrKeyId,
+    /// The record has a begin, whose trace id an attribute may say.
+    pub(crate) begun: bool,
+    /// The trace id that an attribute said.
+    pub(crate) trace_id: Option<u128>,
     /// No other attribute is wanted.
     pub(crate) threads_only: bool,
     /// A value was too deep for the model.
     pub(crate) too_deep: bool,
+}
+
+/// Reads a trace id of 32 hexadecimal digits.
+fn trace_id(value: Value<'_>) -> Option<u128> {
+    let Value::Text(text) = value else {
+        return None;
+    };
+    let digits = text.len() == 32 && text.iter().all(u8::is_ascii_hexdigit);
+    let text = std::str::from_utf8(text).ok().filter(|_| digits)?;
+    u128::from_str_radix(text, 16).ok()
 }
 
 impl Words<'_> {
@@ -49,6 +65,13 @@ impl Words<'_> {
                     self.tables.attribute_key(AttributeKey::named(name))
                 }
             };
+            if key == self.of_trace
+                && self.begun
+                && let Some(id) = trace_id(value)
+            {
+                self.trace_id = Some(id);
+                continue;
+            }
             if self.threads_only && !self.of_threads.contains(&key) {
                 continue;
             }

@@ -10,13 +10,13 @@ mod encode;
 mod lower;
 mod meaning;
 mod parts;
+mod posts;
 mod probe;
 mod quick;
 mod raise;
 mod read;
 mod record;
 mod requests;
-mod sample;
 mod session;
 mod show;
 mod source;
@@ -24,7 +24,7 @@ mod stats;
 mod store;
 mod stream;
 mod tree;
-mod write;
+pub mod write;
 
 pub use cbor::{Bounds, Cbor, Value};
 pub use read::{Context, TwoItems, item};
@@ -34,7 +34,7 @@ pub use record::{
 };
 pub use stream::{Stream, Visit};
 
-use traceloom_model::{Capabilities, Feature, Flow, Limits, Note};
+use traceloom_model::{Capabilities, Feature, Flow, Limits, Note, Variant};
 
 use crate::{Chunk, Confidence, Fork, Format, Probe, Reader, RecordSink, Step};
 use probe::Kind;
@@ -90,41 +90,77 @@ probes! {
     probe_c C
 }
 
-/// Trace ids travel in HTTP headers, so no stream holds a span's whole context.
 const B2_HOLDS: Capabilities = Capabilities::of(&[
+    Feature::WideIntegers,
     Feature::Spans,
     Feature::SpanCounters,
+    Feature::InnerCounters,
+    Feature::InnerCalls,
     Feature::SpanAttributes,
     Feature::ErrorStatus,
     Feature::Exceptions,
+    Feature::TraceIds,
+    Feature::SpanContexts,
     Feature::FunctionDetails,
     Feature::Tracks,
     Feature::InvalidText,
+])
+.with_derived(&AS_IT_CAME)
+.with_variants(&[
+    Variant::of("be", "packed words are big-endian, as without a variant"),
+    Variant::of("le", "packed words are little-endian"),
 ]);
 
+/// What the reader of the original cannot take, and what is written all the same when it came in this generation.
+const AS_IT_CAME: [Feature; 5] = [
+    Feature::UnsignedIntegers,
+    Feature::TypedAttributes,
+    Feature::FloatAttributes,
+    Feature::NestedAttributes,
+    Feature::UpwardAttributes,
+];
+
 const S0_HOLDS: Capabilities = Capabilities::of(&[
+    Feature::WideIntegers,
     Feature::Spans,
     Feature::SpanCounters,
+    Feature::InnerCounters,
+    Feature::InnerCalls,
     Feature::SpanAttributes,
     Feature::UpwardAttributes,
     Feature::TypedAttributes,
+    Feature::FloatAttributes,
     Feature::NestedAttributes,
     Feature::Exceptions,
+    Feature::TraceIds,
     Feature::SpanKinds,
     Feature::FunctionDetails,
     Feature::Tracks,
     Feature::InvalidText,
+])
+.with_derived(&[Feature::UnsignedIntegers])
+.with_variants(&[
+    Variant::of("le", "packed words are little-endian, as without a variant"),
+    Variant::of("be", "packed words are big-endian"),
+    Variant::of(
+        "seed-literal",
+        "attributes with the tag that the format's description has",
+    ),
 ]);
 
 const C_HOLDS: Capabilities = Capabilities::of(&[
+    Feature::WideIntegers,
     Feature::Spans,
     Feature::SpanCounters,
+    Feature::InnerCounters,
+    Feature::InnerCalls,
     Feature::SpanAttributes,
     Feature::UpwardAttributes,
     Feature::TypedAttributes,
-    Feature::NestedAttributes,
     Feature::ErrorStatus,
     Feature::Exceptions,
+    Feature::TraceIds,
+    Feature::SpanContexts,
     Feature::SpanKinds,
     Feature::SubMillisecond,
     Feature::SubMicrosecond,
@@ -132,68 +168,107 @@ const C_HOLDS: Capabilities = Capabilities::of(&[
     Feature::Tracks,
     Feature::InvalidText,
     Feature::WideTimes,
+])
+.with_derived(&AS_IT_CAME)
+.with_variants(&[
+    Variant::of(
+        "agent",
+        "fractions, lists and maps become text, as without a variant: the original's reader takes no others",
+    ),
+    Variant {
+        gains: &[Feature::FloatAttributes, Feature::NestedAttributes],
+        ..Variant::of("typed", "fractions, lists and maps stay what they are")
+    },
 ]);
+
+/// What all of Zorka's formats share.
+const ZORKA: Format = Format {
+    extensions: &["bin"],
+    reader: Some(open_typed),
+    lower: Some(source::lower),
+    ..Format::BASE
+};
+
+/// Posts name the session and the trace besides what C holds.
+const POSTS_HOLD: Capabilities = Capabilities::of(&[
+    Feature::WideIntegers,
+    Feature::Spans,
+    Feature::SpanCounters,
+    Feature::InnerCounters,
+    Feature::InnerCalls,
+    Feature::SpanAttributes,
+    Feature::UpwardAttributes,
+    Feature::TypedAttributes,
+    Feature::ErrorStatus,
+    Feature::Exceptions,
+    Feature::TraceIds,
+    Feature::SpanContexts,
+    Feature::SpanKinds,
+    Feature::SubMillisecond,
+    Feature::SubMicrosecond,
+    Feature::FunctionDetails,
+    Feature::Tracks,
+    Feature::InvalidText,
+    Feature::WideTimes,
+])
+.with_derived(&AS_IT_CAME)
+.with_derived(&[Feature::Resources]);
 
 /// The seed's generation: records under tags 10 and 11, untagged words.
 pub const S0: Format = Format {
     name: "zorka-s0",
     title: "Zorka traces, the seed's generation (2018-09)",
-    extensions: &["bin"],
+    magic: b"\xd8\x0b\x9f\x48",
     probe: probe_s0,
-    reader: Some(open_typed),
-    members: None,
-    set: None,
-    lower: Some(source::lower),
-    split: None,
-    raise: Some(|options, output| raise::target(&dialect::S0_VARIANTS, options, output)),
+    raise: Some(|options, output| {
+        raise::target("zorka-s0", &dialect::S0_VARIANTS, options, output)
+    }),
     holds: S0_HOLDS,
-    sample: Some(sample::s0),
+    ..ZORKA
 };
 
 /// Tagged prologs, untagged epilogs.
 pub const S0B: Format = Format {
     name: "zorka-s0b",
     title: "Zorka traces, between the seed's generation and B",
+    magic: b"\xc8\x9f\xcb\x48",
     probe: probe_s0b,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample::s0b),
-    ..S0
+    ..ZORKA
 };
 
 /// Tagged words; a begin names the trace type.
 pub const B1: Format = Format {
     name: "zorka-b1",
     title: "Zorka traces, generation B until 2019-04",
+    magic: b"\xc8\x9f\xcb\x48",
     probe: probe_b1,
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample::b1),
-    ..S0
+    ..ZORKA
 };
 
 /// Tagged words; a begin names spans.
 pub const B2: Format = Format {
     name: "zorka-b2",
     title: "Zorka traces, generation B from 2019-05 on",
+    magic: b"\xc8\x9f\xcb\x48",
     probe: probe_b2,
     reader: Some(open_any),
-    raise: Some(|options, output| raise::target(&dialect::B2_VARIANTS, options, output)),
+    raise: Some(|options, output| {
+        raise::target("zorka-b2", &dialect::B2_VARIANTS, options, output)
+    }),
     holds: B2_HOLDS,
-    sample: Some(sample::b2),
-    ..S0
+    ..ZORKA
 };
 
 /// Plain integers, nanoseconds.
 pub const C: Format = Format {
     name: "zorka-c",
     title: "Zorka traces, the current generation",
+    magic: b"\xc3\x9f\x1b",
     probe: probe_c,
     reader: Some(open_any),
-    raise: Some(|options, output| raise::target(&dialect::C_VARIANTS, options, output)),
+    raise: Some(|options, output| raise::target("zorka-c", &dialect::C_VARIANTS, options, output)),
     holds: C_HOLDS,
-    sample: Some(sample::c),
-    ..S0
+    ..ZORKA
 };
 
 /// Symbols and methods: what an agent sends before the traces that need them.
@@ -203,10 +278,7 @@ pub const AGD: Format = Format {
     extensions: &["agd.bin", "symbols.json"],
     probe: probe_agd,
     reader: Some(|limits| Box::new(requests::Definitions::new(limits))),
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample::agd),
-    ..S0
+    ..ZORKA
 };
 
 /// A store of zorka-tdb.
@@ -214,27 +286,25 @@ pub const STORE: Format = Format {
     name: "zorka-store",
     title: "Zorka trace store (traces.dat)",
     extensions: &["dat"],
+    magic: b"ZTS0",
     probe: probe_store,
     reader: Some(|limits| Box::new(store::StoreReader::new(limits))),
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample::store),
-    ..S0
+    ..ZORKA
 };
 
 /// Posts of agents as JSON lines.
 pub const REQUESTS: Format = Format {
     name: "zorka-requests",
     title: "ZICO request dump (JSON lines)",
-    extensions: &["jsonl", "txt", "dump"],
+    extensions: &["requests.jsonl", "jsonl"],
+    magic: b"{\"uri\":\"",
     probe: probe_requests,
     reader: Some(|limits| Box::new(requests::Lines::new(limits))),
-    // A folder of one session; on a row that is not written, because what is written is one file.
+    // A folder of one session.
     set: Some(parts::set),
-    raise: None,
-    holds: Capabilities::NONE,
-    sample: Some(sample::requests),
-    ..S0
+    raise: Some(raise::posts),
+    holds: POSTS_HOLD,
+    ..ZORKA
 };
 
 fn probe_agd(part: &Probe<'_>) -> Option<Confidence> {

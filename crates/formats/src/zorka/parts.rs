@@ -1,6 +1,6 @@
 //! What the names of parts say: which definitions go with which traces, and the order of chunks.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::Part;
 
@@ -64,20 +64,18 @@ pub(crate) fn set(parts: &[Part]) -> Vec<Vec<usize>> {
             && name.chunk.is_some()
             && captures.contains(&(name.folder, name.stem))
     };
-    let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut of_folder: HashMap<&str, usize> = HashMap::new();
     for (at, part) in parts.iter().enumerate() {
         if !known(part) && !piece(part) {
             continue;
         }
         let folder = PartName::of(&part.name).folder;
-        match groups.iter_mut().find(|(known, _)| *known == folder) {
-            Some((_, group)) => group.push(at),
-            None => groups.push((folder, vec![at])),
+        let number = *of_folder.entry(folder).or_insert(groups.len());
+        match groups.get_mut(number) {
+            Some(group) => group.push(at),
+            None => groups.push(vec![at]),
         }
     }
-    groups
-        .into_iter()
-        .map(|(_, group)| group)
-        .filter(|group| group.len() > 1)
-        .collect()
+    groups.into_iter().filter(|group| group.len() > 1).collect()
 }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use traceloom_model::{Flow, Level, Limits, Note};
 
+use super::cbor::Cbor;
 use super::parts::PartName;
 use super::record::{EndForm, Item, Record, StartForm};
 use super::{Stream, TwoItems, Visit};
@@ -20,8 +21,11 @@ pub(crate) enum Kind {
     Definitions,
 }
 
-/// Items that are looked at.
+/// Items that are looked at besides definitions, of which any number may stand before the first record.
 const LOOKED_AT: u32 = 4096;
+
+/// Definitions alone are agent data, and not the beginning of a stream, once there are so many bytes of them.
+const AGENT_DATA: usize = 16 << 20;
 
 #[derive(Default)]
 struct Facts {
@@ -57,10 +61,13 @@ impl Visit for Facts {
                 EndForm::Nanos => self.nanos = true,
             },
             Item::Begin(begin) => self.small_begin |= begin.ttype.is_some() && !begin.nanos,
-            Item::Symbol(_) | Item::Method(_) => self.definitions = true,
+            Item::Symbol(_) | Item::Method(_) => {
+                self.definitions = true;
+                return Flow::Continue(());
+            }
             Item::Chunk(_) | Item::Info { .. } => self.processed = true,
             Item::Damage => {
-                self.damaged_first |= self.items == 0;
+                self.damaged_first |= self.items == 0 && !self.definitions;
                 self.damage = true;
             }
             _ => {}
@@ -124,7 +131,14 @@ pub(crate) fn kind(probe: &Probe<'_>) -> Option<(Kind, Confidence)> {
         // A piece that is the middle of a string is known by its neighbours only: see `parts::set`.
         return facts.kind().map(|kind| (kind, Confidence::Likely));
     }
-    let kind = facts.kind()?;
+    let open_ended = !probe.whole && probe.head.len() < AGENT_DATA;
+    let Some(kind) = facts.kind() else {
+        let begins = open_ended && !facts.definitions && begins_with_a_symbol(probe.head);
+        return begins.then_some((Kind::Definitions, Confidence::Possible));
+    };
+    if kind == Kind::Definitions && open_ended {
+        return Some((kind, Confidence::Possible));
+    }
     if facts.damaged_first || !(facts.starts || facts.definitions || facts.processed) {
         return (facts.items > 2).then_some((kind, Confidence::Possible));
     }
@@ -134,4 +148,21 @@ pub(crate) fn kind(probe: &Probe<'_>) -> Option<(Kind, Confidence)> {
         Confidence::Certain
     };
     Some((kind, confidence))
+}
+
+/// Returns true if the head is the beginning of a symbol whose text is longer than it.
+fn begins_with_a_symbol(head: &[u8]) -> bool {
+    let &[0xc1, 0x82 | 0x83, ref rest @ ..] = head else {
+        return false;
+    };
+    let mut cbor = Cbor::checked(rest);
+    let is_number = cbor.value().is_ok_and(|id| id.int().is_some());
+    let text = rest.get(cbor.position()..).unwrap_or_default();
+    let (head, len) = match *text {
+        [0x79, a, b, ..] => (3, u64::from(u16::from_be_bytes([a, b]))),
+        [0x7a, a, b, c, d, ..] => (5, u64::from(u32::from_be_bytes([a, b, c, d]))),
+        [0x7b, a, b, c, d, e, f, g, h, ..] => (9, u64::from_be_bytes([a, b, c, d, e, f, g, h])),
+        _ => return false,
+    };
+    is_number && len > text.len().saturating_sub(head) as u64
 }

@@ -1,4 +1,4 @@
-//! The model to a stream of one generation: definitions before the trace that needs them.
+//! The model to a stream of one generation, or to posts of agents: definitions before the trace that needs them.
 //!
 //! Spans come children first and are written parents first, so a trace is kept until its root is there:
 //! memory follows the largest trace, not the input.
@@ -10,24 +10,53 @@ use traceloom_model::{
 
 use super::dialect::Dialect;
 use super::encode::{Encoder, Node};
+use super::posts::Posts;
 use crate::output::Buffered;
-use crate::waiting::{Children, Kept};
+use crate::pending_spans::{Children, PendingSpans};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// A writer of traces.
 pub(crate) struct Raiser<'o> {
     out: Buffered<'o>,
-    encoder: Encoder,
+    form: Form,
+    /// Some attribute that came was set by another span.
+    handed_up: bool,
     words: Recording,
-    kept: Kept<Node>,
+    kept: PendingSpans<Node>,
     forgotten: Forgotten,
     /// Children come before their parents.
     ordered: bool,
+    is_empty: bool,
     failed: Option<Error>,
 }
 
-/// Builds a target of one of these variants.
+/// What traces are written into.
+enum Form {
+    /// A stream of items.
+    Stream(Box<Encoder>),
+    /// A line a trace, with headers that name it.
+    Posts(Posts),
+}
+
+/// Builds a target of request dumps: posts of agents as JSON lines.
+pub(crate) fn posts<'o>(
+    options: &RaiseOptions,
+    output: &'o mut dyn Output,
+) -> Result<Box<dyn Target + 'o>, Error> {
+    if let Some(wanted) = options.variant.as_deref() {
+        return Err(Error::usage(format!(
+            "no variant `{wanted}`; there are none"
+        )));
+    }
+    let posted = super::dialect::C_VARIANTS[0].1;
+    let posted = as_it_came(posted, super::REQUESTS.name, options);
+    let posts = Posts::new(posted);
+    Ok(Box::new(Raiser::new(Form::Posts(posts), output)))
+}
+
+/// Builds a target of one of the variants of the format `name`.
 pub(crate) fn target<'o>(
+    name: &str,
     variants: &[(&str, Dialect)],
     options: &RaiseOptions,
     output: &'o mut dyn Output,
@@ -46,21 +75,46 @@ pub(crate) fn target<'o>(
         );
         return Err(Error::usage(text));
     };
-    Ok(Box::new(Raiser {
-        out: Buffered::new(output, ""),
-        encoder: Encoder::new(*dialect),
-        words: Recording::default(),
-        kept: Kept::default(),
-        forgotten: Forgotten::default(),
-        ordered: true,
-        failed: None,
-    }))
+    let dialect = as_it_came(*dialect, name, options);
+    let form = Form::Stream(Box::new(Encoder::new(dialect)));
+    Ok(Box::new(Raiser::new(form, output)))
 }
 
-impl Raiser<'_> {
+/// Returns how a generation is written: with all values where recordings of it come, which had them.
+fn as_it_came(dialect: Dialect, name: &str, options: &RaiseOptions) -> Dialect {
+    if options.sources.contains(&name) {
+        dialect.again()
+    } else {
+        dialect
+    }
+}
+
+impl<'o> Raiser<'o> {
+    fn new(form: Form, output: &'o mut dyn Output) -> Self {
+        Self {
+            out: Buffered::new(output, ""),
+            form,
+            handed_up: false,
+            words: Recording::default(),
+            kept: PendingSpans::default(),
+            forgotten: Forgotten::default(),
+            ordered: true,
+            is_empty: true,
+            failed: None,
+        }
+    }
+
     fn write_tree(&mut self, root: (Node, Children)) -> Flow {
+        self.is_empty = false;
         let out = &mut self.out.bytes;
-        let written = self.encoder.tree(root, &mut self.kept, &self.words, out);
+        let (kept, words) = (&mut self.kept, &self.words);
+        let written = match &mut self.form {
+            Form::Stream(encoder) => {
+                encoder.handed_up = self.handed_up;
+                encoder.tree(root, kept, words, out)
+            }
+            Form::Posts(posts) => posts.tree(root, self.handed_up, kept, words, out),
+        };
         match written {
             Ok(()) => self.out.spilled(),
             Err(error) => {
@@ -90,7 +144,7 @@ impl Sink for Raiser<'_> {
         for row in batch.iter() {
             let own = taken.next(&batch);
             let node = Node::of(&row, own, self.kept.attributes.of(own.attributes));
-            self.encoder.handed_up |= node.handed_up;
+            self.handed_up |= node.handed_up;
             match row.parent {
                 Some(parent) => self.kept.waiting.push(parent, node),
                 None if self.ordered => {
@@ -138,6 +192,12 @@ impl Target for Raiser<'_> {
                 if self.write_tree(top).is_break() {
                     break;
                 }
+            }
+        }
+        if self.is_empty {
+            match &mut self.form {
+                Form::Stream(encoder) => encoder.define_one(&mut self.out.bytes),
+                Form::Posts(posts) => posts.define_one(&mut self.out.bytes),
             }
         }
         let done = self.out.finish();

@@ -69,7 +69,7 @@ impl<'a> Request<'a> {
         ])
     }
 
-    /// Tells whether the session starts from nothing.
+    /// Returns true if the session starts from nothing.
     #[must_use]
     pub fn resets(&self) -> bool {
         self.header(&["X-Zorka-Session-Reset"])
@@ -88,7 +88,7 @@ impl<'a> Request<'a> {
         u128::from_str_radix(&digits, 16).ok()
     }
 
-    /// Tells whether the collector took the post; unknown counts as taken.
+    /// Returns true if the collector took the post; unknown counts as taken.
     #[must_use]
     pub fn accepted(&self) -> bool {
         self.reply.is_none_or(|status| status < 300)

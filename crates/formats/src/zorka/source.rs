@@ -162,14 +162,14 @@ impl Sources<'_> {
         Ok(())
     }
 
-    /// Tells whether a request dump held this part as a body.
+    /// Returns true if a request dump held this part as a body.
     fn is_posted(&self, part: usize) -> Result<bool, Error> {
         let mut hash = Fingerprint::default();
         each_window(self.source, part, |bytes| hash.add(bytes))?;
         Ok(self.bodies.contains(&hash.value()))
     }
 
-    /// Tells whether another part of the source is what these chunks make together.
+    /// Returns true if another part of the source is what these chunks make together.
     fn whole_is_there(&mut self, parts: &Parts) -> Result<bool, Error> {
         let stem = stem(self.source, parts.first());
         let mut joined = Fingerprint::default();

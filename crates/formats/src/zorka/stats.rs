@@ -10,6 +10,7 @@ use traceloom_model::{
 struct Row {
     records: i64,
     errors: i64,
+    own: i64,
     sum: i64,
     min: i64,
     max: i64,
@@ -22,9 +23,9 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// Counts one record.
+    /// Counts one record, of whose `duration` the records inside it took all but `own`.
     #[inline]
-    pub(crate) fn add(&mut self, function: FunctionId, duration: u64, failed: bool) {
+    pub(crate) fn add(&mut self, function: FunctionId, duration: u64, own: u64, failed: bool) {
         let index = function.index();
         if self.rows.len() <= index {
             self.rows.resize(index + 1, None);
@@ -33,15 +34,18 @@ impl Statistics {
             return;
         };
         let duration = i64::try_from(duration).unwrap_or(i64::MAX);
+        let own = i64::try_from(own).unwrap_or(i64::MAX);
         let row = slot.get_or_insert(Row {
             records: 0,
             errors: 0,
+            own: 0,
             sum: 0,
             min: i64::MAX,
             max: 0,
         });
         row.records += 1;
         row.errors += i64::from(failed);
+        row.own = row.own.saturating_add(own);
         row.sum = row.sum.saturating_add(duration);
         row.min = row.min.min(duration);
         row.max = row.max.max(duration);
@@ -64,6 +68,7 @@ impl Statistics {
         let value_types = vec![
             column("records", Unit::Count, Merge::Sum, Scope::Own),
             column("errors", Unit::Count, Merge::Sum, Scope::Own),
+            column("wall", Unit::Nanoseconds, Merge::Sum, Scope::Own),
             column("duration", Unit::Nanoseconds, Merge::Sum, Scope::Inclusive),
             column(
                 "duration_min",
@@ -103,7 +108,7 @@ impl Statistics {
             });
             batch.push(&SampleRow {
                 stack: Some(stack),
-                values: &[row.records, row.errors, row.sum, row.min, row.max],
+                values: &[row.records, row.errors, row.own, row.sum, row.min, row.max],
                 time: None,
                 track: None,
                 span: None,

@@ -5,7 +5,7 @@ use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUT
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use traceloom_model::{Flow, Limit, Limits};
 
-use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage, info, warn};
+use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage, warn};
 
 const MAGIC: [u8; 4] = *b"ZTS0";
 const BLOCK: [u8; 4] = *b"ZCH0";
@@ -33,7 +33,7 @@ pub struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Tells whether the check sum is right.
+    /// Returns true if the check sum is right.
     #[must_use]
     pub fn intact(&self) -> bool {
         crc32fast::hash(self.data) == self.crc
@@ -314,7 +314,7 @@ impl StoreReader {
         if last {
             let start = offset + len as u64 - self.lost;
             let note = if self.torn && !synced {
-                info("partial_record", start, "the store ends inside a block")
+                warn("partial_record", start, "the store ends inside a block")
             } else {
                 damage("bad_block", start, "bytes that are no block")
             };

@@ -94,7 +94,7 @@ impl Stream {
         self.bounds.string().min(self.record) * usize::from(few)
     }
 
-    /// Tells whether records above the depth limit are open.
+    /// Returns true if records above the depth limit are open.
     pub(super) const fn is_deeper(&self) -> bool {
         self.deeper > 0
     }
@@ -304,7 +304,7 @@ impl Stream {
         let open = self.depth();
         if open > 0 {
             let text = format!("{open} records are still open at the end");
-            out.note(info("open_records", offset, text).counting(open))?;
+            out.note(warn("open_records", offset, text).counting(open))?;
         }
         Flow::Continue(())
     }
@@ -373,7 +373,7 @@ fn describe(found: &Damage, end: u64, synced: bool) -> Note {
     let note = match found.fault {
         Fault::Short(_) if !synced => {
             let text = format!("the input ends inside an item: {lost} bytes are kept unread");
-            Note::new(Level::Info, "partial_record", found.start, text)
+            Note::new(Level::Warn, "partial_record", found.start, text)
         }
         Fault::Short(_) => {
             let text = format!("an item says to be longer than the input: {lost} bytes are lost");
@@ -404,7 +404,7 @@ pub fn ticks_between(from: i64, to: i64) -> i64 {
     }
 }
 
-/// Tells whether an item begins here for all that a dozen bytes can say.
+/// Returns true if an item begins here for all that a dozen bytes can say.
 ///
 /// Only beginnings that text does not contain by chance: a string cut in two is the usual damage.
 fn sync(bytes: &[u8]) -> bool {

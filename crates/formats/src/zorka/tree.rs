@@ -33,6 +33,8 @@ pub(crate) struct Frame {
     pub(crate) raw: i64,
     pub(crate) stop: Option<i64>,
     pub(crate) calls: Option<u64>,
+    /// Nanoseconds that the records inside it took.
+    pub(crate) inside: u64,
     pub(crate) flags: Option<i64>,
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) exception: Option<ExceptionId>,
@@ -69,6 +71,7 @@ pub(crate) struct Mark {
 struct Counted {
     function: Option<FunctionId>,
     duration: u64,
+    own: u64,
     failed: bool,
 }
 
@@ -81,6 +84,10 @@ pub(crate) struct Trace {
     pub(crate) exceptions: HashMap<i64, ExceptionId>,
     pub(crate) base: Option<super::session::Base>,
     pub(crate) id: u128,
+    /// It is a post without a trace id. Agents name what they post, and what they post again.
+    pub(crate) unnamed_post: bool,
+    /// The id that an attribute of the root, or of a record inside it, said (SPEC.md §8).
+    pub(crate) said_id: Option<u128>,
     /// First and last raw times seen.
     pub(crate) first: Option<i64>,
     pub(crate) last: i64,
@@ -102,10 +109,11 @@ impl Trace {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// A trace with this id across processes.
-    pub(crate) fn of(id: u128) -> Self {
+    /// A posted trace with this id across processes, 0 for one without.
+    pub(crate) fn posted(id: u128) -> Self {
         Self {
             id,
+            unnamed_post: id == 0,
             ..Self::default()
         }
     }
@@ -133,6 +141,7 @@ pub(crate) struct Shared<'s> {
     calls: ValueTypeId,
     thread_name: AttrKeyId,
     thread_id: AttrKeyId,
+    trace_id: AttrKeyId,
     flags: AttrKeyId,
     threads: HashMap<(Option<ResourceId>, StringId, Option<u64>), TrackId>,
     /// Posts of agents may hold a trace twice: alone and inside the trace around it.
@@ -168,6 +177,7 @@ impl<'s> Shared<'s> {
             calls,
             thread_name: tables.attribute_named("thread.name"),
             thread_id: tables.attribute_named("thread.id"),
+            trace_id: tables.attribute_named(super::encode::TRACE_ID),
             flags: tables.attribute_named("flags"),
             threads: HashMap::new(),
             repeats: posts,
@@ -188,7 +198,12 @@ impl<'s> Shared<'s> {
         [self.thread_name, self.thread_id]
     }
 
-    /// Tells whether attributes are wanted only where they name a thread: a view of times keeps none,
+    /// Returns the key of the attribute that says the id of a trace.
+    pub(crate) const fn of_trace(&self) -> AttrKeyId {
+        self.trace_id
+    }
+
+    /// Returns true if attributes are wanted only where they name a thread: a view of times keeps none,
     /// and would remember every text it was told. Repeated posts are known by all of them.
     pub(crate) fn threads_only(&self) -> bool {
         self.wants == Wants::Steps { calls: false } && !self.repeats
@@ -218,8 +233,7 @@ impl<'s> Shared<'s> {
         })
     }
 
-    /// Makes ready for a record that begins there; tells whether it is asked for, and none when too many
-    /// are open.
+    /// Opens a record that begins there. Returns true if it is asked for; none when too many are open.
     #[inline]
     pub(crate) fn open(&mut self, trace: &mut Trace, origin: Origin) -> Option<bool> {
         if trace.open.len() as u64 >= self.limits.of(Limit::OpenSpans) {
@@ -229,9 +243,10 @@ impl<'s> Shared<'s> {
         if trace.open.is_empty() {
             trace.exceptions.clear();
             trace.base = None;
+            trace.said_id = None;
             trace.track = None;
             trace.named = false;
-            trace.direct = !self.repeats;
+            trace.direct = !self.repeats || trace.unnamed_post;
         }
         let asked = self.only.is_none_or(|only| only == origin);
         Some(asked || trace.open.last().is_some_and(|parent| parent.selected))
@@ -260,6 +275,9 @@ impl<'s> Shared<'s> {
                 part: frame.origin.part,
                 ..crate::warn("negative_duration", frame.origin.offset, BACKWARDS)
             });
+        }
+        if let Some(parent) = around.last_mut() {
+            parent.inside = parent.inside.saturating_add(duration);
         }
         let failed = frame.failed | self.flagged(frame);
         let status = match (frame.orphan, ended, failed) {
@@ -303,6 +321,7 @@ impl<'s> Shared<'s> {
             let counted = Counted {
                 function: frame.method,
                 duration,
+                own: duration.saturating_sub(frame.inside),
                 failed,
             };
             let wanted = row.entry || self.wants != Wants::Calls;
@@ -369,7 +388,7 @@ impl<'s> Shared<'s> {
         self.tables.settle(&held);
     }
 
-    /// Tells whether its flags say that a record failed; what else they say becomes an attribute.
+    /// Returns true if its flags say that a record failed; what else they say becomes an attribute.
     #[inline]
     fn flagged(&self, frame: &mut Frame) -> bool {
         let Some(flags) = frame.flags else {
@@ -440,7 +459,7 @@ impl<'s> Shared<'s> {
     fn count(&mut self, counted: Counted) {
         if let Some(function) = counted.function.filter(|_| self.counts) {
             self.statistics
-                .add(function, counted.duration, counted.failed);
+                .add(function, counted.duration, counted.own, counted.failed);
         }
     }
 

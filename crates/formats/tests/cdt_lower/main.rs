@@ -115,7 +115,7 @@ fn format_of(name: &str) -> &'static Format {
 
 fn sample(seed: u64, bytes: u64) -> Owned {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    cdt::sample::dump(seed, bytes, "shop", &mut files).expect("written to memory");
+    traceloom_samples::cdt::dump(seed, bytes, "shop", &mut files).expect("written to memory");
     let mut source = Owned::default();
     for (name, bytes) in files {
         source.add(&name, format_of(&name), bytes);

@@ -64,7 +64,12 @@ fn below(root: &Path, folder: &str) -> Vec<String> {
     found
 }
 
-fn root() -> Option<PathBuf> {
+/// Returns the folder of the corpus; `None` where there is none.
+///
+/// # Panics
+/// When the corpus is required and absent.
+#[allow(dead_code, reason = "not every test needs every way in")]
+pub fn root() -> Option<PathBuf> {
     let beside = || {
         PathBuf::from(concat!(
             env!("CARGO_MANIFEST_DIR"),

@@ -334,6 +334,7 @@ fn every_point_parses_back_to_the_same_profile_through_the_model() {
     let mut out = Vec::new();
     let options = RaiseOptions {
         variant: Some("ns,samples".into()),
+        ..RaiseOptions::default()
     };
     let mut target = (format.raise.expect("a writer"))(&options, &mut out).expect("a target");
     (format.lower.expect("a lowering"))(&source, &LowerOptions::default(), target.as_mut())
@@ -341,4 +342,84 @@ fn every_point_parses_back_to_the_same_profile_through_the_model() {
     target.finish().expect("written");
     drop(target);
     assert_eq!(String::from_utf8(out).expect("text"), line);
+}
+
+#[test]
+fn samples_that_are_too_long_for_a_field_go_on_in_further_points() {
+    let sample = |at: i64| Sample {
+        values: vec![SampleValue {
+            kind: "cpu".to_owned(),
+            value: at,
+            unit: "nanoseconds".to_owned(),
+        }],
+        stack_trace: vec![TraceFunc {
+            name: format!("main.step\"{at}"),
+            ..TraceFunc::default()
+        }],
+        ..Sample::default()
+    };
+    let mut profile = profile();
+    profile.profile_id = "p-1".to_owned();
+    let events = ["cpu-time", "wall-time"];
+    for event in events {
+        profile
+            .samples
+            .insert(event.to_owned(), (0..10).map(sample).collect());
+    }
+    let points = profile.to_points(TimeUnit::Micros, true, 600);
+    assert!(points.len() > 3, "{}", points.len());
+    let text: String = points.iter().map(written).collect();
+    for (at, line) in text.lines().enumerate() {
+        assert!(line.contains(&format!("samples_part={}", at + 1)), "{line}");
+        assert!(line.contains(&format!("samples_parts={}i", points.len())));
+        assert!(line.contains("profile_id=\"p-1\""));
+        let part = from_line(line);
+        assert!(part.samples.values().map(Vec::len).sum::<usize>() > 0);
+        assert_eq!(part.start, profile.start);
+    }
+    let mut read: std::collections::BTreeMap<String, Vec<Sample>> = Default::default();
+    for line in text.lines() {
+        for (event, samples) in from_line(line).samples {
+            read.entry(event).or_default().extend(samples);
+        }
+    }
+    assert_eq!(read, profile.samples);
+    // Enough room: one point, and nothing that counts.
+    let [point] = &profile.to_points(TimeUnit::Micros, true, 1 << 20)[..] else {
+        panic!("one point");
+    };
+    assert!(!written(point).contains("samples_part"));
+}
+
+#[test]
+fn no_time_is_invented() {
+    for line in [
+        "profile,service=a profile_id=\"x\",duration=6i\n",
+        "profile,service=a profile_id=\"x\" 1723123941746316117\n",
+        "profile,service=a profile_id=\"x\",start=1723123941746316i\n",
+        "profile,service=a profile_id=\"x\",other=\"kept\"\n",
+    ] {
+        let point = from_line(line).to_point(TimeUnit::Micros, false);
+        assert_eq!(written(&point), line);
+    }
+}
+
+#[test]
+fn an_id_follows_from_what_a_profile_holds() {
+    let id = |change: fn(&mut Profile), samples| {
+        let mut profile = profile();
+        profile.profile_id.clear();
+        change(&mut profile);
+        profile.fill_id(samples);
+        profile.profile_id
+    };
+    let first = id(|_| {}, 1);
+    assert_eq!(first, id(|_| {}, 1));
+    assert_ne!(first, id(|_| {}, 2));
+    assert_ne!(first, id(|profile| profile.service = "other".to_owned(), 1));
+    let parts: Vec<usize> = first.split('-').map(str::len).collect();
+    assert_eq!(parts, [8, 4, 4, 4, 12]);
+    // Version 8, variant 2.
+    assert_eq!(&first[14..15], "8");
+    assert!("89ab".contains(&first[19..20]), "{first}");
 }

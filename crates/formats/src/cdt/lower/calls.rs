@@ -109,7 +109,7 @@ fn value(values: Values<'_>, tables: &mut Tables, kept: Texts, bytes: &mut Vec<u
     }
 }
 
-/// Tells whether the row carries a parameter.
+/// Returns true if the row carries a parameter.
 pub(super) fn has_param(row: &Row<'_>, id: u32) -> bool {
     row.params.iter().any(|(param, _)| param == id)
 }

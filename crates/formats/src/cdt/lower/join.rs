@@ -46,10 +46,15 @@ impl Walk<'_, '_, '_> {
             self.name(at, held);
             self.agree(held, &root, end, status)?;
         }
-        let wanted = match self.depth {
-            Depth::Steps { calls } => calls,
-            Depth::Roots | Depth::Spans => true,
+        let wanted = self.depth.keeps_tags();
+        let Some(thread) = self.threads.get_mut(at) else {
+            return Ok(());
         };
+        let frame = thread.frames.pop();
+        thread.frames.clear();
+        let first = frame.as_ref().map_or(0, |frame| frame.tags);
+        let own: Vec<Attribute> = thread.tags.drain(..).skip(first).collect();
+        let (track, is_open) = (thread.track, thread.depth > 0);
         let limits = self.rows.limits();
         let row = held
             .as_ref()
@@ -64,8 +69,8 @@ impl Walk<'_, '_, '_> {
                 self.words,
                 &mut self.out.tables,
                 match self.depth {
-                    Depth::Spans => Texts::Shared,
-                    Depth::Roots | Depth::Steps { .. } => Texts::Passing,
+                    Depth::Roots | Depth::Steps { .. } if own.is_empty() => Texts::Passing,
+                    _ => Texts::Shared,
                 },
                 &mut self.scratch.attributes,
             );
@@ -76,38 +81,27 @@ impl Walk<'_, '_, '_> {
         if root.red && status == SpanStatus::Complete {
             status = SpanStatus::Error;
         }
-        let has_row = held.is_some();
-        match self.depth {
-            Depth::Steps { calls: true } if has_row => {
-                let id = self.out.tables.reserve_span();
-                let exit = self.out.steps.len().saturating_sub(1);
-                let exit = u32::try_from(exit).unwrap_or(u32::MAX);
+        // Values that the agent copied to the row are in the tree already.
+        self.scratch.attributes.retain(|param| {
+            let same = |tag: &Attribute| tag.key == param.key && tag.value == param.value;
+            !own.iter().any(same)
+        });
+        self.scratch.attributes.extend(own);
+        if wanted {
+            let id = frame.map_or_else(|| self.out.tables.reserve_span(), |frame| frame.id);
+            if matches!(self.depth, Depth::Steps { .. }) {
                 let row = u32::try_from(self.out.spans.len()).unwrap_or(u32::MAX);
-                self.out.steps.calls.push((exit, row));
-                self.root(at, id, &root, end, status)?;
+                let steps = &mut self.out.steps;
+                if is_open {
+                    steps.open.push((track, row));
+                } else {
+                    let exit = steps.len().saturating_sub(1);
+                    steps
+                        .calls
+                        .push((u32::try_from(exit).unwrap_or(u32::MAX), row));
+                }
             }
-            Depth::Steps { .. } => {}
-            Depth::Roots => {
-                let id = self.out.tables.reserve_span();
-                self.root(at, id, &root, end, status)?;
-            }
-            Depth::Spans => {
-                let Some(thread) = self.threads.get_mut(at) else {
-                    return Ok(());
-                };
-                let frame = thread.frames.pop();
-                thread.frames.clear();
-                let Some(frame) = frame else { return Ok(()) };
-                // Values that the agent copied to the row are in the tree already.
-                let tags = thread.tags.drain(..);
-                let own: Vec<Attribute> = tags.skip(frame.tags).collect();
-                self.scratch.attributes.retain(|param| {
-                    let same = |tag: &Attribute| tag.key == param.key && tag.value == param.value;
-                    !own.iter().any(same)
-                });
-                self.scratch.attributes.extend(own);
-                self.root(at, frame.id, &root, end, status)?;
-            }
+            self.root(at, id, &root, end, status)?;
         }
         if let Some(only) = self.only {
             self.done = root.key == only;
@@ -210,12 +204,12 @@ impl Walk<'_, '_, '_> {
     /// Emits what is still open, and the rows that no tree asked for.
     pub(super) fn finish(&mut self, files: &[u32]) -> Result<(), Halt> {
         for at in 0..self.threads.len() {
-            // Trees of steps are left open: their sink ends them.
-            if matches!(self.depth, Depth::Steps { .. }) {
-                continue;
-            }
             self.block = None;
-            self.abandon(at)?;
+            match self.depth {
+                // Trees of steps are left open: their sink ends them.
+                Depth::Steps { .. } => self.leave_open(at)?,
+                Depth::Roots | Depth::Spans => self.abandon(at)?,
+            }
         }
         if self.only.is_some() {
             return Ok(());
@@ -223,6 +217,7 @@ impl Walk<'_, '_, '_> {
         let mut absent: Vec<u32> = Vec::new();
         loop {
             let rows = self.rows.leftover()?;
+            self.repeated(!files.is_empty())?;
             let mut notes = std::mem::take(&mut self.rows.notes);
             self.out.notes(&mut notes)?;
             if rows.is_empty() {
@@ -231,6 +226,17 @@ impl Walk<'_, '_, '_> {
             for held in rows {
                 self.treeless(&held, files, &mut absent)?;
             }
+        }
+    }
+
+    /// Pushes the row of a call whose steps stay open.
+    fn leave_open(&mut self, at: usize) -> Result<(), Halt> {
+        match self.threads.get(at) {
+            Some(thread) if thread.depth > 0 => {
+                let last = thread.last;
+                self.end(at, last, SpanStatus::PartialEnd)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -270,6 +276,26 @@ impl Walk<'_, '_, '_> {
                 .note(place(crate::warn("row_without_tree", held.offset, text)))?;
         }
         self.row(held)
+    }
+
+    /// Emits the calls whose rows name the same event as a row before them; one of both is damaged.
+    pub(super) fn repeated(&mut self, noted: bool) -> Result<(), Halt> {
+        if self.only.is_some() {
+            return Ok(());
+        }
+        for held in std::mem::take(&mut self.rows.repeated) {
+            if noted {
+                let text =
+                    "a row names the event of a row before it; the call is told without a tree";
+                let note = crate::warn("repeated_row", held.offset, text);
+                self.out.note(Note {
+                    part: PartId(held.part),
+                    ..note
+                })?;
+            }
+            self.row(&held)?;
+        }
+        Ok(())
     }
 
     /// Emits a call of which only the row is there.

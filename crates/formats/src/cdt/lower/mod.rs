@@ -151,8 +151,9 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
         return Ok(out.flush()?);
     }
 
-    let depth = match out.sink.wants() {
-        Wants::Calls => Depth::Roots,
+    let wants = out.sink.wants();
+    let depth = match wants {
+        Wants::NoSpans | Wants::Calls => Depth::Roots,
         Wants::Steps { calls } if options.only.is_none() => Depth::Steps { calls },
         Wants::Steps { .. } | Wants::Spans => Depth::Spans,
     };
@@ -178,7 +179,7 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
     walk.has_rows = !parts.calls.is_empty();
     if let Some(only) = options.only {
         one(&mut walk, source, &parts, only)?;
-    } else if depth == Depth::Roots && walk.has_rows {
+    } else if walk.has_rows && (wants == Wants::NoSpans || parts.trace.is_empty()) {
         walk.rows_alone(&parts.trace)?;
     } else {
         for (&file, &part) in &parts.trace {
@@ -230,7 +231,7 @@ fn one<'s>(
     walk.finish(&[])
 }
 
-/// Tells whether a block may begin at an offset that a person typed.
+/// Returns true if a block may begin at an offset that a person typed.
 fn begins_block(source: &dyn Source, part: usize, offset: u64) -> Result<bool, Halt> {
     let mut head = source.open(part, 0)?;
     let start = head.pull(0, 8)?.bytes.first_chunk().copied();

@@ -5,6 +5,7 @@
 //! rows covers that; a row that falls out of the window is remembered by its place alone.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use traceloom_model::{Limits, Note, PartId};
@@ -34,7 +35,7 @@ pub(super) struct Held {
     /// Milliseconds.
     pub(super) duration: u32,
     version: u8,
-    /// Thread names seen before the row: what tells whether the row brings one.
+    /// Thread names seen before the row: a name that is not among them comes with the row.
     names: u32,
     /// Number of the thread's name; none when the row's index is beyond the names.
     pub(super) thread: Option<u32>,
@@ -291,6 +292,8 @@ pub(super) struct Window<'s> {
     /// Events of a block that begin calls, by file and block, ascending.
     blocks: HashMap<(u32, u32), Vec<u32>>,
     late: HashMap<Key, Late>,
+    /// Rows that name the same event as one before them, until the caller takes them.
+    pub(super) repeated: Vec<Held>,
     ended: bool,
     pub(super) notes: Vec<Note>,
 }
@@ -303,6 +306,7 @@ impl<'s> Window<'s> {
             order: VecDeque::new(),
             blocks: HashMap::new(),
             late: HashMap::new(),
+            repeated: Vec::new(),
             ended: false,
             notes: Vec::new(),
         }
@@ -328,6 +332,7 @@ impl<'s> Window<'s> {
             return Ok(());
         }
         let (held, order, blocks) = (&mut self.held, &mut self.order, &mut self.blocks);
+        let repeated = &mut self.repeated;
         let shown = self.reader.read(STEP, &mut self.notes, &mut |seen| {
             let key = seen.key;
             let indices = blocks.entry((key.file, key.block)).or_default();
@@ -335,8 +340,14 @@ impl<'s> Window<'s> {
             if indices.get(at) != Some(&key.index) {
                 indices.insert(at, key.index);
             }
-            held.insert(key, seen.hold());
-            order.push_back(key);
+            // Damaged rows may name one place: the first is the call's, the others are calls without a tree.
+            match held.entry(key) {
+                Entry::Occupied(_) => repeated.push(seen.hold()),
+                Entry::Vacant(place) => {
+                    place.insert(seen.hold());
+                    order.push_back(key);
+                }
+            }
         })?;
         self.ended = shown == 0;
         Ok(())

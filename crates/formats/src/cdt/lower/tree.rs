@@ -88,7 +88,7 @@ impl Walk<'_, '_, '_> {
         self.threads.get(at).is_some_and(|thread| thread.depth > 0)
     }
 
-    /// Tells whether the row that names this event names its method too: a damaged row may point
+    /// Returns true if the row that names this event names its method too: a damaged row may point
     /// anywhere.
     pub(super) fn names(&self, block: &Open, method: u32) -> bool {
         let key = Key {
@@ -196,7 +196,11 @@ impl Walk<'_, '_, '_> {
                 Depth::Spans if left > 0 => self.close(at, last, SpanStatus::PartialEnd)?,
                 Depth::Spans => {}
             }
-            if matches!(self.depth, Depth::Steps { .. }) && self.out.steps.len() >= STEPS {
+            // The row of the call goes with its last exit.
+            if left > 0
+                && matches!(self.depth, Depth::Steps { .. })
+                && self.out.steps.len() >= STEPS
+            {
                 self.out.flush()?;
             }
         }
@@ -228,6 +232,7 @@ impl Walk<'_, '_, '_> {
             let text = format!("a tag on thread {} where no call is open", thread.id);
             return self.note(crate::warn("tag_outside_call", offset, text));
         }
+        let of_root = self.depth.keeps_tags() && thread.depth == 1;
         if id == special.call_red
             && let Some(root) = &mut thread.root
         {
@@ -241,7 +246,7 @@ impl Walk<'_, '_, '_> {
             let name = name.to_wtf8();
             self.rename(at, &name);
         }
-        if self.depth != Depth::Spans {
+        if self.depth != Depth::Spans && !of_root {
             return match self.checks_values {
                 true => self.check_tag(id, value, offset),
                 false => Ok(()),

@@ -31,6 +31,13 @@ pub(super) enum Depth {
     Spans,
 }
 
+impl Depth {
+    /// Returns `true` if the rows of calls are pushed with their tags, which without spans are those of the root.
+    pub(super) const fn keeps_tags(self) -> bool {
+        !matches!(self, Self::Steps { calls: false })
+    }
+}
+
 /// An open method.
 pub(super) struct Frame {
     pub(super) id: SpanId,
@@ -78,7 +85,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Tells whether a call is known to begin at the event, and goes on to the next one.
+    /// Returns true if a call is known to begin at the event, and goes on to the next one.
     #[inline]
     pub(super) fn begins_here(&mut self) -> bool {
         while let Some(&root) = self.roots.get(self.next) {
@@ -225,7 +232,7 @@ impl<'s> Walk<'_, 's, '_> {
             let size = head.bytes.len();
             if size > 0 {
                 let text = format!("the file ends after {size} bytes of its timer start");
-                self.note(crate::info("partial_record", 0, text))?;
+                self.note(crate::warn("partial_record", 0, text))?;
             }
             return Ok(());
         };
@@ -354,6 +361,7 @@ impl<'s> Walk<'_, 's, '_> {
 
     pub(super) fn begin(&mut self, block: Block, offset: u64) -> Result<(), Halt> {
         self.rows.ahead()?;
+        self.repeated(true)?;
         if self.out.tables.has_retired() {
             self.settle();
         }
@@ -426,9 +434,9 @@ impl<'s> Walk<'_, 's, '_> {
         cursor: &mut Cursor<'_>,
         block: &mut Open,
     ) -> Result<Option<Error>, Halt> {
-        let steps = matches!(self.depth, Depth::Steps { .. });
+        let runs = self.depth != Depth::Spans;
         loop {
-            if steps {
+            if runs {
                 self.run(cursor, block);
             }
             let (at, offset) = (cursor.position(), cursor.offset());
@@ -487,8 +495,14 @@ impl<'s> Walk<'_, 's, '_> {
         }
         let functions = words.functions();
         let steps = &mut self.out.steps;
-        steps.track(thread.track);
-        let room = STEPS.saturating_sub(steps.len() + 1);
+        let (tells_steps, keeps_tags) = (self.depth != Depth::Roots, self.depth.keeps_tags());
+        let room = match tells_steps {
+            true => STEPS.saturating_sub(steps.len() + 1),
+            false => usize::MAX,
+        };
+        if tells_steps {
+            steps.track(thread.track);
+        }
         // Columns and bounds of our own: through `self` each step would load them anew.
         let (mut times, mut entered) = (take(&mut steps.time), take(&mut steps.function));
         let (start, most_frames, string_limit) = (self.start, self.most_frames, self.string_limit);
@@ -508,6 +522,8 @@ impl<'s> Walk<'_, 's, '_> {
             if head.tag {
                 let value = rest.get(head.len..).unwrap_or(&[]);
                 match value_len(value, string_limit) {
+                    // Tags of the call itself tell about it.
+                    _ if keeps_tags && depth == 1 => break,
                     Some(len) if plain_tag(head.id) && !to_check(head.id, value) => {
                         at += head.len + len;
                     }
@@ -525,15 +541,17 @@ impl<'s> Walk<'_, 's, '_> {
             let function = functions.get(at_function).copied().flatten();
             // The caller ends calls, resolves words and keeps to the depth limit.
             let deep = below.wrapping_sub(1) >= most_frames;
-            if deep | (function.is_some() != head.enter) {
+            if deep | (tells_steps & (function.is_some() != head.enter)) {
                 break;
             }
             depth = below;
             enters += u32::from(head.enter);
             elapsed = elapsed.wrapping_add(head.elapsed);
             last = start.saturating_add(i64::from(elapsed)).max(last);
-            times.push(ns(last));
-            entered.push(function);
+            if tells_steps {
+                times.push(ns(last));
+                entered.push(function);
+            }
             at += head.len;
             done += 1;
         }
@@ -545,7 +563,7 @@ impl<'s> Walk<'_, 's, '_> {
         block.index = block.index.wrapping_add(done);
     }
 
-    /// Tells whether the event belongs to the one call asked for, if one is.
+    /// Returns true if the event belongs to the one call asked for, if one is.
     #[inline]
     pub(super) fn passes(&self, block: &Open) -> bool {
         let Some(only) = self.only else { return true };
@@ -563,7 +581,7 @@ impl<'s> Walk<'_, 's, '_> {
         self.only = Some(key);
     }
 
-    /// Tells whether the call asked for is complete.
+    /// Returns true if the call asked for is complete.
     pub(super) const fn is_done(&self) -> bool {
         self.done
     }

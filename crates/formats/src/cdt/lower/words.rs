@@ -1,6 +1,6 @@
 //! Ids of the dictionary as functions and attribute keys of the model.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use traceloom_model::{
     AttrKeyId, AttributeKey, Class, Flow, Function, FunctionId, Limit, Limits, Note, PartId,
@@ -19,6 +19,10 @@ use crate::{Error, RecordSink};
 #[derive(Default)]
 pub(super) struct Dictionary {
     words: Vec<Option<Box<[u8]>>>,
+    /// Words whose ids are far above the number of words.
+    sparse: BTreeMap<u32, Box<[u8]>>,
+    /// Words that came, those of one id each.
+    count: usize,
     /// By id, after one that is no function: what an exit finds.
     functions: Vec<Option<FunctionId>>,
     keys: Vec<Option<AttrKeyId>>,
@@ -29,6 +33,10 @@ pub(super) struct Dictionary {
     /// Ids of tags with a meaning of their own.
     pub(super) special: Special,
 }
+
+/// Ids below this are looked up in a table, and so are those below this many times the number of words.
+const DENSE: usize = 64 << 10;
+const DENSE_PER_WORD: usize = 8;
 
 /// Tags that the agent gives a meaning. The first two have the same id everywhere (§0).
 #[derive(Clone, Copy, Debug)]
@@ -68,9 +76,7 @@ impl Dictionary {
         if at >= limit {
             return;
         }
-        if self.words.len() <= at {
-            self.words.resize(at + 1, None);
-        }
+        self.count += 1;
         let text = text.to_wtf8();
         match text.as_slice() {
             b"call.info" => self.special.call_info = id,
@@ -78,16 +84,29 @@ impl Dictionary {
             b"java.thread" => self.special.java_thread = Some(id),
             _ => {}
         }
-        if let Some(slot) = self.words.get_mut(at) {
-            *slot = Some(text.into_boxed_slice());
+        let text = text.into_boxed_slice();
+        // A table by id is as long as the largest id, which a few bytes may say: it grows with the words that came.
+        if at >= self.words.len() && at < DENSE + DENSE_PER_WORD.saturating_mul(self.count) {
+            self.words.resize(at + 1, None);
+        }
+        match self.words.get_mut(at) {
+            Some(slot) => *slot = Some(text),
+            None => {
+                self.sparse.insert(id, text);
+            }
         }
     }
 
+    #[inline]
     fn word(&self, id: u32) -> Option<&[u8]> {
-        self.words.get(id as usize)?.as_deref()
+        match self.words.get(id as usize) {
+            Some(Some(word)) => Some(word),
+            _ if self.sparse.is_empty() => None,
+            _ => self.sparse.get(&id).map(AsRef::as_ref),
+        }
     }
 
-    /// Tells whether an id has a word.
+    /// Returns true if an id has a word.
     #[inline]
     pub(super) fn knows(&self, id: u32) -> bool {
         self.word(id).is_some()
@@ -158,10 +177,12 @@ impl Dictionary {
     /// Defines the words that nothing referred to, methods as functions and the rest as keys, and the keys
     /// that have display rules alone.
     pub(super) fn define_unused(&mut self, tables: &mut Tables) {
-        for id in (0..).take(self.words.len()) {
+        let sparse: Vec<u32> = self.sparse.keys().copied().collect();
+        for id in (0..).take(self.words.len()).chain(sparse) {
             let at = id as usize;
             let is_used = self.functions.get(at + 1).is_some_and(Option::is_some)
-                || self.keys.get(at).is_some_and(Option::is_some);
+                || self.keys.get(at).is_some_and(Option::is_some)
+                || self.far.contains_key(&id);
             let Some(word) = self.word(id).filter(|_| !is_used) else {
                 continue;
             };
@@ -213,7 +234,7 @@ impl Dictionary {
         let function = tables.function(function);
         let at = id as usize;
         // An id without a word is looked up each time, so that its uses are counted.
-        if self.word(id).is_some() {
+        if at < self.words.len() && self.word(id).is_some() {
             self.functions.resize(self.words.len() + 1, None);
             if let Some(slot) = self.functions.get_mut(at + 1) {
                 *slot = Some(function);
@@ -368,5 +389,51 @@ impl Rows for ParamsInto<'_> {
 
     fn decide(&mut self, head: &[u8], whole: bool) -> bool {
         self.rows.decide(head, whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_id_takes_the_memory_of_one_word() {
+        let mut words = Dictionary::default();
+        let units: Vec<u8> = "void a.B.c() (B.java:1) [b.jar]"
+            .encode_utf16()
+            .flat_map(u16::to_be_bytes)
+            .collect();
+        let last = (64 << 20) - 1;
+        for id in [3, last, last - 7] {
+            words.put(id, Utf16(&units), 64 << 20);
+        }
+        assert!(
+            words.words.capacity() <= 2 * DENSE,
+            "{}",
+            words.words.capacity()
+        );
+        assert!(words.knows(3) && words.knows(last) && words.knows(last - 7));
+        assert!(!words.knows(last - 1));
+        let mut tables = Tables::new();
+        let function = words.function(last, &mut tables);
+        assert_eq!(
+            words.function(3, &mut tables),
+            function,
+            "one word, one function"
+        );
+        let key = words.key(last - 7, &mut tables);
+        assert_eq!(words.key(last - 7, &mut tables), key);
+        words.define_unused(&mut tables);
+        assert!(words.functions.capacity() <= 2 * DENSE);
+        assert!(words.missing(true).is_empty());
+    }
+
+    #[test]
+    fn ids_in_order_are_a_table() {
+        let mut words = Dictionary::default();
+        for id in 0..1000 {
+            words.put(id, Utf16(&[0, b'a']), 64 << 20);
+        }
+        assert_eq!((words.words.len(), words.sparse.len()), (1000, 0));
     }
 }

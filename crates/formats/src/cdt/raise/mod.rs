@@ -5,6 +5,7 @@
 //! call itself. Times are cut to milliseconds; calls of one track that overlap go to threads of one name,
 //! siblings inside a call that overlap are laid one after the other.
 
+mod gc;
 mod process;
 mod tables;
 mod tracks;
@@ -14,10 +15,10 @@ use std::collections::BTreeMap;
 
 use traceloom_model::{
     Clock, Definitions, EventBatch, Flow, Forgotten, FunctionId, Note, Order, ResourceId, Sink,
-    SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId,
+    SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId, Value,
 };
 
-use crate::waiting::{Children, Kept, Own, Waits};
+use crate::pending_spans::{Children, PendingSpan, PendingSpans, ValuesAt};
 use crate::{Error, Output, RaiseOptions, Target};
 use process::{Layout, Process};
 use tables::Names;
@@ -45,21 +46,30 @@ fn open<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    if let Some(variant) = &options.variant {
-        return Err(Error::usage(format!("{name} has no variant `{variant}`")));
-    }
+    let version = match options.variant.as_deref() {
+        None | Some("calls4") => 4,
+        Some("calls3") => 3,
+        Some("calls2") => 2,
+        Some("calls1") => 1,
+        Some(variant) => {
+            let text = format!("{name} has no variant `{variant}`; there are calls1 to calls4");
+            return Err(Error::usage(text));
+        }
+    };
     Ok(Box::new(Writer {
         output,
         layout,
+        version,
         names: Names::default(),
         recording: 0,
         numbers: BTreeMap::new(),
         processes: Vec::new(),
         tracks: Tracks::default(),
         taken: std::collections::HashSet::new(),
-        kept: Kept::default(),
+        kept: PendingSpans::default(),
         forgotten: Forgotten::default(),
         pauses: BTreeMap::new(),
+        gc: BTreeMap::new(),
         error: None,
     }))
 }
@@ -74,6 +84,15 @@ fn ms(ns: i64) -> i64 {
     )
 }
 
+/// Returns a value as text.
+fn text_of(names: &Names, value: &Value) -> String {
+    let bytes = match value {
+        Value::Text(id) => names.bytes(*id).into_owned(),
+        _ => Vec::new(),
+    };
+    String::from_utf8_lossy(&bytes).replace(['\n', '\r'], " ")
+}
+
 /// A span that waits for its call to be complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
@@ -85,11 +104,11 @@ pub(super) struct Node {
     /// Milliseconds.
     end: i64,
     status: SpanStatus,
-    own: Own,
+    own: ValuesAt,
 }
 
 impl Node {
-    fn of(row: &SpanRow<'_>, own: Own) -> Self {
+    fn of(row: &SpanRow<'_>, own: ValuesAt) -> Self {
         Self {
             id: row.id,
             track: row.track,
@@ -102,7 +121,7 @@ impl Node {
     }
 }
 
-impl Waits for Node {
+impl PendingSpan for Node {
     fn id(&self) -> SpanId {
         self.id
     }
@@ -111,11 +130,11 @@ impl Waits for Node {
         (self.start, self.end)
     }
 
-    fn own(&self) -> Own {
+    fn own(&self) -> ValuesAt {
         self.own
     }
 
-    fn own_mut(&mut self) -> &mut Own {
+    fn own_mut(&mut self) -> &mut ValuesAt {
         &mut self.own
     }
 }
@@ -131,6 +150,8 @@ struct Root {
 struct Writer<'o> {
     output: &'o mut dyn Output,
     layout: Layout,
+    /// The format of calls.
+    version: u8,
     names: Names,
     /// Recordings begun so far: what has no process of its own belongs to the one that is read.
     recording: usize,
@@ -142,10 +163,12 @@ struct Writer<'o> {
     taken: std::collections::HashSet<String>,
     /// Spans by the parent they wait for: trees of any depth without nesting in memory. Its roots are calls
     /// without end: written last, because nothing can follow them on their threads.
-    kept: Kept<Node>,
+    kept: PendingSpans<Node>,
     forgotten: Forgotten,
     /// By recording.
     pauses: BTreeMap<usize, Vec<(i64, i64)>>,
+    /// Lines of collectors' logs and how many there are, by recording.
+    gc: BTreeMap<usize, (u64, Vec<u8>)>,
     error: Option<Error>,
 }
 
@@ -197,7 +220,12 @@ impl Writer<'_> {
     ) -> usize {
         let number = self.processes.len();
         let identity = self.names.identity(resource, number);
-        let process = Process::new(self.layout, identity, start, &mut self.taken);
+        let process = Process::new(
+            (self.layout, self.version),
+            identity,
+            start,
+            &mut self.taken,
+        );
         self.processes.push(process);
         self.numbers.insert(key, number);
         number
@@ -223,7 +251,7 @@ impl Writer<'_> {
             });
         }
         // Parents that name each other have no top at all.
-        self.kept = Kept::default();
+        self.kept = PendingSpans::default();
     }
 }
 
@@ -259,7 +287,12 @@ impl Sink for Writer<'_> {
     }
 
     fn events(&mut self, batch: EventBatch) -> Flow {
+        let (lines, log) = self.gc.entry(self.recording).or_default();
         for row in batch.iter() {
+            if gc::put(&self.names, &row, *lines, log) {
+                *lines += 1;
+                continue;
+            }
             if let Some(end) = row.end
                 && self.names.is_pause(row.event_type)
             {
@@ -293,10 +326,15 @@ impl Target for Writer<'_> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
+        self.gc.retain(|_, (lines, _)| *lines > 0);
+        for &recording in self.gc.keys() {
+            self.pauses.entry(recording).or_default();
+        }
         let mut alone = Vec::new();
         for (&recording, pauses) in &self.pauses {
             let has_process = self.numbers.keys().any(|&(of, _)| of == recording);
             let start = pauses.iter().map(|pause| pause.0).min();
+            let start = start.or_else(|| self.gc.contains_key(&recording).then_some(0));
             if let Some(start) = start.filter(|_| !has_process) {
                 let resource = self.names.first_resource(recording);
                 let key = (recording, resource.map(ResourceId::raw));
@@ -305,6 +343,12 @@ impl Target for Writer<'_> {
         }
         for (key, resource, start) in alone {
             self.begin_process(key, resource, start);
+        }
+        if self.processes.is_empty() {
+            // Streams of nothing: a folder without files could be anything.
+            let resource = self.names.first_resource(self.recording);
+            let key = (self.recording, resource.map(ResourceId::raw));
+            self.begin_process(key, resource, 0);
         }
         let mut unused = self.names.defined();
         for process in &self.processes {
@@ -319,6 +363,9 @@ impl Target for Writer<'_> {
             process.words.add(words, &self.names);
             let pauses = self.pauses.get(&recording).map_or(&[][..], Vec::as_slice);
             process.finish(&self.names, pauses, self.output)?;
+            if let Some((_, log)) = self.gc.remove(&recording) {
+                process.gc(&log, self.output)?;
+            }
         }
         Ok(())
     }

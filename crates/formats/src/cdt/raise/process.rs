@@ -9,6 +9,7 @@ mod row;
 mod tags;
 mod value;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
@@ -24,7 +25,7 @@ use crate::cdt::trace::Place;
 use crate::{Error, Output};
 use call::Walk;
 use file::{File, Folder};
-use folder::{dated, folder_of};
+use folder::{dated, folder_of, safe_name};
 use key::Key;
 
 /// How the streams lie in folders.
@@ -56,6 +57,8 @@ const LONG: usize = 4000;
 /// One process on its way to its streams.
 pub(super) struct Process {
     folder: Folder,
+    /// The format of calls.
+    version: u8,
     start: i64,
     pub(super) words: Words,
     trace: File,
@@ -87,7 +90,7 @@ pub(super) struct Process {
 impl Process {
     /// Begins a process in a folder of its own: two recordings of one process do not write into one file.
     pub(super) fn new(
-        layout: Layout,
+        (layout, version): (Layout, u8),
         identity: Identity,
         start: i64,
         taken: &mut HashSet<String>,
@@ -96,11 +99,12 @@ impl Process {
             0 => word.to_owned(),
             number => format!("{word}-{}", number + 1),
         };
-        let instance = identity.instance.as_deref();
-        let named = folder_of(layout, identity.service.as_deref(), instance, start);
+        let instance = identity.instance.as_deref().map(safe_name);
+        let service = identity.service.as_deref().map(safe_name);
+        let named = folder_of(layout, service.as_deref(), instance.as_deref(), start);
         let named = named.unwrap_or_else(|| dated(layout, &nth("process"), start));
         let free = |folder: &String| !taken.contains(folder);
-        let service = identity.service.clone().unwrap_or_else(|| nth("process"));
+        let service = service.map_or_else(|| nth("process"), Cow::into_owned);
         let later = (start.max(0) + 1..).map(|start| dated(layout, &service, start));
         let folder = std::iter::once(named)
             .chain(later)
@@ -112,6 +116,7 @@ impl Process {
                 layout,
                 path: folder,
             },
+            version,
             start,
             words: Words::default(),
             trace: File::default(),
@@ -171,6 +176,11 @@ impl Process {
         }
         self.once("suspend", &records, out)?;
         Ok(())
+    }
+
+    /// Writes the log of the collector.
+    pub(super) fn gc(&self, log: &[u8], out: &mut dyn Output) -> Result<(), Error> {
+        out.write(&self.folder.name("gc", 1), log)
     }
 
     fn once(&self, stream: &str, records: &[Vec<u8>], out: &mut dyn Output) -> Result<(), Error> {

@@ -88,6 +88,12 @@ impl Names {
         *self.fields.get(id.index())?
     }
 
+    /// Returns the name of an event type.
+    pub(super) fn event_type(&self, id: EventTypeId) -> Option<Cow<'_, str>> {
+        let row = self.tables.event_type(id)?;
+        Some(self.text(row.name))
+    }
+
     pub(super) fn is_pause(&self, id: EventTypeId) -> bool {
         let row = self.tables.event_type(id);
         row.is_some_and(|row| self.text(row.name) == "pause")

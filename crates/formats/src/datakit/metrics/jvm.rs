@@ -42,9 +42,12 @@ impl Derive<'_> {
             events.times("jdk.Compilation").total,
         );
         metrics.float("prof_jvm_context_switches_per_sec", self.switch_rate());
-        let throws = events.count("datadog.ExceptionSample");
-        metrics.int("prof_jvm_throws_total", throws);
-        self.rate(metrics, "prof_jvm_throws_per_sec", float(throws));
+        // Without these events nobody counted what was thrown.
+        if events.has("datadog.ExceptionSample") {
+            let throws = events.count("datadog.ExceptionSample");
+            metrics.int("prof_jvm_throws_total", throws);
+            self.rate(metrics, "prof_jvm_throws_per_sec", float(throws));
+        }
         let read = self.io(metrics, "file_io", "read", "jdk.FileRead", "bytesRead");
         let written = self.io(metrics, "file_io", "write", "jdk.FileWrite", "bytesWritten");
         metrics.int("prof_jvm_file_io_time", read.saturating_add(written));
@@ -67,10 +70,13 @@ impl Derive<'_> {
         metrics.int("prof_jvm_max_gc_pause_time", pauses.max);
         metrics.int("prof_jvm_gc_pause_time", pauses.total);
         self.rate(metrics, "prof_jvm_gc_pauses_per_sec", float(pauses.count));
-        metrics.int("prof_jvm_lifetime_heap_objects", self.live_samples());
+        if let Some(live) = self.live_samples() {
+            metrics.int("prof_jvm_lifetime_heap_objects", live);
+        }
         let usage = events.each("datadog.HeapUsage").next();
-        let usage = usage.and_then(|row| events.integer(&row, "size"));
-        metrics.int("prof_jvm_lifetime_heap_bytes", usage.unwrap_or(0));
+        if let Some(bytes) = usage.and_then(|row| events.integer(&row, "size")) {
+            metrics.int("prof_jvm_lifetime_heap_bytes", bytes);
+        }
         let locks = events.times("jdk.JavaMonitorEnter");
         metrics.int("prof_jvm_locks_max_wait_time", locks.max);
         self.rate(metrics, "prof_jvm_locks_per_sec", float(locks.count));
@@ -136,27 +142,36 @@ impl Derive<'_> {
             }
             return Some(sums);
         }
-        let bytes = self
-            .values
-            .total(&["alloc-space", "alloc_space", "alloc", "alloc-size"])?;
-        let count = self
-            .values
-            .total(&["alloc-samples", "alloc_objects", "alloc-count"]);
+        let bytes = self.values.total(&[
+            "alloc-space",
+            "alloc_space",
+            "alloc",
+            "alloc-size",
+            "alloc_tlab",
+            "alloc_sample",
+        ])?;
+        let count = self.values.total(&[
+            "alloc-samples",
+            "alloc_objects",
+            "alloc-count",
+            "alloc_tlab_events",
+            "alloc_sample_events",
+        ]);
         Some((float(bytes), float(count.unwrap_or(0))))
     }
 
-    fn live_samples(&self) -> i64 {
+    fn live_samples(&self) -> Option<i64> {
         const SAMPLE: &str = "datadog.HeapLiveObject";
         if self.events.has(SAMPLE) {
-            return self.events.count(SAMPLE);
+            return Some(self.events.count(SAMPLE));
         }
         let live = [
             "heap-live-objects",
             "heap-live-samples",
             "live-samples",
-            "live",
+            "live_objects",
         ];
-        self.values.total(&live).unwrap_or(0)
+        self.values.total(&live)
     }
 
     fn switch_rate(&self) -> f64 {

@@ -51,6 +51,12 @@ impl Metrics {
         point
     }
 
+    /// Returns the language that decided which metrics there are.
+    #[must_use]
+    pub const fn language(&self) -> Option<Language> {
+        self.language
+    }
+
     /// Returns a value by name, for tests and views.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&FieldValue> {
@@ -95,20 +101,7 @@ pub fn metric_unit(name: &str) -> &'static str {
 pub fn all_metrics(recording: &Recording, file: &str) -> Vec<(Profile, Metrics)> {
     let mut profiles = super::header::grouped(recording, false);
     if profiles.is_empty() && !recording.events.is_empty() {
-        let ends = recording.events.end.iter().zip(&recording.events.time);
-        let start = recording.events.time.iter().min().copied().unwrap_or(0);
-        let end = ends.map(|(end, &time)| end.unwrap_or(time)).max();
-        let end = end.unwrap_or(start);
-        profiles.push(Grouped {
-            profile: Profile {
-                start,
-                end,
-                duration: end.saturating_sub(start),
-                ..Profile::default()
-            },
-            owner: None,
-            rows: Vec::new(),
-        });
+        profiles.push(of_events(recording));
     }
     let keys = recording.attribute_keys.iter().flatten();
     let tags: HashSet<_> = keys
@@ -116,20 +109,75 @@ pub fn all_metrics(recording: &Recording, file: &str) -> Vec<(Profile, Metrics)>
         .map(|key| recording.text(key.name))
         .collect();
     let derived = profiles.iter().enumerate().map(|(at, group)| {
-        let share = match profiles.len() {
-            1 => Share::Whole,
-            _ => Share::One(&profiles, at),
-        };
         let mut profile = group.profile.clone();
         // What a recording knows of its process, such as its arguments, is no tag: only what a bundle or
         // a point had as one.
         profile.tags.retain(|key, _| tags.contains(key.as_str()));
-        let metrics = derive(recording, &profile, &share, file);
+        let metrics = match stated(&profile) {
+            Some(metrics) => metrics,
+            None => derive(recording, &profile, &share_of(&profiles, at), file),
+        };
         (profile, metrics)
     });
     derived
         .filter(|(_, metrics)| !metrics.values.is_empty())
         .collect()
+}
+
+/// Returns the metrics that a point brought with it; `None` where it has none.
+fn stated(profile: &Profile) -> Option<Metrics> {
+    let value = |text: &str| {
+        let whole = text.parse().ok().map(FieldValue::I64);
+        whole.or_else(|| Some(FieldValue::F64(text.parse().ok()?)))
+    };
+    let values = profile.metrics.iter();
+    let values: Vec<_> = values
+        .filter_map(|(name, text)| Some((name.clone(), value(text)?)))
+        .collect();
+    (!values.is_empty()).then(|| Metrics {
+        values,
+        language: Language::first([profile.language.as_str(), &profile.runtime]),
+    })
+}
+
+fn share_of(profiles: &[Grouped], at: usize) -> Share<'_> {
+    match profiles.len() {
+        1 => Share::Whole,
+        _ => Share::One(profiles, at),
+    }
+}
+
+/// Returns the profile of a recording that has events alone.
+pub(super) fn of_events(recording: &Recording) -> Grouped {
+    let ends = recording.events.end.iter().zip(&recording.events.time);
+    let start = recording.events.time.iter().min().copied().unwrap_or(0);
+    let end = ends.map(|(end, &time)| end.unwrap_or(time)).max();
+    let end = end.unwrap_or(start);
+    let unsaid: &[&'static str] = match start == 0 && end == 0 {
+        true => &["start", "end", "duration", "time"],
+        false => &[],
+    };
+    Grouped {
+        profile: Profile {
+            start,
+            end,
+            duration: end.saturating_sub(start),
+            unsaid: unsaid.iter().copied().collect(),
+            ..Profile::default()
+        },
+        owner: None,
+        rows: Vec::new(),
+    }
+}
+
+/// Derives the metrics of one of several profiles.
+pub(super) fn derived_of(
+    recording: &Recording,
+    groups: &[Grouped],
+    at: usize,
+    profile: &Profile,
+) -> Metrics {
+    derive(recording, profile, &share_of(groups, at), "")
 }
 
 /// Derives the metrics of a recording that `profile` describes; none for languages without a rule.

@@ -422,7 +422,7 @@ impl Schema {
 }
 
 impl Schema {
-    /// Tells whether a type is nothing but one string, such as a symbol.
+    /// Returns true if a type is nothing but one string, such as a symbol.
     fn is_text(&self, index: usize) -> bool {
         let only_text =
             matches!(self.fields(index), [only] if only.kind == Kind::Str && !only.array);

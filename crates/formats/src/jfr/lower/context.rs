@@ -7,6 +7,7 @@ use traceloom_model::{Attribute, AttributeKey, Resource, StringId, Tables, Value
 use super::super::schema::Field;
 use super::super::value::Cell;
 use super::constants::Constants;
+use super::profiles::{AllocSource, Rule};
 
 /// Nanoseconds between two samples where nobody says (shared specification, §3.11).
 pub(super) const INTERVAL: i64 = 10_000_000;
@@ -33,6 +34,8 @@ pub(super) struct Context {
     pub(super) has_wall: bool,
     /// async-profiler counts this instead of time.
     pub(super) counted: Option<StringId>,
+    /// The events of the recording that say what was allocated; others stay typed events.
+    pub(super) alloc: AllocSource,
     /// Endpoints by local root span id.
     pub(super) endpoints: HashMap<u64, StringId>,
     /// Facts about the process, until a resource is made of them.
@@ -49,9 +52,10 @@ impl Context {
         self.wall = 0;
         self.has_wall = false;
         self.counted = None;
+        self.alloc = AllocSource::default();
     }
 
-    /// Tells whether events of this type are looked at before the others.
+    /// Returns true if events of this type are looked at before the others.
     pub(super) fn reads(name: &str) -> bool {
         matches!(
             name.strip_prefix("com.oracle.").unwrap_or(name),
@@ -152,8 +156,15 @@ impl Context {
         }
     }
 
+    /// Returns whether events of a rule are samples in this chunk.
+    pub(super) fn admits(&self, rule: Rule) -> bool {
+        rule.alloc_source()
+            .is_none_or(|source| source == self.alloc)
+    }
+
     /// Draws conclusions from the settings, once all of a chunk's are known.
-    pub(super) fn settle(&mut self, tables: &mut Tables) {
+    pub(super) fn settle(&mut self, alloc: AllocSource, tables: &mut Tables) {
+        self.alloc = alloc;
         let text = |id: StringId| String::from_utf8_lossy(tables.string_bytes(id)).into_owned();
         let mut event = None;
         let mut interval = None;

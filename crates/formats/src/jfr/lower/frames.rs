@@ -95,7 +95,7 @@ impl<'c> Constants<'c> {
         })
     }
 
-    /// Tells whether a method is a symbol of a library: such ones have no descriptor of Java's.
+    /// Returns true if a method is a symbol of a library: such ones have no descriptor of Java's.
     fn is_symbol(&mut self, type_index: usize, key: u64, tables: &mut Tables) -> bool {
         if let Some(&known) = self.symbols.get(&key) {
             return known;

@@ -8,9 +8,12 @@ mod memo;
 mod plan;
 mod profiles;
 mod sampling;
+mod survey;
 mod texts;
 mod values;
 
+pub(super) use profiles::AllocSource;
+pub(super) use survey::choose;
 pub(super) use texts::Texts;
 
 use std::collections::HashMap;
@@ -26,7 +29,7 @@ use self::constants::{Constants, Into, Threads};
 use self::context::Context;
 use self::gather::{Gathered, Types};
 use self::plan::{Counter, EventTypes, Plan, Role};
-use self::profiles::{Profiles, ROWS};
+use self::profiles::{Profiles, ROWS, Rule};
 use super::frame::{End, Frames, Pieces, unsupported, unsupported_version};
 use super::header::{Extent, Header};
 use super::read::{note_of, settle_schema};
@@ -34,7 +37,7 @@ use super::record::Place;
 use super::schema::{Field, Schema};
 use super::value::Cell;
 use super::walk::{Outline, Stretch, Walk, head};
-use crate::{Error, LowerOptions, Source, Step, Whole, damage, info};
+use crate::{Error, LowerOptions, Source, Step, Whole, damage, info, warn};
 
 /// Lowers every part of `source`.
 ///
@@ -49,6 +52,14 @@ pub(super) fn lower(
     let mut lowering = Lowering::new(options.limits, sink);
     lowering.whole = options.whole;
     lowering.profiles.time = options.whole.map(|whole| whole.time);
+    lowering.alloc = match options
+        .whole
+        .and_then(|whole| AllocSource::of_code(whole.choice))
+    {
+        Some(chosen) => Some(chosen),
+        None if survey::is_one_chunk(source)? => None,
+        None => Some(choose(source, 0..source.parts().len(), &options.limits)?),
+    };
     for part in 0..source.parts().len() {
         let mut pull = source.open(part, 0)?;
         let mut frames = Frames::default();
@@ -96,6 +107,8 @@ struct Lowering<'s> {
     /// The recording, when its chunks are lowered apart.
     whole: Option<Whole>,
     sampled_events: bool,
+    /// The source of allocations of the recording; none when its only chunk decides.
+    alloc: Option<AllocSource>,
     /// Whether threads of a state are on a processor, where the state says so.
     on_cpu: HashMap<StringId, Option<bool>, RandomState>,
 }
@@ -133,6 +146,7 @@ impl<'s> Lowering<'s> {
             extent: Extent::default(),
             whole: None,
             sampled_events,
+            alloc: None,
             on_cpu: HashMap::default(),
         }
     }
@@ -170,6 +184,7 @@ impl<'s> Lowering<'s> {
         walk: &Walk<'c, 'c>,
         chunk: &'c [u8],
         outline: &Outline,
+        alloc: AllocSource,
         constants: &mut Constants<'c>,
     ) {
         self.context.next_chunk();
@@ -192,7 +207,7 @@ impl<'s> Lowering<'s> {
                     .take(&found.name, &found.fields, &cells, constants, tables);
             }
         }
-        self.context.settle(&mut self.tables);
+        self.context.settle(alloc, &mut self.tables);
         if self.resource.is_none()
             && let Some(resource) = self.context.process()
         {
@@ -327,11 +342,31 @@ impl<'s> Lowering<'s> {
             .iter()
             .map(|found| Context::reads(&found.name))
             .collect();
-        let early = |id| {
-            let index = schema.index(id);
-            index.is_some_and(|index| reads.get(index).copied().unwrap_or(false))
+        let mut met = vec![false; schema.types.len()];
+        let mut early = |id| {
+            let Some(index) = schema.index(id) else {
+                return false;
+            };
+            if let Some(met) = met.get_mut(index) {
+                *met = true;
+            }
+            reads.get(index).copied().unwrap_or(false)
         };
-        let outline = Outline::of(bytes, header.compressed(), &early);
+        let outline = Outline::of(bytes, header.compressed(), &mut early);
+        let seen = survey::seen(bytes, header, schema, &outline, &met, &limits);
+        let alloc = self.alloc.unwrap_or_else(|| {
+            let mut coverage = survey::Coverage::default();
+            coverage.add(&seen);
+            coverage.source()
+        });
+        if !seen.is_empty() && !seen.contains(&alloc) {
+            let text = format!(
+                "the recording's allocations are those of {}; the chunk says what it allocated by other events, which \
+                 are not added up",
+                alloc.events()
+            );
+            self.sink.note(warn("other_allocations", offset, text))?;
+        }
         let mut walk = Walk::new(bytes, header, types.known, schema, &limits);
         let gathered = Gathered::of(bytes, header, &outline, types, &limits);
         if gathered.full {
@@ -343,7 +378,7 @@ impl<'s> Lowering<'s> {
         let clock = header.clock();
         let mut constants = Constants::new(rules, clock, bytes, compressed, gathered.pools);
         let mut plans = Plans::default();
-        self.look_ahead(&walk, bytes, &outline, &mut constants);
+        self.look_ahead(&walk, bytes, &outline, alloc, &mut constants);
         let place = Place {
             chunk: bytes,
             offset,
@@ -362,7 +397,10 @@ impl<'s> Lowering<'s> {
                 continue;
             };
             let fields = schema.fields(type_index);
-            let plan = plans.get(schema, type_index, &mut self.tables, &mut self.event_types);
+            let context = &self.context;
+            let admits = |rule| context.admits(rule);
+            let (tables, event_types) = (&mut self.tables, &mut self.event_types);
+            let plan = plans.get(schema, type_index, tables, event_types, &admits);
             row.time = header.start_time_ns;
             self.row(plan, fields, &cells, &mut constants, &mut row);
             let rule = plan.rule;
@@ -439,6 +477,7 @@ impl Plans {
         index: usize,
         tables: &mut Tables,
         event_types: &mut EventTypes,
+        admits: &dyn Fn(Rule) -> bool,
     ) -> &Plan {
         if self.by_type.len() <= index {
             self.by_type.resize_with(index + 1, || None);
@@ -447,7 +486,8 @@ impl Plans {
             clippy::indexing_slicing,
             reason = "the table was made long enough above"
         )]
-        self.by_type[index].get_or_insert_with(|| Plan::new(schema, index, tables, event_types))
+        self.by_type[index]
+            .get_or_insert_with(|| Plan::new(schema, index, tables, event_types, admits))
     }
 }
 
@@ -458,7 +498,7 @@ fn start_meaning(field: &Field) -> super::schema::Meaning {
     }
 }
 
-/// Tells whether a label is worth keeping: null, 0 and empty texts stand for none.
+/// Returns true if a label is worth keeping: null, 0 and empty texts stand for none.
 fn says_something(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::U64(0) | Value::I64(0))
 }

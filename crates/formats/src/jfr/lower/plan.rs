@@ -93,12 +93,13 @@ impl Plan {
         index: usize,
         tables: &mut Tables,
         event_types: &mut EventTypes,
+        admits: &dyn Fn(Rule) -> bool,
     ) -> Self {
         let found = schema.get(index);
         let name = found.map_or("", |found| found.name.as_str());
         let label = found.and_then(|found| found.label.as_deref());
         let plain = name.strip_prefix("com.oracle.").unwrap_or(name);
-        let rule = Rule::of(name);
+        let rule = Rule::of(name).filter(|&rule| admits(rule));
         let mut roles = Vec::new();
         let mut keys = Vec::new();
         let mut series = Vec::new();

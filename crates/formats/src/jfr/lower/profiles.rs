@@ -14,16 +14,57 @@ pub(super) const ROWS: usize = 2_000;
 
 const _: () = assert!(ROWS <= traceloom_model::BATCH_ROWS, "what the sink allows");
 
+/// Which events say what was allocated. A recording has one source: added up, two would count every byte twice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Default)]
+pub(in crate::jfr) enum AllocSource {
+    /// A new thread-local buffer, or an allocation outside of them.
+    #[default]
+    Tlab,
+    /// The JDK's throttled samples, each with the bytes since the one before.
+    Sample,
+    /// Datadog's samples, each with the number of objects that it stands for.
+    Object,
+}
+
+impl AllocSource {
+    /// Returns the number that stands for it in [`Whole::choice`], where 0 is none.
+    pub(in crate::jfr) fn code(self) -> u32 {
+        match self {
+            Self::Tlab => 1,
+            Self::Sample => 2,
+            Self::Object => 3,
+        }
+    }
+
+    pub(super) fn of_code(code: u32) -> Option<Self> {
+        let all = [Self::Tlab, Self::Sample, Self::Object];
+        all.into_iter().find(|source| source.code() == code)
+    }
+
+    /// Returns the names of its events.
+    pub(super) fn events(self) -> &'static str {
+        match self {
+            Self::Tlab => "jdk.ObjectAllocationInNewTLAB and jdk.ObjectAllocationOutsideTLAB",
+            Self::Sample => "jdk.ObjectAllocationSample",
+            Self::Object => "datadog.ObjectSample",
+        }
+    }
+}
+
 /// What a sample is of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub(super) enum Subject {
     Cpu,
+    /// Threads in native code, which may wait there: the recording does not say.
+    Native,
     Wall,
     /// A hardware or software event that async-profiler counts; the text is its name.
     Counted(StringId),
-    Alloc,
+    Alloc(AllocSource),
     Lock,
     Live,
+    /// Objects that survived, sampled to find leaks: not what the heap holds.
+    Old,
     NativeMemory,
     Exceptions,
 }
@@ -33,14 +74,20 @@ impl Subject {
     fn columns(self, tables: &mut Tables) -> [(StringId, Unit); 2] {
         let (count, amount, unit) = match self {
             Self::Cpu => ("cpu_samples", "cpu", Unit::Nanoseconds),
+            Self::Native => ("native_samples", "native", Unit::Nanoseconds),
             Self::Wall => ("wall_samples", "wall", Unit::Nanoseconds),
             Self::Counted(name) => {
                 let samples = [tables.string_bytes(name), b"_samples"].concat();
                 return [(tables.bytes(&samples), Unit::Count), (name, Unit::Count)];
             }
-            Self::Alloc => ("alloc_objects", "alloc", Unit::Bytes),
+            Self::Alloc(AllocSource::Tlab) => ("alloc_tlab_events", "alloc_tlab", Unit::Bytes),
+            Self::Alloc(AllocSource::Sample) => {
+                ("alloc_sample_events", "alloc_sample", Unit::Bytes)
+            }
+            Self::Alloc(AllocSource::Object) => ("alloc_objects", "alloc", Unit::Bytes),
             Self::Lock => ("lock_count", "lock", Unit::Nanoseconds),
             Self::Live => ("live_objects", "live", Unit::Bytes),
+            Self::Old => ("old_objects", "old_object_size", Unit::Bytes),
             Self::NativeMemory => ("nativemem_objects", "nativemem", Unit::Bytes),
             Self::Exceptions => ("exception_samples", "exceptions", Unit::Count),
         };
@@ -78,15 +125,21 @@ impl Rule {
             "profiler.WallClockSample" => Self::WallRun,
             "datadog.ExecutionSample" => Self::Weighted(Subject::Cpu),
             "datadog.MethodSample" => Self::Weighted(Subject::Wall),
-            "jdk.ObjectAllocationInNewTLAB" => Self::Amount(Subject::Alloc, "tlabSize"),
-            "jdk.ObjectAllocationOutsideTLAB" => Self::Amount(Subject::Alloc, "allocationSize"),
-            "jdk.ObjectAllocationSample" => Self::Amount(Subject::Alloc, "weight"),
-            "datadog.ObjectSample" => Self::Scaled(Subject::Alloc),
+            "jdk.ObjectAllocationInNewTLAB" => {
+                Self::Amount(Subject::Alloc(AllocSource::Tlab), "tlabSize")
+            }
+            "jdk.ObjectAllocationOutsideTLAB" => {
+                Self::Amount(Subject::Alloc(AllocSource::Tlab), "allocationSize")
+            }
+            "jdk.ObjectAllocationSample" => {
+                Self::Amount(Subject::Alloc(AllocSource::Sample), "weight")
+            }
+            "datadog.ObjectSample" => Self::Scaled(Subject::Alloc(AllocSource::Object)),
             "jdk.JavaMonitorEnter" | "jdk.ThreadPark" | "profiler.NativeLock" => {
                 Self::Amount(Subject::Lock, "duration")
             }
             "profiler.LiveObject" => Self::Amount(Subject::Live, "allocationSize"),
-            "jdk.OldObjectSample" => Self::Amount(Subject::Live, "objectSize"),
+            "jdk.OldObjectSample" => Self::Amount(Subject::Old, "objectSize"),
             "datadog.HeapLiveObject" => Self::Scaled(Subject::Live),
             "profiler.Malloc" => Self::Amount(Subject::NativeMemory, "size"),
             "jdk.JavaExceptionThrow" | "jdk.JavaErrorThrow" | "datadog.ExceptionSample" => {
@@ -96,7 +149,17 @@ impl Rule {
         })
     }
 
-    /// Tells whether the sample says all that the event does.
+    /// Returns the source of allocations that the events are.
+    pub(super) fn alloc_source(self) -> Option<AllocSource> {
+        match self {
+            Self::Amount(Subject::Alloc(source), _) | Self::Scaled(Subject::Alloc(source)) => {
+                Some(source)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns true if the sample says all that the event does.
     pub(super) fn is_whole(self) -> bool {
         !matches!(self, Self::Amount(Subject::Lock | Subject::Exceptions, _))
     }
@@ -112,7 +175,7 @@ impl Rule {
         }
     }
 
-    /// Tells whether a field is an amount, not a label.
+    /// Returns true if a field is an amount, not a label.
     pub(super) fn takes(self, field: &str) -> bool {
         self.amount() == Some(field) || (matches!(self, Self::Scaled(_)) && field == "size")
     }

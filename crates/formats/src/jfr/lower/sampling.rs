@@ -95,9 +95,11 @@ impl Lowering<'_> {
             })
         });
         let on_cpu = says.unwrap_or(!self.context.has_wall);
+        if plan.native {
+            return (Subject::Native, self.context.native);
+        }
         match (on_cpu, self.context.counted) {
             (true, Some(name)) => (Subject::Counted(name), self.context.cpu),
-            (true, None) if plan.native => (Subject::Cpu, self.context.native),
             (true, None) => (Subject::Cpu, self.context.cpu),
             (false, _) => (Subject::Wall, self.context.wall),
         }
@@ -141,7 +143,12 @@ impl Lowering<'_> {
             for &subject in &subjects {
                 let meant = match Rule::of(of) {
                     Some(Rule::Execution) => {
-                        matches!(subject, Subject::Cpu | Subject::Wall | Subject::Counted(_))
+                        let native = of.ends_with("NativeMethodSample");
+                        match subject {
+                            Subject::Native => native,
+                            Subject::Cpu | Subject::Wall | Subject::Counted(_) => !native,
+                            _ => false,
+                        }
                     }
                     Some(Rule::Weighted(of) | Rule::Scaled(of) | Rule::Amount(of, _)) => {
                         of == subject
@@ -158,6 +165,7 @@ impl Lowering<'_> {
             }
         }
         self.profiles.period(Subject::Cpu, self.context.cpu);
+        self.profiles.period(Subject::Native, self.context.native);
         self.profiles.period(Subject::Wall, self.context.wall);
     }
 }

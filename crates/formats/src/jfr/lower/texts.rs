@@ -43,7 +43,7 @@ impl<'c> Texts<'c> {
             known: (!schema.types.is_empty()).then_some(schema),
             schema,
         };
-        let outline = Outline::of(self.chunk, compressed, &|_| false);
+        let outline = Outline::of(self.chunk, compressed, &mut |_| false);
         let pools = Gathered::of(self.chunk, self.header, &outline, types, self.limits).pools;
         let clock = self.header.clock();
         Told {

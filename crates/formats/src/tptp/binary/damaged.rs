@@ -8,7 +8,7 @@ use super::size::{self, LOOK};
 use super::{HEADER, Shape};
 use crate::tptp::table::{Layout, Schema};
 use crate::tptp::visit::{Item, Visit};
-use crate::{Opaque, damage, info};
+use crate::{Opaque, damage, warn};
 
 /// Length of the pieces in which bytes that are no records are handed out.
 const PIECE: usize = 64 << 10;
@@ -104,7 +104,7 @@ impl Binary {
         took(out.item(Item::Opaque(&opaque)), total)
     }
 
-    /// Tells whether the stream goes on right behind the fields.
+    /// Returns true if the stream goes on right behind the fields.
     pub(super) fn ends_here(&self, decoded: &Decoded<'_>, payload: &[u8], eof: bool) -> bool {
         let behind = payload.get(decoded.used..).unwrap_or_default();
         !self.shape.newer
@@ -180,7 +180,7 @@ impl Binary {
             }
             self.phase = Phase::Messages;
             let note = if cut && found.is_none() {
-                info("truncated", from, "the input ends inside a message")
+                warn("truncated", from, "the input ends inside a message")
             } else {
                 damage("lost_sync", from, "no message begins here")
             };

@@ -11,7 +11,7 @@ use crate::tptp::call::Call;
 use crate::tptp::charset::Charset;
 use crate::tptp::message::{Message, Slot, Texts};
 use crate::tptp::table::{Layout, MOST_FIELDS, Schema, by_id};
-use crate::tptp::visit::{Item, Tally, ToRecords, Visit};
+use crate::tptp::visit::{CountedNotes, Item, ToRecords, Visit};
 use crate::{Chunk, Reader, RecordSink, Step, damage, warn};
 
 /// Reads a binary stream.
@@ -24,7 +24,7 @@ pub struct Binary {
     pub(super) charset: Charset,
     pub(super) ticks_per_second: Option<u64>,
     pub(super) first_time: Option<u64>,
-    pub(super) tally: Tally,
+    pub(super) tally: CountedNotes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +85,7 @@ impl Binary {
             charset: Charset::Utf8,
             ticks_per_second: None,
             first_time: None,
-            tally: Tally::default(),
+            tally: CountedNotes::default(),
         }
     }
 

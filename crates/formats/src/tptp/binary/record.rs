@@ -232,7 +232,7 @@ impl Record for Data<'_> {
     }
 }
 
-/// Tells whether a message carries a time.
+/// Returns true if a message carries a time.
 pub(super) fn has_time(schema: &'static Schema) -> bool {
     let fields = schema.fields(Layout::Table);
     fields.iter().any(|field| field.kind == Kind::Ticks)

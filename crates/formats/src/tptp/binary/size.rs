@@ -78,7 +78,7 @@ fn header(head: [u8; HEADER], shape: Shape) -> (u16, u32) {
     (shape.u16([a, b]), shape.u32(size))
 }
 
-/// Tells whether a payload is exactly what its id promises; none when the id promises nothing.
+/// Returns true if a payload has exactly the fields of its id; none for ids that are not in the table.
 fn fits(id: u16, payload: &[u8], shape: Shape) -> Option<bool> {
     match id {
         1 => Some(payload.split_last().is_some_and(|(last, name)| {
@@ -109,7 +109,7 @@ pub(super) fn certain(bytes: &[u8], shape: Shape) -> Option<usize> {
     (fits(id, payload, shape) == Some(true)).then_some(total)
 }
 
-/// Tells whether the data goes on properly at the start of `bytes`: with a message, or not at all.
+/// Returns true if the data goes on properly at the start of `bytes`: with a message, or not at all.
 pub(super) fn goes_on(bytes: &[u8], shape: Shape, eof: bool) -> bool {
     (eof && bytes.is_empty()) || certain(bytes, shape).is_some()
 }

@@ -18,6 +18,7 @@ const EPOCH: std::ops::Range<u64> = 631_152_000..4_102_444_800;
 pub(super) struct Ticks {
     rate: Option<TickRate>,
     base: u64,
+    first: u64,
     unix: bool,
     /// Times that do not fit, and where the first one was.
     pub saturated: Option<(u64, u64)>,
@@ -33,6 +34,7 @@ impl Ticks {
                 TickRate::per_second(per_second)
             },
             base: if unix { 0 } else { first },
+            first,
             unix,
             saturated: None,
         }
@@ -43,6 +45,14 @@ impl Ticks {
             Clock::Unix
         } else {
             Clock::Unknown(Some(tables.string("tptp ticks")))
+        }
+    }
+
+    /// Returns the first time of the trace: that of messages before it which have none.
+    pub fn first(&mut self) -> i64 {
+        match self.first {
+            0 => 0,
+            first => self.time(first, 0),
         }
     }
 

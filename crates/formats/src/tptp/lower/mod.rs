@@ -139,7 +139,12 @@ struct Lowering<'s> {
 }
 
 impl<'s> Lowering<'s> {
-    fn new(tables: Tables, ticks: Ticks, options: &LowerOptions, sink: &'s mut dyn Sink) -> Self {
+    fn new(
+        tables: Tables,
+        mut ticks: Ticks,
+        options: &LowerOptions,
+        sink: &'s mut dyn Sink,
+    ) -> Self {
         Self {
             sink,
             tables,
@@ -147,7 +152,7 @@ impl<'s> Lowering<'s> {
             ticks,
             batches: Batches::default(),
             names: Names::default(),
-            calls: Calls::default(),
+            calls: Calls::beginning(ticks.first()),
             events: Events::default(),
             heap: Heap::default(),
             producers: Producers::default(),

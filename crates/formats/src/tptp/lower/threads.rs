@@ -19,6 +19,7 @@ pub(super) struct Calls {
     /// The one asked for last.
     last: Option<(Key, usize)>,
     pub(super) open: usize,
+    /// Time of the last message that had one; before the first, that one's.
     pub(super) now: i64,
     pub(super) columns: Option<Columns>,
     pub(super) counters: Option<(ValueTypeId, ValueTypeId)>,
@@ -41,6 +42,14 @@ pub(super) struct Thread {
 }
 
 impl Calls {
+    /// Begins at a time, which is that of messages without one until another has been told.
+    pub(super) fn beginning(now: i64) -> Self {
+        Self {
+            now,
+            ..Self::default()
+        }
+    }
+
     #[inline]
     pub(super) fn thread(&mut self, at: usize) -> Option<&mut Thread> {
         self.threads.get_mut(at)

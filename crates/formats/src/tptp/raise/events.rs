@@ -69,7 +69,7 @@ impl Rebuilt {
         self.number(field.attribute, number);
     }
 
-    /// Tells whether a value has a field that takes it as it is.
+    /// Returns true if a value has a field that takes it as it is.
     fn takes(&self, name: &str, value: &Value) -> bool {
         let Some(field) = self.field(name) else {
             return false;

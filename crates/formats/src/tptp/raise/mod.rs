@@ -23,7 +23,7 @@ use traceloom_model::{
 
 use self::order::{Message, Rank, Waiting};
 use self::threads::Threads;
-use super::emit::Emit;
+use super::emit::{Emit, Form};
 use super::message::Draft;
 use super::table::{Schema, by_id};
 use crate::by_id::ById;
@@ -33,12 +33,23 @@ use crate::{Error, Output, RaiseOptions, Target};
 /// Builds a target that writes binary traces.
 ///
 /// # Errors
-/// `Usage` for a variant: there are none.
+/// `Usage` for a variant other than `be` and `32`, or both with a comma between them.
 pub fn binary<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    build(options, output, false)
+    let mut form = Form::default();
+    for word in options.variant.iter().flat_map(|words| words.split(',')) {
+        match word {
+            "be" => form.big = true,
+            "32" => form.short = true,
+            _ => {
+                let text = format!("tptp-binary has no variant `{word}`; there are be and 32");
+                return Err(Error::usage(text));
+            }
+        }
+    }
+    Ok(build(Some(form), output))
 }
 
 /// Builds a target that writes XML traces.
@@ -49,23 +60,19 @@ pub fn xml<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    build(options, output, true)
+    if let Some(variant) = &options.variant {
+        let text = format!("tptp-xml has no variant `{variant}`");
+        return Err(Error::usage(text));
+    }
+    Ok(build(None, output))
 }
 
-fn build<'o>(
-    options: &RaiseOptions,
-    output: &'o mut dyn Output,
-    xml: bool,
-) -> Result<Box<dyn Target + 'o>, Error> {
-    if let Some(variant) = &options.variant {
-        return Err(Error::usage(format!(
-            "TPTP traces have no variant `{variant}`"
-        )));
-    }
+/// Builds a target of a binary form, or of the XML form.
+fn build(form: Option<Form>, output: &mut dyn Output) -> Box<dyn Target + '_> {
     let mut out = Buffered::new(output, "");
-    let mut emit = Emit::new(xml, &mut out.bytes);
+    let mut emit = Emit::new(form, &mut out.bytes);
     let spans = spans::Spans::new(&mut emit);
-    Ok(Box::new(Raising {
+    Box::new(Raising {
         out,
         order: Order::Nested,
         tables: Recording::default(),
@@ -79,7 +86,7 @@ fn build<'o>(
         base: 0,
         class_names: HashMap::new(),
         emit,
-    }))
+    })
 }
 
 struct Raising<'o> {

@@ -180,7 +180,7 @@ impl Waiting {
         self.runs.push(run);
     }
 
-    /// Tells whether some must leave.
+    /// Returns true if some must leave.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.len >= self.most.unwrap_or(MOST)

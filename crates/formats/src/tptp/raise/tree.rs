@@ -36,7 +36,7 @@ impl Node {
         }
     }
 
-    /// Tells whether it has numbers that few spans have.
+    /// Returns true if it has numbers that few spans have.
     #[inline]
     pub const fn tells(&self) -> bool {
         self.told != NONE

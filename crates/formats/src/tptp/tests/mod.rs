@@ -137,6 +137,8 @@ fn records(format: &Format, bytes: &[u8]) -> Records {
 
 fn sample(format: &Format, bytes: u64) -> Vec<u8> {
     let mut all = Vec::new();
-    (format.sample.unwrap())(7, bytes, &mut |piece| all.extend_from_slice(piece));
+    (traceloom_samples::by_name(format.name).unwrap())(7, bytes, &mut |piece| {
+        all.extend_from_slice(piece)
+    });
     all
 }

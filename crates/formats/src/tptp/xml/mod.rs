@@ -9,4 +9,4 @@ mod write;
 
 pub use read::Xml;
 pub use record::{Element, Piece};
-pub(super) use write::{Instruction, write_message};
+pub use write::{Dropped, Instruction, write_message};

@@ -9,8 +9,8 @@ use crate::tptp::charset::Charset;
 use crate::tptp::markup::{Attributes, mask, name_end};
 use crate::tptp::message::Slot;
 use crate::tptp::table::MOST_FIELDS;
-use crate::tptp::visit::{Item, Tally, ToRecords, Visit};
-use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info};
+use crate::tptp::visit::{CountedNotes, Item, ToRecords, Visit};
+use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info, warn};
 
 /// Longest piece of text handed out at once.
 pub(super) const PIECE: usize = 64 << 10;
@@ -30,7 +30,7 @@ pub struct Xml {
     pub(super) ends: Ends,
     pub(super) subtree: Subtree,
     pub(super) unclosed: u32,
-    pub(super) tally: Tally,
+    pub(super) tally: CountedNotes,
 }
 
 /// How far the end of an element was looked for.
@@ -98,7 +98,7 @@ impl Xml {
             ends: Ends::default(),
             subtree: Subtree::default(),
             unclosed: 0,
-            tally: Tally::default(),
+            tally: CountedNotes::default(),
         }
     }
 
@@ -373,7 +373,7 @@ fn cut<V: Visit>(window: &Window<'_, '_>, at: usize, out: &mut V) -> Next {
     if out.item(Item::Opaque(&opaque)).is_break() {
         return Next::Stop;
     }
-    let note = info("truncated", offset, "the input ends inside an element");
+    let note = warn("truncated", offset, "the input ends inside an element");
     let note = Note {
         count: length as u64,
         ..note

@@ -128,7 +128,7 @@ pub fn write_custom(message: &Message<'_>, out: &mut Vec<u8>) -> u64 {
     bad
 }
 
-/// Tells whether `body` is exactly one well-formed element that no table has.
+/// Returns true if `body` is exactly one well-formed element that no table has.
 fn is_foreign_element(body: &str) -> bool {
     use quick_xml::events::Event;
     if !body.starts_with('<')

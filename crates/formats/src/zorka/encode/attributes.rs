@@ -6,11 +6,11 @@ use traceloom_model::{Attribute, Recording, StringId, Value as ModelValue, Value
 
 use super::super::cbor::{Cbor, Value};
 use super::super::diagnostic::{self, diagnostic};
-use super::super::dialect::Generation;
+use super::super::dialect::{Generation, Values};
 use super::super::write;
-use super::{Encoder, Node, Thread, symbol_type};
+use super::{Encoder, Handed, Node, Said, TRACE_ID, symbol_type};
 use crate::chrome::json::{decimal, digits};
-use crate::waiting::Kept;
+use crate::pending_spans::PendingSpans;
 
 /// Lists and maps inside each other that are written; deeper ones become null.
 const NESTED: u32 = 128;
@@ -22,17 +22,23 @@ impl Encoder {
         own: &[Attribute],
         without: Option<usize>,
         counters: &[(ValueTypeId, i64)],
-        thread: Option<Thread>,
+        said: Said,
         words: &Recording,
     ) {
         if self.dialect.generation == Generation::B2 {
-            let defined = |one: &&Attribute| words.attribute_key(one.key).is_some();
-            let mut count = own.iter().filter(defined).count();
+            let upward = self.dialect.upward;
+            let written = |one: &&Attribute| {
+                words.attribute_key(one.key).is_some() && !(upward && one.from.is_some())
+            };
+            let mut count = own.iter().filter(written).count();
             for &(id, _) in counters {
                 let named = words.value_type(id).is_some();
                 count += usize::from(named && !self.counts_calls(id, words));
             }
-            count += thread.map_or(0, |(_, id)| 1 + usize::from(id.is_some()));
+            count += usize::from(said.trace.is_some());
+            count += said
+                .thread
+                .map_or(0, |(_, id)| 1 + usize::from(id.is_some()));
             if count == 0 {
                 return;
             }
@@ -54,7 +60,12 @@ impl Encoder {
                 self.pair(name, &ModelValue::I64(value), words);
             }
         }
-        if let Some((name, id)) = thread {
+        if let Some(id) = said.trace {
+            let key = self.thread_key(2, TRACE_ID.as_bytes());
+            self.start_pair(key);
+            write::text(&mut self.trace, format!("{id:032x}").as_bytes());
+        }
+        if let Some((name, id)) = said.thread {
             let key = self.thread_key(0, b"thread.name");
             self.pair(key, &ModelValue::Text(name), words);
             if let Some(id) = id {
@@ -65,6 +76,12 @@ impl Encoder {
     }
 
     fn pair(&mut self, id: i64, value: &ModelValue, words: &Recording) {
+        self.start_pair(id);
+        self.value(value, words);
+    }
+
+    /// Writes the key of a pair.
+    fn start_pair(&mut self, id: i64) {
         match self.dialect.generation {
             Generation::S0 => {
                 let tag = 0xc0 | self.dialect.attribute_tag;
@@ -80,7 +97,6 @@ impl Encoder {
                 write::int(&mut self.trace, id);
             }
         }
-        self.value(value, words);
     }
 
     pub(super) fn upward(
@@ -94,34 +110,56 @@ impl Encoder {
         };
         let ttype = ttype.map_or(0, |kind| self.symbol(kind, symbol_type::PLAIN, words));
         let id = self.symbol(key.name, symbol_type::PLAIN, words);
-        if self.dialect.generation == Generation::C {
-            self.trace.extend([0xc6, 0x83]);
-            write::int(&mut self.trace, ttype);
-        } else {
-            let tag = 0xc0 | self.dialect.attribute_tag;
-            self.trace.extend([tag, 0xd8, 0x26, 0xa1]);
-            write::int(&mut self.trace, ttype);
-            self.trace.push(0xa1);
+        match self.dialect.generation {
+            Generation::C => {
+                self.trace.extend([0xc6, 0x83]);
+                write::int(&mut self.trace, ttype);
+                write::int(&mut self.trace, id);
+            }
+            Generation::B2 => {
+                self.trace.extend([0xd8, 0x26, 0x82]);
+                write::int(&mut self.trace, ttype);
+                self.trace.push(0xa1);
+                write::value(&mut self.trace, Value::Ref(id.cast_unsigned()));
+            }
+            Generation::S0 => {
+                let tag = 0xc0 | self.dialect.attribute_tag;
+                self.trace.extend([tag, 0xd8, 0x26, 0xa1]);
+                write::int(&mut self.trace, ttype);
+                self.trace.push(0xa1);
+                write::int(&mut self.trace, id);
+            }
         }
-        write::int(&mut self.trace, id);
         self.value(&attribute.value, words);
     }
 
     /// Keeps attributes that another span set for the record where they are written.
-    pub(super) fn take_upward(&mut self, node: &Node, kept: &Kept<Node>) {
+    pub(super) fn take_upward(&mut self, node: &Node, kept: &PendingSpans<Node>) {
         if !self.dialect.upward || !node.handed_up {
             return;
         }
         for attribute in kept.attributes.of(node.own.attributes) {
             if let Some(from) = attribute.from {
                 let handed = self.upward.entry(from).or_default();
-                handed.push((node.kind, attribute.clone()));
+                handed.push(Handed {
+                    to: node.id,
+                    kind: node.kind,
+                    attribute: attribute.clone(),
+                });
             }
         }
     }
 
     pub(super) fn value(&mut self, value: &ModelValue, words: &Recording) {
-        if self.dialect.text_only && !matches!(value, ModelValue::Text(_) | ModelValue::Null) {
+        let is_kept = match self.dialect.values {
+            Values::All => true,
+            Values::Scalars => !matches!(
+                value,
+                ModelValue::F64(_) | ModelValue::List(..) | ModelValue::Map(_)
+            ),
+            Values::Texts => matches!(value, ModelValue::Text(_) | ModelValue::Null),
+        };
+        if !is_kept {
             self.digits.clear();
             if shown(value, &mut self.digits) {
                 return write::text(&mut self.trace, &self.digits);

@@ -10,6 +10,12 @@ use super::{Encoder, symbol_type};
 use crate::Error;
 
 impl Encoder {
+    /// Defines a symbol that nothing uses, for a stream of nothing: no bytes at all could be of any format.
+    pub(in crate::zorka) fn define_one(&mut self, out: &mut Vec<u8>) {
+        self.symbol_of(b"component", symbol_type::PLAIN);
+        out.append(&mut self.definitions);
+    }
+
     /// Numbers a text, defining it when it is new.
     pub(super) fn symbol(&mut self, text: StringId, kind: i64, words: &Recording) -> i64 {
         if let Some(&known) = self.of_texts.get(&text) {
@@ -29,7 +35,11 @@ impl Encoder {
         if let Some(&id) = self.symbols.get(text) {
             return id;
         }
-        let id = i64::try_from(self.symbols.len()).unwrap_or(i64::MAX) + 1;
+        let mut id = self.last_symbol + 1;
+        while self.reserved.remove(&id) {
+            id += 1;
+        }
+        self.last_symbol = id;
         self.symbols.insert(text.into(), id);
         let symbol = Symbol {
             id,

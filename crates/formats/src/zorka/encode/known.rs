@@ -94,7 +94,7 @@ impl Encoder {
         symbol
     }
 
-    /// Tells whether a counter is the number of calls, which has a place of its own.
+    /// Returns true if a counter is the number of calls, which has a place of its own.
     #[inline]
     pub(super) fn counts_calls(&mut self, id: ValueTypeId, words: &Recording) -> bool {
         if let Some(known) = self.known.counters.get(id.index()) {

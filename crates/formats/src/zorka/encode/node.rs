@@ -1,10 +1,10 @@
 //! What is kept of a span until its trace is written.
 
 use traceloom_model::{
-    Attribute, ExceptionId, FunctionId, SpanId, SpanRow, SpanStatus, StringId, TrackId,
+    Attribute, ExceptionId, FunctionId, SpanContext, SpanId, SpanRow, SpanStatus, StringId, TrackId,
 };
 
-use crate::waiting::{Own, Waits};
+use crate::pending_spans::{PendingSpan, ValuesAt};
 
 /// A span that waits for its parent.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Node {
     pub(crate) id: SpanId,
     pub(crate) start: i64,
     pub(super) end: i64,
-    pub(super) track: TrackId,
+    pub(crate) track: TrackId,
     pub(super) function: Option<FunctionId>,
     pub(super) kind: Option<StringId>,
     pub(super) exception: Option<ExceptionId>,
@@ -20,14 +20,14 @@ pub(crate) struct Node {
     pub(super) entry: bool,
     /// Some of its attributes were set by another span.
     pub(crate) handed_up: bool,
-    pub(super) own: Own,
-    /// Its span and the parent of that, across processes.
-    pub(super) context: Option<(u64, u64)>,
+    pub(super) own: ValuesAt,
+    /// Its identity across processes.
+    pub(crate) context: Option<SpanContext>,
 }
 
 impl Node {
     #[inline]
-    pub(crate) fn of(row: &SpanRow<'_>, own: Own, attributes: &[Attribute]) -> Self {
+    pub(crate) fn of(row: &SpanRow<'_>, own: ValuesAt, attributes: &[Attribute]) -> Self {
         Self {
             id: row.id,
             start: row.start,
@@ -40,12 +40,12 @@ impl Node {
             handed_up: attributes.iter().any(|one| one.from.is_some()),
             own,
             exception: row.exception,
-            context: row.context.map(|context| (context.span, context.parent)),
+            context: row.context,
         }
     }
 }
 
-impl Waits for Node {
+impl PendingSpan for Node {
     fn id(&self) -> SpanId {
         self.id
     }
@@ -54,11 +54,11 @@ impl Waits for Node {
         (self.start, 0)
     }
 
-    fn own(&self) -> Own {
+    fn own(&self) -> ValuesAt {
         self.own
     }
 
-    fn own_mut(&mut self) -> &mut Own {
+    fn own_mut(&mut self) -> &mut ValuesAt {
         &mut self.own
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn attribute_map<'a>(
     Ok(Item::Attributes(attributes))
 }
 
-/// Tells whether the record goes on where a value should be: the next item, or the epilog and its break.
+/// Returns true if the record goes on where a value should be: the next item, or the epilog and its break.
 fn value_is_missing(cbor: &Cbor<'_>, context: &Context) -> Result<bool, Fault> {
     let broken_after = |len| match cbor.peek_at(len) {
         Ok(byte) => Ok(byte == 0xff),

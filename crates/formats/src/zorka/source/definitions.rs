@@ -34,7 +34,7 @@ impl Visit for FirstBegin {
     }
 }
 
-/// Tells whether any record of the source has a wall clock.
+/// Returns true if any record of the source has a wall clock.
 pub(super) fn clock(
     source: &dyn Source,
     streams: &[Parts],

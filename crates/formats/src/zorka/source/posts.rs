@@ -78,7 +78,7 @@ impl Sources<'_> {
                     self.end_post(earlier, &mut session, resource);
                 }
                 Unfinished {
-                    trace: Trace::of(trace_id),
+                    trace: Trace::posted(trace_id),
                     stream: Stream::new(&self.limits, TwoItems::Guess),
                     carry: Carry::default(),
                     place: (part, request.offset),
@@ -168,7 +168,7 @@ impl Sources<'_> {
     }
 }
 
-/// Tells whether a post goes on where the last one of its trace ended.
+/// Returns true if a post goes on where the last one of its trace ended.
 ///
 /// The streaming output may post the newest buffer from its beginning: that starts a record again.
 fn continues(state: &Unfinished, body: &[u8]) -> bool {

@@ -8,7 +8,7 @@ use crate::cdt::raise::tracks::Track;
 use crate::cdt::raise::words::{CALL_INFO, CALL_RED};
 use crate::cdt::raise::{Node, Root};
 use crate::cdt::trace::{TagValue, What};
-use crate::waiting::{Children, Kept, Own};
+use crate::pending_spans::{Children, PendingSpans, ValuesAt};
 use crate::wire::Utf16;
 use crate::{Error, Output};
 
@@ -33,7 +33,7 @@ pub(super) struct Walk {
 /// A span that is being written.
 struct Open {
     end: i64,
-    own: Own,
+    own: ValuesAt,
     /// How many of its attributes are written.
     tag: usize,
     /// Those that are not written.
@@ -48,7 +48,7 @@ impl Process {
         &mut self,
         root: &Root,
         track: &mut Track,
-        kept: &mut Kept<Node>,
+        kept: &mut PendingSpans<Node>,
         names: &Names,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
@@ -76,7 +76,7 @@ impl Process {
         self.enter(node, &mut call, out)?;
         walk.stack.push(Open {
             end: node.end,
-            own: Own::default(),
+            own: ValuesAt::default(),
             tag: 0,
             children: root.children,
             endless: root.open,
@@ -126,10 +126,10 @@ impl Process {
     /// Writes what is inside the root: its tags and children in the order of their times.
     fn tree(
         &mut self,
-        root: Own,
+        root: ValuesAt,
         walk: &mut Walk,
         call: &mut Call,
-        kept: &mut Kept<Node>,
+        kept: &mut PendingSpans<Node>,
         names: &Names,
         out: &mut dyn Output,
     ) -> Result<(), Error> {

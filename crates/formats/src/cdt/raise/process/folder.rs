@@ -1,7 +1,34 @@
 //! Folders of processes.
 
 use super::Layout;
+use std::borrow::Cow;
+
+use traceloom_model::printable;
+
 use crate::jvmtext::civil;
+
+/// Longest name in bytes: file systems take 255, and a start time follows.
+const LONGEST: usize = 200;
+
+/// Returns the name of one folder for what a capture calls a service or an instance: no separators, no `.` and `..`,
+/// nothing that acts on the terminal that lists it, and short enough to be created.
+pub(super) fn safe_name(name: &str) -> Cow<'_, str> {
+    let shown = printable(name);
+    let fits = shown.len() <= LONGEST && !shown.starts_with('.') && !shown.is_empty();
+    if fits && !shown.contains(['/', '\\']) {
+        return shown;
+    }
+    let mut end = shown.len().min(LONGEST);
+    while !shown.is_char_boundary(end) {
+        end -= 1;
+    }
+    let short = shown.get(..end).unwrap_or_default();
+    let mut safe = short.replace(['/', '\\'], "_");
+    if safe.is_empty() || safe.starts_with('.') {
+        safe.insert(0, '_');
+    }
+    Cow::Owned(safe)
+}
 
 fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
@@ -55,6 +82,21 @@ fn below(server: &str, seen: i64, restart: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_one_folder() {
+        for (name, safe) in [
+            ("shop-backend", "shop-backend"),
+            ("a/b\\c", "a_b_c"),
+            ("..", "_.."),
+            ("", "_"),
+            (".hidden", "_.hidden"),
+            ("x\u{1b}[2J\n\u{202e}", "x_u{1b}[2J_n_u{202e}"),
+        ] {
+            assert_eq!(safe_name(name), safe, "{name:?}");
+        }
+        assert_eq!(safe_name(&"é".repeat(400)), "é".repeat(100));
+    }
 
     #[test]
     fn server_and_start_go_from_one_layout_to_the_other() {

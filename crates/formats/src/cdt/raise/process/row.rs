@@ -67,7 +67,7 @@ impl Process {
                 self.calls.next((&self.folder, "calls"), out)?;
                 self.names.clear();
                 Header {
-                    version: 4,
+                    version: self.version,
                     start_time: node.start,
                 }
                 .write(&mut self.calls.held);
@@ -131,7 +131,7 @@ impl Process {
             queue_wait: short(ms(queue_wait)),
             params: Params::new(count, &bytes),
         }
-        .write(4, &mut self.calls.held);
+        .write(self.version, &mut self.calls.held);
         self.params = bytes;
         self.calls.spill((&self.folder, "calls"), out)
     }

@@ -1,0 +1,36 @@
+//! Dumps of all goroutines, with their states (SPEC.md).
+
+mod lower;
+
+use crate::cdt::lines;
+use crate::{Confidence, Format, Probe};
+
+/// The dump.
+pub const FORMAT: Format = Format {
+    name: "go-goroutines",
+    title: "dump of goroutines (Go)",
+    extensions: &["txt"],
+    probe,
+    reader: Some(|limits| lines::reader(limits)),
+    lower: Some(lower::lower),
+    ..Format::BASE
+};
+
+/// Lines of a log before a dump that are looked at.
+const LINES: usize = 200;
+
+fn probe(probe: &Probe<'_>) -> Option<Confidence> {
+    let head = probe.head.get(..16_384).unwrap_or(probe.head);
+    let lines = head
+        .split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii_end);
+    let mut lines = lines.filter(|line| !line.is_empty()).take(LINES);
+    let is_head = |line: &[u8]| {
+        let text = std::str::from_utf8(line).unwrap_or_default();
+        lower::Goroutine::head(text).is_some()
+    };
+    if is_head(lines.next()?) {
+        return Some(Confidence::Certain);
+    }
+    lines.any(is_head).then_some(Confidence::Likely)
+}

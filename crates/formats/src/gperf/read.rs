@@ -1,0 +1,250 @@
+//! Bytes to records: lines, and the words of the CPU profile between them.
+
+use traceloom_model::{Flow, Limit, Limits, Note};
+
+use super::record::GperfRecord;
+use super::text::Parser;
+use super::words::{HEADER, Words};
+use crate::lines::{Lines, Next};
+use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage};
+
+/// Reads every profile of this folder.
+#[derive(Clone, Debug)]
+pub struct GperfReader {
+    state: State,
+    words: Words,
+    java: bool,
+    lines: Lines,
+    parser: Parser,
+    values: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Nothing was read: words or lines.
+    Start,
+    Header,
+    Samples,
+    Text,
+    Lost(&'static str, u64, u64),
+}
+
+/// Bytes of damage that one record holds at most.
+const BLOCK: usize = 4096;
+
+/// Bytes of the shortest header with words of 8 bytes.
+const SHORTEST: usize = 40;
+
+enum Found<'a> {
+    Record(GperfRecord<'a>),
+    Damage(&'a [u8], Option<Note>),
+    Need(usize),
+    End,
+}
+
+/// Returns `true` if a profile begins with a line. The words of a header are mostly zero bytes.
+fn begins_with_text(window: &[u8]) -> bool {
+    let head = window.get(..SHORTEST).unwrap_or(window);
+    let printable = |byte: &u8| *byte >= b' ' || byte.is_ascii_whitespace();
+    let n_zeros = head.iter().filter(|&&byte| byte == 0).count();
+    head.first().is_some_and(printable) && n_zeros < 4
+}
+
+impl GperfReader {
+    /// Builds a reader at the beginning of a part.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            state: State::Start,
+            words: Words {
+                size: 8,
+                big: false,
+            },
+            java: false,
+            lines: Lines::new(limits),
+            parser: Parser::new(),
+            values: limits.of(Limit::Values),
+        }
+    }
+
+    fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Found<'a> {
+        if window.is_empty() {
+            return Found::End;
+        }
+        match self.state {
+            State::Start if window.len() < SHORTEST && !eof => Found::Need(SHORTEST),
+            State::Start => {
+                let text = begins_with_text(window);
+                self.state = if text { State::Text } else { State::Header };
+                self.next(window, offset, eof)
+            }
+            State::Header => self.header(window, offset, eof),
+            State::Samples => self.sample(window, offset, eof),
+            State::Text => self.line(window, offset, eof),
+            State::Lost(..) if window.len() < BLOCK && !eof => Found::Need(BLOCK),
+            State::Lost(..) => {
+                let bytes = window.get(..BLOCK).unwrap_or(window);
+                if let State::Lost(_, _, lost) = &mut self.state {
+                    *lost += bytes.len() as u64;
+                }
+                Found::Damage(bytes, None)
+            }
+        }
+    }
+
+    fn line<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Found<'a> {
+        match self.lines.next(window, offset, eof) {
+            Next::Line(line) => match self.parser.line(&line) {
+                Some(record) => {
+                    if self.parser.words_follow {
+                        self.state = State::Header;
+                    }
+                    Found::Record(record)
+                }
+                None => {
+                    let text = "a line is neither header nor sample";
+                    let note = damage("no_sample", line.offset, text).counting(line.len() as u64);
+                    Found::Damage(window.get(..line.len()).unwrap_or(window), Some(note))
+                }
+            },
+            Next::Long { bytes, note, .. } => Found::Damage(bytes, note.map(|note| *note)),
+            Next::Need(need) => Found::Need(need),
+            Next::End => Found::End,
+        }
+    }
+
+    fn header<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Found<'a> {
+        if window.len() < SHORTEST && !eof {
+            return Found::Need(SHORTEST);
+        }
+        let Some(words) = Words::detect(window) else {
+            return self.lose("no_header", window, offset, eof);
+        };
+        self.words = words;
+        self.java = words.get(window, 2) == Some(1);
+        let more = words.get(window, 1).unwrap_or(0);
+        let count = HEADER + usize::try_from(more).unwrap_or(0);
+        if window.len() < count * words.size && !eof {
+            return Found::Need(count * words.size);
+        }
+        match self.record("header", window, offset, count) {
+            Some(record) => {
+                self.state = State::Samples;
+                Found::Record(record)
+            }
+            None => self.lose("truncated", window, offset, eof),
+        }
+    }
+
+    fn sample<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Found<'a> {
+        let words = self.words;
+        if window.len() < 2 * words.size && !eof {
+            return Found::Need(2 * words.size);
+        }
+        let Some(depth) = words.get(window, 1) else {
+            return self.lose("truncated", window, offset, eof);
+        };
+        if depth > self.values {
+            return self.lose("limit_values", window, offset, eof);
+        }
+        let count = 2 + usize::try_from(depth).unwrap_or(0);
+        if window.len() < count * words.size {
+            return if eof {
+                self.lose("truncated", window, offset, eof)
+            } else {
+                Found::Need(count * words.size)
+            };
+        }
+        let end = [0, 1, 2].map(|nth| words.get(window, nth)) == [Some(0), Some(1), Some(0)];
+        let kind = if end { "end" } else { "sample" };
+        if end {
+            self.state = State::Text;
+            self.parser.after_words(self.java);
+        }
+        match self.record(kind, window, offset, count) {
+            Some(record) => Found::Record(record),
+            None => self.lose("truncated", window, offset, eof),
+        }
+    }
+
+    fn record<'a>(
+        &self,
+        kind: &'static str,
+        window: &'a [u8],
+        offset: u64,
+        count: usize,
+    ) -> Option<GperfRecord<'a>> {
+        let values = (0..count).map(|nth| self.words.get(window, nth));
+        let values = values.collect::<Option<Vec<u64>>>()?;
+        Some(GperfRecord::words(offset, kind, self.words, values))
+    }
+
+    /// Nothing marks the next sample, so all that follows is damage.
+    fn lose<'a>(
+        &mut self,
+        kind: &'static str,
+        window: &'a [u8],
+        offset: u64,
+        eof: bool,
+    ) -> Found<'a> {
+        self.state = State::Lost(kind, offset, 0);
+        self.next(window, offset, eof)
+    }
+
+    /// Reads a chunk with records of their own type, for lowering.
+    pub(super) fn each(
+        &mut self,
+        chunk: Chunk<'_>,
+        see: &mut dyn FnMut(Result<GperfRecord<'_>, Opaque<'_>>) -> Flow,
+        note: &mut dyn FnMut(Note) -> Flow,
+    ) -> Step {
+        let mut at = 0;
+        loop {
+            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let offset = chunk.offset + at as u64;
+            let more = |need| Step::More { consumed: at, need };
+            let flow = match self.next(window, offset, chunk.eof) {
+                Found::Need(need) => return more(need),
+                Found::End => {
+                    if let (State::Lost(kind, from, bytes), true) = (self.state, chunk.eof) {
+                        let text = "nothing after this place can be read";
+                        self.state = State::Text;
+                        if note(damage(kind, from, text).counting(bytes)).is_break() {
+                            return Step::Stop;
+                        }
+                    }
+                    return more(1);
+                }
+                Found::Record(record) => {
+                    at += usize::try_from(crate::Record::len(&record)).unwrap_or(0);
+                    see(Ok(record))
+                }
+                Found::Damage(bytes, said) => {
+                    at += bytes.len();
+                    let flow = see(Err(Opaque::damage(offset, bytes)));
+                    match said {
+                        Some(said) if flow.is_continue() => note(said),
+                        _ => flow,
+                    }
+                }
+            };
+            if flow.is_break() {
+                return Step::Stop;
+            }
+        }
+    }
+}
+
+impl Reader for GperfReader {
+    fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+        let out = std::cell::RefCell::new(out);
+        self.each(
+            chunk,
+            &mut |record| match record {
+                Ok(record) => out.borrow_mut().record(&record),
+                Err(opaque) => out.borrow_mut().record(&opaque),
+            },
+            &mut |note| out.borrow_mut().note(note),
+        )
+    }
+}

@@ -1,0 +1,239 @@
+//! Lines of the text profiles: which line means what depends on the lines before it (SPEC.md §2).
+
+use super::heap::{self, Counts, Header};
+use super::maps::Entry;
+use super::record::{Content, GperfRecord, Numbers};
+use super::symbols;
+use crate::lines::Line;
+
+/// What the samples of a text profile look like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shape {
+    Heap,
+    Jemalloc,
+    /// A value and a count: contention, and the heap of Java.
+    Pairs,
+    Counts,
+    /// The first line was damaged: the first sample decides.
+    Unknown,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// Before the line that says which profile it is.
+    Head,
+    Symbols,
+    Samples(Shape),
+    Map,
+    /// Behind a CPU profile of Java.
+    Locations,
+}
+
+/// Takes the lines of a profile apart, in their order.
+#[derive(Clone, Debug)]
+pub(super) struct Parser {
+    place: Place,
+    /// The words of a CPU profile follow.
+    pub(super) words_follow: bool,
+}
+
+impl Parser {
+    pub(super) fn new() -> Self {
+        Self {
+            place: Place::Head,
+            words_follow: false,
+        }
+    }
+
+    /// Goes on behind the words of a CPU profile.
+    pub(super) fn after_words(&mut self, java: bool) {
+        self.words_follow = false;
+        self.place = if java { Place::Locations } else { Place::Map };
+    }
+
+    /// Returns the record of a line, none when it is not what belongs there.
+    pub(super) fn line<'a>(&mut self, line: &Line<'a>) -> Option<GperfRecord<'a>> {
+        let content = self.content(line.text)?;
+        Some(GperfRecord::line(line, content))
+    }
+
+    fn content<'a>(&mut self, text: &'a [u8]) -> Option<Content<'a>> {
+        let trimmed = text.trim_ascii();
+        if is_map_sentinel(trimmed) && self.place != Place::Head {
+            self.place = Place::Map;
+            return Some(Content::Line);
+        }
+        if trimmed.is_empty() {
+            return Some(Content::Line);
+        }
+        match self.place {
+            Place::Head => self.head(text),
+            Place::Symbols => self.symbol(text),
+            Place::Samples(shape) => self.sample(shape, text),
+            Place::Map => Some(Entry::parse(text).map_or(Content::Line, Content::Mapping)),
+            Place::Locations => Some(location(text).unwrap_or(Content::Line)),
+        }
+    }
+
+    fn head<'a>(&mut self, text: &'a [u8]) -> Option<Content<'a>> {
+        if text.starts_with(b"%") || text.starts_with(b"#") {
+            return Some(Content::Line);
+        }
+        self.place = Place::Samples(Shape::Unknown);
+        if let Some(marker) = marker(text) {
+            self.place = match marker {
+                b"symbol" => Place::Symbols,
+                b"profile" | b"heap" | b"growth" => Place::Head,
+                _ => Place::Samples(shape_of(marker)?),
+            };
+            self.words_follow = marker == b"profile";
+            return Some(Content::Marker(marker));
+        }
+        if let Some(header) = Header::parse(text) {
+            self.place = Place::Samples(Shape::Heap);
+            return Some(Content::Heap(header));
+        }
+        if let Some(rate) = jemalloc(text) {
+            self.place = Place::Samples(Shape::Jemalloc);
+            return Some(Content::Jemalloc(rate));
+        }
+        let (kind, total) = total(text)?;
+        self.place = Place::Samples(Shape::Counts);
+        Some(Content::Total(kind, total))
+    }
+
+    fn symbol<'a>(&mut self, text: &'a [u8]) -> Option<Content<'a>> {
+        if let Some(marker) = marker(text) {
+            self.place = Place::Head;
+            return Some(Content::Marker(marker));
+        }
+        if let Some((address, names)) = symbols::section_line(text) {
+            return Some(Content::Symbol(address, names));
+        }
+        attribute(text)
+    }
+
+    fn sample<'a>(&mut self, shape: Shape, text: &'a [u8]) -> Option<Content<'a>> {
+        if let Some(labels) = text.strip_prefix(b"# labels: ") {
+            return Some(Content::Labels(labels));
+        }
+        if let Some((address, symbol)) = symbols::comment(text) {
+            return Some(Content::Comment(address, symbol));
+        }
+        if text.trim_ascii_start().starts_with(b"#") {
+            return Some(Content::Line);
+        }
+        let sample = |numbers, rest: &[u8]| {
+            let addresses = symbols::addresses(heap::mark(rest, b'@')?)?;
+            Some(Content::Sample(numbers, addresses))
+        };
+        match shape {
+            Shape::Heap => {
+                let (counts, rest) = Counts::parse(text)?;
+                sample(Numbers::Heap(counts), rest)
+            }
+            Shape::Jemalloc if text.trim_ascii_start().starts_with(b"@") => {
+                sample(Numbers::None, text)
+            }
+            Shape::Jemalloc => {
+                let colon = text.iter().position(|&byte| byte == b':')?;
+                let (thread, rest) = text.split_at(colon);
+                let (counts, rest) = Counts::parse(rest.get(1..)?)?;
+                let thread = thread.trim_ascii();
+                let fits = thread.starts_with(b"t") && rest.trim_ascii().is_empty();
+                fits.then_some(Content::Thread(thread, counts))
+            }
+            Shape::Unknown => {
+                let shapes = [Shape::Heap, Shape::Pairs, Shape::Counts, Shape::Jemalloc];
+                shapes.into_iter().find_map(|shape| {
+                    let content = self.sample(shape, text)?;
+                    if matches!(content, Content::Sample(..)) {
+                        self.place = Place::Samples(shape);
+                    }
+                    Some(content)
+                })
+            }
+            Shape::Counts => {
+                let (count, rest) = heap::number(text)?;
+                sample(Numbers::Count(count), rest)
+            }
+            Shape::Pairs => {
+                if let Some(marker) = marker(text) {
+                    return Some(Content::Marker(marker));
+                }
+                let pair = heap::number(text).and_then(|(value, rest)| {
+                    let (count, rest) = heap::number(rest)?;
+                    sample(Numbers::Pair(value, count), rest)
+                });
+                pair.or_else(|| location(text))
+                    .or_else(|| attribute(text))
+                    .or_else(|| kernel_mapping(text))
+            }
+        }
+    }
+}
+
+/// Returns what a line holds between `---` and, where it ends so, `---`.
+pub(super) fn marker(text: &[u8]) -> Option<&[u8]> {
+    let text = text.strip_prefix(b"---")?.trim_ascii();
+    Some(text.strip_suffix(b"---").unwrap_or(text).trim_ascii())
+}
+
+/// Returns the form of the samples behind a marker.
+pub(super) fn shape_of(marker: &[u8]) -> Option<Shape> {
+    let word = marker.split(u8::is_ascii_whitespace).next()?;
+    let pairs: [&[u8]; 6] = [
+        b"contention",
+        b"contentionz",
+        b"contention:",
+        b"mutex:",
+        b"heapz",
+        b"Stacks:",
+    ];
+    pairs.contains(&word).then_some(Shape::Pairs)
+}
+
+/// Reads `heap_v2/524288`, the whole first line of jemalloc.
+pub(super) fn jemalloc(text: &[u8]) -> Option<i64> {
+    let (rate, rest) = heap::number(text.strip_prefix(b"heap_v2/")?)?;
+    rest.trim_ascii().is_empty().then_some(rate)
+}
+
+/// Reads `goroutine profile: total 7`.
+pub(super) fn total(text: &[u8]) -> Option<(&[u8], i64)> {
+    const TITLE: &[u8] = b" profile: total ";
+    let at = text
+        .windows(TITLE.len())
+        .take(256)
+        .position(|part| part == TITLE)?;
+    let (kind, rest) = text.split_at(at);
+    let (total, rest) = heap::number(rest.get(TITLE.len()..)?)?;
+    let word = !kind.is_empty() && !kind.iter().any(u8::is_ascii_whitespace);
+    (word && rest.trim_ascii().is_empty()).then_some((kind, total))
+}
+
+fn is_map_sentinel(text: &[u8]) -> bool {
+    [&b"--- Memory map:"[..], b"MAPPED_LIBRARIES:"]
+        .iter()
+        .any(|sentinel| text.starts_with(sentinel))
+}
+
+fn attribute(text: &[u8]) -> Option<Content<'_>> {
+    let at = text.iter().position(|&byte| byte == b'=')?;
+    let (name, value) = text.split_at(at);
+    let name = name.trim_ascii();
+    let first = name.first().is_some_and(u8::is_ascii_alphabetic);
+    first.then(|| Content::Attribute(name, value.get(1..).unwrap_or(&[]).trim_ascii()))
+}
+
+fn location(text: &[u8]) -> Option<Content<'static>> {
+    let (address, symbol) = symbols::location(text)?;
+    Some(Content::Location(address, symbol))
+}
+
+/// A map without a line before it, as some servers write it behind their samples.
+fn kernel_mapping(text: &[u8]) -> Option<Content<'static>> {
+    let word = text.trim_ascii().split(u8::is_ascii_whitespace).next()?;
+    let entry = Entry::parse(text).filter(|_| word.contains(&b'-'))?;
+    Some(Content::Mapping(entry))
+}

@@ -1,0 +1,165 @@
+//! Which events say what was allocated, decided from all chunks of a recording (SPEC.md §7).
+
+use std::ops::{ControlFlow, Range};
+
+use traceloom_model::{Flow, Limits, Note};
+
+use super::super::frame::{End, Frames, Pieces};
+use super::super::header::{HEADER, Header};
+use super::super::read::settle_schema;
+use super::super::schema::Schema;
+use super::super::value::Skip;
+use super::super::walk::{Outline, Stretch, Walk};
+use super::profiles::{AllocSource, Rule};
+use crate::{Error, Source, Step};
+
+/// The number of chunks that have events of each source.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Coverage([u64; 3]);
+
+impl Coverage {
+    const RANKED: [AllocSource; 3] = [AllocSource::Object, AllocSource::Tlab, AllocSource::Sample];
+
+    /// Counts a chunk with the sources that it has events of.
+    pub(super) fn add(&mut self, seen: &[AllocSource]) {
+        for (source, n_chunks) in Self::RANKED.iter().zip(&mut self.0) {
+            *n_chunks += u64::from(seen.contains(source));
+        }
+    }
+
+    /// Returns the source in most chunks; of those in as many, the one that says most. The buffers'
+    /// events come when all of a buffer is used, samples only now and then.
+    pub(super) fn source(self) -> AllocSource {
+        let most = self.0.iter().copied().max().unwrap_or(0);
+        let mut covered = Self::RANKED.into_iter().zip(self.0);
+        let found = covered.find(|&(_, n_chunks)| n_chunks == most && most > 0);
+        found.map_or(AllocSource::default(), |(source, _)| source)
+    }
+}
+
+/// Returns the sources of which a chunk has events. Behind damage, sizes do not lead from event to event: there the
+/// walk that recovers looks.
+pub(super) fn seen(
+    chunk: &[u8],
+    header: &Header,
+    schema: &Schema,
+    outline: &Outline,
+    met: &[bool],
+    limits: &Limits,
+) -> Vec<AllocSource> {
+    let source = |index: usize| Rule::of(&schema.get(index)?.name)?.alloc_source();
+    let met = met.iter().enumerate().filter(|(_, met)| **met);
+    let mut found: Vec<AllocSource> = met.filter_map(|(index, _)| source(index)).collect();
+    if outline.reached != chunk.len() {
+        let mut walk = Walk::new(chunk, header, Some(schema), schema, limits);
+        while let Some(stretch) = walk.next(&mut Skip) {
+            if let Stretch::Event { type_index, .. } = stretch
+                && let Some(source) = source(type_index)
+                && !found.contains(&source)
+            {
+                found.push(source);
+            }
+        }
+    }
+    found
+}
+
+/// Decides from every chunk of the given parts of a recording.
+///
+/// # Errors
+/// What the source fails with.
+pub(in crate::jfr) fn choose(
+    source: &dyn Source,
+    parts: Range<usize>,
+    limits: &Limits,
+) -> Result<AllocSource, Error> {
+    let mut survey = Survey {
+        limits,
+        schema: None,
+        coverage: Coverage::default(),
+    };
+    for part in parts {
+        let mut pull = source.open(part, 0)?;
+        let mut frames = Frames::default();
+        let (mut consumed, mut need) = (0, 8);
+        loop {
+            let window = pull.pull(consumed, need)?;
+            let eof = window.eof;
+            match frames.feed(window, limits, &mut survey) {
+                Step::More {
+                    consumed: taken,
+                    need: wanted,
+                } if !eof => (consumed, need) = (taken, wanted),
+                _ => break,
+            }
+        }
+    }
+    Ok(survey.coverage.source())
+}
+
+/// Returns `true` if the recording has one chunk, which can be decided on when it is lowered.
+///
+/// # Errors
+/// What the source fails with.
+pub(super) fn is_one_chunk(source: &dyn Source) -> Result<bool, Error> {
+    if source.parts().len() != 1 {
+        return Ok(false);
+    }
+    let size = {
+        let mut pull = source.open(0, 0)?;
+        let header = Header::read(pull.pull(0, HEADER)?.bytes);
+        header
+            .filter(Header::finished)
+            .map(|header| header.chunk_size)
+    };
+    match size {
+        Some(size) => Ok(source.open(0, size)?.pull(0, 1)?.bytes.is_empty()),
+        None => Ok(false),
+    }
+}
+
+struct Survey<'l> {
+    limits: &'l Limits,
+    schema: Option<Schema>,
+    coverage: Coverage,
+}
+
+impl Pieces for Survey<'_> {
+    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, _: End) -> Flow {
+        // Its notes are told when the chunk is lowered.
+        settle_schema(
+            &mut self.schema,
+            bytes,
+            offset,
+            header,
+            self.limits,
+            &mut |_| ControlFlow::Continue(()),
+        )?;
+        let Some(schema) = &self.schema else {
+            return ControlFlow::Continue(());
+        };
+        let names = schema.types.iter();
+        let allocates = |name: &str| Rule::of(name).and_then(Rule::alloc_source).is_some();
+        if !names.into_iter().any(|found| allocates(&found.name)) {
+            return ControlFlow::Continue(());
+        }
+        let mut met = vec![false; schema.types.len()];
+        let outline = Outline::of(bytes, header.compressed(), &mut |id| {
+            if let Some(met) = schema.index(id).and_then(|index| met.get_mut(index)) {
+                *met = true;
+            }
+            false
+        });
+        let seen = seen(bytes, header, schema, &outline, &met, self.limits);
+        self.coverage.add(&seen);
+        ControlFlow::Continue(())
+    }
+
+    fn stray(&mut self, _: &[u8], _: u64) -> Flow {
+        ControlFlow::Continue(())
+    }
+
+    fn note(&mut self, _: Note) -> Flow {
+        ControlFlow::Continue(())
+    }
+}

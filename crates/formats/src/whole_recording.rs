@@ -1,0 +1,53 @@
+//! Targets that can write only once they know the whole recording.
+
+use traceloom_model::{
+    Clock, Definitions, Flow, Note, Order, Recording, SampleBatch, Sink, SpanBatch,
+};
+
+use crate::{Error, Target};
+
+/// Keeps the tables, spans and samples of a recording until it is finished, and writes it then.
+///
+/// Of events that are told as samples too it keeps the types, which say what language it was.
+pub(crate) struct WholeRecording<W> {
+    recording: Recording,
+    write: Option<W>,
+}
+
+impl<W: FnOnce(Recording) -> Result<(), Error> + Send> WholeRecording<W> {
+    pub(crate) fn new(write: W) -> Self {
+        Self {
+            recording: Recording::default(),
+            write: Some(write),
+        }
+    }
+}
+
+impl<W: FnOnce(Recording) -> Result<(), Error> + Send> Sink for WholeRecording<W> {
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.recording.begin(order, clock);
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.recording.define(definitions)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        self.recording.spans(batch)
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        self.recording.samples(batch)
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+impl<W: FnOnce(Recording) -> Result<(), Error> + Send> Target for WholeRecording<W> {
+    fn finish(&mut self) -> Result<(), Error> {
+        let recording = std::mem::take(&mut self.recording);
+        self.write.take().map_or(Ok(()), |write| write(recording))
+    }
+}
