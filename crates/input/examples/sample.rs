@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: sample FORMAT BYTES SEED > FILE".into());
     };
     let format = traceloom_formats::by_name(name).ok_or("there is no such format")?;
-    let sample = format.sample.ok_or("this format has no generator")?;
+    let sample = traceloom_samples::by_name(format.name).ok_or("this format has no generator")?;
     let mut out = std::io::stdout().lock();
     let mut result = Ok(());
     sample(seed.parse()?, bytes.parse()?, &mut |piece| {

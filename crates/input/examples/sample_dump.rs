@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use traceloom_formats::{Error, Output, cdt};
+use traceloom_formats::{Error, Output};
 use traceloom_input::save::Save;
 
 /// Names every file as an agent does, with `.gz`.
@@ -25,9 +25,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut save = Save::start(Path::new(out), true, false)?;
     let (bytes, seed) = (bytes.parse()?, seed.parse()?);
     if rest.iter().any(|flag| flag == "--gzip") {
-        cdt::sample::dump(seed, bytes, "shop-backend", &mut Gzip(&mut save))?;
+        traceloom_samples::cdt::dump(seed, bytes, "shop-backend", &mut Gzip(&mut save))?;
     } else {
-        cdt::sample::dump(seed, bytes, "shop-backend", &mut save)?;
+        traceloom_samples::cdt::dump(seed, bytes, "shop-backend", &mut save)?;
     }
     save.commit()?;
     Ok(())

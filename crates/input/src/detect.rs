@@ -1,14 +1,14 @@
 //! Which format a part is of.
 
-use traceloom_formats::{Confidence, FORMATS, Format, Probe, refused};
+use traceloom_formats::{Confidence, FORMATS, Format, Probe, unsupported};
 
-use crate::nearest::{Near, Nearest};
+use crate::nearest::{Near, nearest};
 
 /// Why a part has no format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// A sentence when the format is known and not read, such as `perf.data: run perf script`.
-    pub refused: Option<&'static str>,
+    pub unsupported: Option<&'static str>,
     /// The first bytes.
     pub head: Vec<u8>,
     /// Formats that it nearly is, the nearest first.
@@ -19,8 +19,8 @@ impl Unknown {
     /// Returns one sentence for a person.
     #[must_use]
     pub fn sentence(&self) -> String {
-        if let Some(refused) = self.refused {
-            return refused.to_owned();
+        if let Some(reason) = self.unsupported {
+            return reason.to_owned();
         }
         if self.head.is_empty() {
             return "the file is empty".to_owned();
@@ -47,24 +47,54 @@ impl Unknown {
     }
 }
 
-/// Asks every format about a part; the surest wins, the first of equals. Tells too whether it is a guess:
-/// a format that is merely possible, and the only one.
-pub(crate) fn detect(
-    probe: &Probe<'_>,
-    nearest: &Nearest,
-) -> Result<(&'static Format, bool), Unknown> {
-    if let Some(refused) = refused(probe.head) {
+/// Finds the format that an empty file is written in, by its extension: some formats have no bytes around what they hold.
+fn named(name: &str) -> Option<&'static Format> {
+    const WITHOUT_FRAME: [&str; 2] = ["folded", "line-protocol"];
+    let ends = |extension: &&str| {
+        let stem = name.strip_suffix(extension);
+        stem.is_some_and(|stem| stem.ends_with('.'))
+    };
+    let mut formats = FORMATS.iter().copied();
+    formats
+        .find(|format| WITHOUT_FRAME.contains(&format.name) && format.extensions.iter().any(ends))
+}
+
+/// What the formats say of a part.
+pub(crate) struct Detected {
+    /// The format, and whether it is a guess: merely possible, and the only one.
+    pub(crate) format: Result<(&'static Format, bool), Unknown>,
+    /// No format is sure, and some may be once they see more of the part.
+    pub(crate) undecided: bool,
+}
+
+/// Asks every format about a part; the surest wins, the first of equals.
+pub(crate) fn detect(probe: &Probe<'_>) -> Detected {
+    let mut undecided = false;
+    let format = surest(probe, &mut undecided);
+    Detected { format, undecided }
+}
+
+fn surest(probe: &Probe<'_>, undecided: &mut bool) -> Result<(&'static Format, bool), Unknown> {
+    if let Some(reason) = unsupported(probe.head) {
         let head = probe.head.iter().copied().take(16).collect();
         return Err(Unknown {
-            refused: Some(refused),
+            unsupported: Some(reason),
             head,
             nearest: Vec::new(),
         });
+    }
+    if probe.head.is_empty()
+        && probe.whole
+        && let Some(format) = named(probe.file_name())
+    {
+        return Ok((format, false));
     }
     let mut answers: Vec<(Confidence, &'static Format)> = FORMATS
         .iter()
         .filter_map(|format| Some(((format.probe)(probe)?, *format)))
         .collect();
+    let best = answers.iter().map(|&(confidence, _)| confidence).max();
+    *undecided = best == Some(Confidence::Possible) && !probe.whole;
     answers.sort_by_key(|&(confidence, _)| std::cmp::Reverse(confidence));
     match answers.first() {
         Some(&(Confidence::Likely | Confidence::Certain, format)) => Ok((format, false)),
@@ -72,9 +102,9 @@ pub(crate) fn detect(
             Ok((format, true))
         }
         _ => Err(Unknown {
-            refused: None,
+            unsupported: None,
             head: probe.head.iter().copied().take(16).collect(),
-            nearest: nearest.of(probe, &answers),
+            nearest: nearest(probe, &answers),
         }),
     }
 }

@@ -44,16 +44,17 @@ impl Error {
     }
 
     /// Returns what is wrong, without the path.
-    pub(crate) fn message(&self) -> &str {
+    #[must_use]
+    pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Tells whether the operating system refused something.
+    /// Returns true if the operating system refused something.
     pub(crate) fn is_io(&self) -> bool {
         self.0.source.is_some()
     }
 
-    /// Tells whether the path does not exist.
+    /// Returns true if the path does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.0

@@ -1,7 +1,6 @@
 //! An opened path: its parts, their formats, and what belongs together.
 
-use std::collections::BTreeSet;
-use std::io::{self, Read};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,23 +10,27 @@ use traceloom_formats::{
 };
 use traceloom_model::{Flow, Limits, Note};
 
-use crate::nearest::Nearest;
-use crate::spool::Spool;
+use crate::intake::Intake;
 use crate::store::{Store, Stored, piece_starts};
-use crate::{Document, Error, Progress, Unknown, Wrapper, archive, detect, walk};
+use crate::{Document, Error, Progress, Streams, Unknown, Wrapper, archive, detect, streams, walk};
 
 /// Bytes a format sees when it is asked whether a part is its own.
 const PROBED: usize = 64 << 10;
 
+/// Bytes it sees at most, when what it saw did not decide: a string may be longer than [`PROBED`].
+const PROBED_AGAIN: [usize; 2] = [1 << 20, 16 << 20];
+
 /// How to open an input.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// Read every part as this format instead of asking all of them.
+    /// Read every part as this format instead of asking all of them; of a format of sets, all parts as one.
     pub format: Option<&'static Format>,
     /// Limits in force.
     pub limits: Limits,
     /// Counts what is taken in before reading can begin: standard input, members of an archive.
     pub opening: Progress,
+    /// What came from standard input and pipes, which can be read once, for those who open them again.
+    pub streams: Streams,
 }
 
 /// A part of an input.
@@ -65,39 +68,43 @@ pub struct Input {
     folder: bool,
     parts: Vec<InputPart>,
     sets: Vec<(Option<&'static Format>, Vec<usize>)>,
+    unread: Vec<Error>,
     progress: Progress,
 }
 
 impl Input {
-    /// Opens a file, a folder, a zip archive, or standard input for `-`.
+    /// Opens a file, a folder, a zip archive, a pipe, or standard input for `-`.
     ///
     /// # Errors
     /// When the path cannot be read. Bytes that no format knows are not an error: they are a part
     /// without format.
     pub fn open(path: &str, options: &OpenOptions) -> Result<Self, Error> {
         let progress = Progress::default();
+        let intake = Arc::new(Intake::new(options.limits, options.opening.clone()));
         let folder = path != "-" && Path::new(path).is_dir();
-        let mut stored = if folder {
-            folder_parts(path, &options.opening)?
+        let (mut stored, unread) = if folder {
+            folder_parts(path, &intake)?
         } else {
-            file_parts(path, &options.opening)?
+            (file_parts(path, options, &intake)?, Vec::new())
         };
         let archived = stored.len() > 1
             || stored
                 .iter()
-                .any(|(_, s)| s.wrappers.contains(&Wrapper::Zip));
-        stored.retain(|(name, _)| !name.is_empty());
+                .any(|(_, s)| s.wrappers.iter().any(|wrapper| wrapper.is_archive()));
+        let is_marker = |name: &str| name.rsplit('/').next() == Some(crate::save::MARKER);
+        stored.retain(|(name, _)| !name.is_empty() && !is_marker(name));
         let names: Vec<String> = stored.iter().map(|(name, _)| name.clone()).collect();
-        let neighbours = if folder || archived {
+        let stream = !folder && streams::shown(path)?.is_some();
+        let neighbours = if folder || archived || stream {
             Vec::new()
         } else {
             neighbours(path)
         };
-        let nearest = Nearest::default();
         let mut parts = Vec::new();
+        let siblings = Siblings::of(&names, &neighbours);
         for (name, stored) in stored {
-            let siblings = siblings(&name, &names, &neighbours);
-            parts.push(recognise(name, stored, None, &siblings, &nearest, options)?);
+            let beside = siblings.beside(&name);
+            parts.push(recognise(name, stored, None, beside, options)?);
         }
         let mut input = Self {
             path: path.to_owned(),
@@ -109,10 +116,11 @@ impl Input {
             folder: folder || archived,
             parts,
             sets: Vec::new(),
+            unread,
             progress,
         };
-        input.add_members(0, &nearest, options)?;
-        input.group();
+        input.add_members(0, options)?;
+        input.group(options.format);
         Ok(input)
     }
 
@@ -126,7 +134,13 @@ impl Input {
         &self.location
     }
 
-    /// Tells whether this is a folder or an archive, which may hold many parts.
+    /// Returns why files and subfolders of the folder are not among the parts: the system refused them.
+    #[must_use]
+    pub fn unread(&self) -> &[Error] {
+        &self.unread
+    }
+
+    /// Returns true if this is a folder or an archive, which may hold many parts.
     #[must_use]
     pub fn is_folder(&self) -> bool {
         self.folder
@@ -145,15 +159,20 @@ impl Input {
             .map(|(format, members)| Document::new(self, *format, members.clone()))
     }
 
+    /// Returns the parts that hold others.
+    fn containers(&self) -> HashSet<usize> {
+        self.parts.iter().filter_map(|part| part.inside).collect()
+    }
+
     /// Returns the counter of stored bytes read, which begins at 0: the parts inside another count in its
     /// place.
     pub fn start_progress(&self) -> &Progress {
-        let holds_others = |at| self.parts.iter().any(|part| part.inside == Some(at));
+        let containers = self.containers();
         let read = self
             .parts
             .iter()
             .enumerate()
-            .filter(|(at, _)| !holds_others(*at));
+            .filter(|(at, _)| !containers.contains(at));
         self.progress
             .begin(read.map(|(_, part)| part.stored_size()).sum());
         self.parts
@@ -224,12 +243,7 @@ impl Input {
     }
 
     /// Adds the members of the parts from `from` on; members that were compressed may have their own, once.
-    fn add_members(
-        &mut self,
-        from: usize,
-        nearest: &Nearest,
-        options: &OpenOptions,
-    ) -> Result<(), Error> {
+    fn add_members(&mut self, from: usize, options: &OpenOptions) -> Result<(), Error> {
         let mut found = Vec::new();
         for (at, part) in self.parts.iter().enumerate().skip(from) {
             if from > 0 && part.wrappers().is_empty() {
@@ -263,10 +277,12 @@ impl Input {
                     pieces: member.pieces.clone(),
                     starts: starts.clone(),
                 };
-                Stored::new(path.clone(), store, size)
+                let mut stored = Stored::new(path.clone(), store, size).of(&whole.intake);
+                stored.opening.clone_from(&member.notes);
+                stored
             };
             // What is compressed in a way nobody opens stays as it is: a part without format.
-            let inner = opened(name.clone(), stored(), false, &options.opening);
+            let inner = opened(name.clone(), stored(), false, 0);
             let inner = inner.unwrap_or_else(|_| vec![(name, stored())]);
             opened_members.extend(inner.into_iter().map(|(name, stored)| (at, name, stored)));
         }
@@ -275,30 +291,38 @@ impl Input {
             .map(|(_, name, _)| name.clone())
             .collect();
         let first = self.parts.len();
+        let siblings = Siblings::of(&names, &[]);
         for (at, name, stored) in opened_members {
-            let siblings = siblings(&name, &names, &[]);
+            let beside = siblings.beside(&name);
             let guessed = OpenOptions {
                 format: None,
-                limits: options.limits,
-                opening: options.opening.clone(),
+                ..options.clone()
             };
-            self.parts.push(recognise(
-                name,
-                stored,
-                Some(at),
-                &siblings,
-                nearest,
-                &guessed,
-            )?);
+            self.parts
+                .push(recognise(name, stored, Some(at), beside, &guessed)?);
         }
         match from {
-            0 if first < self.parts.len() => self.add_members(first, nearest, options),
+            0 if first < self.parts.len() => self.add_members(first, options),
             _ => Ok(()),
         }
     }
 
-    fn group(&mut self) {
+    /// Puts together what belongs together. Read as `forced`, a format of sets, everything does that the set does not
+    /// take apart.
+    fn group(&mut self, forced: Option<&'static Format>) {
         let plain: Vec<Part> = self.parts.iter().map(|part| part.part.clone()).collect();
+        if let Some(format) = forced
+            && format.reader.is_none()
+            && let Some(set) = format.set
+        {
+            let mut groups = set(&plain);
+            if groups.is_empty() && !plain.is_empty() {
+                groups.push((0..plain.len()).collect());
+            }
+            let groups = groups.into_iter().map(|group| (Some(format), group));
+            self.sets.extend(groups);
+            return;
+        }
         let mut taken: Vec<Option<&Format>> = vec![None; plain.len()];
         for format in FORMATS {
             let Some(set) = format.set else { continue };
@@ -318,9 +342,9 @@ impl Input {
                 self.sets.push((Some(*format), group));
             }
         }
+        let containers = self.containers();
         for (at, part) in self.parts.iter().enumerate() {
-            let holds_others = self.parts.iter().any(|other| other.inside == Some(at));
-            if taken.get(at) == Some(&None) && !holds_others {
+            if taken.get(at) == Some(&None) && !containers.contains(&at) {
                 self.sets.push((part.part.format, vec![at]));
             }
         }
@@ -332,23 +356,31 @@ fn recognise(
     mut stored: Stored,
     inside: Option<usize>,
     siblings: &[&str],
-    nearest: &Nearest,
     options: &OpenOptions,
 ) -> Result<InputPart, Error> {
-    let head = stored.head(PROBED)?;
-    let whole = head.len() < PROBED;
-    let probe = Probe {
-        head: &head,
-        whole,
-        name: &name,
-        siblings,
+    // Parts of a set have formats of their own; `group` puts them together.
+    let forced = options.format.filter(|format| format.reader.is_some());
+    let look = |len: usize| {
+        let head = stored.head(len)?;
+        let probe = Probe {
+            head: &head,
+            whole: head.len() < len,
+            name: &name,
+            siblings,
+        };
+        Ok::<_, Error>(detect::detect(&probe))
     };
-    let forced = options
-        .format
-        .filter(|format| format.reader.is_some() || format.lower.is_some());
     let detected = match forced {
         Some(format) => Ok((format, false)),
-        None => detect::detect(&probe, nearest),
+        None => {
+            let mut detected = look(PROBED)?;
+            for len in PROBED_AGAIN {
+                if detected.undecided {
+                    detected = look(len)?;
+                }
+            }
+            detected.format
+        }
     };
     let (format, unknown) = match detected {
         Ok((format, guessed)) => {
@@ -372,96 +404,105 @@ fn recognise(
     })
 }
 
-fn folder_parts(path: &str, opening: &Progress) -> Result<Vec<(String, Stored)>, Error> {
+/// Named bytes, before any format looks at them.
+type Named = Vec<(String, Stored)>;
+
+/// Takes in the files of a folder; what cannot be read is in the second list.
+fn folder_parts(path: &str, intake: &Arc<Intake>) -> Result<(Named, Vec<Error>), Error> {
+    let walk::Listing {
+        files, mut unread, ..
+    } = walk::files(Path::new(path))?;
     let mut parts = Vec::new();
-    for (name, file) in walk::files(Path::new(path))? {
-        let stored = stored_file(&file)?;
+    for (name, file) in files {
         let name = Wrapper::strip_suffix(&name).to_owned();
-        // An archive that cannot be opened hides nothing of the other files.
-        match opened(name.clone(), stored, false, opening) {
+        let found = stored_file(&file, intake);
+        let found = found.and_then(|file| opened(name.clone(), file, false, 0));
+        match found {
             Ok(found) => parts.extend(found),
-            Err(error) if error.is_io() => return Err(error),
-            Err(error) => {
-                let mut closed = stored_file(&file)?;
-                let text = error.message().to_owned();
-                closed.opening.push(damage("unreadable_archive", 0, text));
-                parts.push((name, closed));
-            }
+            Err(error) if error.is_io() => unread.push(error),
+            // An archive that cannot be opened hides nothing of the other files.
+            Err(error) => match stored_file(&file, intake) {
+                Ok(mut closed) => {
+                    let text = error.message().to_owned();
+                    closed.opening.push(damage("unreadable_archive", 0, text));
+                    parts.push((name, closed));
+                }
+                Err(error) => unread.push(error),
+            },
         }
     }
-    Ok(parts)
+    Ok((parts, unread))
 }
 
-fn file_parts(path: &str, opening: &Progress) -> Result<Vec<(String, Stored)>, Error> {
-    let (name, stored) = if path == "-" {
-        let (spool, error) =
-            Spool::fill(Counting(std::io::stdin(), opening)).map_err(|e| Error::io(path, e))?;
-        if let Some(error) = error {
-            return Err(Error::io("standard input", error));
+fn file_parts(path: &str, options: &OpenOptions, intake: &Arc<Intake>) -> Result<Named, Error> {
+    let file = Path::new(path);
+    let (name, stored) = match streams::shown(path)? {
+        Some(shown) => {
+            let (spool, note) = options.streams.spool(path, intake)?;
+            let size = spool.size();
+            intake.add_stored(size);
+            let mut stored = Stored::new(shown, Store::Spooled(spool), size).of(intake);
+            stored.opening.extend(note);
+            (path.into(), stored)
         }
-        let size = spool.size();
-        (
-            "-".to_owned(),
-            Stored::new("standard input".to_owned(), Store::Spooled(spool), size),
-        )
-    } else {
-        let file = Path::new(path);
-        let name = file
-            .file_name()
-            .map_or(path.into(), |name| name.to_string_lossy());
-        (Wrapper::strip_suffix(&name).to_owned(), stored_file(file)?)
+        None => {
+            let name = file.file_name();
+            let name = name.map_or(path.into(), |name| name.to_string_lossy());
+            (name, stored_file(file, intake)?)
+        }
     };
-    opened(name, stored, true, opening)
+    let name = Wrapper::strip_suffix(&name).to_owned();
+    opened(name, stored, true, 0)
 }
 
-/// Counts what comes from a stream.
-struct Counting<'p, R>(R, &'p Progress);
-
-impl<R: Read> Read for Counting<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let len = self.0.read(buffer)?;
-        self.1.add(len as u64);
-        Ok(len)
-    }
-}
-
-fn stored_file(path: &Path) -> Result<Stored, Error> {
+fn stored_file(path: &Path, intake: &Arc<Intake>) -> Result<Stored, Error> {
     let size = std::fs::metadata(path)
         .map_err(|error| Error::io(path, error))?
         .len();
     let shown = path.to_string_lossy().into_owned();
-    Ok(Stored::new(shown, Store::File(path.to_owned()), size))
+    intake.add_stored(size);
+    Ok(Stored::new(shown, Store::File(path.to_owned()), size).of(intake))
 }
 
-/// Opens compression and archives: one part, or the members of an archive. `alone` drops the
-/// archive's own name from theirs.
-fn opened(
-    name: String,
-    stored: Stored,
-    alone: bool,
-    opening: &Progress,
-) -> Result<Vec<(String, Stored)>, Error> {
+/// Opens compression and archives: one part, or the members of an archive, which may be archives themselves. `alone`
+/// drops the archive's own name from theirs.
+fn opened(name: String, stored: Stored, alone: bool, depth: u32) -> Result<Named, Error> {
+    const DEEPEST: u32 = 3;
     let stored = stored.unwrap_layers()?;
-    if !archive::is_zip(&stored.head(4)?) {
+    let kind = archive::kind(&stored.head(archive::HEAD)?);
+    let Some(kind) = kind.filter(|_| depth < DEEPEST) else {
         return Ok(vec![(name, stored)]);
-    }
+    };
     let spool = stored.spool(&Progress::default())?;
     let mut parts = Vec::new();
     // An archive that itself was compressed may be damaged there.
     let mut around = stored.notes();
-    for member in archive::unzip(&stored.path, &spool, opening)? {
+    for member in archive::members(kind, &stored.path, &spool, &stored.intake)? {
         let path = format!("{}#{}", stored.path, member.name);
         let inner = if alone {
             member.name
         } else {
             format!("{name}/{}", member.name)
         };
+        let inner = Wrapper::strip_suffix(&inner).to_owned();
         let size = member.bytes.size();
-        let mut unpacked = Stored::new(path, Store::Spooled(member.bytes), size).unwrap_layers()?;
-        unpacked.wrappers.insert(0, Wrapper::Zip);
-        unpacked.opening.append(&mut around);
-        unpacked.opening.extend(member.notes);
-        parts.push((Wrapper::strip_suffix(&inner).to_owned(), unpacked));
+        let mut notes = std::mem::take(&mut around);
+        notes.extend(member.notes);
+        let store = Store::Spooled(member.bytes);
+        let unpacked = || Stored::new(path.clone(), store.clone(), size).of(&stored.intake);
+        // What is no archive after all is a part.
+        let found = opened(inner.clone(), unpacked(), false, depth + 1);
+        let found = found.or_else(|error| match error.is_io() {
+            true => Err(error),
+            false => Ok(vec![(inner, unpacked().unwrap_layers()?)]),
+        })?;
+        for (at, (name, mut part)) in found.into_iter().enumerate() {
+            part.wrappers.insert(0, kind);
+            if at == 0 {
+                part.opening.splice(0..0, std::mem::take(&mut notes));
+            }
+            parts.push((name, part));
+        }
     }
     Ok(parts)
 }
@@ -483,15 +524,25 @@ fn folder_of(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-fn siblings<'n>(name: &str, names: &'n [String], outside: &'n [String]) -> Vec<&'n str> {
-    let folder = folder_of(name);
-    let inside = names
-        .iter()
-        .filter(|other| *other != name && folder_of(other) == folder);
-    inside
-        .chain(outside)
-        .map(|other| other.rsplit('/').next().unwrap_or(other))
-        .collect()
+/// The names of files by their folders.
+#[derive(Default)]
+struct Siblings<'n>(HashMap<&'n str, Vec<&'n str>>);
+
+impl<'n> Siblings<'n> {
+    fn of(names: &'n [String], outside: &'n [String]) -> Self {
+        let mut folders = Self::default();
+        for name in names {
+            let file = name.rsplit('/').next().unwrap_or(name);
+            folders.0.entry(folder_of(name)).or_default().push(file);
+        }
+        let outside = outside.iter().map(String::as_str);
+        folders.0.entry("").or_default().extend(outside);
+        folders
+    }
+
+    fn beside(&self, name: &str) -> &[&'n str] {
+        self.0.get(folder_of(name)).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Names of the files beside a single file.

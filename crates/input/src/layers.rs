@@ -3,6 +3,7 @@
 use std::io::{self, BufReader, Read};
 
 use crate::Error;
+use crate::intake::Hit;
 
 /// Compression around a part's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,8 @@ pub enum Wrapper {
     Lz4,
     /// A member of a zip archive.
     Zip,
+    /// A member of a tar archive.
+    Tar,
 }
 
 impl Wrapper {
@@ -29,6 +32,7 @@ impl Wrapper {
             Self::Zstd => "zstd",
             Self::Lz4 => "lz4",
             Self::Zip => "zip",
+            Self::Tar => "tar",
         }
     }
 
@@ -56,8 +60,13 @@ impl Wrapper {
             Self::Zlib => Box::new(flate2::bufread::ZlibDecoder::new(buffered)),
             Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(buffered)?),
             Self::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(buffered)),
-            Self::Zip => Box::new(buffered),
+            Self::Zip | Self::Tar => Box::new(buffered),
         })
+    }
+
+    /// Returns `true` for archives, whose members come without anything around them.
+    pub(crate) fn is_archive(self) -> bool {
+        matches!(self, Self::Zip | Self::Tar)
     }
 
     /// File name suffixes that go away with the wrapper.
@@ -77,11 +86,21 @@ pub(crate) enum Ending {
     NoTrailer,
     /// The compressed bytes are damaged.
     Corrupt(String),
+    /// The system cannot read on: a broken disk, a server that went away.
+    Unreadable(String),
+    /// A limit was hit: its kind and what it says.
+    Limit(&'static str, String),
 }
 
 impl Ending {
-    /// Sorts a read error: the end of the compressed data, damage in it, or the system's own.
+    /// Sorts a read error: the end of the compressed data, damage in it, or bytes that the system does not give.
     pub(crate) fn of(error: io::Error, path: &str) -> Result<Self, Error> {
+        if let Some(hit) = Hit::of(&error) {
+            return Ok(Self::Limit(hit.kind, hit.to_string()));
+        }
+        if error.raw_os_error().is_some() {
+            return Ok(Self::Unreadable(error.to_string()));
+        }
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Ok(Self::NoTrailer),
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {

@@ -1,6 +1,5 @@
 //! What a part nearly is, and why it is not.
 
-use std::cell::OnceCell;
 use std::fmt;
 
 use traceloom_formats::{Confidence, FORMATS, Format, Probe, Record, RecordSink, read_slice};
@@ -48,87 +47,52 @@ const MOST: usize = 3;
 const TRIED: usize = 4 << 10;
 /// Extensions that are given to files of any kind.
 const SAY_NOTHING: [&str; 5] = ["bin", "json", "log", "txt", "xml"];
-/// Bytes that files of a format have in common at their beginning, as far as they are looked at.
-const COMMON: usize = 8;
 
-/// Finds out what unknown parts nearly are. What files of each format begin with is asked for once.
-#[derive(Debug, Default)]
-pub(crate) struct Nearest {
-    beginnings: OnceCell<Vec<(&'static Format, Vec<u8>)>>,
-}
-
-impl Nearest {
-    /// Returns the formats that the part is nearest to; `answers` are those that it does not contradict.
-    pub(crate) fn of(
-        &self,
-        probe: &Probe<'_>,
-        answers: &[(Confidence, &'static Format)],
-    ) -> Vec<Near> {
-        if probe.head.is_empty() {
-            return Vec::new();
-        }
-        let words = probe
-            .file_name()
-            .split(|c: char| !c.is_ascii_alphanumeric());
-        let mut candidates: Vec<(Like, &'static Format)> = answers
-            .iter()
-            .map(|&(_, format)| (Like::Possible, format))
-            .collect();
-        for (format, beginning) in self.beginnings.get_or_init(beginnings) {
-            if begins(probe.head, beginning) {
-                candidates.push((Like::Begins, format));
-            }
-        }
-        for &format in FORMATS {
-            let is_own = |word: &str| {
-                let mut own = format.extensions.iter();
-                !SAY_NOTHING.contains(&word) && own.any(|own| own.eq_ignore_ascii_case(word))
-            };
-            if words.clone().any(is_own) {
-                candidates.push((Like::Named, format));
-            }
-        }
-        candidates.sort_by_key(|&(like, _)| like);
-        let mut nearest: Vec<Near> = Vec::new();
-        for (like, format) in candidates {
-            let known = nearest.iter().any(|near| near.format == format.name);
-            if known || nearest.len() == MOST {
-                continue;
-            }
-            nearest.push(Near {
-                format: format.name,
-                like,
-                why_not: why_not(probe, format),
-            });
-        }
-        nearest
+/// Returns the formats that the part is nearest to; `answers` are those that it does not contradict.
+pub(crate) fn nearest(probe: &Probe<'_>, answers: &[(Confidence, &'static Format)]) -> Vec<Near> {
+    if probe.head.is_empty() {
+        return Vec::new();
     }
-}
-
-/// What two files of each format have in common.
-fn beginnings() -> Vec<(&'static Format, Vec<u8>)> {
-    let begins = |format: &&'static Format| {
-        let sample = format.sample?;
-        let first = |seed| {
-            let mut bytes = Vec::new();
-            sample(seed, 1, &mut |piece| {
-                let room = COMMON.saturating_sub(bytes.len());
-                bytes.extend(piece.iter().take(room));
-            });
-            bytes
+    let words = probe
+        .file_name()
+        .split(|c: char| !c.is_ascii_alphanumeric());
+    let mut candidates: Vec<(Like, &'static Format)> = answers
+        .iter()
+        .map(|&(_, format)| (Like::Possible, format))
+        .collect();
+    for &format in FORMATS {
+        if begins(probe.head, format.magic) {
+            candidates.push((Like::Begins, format));
+        }
+    }
+    for &format in FORMATS {
+        let is_own = |word: &str| {
+            let mut own = format.extensions.iter();
+            !SAY_NOTHING.contains(&word) && own.any(|own| own.eq_ignore_ascii_case(word))
         };
-        let (one, two) = (first(1), first(2));
-        let common = one.iter().zip(&two).take_while(|(a, b)| a == b);
-        let common = common.map(|(byte, _)| *byte).collect();
-        Some((*format, common))
-    };
-    FORMATS.iter().filter_map(begins).collect()
+        if words.clone().any(is_own) {
+            candidates.push((Like::Named, format));
+        }
+    }
+    candidates.sort_by_key(|&(like, _)| like);
+    let mut nearest: Vec<Near> = Vec::new();
+    for (like, format) in candidates {
+        let known = nearest.iter().any(|near| near.format == format.name);
+        if known || nearest.len() == MOST {
+            continue;
+        }
+        nearest.push(Near {
+            format: format.name,
+            like,
+            why_not: why_not(probe, format),
+        });
+    }
+    nearest
 }
-
-/// Tells whether three of four bytes are those that files of a format have there.
-fn begins(head: &[u8], beginning: &[u8]) -> bool {
-    let same = head.iter().zip(beginning).filter(|(a, b)| a == b).count();
-    same >= 3 && same * 4 >= beginning.len() * 3
+/// Returns true if three of four bytes are those of the magic number.
+fn begins(head: &[u8], magic: &[u8]) -> bool {
+    let same = head.iter().zip(magic).filter(|(a, b)| a == b).count();
+    same >= 3 && same * 4 >= magic.len() * 3
 }
 
 /// Returns the first thing that a format's reader finds wrong with the head.
@@ -174,7 +138,7 @@ mod tests {
             name,
             siblings: &[],
         };
-        Nearest::default().of(&probe, &[])
+        super::nearest(&probe, &[])
     }
 
     #[test]

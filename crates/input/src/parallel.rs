@@ -185,7 +185,6 @@ fn over(say: &SyncSender<Said>, done: Result<(), Error>) -> Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use traceloom_formats::by_name;
     use traceloom_model::Recording;
 
     use crate::{Input, OpenOptions};
@@ -205,7 +204,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jfr");
         let mut bytes = Vec::new();
-        let sample = by_name("jfr").unwrap().sample.unwrap();
+        let sample = traceloom_samples::by_name("jfr").unwrap();
         for seed in 0..5 {
             sample(seed, 64 << 10, &mut |piece| bytes.extend_from_slice(piece));
         }
@@ -237,7 +236,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jfr");
         let mut bytes = Vec::new();
-        let sample = by_name("jfr").unwrap().sample.unwrap();
+        let sample = traceloom_samples::by_name("jfr").unwrap();
         sample(7, 1 << 20, &mut |piece| bytes.extend_from_slice(piece));
         std::fs::write(&path, &bytes).unwrap();
         let input = Input::open(path.to_str().unwrap(), &OpenOptions::default()).unwrap();

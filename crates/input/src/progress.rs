@@ -27,7 +27,7 @@ impl Progress {
         self.0.read.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Tells whether so many decoded bytes may be kept for a second reading, and counts them if so.
+    /// Returns true if so many decoded bytes may be kept for a second reading, and counts them if so.
     pub(crate) fn keep(&self, bytes: usize) -> bool {
         let before = self.0.kept.fetch_add(bytes as u64, Ordering::Relaxed);
         before.saturating_add(bytes as u64) <= KEPT
@@ -74,6 +74,12 @@ impl Mark {
         let new = end.saturating_sub(before);
         progress.add(new);
         progress.add_again(bytes.saturating_sub(new));
+    }
+
+    /// Reading has come to `end`; returns how many bytes of that are new.
+    pub(crate) fn advance(&self, end: u64) -> u64 {
+        let before = self.0.fetch_max(end, Ordering::Relaxed);
+        end.saturating_sub(before)
     }
 
     pub(crate) fn restart(&self) {

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use traceloom_formats::{Pull, SlicePull, damage, info};
 use traceloom_model::Note;
 
+use crate::intake::Intake;
 use crate::layers::{Ending, Wrapper};
 use crate::progress::Mark;
 use crate::spool::{Spool, SpoolReader};
@@ -15,7 +16,7 @@ use crate::window::Window;
 use crate::{Error, Progress};
 
 /// The stored bytes of a part.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Store {
     /// A file on disk, opened when read.
     File(PathBuf),
@@ -39,6 +40,9 @@ pub(crate) struct Stored {
     pub(crate) mark: Mark,
     /// What was wrong with the archive or the member that the bytes come from.
     pub(crate) opening: Vec<Note>,
+    /// What all parts of the input may take together.
+    pub(crate) intake: Arc<Intake>,
+    reached: Mark,
     decoded: OnceLock<Spool>,
     /// Where the decoded bytes end too early, once a reader came there.
     ending: OnceLock<(u64, Ending)>,
@@ -53,9 +57,17 @@ impl Stored {
             size,
             mark: Mark::default(),
             opening: Vec::new(),
+            intake: Arc::default(),
+            reached: Mark::default(),
             decoded: OnceLock::new(),
             ending: OnceLock::new(),
         }
+    }
+
+    /// Counts what it decodes to with the rest of an input.
+    pub(crate) fn of(self, intake: &Arc<Intake>) -> Self {
+        let intake = intake.clone();
+        Self { intake, ..self }
     }
 
     /// Remembers that decoding ended at `at` with an error, or says that it was the system's own.
@@ -78,6 +90,11 @@ impl Stored {
             Some((at, Ending::Corrupt(why))) => {
                 notes.push(damage("compressed_corrupt", *at, why.as_str()));
             }
+            Some((at, Ending::Unreadable(why))) => {
+                let text = format!("the file cannot be read from here on: {why}");
+                notes.push(damage("unreadable", *at, text));
+            }
+            Some((at, Ending::Limit(kind, text))) => notes.push(damage(kind, *at, text.as_str())),
         }
         notes
     }
@@ -109,6 +126,10 @@ impl Stored {
                 Ok(0) => break,
                 Ok(got) => head.extend_from_slice(window.get(..got).unwrap_or(&[])),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A file of which nothing can be read is no input.
+                Err(error) if head.is_empty() && error.raw_os_error().is_some() => {
+                    return Err(Error::io(&self.path, error));
+                }
                 Err(error) => {
                     Ending::of(error, &self.path)?;
                     break;
@@ -120,7 +141,7 @@ impl Stored {
 
     /// Returns the length of the decoded bytes where it is known without decoding.
     pub(crate) fn decoded_size(&self) -> Option<u64> {
-        let wrapped = self.wrappers.iter().any(|&wrapper| wrapper != Wrapper::Zip);
+        let wrapped = self.wrappers.iter().any(|wrapper| !wrapper.is_archive());
         let spooled = self.decoded.get().map(Spool::size);
         if wrapped { spooled } else { Some(self.size) }
     }
@@ -165,7 +186,8 @@ impl Stored {
 
     /// Decodes everything to a spool.
     fn decoded_to_end(&self, reader: impl Read) -> Result<Spool, Error> {
-        let (spool, error) = Spool::fill(reader).map_err(|error| Error::io(&self.path, error))?;
+        let (spool, error) =
+            Spool::fill(reader, &self.intake).map_err(|error| Error::io(&self.path, error))?;
         if let Some(error) = error {
             self.ended(spool.size(), error)?;
         }
@@ -178,6 +200,9 @@ impl Stored {
         for &wrapper in &self.wrappers {
             let opened = wrapper.open(reader);
             reader = opened.map_err(|error| Error::io(&self.path, error))?;
+        }
+        if self.wrappers.iter().any(|wrapper| !wrapper.is_archive()) {
+            reader = Box::new(self.intake.limited(reader, self.size, &self.reached));
         }
         Ok(reader)
     }
@@ -258,7 +283,7 @@ impl Stored {
             return Ok(spool.clone());
         }
         match &self.store {
-            Store::Spooled(spool) if self.wrappers.iter().all(|&w| w == Wrapper::Zip) => {
+            Store::Spooled(spool) if self.wrappers.iter().all(|w| w.is_archive()) => {
                 Ok(spool.clone())
             }
             Store::File(path) if self.wrappers.is_empty() => {

@@ -106,6 +106,38 @@ mod tests {
         }
     }
 
+    /// A reader that gives six bytes and then fails as a broken disk does.
+    struct BrokenDisk(bool);
+
+    impl Read for BrokenDisk {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            const EIO: i32 = 5;
+            match (self.0, buffer.first_chunk_mut()) {
+                (false, Some(first)) => {
+                    self.0 = true;
+                    *first = *b"abcdef";
+                    Ok(first.len())
+                }
+                _ => Err(io::Error::from_raw_os_error(EIO)),
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_system_cannot_read_is_damage_with_its_offset() {
+        let store = Store::Spooled(Spool::Memory(Vec::new().into()));
+        let stored = Stored::new("t".to_owned(), store, 0);
+        let mut window = Window::new(Box::new(BrokenDisk(false)), &stored, 0);
+        let chunk = window.pull(0, usize::MAX).unwrap();
+        assert_eq!((chunk.bytes, chunk.eof), (&b"abcdef"[..], true));
+        let notes = stored.notes();
+        let told = notes
+            .iter()
+            .map(|note| (note.level, note.kind, note.offset));
+        let damage = traceloom_model::Level::Damage;
+        assert_eq!(told.collect::<Vec<_>>(), [(damage, "unreadable", 6)]);
+    }
+
     #[test]
     fn everything_before_a_cut_arrives() {
         let store = Store::Spooled(Spool::Memory(Vec::new().into()));

@@ -182,3 +182,71 @@ fn an_archive_that_cannot_be_opened_hides_no_file_beside_it() {
     assert!(input.parts()[0].part.format.is_some());
     assert_eq!(input.notes(1)[0].kind, "unreadable_archive");
 }
+
+/// Cuts the directory off an archive of `count` members and returns what is found of them.
+#[test]
+fn thousands_of_members_without_a_directory_are_all_found() {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default();
+    for number in 0..3000 {
+        zip.start_file(format!("{}/{number}.folded", number % 7), options)
+            .expect("in memory");
+        zip.write_all(format!("main;f{number} {number}\n").as_bytes())
+            .expect("in memory");
+    }
+    let bytes = zip.finish().expect("in memory").into_inner();
+    let archive = ZipArchive::new(Cursor::new(&bytes)).expect("whole");
+    let directory = usize::try_from(archive.central_directory_start()).expect("small");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("thousands.zip");
+    std::fs::write(&path, &bytes[..directory]).expect("written");
+    let options = OpenOptions::default();
+    let input = Input::open(path.to_str().expect("a path"), &options).expect("an input");
+    assert_eq!(input.parts().len(), 3000);
+    let known = |part: &traceloom_input::InputPart| {
+        part.part
+            .format
+            .is_some_and(|format| format.name == "folded")
+    };
+    assert!(input.parts().iter().all(known));
+    assert_eq!(input.documents().count(), 3000);
+}
+
+/// Members that are stored, whose sizes stand behind them, and no directory.
+fn described_behind(members: usize, mark: &[u8]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for number in 0..members {
+        let (name, bytes) = (format!("{number:05}.blst"), list(number % 3 + 1));
+        file.extend(b"PK\x03\x04\x0a\0\x08\0\0\0\0\0\0\0");
+        file.extend([0; 12]);
+        file.extend(u16::try_from(name.len()).expect("short").to_le_bytes());
+        file.extend([0; 2]);
+        file.extend(name.as_bytes());
+        file.extend(&bytes);
+        file.extend(mark);
+        let mut crc = flate2::Crc::new();
+        crc.update(&bytes);
+        let size = u32::try_from(bytes.len()).expect("short");
+        file.extend(crc.sum().to_le_bytes());
+        file.extend([size.to_le_bytes(), size.to_le_bytes()].concat());
+    }
+    file
+}
+
+/// Where descriptors have no mark, a search for one went through the rest of the archive for each member.
+#[test]
+fn stored_members_end_before_their_descriptors_marked_or_not() {
+    for mark in [&b"PK\x07\x08"[..], b""] {
+        let few = seen(&described_behind(3, mark), "described.zip");
+        let names = ["00000.blst", "00001.blst", "00002.blst"];
+        for (number, (member, name)) in few.iter().zip(names).enumerate() {
+            assert_eq!((member.0.as_str(), member.1), (name, number + 1));
+            assert!(!member.2.contains(&"damaged_member"), "{member:?}");
+        }
+        assert_eq!(few.len(), 3);
+    }
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("described-many.zip");
+    std::fs::write(&path, described_behind(8_000, b"")).expect("written");
+    let options = OpenOptions::default();
+    let input = Input::open(path.to_str().expect("a path"), &options).expect("an input");
+    assert_eq!(input.parts().len(), 8_000);
+}

@@ -34,3 +34,46 @@ fn a_file_that_ends_is_whole_before_its_folder_is() {
     assert_eq!(read(target.join("trace/2.gz")).expect("is whole"), "second");
     fs::remove_dir_all(&folder).expect("removed");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_folder_of_many_files_keeps_none_of_them_open() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let target = scratch.path().join("out");
+    let open = || {
+        let links = fs::read_dir("/proc/self/fd").expect("listed");
+        let links = links.filter_map(|link| fs::read_link(link.ok()?.path()).ok());
+        links
+            .filter(|file| file.starts_with(scratch.path()))
+            .count()
+    };
+    let mut save = Save::start(&target, true, false).expect("starts");
+    let block = [b'x'; 70_000];
+    let names: Vec<String> = (0..600)
+        .map(|number| format!("{number}/trace{}", if number % 3 == 0 { ".gz" } else { "" }))
+        .collect();
+    for name in &names {
+        save.write(name, b"first ").expect("writes");
+    }
+    for name in &names {
+        save.write(name, &block).expect("writes");
+    }
+    assert_eq!(open(), 0);
+    save.commit().expect("commits");
+    for name in &names {
+        let file = fs::File::open(target.join(name)).expect("is there");
+        let mut bytes = Vec::new();
+        let read = match name.ends_with(".gz") {
+            true => GzDecoder::new(file).read_to_end(&mut bytes),
+            false => {
+                let mut file = file;
+                file.read_to_end(&mut bytes)
+            }
+        };
+        read.expect("reads");
+        assert!(
+            bytes.len() == 70_006 && bytes.starts_with(b"first xx"),
+            "{name}"
+        );
+    }
+}

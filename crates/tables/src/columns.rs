@@ -109,7 +109,7 @@ impl Columns {
         self.rows += 1;
     }
 
-    /// Tells whether the rows are a batch: by their number, or by their text.
+    /// Returns true if the rows are a batch: by their number, or by their text.
     pub fn are_full(&self) -> bool {
         const TEXT: usize = 64 << 20;
         self.rows >= crate::BATCH_ROWS

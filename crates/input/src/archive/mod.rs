@@ -1,6 +1,7 @@
-//! Members of zip archives, damaged ones included.
+//! Members of zip and tar archives, damaged ones included.
 
-mod locals;
+mod local_headers;
+mod tar;
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -9,12 +10,36 @@ use traceloom_model::Note;
 use zip::ZipArchive;
 use zip::result::{ZipError, ZipResult};
 
+use crate::intake::{Hit, Intake};
+use crate::progress::Mark;
 use crate::spool::Spool;
-use crate::{Error, Progress};
+use crate::{Error, Wrapper};
 
-/// Tells whether decoded bytes begin like a zip archive.
-pub(crate) fn is_zip(head: &[u8]) -> bool {
-    head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
+/// Bytes that tell an archive.
+pub(crate) const HEAD: usize = 512;
+
+/// Returns what kind of archive decoded bytes begin like.
+pub(crate) fn kind(head: &[u8]) -> Option<Wrapper> {
+    if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
+        return Some(Wrapper::Zip);
+    }
+    tar::is_tar(head).then_some(Wrapper::Tar)
+}
+
+/// Finds the members of an archive.
+///
+/// # Errors
+/// When nothing in it can be read.
+pub(crate) fn members(
+    kind: Wrapper,
+    path: &str,
+    archive: &Spool,
+    intake: &Intake,
+) -> Result<Vec<Unzipped>, Error> {
+    match kind {
+        Wrapper::Tar => tar::members(archive).map_err(|error| Error::io(path, error)),
+        _ => unzip(path, archive, intake),
+    }
 }
 
 /// One member, decompressed as far as its bytes allow, and what is wrong with it.
@@ -29,14 +54,24 @@ pub(crate) struct Unzipped {
 #[derive(Debug)]
 enum Fault {
     Encrypted,
+    Limit(&'static str, String),
     Other(String),
 }
 
 impl Unzipped {
-    /// Takes in what a member decodes to.
-    fn new(name: String, bytes: impl Read) -> io::Result<(Self, Option<Fault>)> {
-        let (bytes, error) = Spool::fill(bytes)?;
-        let fault = error.map(|error| Fault::Other(error.to_string()));
+    /// Takes in what a member of `packed` bytes decodes to.
+    fn new(
+        name: String,
+        bytes: impl Read,
+        packed: u64,
+        intake: &Intake,
+    ) -> io::Result<(Self, Option<Fault>)> {
+        let mark = Mark::default();
+        let (bytes, error) = Spool::fill(intake.limited(bytes, packed, &mark), intake)?;
+        let fault = error.map(|error| match Hit::of(&error) {
+            Some(hit) => Fault::Limit(hit.kind, hit.to_string()),
+            None => Fault::Other(error.to_string()),
+        });
         let notes = Vec::new();
         Ok((Self { name, bytes, notes }, fault))
     }
@@ -53,6 +88,7 @@ impl Unzipped {
         let at = self.bytes.size();
         self.notes.extend(fault.map(|fault| match fault {
             Fault::Encrypted => damage("encrypted", at, "the archive's member is encrypted"),
+            Fault::Limit(kind, why) => damage(kind, at, why),
             Fault::Other(why) => {
                 let text = format!("the archive's member is damaged: {why}");
                 damage("damaged_member", at, text)
@@ -67,20 +103,17 @@ impl Unzipped {
 ///
 /// # Errors
 /// When nothing in it can be read: it is no archive, or all of it is encrypted.
-pub(crate) fn unzip(
-    path: &str,
-    archive: &Spool,
-    progress: &Progress,
-) -> Result<Vec<Unzipped>, Error> {
+fn unzip(path: &str, archive: &Spool, intake: &Intake) -> Result<Vec<Unzipped>, Error> {
     let seekable = Seekable {
         spool: archive.clone(),
         at: 0,
     };
-    progress.begin(archive.size());
+    intake.opening.begin(archive.size());
     let found = match ZipArchive::new(seekable) {
-        Ok(archive) => listed(path, archive, progress)?,
+        Ok(archive) => listed(path, archive, intake)?,
         Err(error) => {
-            let mut found = locals::members(archive, progress).map_err(|e| Error::io(path, e))?;
+            let mut found =
+                local_headers::members(archive, intake).map_err(|e| Error::io(path, e))?;
             let Some((first, _)) = found.first_mut() else {
                 return Err(Error::about(path, format!("zip archive: {error}")));
             };
@@ -108,7 +141,7 @@ pub(crate) fn unzip(
 fn listed(
     path: &str,
     mut archive: ZipArchive<Seekable>,
-    progress: &Progress,
+    intake: &Intake,
 ) -> Result<Vec<(Unzipped, Option<Fault>)>, Error> {
     let mut members = Vec::new();
     for index in 0..archive.len() {
@@ -129,8 +162,9 @@ fn listed(
         let member = match archive.by_index(index) {
             Ok(member) => {
                 let packed = member.compressed_size();
-                let member = Unzipped::new(name, member).map_err(|e| Error::io(path, e))?;
-                progress.add(packed);
+                let member = Unzipped::new(name, member, packed, intake);
+                let member = member.map_err(|e| Error::io(path, e))?;
+                intake.opening.add(packed);
                 member
             }
             Err(ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED)) => {

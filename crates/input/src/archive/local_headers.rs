@@ -1,12 +1,13 @@
 //! Members by the headers that stand before them, for archives whose directory is cut off or damaged.
 
+use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
 
 use flate2::bufread::DeflateDecoder;
 use flate2::{Crc, CrcReader};
 
 use super::{Fault, Unzipped};
-use crate::Progress;
+use crate::intake::Intake;
 use crate::spool::{Spool, SpoolReader};
 
 /// Bytes of a header before the member's name.
@@ -62,11 +63,14 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 
 impl Header {
     fn read(archive: &Spool, at: u64) -> io::Result<Option<Self>> {
-        let mut bytes = Vec::new();
-        let most = HEAD as u64 + 2 * u64::from(u16::MAX);
-        SpoolReader::new(archive.clone(), at)
-            .take(most)
-            .read_to_end(&mut bytes)?;
+        let mut bytes = vec![0; HEAD];
+        let mut reader = SpoolReader::new(archive.clone(), at);
+        if reader.read_exact(&mut bytes).is_err() {
+            return Ok(None);
+        }
+        let length = |at| u16_at(&bytes, at).map_or(0, u64::from);
+        let behind = length(26) + length(28);
+        reader.take(behind).read_to_end(&mut bytes)?;
         Ok(Self::parse(&bytes, at))
     }
 
@@ -116,7 +120,8 @@ fn zip64(mut extra: &[u8]) -> Option<&[u8]> {
 
 /// Finds one of `marks` at or after `from`.
 fn find(archive: &Spool, from: u64, marks: &[[u8; 4]]) -> io::Result<Option<u64>> {
-    let mut window = vec![0; 64 << 10];
+    // The next member is mostly right behind: what is looked at grows with what was looked at in vain.
+    let mut window = vec![0; 64];
     let (mut at, mut have) = (from, 0);
     loop {
         let len = archive.read_at(window.get_mut(have..).unwrap_or(&mut []), at + have as u64)?;
@@ -133,24 +138,26 @@ fn find(archive: &Spool, from: u64, marks: &[[u8; 4]]) -> io::Result<Option<u64>
         window.copy_within(have - kept..have, 0);
         at += (have - kept) as u64;
         have = kept;
+        window.resize((window.len() * 4).min(64 << 10), 0);
     }
 }
 
 /// Decompresses every member whose header is found.
 pub(super) fn members(
     archive: &Spool,
-    progress: &Progress,
+    intake: &Intake,
 ) -> io::Result<Vec<(Unzipped, Option<Fault>)>> {
     let mut members = Vec::new();
+    let mut descriptors = Descriptors::default();
     let mut at = 0;
     while let Some(header_at) = find(archive, at, &[HEADER])? {
         at = header_at + 4;
         let Some(header) = Header::read(archive, header_at)? else {
             continue;
         };
-        let (member, fault, end) = read(archive, &header)?;
+        let (member, fault, end) = read(archive, &header, &mut descriptors, intake)?;
         at = end.max(at);
-        progress.add(at - header_at);
+        intake.opening.add(at - header_at);
         if !header.name.ends_with('/') {
             members.push((member, fault));
         }
@@ -159,7 +166,12 @@ pub(super) fn members(
 }
 
 /// Decompresses one member; returns where its bytes end too, as far as that is known.
-fn read(archive: &Spool, header: &Header) -> io::Result<(Unzipped, Option<Fault>, u64)> {
+fn read(
+    archive: &Spool,
+    header: &Header,
+    descriptors: &mut Descriptors,
+    intake: &Intake,
+) -> io::Result<(Unzipped, Option<Fault>, u64)> {
     let Header { data, packed, .. } = *header;
     let name = header.name.clone();
     let known = !header.described_behind || packed > 0;
@@ -177,11 +189,15 @@ fn read(archive: &Spool, header: &Header) -> io::Result<(Unzipped, Option<Fault>
         ));
     }
     let bytes = SpoolReader::new(archive.clone(), data);
+    let packed_size = match known {
+        true => packed,
+        false => archive.size(),
+    };
     let (member, fault, end, crc) = if header.method == 8 {
         let limit = if known { packed } else { u64::MAX };
         let decoder = DeflateDecoder::new(BufReader::new(bytes.take(limit)));
         let mut decoder = CrcReader::new(decoder);
-        let (member, fault) = Unzipped::new(name, &mut decoder)?;
+        let (member, fault) = Unzipped::new(name, &mut decoder, packed_size, intake)?;
         // A broken stream may have run on into the next members.
         let end = match fault {
             Some(_) if whole => end,
@@ -194,10 +210,10 @@ fn read(archive: &Spool, header: &Header) -> io::Result<(Unzipped, Option<Fault>
         let end = if known {
             end
         } else {
-            stored_end(archive, data)?
+            descriptors.stored_end(archive, data)?
         };
         let mut reader = CrcReader::new(bytes.take(end - data));
-        let (member, mut fault) = Unzipped::new(name, &mut reader)?;
+        let (member, mut fault) = Unzipped::new(name, &mut reader, packed_size, intake)?;
         if known && !whole {
             fault = fault.or_else(|| Some(Fault::Other("the archive ends in it".to_owned())));
         }
@@ -211,20 +227,56 @@ fn read(archive: &Spool, header: &Header) -> io::Result<(Unzipped, Option<Fault>
     Ok((member, fault, end))
 }
 
-/// Where a member that is not compressed ends: before the descriptor that says so, else before what
-/// follows any member.
-fn stored_end(archive: &Spool, data: u64) -> io::Result<u64> {
-    let mut at = data;
-    while let Some(found) = find(archive, at, &[DESCRIPTOR])? {
-        let mut descriptor = [0; 16];
-        let _ = archive.read_at(&mut descriptor, found)?;
-        if u32_at(&descriptor, 8).map(u64::from) == Some(found - data) {
-            return Ok(found);
+/// The descriptors of an archive by where the bytes of their members begin.
+///
+/// A descriptor stands behind its member and has its length. One pass over the archive finds all of them, so that
+/// members whose descriptor is missing do not each look through the rest of the archive.
+#[derive(Default)]
+struct Descriptors(Option<HashMap<u64, u64>>);
+
+impl Descriptors {
+    /// Descriptors that are kept; an archive of more than this may be made of nothing else.
+    const MOST: usize = 1 << 20;
+
+    /// Where a member that is not compressed ends: before the descriptor that says so, else before what
+    /// follows any member.
+    fn stored_end(&mut self, archive: &Spool, data: u64) -> io::Result<u64> {
+        let known = match &mut self.0 {
+            Some(known) => known,
+            unread => unread.insert(Self::read(archive)?),
+        };
+        if let Some(&end) = known.get(&data) {
+            return Ok(end);
         }
-        at = found + 4;
+        let next = find(archive, data, &[HEADER, DIRECTORY])?;
+        let next = next.unwrap_or(archive.size());
+        // The mark of a descriptor may be missing.
+        let mut bare = [0; 12];
+        if let Some(end) = next.checked_sub(12).filter(|&end| end >= data)
+            && archive.read_at(&mut bare, end)? == bare.len()
+            && u32_at(&bare, 4).map(u64::from) == Some(end - data)
+        {
+            return Ok(end);
+        }
+        Ok(next)
     }
-    let next = find(archive, data, &[HEADER, DIRECTORY])?;
-    Ok(next.unwrap_or(archive.size()))
+
+    fn read(archive: &Spool) -> io::Result<HashMap<u64, u64>> {
+        let mut known = HashMap::new();
+        let mut at = 0;
+        while known.len() < Self::MOST
+            && let Some(found) = find(archive, at, &[DESCRIPTOR])?
+        {
+            let mut descriptor = [0; 16];
+            let _ = archive.read_at(&mut descriptor, found)?;
+            let packed = u32_at(&descriptor, 8).map(u64::from);
+            if let Some(data) = packed.and_then(|packed| found.checked_sub(packed)) {
+                known.entry(data).or_insert(found);
+            }
+            at = found + 4;
+        }
+        Ok(known)
+    }
 }
 
 /// Compares what was decoded with what the header says of it, or the descriptor behind it.
