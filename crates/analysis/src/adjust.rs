@@ -50,7 +50,8 @@ impl fmt::Display for AdjustError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} (column {})", self.message, self.column)?;
         writeln!(f, "  {}", self.text)?;
-        write!(f, "  {:>width$}", "^", width = self.column)
+        // A width in braces is at most 65,535.
+        write!(f, "  {}^", " ".repeat(self.column.saturating_sub(1)))
     }
 }
 
@@ -116,7 +117,7 @@ impl fmt::Display for Adjustment {
 }
 
 impl Adjustment {
-    /// Tells whether the adjustment is about a function.
+    /// Returns true if the adjustment is about a function.
     #[must_use]
     pub fn is_about(&self, symbol: &Symbol) -> bool {
         !symbol.group && self.method.is_match(&symbol.name)
@@ -166,6 +167,7 @@ pub fn adjust(tree: &CallTree, adjustments: &[Adjustment]) -> CallTree {
         }
     }
     let mut arena = Arena::new();
+    arena.base = tree.base;
     let mut at: Vec<u32> = Vec::with_capacity(tree.nodes.len());
     for ((node, &goes), &more) in tree.nodes.iter().zip(&gone).zip(&more) {
         let above = node.parent.and_then(|parent| at.get(parent as usize));

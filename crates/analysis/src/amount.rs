@@ -2,23 +2,22 @@
 
 use crate::MeasureUnit;
 
-/// Writes a value of this unit with three significant digits and the unit that suits its size.
+/// Writes a value of this unit with three significant digits and the unit that suits its size; times from one minute
+/// in two whole units.
+///
+/// Pages have the same in `ui/src/shared/amount.ts`; `ui/examples/amounts.json` holds them together.
 ///
 /// ```
 /// use traceloom_analysis::{MeasureUnit, amount};
 /// assert_eq!(amount(&MeasureUnit::Nanoseconds, 12_345_678), "12.3 ms");
 /// assert_eq!(amount(&MeasureUnit::Bytes, 1 << 20), "1.00 MiB");
+/// assert_eq!(amount(&MeasureUnit::Nanoseconds, 201_000_000_000), "3 min 21 s");
 /// assert_eq!(amount(&MeasureUnit::Count, 1234567), "1,234,567");
 /// ```
 #[must_use]
 pub fn amount(unit: &MeasureUnit, value: i64) -> String {
     let scale: &[(u64, &str)] = match unit {
-        MeasureUnit::Nanoseconds => &[
-            (60_000_000_000, "min"),
-            (1_000_000_000, "s"),
-            (1_000_000, "ms"),
-            (1_000, "µs"),
-        ],
+        MeasureUnit::Nanoseconds => &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")],
         MeasureUnit::Bytes => &[
             (1 << 40, "TiB"),
             (1 << 30, "GiB"),
@@ -29,9 +28,14 @@ pub fn amount(unit: &MeasureUnit, value: i64) -> String {
     };
     let sign = if value < 0 { "-" } else { "" };
     let size = value.unsigned_abs();
-    // Minutes begin at ten: 90 s reads better than 1.50 min.
-    let fits = |&&(step, name): &&(u64, &str)| size >= if name == "min" { step * 10 } else { step };
-    if let Some(&(step, name)) = scale.iter().find(fits) {
+    let seconds = size / 1_000_000_000;
+    if *unit == MeasureUnit::Nanoseconds && seconds >= 60 {
+        return match seconds / 3600 {
+            0 => format!("{sign}{} min {} s", seconds / 60, seconds % 60),
+            hours => format!("{sign}{} h {} min", grouped(hours), seconds % 3600 / 60),
+        };
+    }
+    if let Some(&(step, name)) = scale.iter().find(|&&(step, _)| size >= step) {
         let hundredths = u128::from(size) * 100 / u128::from(step);
         let (whole, rest) = (hundredths / 100, hundredths % 100);
         return match whole {
@@ -75,12 +79,24 @@ mod tests {
         assert_eq!(time(0), "0 ns");
         assert_eq!(time(999), "999 ns");
         assert_eq!(time(1_500), "1.50 µs");
-        assert_eq!(time(-99_990_000_000), "-99.9 s");
-        assert_eq!(time(599_000_000_000), "599 s");
-        assert_eq!(time(600_000_000_000), "10.0 min");
-        assert_eq!(time(i64::MAX), "153722867 min");
+        assert_eq!(time(i64::MAX), "2,562,047 h 47 min");
         assert_eq!(amount(&MeasureUnit::Bytes, 1023), "1,023 B");
         assert_eq!(amount(&MeasureUnit::Other("ticks".into()), 12), "12 ticks");
         assert_eq!(grouped(100_000), "100,000");
+    }
+
+    #[test]
+    fn amounts_are_written_as_in_pages() {
+        let table = include_str!("../../../ui/examples/amounts.json");
+        let table: Vec<(String, i64, String)> = serde_json::from_str(table).unwrap();
+        assert!(table.len() > 15);
+        for (unit, value, text) in table {
+            let unit = match unit.as_str() {
+                "ns" => MeasureUnit::Nanoseconds,
+                "bytes" => MeasureUnit::Bytes,
+                _ => MeasureUnit::Count,
+            };
+            assert_eq!(amount(&unit, value), text);
+        }
     }
 }

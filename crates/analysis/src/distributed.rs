@@ -93,7 +93,7 @@ impl Sink for Contexts {
     }
 }
 
-/// Tells whether two identities may be of one trace: a recording without trace ids has 0.
+/// Returns true if two identities may be of one trace: a recording without trace ids has 0.
 const fn one_trace(a: u128, b: u128) -> bool {
     a == b || a == 0 || b == 0
 }

@@ -55,11 +55,13 @@ pub mod diff;
 pub mod distributed;
 pub mod exceptions;
 pub mod filter;
+mod finding;
 pub mod flame;
 pub mod hotspots;
 pub mod loss;
 #[cfg(test)]
 mod made;
+mod merge_stack;
 pub mod monitors;
 pub mod names;
 pub mod objects;
@@ -77,12 +79,15 @@ mod tree;
 pub use adjust::{AdjustError, Adjustment, adjust};
 pub use amount::{amount, grouped};
 pub use calltree::{
-    CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate, Symbol,
-    SymbolId, SymbolTable, TreeBuilder, TreeOptions, TreeSource, Trees, symbol_of_function,
+    AsyncCalls, CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate,
+    Shown, Symbol, SymbolId, SymbolTable, Tracks, TreeBuilder, TreeOptions, TreeSource, Trees,
+    choose_tracks, symbol_of_function,
 };
-pub use page::escaped;
+pub use finding::finding;
+pub use merge_stack::MergeStack;
+pub use page::{escaped, mailed};
 pub use pauses::Pauses;
 pub use sandwich::{DirectCalls, Direction, Edge, callees_of, callers_of, direct_calls, usages_of};
 pub use sketch::Sketch;
 pub use top::{Durations, Functions, GroupTop, TopRow, top, top_of_groups};
-pub use tree::{Visible, bottom_up, visible};
+pub use tree::{Visible, bottom_up, keep_largest, visible};

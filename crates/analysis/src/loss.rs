@@ -2,15 +2,15 @@
 
 mod parents;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::calls::value_text;
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,
-    EventBatch, EventTypeId, Feature, Flow, FrameKind, Merge, ProfileId, Recording, SampleBatch,
-    Scope, Sink, SpanBatch, SpanStatus, Stage, StringId, Track, TrackId, TrackKind, Unit, Value,
-    ValueTypeId,
+    Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, CounterBatch, Definitions,
+    ElementType, EventBatch, EventTypeId, Feature, Flow, FrameKind, FunctionId, Merge, ProfileId,
+    Recording, SampleBatch, Scope, Sink, SpanBatch, SpanContext, SpanRow, SpanStatus, Stage,
+    StringId, Track, TrackId, TrackKind, Unit, Value, ValueTypeId,
 };
 
 use parents::{Parents, distant};
@@ -38,6 +38,21 @@ pub struct Losses {
 }
 
 impl Losses {
+    /// Replaces what was counted of a feature by what a target says that it left out of it: names and counts.
+    pub fn replace(&mut self, feature: Feature, names: impl IntoIterator<Item = (String, u64)>) {
+        let kind = feature.name();
+        let at = self.lost.iter().position(|lost| lost.kind == kind);
+        self.lost.retain(|lost| lost.kind != kind);
+        let at = at.unwrap_or(self.lost.len());
+        let names = names.into_iter().map(|(field, count)| Lost {
+            kind,
+            field,
+            count,
+            example: String::new(),
+        });
+        self.lost.splice(at..at, names);
+    }
+
     /// Adds the loss of another recording, entries of one kind and field together.
     pub fn merge(&mut self, other: Self) {
         for (own, other) in [
@@ -57,13 +72,19 @@ impl Losses {
 }
 
 /// Features whose absence coarsens a value instead of dropping it.
-pub const COARSENS: [Feature; 5] = [
+pub const COARSENS: [Feature; 8] = [
+    Feature::UnsignedIntegers,
+    Feature::WideIntegers,
     Feature::SubMillisecond,
     Feature::SubMicrosecond,
     Feature::TypedAttributes,
+    Feature::FloatAttributes,
     Feature::AsyncTracks,
     Feature::PartialSpans,
 ];
+
+/// The largest integer up to which a double holds all.
+const EXACT: u64 = 1 << 53;
 
 /// Names kept apart for one feature; more are counted together.
 const FIELDS: usize = 200;
@@ -103,9 +124,14 @@ pub struct Loss<'t, S: Sink + ?Sized> {
     keys: Vec<Option<StringId>>,
     events: Vec<Option<StringId>>,
     counters: Vec<Option<StringId>>,
+    series: Vec<Option<StringId>>,
     lanes: Vec<bool>,
     parents: Parents,
     profiles: BTreeSet<ProfileId>,
+    /// Value types that are inclusive, or no sums, and that no profile had yet.
+    wide: BTreeMap<ValueTypeId, StringId>,
+    /// Functions with a place in the source that nothing held had yet.
+    located: Vec<Option<StringId>>,
     /// For each attribute key, how often the batch at hand has it and where first; zeros between batches.
     counts: Vec<(u64, usize)>,
 }
@@ -124,9 +150,12 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             keys: Vec::new(),
             events: Vec::new(),
             counters: Vec::new(),
+            series: Vec::new(),
             lanes: Vec::new(),
             parents: Parents::default(),
             profiles: BTreeSet::new(),
+            wide: BTreeMap::new(),
+            located: Vec::new(),
             counts: Vec::new(),
         }
     }
@@ -233,10 +262,16 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             return self.lose_attributes(attributes.all(), feature);
         }
         let typed = self.holds.holds(Feature::TypedAttributes);
+        let floats = typed && self.holds.holds(Feature::FloatAttributes);
+        let unsigned = typed && self.holds.holds(Feature::UnsignedIntegers);
+        let wide = self.holds.holds(Feature::WideIntegers);
         for attribute in attributes.all() {
             let plain = match attribute.value {
                 Value::List(..) | Value::Map(_) => false,
                 Value::Null | Value::Text(_) => true,
+                Value::U64(value) => unsigned && (wide || value <= EXACT),
+                Value::I64(value) => typed && (wide || value.unsigned_abs() <= EXACT),
+                Value::F64(_) => floats,
                 _ => typed,
             };
             if !plain || attribute.at.is_some() || attribute.from.is_some() {
@@ -289,15 +324,51 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         if attribute.from.is_some() {
             self.lose(Feature::UpwardAttributes, key, 1);
         }
-        match &attribute.value {
+        self.value(key, &attribute.value);
+    }
+
+    /// Counts what a target that holds the attribute does not hold of its value, elements of lists and maps included.
+    fn value(&mut self, key: Name, value: &Value) {
+        let nested = self.holds.holds(Feature::NestedAttributes);
+        match value {
             Value::Null | Value::Text(_) => {}
-            Value::List(kind, _) if *kind != ElementType::Any => {
-                if !self.holds.holds(Feature::NestedAttributes) {
-                    self.lose(Feature::ListAttributes, key, 1);
+            Value::List(kind, values) => {
+                let uniform = *kind != ElementType::Any && !nested;
+                let feature = if uniform {
+                    Feature::ListAttributes
+                } else {
+                    Feature::NestedAttributes
+                };
+                self.lose(feature, key, 1);
+                if self.holds.holds(feature) {
+                    values.iter().for_each(|value| self.value(key, value));
                 }
             }
-            Value::List(..) | Value::Map(_) => self.lose(Feature::NestedAttributes, key, 1),
-            _ => self.lose(Feature::TypedAttributes, key, 1),
+            Value::Map(pairs) => {
+                self.lose(Feature::NestedAttributes, key, 1);
+                for (name, value) in pairs.iter().filter(|_| nested) {
+                    self.value(key, name);
+                    self.value(key, value);
+                }
+            }
+            _ if !self.holds.holds(Feature::TypedAttributes) => {
+                self.lose(Feature::TypedAttributes, key, 1);
+            }
+            Value::U64(value) => {
+                self.lose(Feature::UnsignedIntegers, key, 1);
+                self.wide(key, *value);
+            }
+            Value::I64(value) => self.wide(key, value.unsigned_abs()),
+            Value::F64(_) => self.lose(Feature::FloatAttributes, key, 1),
+            Value::Bool(_) | Value::Bytes(_) | Value::Exception(_) => {}
+        }
+    }
+
+    /// Counts an integer that a target of doubles rounds or writes as text.
+    fn wide(&mut self, name: Name, value: u64) {
+        if value > EXACT {
+            let example = |_: &Self| value.to_string();
+            self.lose_with(Feature::WideIntegers, name, 1, example);
         }
     }
 
@@ -341,28 +412,34 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
                 name.map_or_else(String::new, |name| loss.text(name))
             });
         }
-        for (_, row) in &new.functions {
+        for (id, row) in &new.functions {
             let detailed =
                 row.package.is_some() || row.signature.is_some() || row.library.is_some();
             let name = row.name;
             let example = |loss: &Self| loss.text(name);
             self.lose_with(Feature::FunctionDetails, one, u64::from(detailed), example);
             let located = row.file.is_some() || row.line > 0;
-            self.lose_with(Feature::SourceLines, one, u64::from(located), example);
+            place(&mut self.located, id.index(), located.then_some(name));
         }
-        for (_, row) in &new.frames {
+        // Frames of what is lost anyway are not lost once more, and those of exceptions come with them.
+        let framed = [Feature::Samples, Feature::Events];
+        let framed = framed.into_iter().any(|feature| self.holds.holds(feature));
+        for (_, row) in new.frames.iter().filter(|_| framed) {
+            if let Some(function) = row.function {
+                self.locate(function);
+            }
             self.lose(Feature::Addresses, one, u64::from(row.address.is_some()));
             let kind = row.inlined || row.kind != FrameKind::Unknown;
             self.lose(Feature::FrameKinds, one, u64::from(kind));
             self.lose(Feature::SourceLines, one, u64::from(row.line > 0));
         }
-        for (_, row) in &new.stacks {
+        for (_, row) in new.stacks.iter().filter(|_| framed) {
             self.lose(Feature::TruncatedStacks, one, u64::from(row.truncated));
         }
-        for (_, row) in &new.value_types {
-            let wide = row.merge != Merge::Sum || row.scope != Scope::Own;
-            let name = row.name;
-            self.lose(Feature::InclusiveValues, Name::Text(name), u64::from(wide));
+        for (id, row) in &new.value_types {
+            if row.merge != Merge::Sum || row.scope != Scope::Own {
+                self.wide.insert(*id, row.name);
+            }
         }
         for (id, row) in &new.profiles {
             let headed = row.period.is_some()
@@ -373,6 +450,12 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             self.lose(Feature::ProfileHeaders, one, u64::from(headed));
             // A target of one column has room for one of one profile, unless it has places for them by name.
             let first = self.profiles.is_empty();
+            // Counters of calls have value types too: they are no columns.
+            for id in &row.value_types {
+                if let Some(name) = self.wide.remove(id) {
+                    self.lose(Feature::InclusiveValues, Name::Text(name), 1);
+                }
+            }
             if self.profiles.insert(*id) {
                 let own = |id: &ValueTypeId| {
                     let name = self.written(Name::Counter(*id));
@@ -402,18 +485,29 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         }
     }
 
+    /// Counts the place of a function that is used, once.
+    fn locate(&mut self, id: FunctionId) {
+        if let Some(name) = self.located.get_mut(id.index()).and_then(Option::take) {
+            let example = |loss: &Self| loss.text(name);
+            self.lose_with(Feature::SourceLines, Name::Nothing, 1, example);
+        }
+    }
+
     fn remember(&mut self, new: &Definitions) {
         for (id, text) in &new.strings {
             self.tables.strings.put(id.index(), text.clone());
         }
         for (id, row) in &new.attribute_keys {
-            place(&mut self.keys, id.index(), row.name);
+            place(&mut self.keys, id.index(), Some(row.name));
         }
         for (id, row) in &new.event_types {
-            place(&mut self.events, id.index(), row.name);
+            place(&mut self.events, id.index(), Some(row.name));
         }
         for (id, row) in &new.value_types {
-            place(&mut self.counters, id.index(), row.name);
+            place(&mut self.counters, id.index(), Some(row.name));
+        }
+        for (id, row) in &new.series {
+            place(&mut self.series, id.index(), Some(row.name));
         }
         for (id, row) in &new.tracks {
             if self.lanes.len() <= id.index() {
@@ -426,16 +520,21 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 }
 
+/// Returns true if a context names its span or the parent of that.
+const fn identifies(context: &SpanContext) -> bool {
+    context.span != 0 || context.parent != 0
+}
+
 fn overlaps(track: &Track) -> bool {
     matches!(track.kind, TrackKind::Async | TrackKind::Lane)
 }
 
-fn place<T>(table: &mut Vec<Option<T>>, index: usize, row: T) {
+fn place<T: Default>(table: &mut Vec<T>, index: usize, row: T) {
     if table.len() <= index {
-        table.resize_with(index + 1, || None);
+        table.resize_with(index + 1, T::default);
     }
     if let Some(slot) = table.get_mut(index) {
-        *slot = Some(row);
+        *slot = row;
     }
 }
 
@@ -447,6 +546,11 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
             return;
         }
         self.times(batch.start.iter().chain(&batch.end));
+        if !self.holds.holds(Feature::SourceLines) {
+            for &function in batch.function.iter().flatten() {
+                self.locate(function);
+            }
+        }
         if !self.holds.holds(Feature::DistantParents) {
             let distant = distant(&mut self.parents, batch);
             self.lose(Feature::DistantParents, one, distant);
@@ -465,18 +569,70 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
             found.count()
         };
         let partial = [SpanStatus::PartialStart, SpanStatus::PartialEnd];
+        self.lose_of(Feature::InnerCalls, |_| {
+            let rows = batch.entry.iter().zip(&batch.parent);
+            rows.filter(|(entry, parent)| **entry && parent.is_some())
+                .count()
+        });
         self.lose_of(Feature::PartialSpans, |_| with(&partial));
-        self.lose_of(Feature::ErrorStatus, |_| with(&[SpanStatus::Error]));
-        self.lose_of(Feature::SpanContexts, |_| batch.context.values().len());
+        // Where exceptions are held, a span that has one has failed.
+        let thrown = self.holds.holds(Feature::Exceptions);
+        let failed = |_: &Self| {
+            let rows = batch.status.iter().enumerate();
+            let rows = rows.filter(|(_, status)| **status == SpanStatus::Error);
+            let said = |row: usize| {
+                let row = batch.row(row);
+                thrown && row.is_some_and(|row| row.exception.is_some())
+            };
+            rows.filter(|&(row, _)| !said(row)).count()
+        };
+        self.lose_of(Feature::ErrorStatus, failed);
+        let contexts = |wanted: fn(&SpanContext) -> bool| {
+            move |_: &Self| {
+                let all = batch.context.values().iter();
+                all.filter(|context| wanted(context)).count()
+            }
+        };
+        self.lose_of(Feature::TraceIds, contexts(|context| context.trace != 0));
+        self.lose_of(Feature::SpanContexts, contexts(identifies));
         self.lose_of(Feature::SpanKinds, |_| batch.kind.values().len());
+        self.lose_of(Feature::InnerMarks, |loss| loss.inner_marks(batch));
         self.lose_of(Feature::Exceptions, |_| batch.exception.values().len());
         if !self.holds.holds(Feature::SpanCounters) {
             for &(counter, value) in (0..batch.len()).flat_map(|row| batch.counters(row)) {
                 let name = Name::Counter(counter);
                 self.lose_with(Feature::SpanCounters, name, 1, |_| value.to_string());
             }
+        } else if !self.holds.holds(Feature::InnerCounters) {
+            let inner = |row: usize| !batch.entry.get(row).copied().unwrap_or(true);
+            for row in (0..batch.len()).filter(|&row| inner(row)) {
+                for &(counter, value) in batch.counters(row) {
+                    let name = Name::Counter(counter);
+                    self.lose_with(Feature::InnerCounters, name, 1, |_| value.to_string());
+                }
+            }
+        }
+        if self.holds.holds(Feature::SpanCounters) && !self.holds.holds(Feature::WideIntegers) {
+            for &(counter, value) in (0..batch.len()).flat_map(|row| batch.counters(row)) {
+                self.wide(Name::Counter(counter), value.unsigned_abs());
+            }
         }
         self.attributes(&batch.attributes, Feature::SpanAttributes);
+    }
+
+    /// Returns the number of spans inside a call with a kind or ids of which the target holds those of calls alone.
+    fn inner_marks(&self, batch: &SpanBatch) -> usize {
+        let [kinds, contexts] =
+            [Feature::SpanKinds, Feature::SpanContexts].map(|feature| self.holds.holds(feature));
+        if batch.kind.values().is_empty() && batch.context.values().is_empty() {
+            return 0;
+        }
+        let marked = |row: SpanRow<'_>| {
+            let kind = kinds && row.kind.is_some();
+            let ids = contexts && row.context.is_some();
+            !row.entry && (kind || ids)
+        };
+        batch.iter().filter(|row| marked(row.clone())).count()
     }
 
     fn samples(&mut self, batch: &SampleBatch) {
@@ -488,6 +644,11 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
         let values = (0..batch.len()).flat_map(|row| batch.values(row));
         let negative = values.filter(|&&value| value < 0).count();
         self.lose(Feature::NegativeValues, one, negative as u64);
+        if !self.holds.holds(Feature::WideIntegers) {
+            for &value in (0..batch.len()).flat_map(|row| batch.values(row)) {
+                self.wide(Name::Word("sample values"), value.unsigned_abs());
+            }
+        }
         let timed = batch.time.iter().flatten().count();
         self.lose(Feature::SampleTimes, one, timed as u64);
         let placed = batch.track.iter().flatten().count();
@@ -505,7 +666,13 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
                 continue;
             }
             if !self.holds.holds(Feature::Events) {
-                self.lose(Feature::Events, name, 1);
+                let own = self
+                    .holds
+                    .own()
+                    .contains(&(Feature::Events, self.written(name).as_ref()));
+                if !own {
+                    self.lose(Feature::Events, name, 1);
+                }
                 continue;
             }
             self.lose(Feature::EventDurations, name, u64::from(row.end.is_some()));
@@ -513,6 +680,17 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
         if self.holds.holds(Feature::Events) {
             self.attributes(&batch.attributes, Feature::EventAttributes);
             self.times(batch.time.iter().chain(batch.end.iter().flatten()));
+        }
+    }
+
+    fn points(&mut self, points: &CounterBatch) {
+        if self.holds.holds(Feature::Counters) {
+            return;
+        }
+        for series in &points.series {
+            let name = self.series.get(series.index()).copied().flatten();
+            let name = name.map_or(Name::Nothing, Name::Text);
+            self.lose(Feature::Counters, name, 1);
         }
     }
 
@@ -547,7 +725,7 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
             Batch::Samples(samples) => self.samples(samples),
             Batch::Paths(paths) => self.lose(Feature::Samples, one, paths.len() as u64),
             Batch::Events(events) => self.events(events),
-            Batch::Counters(points) => self.lose(Feature::Counters, one, points.time.len() as u64),
+            Batch::Counters(points) => self.points(points),
             Batch::Links(links) => self.lose(Feature::Links, one, links.links.len() as u64),
             Batch::Objects(objects) => self.heap("object", objects.rows.len()),
             Batch::Edges(edges) => self.heap("reference", edges.from.len()),

@@ -5,7 +5,7 @@ use traceloom_model::{EventBatch, Recording, Timestamp};
 /// Names of event types during which no thread of the process runs.
 const STOPS: [&str; 2] = ["pause", "jdk.GCPhasePause"];
 
-/// Tells whether no thread of the process runs during events of this name.
+/// Returns true if no thread of the process runs during events of this name.
 pub(crate) fn is_pause(name: &str) -> bool {
     STOPS.contains(&name)
 }

@@ -16,6 +16,7 @@ const CALLERS: usize = 512;
 #[must_use]
 pub fn callees_of(tree: &CallTree, matches: &Predicate<'_>) -> CallTree {
     let mut arena = Arena::new();
+    arena.base = tree.base;
     let mut inside: Vec<u32> = Vec::new();
     let mut root = None;
     for (group, number, node, is_root) in under(tree, matches) {
@@ -89,6 +90,7 @@ pub fn usages_of(tree: &CallTree, matches: &Predicate<'_>) -> CallTree {
         }
     }
     let mut arena = Arena::new();
+    arena.base = tree.base;
     let mut at: Vec<u32> = Vec::with_capacity(tree.nodes.len());
     for ((number, node), &(total, count, used)) in tree.nodes.iter().enumerate().zip(&sums) {
         let caller = node.parent.and_then(|parent| at.get(parent as usize));

@@ -60,7 +60,7 @@ pub fn of_title(title: &str) -> String {
     out
 }
 
-/// Tells whether a word stands for one thing among many: a number, hexadecimal digits, a long key.
+/// Returns true if a word stands for one thing among many: a number, hexadecimal digits, a long key.
 fn is_id(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let hex = word.bytes().all(|byte| byte.is_ascii_hexdigit());

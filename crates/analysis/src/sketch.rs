@@ -91,7 +91,7 @@ impl Sketch {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Tells whether percentiles are those of the values themselves.
+    /// Returns true if percentiles are those of the values themselves.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.buckets.is_empty()

@@ -25,11 +25,14 @@ pub struct TopRow {
 }
 
 impl TopRow {
-    /// Compares two rows: the one with the larger own value first, then by total.
+    /// Compares two rows: the one with the larger own value first, then by total. A loss is as large as the same gain:
+    /// the most of a difference of profiles comes first.
     #[must_use]
     pub fn by_value(&self, other: &Self) -> Ordering {
-        let own = other.own.cmp(&self.own);
-        own.then(other.total.cmp(&self.total))
+        let size = |row: &Self| (row.own.unsigned_abs(), row.total.unsigned_abs());
+        let signed = |row: &Self| (row.own, row.total);
+        let by_size = size(other).cmp(&size(self));
+        by_size.then(signed(other).cmp(&signed(self)))
     }
 }
 
@@ -57,7 +60,7 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// Tells whether there are any.
+    /// Returns true if there are any.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
@@ -222,8 +225,12 @@ pub struct Functions {
     pub durations: Durations,
     /// Samples that a function was on the stack of, by symbol; empty where the table is of a tree.
     pub inclusive: Vec<u64>,
-    /// 100 %.
+    /// What all of it came to.
     pub total: i64,
+    /// 100 %: the total, unless values below zero cancel others out or the base of a difference is known.
+    pub whole: i64,
+    /// What the samples of the base of a difference came to, without signs; 0 where none is marked as such.
+    pub base: i64,
 }
 
 impl Functions {
@@ -237,6 +244,8 @@ impl Functions {
             measure: tree.measure,
             symbols: tree.symbols.into(),
             total: tree.total,
+            whole: tree.whole,
+            base: tree.base,
         }
     }
 
@@ -244,6 +253,12 @@ impl Functions {
     #[must_use]
     pub fn order(&self, a: &TopRow, b: &TopRow) -> Ordering {
         order(|symbol| self.symbols.name(symbol), a, b)
+    }
+
+    /// Returns what shares are of where it is not the total: `changes` or `base`, and what that came to.
+    #[must_use]
+    pub fn shares_of(&self) -> Option<(&'static str, i64)> {
+        crate::calltree::shares_of(self.total, self.whole, self.base)
     }
 
     /// Returns the symbol of a row of this table.
@@ -259,7 +274,7 @@ impl Functions {
     /// Returns `value` as a share of the whole, in percent; none where shares mean nothing.
     #[must_use]
     pub fn percent(&self, value: i64) -> Option<f64> {
-        self.measure.percent(value, self.total)
+        self.measure.percent(value, self.whole)
     }
 
     /// Adds this table to the one of the same measure in `all`, or puts it there.
@@ -270,7 +285,7 @@ impl Functions {
         }
     }
 
-    /// Adds the rows of another input; functions are the same when their name and signature are.
+    /// Adds the rows of another input; functions are the same when their names are.
     fn add(&mut self, other: Self) {
         let merge = self.measure.merge;
         self.total = join(merge, self.total, other.total, 1, 1);
@@ -319,6 +334,9 @@ impl Functions {
             own.count = own.count.saturating_add(row.count);
             own.partial = own.partial.saturating_add(row.partial);
         }
+        let own = self.rows.iter().map(|row| (row.symbol, row.own));
+        self.base = self.base.saturating_add(other.base);
+        self.whole = crate::calltree::whole(self.total, self.base, symbols.len(), own);
         self.symbols = symbols.into_rows().into();
     }
 }

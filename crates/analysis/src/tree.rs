@@ -22,14 +22,16 @@ pub struct Visible {
 /// Where shares mean nothing (minima, an empty whole) every node is shown.
 #[must_use]
 pub fn visible(tree: &CallTree, min_percent: f64) -> Vec<Visible> {
+    let largest = largest_below(tree);
     let mut shown: Vec<Visible> = Vec::new();
     // Rows in `shown` of the path to the current node.
     let mut path: Vec<usize> = Vec::new();
     let mut number = 0;
     while let Some(node) = tree.nodes.get(number as usize) {
         path.truncate(node.depth as usize);
+        let size = largest.get(number as usize).copied();
         let small = tree
-            .percent(node.total)
+            .percent(size.unwrap_or(node.total))
             .is_some_and(|percent| percent.abs() < min_percent);
         if small {
             if let Some(caller) = path.last().and_then(|&row| shown.get_mut(row)) {
@@ -48,6 +50,70 @@ pub fn visible(tree: &CallTree, min_percent: f64) -> Vec<Visible> {
         number += 1;
     }
     shown
+}
+
+/// Returns the largest total, without its sign, of each node and those below it; empty where no value is below zero,
+/// because nothing is then larger than its caller.
+fn largest_below(tree: &CallTree) -> Vec<i64> {
+    match tree.whole == tree.total {
+        true => Vec::new(),
+        false => subtree_maxima(tree),
+    }
+}
+
+/// Returns the largest total, without its sign, of each node and those below it.
+fn subtree_maxima(tree: &CallTree) -> Vec<i64> {
+    let nodes = tree.nodes.iter();
+    let mut largest: Vec<i64> = nodes.map(|node| node.total.saturating_abs()).collect();
+    for (at, node) in tree.nodes.iter().enumerate().rev() {
+        let own = largest.get(at).copied().unwrap_or(0);
+        let caller = node
+            .parent
+            .and_then(|parent| largest.get_mut(parent as usize));
+        if let Some(caller) = caller {
+            *caller = own.max(*caller);
+        }
+    }
+    largest
+}
+
+/// Keeps the `most` largest of the nodes that [`visible`] returned, callers of those kept among them.
+pub fn keep_largest(tree: &CallTree, shown: &mut Vec<Visible>, most: usize) {
+    if shown.len() <= most {
+        return;
+    }
+    let sizes = subtree_maxima(tree);
+    let size = |row: &Visible| sizes.get(row.node as usize).copied().unwrap_or(0);
+    // A caller is as large as the largest below it and stands before that.
+    let mut order: Vec<usize> = (0..shown.len()).collect();
+    order.sort_by_key(|&at| (std::cmp::Reverse(shown.get(at).map(size)), at));
+    let mut kept = vec![false; shown.len()];
+    for at in order.into_iter().take(most) {
+        if let Some(kept) = kept.get_mut(at) {
+            *kept = true;
+        }
+    }
+    // Rows of the path to the current node, none for those that go.
+    let mut path: Vec<Option<usize>> = Vec::new();
+    let mut left: Vec<Visible> = Vec::with_capacity(most);
+    for (row, kept) in shown.iter().zip(kept) {
+        let Some(node) = tree.nodes.get(row.node as usize) else {
+            continue;
+        };
+        path.truncate(node.depth as usize);
+        if kept {
+            path.push(Some(left.len()));
+            left.push(*row);
+            continue;
+        }
+        let caller = path.last().copied().flatten();
+        if let Some(caller) = caller.and_then(|at| left.get_mut(at)) {
+            caller.omitted += 1;
+            caller.omitted_total = caller.omitted_total.saturating_add(node.total);
+        }
+        path.push(None);
+    }
+    *shown = left;
 }
 
 /// Returns the tree upside down: roots are functions with their own value, below them who called.

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use traceloom_model::{Timestamp, Unit, Value};
 
-use super::{Call, Calls, title, track_name, value_text};
+use super::{Call, CallState, Calls, title, track_name, value_text};
+use crate::calltree::is_async;
 
 /// A column. The well-known ones have one name for all formats; any counter or attribute is a column
 /// under its own name.
@@ -36,6 +37,12 @@ pub enum Column {
     Method,
     /// It failed.
     Error,
+    /// How it ended, or that it was running: [`super::CallState::word`].
+    Status,
+    /// It is on an async track or a lane.
+    Async,
+    /// It is inside another call.
+    Nested,
     /// What kind of work it was: its attribute `component`, else the producer's word for its kind.
     Component,
     /// What it ended with: class and message.
@@ -50,9 +57,13 @@ pub enum Column {
     UsedTime,
     /// A counter or attribute of this name.
     Named(String),
+    /// The counter of this name, typed `counter.NAME`.
+    Counter(String),
+    /// The attribute of this name, typed `attr.NAME`.
+    Attribute(String),
 }
 
-const KNOWN: [(&str, Column); 18] = [
+const KNOWN: [(&str, Column); 21] = [
     ("start", Column::Start),
     ("end", Column::End),
     ("duration", Column::Duration),
@@ -65,6 +76,9 @@ const KNOWN: [(&str, Column); 18] = [
     ("title", Column::Title),
     ("method", Column::Method),
     ("error", Column::Error),
+    ("status", Column::Status),
+    ("async", Column::Async),
+    ("nested", Column::Nested),
     ("component", Column::Component),
     ("exception", Column::Exception),
     ("trace", Column::Trace),
@@ -77,19 +91,25 @@ impl FromStr for Column {
     type Err = Infallible;
 
     fn from_str(name: &str) -> Result<Self, Infallible> {
-        let known = KNOWN.iter().find(|(known, _)| *known == name);
-        Ok(known.map_or_else(
-            || Self::Named(name.to_owned()),
-            |(_, column)| column.clone(),
-        ))
+        if let Some((_, known)) = KNOWN.iter().find(|(known, _)| *known == name) {
+            return Ok(known.clone());
+        }
+        if let Some(name) = name.strip_prefix(Self::ATTRIBUTE) {
+            return Ok(Self::Attribute(name.to_owned()));
+        }
+        Ok(match name.strip_prefix(Self::COUNTER) {
+            Some(name) => Self::Counter(name.to_owned()),
+            None => Self::Named(name.to_owned()),
+        })
     }
 }
 
 impl Column {
     /// The columns a person sees first.
-    pub const DEFAULT: [Self; 9] = [
+    pub const DEFAULT: [Self; 10] = [
         Self::Start,
         Self::Duration,
+        Self::Status,
         Self::Cpu,
         Self::Suspended,
         Self::Queue,
@@ -100,9 +120,10 @@ impl Column {
     ];
 
     /// The columns a person sees first where calls are of kinds: web requests, statements, jobs.
-    pub const OF_KINDS: [Self; 9] = [
+    pub const OF_KINDS: [Self; 10] = [
         Self::Start,
         Self::Duration,
+        Self::Status,
         Self::Component,
         Self::Error,
         Self::Calls,
@@ -112,11 +133,22 @@ impl Column {
         Self::Exception,
     ];
 
-    /// Returns the name that parses to this column.
+    /// What the name of an attribute has in front where columns of the list stand beside it.
+    pub const ATTRIBUTE: &'static str = "attr.";
+
+    /// What the name of a counter has in front there.
+    pub const COUNTER: &'static str = "counter.";
+
+    /// Returns the names of the columns that every format has.
+    pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+        KNOWN.iter().map(|&(name, _)| name)
+    }
+
+    /// Returns the name of this column; that of a counter or attribute is the capture's own.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
-            Self::Named(name) => name,
+            Self::Named(name) | Self::Counter(name) | Self::Attribute(name) => name,
             known => KNOWN
                 .iter()
                 .find(|(_, column)| column == known)
@@ -124,15 +156,16 @@ impl Column {
         }
     }
 
-    /// Names under which producers count this, the first one found wins.
-    pub(super) fn sources(&self) -> Vec<&str> {
+    /// Returns the names under which producers count this; the first one found wins.
+    #[must_use]
+    pub fn sources(&self) -> Vec<&str> {
         match self {
             Self::Cpu => vec!["cpu", "cpu_time", "time.cpu"],
             Self::Queue => vec!["queue", "queue_wait", "queue_wait_time", "time.queue.wait"],
             Self::Calls => vec!["calls"],
             Self::Transactions => vec!["transactions", "j2ee.transactions"],
             Self::Component => vec!["component"],
-            Self::Named(name) => vec![name],
+            Self::Named(name) | Self::Counter(name) | Self::Attribute(name) => vec![name],
             _ => Vec::new(),
         }
     }
@@ -202,6 +235,9 @@ impl Calls {
                 .function
                 .map_or(Cell::None, |id| Cell::Text(self.tables.function_name(id))),
             Column::Error => Cell::Bool(call.failed()),
+            Column::Status => Cell::Text(call.state().word().into()),
+            Column::Async => Cell::Bool(is_async(&self.tables, call.track)),
+            Column::Nested => Cell::Bool(call.nested),
             Column::Component => match (self.named(call, "component"), call.kind) {
                 (Cell::None, Some(kind)) => Cell::Text(self.tables.text(kind)),
                 (found, _) => found,
@@ -224,6 +260,8 @@ impl Calls {
             Column::UsedTime => call
                 .uses
                 .map_or(Cell::None, |uses| Cell::Nanoseconds(uses.time)),
+            Column::Counter(name) => self.counter(call, name),
+            Column::Attribute(name) => self.attribute(call, name),
             counted => counted
                 .sources()
                 .into_iter()
@@ -234,6 +272,13 @@ impl Calls {
     }
 
     fn named<'c>(&'c self, call: &'c Call, name: &str) -> Cell<'c> {
+        match self.counter(call, name) {
+            Cell::None => self.attribute(call, name),
+            counter => counter,
+        }
+    }
+
+    fn counter(&self, call: &Call, name: &str) -> Cell<'_> {
         for &(id, value) in &call.counters {
             let Some(row) = self.tables.value_type(id) else {
                 continue;
@@ -246,6 +291,10 @@ impl Calls {
                 };
             }
         }
+        Cell::None
+    }
+
+    fn attribute<'c>(&'c self, call: &'c Call, name: &str) -> Cell<'c> {
         let mut text: Option<Cow<'c, str>> = None;
         for attribute in &call.attributes {
             let key = self.tables.attribute_key(attribute.key);
@@ -306,32 +355,80 @@ impl Calls {
             .rows
             .iter()
             .any(|call| call.kind.is_some() || call.context.is_some());
-        if !kinds && (sums.iter().any(filled) || !filled(&Column::Attributes)) {
-            return Column::DEFAULT.to_vec();
-        }
+        let columns = match !kinds && (sums.iter().any(filled) || !filled(&Column::Attributes)) {
+            true => &Column::DEFAULT,
+            false => &Column::OF_KINDS,
+        };
         let shown = |column: &Column| match column {
             Column::Component | Column::Exception | Column::Attributes => filled(column),
+            Column::Status => {
+                let mut states = self.rows.iter().map(Call::state);
+                states.any(CallState::is_partial)
+            }
             _ => true,
         };
-        Column::OF_KINDS.into_iter().filter(shown).collect()
+        columns
+            .iter()
+            .filter(|column| shown(column))
+            .cloned()
+            .collect()
+    }
+
+    /// Returns the counter or attribute that a name means here; other columns come back as they are.
+    #[must_use]
+    pub fn resolve(&self, column: Column) -> Column {
+        let Column::Named(name) = column else {
+            return column;
+        };
+        let mut types = self.tables.value_types.iter().flatten();
+        match types.any(|row| self.tables.text(row.name) == name) {
+            true => Column::Counter(name),
+            false => Column::Attribute(name),
+        }
+    }
+
+    /// Returns the unit of the numbers in a column.
+    #[must_use]
+    pub fn unit(&self, column: &Column) -> Unit {
+        match column {
+            Column::Start
+            | Column::End
+            | Column::Duration
+            | Column::Cpu
+            | Column::Suspended
+            | Column::Queue
+            | Column::UsedTime => Unit::Nanoseconds,
+            Column::Counter(name) => {
+                let mut types = self.tables.value_types.iter().flatten();
+                let row = types.find(|row| self.tables.text(row.name) == *name);
+                row.map_or(Unit::Count, |row| row.unit)
+            }
+            _ => Unit::Count,
+        }
     }
 
     /// Returns the columns that some call of the list has: the well-known ones, then counters and
     /// attributes by name.
     #[must_use]
     pub fn columns(&self) -> Vec<Column> {
-        let mut names = std::collections::BTreeSet::new();
+        let mut counters = std::collections::BTreeSet::new();
+        let mut attributes = std::collections::BTreeSet::new();
         for call in &self.rows {
             for &(id, _) in &call.counters {
-                names.extend(self.tables.value_type(id).map(|row| row.name));
+                counters.extend(self.tables.value_type(id).map(|row| row.name));
             }
             for attribute in &call.attributes {
-                names.extend(self.tables.attribute_key(attribute.key).map(|key| key.name));
+                let key = self.tables.attribute_key(attribute.key);
+                attributes.extend(key.map(|key| key.name));
             }
         }
         // Of the columns that few formats fill, those that are; the rest of an object is the same for all.
         let filled = |column: &Column| match column {
             Column::Attributes => false,
+            Column::Async | Column::Nested => self
+                .rows
+                .iter()
+                .any(|call| self.cell(call, column) == Cell::Bool(true)),
             Column::Uses | Column::UsedTime => self.rows.iter().any(|call| call.uses.is_some()),
             Column::Component | Column::Exception | Column::Trace => self
                 .rows
@@ -350,13 +447,18 @@ impl Calls {
                 sources.collect::<Vec<_>>()
             })
             .collect();
-        let mut named: Vec<String> = names
-            .into_iter()
-            .map(|name| self.tables.text(name).into_owned())
-            .filter(|name| !taken.contains(name))
-            .collect();
-        named.sort_unstable();
-        named.dedup();
-        known.chain(named.into_iter().map(Column::Named)).collect()
+        let named = |names: std::collections::BTreeSet<_>| {
+            let names = names.into_iter();
+            let mut names: Vec<String> = names
+                .map(|name| self.tables.text(name).into_owned())
+                .filter(|name| !taken.contains(name))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        };
+        let counters = named(counters).into_iter().map(Column::Counter);
+        let attributes = named(attributes).into_iter().map(Column::Attribute);
+        known.chain(counters).chain(attributes).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! The list of calls: which ones, in which order, with which columns.
 
 mod column;
+mod list;
 mod sample;
 mod selection;
 mod sums;
@@ -9,10 +10,11 @@ mod title;
 mod uses;
 
 pub use column::{Cell, Column};
+pub use list::{CallCounts, CallList, ListedCalls};
 pub(crate) use sample::{EventFilter, SampleFilter};
 pub use selection::{CallOfRow, Selection};
 pub use sums::{CallSum, CallSums};
-pub use table::{Call, CallQuery, CallTable, Calls};
+pub use table::{Call, CallQuery, CallState, CallTable, Calls};
 pub use title::title;
 pub use uses::Uses;
 

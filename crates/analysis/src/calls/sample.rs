@@ -103,7 +103,7 @@ impl EventFilter {
         }
     }
 
-    /// Tells whether an event passes, by what is defined until then.
+    /// Returns true if an event passes, by what is defined until then.
     pub fn accepts(&mut self, tables: &Recording, row: &EventRow<'_>) -> bool {
         if self.filter.is_empty() {
             return true;
@@ -113,12 +113,12 @@ impl EventFilter {
             .accepts(&Moment::of_event(tables, &self.names, row))
     }
 
-    /// Tells whether everything passes.
+    /// Returns true if everything passes.
     pub(crate) fn is_empty(&self) -> bool {
         self.filter.is_empty()
     }
 
-    /// Tells whether an event about an object of this class passes.
+    /// Returns true if an event about an object of this class passes.
     pub(crate) fn accepts_about(
         &mut self,
         tables: &Recording,
@@ -132,7 +132,7 @@ impl EventFilter {
         })
     }
 
-    /// Tells whether a sample about an object of this class passes.
+    /// Returns true if a sample about an object of this class passes.
     pub(crate) fn accepts_sample(
         &mut self,
         tables: &Recording,
@@ -147,7 +147,7 @@ impl EventFilter {
         })
     }
 
-    /// Tells whether an object of this class passes, by its size and where, when and by whom it was allocated.
+    /// Returns true if an object of this class passes, by its size and where, when and by whom it was allocated.
     pub(crate) fn accepts_object(
         &mut self,
         tables: &Recording,
@@ -165,7 +165,7 @@ impl EventFilter {
         })
     }
 
-    /// Tells whether something passes of which nothing is known.
+    /// Returns true if something passes of which nothing is known.
     pub(crate) fn accepts_unknown(&self, tables: &Recording) -> bool {
         self.filter.accepts(&Moment::new(tables, &self.names))
     }

@@ -19,13 +19,13 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Tells whether every call passes.
+    /// Returns true if every call passes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.filter.is_empty() && self.min_duration == 0 && !self.errors
     }
 
-    /// Tells whether `call` passes.
+    /// Returns true if `call` passes.
     #[must_use]
     pub fn accepts(&self, call: &dyn CallView) -> bool {
         call.duration().unwrap_or(0) >= self.min_duration

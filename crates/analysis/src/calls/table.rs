@@ -11,8 +11,9 @@ use traceloom_model::{
 
 use super::column::SortKey;
 use super::uses::Finder;
-use super::{CallOfRow, Column, Selection, Uses};
+use super::{CallCounts, CallOfRow, Column, Selection, Uses};
 use crate::Pauses;
+use crate::calltree::is_async;
 
 /// What a [`CallTable`] keeps.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +46,8 @@ pub struct Call {
     pub context: Option<SpanContext>,
     pub origin: Option<Origin>,
     pub uses: Option<Uses>,
+    /// It is inside another call.
+    pub nested: bool,
 }
 
 impl Call {
@@ -63,6 +66,7 @@ impl Call {
             context: row.context,
             origin: row.origin,
             uses,
+            nested: row.parent.is_some(),
         }
     }
 
@@ -76,10 +80,53 @@ impl Call {
         }
     }
 
-    /// Tells whether it failed.
+    /// Returns how much of it was recorded, and how it ended.
+    #[must_use]
+    pub fn state(&self) -> CallState {
+        match self.status {
+            SpanStatus::PartialEnd => CallState::Running,
+            SpanStatus::PartialStart => CallState::Begun,
+            _ if self.failed() => CallState::Error,
+            _ => CallState::Complete,
+        }
+    }
+
+    /// Returns true if it failed.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.status == SpanStatus::Error || self.exception.is_some()
+    }
+}
+
+/// How much of a call was recorded, and how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallState {
+    /// It ended well.
+    Complete,
+    /// It failed.
+    Error,
+    /// Its end is not in the recording: it was running when recording ended, or goes on after the stretch of time.
+    Running,
+    /// Its start is not in the recording or before the stretch of time.
+    Begun,
+}
+
+impl CallState {
+    /// Returns the word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Error => "error",
+            Self::Running => "running",
+            Self::Begun => "begun",
+        }
+    }
+
+    /// Returns `true` if a part of the call is not in the recording.
+    #[must_use]
+    pub const fn is_partial(self) -> bool {
+        matches!(self, Self::Running | Self::Begun)
     }
 }
 
@@ -90,12 +137,10 @@ pub struct Calls {
     pub tables: Recording,
     /// The calls, in the order asked for.
     pub rows: Vec<Call>,
-    /// Calls that were selected, kept or not.
-    pub selected: u64,
-    /// Calls that were read.
-    pub read: u64,
-    /// Samples that were read: a profile without calls has these instead.
-    pub samples: u64,
+    /// What each call was sorted by, row by row.
+    pub(super) keys: Vec<SortKey>,
+    /// How many calls there are, kept or not.
+    pub counts: CallCounts,
     /// Pauses of the process.
     pub pauses: Pauses,
     pub(super) pauses_seen: bool,
@@ -129,7 +174,7 @@ impl CallTable {
         }
     }
 
-    /// Tells whether a call is among those asked for.
+    /// Returns true if a call is among those asked for.
     pub(crate) fn accepts(&self, row: &SpanRow<'_>) -> bool {
         let view = CallOfRow::new(&self.calls.tables, row);
         self.query.selection.accepts(&view)
@@ -157,8 +202,8 @@ impl CallTable {
             }
         }
         self.cut();
-        let rows = self.keys.drain(..).map(|(_, _, call)| call);
-        self.calls.rows = rows.collect();
+        let rows = self.keys.drain(..).map(|(key, _, call)| (key, call));
+        (self.calls.keys, self.calls.rows) = rows.unzip();
         self.calls
     }
 
@@ -197,7 +242,7 @@ impl CallTable {
         if !row.entry && row.parent.is_some() {
             return;
         }
-        self.calls.read += 1;
+        self.calls.counts.read += 1;
         if uses.is_some_and(|uses| uses.count == 0) {
             return;
         }
@@ -208,8 +253,19 @@ impl CallTable {
     }
 
     fn keep(&mut self, row: &SpanRow<'_>, uses: Option<Uses>) {
-        let number = self.calls.selected;
-        self.calls.selected += 1;
+        let counts = &mut self.calls.counts;
+        let number = counts.selected;
+        counts.selected += 1;
+        let is_async = is_async(&self.calls.tables, row.track);
+        counts.async_calls += u64::from(is_async);
+        if row.parent.is_none() {
+            let duration = i64::try_from(row.duration()).unwrap_or(i64::MAX);
+            let total = match is_async {
+                true => &mut counts.async_total,
+                false => &mut counts.total,
+            };
+            *total = total.saturating_add(duration);
+        }
         let limit = self.query.limit.unwrap_or(usize::MAX);
         let Some((column, _)) = &self.query.sort else {
             if self.keys.len() < limit {
@@ -289,7 +345,7 @@ impl Sink for CallTable {
     }
 
     fn samples(&mut self, batch: traceloom_model::SampleBatch) -> Flow {
-        self.calls.samples += batch.len() as u64;
+        self.calls.counts.samples += batch.len() as u64;
         Flow::Continue(())
     }
 

@@ -75,7 +75,7 @@ fn top_n_by_duration_and_by_a_counter() {
             ..CallQuery::default()
         });
         assert_eq!(milliseconds(&calls), [60, 59, 58]);
-        assert_eq!((calls.read, calls.selected), (60, 60));
+        assert_eq!((calls.counts.read, calls.counts.selected), (60, 60));
     }
 }
 
@@ -107,7 +107,7 @@ fn selection_by_duration_errors_and_words() {
         ..CallQuery::default()
     });
     assert_eq!(milliseconds(&calls), [35, 49, 56]);
-    assert_eq!((calls.read, calls.selected), (60, 3));
+    assert_eq!((calls.counts.read, calls.counts.selected), (60, 3));
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn calls_with_a_method_tell_how_often_and_how_long() {
         }
         let _ = table.spans(batch);
         let calls = table.finish();
-        assert_eq!((calls.read, calls.rows.len()), (2, 1));
+        assert_eq!((calls.counts.read, calls.rows.len()), (2, 1));
         let uses = Uses { count: 3, time: 15 };
         assert_eq!(calls.rows[0].uses, Some(uses));
         assert_eq!(

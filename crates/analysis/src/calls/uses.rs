@@ -46,7 +46,7 @@ impl Finder {
         }
     }
 
-    /// Tells whether spans wait for others, and with them their texts.
+    /// Returns true if spans wait for others, and with them their texts.
     pub fn holds(&self) -> bool {
         self.held.is_some()
     }

@@ -58,6 +58,8 @@ pub(crate) struct Arena {
     free: u32,
     /// Nodes that stand for spans of which a part was not recorded, and for how many.
     pub partial: HashMap<u32, u64, RandomState>,
+    /// What the base of a difference came to, without signs; 0 where the values are no difference from one.
+    pub base: i64,
     /// How long the calls of nodes took, where that is asked for.
     durations: HashMap<u32, Sketch, RandomState>,
 }
@@ -77,6 +79,7 @@ impl Arena {
             children: HashMap::default(),
             free: NONE,
             partial: HashMap::default(),
+            base: 0,
             durations: HashMap::default(),
         }
     }
@@ -302,7 +305,7 @@ impl Arena {
         self.durations.entry(node).or_default().merge(durations);
     }
 
-    /// Tells whether durations were noted.
+    /// Returns true if durations were noted.
     pub fn is_timed(&self) -> bool {
         !self.durations.is_empty()
     }

@@ -1,8 +1,10 @@
 //! The sink that builds trees.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
     Clock, Definitions, Flow, FunctionId, Note, Order, PathBatch, Recording, SampleBatch, Sink,
     SpanBatch, StepBatch, StringId, Timestamp, TrackId, TrackKind, Wants,
@@ -14,6 +16,7 @@ use super::samples::Columns;
 use super::spans::{Piece, Pieces};
 use super::steps::Lines;
 use super::symbol::{self, KeyMap, Symbols};
+use super::tracks::{AsyncCalls, Tracks, choose_tracks};
 use super::{CallTree, Measure, flatten};
 use crate::calls::{CallOfRow, SampleFilter, Selection, of_resource, service_name, track_name};
 use crate::filter::CallView;
@@ -24,8 +27,8 @@ use crate::top::Functions;
 pub struct TreeOptions {
     /// Async tracks and lanes count too (`--async`).
     pub lanes: bool,
-    /// Names of the value column of samples, the best first: of each profile the first that it has counts.
-    /// None of them for the profile's own.
+    /// Names of the value to count, the best first: of each profile the first column that it has; of spans nothing
+    /// unless `wall` is among them. None of them for the profile's own, and spans.
     pub values: Vec<String>,
     /// The other columns of statistics are wanted too, unless one is named.
     pub beside: bool,
@@ -46,6 +49,8 @@ pub struct TreeOptions {
 pub struct Trees {
     /// Wall time, when there were spans.
     pub spans: Option<CallTree>,
+    /// Wall time on async tracks, of recordings without spans on thread tracks ([`super::choose_tracks`]).
+    pub lanes: Option<CallTree>,
     /// One tree for each measure that profiles brought.
     pub samples: Vec<CallTree>,
     /// Trees of the other columns of statistics, such as minima, maxima and calls.
@@ -55,9 +60,14 @@ pub struct Trees {
 impl Trees {
     /// Adds the trees of another input.
     pub fn merge(&mut self, other: Self) {
-        match (&mut self.spans, other.spans) {
-            (Some(own), Some(other)) => own.merge(&other),
-            (own, other) => *own = own.take().or(other),
+        for (own, other) in [
+            (&mut self.spans, other.spans),
+            (&mut self.lanes, other.lanes),
+        ] {
+            match (&mut *own, other) {
+                (Some(own), Some(other)) => own.merge(&other),
+                (_, other) => *own = own.take().or(other),
+            }
         }
         for (own, other) in [
             (&mut self.samples, other.samples),
@@ -73,9 +83,33 @@ impl Trees {
         }
     }
 
-    /// Iterates over the trees, wall time first.
+    /// Iterates over the trees in the order of [`Measure::rank`].
     pub fn into_trees(self) -> impl Iterator<Item = CallTree> {
-        self.spans.into_iter().chain(self.samples)
+        let mut trees: Vec<CallTree> = self
+            .spans
+            .into_iter()
+            .chain(self.lanes)
+            .chain(self.samples)
+            .collect();
+        trees.sort_by_key(|tree| tree.measure.rank());
+        trees.into_iter()
+    }
+
+    /// Keeps what is shown of spans: [`choose_tracks`].
+    pub fn choose_tracks(&mut self, left: AsyncCalls) {
+        let mut trees: Vec<CallTree> = self
+            .spans
+            .take()
+            .into_iter()
+            .chain(self.lanes.take())
+            .collect();
+        choose_tracks(&mut trees, left);
+        for tree in trees {
+            match tree.measure.tracks {
+                Tracks::Async => self.lanes = Some(tree),
+                _ => self.spans = Some(tree),
+            }
+        }
     }
 
     /// Returns what `change` makes of each tree.
@@ -84,6 +118,7 @@ impl Trees {
         let all = |trees: Vec<CallTree>| trees.iter().map(&change).collect();
         Self {
             spans: self.spans.as_ref().map(&change),
+            lanes: self.lanes.as_ref().map(&change),
             samples: all(self.samples),
             beside: all(self.beside),
         }
@@ -91,7 +126,7 @@ impl Trees {
 
     /// Iterates over the trees, wall time first.
     pub fn iter(&self) -> impl Iterator<Item = &CallTree> {
-        self.spans.iter().chain(&self.samples)
+        self.spans.iter().chain(&self.lanes).chain(&self.samples)
     }
 }
 
@@ -120,12 +155,27 @@ pub struct TreeBuilder {
     /// Which samples count, where some do not.
     chosen: Option<SampleFilter>,
     spans_seen: bool,
+    /// Something came of a track that counts.
+    threads_seen: bool,
+    /// Calls on async tracks that do not count.
+    passed_over: AsyncCalls,
+    /// Their tree, as long as nothing came that counts.
+    lanes: Option<Box<Lanes>>,
     /// The first and the last time of anything that counts.
     seen: Option<(Timestamp, Timestamp)>,
     /// Steps that wait for the rows of their calls.
     held: Option<StepBatch>,
     /// Rows of the next span batch that the last steps stand for.
     named: Vec<u32>,
+    /// Whether calls that are open when recording ends are selected, by track.
+    open: HashMap<TrackId, bool, RandomState>,
+}
+
+/// The tree of async tracks, for recordings that have nothing else.
+#[derive(Debug)]
+struct Lanes {
+    arena: Arena,
+    pieces: Pieces,
 }
 
 impl TreeBuilder {
@@ -150,9 +200,13 @@ impl TreeBuilder {
             lines,
             columns,
             spans_seen: false,
+            threads_seen: false,
+            passed_over: AsyncCalls::default(),
+            lanes: None,
             seen: None,
             held: None,
             named: Vec::new(),
+            open: HashMap::default(),
         }
     }
 
@@ -189,7 +243,19 @@ impl TreeBuilder {
         (*start, *end) = (first.min(*start), last.max(*end));
     }
 
-    /// Tells whether samples have come.
+    /// Returns `true` if spans or steps have come.
+    #[must_use]
+    pub fn saw_spans(&self) -> bool {
+        self.spans_seen
+    }
+
+    /// Returns the selected calls on async tracks that were passed over.
+    #[must_use]
+    pub fn passed_over(&self) -> AsyncCalls {
+        self.passed_over
+    }
+
+    /// Returns true if samples have come.
     #[must_use]
     pub fn saw_samples(&self) -> bool {
         self.columns.any()
@@ -213,6 +279,15 @@ impl TreeBuilder {
         let selecting = self.options.calls.is_some();
         let mut ground = |arena: &mut Arena, track| ground(arena, self.grounds.as_ref(), track);
         self.pieces.finish(&mut self.arena, selecting, &mut ground);
+        let lanes = self.lanes.take().filter(|_| !self.threads_seen);
+        let lanes = lanes.map(|mut lanes| {
+            let Lanes { arena, pieces } = &mut *lanes;
+            pieces.finish(arena, selecting, &mut ground);
+            if self.grounds.is_some() {
+                arena.sum_grounds();
+            }
+            lanes.arena
+        });
         let mut samples = self.columns.finish(&self.tables, self.grounds.as_mut());
         let named = |arena, measure, total| {
             with_symbols(&self.tables, arena, measure, total, self.grounds.as_ref())
@@ -226,9 +301,18 @@ impl TreeBuilder {
             self.arena.sum_grounds();
         }
         let arena = std::mem::replace(&mut self.arena, Arena::new());
-        let spans = self.spans_seen.then(|| named(arena, Measure::wall(), None));
+        let wall = |name: &String| *name == Measure::wall().name;
+        let wanted = self.options.values.is_empty() || self.options.values.iter().any(wall);
+        let spans = (self.spans_seen && wanted).then(|| named(arena, Measure::wall(), None));
+        let measure = || Measure {
+            tracks: Tracks::Async,
+            ..Measure::wall()
+        };
+        let lanes = lanes.filter(|_| wanted);
+        let lanes = lanes.map(|arena| named(arena, measure(), None));
         Trees {
             spans,
+            lanes,
             samples,
             beside,
         }
@@ -269,6 +353,7 @@ impl TreeBuilder {
             tables,
             arena,
             lines,
+            open,
             ..
         } = self;
         match &options.calls {
@@ -276,7 +361,10 @@ impl TreeBuilder {
             Some(selection) => lines.finish(
                 arena,
                 Some(&mut |track, key, start, end| {
-                    selection.accepts(&NoRow::of(tables, (track, key), start, end))
+                    let judged = open.get(&track).copied();
+                    judged.unwrap_or_else(|| {
+                        selection.accepts(&NoRow::of(tables, (track, key), start, end))
+                    })
                 }),
             ),
         }
@@ -296,12 +384,21 @@ impl TreeBuilder {
             arena,
             lines,
             grounds,
+            open,
+            threads_seen,
             ..
         } = self;
+        if let (Some(selection), Some(rows)) = (&options.calls, rows) {
+            open.extend(batch.open.iter().filter_map(|&(track, row)| {
+                let row = rows.row(row as usize)?;
+                Some((track, selection.accepts(&CallOfRow::new(tables, &row))))
+            }));
+        }
         for (track, range) in batch.runs() {
-            if !options.lanes && is_lane(tables, track) {
+            if !options.lanes && is_async(tables, track) {
                 continue;
             }
+            *threads_seen = true;
             let (Some(times), Some(functions)) = (
                 batch.time.get(range.clone()),
                 batch.function.get(range.clone()),
@@ -337,21 +434,46 @@ impl TreeBuilder {
         };
         for (number, row) in batch.iter().enumerate() {
             let named = u32::try_from(number).is_ok_and(|row| skip.binary_search(&row).is_ok());
-            if named || (!self.options.lanes && is_lane(&self.tables, row.track)) {
+            if named {
                 continue;
             }
             let refused = row.parent.is_none()
                 && self.options.calls.as_ref().is_some_and(|selection| {
                     !selection.accepts(&CallOfRow::new(&self.tables, &row))
                 });
+            let passed_over = !self.options.lanes && is_async(&self.tables, row.track);
+            if passed_over && row.parent.is_none() && !refused {
+                let duration = i64::try_from(row.duration()).unwrap_or(i64::MAX);
+                self.passed_over.take(duration);
+            }
+            if !passed_over {
+                self.threads_seen = true;
+                self.lanes = None;
+            } else if self.threads_seen {
+                continue;
+            }
             let mut piece = Piece::of(&row, refused);
             // Where all of a call is on one track, its ground says the same.
-            let lanes = self.options.lanes;
+            let lanes = self.options.lanes || passed_over;
             let apart = |grounds: &&mut Grounds| lanes || !grounds.by().is_of_track();
             if let Some(grounds) = self.grounds.as_mut().filter(apart) {
                 piece.group = grounds.of_span(&self.tables, &row);
             }
-            if all_at_end {
+            if passed_over {
+                let durations = self.options.durations;
+                let lanes = self.lanes.get_or_insert_with(|| {
+                    Box::new(Lanes {
+                        arena: Arena::new(),
+                        pieces: Pieces::new(true, durations),
+                    })
+                });
+                if self.order == Order::Nested {
+                    let ground = ground(&mut lanes.arena, self.grounds.as_ref(), row.track);
+                    lanes.pieces.put(&mut lanes.arena, ground, &piece);
+                } else {
+                    lanes.pieces.hold(piece);
+                }
+            } else if all_at_end {
                 self.pieces.hold(piece);
             } else {
                 let ground = ground(&mut self.arena, self.grounds.as_ref(), row.track);
@@ -366,7 +488,8 @@ fn ground(arena: &mut Arena, grounds: Option<&Grounds>, track: TrackId) -> u32 {
     grounds.map_or(ROOT, |grounds| arena.child(ROOT, grounds.of_track(track)))
 }
 
-fn is_lane(tables: &Recording, track: TrackId) -> bool {
+/// Returns `true` for async tracks and lanes.
+pub(crate) fn is_async(tables: &Recording, track: TrackId) -> bool {
     let track = tables.track(track);
     track.is_some_and(|track| matches!(track.kind, TrackKind::Async | TrackKind::Lane))
 }
@@ -499,8 +622,9 @@ impl Sink for TreeBuilder {
         batch.calls.sort_unstable();
         self.named.clear();
         self.named.extend(batch.calls.iter().map(|&(_, row)| row));
+        self.named.extend(batch.open.iter().map(|&(_, row)| row));
         self.named.sort_unstable();
-        if self.options.calls.is_some() && !batch.calls.is_empty() {
+        if self.options.calls.is_some() && !(batch.calls.is_empty() && batch.open.is_empty()) {
             self.held = Some(batch);
         } else {
             self.fold(&batch, None);

@@ -33,7 +33,7 @@ pub(crate) fn add(arena: &mut Arena, at: u32, node: &Node, merge: Merge) {
     row.count = row.count.saturating_add(node.count);
 }
 
-/// Lays the nodes depth first, siblings by falling total, then name.
+/// Lays the nodes depth first, siblings by falling size of their total, then name.
 ///
 /// `symbol_of` turns keys into symbol numbers; siblings whose keys turn out to be one symbol are joined on
 /// the way, with all they called.
@@ -76,7 +76,10 @@ pub(crate) fn flatten(
     }
     let end = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
     close(&mut nodes, &mut open, 0, end);
+    let own = nodes.iter().map(|node| (node.symbol, node.own));
     CallTree {
+        whole: super::whole(total, arena.base, symbols.len(), own),
+        base: arena.base,
         measure,
         symbols,
         nodes,
@@ -152,8 +155,10 @@ impl Siblings {
             symbol.map_or("", |symbol| symbol.name.as_str())
         };
         self.children.sort_unstable_by(|&a, &b| {
-            let order = arena.node(a).total.cmp(&arena.node(b).total);
+            let (one, other) = (arena.node(a).total, arena.node(b).total);
+            let order = one.unsigned_abs().cmp(&other.unsigned_abs());
             order
+                .then_with(|| one.cmp(&other))
                 .then_with(|| name(b).cmp(name(a)))
                 .then_with(|| arena.node(b).key.cmp(&arena.node(a).key))
         });

@@ -215,8 +215,12 @@ impl Sums {
             count,
             partial: 0,
         });
+        let rows: Vec<TopRow> = rows.collect();
+        let own = rows.iter().map(|row| (row.symbol, row.own));
         Functions {
-            rows: rows.collect(),
+            whole: super::whole(self.total, 0, rows.len(), own),
+            base: 0,
+            rows,
             measure: self.measure,
             symbols: match self.names {
                 Names::Same(names) => names.into_symbols(tables),

@@ -103,7 +103,12 @@ impl fmt::Display for GroupBy {
 }
 
 impl GroupBy {
-    /// Tells whether the track of a span says all.
+    /// Returns the words that are no names of parameters.
+    pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+        KNOWN.iter().map(|&(word, _)| word)
+    }
+
+    /// Returns true if the track of a span says all.
     pub(super) const fn is_of_track(&self) -> bool {
         matches!(self, Self::Thread | Self::Service | Self::Host)
     }

@@ -12,13 +12,16 @@ mod select;
 mod spans;
 mod steps;
 mod symbol;
+mod tracks;
 
+pub(crate) use build::is_async;
 pub use build::{TreeBuilder, TreeOptions, Trees};
 pub use ground::{GroupBy, NoGroup};
 pub use named::SymbolTable;
 pub use select::{FrameFilter, Predicate};
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
 pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
+pub use tracks::{AsyncCalls, Shown, Tracks, choose_tracks};
 
 pub(crate) use arena::{Arena, Growing};
 pub(crate) use flatten::{add, add_of, flatten};
@@ -51,6 +54,23 @@ pub struct Measure {
     pub event: Option<&'static str>,
     /// How values were changed by [`crate::adjust`]: they are no longer those of the recording.
     pub adjusted: Option<String>,
+    /// Which tracks spans are of.
+    pub tracks: Tracks,
+}
+
+impl Measure {
+    /// Returns the place of the measure among others of its recording: wall time of calls, CPU time of samples, the
+    /// rest.
+    #[must_use]
+    pub fn rank(&self) -> u8 {
+        let is_cpu = matches!(&*self.name, "cpu" | "cpu-time" | "cpu_time")
+            || matches!(self.event, Some("cpu-time"));
+        match self.source {
+            TreeSource::Spans => 0,
+            TreeSource::Samples if is_cpu => 1,
+            TreeSource::Samples => 2,
+        }
+    }
 }
 
 /// What a tree was built from; trees of different sources are never added together.
@@ -104,6 +124,7 @@ impl Measure {
             scope: Scope::Own,
             event: None,
             adjusted: None,
+            tracks: Tracks::Threads,
         }
     }
 
@@ -114,9 +135,13 @@ impl Measure {
             Some(event) if event != self.name => format!("{event} ({})", self.name).into(),
             _ => self.name.as_str().into(),
         };
-        match &self.adjusted {
+        let title = match &self.adjusted {
             None => title,
             Some(rules) => format!("{title}, adjusted by {rules},").into(),
+        };
+        match self.tracks.remark() {
+            None => title,
+            Some(remark) => format!("{title} {remark}").into(),
         }
     }
 
@@ -130,14 +155,14 @@ impl Measure {
         shares.then(|| value as f64 * 100.0 / total as f64)
     }
 
-    /// Tells whether values of a hidden function are gone with it, or those of its caller.
+    /// Returns true if values of a hidden function are gone with it, or those of its caller.
     fn goes_with_function(&self) -> bool {
         let samples = self.source == TreeSource::Samples;
         let counts = self.unit == MeasureUnit::Count;
         samples && goes_with_function(&self.name, counts, self.merge)
     }
 
-    /// Tells whether totals follow from own values: not for spans, whose siblings may overlap, nor where
+    /// Returns true if totals follow from own values: not for spans, whose siblings may overlap, nor where
     /// the producer recorded sums of callees.
     pub(crate) fn settles(&self) -> bool {
         let recorded_sums = self.scope == Scope::Inclusive && self.merge == Merge::Sum;
@@ -145,11 +170,44 @@ impl Measure {
     }
 }
 
-/// Tells whether values of a column are about calls of their function alone, so that the caller has no part
+/// Returns true if values of a column are about calls of their function alone, so that the caller has no part
 /// in them when it is left out: how often it was called, and the least and most of one call. Its time was
 /// spent by the caller.
 pub(crate) fn goes_with_function(name: &str, counts: bool, merge: Merge) -> bool {
     merge != Merge::Sum || counts && name == "calls"
+}
+
+/// Returns what shares are of: the total, or where values below zero cancel others out, what all functions come to by
+/// themselves without their signs. A difference of profiles has a total near zero, of which everything is a multiple.
+/// Where the samples of its base are marked, shares are of these, as pprof has them.
+pub(crate) fn whole(
+    total: i64,
+    base: i64,
+    n_symbols: usize,
+    own: impl Iterator<Item = (SymbolId, i64)> + Clone,
+) -> i64 {
+    if base > 0 {
+        return base;
+    }
+    if own.clone().all(|(_, own)| own >= 0) {
+        return total;
+    }
+    let mut sums = vec![0_i64; n_symbols];
+    for (symbol, own) in own {
+        if let Some(sum) = sums.get_mut(symbol.index()) {
+            *sum = sum.saturating_add(own);
+        }
+    }
+    let sizes = sums.iter().map(|sum| sum.saturating_abs());
+    sizes.fold(0, i64::saturating_add)
+}
+
+pub(crate) const fn shares_of(total: i64, whole: i64, base: i64) -> Option<(&'static str, i64)> {
+    match (base, whole) {
+        (1.., _) => Some(("base", base)),
+        _ if whole != total => Some(("changes", whole)),
+        _ => None,
+    }
 }
 
 /// One function called along one path.
@@ -191,6 +249,10 @@ pub struct CallTree {
     pub durations: Vec<Sketch>,
     /// 100 %: the roots together.
     pub total: i64,
+    /// What shares are of: the total, unless values below zero cancel others out or the base of a difference is known.
+    pub whole: i64,
+    /// What the samples of the base of a difference came to, without signs; 0 where none is marked as such.
+    pub base: i64,
 }
 
 impl CallTree {
@@ -203,7 +265,15 @@ impl CallTree {
             nodes: Vec::new(),
             durations: Vec::new(),
             total: 0,
+            whole: 0,
+            base: 0,
         }
+    }
+
+    /// Returns what shares are of where it is not the total: `changes` or `base`, and what that came to.
+    #[must_use]
+    pub fn shares_of(&self) -> Option<(&'static str, i64)> {
+        shares_of(self.total, self.whole, self.base)
     }
 
     /// Returns the symbol of a row that came from this tree.
@@ -216,10 +286,16 @@ impl CallTree {
         &self.symbols[id.index()]
     }
 
+    /// Returns the names of all functions; groups are none.
+    pub fn function_names(&self) -> impl Iterator<Item = &str> + Clone {
+        let functions = self.symbols.iter().filter(|symbol| !symbol.group);
+        functions.map(|symbol| symbol.name.as_str())
+    }
+
     /// Returns `value` as a share of the whole, in percent; none where shares mean nothing.
     #[must_use]
     pub fn percent(&self, value: i64) -> Option<f64> {
-        self.measure.percent(value, self.total)
+        self.measure.percent(value, self.whole)
     }
 
     /// Iterates over the numbers of the roots.
@@ -241,7 +317,7 @@ impl CallTree {
         })
     }
 
-    /// Tells whether the roots are groups of calls or samples ([`TreeOptions::by`]).
+    /// Returns true if the roots are groups of calls or samples ([`TreeOptions::by`]).
     #[must_use]
     pub fn is_grouped(&self) -> bool {
         let first = self.nodes.first();
@@ -288,10 +364,11 @@ impl CallTree {
 
     /// Adds another tree of the same measure: the other half of a parallel read, or another file.
     ///
-    /// Functions are the same when their name and signature are.
+    /// Functions are the same when their names are.
     pub fn merge(&mut self, other: &Self) {
         let mut symbols = Symbols::default();
         let mut arena = Arena::new();
+        arena.base = self.base.saturating_add(other.base);
         for tree in [&*self, other] {
             let ids: Vec<u32> = tree
                 .symbols
@@ -345,6 +422,7 @@ pub(crate) type AddPath<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = SymbolI
 /// Builds a tree with the symbols of `of` from paths, adding each value to every node on its path.
 pub(crate) fn grow(of: &CallTree, fill: impl FnOnce(AddPath<'_>)) -> CallTree {
     let mut arena = Arena::new();
+    arena.base = of.base;
     let merge = of.measure.merge;
     fill(&mut |path, added| {
         let &Added {

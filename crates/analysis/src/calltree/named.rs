@@ -14,7 +14,7 @@ use super::arena::NONE;
 use super::symbol::{Symbol, function_of_key, symbol_of_key};
 use crate::names;
 
-/// Numbers functions by name and signature, as [`super::Symbols`] does with symbols.
+/// Numbers functions by name, as [`super::Symbols`] does with symbols.
 ///
 /// The profile of a large program has tens of thousands of functions, of which a table shows thirty. So names are
 /// compared where they lie, in the tables, and a symbol is made at once only where its name is another than theirs.
@@ -77,28 +77,22 @@ impl Naming {
 }
 
 impl Row {
-    /// Name and signature.
-    fn said<'r>(&'r self, tables: &'r Recording) -> (&'r str, Option<&'r str>) {
+    fn said<'r>(&'r self, tables: &'r Recording) -> &'r str {
         let made = said(&self.made);
         made.or_else(|| plain(tables, self.key)).unwrap_or_default()
     }
 }
 
-/// Returns name and signature of a symbol, where it is made.
-fn said(made: &OnceCell<Box<Symbol>>) -> Option<(&str, Option<&str>)> {
-    let symbol = made.get()?;
-    Some((&symbol.name, symbol.signature.as_deref()))
+/// Returns the name of a symbol, where it is made.
+fn said(made: &OnceCell<Box<Symbol>>) -> Option<&str> {
+    Some(&made.get()?.name)
 }
 
-/// Returns name and signature of a function whose symbol says the same as the tables.
-fn plain(tables: &Recording, key: u32) -> Option<(&str, Option<&str>)> {
+/// Returns the name of a function whose symbol is called as the tables say.
+fn plain(tables: &Recording, key: u32) -> Option<&str> {
     let function = tables.function(function_of_key(key)?)?;
     let name = tables.string(function.name)?.as_str()?;
-    let signature = match function.signature {
-        Some(id) => Some(tables.string(id)?.as_str()?),
-        None => None,
-    };
-    names::mangled(name).is_none().then_some((name, signature))
+    names::mangled(name).is_none().then_some(name)
 }
 
 /// The symbols of a table of functions, by number.
@@ -130,8 +124,18 @@ impl SymbolTable {
     pub fn name(&self, id: SymbolId) -> &str {
         match &self.0 {
             Kind::Made(symbols) => symbols.get(id.index()).map_or("", |symbol| &symbol.name),
-            Kind::Later(tables, rows) => rows.get(id.index()).map_or("", |row| row.said(tables).0),
+            Kind::Later(tables, rows) => rows.get(id.index()).map_or("", |row| row.said(tables)),
         }
+    }
+
+    /// Returns all names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let count = match &self.0 {
+            Kind::Made(symbols) => symbols.len(),
+            Kind::Later(_, rows) => rows.len(),
+        };
+        let ids = (0..u32::try_from(count).unwrap_or(u32::MAX)).map(SymbolId);
+        ids.map(|id| self.name(id))
     }
 
     /// Returns all symbols.
@@ -194,9 +198,10 @@ mod tests {
         let mut number = |key| naming.intern(&recording, key);
         let numbers: Vec<u32> = (0..9).map(&mut number).collect();
         // The last was never defined.
-        assert_eq!(numbers, [0, 0, 1, 1, 2, 2, 3, 4, 5]);
+        // The overload of main is main.
+        assert_eq!(numbers, [0, 0, 1, 1, 2, 2, 3, 0, 4]);
         assert_eq!(number(NO_STACK), 3);
-        assert_eq!(number(key_of_frame(&recording, frame)), 6);
+        assert_eq!(number(key_of_frame(&recording, frame)), 5);
         let symbols = naming.into_symbols(&Arc::new(recording));
         let all = symbols.clone().into_rows();
         for (id, symbol) in (0..).map(SymbolId).zip(&all) {
@@ -211,12 +216,11 @@ mod tests {
                 "foo::bar()",
                 "\u{fffd}",
                 "(no stack)",
-                "main",
                 "#8",
                 "(unknown)"
             ]
         );
-        assert_eq!(symbols.get(SymbolId(7)), None);
+        assert_eq!(symbols.get(SymbolId(6)), None);
     }
 
     #[test]

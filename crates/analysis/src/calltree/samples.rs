@@ -5,15 +5,19 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Merge, PathBatch, ProfileId, Recording, SampleBatch, Scope, StackId, ValueType,
+    Attribute, AttributeKey, Merge, PathBatch, ProfileId, Recording, SampleBatch, Scope, StackId,
+    Value, ValueType,
 };
 
 use super::arena::{Arena, NONE, ROOT};
 use super::functions::Sums;
 use super::ground::Grounds;
 use super::symbol::{NO_STACK, key_of_frame};
-use super::{Measure, MeasureUnit, TreeSource};
+use super::{Measure, MeasureUnit, Tracks, TreeSource};
 use crate::top::Functions;
+
+/// The label that pprof puts on samples of the base of a difference.
+const BASE_LABEL: &str = "pprof::base";
 
 /// One value column of one profile, by stack.
 ///
@@ -27,6 +31,8 @@ struct Column {
     rows: Vec<u32>,
     values: Vec<(Option<StackId>, i64, u64)>,
     without_stack: Option<u32>,
+    /// What samples of a base came to, without signs.
+    base: i64,
     /// Groups of the rows, where samples are grouped.
     groups: Vec<u32>,
     of_group: HashMap<(u32, Option<StackId>), u32, RandomState>,
@@ -64,7 +70,7 @@ impl Columns {
         }
     }
 
-    /// Tells whether anything came.
+    /// Returns true if anything came.
     pub fn any(&self) -> bool {
         !(self.columns.is_empty() && self.early.is_empty() && self.paths.is_empty())
     }
@@ -102,16 +108,23 @@ impl Columns {
             self.order.push(batch.profile);
             self.columns.insert(batch.profile, columns);
         }
-        let columns = self.columns.get_mut(&batch.profile).into_iter().flatten();
+        let base = base_rows(tables, &batch);
+        let columns = self.columns.get_mut(&batch.profile);
+        let columns = columns.map(Vec::as_mut_slice).unwrap_or_default();
+        for column in &mut *columns {
+            column.take_base(&batch, &base);
+        }
         let Some(grounds) = grounds else {
-            columns.for_each(|column| column.take(&batch));
+            columns.iter_mut().for_each(|column| column.take(&batch));
             return;
         };
         let rows = batch.iter();
         let groups: Vec<u32> = rows
             .map(|row| grounds.of_sample(tables, batch.profile, &row))
             .collect();
-        columns.for_each(|column| column.take_groups(&batch, &groups));
+        for column in columns {
+            column.take_groups(&batch, &groups);
+        }
     }
 
     /// Chooses the column ([`Recording::shown_column`]).
@@ -127,6 +140,7 @@ impl Columns {
                 rows: Vec::new(),
                 values: Vec::new(),
                 without_stack: None,
+                base: 0,
                 groups: Vec::new(),
                 of_group: HashMap::default(),
             })
@@ -181,7 +195,16 @@ impl Column {
             trees.len() - 1
         });
         if let Some((measure, arena, _)) = trees.get_mut(at) {
+            arena.base = arena.base.saturating_add(self.base);
             self.grow(tables, arena, measure);
+        }
+    }
+
+    /// Adds up the values of samples of a base.
+    fn take_base(&mut self, batch: &SampleBatch, rows: &[usize]) {
+        for &row in rows {
+            let value = batch.values(row).get(self.at).copied().unwrap_or(0);
+            self.base = self.base.saturating_add(value.saturating_abs());
         }
     }
 
@@ -262,6 +285,28 @@ impl Column {
             stacks.forget();
         }
     }
+}
+
+/// Returns the rows whose label says that they are of the base of a difference, as pprof marks them.
+fn base_rows(tables: &Recording, batch: &SampleBatch) -> Vec<usize> {
+    if batch.labels.all().is_empty() {
+        return Vec::new();
+    }
+    let is_base = |key: &AttributeKey| tables.text(key.name) == BASE_LABEL;
+    let mut keys = tables.attribute_keys.iter();
+    let Some(key) = keys.position(|key| key.as_ref().is_some_and(is_base)) else {
+        return Vec::new();
+    };
+    let says = |label: &Attribute| {
+        let text = match label.value {
+            Value::Text(text) => tables.text(text),
+            _ => return false,
+        };
+        label.key.index() == key && text == "true"
+    };
+    let rows = 0..batch.len();
+    rows.filter(|&row| batch.labels.row(row).iter().any(says))
+        .collect()
 }
 
 /// Nodes of the stacks that were met on one ground.
@@ -386,5 +431,6 @@ fn measure(tables: &Recording, value_type: &ValueType) -> Measure {
         scope: value_type.scope,
         event: None,
         adjusted: None,
+        tracks: Tracks::Threads,
     }
 }

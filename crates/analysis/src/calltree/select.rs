@@ -29,7 +29,7 @@ impl std::fmt::Debug for FrameFilter<'_> {
 }
 
 impl FrameFilter<'_> {
-    /// Tells whether everything passes.
+    /// Returns true if everything passes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.focus.is_none() && self.ignore.is_none() && self.hide.is_none()
@@ -100,6 +100,7 @@ impl CallTree {
         }
         let alone = self.measure.goes_with_function();
         let mut arena = Arena::new();
+        arena.base = self.base;
         for (number, node) in self.nodes.iter().enumerate() {
             if !kept.get(number).copied().unwrap_or(false) {
                 continue;

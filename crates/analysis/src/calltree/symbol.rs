@@ -22,13 +22,14 @@ impl SymbolId {
 
 /// A function, or what stands for one: an address without symbol, samples without stack.
 ///
-/// Trees of different readers are merged by symbol, so two symbols are the same function when name and
-/// signature are equal and neither is a group; the rest is what the first reader knew.
+/// Trees of different readers are merged by symbol, so two symbols are the same function when their names are equal
+/// and neither is a group; the rest is what the first reader knew. Overloads are one function: few formats tell them
+/// apart, folded stacks and pprof do not, and two rows of one name tell nobody which is which.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbol {
     /// Full name, demangled; `module+0xaddr` for an address without symbol.
     pub name: String,
-    /// Argument and return types, where the producer tells overloads apart.
+    /// Argument and return types, where the producer says and all overloads that were met have the same.
     pub signature: Option<String>,
     /// Package, module or namespace, where the producer says.
     pub package: Option<String>,
@@ -52,6 +53,12 @@ impl Symbol {
             name: name.into(),
             ..Self::default()
         }
+    }
+
+    /// Returns `true` if the name, or the shortened one that people are shown, matches.
+    #[must_use]
+    pub fn is_match(&self, regex: &regex_lite::Regex) -> bool {
+        regex.is_match(&self.name) || regex.is_match(&self.short_name())
     }
 
     /// Returns the name for people: shortened, a group's on one line.
@@ -88,7 +95,7 @@ pub(super) const TRACK_GROUP: u32 = 0b110 << 29;
 /// Set in keys of groups that are values.
 pub(super) const VALUE_GROUP: u32 = 0b111 << 29;
 
-/// Tells whether a key is that of a group.
+/// Returns true if a key is that of a group.
 pub(super) fn is_group(key: u32) -> bool {
     (TRACK_GROUP..=NO_GROUP).contains(&key)
 }
@@ -239,25 +246,27 @@ pub(crate) fn symbol_of_frame(tables: &Recording, id: FrameId) -> Symbol {
     }
 }
 
-/// Tells whether a symbol stands for no function of the program.
+/// Returns true if a symbol stands for no function of the program.
 pub(crate) fn is_synthetic(symbol: &Symbol) -> bool {
     matches!(symbol.name.as_str(), "(unknown)" | "(no stack)")
 }
 
-/// Interns symbols by name and signature.
+/// Interns symbols by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
-    ids: HashMap<(String, Option<String>, bool), u32, RandomState>,
+    ids: HashMap<(String, bool), u32, RandomState>,
     rows: Vec<Symbol>,
 }
 
 impl Symbols {
     pub fn intern(&mut self, symbol: Symbol) -> u32 {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        let key = (symbol.name.clone(), symbol.signature.clone(), symbol.group);
+        let key = (symbol.name.clone(), symbol.group);
         let id = *self.ids.entry(key).or_insert(next);
-        if id == next {
-            self.rows.push(symbol);
+        match self.rows.get_mut(id as usize) {
+            None => self.rows.push(symbol),
+            Some(known) if known.signature != symbol.signature => known.signature = None,
+            Some(_) => {}
         }
         id
     }
@@ -266,7 +275,7 @@ impl Symbols {
     /// kept.
     pub fn intern_alike(&mut self, symbol: Symbol) -> u32 {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        let key = (names::alike(&symbol.name).into_owned(), None, false);
+        let key = (names::alike(&symbol.name).into_owned(), false);
         let id = *self.ids.entry(key).or_insert(next);
         match self.rows.get_mut(id as usize) {
             None => self.rows.push(symbol),

@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use super::{Amounts, Diff};
 use crate::MeasureUnit;
-use crate::names::alike;
+use crate::names::{alike, find_alike};
 
 /// A condition that a difference must not meet.
 #[derive(Clone, Debug, PartialEq)]
@@ -226,12 +226,17 @@ impl Budget {
             let (before, after) = (diff.before.tree.total, diff.after.tree.total);
             return Ok((diff.of_before(before), diff.of_after(after)));
         };
-        let wanted = alike(name);
-        let row = diff.rows.iter().find(|row| {
-            let symbol = diff.symbol(row.symbol);
-            symbol.is_some_and(|symbol| alike(&symbol.name) == wanted)
+        let symbol_name = |row: &&super::DiffRow| diff.symbol(row.symbol).map(|s| s.name.as_str());
+        let names = diff.rows.iter().filter_map(|row| symbol_name(&row));
+        let found = find_alike(name, names).map_err(|error| BudgetError {
+            message: error.to_string(),
+        })?;
+        let row = found.and_then(|found| {
+            let mut rows = diff.rows.iter();
+            rows.find(|row| symbol_name(row) == Some(found))
         });
         let Some(row) = row else {
+            let wanted = alike(name);
             let near = diff.symbols.iter().map(|symbol| alike(&symbol.name));
             let last = wanted
                 .rsplit(['.', ':'])

@@ -15,7 +15,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::Merge;
 
 use crate::calltree::{Arena, add, flatten};
-use crate::flame::{Change, SAME};
+use crate::flame::Change;
 use crate::names::alike;
 use crate::{CallTree, Functions, Measure, MeasureUnit, Symbol, SymbolId, TreeSource, amount, top};
 
@@ -317,33 +317,72 @@ impl Diff {
         reason = "a value scaled for a picture; the cast saturates"
     )]
     pub fn changes(&self, mirrored: bool) -> Vec<Change> {
-        let (tree, scale) = match mirrored {
-            false => (&self.after.tree, self.before.factor / self.after.factor),
-            true => (&self.before.tree, self.after.factor / self.before.factor),
+        let scale = match mirrored {
+            false => self.before.factor / self.after.factor,
+            true => self.after.factor / self.before.factor,
         };
         let scaled = |value: i64| (signed(value) * scale).round() as i64;
-        let mut changes: Vec<Change> = self
-            .counterparts(mirrored)
+        self.counterparts(mirrored)
             .into_iter()
             .map(|other| other.unwrap_or_default())
             .map(|(total, own)| Change {
                 total: scaled(total),
                 own: scaled(own),
-                step: SAME,
             })
-            .collect();
-        // Growth is what came later.
-        let sign = if mirrored { -1.0 } else { 1.0 };
-        let grew = |own: i64, other: i64| sign * (signed(own) - signed(other));
-        let pairs = || tree.nodes.iter().zip(&changes);
-        let most = pairs().map(|(node, change)| grew(node.own, change.own).abs());
-        let most = most.fold(0.0, f64::max);
-        if most > 0.0 {
-            for (node, change) in tree.nodes.iter().zip(&mut changes) {
-                change.step = Change::step_of(grew(node.own, change.own) / most);
-            }
+            .collect()
+    }
+
+    /// Returns the whole of the first recording in the scale of [`Diff::changes`].
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a value scaled for a picture; the cast saturates"
+    )]
+    pub fn whole_before(&self, mirrored: bool) -> i64 {
+        let total = self.before.tree.total;
+        match mirrored {
+            true => total,
+            false => (signed(total) * self.before.factor / self.after.factor).round() as i64,
         }
-        changes
+    }
+
+    /// Returns what the values of both recordings are multiplied by: the first one's, the second one's.
+    #[must_use]
+    pub const fn factors(&self) -> (f64, f64) {
+        (self.before.factor, self.after.factor)
+    }
+
+    /// Says in one sentence what became of the whole; nothing where too little was seen to say it.
+    ///
+    /// Of samples, Poisson's law tells how far two numbers of them are apart by chance.
+    #[must_use]
+    pub fn finding(&self) -> Option<String> {
+        const LEAST_SAMPLES: u64 = 100;
+        const LEAST_CALLS: u64 = 20;
+        let sampled = self.measure.source == TreeSource::Samples;
+        let least = if sampled { LEAST_SAMPLES } else { LEAST_CALLS };
+        let (before, after) = (self.before.tree.total, self.after.tree.total);
+        let seen = self.before.calls.min(self.after.calls);
+        if seen < least || before <= 0 || after < 0 || self.per == Per::Total {
+            return None;
+        }
+        let percent = self.percent(before, after)?;
+        let shown = |value| shown(&self.measure.unit, self.per, value);
+        let change = match percent {
+            200.0.. => format!("{:.1} times as much", 1.0 + percent / 100.0),
+            0.05.. => format!("{percent:.1} % more"),
+            ..=-0.05 => format!("{:.1} % less", -percent),
+            _ => "the same".to_owned(),
+        };
+        let error = 1.96 * (1.0 / float(self.before.calls) + 1.0 / float(self.after.calls)).sqrt();
+        let is_chance = sampled && (1.0 + percent / 100.0).ln().abs() < error;
+        Some(format!(
+            "{}: {} instead of {}, {change}{}",
+            self.measure.title(),
+            shown(self.of_after(after)),
+            shown(self.of_before(before)),
+            if is_chance { ": may be chance" } else { "" }
+        ))
     }
 }
 
@@ -451,6 +490,7 @@ impl Names {
         Named {
             tree: CallTree {
                 total: functions.total,
+                whole: functions.whole,
                 ..CallTree::empty(functions.measure.clone())
             },
             calls: recorded.count(functions.total, rows),
@@ -467,6 +507,7 @@ impl Names {
             .map(|symbol| self.number(symbol))
             .collect();
         let mut arena = Arena::new();
+        arena.base = tree.base;
         let mut path = Vec::new();
         for node in &tree.nodes {
             path.truncate(node.depth as usize);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::flame::Compared;
 use crate::made::Made;
 use crate::{TreeBuilder, TreeOptions};
 use traceloom_model::{
@@ -113,7 +114,7 @@ fn values_are_divided_as_asked() {
 }
 
 #[test]
-fn pictures_show_growth_in_red() {
+fn pictures_show_growth_by_its_share() {
     let before = traced(OLD, &[(10, 40), (10, 40)]);
     let after = traced(NEW, &[(30, 38)]);
     let diff = Diff::new(Recorded::tree(&before), Recorded::tree(&after), Per::Call).unwrap();
@@ -123,20 +124,49 @@ fn pictures_show_growth_in_red() {
         .map(|change| (change.total, change.own))
         .collect();
     assert_eq!(shown, [(50, 10), (40, 40)], "as of one call");
-    assert!(changes[0].step > SAME && changes[1].step < SAME);
-    let mirrored = diff.changes(true);
-    assert_eq!(mirrored[0].total, 136);
-    assert!(mirrored[0].step > SAME && mirrored[1].step < SAME);
+    let mirrored = Compared::new(&diff, true);
+    assert_eq!(mirrored.changes[0].total, 136);
+    let compared = Compared::new(&diff, false);
     let picture = crate::flame::Picture {
         title: "diff",
-        changes: Some(("before", &changes)),
+        changes: Some(&compared),
         ..Default::default()
     };
+    // The change that is told is the one that is coloured: of own values, in percent of all before.
     let svg = crate::flame::svg(&diff.after.tree, &picture);
-    assert!(svg.contains("before: 50 ns, self 10 ns (+36.0 %)"));
-    assert!(svg.contains("class=\"d12\""));
-    let html = crate::flame::html(&diff.after.tree, &picture);
+    assert!(
+        svg.contains("before 50 ns, self 10 ns; change of self +20 ns, +40.00 % of all before")
+    );
+    assert!(svg.contains("before 40 ns, self 40 ns; change of self -2 ns, -4.00 % of all before"));
+    assert!(svg.contains("<rect class=\"d6\"") && svg.contains("<rect class=\"d0\""));
+    assert!(svg.contains("slower: self, by 0.1, 0.5, 2 % of all before"));
+    assert!(svg.contains("2 calls before, 1 after"), "{svg}");
+    let html = crate::flame::html(std::slice::from_ref(&diff.after.tree), &picture);
     assert!(html.contains("\"was\":\"kDwC\""));
+    assert!(html.contains("\"whole\":50"));
+}
+
+#[test]
+fn a_finding_says_what_may_be_chance() {
+    let finding = |before, after| {
+        let (before, after) = (sampled(&[("a", before)]), sampled(&[("a", after)]));
+        Diff::new(
+            Recorded::tree(&before),
+            Recorded::tree(&after),
+            Per::Recording,
+        )
+        .unwrap()
+        .finding()
+    };
+    let said = |before, after| finding(before, after).unwrap();
+    assert!(
+        said(1_000, 1_050).ends_with("5.0 % more: may be chance"),
+        "{}",
+        said(1_000, 1_050)
+    );
+    assert!(said(1_000, 1_200).ends_with("20.0 % more"));
+    assert!(said(1_000, 4_000).ends_with("4.0 times as much"));
+    assert_eq!(finding(99, 1_000), None);
 }
 
 #[test]
@@ -290,6 +320,7 @@ fn functions_named_alike_count_once_in_a_sample() {
     let tree = Recorded::tree(&trees.samples[0]);
     let bare = CallTree {
         total: tables[0].total,
+        whole: tables[0].whole,
         ..CallTree::empty(tables[0].measure.clone())
     };
     let table = Recorded {

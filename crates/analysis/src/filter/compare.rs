@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use regex_lite::Regex;
 
-use super::CallView;
+use super::{AskedName, CallView};
 
 /// What of a call is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,11 @@ const KNOWN: [(&str, Field); 12] = [
 ];
 
 impl Field {
+    /// Returns the names of the fields that every format has.
+    pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+        KNOWN.iter().map(|&(name, _)| name)
+    }
+
     /// Returns the field that has this name in every format.
     pub(super) fn known(name: &str) -> Option<Self> {
         let known = KNOWN.iter().find(|(known, _)| *known == name);
@@ -172,6 +177,10 @@ impl Operand {
         match field {
             Field::Duration => match number {
                 Some(number) if number.time => Ok(Self::Number(number)),
+                Some(number) if number.bare => Err(format!(
+                    "expected a duration: `{text}` has no unit; write {text}ms, or ns, us, s, min or h"
+                )
+                .into()),
                 _ => Err("expected a duration: a number and ns, us, ms, s, min or h".into()),
             },
             Field::Time => {
@@ -179,11 +188,16 @@ impl Operand {
                 let since =
                     since.and_then(|number| i64::try_from(number.nano / Number::SCALE).ok());
                 let point = super::time::point(text).or(since);
-                let expected = "expected a time, such as 2026-03-01T12:00:00Z, '2026-03-01 12:00' or nanoseconds \
-                                since 1970";
-                point
-                    .map(|ns| Self::Number(Number::whole(ns)))
-                    .ok_or_else(|| expected.into())
+                point.map(|ns| Self::Number(Number::whole(ns))).ok_or_else(|| {
+                    let expected = "expected a time, such as 2026-03-01T12:00:00Z, '2026-03-01 12:00' or \
+                                    nanoseconds since 1970";
+                    match number {
+                        Some(number) if number.bare => {
+                            format!("{expected}: `{text}` has no unit and too few digits for nanoseconds").into()
+                        }
+                        _ => expected.into(),
+                    }
+                })
             }
             Field::Error => match (operator, text) {
                 (Operator::Equal | Operator::NotEqual, "true") => {
@@ -212,6 +226,8 @@ impl Operand {
 pub(super) struct Number {
     nano: i128,
     time: bool,
+    /// It has no unit.
+    bare: bool,
 }
 
 impl Number {
@@ -221,10 +237,11 @@ impl Number {
         Self {
             nano: value as i128 * Self::SCALE,
             time: false,
+            bare: true,
         }
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         const UNITS: [(&str, i128, bool); 16] = [
             ("", 1, false),
             ("ns", 1, true),
@@ -260,6 +277,7 @@ impl Number {
         Some(Self {
             nano: if negative { -nano } else { nano },
             time,
+            bare: unit.is_empty(),
         })
     }
 
@@ -285,7 +303,19 @@ impl Comparison {
         }
     }
 
-    /// Tells whether it holds. What a call does not have equals nothing and is in no order; it is other than
+    /// Returns the name of the counter or parameter that it is about, if it is about one.
+    pub(super) fn asked(&self, word: bool) -> Option<AskedName<'_>> {
+        let (Field::Named(name) | Field::Attribute(name)) = &self.field else {
+            return None;
+        };
+        Some(AskedName {
+            name,
+            bare: matches!(&self.operand, Operand::Either(number, _) if number.bare),
+            word,
+        })
+    }
+
+    /// Returns true if it holds. What a call does not have equals nothing and is in no order; it is other than
     /// every value.
     pub(super) fn accepts(&self, call: &dyn CallView) -> bool {
         match &self.field {
@@ -330,7 +360,7 @@ impl Comparison {
         }
     }
 
-    /// Tells whether a time or what was counted is compared.
+    /// Returns true if a time or what was counted is compared.
     pub(super) fn asks_for_values(&self) -> bool {
         matches!(self.field, Field::Time | Field::Named(_))
     }

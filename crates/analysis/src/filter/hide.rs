@@ -79,7 +79,7 @@ impl<'f> Survey<'f> {
         }
     }
 
-    /// Tells whether a function goes, none when it is not defined.
+    /// Returns true if a function goes, none when it is not defined.
     fn goes(&mut self, function: FunctionId) -> Option<bool> {
         let at = function.index();
         if self.verdicts.len() <= at {
@@ -310,10 +310,16 @@ impl Stage for Hide<'_, '_> {
     fn asks(&self) -> Asks {
         let asks = Asks::of(self.to);
         let wants = match asks.wants {
-            Wants::Steps { .. } => Wants::Spans,
+            // What a hidden call called are calls.
+            Wants::Calls | Wants::Steps { .. } => Wants::Spans,
             wants => wants,
         };
-        Asks { wants, ..asks }
+        Asks {
+            wants,
+            // Frames are hidden in stacks.
+            stacks: true,
+            ..asks
+        }
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

@@ -15,16 +15,19 @@
 //! assert!(filter.accepts(&Request));
 //! ```
 
+mod asked;
 mod compare;
 mod hide;
 mod parse;
 mod rules;
 mod time;
 
+pub use asked::AskedName;
 pub use compare::{Comparison, Field, Operator};
 pub use hide::{Hide, Survey};
 pub(crate) use rules::class_and_method;
 pub use rules::{Pattern, RuleError, rules};
+pub use time::is_timestamp;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -66,7 +69,7 @@ pub trait CallView {
         None
     }
 
-    /// Tells whether it failed.
+    /// Returns true if it failed.
     fn failed(&self) -> bool {
         false
     }
@@ -132,6 +135,8 @@ pub enum Filter {
     },
     /// A field compares as asked.
     Compare(Comparison),
+    /// The text occurs as for [`Filter::Text`], or the field it may name compares as asked: `x=1` without spaces.
+    WordOrComparison(Needle, Comparison),
     /// It failed.
     Failed,
     /// What the first of these says whose condition holds; everything passes that none holds for.
@@ -160,7 +165,14 @@ impl Needle {
         &self.lower
     }
 
-    /// Tells whether `text` holds it.
+    /// Returns `true` if a method, the title or the value of a parameter holds it.
+    fn occurs(&self, call: &dyn CallView) -> bool {
+        call.methods(&mut |name| self.is_in(name))
+            || call.title().is_some_and(|title| self.is_in(&title))
+            || call.params(&mut |_, value| self.is_in(value))
+    }
+
+    /// Returns true if `text` holds it.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         if !self.lower.is_ascii() || !text.is_ascii() {
@@ -182,7 +194,7 @@ impl Default for Filter {
 }
 
 impl Filter {
-    /// Tells whether every call passes.
+    /// Returns true if every call passes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -192,7 +204,7 @@ impl Filter {
         }
     }
 
-    /// Tells whether a method of this name passes, where nothing else is known of the call.
+    /// Returns true if a method of this name passes, where nothing else is known of the call.
     #[must_use]
     pub fn admits(&self, method: &str) -> bool {
         struct Named<'n>(&'n str);
@@ -204,13 +216,15 @@ impl Filter {
         self.accepts(&Named(method))
     }
 
-    /// Tells whether more than names, threads and parameters is asked for: a time, or what was counted.
+    /// Returns true if more than names, threads and parameters is asked for: a time, or what was counted.
     pub(crate) fn asks_for_values(&self) -> bool {
         match self {
             Self::All(terms) | Self::Any(terms) => terms.iter().any(Self::asks_for_values),
             Self::Not(term) => term.asks_for_values(),
             Self::First(rules) => rules.iter().any(|(when, _)| when.asks_for_values()),
-            Self::Compare(comparison) => comparison.asks_for_values(),
+            Self::Compare(comparison) | Self::WordOrComparison(_, comparison) => {
+                comparison.asks_for_values()
+            }
             Self::Text(_) | Self::Param { .. } | Self::Method { .. } | Self::Failed => false,
         }
     }
@@ -225,17 +239,16 @@ impl Filter {
         }
     }
 
-    /// Tells whether `call` passes.
+    /// Returns true if `call` passes.
     #[must_use]
     pub fn accepts(&self, call: &dyn CallView) -> bool {
         match self {
             Self::All(terms) => terms.iter().all(|term| term.accepts(call)),
             Self::Any(terms) => terms.iter().any(|term| term.accepts(call)),
             Self::Not(term) => !term.accepts(call),
-            Self::Text(needle) => {
-                call.methods(&mut |name| needle.is_in(name))
-                    || call.title().is_some_and(|title| needle.is_in(&title))
-                    || call.params(&mut |_, value| needle.is_in(value))
+            Self::Text(needle) => needle.occurs(call),
+            Self::WordOrComparison(needle, comparison) => {
+                needle.occurs(call) || comparison.accepts(call)
             }
             Self::Param { name, value } => {
                 call.params(&mut |known, held| known.to_lowercase() == *name && value.is_in(held))
@@ -268,7 +281,8 @@ impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} (column {})", self.message, self.column)?;
         writeln!(f, "  {}", self.expression)?;
-        write!(f, "  {:>width$}", "^", width = self.column)
+        // A width in braces is at most 65,535.
+        write!(f, "  {}^", " ".repeat(self.column.saturating_sub(1)))
     }
 }
 

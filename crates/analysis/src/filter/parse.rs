@@ -13,13 +13,14 @@
 //! ```
 //!
 //! A word ends at white space. Signs, `$`, `(` and quotes mean something at the start of a term only, so
-//! `a-b`, `x=1`, `run()` and `don't` are words. An operator is one behind a field's name, or where it stands by
-//! itself. Terms without sign are alternatives: one of them must match.
+//! `a-b`, `run()` and `don't` are words. An operator is one behind a field's name, where a space is on one side of
+//! it, and behind any other name where a number follows `<`, `<=`, `>` or `>=`, or the operator is `!=` or `!~`.
+//! `x=1` and `x~1` may be either, a word or a comparison. Terms without sign are alternatives: one of them must match.
 
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use super::compare::{Comparison, Field, Operand, Operator};
+use super::compare::{Comparison, Field, Number, Operand, Operator};
 use super::{Filter, FilterError, Needle};
 
 /// Parentheses and `not` within each other.
@@ -201,30 +202,63 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A comparison where one begins: a field and an operator, or any name and an operator between spaces.
+    /// A comparison where one begins: a field and an operator, or any other name and what can only be an operator.
     fn comparison(&mut self) -> Result<Option<Filter>, FilterError> {
         let before = self.rest;
         let name = self.until(|c| c.is_whitespace() || "=!<>~()'\"".contains(c));
-        let field = Field::known(&name);
         let touching = !self.rest.starts_with(char::is_whitespace);
         self.space();
         let sign = self.rest;
-        let operator = self.operator();
-        let apart = (!touching || name.is_empty())
-            && (self.rest.is_empty() || self.rest.starts_with(char::is_whitespace));
-        match (operator, field) {
-            (Some(operator), Some(field)) => self.compared(field, operator).map(Some),
-            (Some(operator), None) if apart && !name.is_empty() => self
-                .compared(Field::Named(name.to_lowercase()), operator)
-                .map(Some),
-            (Some(_), None) if apart => {
-                self.rest = sign;
-                Err(self.error("expected a field, such as duration, before the operator"))
+        let Some(operator) = self.operator() else {
+            self.rest = before;
+            return Ok(None);
+        };
+        if let Some(field) = Field::known(&name) {
+            return self.compared(field, operator).map(Some);
+        }
+        let blank = self.rest.is_empty() || self.rest.starts_with(char::is_whitespace);
+        if name.is_empty() {
+            self.rest = sign;
+            return match blank {
+                true => Err(self.error("expected a field, such as duration, before the operator")),
+                false => {
+                    self.rest = before;
+                    Ok(None)
+                }
+            };
+        }
+        let field = Field::Named(name.to_lowercase());
+        let apart = !touching && blank;
+        if apart || is_name(&name) && self.is_operator(operator, touching, blank) {
+            return self.compared(field, operator).map(Some);
+        }
+        if is_name(&name)
+            && matches!(operator, Operator::Equal | Operator::Matches)
+            && let Ok(Filter::Compare(comparison)) = self.compared(field, operator)
+        {
+            let taken = before.len() - self.rest.len();
+            let word = before.get(..taken).unwrap_or(before);
+            return Ok(Some(Filter::WordOrComparison(
+                Needle::new(word),
+                comparison,
+            )));
+        }
+        self.rest = before;
+        Ok(None)
+    }
+
+    /// Returns `true` if what was taken behind a name is no part of a word, with blanks before or behind it or none.
+    fn is_operator(&mut self, operator: Operator, touching: bool, blank: bool) -> bool {
+        let before = self.rest;
+        self.space();
+        let value = self.peek_word();
+        self.rest = before;
+        match operator {
+            Operator::Less | Operator::AtMost | Operator::More | Operator::AtLeast => {
+                Number::parse(value).is_some()
             }
-            _ => {
-                self.rest = before;
-                Ok(None)
-            }
+            Operator::NotEqual | Operator::MatchesNot => !value.is_empty(),
+            Operator::Equal | Operator::Matches => !value.is_empty() && (!touching || blank),
         }
     }
 
@@ -310,7 +344,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// Tells whether a parenthesis closes here.
+    /// Returns true if a parenthesis closes here.
     fn closes(&self) -> bool {
         self.rest.starts_with(')') && self.depth > 0
     }
@@ -349,6 +383,14 @@ impl<'t> Parser<'t> {
             expression: self.text.to_owned(),
         }
     }
+}
+
+/// Returns `true` for what counters and parameters are called: `cpu`, `http.status`, `web/url`.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | ':' | '@'))
 }
 
 fn one_or(mut terms: Vec<Filter>, many: fn(Vec<Filter>) -> Filter) -> Filter {

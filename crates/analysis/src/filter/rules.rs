@@ -45,7 +45,7 @@ impl Pattern {
         }
     }
 
-    /// Tells whether a name matches; packages are separated by dots.
+    /// Returns true if a name matches; packages are separated by dots.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         match (self.open_start, self.open_end) {

@@ -213,6 +213,17 @@ mod conditions {
             "error = true",
             "cpu > 30ms",
             "cpu <= 40000000",
+            "cpu>30ms",
+            "cpu >30ms",
+            "cpu> 30ms",
+            "cpu>=40ms",
+            "cpu=40ms",
+            "cpu!=41ms",
+            "http.status>=500",
+            "http.status=503",
+            "http.status!=200",
+            "user~^a",
+            "user!~^b",
             "bytes >= 10MB",
             "bytes < 10MiB",
             "http.status >= 500",
@@ -282,6 +293,12 @@ mod conditions {
         // By itself `error` is a word to look for, and nothing here holds it.
         assert!(!accepts("error"));
         assert!(!accepts("a=b x<y"));
+        assert!(!accepts("List<String> Map<1>"));
+        assert!(!accepts("user=bob"));
+        for word in ["a<b", "a->b", "x<y>", "/a?id=5", "List<3>"] {
+            let filter: Filter = word.parse().unwrap();
+            assert_eq!(filter.asked_names(), [], "{word}");
+        }
         assert!(accepts("nothing /orders/7"));
         assert!(!accepts("'and'"));
     }
@@ -289,7 +306,10 @@ mod conditions {
     #[test]
     fn errors_point_at_the_condition() {
         for (text, column, message) in [
-            ("duration > 5", 12, "expected a duration"),
+            ("duration > 5", 12, "`5` has no unit; write 5ms"),
+            ("duration>5", 10, "`5` has no unit"),
+            ("time > 5", 8, "`5` has no unit"),
+            ("time > 1772366400", 8, "too few digits for nanoseconds"),
             ("duration > fast", 12, "expected a duration"),
             ("duration >", 11, "expected a value"),
             ("orders and", 11, "a condition is missing at the end"),

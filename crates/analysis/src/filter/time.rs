@@ -2,14 +2,27 @@
 
 const SECOND: i128 = 1_000_000_000;
 
-/// Reads nanoseconds since 1970, in nine digits or more, or a date, with a time of day or without, in
+/// The least number that is read as nanoseconds since 1970, in March 1973. Smaller ones are seconds, milliseconds or
+/// microseconds since 1970, a year, or a duration whose unit is missing.
+const LEAST_TIMESTAMP: u64 = 100_000_000_000_000_000;
+
+/// Returns `true` if a number without a unit is large enough to be nanoseconds since 1970.
+///
+/// ```
+/// # use traceloom_analysis::filter::is_timestamp;
+/// assert!(is_timestamp(1_772_366_400_000_000_000));
+/// assert!(!is_timestamp(1_772_366_400_000));
+/// ```
+#[must_use]
+pub const fn is_timestamp(ns: i64) -> bool {
+    ns.unsigned_abs() >= LEAST_TIMESTAMP
+}
+
+/// Reads nanoseconds since 1970, in 18 digits or more, or a date, with a time of day or without, in
 /// UTC unless a zone stands behind: `2026-03-01`, `2026-03-01T12:00:00.5Z`, `2026-03-01 12:00+02:00`.
 pub(super) fn point(text: &str) -> Option<i64> {
-    // A year alone is no date, and no nanosecond that anybody means.
-    if text.len() > 8
-        && let Ok(ns) = text.parse()
-    {
-        return Some(ns);
+    if let Ok(ns) = text.parse() {
+        return Some(ns).filter(|&ns| is_timestamp(ns));
     }
     let ns = match text.get(10..) {
         None | Some("") => day(text)? * 86_400 * SECOND,
@@ -117,8 +130,15 @@ mod tests {
             Some(1_709_251_199_999_999_999)
         );
         assert_eq!(point("1969-12-31T23:59:59Z"), Some(-1_000_000_000));
-        assert_eq!(point("-500000000"), Some(-500_000_000));
+        assert_eq!(
+            point("1772366400000000000"),
+            Some(1_772_366_400_000_000_000)
+        );
         for wrong in [
+            "1772366400",
+            "1772366400000",
+            "1772366400000000",
+            "-500000000",
             "",
             "yesterday",
             "2026",

@@ -112,7 +112,8 @@ pub(crate) fn hsl(colour: u32, dark: bool) -> (u16, u8, u8) {
         .copied()
         .unwrap_or((0, 0));
     let shade = u8::try_from(colour % SHADES).unwrap_or(0);
-    let lightness = if dark { 30 + 5 * shade } else { 72 + 5 * shade };
+    // Text on it has a contrast of 4.5 at least.
+    let lightness = if dark { 22 + 4 * shade } else { 72 + 5 * shade };
     (
         hue,
         if dark { saturation / 4 * 3 } else { saturation },

@@ -1,12 +1,11 @@
 //! What a page holds of a tree.
 
-use std::collections::HashMap;
-
 use super::colour::COLOURS;
-use super::{Layout, Picture, change, colour};
+use super::{Compared, Layout, Picture, colour};
+use crate::diff::{Amounts, DiffRow, Per};
 use crate::hotspots::Categories;
 use crate::page::Object;
-use crate::{CallTree, Node, Symbol, TreeSource};
+use crate::{CallTree, Node, Symbol, TreeSource, finding};
 use traceloom_model::Merge;
 
 /// Nodes that a page holds; of larger trees it leaves out what no screen could show.
@@ -15,7 +14,7 @@ const MOST: usize = 1_000_000;
 /// What is left out of those: nodes narrower than this share of the whole.
 const LEAST: f64 = 1e-6;
 
-/// Tells whether the page leaves out the smallest nodes.
+/// Returns true if the page leaves out the smallest nodes.
 pub(super) fn is_cut(tree: &CallTree) -> bool {
     tree.nodes.len() > MOST
 }
@@ -48,6 +47,12 @@ pub(super) fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
         data.text("merge", merge);
         data.value("upwards", picture.upwards);
         data.value("total", tree.total);
+        let defaults = picture.categories.is_none().then(Categories::default);
+        if let Some(categories) = picture.categories.or(defaults.as_ref())
+            && picture.changes.is_none()
+        {
+            data.text("finding", &finding(tree, categories).unwrap_or_default());
+        }
         functions(data, tree, picture);
         let hsl = |(hue, saturation, lightness)| format!("hsl({hue} {saturation}% {lightness}%)");
         for (key, dark) in [("light", false), ("dark", true)] {
@@ -56,19 +61,12 @@ pub(super) fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
                 (0..COLOURS).map(|number| hsl(colour::hsl(number, dark))),
             );
         }
-        if let Some((word, changes)) = picture.changes {
-            data.text("word", word);
-            for (key, dark) in [("light_steps", false), ("dark_steps", true)] {
-                data.texts(
-                    key,
-                    (0..change::STEPS).map(|step| hsl(change::hsl(step, dark))),
-                );
-            }
-            let of = |&number: &usize| changes.get(number).copied().unwrap_or_default();
+        if let Some(compared) = picture.changes {
+            let of = |&number: &usize| compared.changes.get(number).copied().unwrap_or_default();
             let changes = || shown.iter().map(of);
-            data.column("step", changes().map(|change| change.step.into()));
             data.column("was", changes().map(|change| change.total));
             data.column("was_own", changes().map(|change| change.own));
+            Object::write(data.key("compared"), |data| comparison(data, compared));
         }
         let nodes = shown.iter().filter_map(|&number| tree.nodes.get(number));
         columns(data, &nodes.copied().collect::<Vec<_>>());
@@ -113,15 +111,7 @@ fn columns(data: &mut Object<'_>, nodes: &[Node]) {
 fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
     let symbols = || tree.symbols.iter();
     data.texts("names", symbols().map(|symbol| &symbol.name));
-    let mut short = ShortNames::default();
-    if picture.short_names {
-        symbols().for_each(|symbol| short.add(&symbol.name, &symbol.short_name()));
-    } else {
-        symbols().for_each(|symbol| short.add(&symbol.name, &symbol.name));
-    }
-    data.texts("starts", short.starts.iter());
-    data.column("start", short.start.into_iter());
-    data.column("tail", short.tail.into_iter());
+    data.value("wide", !picture.short_names);
     let place = |symbol: &Symbol| match (&symbol.file, &symbol.library) {
         (Some(file), _) if symbol.line > 0 => format!("{file}:{}", symbol.line),
         (Some(place), _) | (None, Some(place)) => place.clone(),
@@ -142,36 +132,48 @@ fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
     }
 }
 
-/// Short names as what they begin with, which few are, and how much of the name's end follows.
-#[derive(Default)]
-struct ShortNames {
-    starts: Vec<String>,
-    numbers: HashMap<String, i64>,
-    start: Vec<i64>,
-    /// In the units that scripts count.
-    tail: Vec<i64>,
-}
-
-impl ShortNames {
-    fn add(&mut self, name: &str, short: &str) {
-        let pairs = short.chars().rev().zip(name.chars().rev());
-        let tail = pairs.take_while(|(a, b)| a == b).map(|(c, _)| c);
-        let (bytes, units) = tail.fold((0, 0), |(bytes, units), c| {
-            (bytes + c.len_utf8(), units + c.len_utf16())
+/// Writes both recordings, function by function, as the table of `diff` has them.
+fn comparison(data: &mut Object<'_>, compared: &Compared<'_>) {
+    let diff = compared.diff;
+    let (before, after) = diff.factors();
+    data.text("word", compared.word());
+    data.value("whole", compared.whole());
+    data.text(
+        "per",
+        match diff.per {
+            Per::Recording => "recording",
+            Per::Second => "second",
+            Per::Call => "call",
+            Per::Total => "total",
+        },
+    );
+    // All digits, so that a script multiplies as the program does.
+    data.values("factors", [before, after].iter());
+    data.values("calls", [diff.before.calls, diff.after.calls].iter());
+    data.values(
+        "totals",
+        [diff.before.tree.total, diff.after.tree.total].iter(),
+    );
+    data.text("finding", &diff.finding().unwrap_or_default());
+    let rows = || diff.rows.iter();
+    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    data.column("symbols", rows().map(|row| index(row.symbol.index())));
+    for (key, side) in [
+        (
+            "before",
+            &(|row: &DiffRow| row.before) as &dyn Fn(&DiffRow) -> Amounts,
+        ),
+        ("after", &|row: &DiffRow| row.after),
+    ] {
+        Object::write(data.key(key), |data| {
+            data.column("own", rows().map(|row| side(row).own));
+            data.column("total", rows().map(|row| side(row).total));
+            data.column("count", rows().map(|row| count(side(row).count)));
         });
-        let start = short.get(..short.len() - bytes).unwrap_or("");
-        let number = match self.numbers.get(start) {
-            Some(&number) => number,
-            None => {
-                let number = index(self.starts.len());
-                self.starts.push(start.to_owned());
-                self.numbers.insert(start.to_owned(), number);
-                number
-            }
-        };
-        self.start.push(number);
-        self.tail.push(index(units));
     }
+    let chance = |chance: Option<f64>| chance.map_or_else(|| "null".to_owned(), |c| c.to_string());
+    data.values("own_chance", rows().map(|row| chance(row.own_chance)));
+    data.values("total_chance", rows().map(|row| chance(row.total_chance)));
 }
 
 fn index(number: usize) -> i64 {

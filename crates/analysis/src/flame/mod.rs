@@ -16,7 +16,7 @@ mod html;
 mod layout;
 mod svg;
 
-pub use change::{Change, SAME};
+pub use change::{Change, Compared, SAME, step};
 pub use html::html;
 pub(crate) use html::part;
 pub use layout::{Layout, Place};
@@ -27,13 +27,14 @@ pub use svg::svg;
 pub struct Picture<'p> {
     /// Heading, such as the name of the input.
     pub title: &'p str,
+    /// What is wrong with the data, in a sentence behind the numbers; empty where nothing is.
+    pub doubt: &'p str,
     /// Callers below their callees, as flames; otherwise callers are on top, as icicles.
     pub upwards: bool,
     /// Java names with the initials of their packages.
     pub short_names: bool,
-    /// Another recording's word, such as `before`, and what each node of the tree came to there: the colours are
-    /// then those of the change.
-    pub changes: Option<(&'p str, &'p [Change])>,
+    /// What each node of the tree came to in another recording: the colours are then those of the change.
+    pub changes: Option<&'p Compared<'p>>,
     /// Kinds of work that a page can colour by; none for those that come with the program.
     pub categories: Option<&'p Categories>,
 }

@@ -107,7 +107,7 @@ fn places_add_up_to_the_table() {
 fn the_page_adds_up_to_the_table() {
     let tree = tree();
     let page = html(
-        &tree,
+        std::slice::from_ref(&tree),
         &Picture {
             title: "</script>",
             ..Picture::default()
@@ -153,14 +153,57 @@ fn the_picture_is_well_formed() {
             ..Picture::default()
         };
         let svg = svg(&tree, &picture);
-        assert_eq!(svg.matches("<g>").count(), tree.nodes.len() + 1);
+        assert_eq!(svg.matches("<g data-n").count(), tree.nodes.len() + 1);
         assert_eq!(svg.matches("</g>").count(), tree.nodes.len() + 2);
         assert!(svg.contains("a &lt;b&gt; &amp; c\u{fffd}</text>"));
         assert!(svg.contains("String&lt;T&gt; &amp; &quot;x&quot;): "));
         assert!(svg.contains(">c.a.s.Http.service</text>"));
-        let links = svg.matches("http").count() - svg.matches("http://www.w3.org/2000/svg").count();
+        // What is called by namespaces is fetched by nobody.
+        let namespaces = ["http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"];
+        let named: usize = namespaces
+            .map(|name| svg.matches(name).count())
+            .iter()
+            .sum();
+        let links = svg.matches("http").count() - named;
         assert_eq!(links, 0, "no network");
     }
+}
+
+#[test]
+fn narrow_frames_are_counted_where_they_would_be() {
+    let mut lines = String::new();
+    let mut tree = CallTree::empty(Measure::wall());
+    let base = tree_of_one();
+    let node = base.nodes[0];
+    let wide = 1_000_000;
+    let narrow = 5_000_u32;
+    tree.total = wide + i64::from(narrow) * 40;
+    tree.symbols = vec![Symbol::named("a")];
+    tree.nodes = vec![Node {
+        total: tree.total,
+        own: 0,
+        end: narrow + 2,
+        ..node
+    }];
+    let child = |at, total| Node {
+        total,
+        own: total,
+        parent: Some(0),
+        depth: 1,
+        end: at + 1,
+        ..node
+    };
+    tree.nodes.push(child(1, wide));
+    tree.nodes.extend((0..narrow).map(|at| child(at + 2, 40)));
+    let svg = svg(&tree, &Picture::default());
+    for line in svg.lines().filter(|line| line.contains("class=\"rest\"")) {
+        lines.push_str(line);
+    }
+    assert!(
+        lines.contains("<title>5,000 narrower frames, 200 µs</title>"),
+        "{lines}"
+    );
+    assert!(svg.matches("<g data-n").count() < 4_100);
 }
 
 #[test]
@@ -219,5 +262,5 @@ fn tree_of_one() -> CallTree {
 fn an_empty_tree_is_a_picture_too() {
     let tree = CallTree::empty(Measure::wall());
     assert!(svg(&tree, &Picture::default()).contains("wall 0 ns"));
-    assert!(html(&tree, &Picture::default()).contains("\"symbol\":\"\""));
+    assert!(html(std::slice::from_ref(&tree), &Picture::default()).contains("\"symbol\":\"\""));
 }

@@ -242,7 +242,7 @@ impl MonitorTable {
         }
     }
 
-    /// Tells whether a wait counts, and remembers when it does not.
+    /// Returns true if a wait counts, and remembers when it does not.
     fn counts(
         &mut self,
         class: Class,
@@ -476,7 +476,7 @@ fn printed_class(lock: &str) -> Option<&str> {
 
 impl Sink for MonitorTable {
     fn wants(&self) -> Wants {
-        Wants::Calls
+        Wants::NoSpans
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {

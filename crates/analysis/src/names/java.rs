@@ -59,19 +59,23 @@ pub fn package(name: &str) -> Option<&str> {
 /// ```
 #[must_use]
 pub fn shorten(name: &str) -> Cow<'_, str> {
+    match short_form(name) {
+        Some((initials, class)) => format!("{initials}{class}").into(),
+        None => name.into(),
+    }
+}
+
+/// Returns the initials of a Java method's package, and its class and method; none for names of another shape.
+pub(super) fn short_form(name: &str) -> Option<(String, Cow<'_, str>)> {
     let plain = without_arguments(name);
     let separator = separator(plain);
-    let Some(start) = class_start(plain, separator) else {
-        return name.into();
-    };
-    let (package, class) = plain.split_at(start);
-    let mut short = String::with_capacity(plain.len());
+    let (package, class) = plain.split_at_checked(class_start(plain, separator)?)?;
+    let mut initials = String::new();
     for part in package.split(separator).filter(|part| !part.is_empty()) {
-        short.extend(part.chars().next());
-        short.push('.');
+        initials.extend(part.chars().next());
+        initials.push('.');
     }
-    short.push_str(&without_made_up_numbers(class));
-    short.into()
+    Some((initials, without_made_up_numbers(class)))
 }
 
 /// `Foo$$Lambda$14/0x00000008000c0840.run` becomes `Foo$$Lambda.run`.

@@ -1,12 +1,19 @@
 //! Names for people: short Java names, demangled symbols, addresses without symbol.
 
 mod alike;
+mod fit;
 mod java;
+mod pattern;
+mod short;
 
 use std::borrow::Cow;
 
 pub use alike::alike;
+pub(crate) use fit::{fit, levels};
 pub use java::{package, shorten};
+pub(crate) use pattern::find_alike;
+pub use pattern::{FunctionMatch, FunctionPattern, PatternError};
+pub use short::{ShortNames, short_frame, without_line};
 
 /// Demangles a Rust or C++ symbol; other names come back as they are.
 ///

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    AttrKeyId, Attribute, ClassId, EventBatch, EventRow, EventTypeId, ObjectId, ObjectRow,
+    AttrKeyId, Attribute, ClassId, Clock, EventBatch, EventRow, EventTypeId, ObjectId, ObjectRow,
     ProfileId, Recording, StringId, Timestamp, Value,
 };
 
@@ -162,7 +162,7 @@ impl ObjectTable {
         }
     }
 
-    /// Tells whether something of a class counts, and remembers when it does not.
+    /// Returns true if something of a class counts, and remembers when it does not.
     fn counts(
         &mut self,
         class: Told,
@@ -178,7 +178,7 @@ impl ObjectTable {
         counts
     }
 
-    /// Tells whether references to an object count, and its class.
+    /// Returns the class of an object, and true if references to it count.
     fn referred(&mut self, id: ObjectId) -> (u32, bool) {
         match self.tracked.class_of(id) {
             Some(class) => (class, !self.tracked.refuses(id)),
@@ -275,6 +275,7 @@ impl ObjectTable {
             }
         });
         self.result.collections = told.collect();
+        self.result.dated = self.tables.clock == Clock::Unix;
         self.result.collections_left_out = collections;
         self.result.source.counted = counted;
         self.result.crowded_out = self.tracked.crowded_out;
@@ -507,10 +508,13 @@ impl ObjectTable {
             })
         };
         let columns = Columns {
-            allocated: (find(&["alloc_objects"]), find(&["alloc", "alloc_space"])),
+            allocated: (
+                find(&["alloc_objects", "alloc_tlab_events", "alloc_sample_events"]),
+                find(&["alloc", "alloc_space", "alloc_tlab", "alloc_sample"]),
+            ),
             live: (
-                find(&["live_objects", "inuse_objects"]),
-                find(&["live", "inuse_space"]),
+                find(&["live_objects", "inuse_objects", "old_objects"]),
+                find(&["live", "inuse_space", "old_object_size"]),
             ),
         };
         let some =

@@ -44,7 +44,7 @@ impl Amount {
         }
     }
 
-    /// Tells whether there is nothing.
+    /// Returns true if there is nothing.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.count == 0 && self.bytes == 0
@@ -242,6 +242,8 @@ pub struct Objects {
     pub classes: Vec<ClassRow>,
     /// Collections in their order; the last one has no time and is what came after the last collection.
     pub collections: Vec<Collection>,
+    /// The clock has dates; otherwise times count from a zero nobody recorded.
+    pub dated: bool,
     /// Where the numbers come from.
     pub source: Source,
     /// Objects that found no room: they count as allocated, and nothing is known of their end.

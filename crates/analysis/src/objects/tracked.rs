@@ -54,7 +54,7 @@ impl Tracked {
         live.or_else(|| self.ended.get(&id).copied())
     }
 
-    /// Tells whether a filter refused an object that lives.
+    /// Returns true if a filter refused an object that lives.
     pub fn refuses(&self, id: ObjectId) -> bool {
         self.refused.contains(&id)
     }

@@ -35,7 +35,7 @@ impl<'o> Object<'o> {
         string(self.key(key), text);
     }
 
-    /// Writes a unit as `page.amount` takes it: what it scales by, and how it is called where that says nothing.
+    /// Writes a unit as `amount` of `ui/src/shared` takes it: what it scales by, and how it is called where that says nothing.
     pub(crate) fn unit(&mut self, unit: &MeasureUnit) {
         let (scale, name) = match unit {
             MeasureUnit::Nanoseconds => ("ns", ""),
@@ -58,7 +58,7 @@ impl<'o> Object<'o> {
         list(self.key(key), texts, |out, text| string(out, text.as_ref()));
     }
 
-    /// Writes numbers in few characters; `page.numbers` reads them.
+    /// Writes numbers in few characters; `numbers` of `ui/src/shared` reads them.
     pub(crate) fn column(&mut self, key: &str, numbers: impl Iterator<Item = i64>) {
         column(self.key(key), numbers);
     }
@@ -70,7 +70,7 @@ impl<'o> Object<'o> {
     }
 }
 
-/// Writes a column of numbers as text that `page.numbers` reads: a quarter of what a list takes where they are small.
+/// Writes a column of numbers as text that `numbers` of `ui/src/shared` reads: a quarter of what a list takes where they are small.
 ///
 /// Each number, its sign in the lowest bit, lies in digits of five bits, the lowest first; a sixth bit says that
 /// another digit follows. The digits are those of base 64, as in source maps.

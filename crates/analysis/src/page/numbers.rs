@@ -1,4 +1,4 @@
-//! Reads columns of pages as `page.numbers` of their script does, for tests here and of the program.
+//! Reads columns of pages as `numbers` of their script does, for tests here and of the program.
 
 /// Returns the numbers of a column.
 pub(crate) fn numbers(text: &str) -> Vec<i64> {

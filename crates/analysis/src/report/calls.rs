@@ -47,7 +47,7 @@ impl CallCollector {
             self.found.thread(name, thread);
         }
         let calls = self.calls.finish();
-        (self.found.read, self.found.selected) = (calls.read, calls.selected);
+        (self.found.read, self.found.selected) = (calls.counts.read, calls.counts.selected);
         let columns = calls.columns();
         let of = |call| slow(&calls, call, &columns, id(call));
         self.found.calls = calls.rows.iter().map(of).collect();

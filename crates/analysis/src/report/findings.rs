@@ -140,14 +140,18 @@ impl Findings {
         for (sum, more) in self.durations.iter_mut().zip(other.durations) {
             *sum += more;
         }
-        self.calls.extend(other.calls);
-        self.calls
-            .sort_by_key(|call| std::cmp::Reverse(call.duration));
-        self.calls.truncate(most);
-        self.pauses.extend(other.pauses);
-        self.pauses
-            .sort_by_key(|pause| std::cmp::Reverse(pause.duration));
-        self.pauses.truncate(most);
+        if !other.calls.is_empty() {
+            self.calls.extend(other.calls);
+            self.calls
+                .sort_by_key(|call| std::cmp::Reverse(call.duration));
+            self.calls.truncate(most);
+        }
+        if !other.pauses.is_empty() {
+            self.pauses.extend(other.pauses);
+            self.pauses
+                .sort_by_key(|pause| std::cmp::Reverse(pause.duration));
+            self.pauses.truncate(most);
+        }
         for (key, group) in other.errors {
             self.error(key, group);
         }

@@ -4,14 +4,11 @@ use super::markup::{Cell, Kind, facts, heading, paragraph, smaller_heading, tabl
 use super::{Findings, sections};
 use crate::flame::{self, Picture};
 use crate::hotspots::Categories;
-use crate::page::{Heading, Part, page};
+use crate::page::{Heading, REPORT, escape, mailed, page};
 use crate::timeline::Timeline;
 use crate::timeline::html::{about, part};
-use crate::{CallTree, amount, grouped, top};
+use crate::{CallTree, amount, finding, grouped, top};
 use traceloom_model::{Note, Timestamp};
-
-const STYLE: &str = include_str!("assets/report.css");
-const SCRIPT: &str = include_str!("assets/report.js");
 
 /// One of the inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,13 +75,13 @@ pub fn html(report: &Report<'_>) -> String {
         about: &about.join(" · "),
         class: "report",
     };
-    page(heading, &sections.parts)
+    page(heading, REPORT, &sections.parts)
 }
 
 /// The parts in their order, with the headings that the contents lead to.
 #[derive(Default)]
 struct Sections {
-    parts: Vec<Part>,
+    parts: Vec<String>,
     contents: Vec<(&'static str, &'static str)>,
     missing: Vec<&'static str>,
 }
@@ -114,22 +111,16 @@ impl Sections {
                 }
             },
         );
-        for (number, tree) in report.trees.iter().enumerate() {
-            sections.add(
-                if number == 0 { "graph" } else { "" },
-                "Flame graph",
-                "",
-                true,
-                |out| smaller_heading(out, &measure(tree)),
-            );
+        if !report.trees.is_empty() {
+            sections.add("graph", "Flame graph", "", true, |_| {});
             let picture = Picture {
                 title: report.title,
                 short_names: true,
                 categories: Some(report.categories),
                 ..Picture::default()
             };
-            let id = format!("flame-{number}");
-            sections.parts.push(flame::part(tree, &picture, Some(&id)));
+            let part = flame::part(report.trees, &picture, Some("flame-0"));
+            sections.parts.push(part);
         }
         if !report.timeline.is_empty() {
             sections.add("timeline", "Timeline", "", true, |out| {
@@ -183,21 +174,27 @@ impl Sections {
                 sections::notes(out, report);
             },
         );
+        let has_sources = !report.sources.is_empty();
+        sections.add("provenance", "Made from", "", has_sources, |out| {
+            provenance(out, report);
+        });
         let mut markup = String::new();
         markup.push_str("<nav class=\"contents\" aria-label=\"Contents\">");
         for (id, title) in &sections.contents {
             markup.push_str(&format!("<a href=\"#{id}\">{title}</a>"));
         }
         markup.push_str("</nav>\n");
+        let finding = report
+            .trees
+            .iter()
+            .find_map(|tree| finding(tree, report.categories));
+        if let Some(finding) = finding {
+            markup.push_str("<p class=\"finding\">");
+            escape(&mut markup, &finding);
+            markup.push_str("</p>\n");
+        }
         overview(&mut markup, report, is_sampled, &sections.missing);
-        sections.parts.insert(
-            0,
-            Part {
-                markup,
-                style: STYLE,
-                script: SCRIPT,
-            },
-        );
+        sections.parts.insert(0, markup);
         sections
     }
 
@@ -211,7 +208,8 @@ impl Sections {
         write: impl FnOnce(&mut String),
     ) {
         if !is_there {
-            self.missing.push(missing);
+            self.missing
+                .extend((!missing.is_empty()).then_some(missing));
             return;
         }
         let mut markup = String::new();
@@ -220,10 +218,7 @@ impl Sections {
             self.contents.push((id, title));
         }
         write(&mut markup);
-        self.parts.push(Part {
-            markup,
-            ..Part::default()
-        });
+        self.parts.push(markup);
     }
 }
 
@@ -255,12 +250,16 @@ fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[
             format!("{reason}{}", missing.join(", no ")),
         ));
     }
-    rows.push(("Made by".to_owned(), report.made.to_owned()));
     facts(
         out,
         rows.iter()
             .map(|(name, value)| (name.as_str(), value.as_str())),
     );
+    sections::durations(out, report.findings);
+}
+
+/// What the report is made from, and by what: the last lines, for whoever asks.
+fn provenance(out: &mut String, report: &Report<'_>) {
     let head = [
         ("size", Kind::Number),
         ("files", Kind::Number),
@@ -272,7 +271,7 @@ fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[
             source.size.as_str().into(),
             grouped(source.parts as u64).into(),
             source.formats.as_str().into(),
-            source.path.as_str().into(),
+            mailed(&source.path).into(),
         ]
     };
     table(
@@ -282,7 +281,8 @@ fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[
         report.sources.iter().map(row),
         usize::MAX,
     );
-    sections::durations(out, report.findings);
+    let made = [("Made by", report.made)];
+    facts(out, made.into_iter());
 }
 
 fn functions(out: &mut String, tree: &CallTree, most: usize) {

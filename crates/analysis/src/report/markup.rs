@@ -77,7 +77,7 @@ pub(super) fn table(
     let more = rows.len().saturating_sub(most);
     let _ = write!(
         out,
-        "<div class=\"scroll\"><table aria-label=\"{}\"><thead><tr>",
+        "<div class=\"scroll\" tabindex=\"0\"><table aria-label=\"{}\"><thead><tr>",
         escaped(label)
     );
     for (name, kind) in head {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::markup::{Cell, Kind, details, paragraph, table};
 use super::{ErrorGroup, Findings, Report, STEPS};
-use crate::page::escaped;
+use crate::page::{escaped, mailed};
 use crate::{MeasureUnit, amount, grouped};
 
 fn duration(ns: u64) -> String {
@@ -130,9 +130,7 @@ pub(super) fn durations(out: &mut String, findings: &Findings) {
                 range.into(),
                 grouped(count).into(),
                 share(count, findings.selected).into(),
-                Cell::Markup(format!(
-                    "<span class=\"bar\" style=\"width:{width}%\"></span>"
-                )),
+                bar(width),
             ]
         })
         .collect();
@@ -143,6 +141,14 @@ pub(super) fn durations(out: &mut String, findings: &Findings) {
         rows.into_iter(),
         usize::MAX,
     );
+}
+
+/// A bar of so many hundredths of its column; as a drawing it needs no style of its own, and prints.
+fn bar(percent: u128) -> Cell {
+    Cell::Markup(format!(
+        "<svg class=\"bar-cell\" viewBox=\"0 0 100 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <rect width=\"{percent}\" height=\"1\"/></svg>"
+    ))
 }
 
 pub(super) fn calls(out: &mut String, report: &Report<'_>) {
@@ -158,7 +164,10 @@ pub(super) fn calls(out: &mut String, report: &Report<'_>) {
         let (path, id) = &call.id;
         let own = [
             ("method", call.method.as_str()),
-            ("show it with", &format!("traceloom call {path} {id}")),
+            (
+                "show it with",
+                &format!("traceloom call {} {id}", mailed(path)),
+            ),
         ];
         let others = call
             .details
@@ -317,7 +326,7 @@ pub(super) fn notes(out: &mut String, report: &Report<'_>) {
             grouped(note.count).into(),
             format!("{:#x}", note.offset).into(),
             note.text.as_str().into(),
-            path.as_str().into(),
+            mailed(path).into(),
         ]
     });
     table(out, "Notes", &head, rows, report.rows);

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Asks, BATCH_ROWS, Batch, Flow, Frame, FrameId, FunctionId, Order, Profile, ProfileId,
-    SampleBatch, SampleRow, Sink, SpanBatch, Stack, StackId, Stage, TrackId, TrackKind, Unit,
-    ValueType, Wants,
+    SampleBatch, SampleRow, Sink, SpanBatch, Stack, StackId, Stage, Timestamp, TrackId, TrackKind,
+    Unit, ValueType, Wants,
 };
 
 use super::fresh::Fresh;
@@ -27,6 +27,8 @@ pub struct AsSamples<'s> {
     grounds: Grounds,
     overlapping: Vec<bool>,
     fresh: Fresh,
+    /// The first start and the last end of what is told.
+    taken: Option<(Timestamp, Timestamp)>,
     done: ToldSpans,
 }
 
@@ -63,6 +65,7 @@ impl<'s> AsSamples<'s> {
             grounds: Grounds::default(),
             overlapping: Vec::new(),
             fresh: Fresh::default(),
+            taken: None,
             done: ToldSpans::default(),
         }
     }
@@ -86,6 +89,8 @@ impl<'s> AsSamples<'s> {
                 continue;
             }
             self.done.told += 1;
+            let (from, to) = self.taken.unwrap_or((row.start, row.end));
+            self.taken = Some((from.min(row.start), to.max(row.end)));
             let piece = Piece::of(&row, false);
             if at_end {
                 self.pieces.hold(piece);
@@ -156,6 +161,8 @@ impl<'s> AsSamples<'s> {
             columns.map(|(name, unit)| self.fresh.value_type(ValueType::sum(name, unit)));
         self.fresh.profile(Profile {
             default: value_types.last().copied(),
+            time: self.taken.map(|(from, _)| from),
+            duration: self.taken.map(|(from, to)| to.saturating_sub(from)),
             value_types: value_types.to_vec(),
             ..Profile::default()
         })

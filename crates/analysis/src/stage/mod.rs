@@ -24,4 +24,4 @@ pub use extent::Extent;
 pub use redact::{Category, Learning, Redact, Redaction};
 pub use shift::{Shift, Shifts};
 pub use sift::Sift;
-pub use window::{Keep, Range, Window};
+pub use window::{Range, Window};

@@ -18,7 +18,7 @@ pub struct Shifts {
 }
 
 impl Shifts {
-    /// Tells whether nothing moves.
+    /// Returns true if nothing moves.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_none() && self.services.is_empty()

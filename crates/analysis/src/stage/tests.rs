@@ -74,13 +74,13 @@ fn rows(recording: &Recording) -> Vec<(u64, i64, i64, SpanStatus)> {
 }
 
 #[test]
-fn a_window_clips_or_keeps_whole() {
+fn a_window_clips() {
     let range = Range {
         since: Some(20),
         until: Some(50),
     };
     let mut inside = Recording::default();
-    recording(&mut Window::new(&mut inside, range, Keep::Inside));
+    recording(&mut Window::new(&mut inside, range));
     use SpanStatus::{Complete, PartialEnd, PartialStart};
     assert_eq!(
         rows(&inside),
@@ -96,23 +96,12 @@ fn a_window_clips_or_keeps_whole() {
         (20, Some(50))
     );
 
-    let mut whole = Recording::default();
-    recording(&mut Window::new(&mut whole, range, Keep::Whole));
-    assert_eq!(
-        rows(&whole),
-        [
-            (1, 10, 30, Complete),
-            (2, 40, 90, Complete),
-            (0, 0, 100, Complete)
-        ]
-    );
-
     let mut late = Recording::default();
     let until_the_end = Range {
         since: Some(100),
         until: None,
     };
-    recording(&mut Window::new(&mut late, until_the_end, Keep::Inside));
+    recording(&mut Window::new(&mut late, until_the_end));
     assert_eq!(rows(&late), [(3, 200, 260, Complete)]);
     assert_eq!(late.counters.time, [100]);
 }
@@ -143,7 +132,7 @@ fn a_window_has_the_objects_and_the_length_of_its_stretch() {
         });
     }
     let mut inside = Recording::default();
-    let mut window = Window::new(&mut inside, range, Keep::Whole);
+    let mut window = Window::new(&mut inside, range);
     let _ = window.define(tables.take_definitions());
     let _ = window.objects(objects);
     let ids: Vec<u64> = inside.objects.iter().map(|row| row.id.0).collect();

@@ -33,17 +33,10 @@ impl Range {
     }
 }
 
-/// What becomes of a span or event that reaches across the border.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// The part inside stays and is marked as partial: times add up to the stretch.
-    Inside,
-    /// All of it stays: a list of calls tells about calls.
-    Whole,
-}
-
 /// Passes on what happened in a stretch of time.
 ///
+/// Of a span or event that reaches across the border the part inside stays, and a span is marked as partial: times
+/// add up to the stretch, in every view alike.
 /// Counters of a span are those of the whole span, because nothing tells which share of them is inside.
 /// Links, and heap objects of a dump stay: they have no time of their own. Samples without a time lie in no
 /// stretch; they are left out and counted, and [`Window::finish`] says how many. A profile that says when
@@ -51,7 +44,6 @@ pub enum Keep {
 pub struct Window<'s> {
     to: &'s mut dyn Sink,
     range: Range,
-    keep: Keep,
     timeless: u64,
     kept: bool,
 }
@@ -60,24 +52,22 @@ impl std::fmt::Debug for Window<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Window")
             .field("range", &self.range)
-            .field("keep", &self.keep)
             .finish_non_exhaustive()
     }
 }
 
 impl<'s> Window<'s> {
     /// Passes on to `to` what happened in `range`.
-    pub fn new(to: &'s mut dyn Sink, range: Range, keep: Keep) -> Self {
+    pub fn new(to: &'s mut dyn Sink, range: Range) -> Self {
         Self {
             to,
             range,
-            keep,
             timeless: 0,
             kept: false,
         }
     }
 
-    /// Tells whether nothing that happened was passed on so far.
+    /// Returns true if nothing that happened was passed on so far.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.kept
@@ -112,9 +102,6 @@ impl<'s> Window<'s> {
     }
 
     fn clipped<'r>(&self, row: SpanRow<'r>) -> SpanRow<'r> {
-        if self.keep == Keep::Whole {
-            return row;
-        }
         let (start, end) = (self.range.clip(row.start), self.range.clip(row.end));
         // A failure is told by the end, so a span that ends inside keeps it.
         let status = match row.status {
@@ -148,14 +135,11 @@ impl<'s> Window<'s> {
             if !self.range.touches(row.time, row.end.unwrap_or(row.time)) {
                 continue;
             }
-            match self.keep {
-                Keep::Whole => kept.push(&row),
-                Keep::Inside => kept.push(&EventRow {
-                    time: self.range.clip(row.time),
-                    end: row.end.map(|end| self.range.clip(end)),
-                    ..row
-                }),
-            }
+            kept.push(&EventRow {
+                time: self.range.clip(row.time),
+                end: row.end.map(|end| self.range.clip(end)),
+                ..row
+            });
         }
         kept
     }

@@ -40,6 +40,7 @@ impl Timeline {
         } = collector;
         let by_track = Grouped::of(&spans, &marks);
         let source = self.sources.len();
+        let (first_track, first_counter) = (self.tracks.len(), self.counters.len());
         let order = display_order(&tables, by_track.tracks());
         let covered = covered(&spans);
         let mut building = Building {
@@ -87,7 +88,7 @@ impl Timeline {
                 points,
             });
         }
-        let times = self.reach(source);
+        let times = self.reach(first_track, first_counter);
         self.sources.push(Source {
             title: title.to_owned(),
             unix: clock == Clock::Unix,
@@ -99,14 +100,14 @@ impl Timeline {
         });
     }
 
-    /// From when to when the rows and counters of a recording reach.
-    fn reach(&self, source: usize) -> Option<(Timestamp, Timestamp)> {
+    /// From when to when rows and counters reach, from a track and a counter on.
+    fn reach(&self, first_track: usize, first_counter: usize) -> Option<(Timestamp, Timestamp)> {
         let mut reach = None::<(Timestamp, Timestamp)>;
         let mut see = |start: Timestamp, end: Timestamp| {
             let all = reach.get_or_insert((start, end));
             *all = (all.0.min(start), all.1.max(end));
         };
-        let tracks = self.tracks.iter().filter(|track| track.source == source);
+        let tracks = self.tracks.iter().skip(first_track);
         for row in tracks.flat_map(|track| self.rows_of(track)) {
             // Items of a row follow each other.
             let first = self.items.start.get(row.items.start);
@@ -116,8 +117,7 @@ impl Timeline {
                 see(first, last);
             }
         }
-        let counters = self.counters.iter().filter(|one| one.source == source);
-        for counter in counters {
+        for counter in self.counters.iter().skip(first_counter) {
             if let (Some(first), Some(last)) = (counter.points.first(), counter.points.last()) {
                 see(first.0, last.0);
             }

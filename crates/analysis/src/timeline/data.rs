@@ -18,10 +18,10 @@ use super::bits::Bits;
 use super::fold::{Fold, Shown};
 use super::levels::levels;
 use super::{RowKind, Timeline, Track, missing};
-use crate::flame::colour::{COLOURS, colour_of_class, hsl};
+use crate::flame::colour::colour_of_class;
+use crate::hotspots::Categories;
 use crate::monitors::WaitKind;
-use crate::names::shorten;
-use crate::page::{Object, list};
+use crate::page::{Object, list, mailed};
 
 /// Flags of an item beside those of spans.
 const COVERED: u8 = 8;
@@ -88,26 +88,15 @@ pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) {
 fn names(data: &mut Object<'_>, timeline: &Timeline) {
     let names = &timeline.names.texts;
     data.texts("names", names.iter());
-    // Only names that are longer than what is drawn.
-    data.texts(
-        "labels",
-        names.iter().map(|name| {
-            let short = shorten(name);
-            if short == name.as_str() {
-                String::new()
-            } else {
-                short.into_owned()
-            }
-        }),
+    let categories = Categories::default();
+    data.texts("categories", categories.names().iter());
+    let kind = |name: &String| categories.of(name).and_then(|at| i64::try_from(at).ok());
+    data.values(
+        "kinds_of_work",
+        names.iter().map(|name| kind(name).unwrap_or(-1)),
     );
+    // Of a colour: what the function is, where no category says, and its shade.
     data.values("colours", names.iter().map(|name| colour_of_class(name)));
-    for (key, dark) in [("light", false), ("dark", true)] {
-        let text = |number| {
-            let (hue, saturation, lightness) = hsl(number, dark);
-            format!("hsl({hue} {saturation}% {lightness}%)")
-        };
-        data.texts(key, (0..COLOURS).map(text));
-    }
 }
 
 fn sources(data: &mut Object<'_>, timeline: &Timeline) {
@@ -116,7 +105,7 @@ fn sources(data: &mut Object<'_>, timeline: &Timeline) {
         timeline.sources.iter(),
         |out, source| {
             Object::write(out, |object| {
-                object.text("title", &source.title);
+                object.text("title", &mailed(&source.title));
                 object.value("unix", source.unix);
                 object.text("missing", &missing(timeline, source).unwrap_or_default());
                 object.value("unplaced", source.unplaced);
@@ -128,14 +117,22 @@ fn sources(data: &mut Object<'_>, timeline: &Timeline) {
 
 fn tracks(data: &mut Object<'_>, timeline: &Timeline) {
     list(data.key("tracks"), timeline.tracks.iter(), |out, track| {
-        Object::write(out, |object| track_data(object, track));
+        Object::write(out, |object| track_data(object, timeline, track));
     });
 }
 
-fn track_data(object: &mut Object<'_>, track: &Track) {
+fn track_data(object: &mut Object<'_>, timeline: &Timeline, track: &Track) {
     let totals = &track.totals;
     object.value("source", track.source);
-    object.text("name", &track.name);
+    // Without a name of its own a process is called as its recording is.
+    let is_title = timeline
+        .sources
+        .iter()
+        .any(|source| source.title == track.name);
+    match is_title {
+        true => object.text("name", &mailed(&track.name)),
+        false => object.text("name", &track.name),
+    }
     object.text("process", &track.process);
     object.text("kind", track.line.word());
     object.value("level", track.level);

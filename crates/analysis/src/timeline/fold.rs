@@ -50,7 +50,7 @@ impl Fold {
         }
     }
 
-    /// Tells whether everything is shown one by one.
+    /// Returns true if everything is shown one by one.
     pub(super) fn shows_all(&self) -> bool {
         self.short.is_none()
     }

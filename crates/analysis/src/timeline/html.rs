@@ -2,17 +2,10 @@
 
 use super::data::{Room, write};
 use super::{Source, Timeline};
-use crate::page::{Heading, Part, fill, page};
+use crate::page::{Heading, TIMELINE, fill, page};
 use crate::{MeasureUnit, amount, grouped};
 
-const MARKUP: &str = include_str!("assets/timeline.html");
-const STYLE: &str = include_str!("assets/timeline.css");
-const SCRIPT: &str = concat!(
-    include_str!("assets/decode.js"),
-    include_str!("assets/draw.js"),
-    include_str!("assets/rows.js"),
-    include_str!("assets/timeline.js"),
-);
+const MARKUP: &str = include_str!("../../assets/timeline.html");
 
 /// Items that a page holds when nobody asks for another number.
 pub const MOST_ITEMS: usize = 2_000_000;
@@ -25,17 +18,22 @@ const DETAILS: usize = 8;
 /// An item takes about ten bytes of the page and some 40 of the browser's memory. Of more items the shortest ones are
 /// drawn together, and say how many they are; counts and totals of tracks are those of all.
 #[must_use]
-pub fn html(timeline: &Timeline, title: &str, most: usize) -> String {
+pub fn html(timeline: &Timeline, title: &str, doubt: &str, most: usize) -> String {
+    let mut about = about(timeline);
+    if !doubt.is_empty() {
+        about += " · ";
+        about += doubt;
+    }
     let heading = Heading {
         title,
-        about: &about(timeline),
+        about: &about,
         class: "whole",
     };
-    page(heading, &[part(timeline, most)])
+    page(heading, TIMELINE, &[part(timeline, most)])
 }
 
 /// The timeline as a part of a page, with at most about `most` items drawn one by one.
-pub(crate) fn part(timeline: &Timeline, most: usize) -> Part {
+pub(crate) fn part(timeline: &Timeline, most: usize) -> String {
     let mut markup = String::new();
     let room = Room {
         items: most,
@@ -46,11 +44,7 @@ pub(crate) fn part(timeline: &Timeline, most: usize) -> Part {
             write(out, timeline, room);
         }
     });
-    Part {
-        markup,
-        style: STYLE,
-        script: SCRIPT,
-    }
+    markup
 }
 
 /// One line about all of it.

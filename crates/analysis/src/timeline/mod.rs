@@ -227,7 +227,7 @@ impl Timeline {
         all
     }
 
-    /// Tells whether nothing in it has a time.
+    /// Returns true if nothing in it has a time.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.counters.is_empty()

@@ -1,16 +1,20 @@
 //! What passes by, and what of it is counted.
 
 use traceloom_model::{
-    Definitions, EdgeBatch, EventBatch, Flow, Note, ObjectBatch, RootBatch, SampleBatch, Sink,
-    Wants,
+    Clock, Definitions, EdgeBatch, EventBatch, Flow, Note, ObjectBatch, Order, RootBatch,
+    SampleBatch, Sink, Wants,
 };
 
 use super::super::row::Amount;
 use super::{ObjectTable, Tells};
 
 impl Sink for ObjectTable {
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.tables.begin(order, clock);
+    }
+
     fn wants(&self) -> Wants {
-        Wants::Calls
+        Wants::NoSpans
     }
 
     fn wants_sampled_events(&self) -> bool {

@@ -106,7 +106,7 @@ impl Redaction {
         (half(1), half(2))
     }
 
-    /// Tells whether nothing is taken out.
+    /// Returns true if nothing is taken out.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.categories == 0

@@ -3,7 +3,7 @@
 use super::pseudonym::Key;
 use crate::shape::{dollar_quote, is_word, quoted};
 
-/// Tells whether `text` holds a statement: a verb, and later the word that belongs to it.
+/// Returns true if `text` holds a statement: a verb, and later the word that belongs to it.
 pub(super) fn is_sql(text: &str) -> bool {
     const PAIRS: [(&str, &str); 12] = [
         ("select", "from"),

@@ -1,0 +1,181 @@
+//! One list of the calls of many recordings.
+
+use super::column::SortKey;
+use super::table::{Call, Calls};
+
+/// Calls of several recordings in one order, in memory bounded by the limit.
+///
+/// Ids of a call are numbers of its own recording, so each recording with a call in the list keeps its tables: with a
+/// limit at most that many and a few more are held, whatever the number of recordings.
+///
+/// `N` is what a caller knows a call by.
+#[derive(Debug)]
+pub struct CallList<N> {
+    descending: bool,
+    limit: Option<usize>,
+    rows: Vec<Row<N>>,
+    /// Tables and pauses; the calls are in `rows`.
+    recordings: Vec<Option<Calls>>,
+    /// Recordings that are held.
+    n_held: usize,
+    counts: CallCounts,
+}
+
+/// How many calls there are, and their time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCounts {
+    /// Calls that were read.
+    pub read: u64,
+    /// Calls that were selected, in the list or not.
+    pub selected: u64,
+    /// Samples that were read: a profile without calls has these instead.
+    pub samples: u64,
+    /// Nanoseconds of the selected calls on thread tracks, without those inside other calls: what `top` calls 100 %.
+    pub total: i64,
+    /// Nanoseconds of the selected calls on async tracks and lanes, without those inside other calls.
+    pub async_total: i64,
+    /// Selected calls on async tracks and lanes.
+    pub async_calls: u64,
+}
+
+impl CallCounts {
+    /// Adds the counts of another recording.
+    pub fn add(&mut self, other: Self) {
+        self.read += other.read;
+        self.selected += other.selected;
+        self.samples += other.samples;
+        self.total = self.total.saturating_add(other.total);
+        self.async_total = self.async_total.saturating_add(other.async_total);
+        self.async_calls += other.async_calls;
+    }
+}
+
+#[derive(Debug)]
+struct Row<N> {
+    key: SortKey,
+    recording: usize,
+    /// Place among the calls of its recording.
+    number: usize,
+    id: N,
+    call: Call,
+}
+
+/// The calls of a [`CallList`] in their order.
+#[derive(Debug)]
+pub struct ListedCalls<N> {
+    /// The recordings with calls in the list.
+    pub recordings: Vec<Calls>,
+    /// The rows of the list: recording, row of the recording, and the name of the call.
+    pub order: Vec<(usize, usize, N)>,
+    /// Counts of all recordings.
+    pub counts: CallCounts,
+}
+
+impl<N> ListedCalls<N> {
+    /// Iterates over the calls: the number of the recording, the recording, the call and its name.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Calls, &Call, &N)> {
+        self.order.iter().filter_map(|(recording, row, id)| {
+            let calls = self.recordings.get(*recording)?;
+            Some((*recording, calls, calls.rows.get(*row)?, id))
+        })
+    }
+}
+
+impl<N> CallList<N> {
+    /// An empty list of at most `limit` calls; the greatest come first with `descending`.
+    #[must_use]
+    pub fn new(descending: bool, limit: Option<usize>) -> Self {
+        Self {
+            descending,
+            limit,
+            rows: Vec::new(),
+            recordings: Vec::new(),
+            n_held: 0,
+            counts: CallCounts::default(),
+        }
+    }
+
+    /// Adds the calls of a recording, which [`super::CallTable`] ordered by the same column with the same limit;
+    /// `id` names a call.
+    pub fn add(&mut self, mut calls: Calls, id: impl Fn(&Call) -> N) {
+        self.counts.add(calls.counts);
+        let rows = std::mem::take(&mut calls.rows);
+        if rows.is_empty() {
+            return;
+        }
+        let recording = self.recordings.len();
+        let keys = std::mem::take(&mut calls.keys);
+        let rows = rows.into_iter().zip(keys).enumerate();
+        self.rows.extend(rows.map(|(number, (call, key))| Row {
+            key,
+            recording,
+            number,
+            id: id(&call),
+            call,
+        }));
+        self.recordings.push(Some(calls));
+        self.n_held += 1;
+        // A few more recordings than calls, so that not every one of thousands sorts the list again.
+        const MORE: usize = 64;
+        let limit = self.limit.unwrap_or(usize::MAX);
+        if self.rows.len() >= limit.saturating_mul(2).max(1024)
+            || self.n_held >= limit.saturating_add(MORE)
+        {
+            self.cut();
+        }
+    }
+
+    /// Sorts, drops what is beyond the limit, and the tables that no call needs.
+    fn cut(&mut self) {
+        let descending = self.descending;
+        self.rows.sort_unstable_by(|a, b| {
+            let order = match descending {
+                true => b.key.cmp(&a.key),
+                false => a.key.cmp(&b.key),
+            };
+            order.then((a.recording, a.number).cmp(&(b.recording, b.number)))
+        });
+        let limit = self.limit.unwrap_or(usize::MAX);
+        if self.rows.len() <= limit {
+            return;
+        }
+        self.rows.truncate(limit);
+        let mut needed = vec![false; self.recordings.len()];
+        for row in &self.rows {
+            if let Some(needed) = needed.get_mut(row.recording) {
+                *needed = true;
+            }
+        }
+        for (recording, needed) in self.recordings.iter_mut().zip(&needed) {
+            if !needed {
+                *recording = None;
+            }
+        }
+        self.n_held = needed.iter().filter(|needed| **needed).count();
+    }
+
+    /// Sorts the list and returns it.
+    #[must_use]
+    pub fn finish(mut self) -> ListedCalls<N> {
+        self.cut();
+        let mut places = Vec::with_capacity(self.recordings.len());
+        let mut recordings = Vec::with_capacity(self.n_held);
+        for recording in self.recordings {
+            places.push(recordings.len());
+            recordings.extend(recording);
+        }
+        let mut order = Vec::with_capacity(self.rows.len());
+        for row in self.rows {
+            let place = places.get(row.recording).copied().unwrap_or_default();
+            if let Some(calls) = recordings.get_mut(place) {
+                order.push((place, calls.rows.len(), row.id));
+                calls.rows.push(row.call);
+            }
+        }
+        ListedCalls {
+            recordings,
+            order,
+            counts: self.counts,
+        }
+    }
+}

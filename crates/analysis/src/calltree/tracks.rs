@@ -1,0 +1,130 @@
+//! Which tracks count: threads, and async tracks where there is nothing else.
+//!
+//! Work on an async track waits and overlaps with that of threads, so its time is not added to theirs. A recording of
+//! actors or requests may have nothing but async tracks, though, or nearly all of its time there. One rule for every
+//! view: spans of thread tracks count; where nothing that is shown has any, those of async tracks do; where async tracks
+//! hold more than threads, the view says that they are left out.
+
+use super::{Measure, TreeSource};
+use crate::{MeasureUnit, amount, grouped};
+
+/// The tracks that a measure of spans is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tracks {
+    /// Thread tracks, or all where that was asked for.
+    #[default]
+    Threads,
+    /// Thread tracks, which hold less than the async tracks that are left out.
+    ThreadsWithout(AsyncCalls),
+    /// Async tracks and lanes, because there is nothing on thread tracks.
+    Async,
+}
+
+/// Calls on async tracks and lanes: how many, and nanoseconds they took together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AsyncCalls {
+    /// How many there are.
+    pub calls: u64,
+    /// Nanoseconds they took together.
+    pub total: i64,
+}
+
+impl AsyncCalls {
+    /// Adds a call.
+    pub(super) fn take(&mut self, duration: i64) {
+        self.calls += 1;
+        self.total = self.total.saturating_add(duration);
+    }
+
+    /// Adds the calls of another input.
+    pub fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.total = self.total.saturating_add(other.total);
+    }
+}
+
+impl Tracks {
+    /// Returns what is said of a measure of these tracks, nothing where they are threads.
+    pub(super) fn remark(self) -> Option<String> {
+        match self {
+            Self::Threads => None,
+            Self::Async => Some("(async tracks)".to_owned()),
+            Self::ThreadsWithout(left) => Some(format!(
+                "(without {} async {} of {}: --async)",
+                grouped(left.calls),
+                if left.calls == 1 { "call" } else { "calls" },
+                amount(&MeasureUnit::Nanoseconds, left.total)
+            )),
+        }
+    }
+}
+
+/// A view of spans or samples: what it shows, whether it has anything, and its total.
+pub trait Shown {
+    /// What its values are.
+    fn measure(&mut self) -> &mut Measure;
+    /// Returns `true` if there is nothing in it.
+    fn is_empty(&self) -> bool;
+    /// What 100 % is.
+    fn total(&self) -> i64;
+}
+
+/// Keeps the view of thread tracks or, where nothing is on those, that of async tracks; `left` are the calls on async
+/// tracks that were passed over.
+pub fn choose_tracks<V: Shown>(views: &mut Vec<V>, left: AsyncCalls) {
+    let of_spans = |view: &mut V| {
+        let measure = view.measure();
+        (measure.source == TreeSource::Spans).then_some(measure.tracks)
+    };
+    let (mut threads, mut lanes) = (false, false);
+    for view in &mut *views {
+        let any = !view.is_empty();
+        match of_spans(view) {
+            Some(Tracks::Async) => lanes |= any,
+            Some(_) => threads |= any,
+            None => {}
+        }
+    }
+    let shows_async = lanes && !threads;
+    views.retain_mut(|view| match of_spans(view) {
+        Some(tracks) => (tracks == Tracks::Async) == shows_async,
+        None => true,
+    });
+    if shows_async {
+        return;
+    }
+    for view in views {
+        let total = view.total();
+        if of_spans(view).is_some() && left.total > total {
+            view.measure().tracks = Tracks::ThreadsWithout(left);
+        }
+    }
+}
+
+impl Shown for super::CallTree {
+    fn measure(&mut self) -> &mut Measure {
+        &mut self.measure
+    }
+
+    fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    fn total(&self) -> i64 {
+        self.total
+    }
+}
+
+impl Shown for crate::Functions {
+    fn measure(&mut self) -> &mut Measure {
+        &mut self.measure
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn total(&self) -> i64 {
+        self.total
+    }
+}
