@@ -4,18 +4,19 @@ use std::fmt;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use traceloom_formats::{FORMATS, Format, LowerOptions, by_name};
-use traceloom_input::OpenOptions;
+use traceloom_input::{OpenOptions, Streams};
 use traceloom_model::Limits;
+
+use crate::asked::Asked;
 
 /// Read, check, convert and draw profiler and trace data.
 ///
-/// A PATH is a file, a folder, a zip archive or `-` for standard input. Formats are recognised by
+/// A PATH is a file, a folder, a zip or tar archive, a pipe or `-` for standard input. Formats are recognised by
 /// content, compression is opened on the way.
 #[derive(Parser)]
 #[command(
     name = "traceloom",
     version,
-    args_conflicts_with_subcommands = true,
     arg_required_else_help = true,
     after_help = "Examples:\n  \
         traceloom dump/                      what is in it, and what to look at next\n  \
@@ -83,26 +84,34 @@ pub(crate) enum Command {
 #[derive(ClapArgs, Clone, Default)]
 pub(crate) struct Common {
     /// Read the input as this format instead of recognising it.
-    #[arg(long, value_name = "NAME", value_parser = format_named)]
+    #[arg(long, global = true, value_name = "NAME", value_parser = format_named)]
     pub(crate) input_format: Option<&'static Format>,
     /// Stop at the first damage.
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) strict: bool,
-    /// Set a limit on what is believed of an input, such as `string=1048576`; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// Set a limit on what is believed of an input, such as `string=1048576`; may be repeated. There are string, depth,
+    /// table, open_spans, values and record, and for bytes that come out of compression and archives part_bytes (1 TiB),
+    /// total_bytes (4 TiB) and ratio (1000 to 1, above 256 MiB); plain files are read in windows, whatever their length.
+    #[arg(long, global = true, value_name = "NAME=VALUE")]
     pub(crate) limit: Vec<String>,
     /// Show what was recorded and infer nothing: events of actors stay on the stream they were written to.
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) as_recorded: bool,
     /// Time zone of printed times, such as `Europe/Berlin`.
-    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    #[arg(long, global = true, value_name = "ZONE", default_value = "UTC")]
     pub(crate) tz: String,
     /// When to colour.
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
     /// The inputs were read before, and what is wrong with them is told.
     #[arg(skip)]
     pub(crate) again: bool,
+    /// The names that other flags ask for.
+    #[arg(skip)]
+    pub(crate) asked: Asked,
+    /// What came from standard input and pipes.
+    #[arg(skip)]
+    pub(crate) streams: Streams,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
@@ -143,6 +152,7 @@ impl Common {
         Ok(OpenOptions {
             format: self.input_format,
             limits: self.limits()?,
+            streams: self.streams.clone(),
             ..OpenOptions::default()
         })
     }
@@ -160,28 +170,40 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// Finds a format for a flag, or says which name is nearest.
+/// Finds a format to read for a flag, or says which name is nearest.
 pub(crate) fn format_named(name: &str) -> Result<&'static Format, String> {
-    by_name(name).ok_or_else(|| {
-        let names = FORMATS.iter().map(|format| format.name);
-        let hint = nearest(name, names).map(|near| format!("; did you mean `{near}`?"));
-        let hint = hint.unwrap_or_else(|| "; `traceloom formats` lists them".to_owned());
-        format!("there is no format `{name}`{hint}")
-    })
+    let is_read = |format: &Format| format.reader.is_some() || format.lower.is_some();
+    match by_name(name) {
+        Some(format) if is_read(format) => Ok(format),
+        Some(_) => Err(format!("`{name}` is written, not read")),
+        None => {
+            let names = FORMATS.iter().filter(|format| is_read(format));
+            let hint = nearest(name, names.map(|format| format.name));
+            let hint = hint.map(|near| format!("; did you mean `{near}`?"));
+            let hint = hint.unwrap_or_else(|| "; `traceloom formats` lists them".to_owned());
+            Err(format!("there is no format `{name}`{hint}"))
+        }
+    }
 }
 
 /// Returns the name that differs least from `typed`, if any is near: people mistype what follows the
-/// first letter.
+/// first letter, or stop early.
 pub(crate) fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    /// Fewer letters are the beginning of too many names.
+    const PREFIX: usize = 3;
+    let typed = typed.to_lowercase();
     let most = 1 + typed.len() / 4;
-    let begins = |name: &&str| name.chars().next() == typed.chars().next();
-    let scored = names
-        .filter(begins)
-        .map(|name| (distance(typed, name), name));
-    scored
-        .filter(|&(distance, _)| distance <= most)
-        .min()
-        .map(|(_, name)| name)
+    let scored = names.filter_map(|name| {
+        let lower = name.to_lowercase();
+        if lower.chars().next() != typed.chars().next() {
+            return None;
+        }
+        let distance = distance(&typed, &lower);
+        let begins = typed.len() >= PREFIX && lower.starts_with(&typed);
+        (begins || distance <= most)
+            .then_some((distance.min(if begins { most } else { distance }), name))
+    });
+    scored.min().map(|(_, name)| name)
 }
 
 /// Levenshtein distance over characters.
@@ -216,5 +238,10 @@ mod tests {
         assert_eq!(nearest("inof", names.into_iter()), Some("info"));
         assert_eq!(nearest("calls.bin", names.into_iter()), None);
         assert_eq!(nearest("nope", ["top"].into_iter()), None);
+        let columns = ["duration", "Queue", "title"];
+        assert_eq!(nearest("durat", columns.into_iter()), Some("duration"));
+        assert_eq!(nearest("duraton", columns.into_iter()), Some("duration"));
+        assert_eq!(nearest("queu", columns.into_iter()), Some("Queue"));
+        assert_eq!(nearest("du", columns.into_iter()), None);
     }
 }

@@ -16,6 +16,7 @@ use crate::Outcome;
 use crate::args::{Common, Usage};
 use crate::open::Among;
 use crate::select::MethodFlags;
+use crate::streams::stdout;
 use crate::style::Style;
 use crate::timing::{TimeFlags, Timing};
 use find::find;
@@ -28,7 +29,7 @@ use tree::Tree;
 #[derive(Args)]
 #[command(
     after_help = "The id is the first column of `traceloom calls`, or a trace id of 16 or 32 hex digits\n\
-    (column `trace`). Of several paths the call is looked for in each; all of them are searched for\n\
+    (column `trace`), or its number. Of several paths the call is looked for in each; all of them are searched for\n\
     the rest of its trace.\n\nExamples:\n  \
     traceloom call dump/ 5.4320.0\n  \
     traceloom call dump/ 5.4320.0 --min-duration 10ms\n  \
@@ -75,9 +76,12 @@ fn parse(id: &str) -> Option<Id> {
     }
     if !id.contains('.') {
         let digits = id.replace('-', "");
-        let whole = matches!(digits.len(), 16 | 32);
-        let trace = u128::from_str_radix(&digits, 16).ok();
-        return trace.filter(|&trace| whole && trace != 0).map(Id::Trace);
+        // Producers that count their traces tell the number; others have 64 or 128 bits in hex.
+        let trace = match digits.len() {
+            16 | 32 => u128::from_str_radix(&digits, 16).ok(),
+            _ => id.parse().ok(),
+        };
+        return trace.filter(|&trace| trace != 0).map(Id::Trace);
     }
     let mut numbers = id.split('.');
     let part = numbers.next()?.parse().ok()?;
@@ -103,13 +107,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let inputs = among.all()?;
     let timing = Timing::of(&options.time, &options.common, 1, &inputs)?;
     let found = find(&inputs, &wanted, &timing, &options.common)?;
-    options.time.check_names()?;
+    options.time.check_names(&options.common)?;
     let found = found.with_context(|| match wanted {
         Id::Trace(_) => format!("{paths}: there is no call of trace {}", options.id),
         _ => format!("{paths}: there is no call {}", options.id),
     })?;
     let tree = Tree::of(&found, &options.methods.rules()?);
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(stdout());
     if options.json {
         writeln!(out, "{}", tree.json())?;
     } else {

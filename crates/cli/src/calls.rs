@@ -7,17 +7,21 @@ use std::io::{self, Write};
 use clap::Args;
 use regex_lite::Regex;
 use serde_json::{Map, Value, json};
-use traceloom_analysis::calls::{Call, CallQuery, CallTable, Calls, Cell, Column};
-use traceloom_analysis::stage::Keep;
-use traceloom_analysis::{GroupBy, names};
-use traceloom_input::{Document, Input};
-use traceloom_model::Origin;
+use traceloom_analysis::GroupBy;
+use traceloom_analysis::calls::{
+    Call, CallCounts, CallList, CallQuery, CallTable, Calls, Cell, Column, ListedCalls,
+};
+use traceloom_analysis::names::ShortNames;
+use traceloom_input::Document;
+use traceloom_model::{Clock, FunctionId, Origin, Unit};
 
 use crate::Outcome;
 use crate::args::Common;
+use crate::info::unit_name;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::select::{CallFlags, MethodFlags};
+use crate::streams::{message, stdout, stdout_is_terminal};
 use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
@@ -49,7 +53,7 @@ pub(crate) struct Options {
     /// Columns to print; any counter or parameter by its name, `all` for every one.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
-    /// Sort by a column, `-` before its name for falling order.
+    /// Sort by a column, `-` before its name for falling order; by default by `start`. All paths make one list.
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     sort: Option<String>,
     /// Add calls up by group instead of listing them: `thread`, `service`, `host`, `title`, `title-shape`, `kind` or the
@@ -61,9 +65,10 @@ pub(crate) struct Options {
     /// beyond.
     #[arg(long)]
     percentiles: bool,
-    /// Calls to print; 0 prints all.
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 0)]
-    rows: usize,
+    /// Calls to print, of all paths together; 0 prints all. Without it 30 on a terminal, and all where the output goes
+    /// elsewhere.
+    #[arg(short = 'n', long, value_name = "ROWS")]
+    rows: Option<usize>,
     /// Print full names and exact numbers.
     #[arg(long)]
     wide: bool,
@@ -84,15 +89,30 @@ impl Options {
             let Ok(column) = column;
             (column, name.starts_with('-'))
         });
-        let limit = (self.rows > 0).then_some(self.rows);
-        let mut selection = self.calls.selection()?;
-        selection.filter = selection.filter.and(self.methods.rules()?);
+        let asked = &self.common.asked;
+        for name in &self.columns {
+            let Ok(column) = name.trim().parse::<Column>();
+            if !matches!(column.name(), "all" | "id") {
+                asked.column("--columns", &column);
+            }
+        }
+        if let Some((column, _)) = &sort {
+            asked.column("--sort", column);
+        }
         Ok(CallQuery {
-            selection,
+            selection: self.calls.selection(&self.common)?,
             with_method: self.with_method.clone(),
-            sort,
-            limit,
+            sort: Some(sort.unwrap_or((Column::Start, false))),
+            limit: self.limit(),
         })
+    }
+
+    /// Returns how many rows are printed, none for all.
+    fn limit(&self) -> Option<usize> {
+        const ON_A_TERMINAL: usize = 30;
+        let for_people = !(self.json || self.csv) && stdout_is_terminal();
+        let unasked = if for_people { ON_A_TERMINAL } else { 0 };
+        Some(self.rows.unwrap_or(unasked)).filter(|&rows| rows > 0)
     }
 
     fn columns(&self, calls: &Calls) -> Vec<Column> {
@@ -113,7 +133,15 @@ impl Options {
         let parsed = names.filter(|name| *name != "id");
         parsed
             .map(str::parse::<Column>)
-            .map(|Ok(column)| column)
+            .map(|Ok(column)| calls.resolve(column))
+            .flat_map(|column| match column {
+                Column::Attributes if self.json || self.csv => {
+                    let all = calls.columns().into_iter();
+                    all.filter(|one| matches!(one, Column::Attribute(_)))
+                        .collect()
+                }
+                column => vec![column],
+            })
             .collect()
     }
 }
@@ -123,35 +151,46 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return sums::run(options);
     }
     let style = Style::new(&options.common)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
     let mut among = Among::new(&options.paths, &options.common);
+    let query = options.query()?;
+    let methods = options.methods.rules()?;
+    let descending = query.sort.as_ref().is_some_and(|&(_, falling)| falling);
+    let mut list = CallList::new(descending, query.limit);
     while let Some((number, input)) = among.next()? {
-        let path = input.path();
-        let timing = Timing::of(
-            &options.time,
-            &options.common,
-            number,
-            std::slice::from_ref(&input),
-        )?;
+        let inputs = std::slice::from_ref(&input);
+        let timing = Timing::of(&options.time, &options.common, number, inputs)?;
         let mut notes = Vec::new();
-        let mut lists = Vec::new();
         with_progress(&input, "reading", || {
             for document in documents(&input)? {
-                let mut table = CallTable::new(options.query()?);
+                let mut table = CallTable::new(query.clone());
                 let lowering = options.common.lower_options()?;
-                let keep = Keep::Whole;
-                let sink = &mut table;
-                notes.push(timing.lower_keeping(keep, 0, &input, &document, &lowering, sink)?);
-                lists.push((document, table.finish()));
+                let from = (0, &input);
+                notes
+                    .push(timing.lower_admitted(from, &document, &lowering, &methods, &mut table)?);
+                list.add(table.finish(), |call| Name {
+                    path: number - 1,
+                    id: id(&document, call),
+                });
             }
             Ok(())
         })?;
-        print(&input, &lists, options, &style, &mut out)?;
-        out.flush()?;
-        mention(path, &notes);
+        mention(&input, &notes);
     }
-    options.time.check_names()?;
+    options.time.check_names(&options.common)?;
+    let list = list.finish();
+    let mut out = io::BufWriter::new(stdout());
+    print(&list, options, &style, &mut out)?;
+    out.flush()?;
     Ok(among.outcome())
+}
+
+/// What a call is known by.
+#[derive(Debug)]
+struct Name {
+    /// Number of the path.
+    path: usize,
+    /// What `call` takes.
+    id: String,
 }
 
 /// The id of a call: part, offset and index of its bytes, or its number where a format has no origins.
@@ -170,36 +209,42 @@ pub(crate) fn id(document: &Document<'_>, call: &Call) -> String {
 }
 
 fn print(
-    input: &Input,
-    lists: &[(Document<'_>, Calls)],
+    list: &ListedCalls<Name>,
     options: &Options,
     style: &Style,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let selected: u64 = lists.iter().map(|(_, calls)| calls.selected).sum();
-    let read: u64 = lists.iter().map(|(_, calls)| calls.read).sum();
-    if read == 0 && lists.iter().any(|(_, calls)| calls.samples > 0) {
-        eprintln!(
-            "traceloom: {}: a sampled profile has no calls; `traceloom top` shows it",
-            input.path()
-        );
+    let counts = list.counts;
+    if counts.read == 0 && counts.samples > 0 {
+        message!("a sampled profile has no calls; `traceloom top` shows it");
         return Ok(());
     }
+    if counts.read == 0 {
+        message!(
+            "no calls here; `traceloom info` says what there is, `traceloom events` lists events"
+        );
+    } else if counts.selected == 0 && options.with_method.is_some() {
+        message!(
+            "none of {} has the method",
+            things(counts.read, "call", "calls")
+        );
+    } else if counts.selected == 0 {
+        options.common.asked.say_none_passes();
+    }
+    let path = |name: &Name| options.paths.get(name.path).map_or("", String::as_str);
+    let several = options.paths.len() > 1;
     if options.json {
-        for (document, calls) in lists {
-            let columns = options.columns(calls);
-            for call in &calls.rows {
-                writeln!(
-                    out,
-                    "{}",
-                    as_json(&id(document, call), calls, call, &columns)
-                )?;
-            }
+        let columns = list.recordings.iter().map(|calls| options.columns(calls));
+        let columns: Vec<_> = columns.collect();
+        for (at, calls, call, name) in list.iter() {
+            let columns = columns.get(at).map_or(&[][..], Vec::as_slice);
+            let path = several.then(|| path(name));
+            writeln!(out, "{}", as_json(&name.id, path, calls, call, columns))?;
         }
         return Ok(());
     }
     let mut columns: Vec<Column> = Vec::new();
-    for (_, calls) in lists {
+    for calls in &list.recordings {
         for column in options.columns(calls) {
             if !columns.contains(&column) {
                 columns.push(column);
@@ -207,42 +252,82 @@ fn print(
         }
     }
     let exact = options.csv || options.wide;
-    let mut head = vec!["id"];
-    head.extend(columns.iter().map(Column::name));
+    let mut head = vec!["id".to_owned()];
+    head.extend(several.then(|| "path".to_owned()));
+    head.extend(columns.iter().map(|column| match options.csv {
+        true => heading(&list.recordings, column),
+        false => column.name().to_owned(),
+    }));
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let names = match exact {
+        true => Vec::new(),
+        false => function_names(&list.recordings),
+    };
+    let names = ShortNames::new(names.iter().map(String::as_str));
     let mut table = Table::new(&head);
-    for (document, calls) in lists {
-        for call in &calls.rows {
-            let cells = columns
-                .iter()
-                .map(|column| text(calls, call, column, exact, options.csv, style));
-            table.row(std::iter::once(id(document, call)).chain(cells));
-        }
+    for (_, calls, call, name) in list.iter() {
+        let cells = columns
+            .iter()
+            .map(|column| text(calls, call, column, (exact, &names), options.csv, style));
+        let names = [
+            Some(name.id.clone()),
+            several.then(|| path(name).to_owned()),
+        ];
+        table.row(names.into_iter().flatten().chain(cells));
     }
     if options.csv {
         table.csv(out)?;
         return Ok(());
     }
+    let chosen = !options.columns.is_empty();
+    let table = table.whole(options.wide).with_every_column(chosen);
     table.print(style, out)?;
-    let shown: usize = lists.iter().map(|(_, calls)| calls.rows.len()).sum();
-    let summary = if selected == read {
-        things(read, "call", "calls")
-    } else {
-        format!("{} of {}", count(selected), things(read, "call", "calls"))
-    };
-    let cut = if (shown as u64) < selected {
-        format!(", {} shown", count(shown as u64))
-    } else {
-        String::new()
-    };
-    writeln!(out, "{}", style.dim(format!("{summary}{cut}")))?;
+    writeln!(out, "{}", style.dim(summary(counts, list.order.len())))?;
     Ok(())
+}
+
+/// Returns the names of all functions of these recordings.
+fn function_names(recordings: &[Calls]) -> Vec<String> {
+    let of = |calls: &Calls| {
+        let ids = (0..).map(FunctionId::new).zip(&calls.tables.functions);
+        let known = ids.filter(|(_, function)| function.is_some());
+        let names = known.map(|(id, _)| calls.tables.function_name(id).into_owned());
+        names.collect::<Vec<String>>()
+    };
+    recordings.iter().flat_map(of).collect()
+}
+
+/// Returns what the list is of: how many calls, how long together, how many of them are shown.
+fn summary(counts: CallCounts, shown: usize) -> String {
+    let mut text = if counts.selected == counts.read {
+        things(counts.read, "call", "calls")
+    } else {
+        let read = things(counts.read, "call", "calls");
+        format!("{} of {read}", count(counts.selected))
+    };
+    let time = |ns: i64| duration(ns.unsigned_abs());
+    if counts.async_calls < counts.selected || counts.selected == 0 {
+        text += &format!(", total {}", time(counts.total));
+    }
+    if counts.async_calls > 0 {
+        text += &format!(
+            ", {} on async tracks, total {}",
+            count(counts.async_calls),
+            time(counts.async_total)
+        );
+    }
+    let cut = counts.selected.saturating_sub(shown as u64);
+    if cut > 0 {
+        text += &format!(", {} shown; -n 0 prints all", count(shown as u64));
+    }
+    text
 }
 
 fn text(
     calls: &Calls,
     call: &Call,
     column: &Column,
-    exact: bool,
+    (exact, names): (bool, &ShortNames<'_>),
     machine: bool,
     style: &Style,
 ) -> String {
@@ -256,12 +341,12 @@ fn text(
             if exact {
                 name.into_owned()
             } else {
-                names::shorten(&name).into_owned()
+                names.show(&name).into_owned()
             }
         }
         Cell::None => String::new(),
         Cell::Time(ns) if machine => ns.to_string(),
-        Cell::Time(ns) => style.time(ns),
+        Cell::Time(ns) => style.when(calls.tables.clock == Clock::Unix, ns),
         Cell::Nanoseconds(ns) if machine => ns.to_string(),
         Cell::Nanoseconds(ns) => {
             let sign = if ns < 0 { "-" } else { "" };
@@ -273,14 +358,18 @@ fn text(
         Cell::Number(number) => count(number.unsigned_abs()),
         Cell::Bool(yes) => if yes { "yes" } else { "" }.to_owned(),
         Cell::Text(text) if exact => text.into_owned(),
-        Cell::Text(text) if *column == Column::Method => names::shorten(&text).into_owned(),
+        Cell::Text(text) if *column == Column::Method => names.show(&text).into_owned(),
         Cell::Text(text) => text.replace(['\n', '\r', '\t'], " "),
     }
 }
 
-fn as_json(id: &str, calls: &Calls, call: &Call, columns: &[Column]) -> Value {
+fn as_json(id: &str, path: Option<&str>, calls: &Calls, call: &Call, columns: &[Column]) -> Value {
     let mut object = Map::new();
     object.insert("id".to_owned(), json!(id));
+    if let Some(path) = path {
+        object.insert("path".to_owned(), json!(path));
+    }
+    let (mut counters, mut attributes) = (None, None);
     for column in columns {
         let value = match calls.cell(call, column) {
             Cell::None => Value::Null,
@@ -293,7 +382,45 @@ fn as_json(id: &str, calls: &Calls, call: &Call, columns: &[Column]) -> Value {
             Cell::Bool(yes) => json!(yes),
             Cell::Text(text) => json!(text),
         };
-        object.insert(column.name().to_owned(), value);
+        // Names that a capture made up stand apart from ours.
+        let own = match column {
+            Column::Counter(_) => &mut counters,
+            Column::Attribute(_) | Column::Named(_) => &mut attributes,
+            _ => {
+                object.insert(column.name().to_owned(), value);
+                continue;
+            }
+        };
+        let own = own.get_or_insert_with(Map::new);
+        if !value.is_null() {
+            own.insert(column.name().to_owned(), value);
+        }
+    }
+    for (name, own) in [("counters", counters), ("attributes", attributes)] {
+        if let Some(own) = own {
+            object.insert(name.to_owned(), own.into());
+        }
     }
     Value::Object(object)
+}
+
+/// Returns the heading of a column in CSV: names of the capture with their prefix, numbers with their unit.
+fn heading(recordings: &[Calls], column: &Column) -> String {
+    let prefix = match column {
+        Column::Counter(_) => Column::COUNTER,
+        Column::Attribute(_) | Column::Named(_) => Column::ATTRIBUTE,
+        _ => "",
+    };
+    let name = format!("{prefix}{}", column.name());
+    let unit = recordings.iter().find_map(|calls| {
+        let text = |id| calls.tables.text(id).into_owned();
+        match calls.unit(column) {
+            Unit::Count => None,
+            unit => Some(unit_name(unit, &text)),
+        }
+    });
+    match unit {
+        Some(unit) => format!("{name} ({unit})"),
+        None => name,
+    }
 }

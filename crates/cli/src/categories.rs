@@ -18,7 +18,7 @@ pub(crate) struct CategoryFlags {
 }
 
 impl CategoryFlags {
-    /// Tells whether the rules that come along are asked for by their word.
+    /// Returns true if the rules that come along are asked for by their word.
     pub(crate) fn is_default(&self) -> bool {
         self.categories.as_deref() == Some("default")
     }

@@ -1,16 +1,18 @@
 //! `check`: every note, and an exit code.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::Args;
+use traceloom_formats::{Source as _, damage};
 use traceloom_input::{Input, lower};
-use traceloom_model::{Definitions, Flow, Level, Note, Notes, PartId, Sink, Wants};
+use traceloom_model::{Definitions, Flow, Level, Note, Notes, PartId, Sink, Wants, printable};
 
 use crate::Outcome;
 use crate::args::Common;
 use crate::info::{gather, note_json};
 use crate::open::{open_among, with_progress};
+use crate::streams::stdout;
 use crate::style::{Style, count};
 
 /// Print every note; exit 1 when something is doubtful or damaged.
@@ -25,6 +27,9 @@ pub(crate) struct Options {
     /// Files, folders, archives, or `-`.
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
+    /// Notes to print of each path; 0 prints all, as without it. The exit code and the last line are of all of them.
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 0)]
+    rows: usize,
     /// Print JSON Lines, one note a line.
     #[arg(long)]
     json: bool,
@@ -34,7 +39,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let mut worst = None;
     let mut missing = false;
     for path in &options.paths {
@@ -43,6 +48,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             continue;
         };
         let notes = with_progress(&input, "checking", || examine(&input, &options.common))?;
+        unread(&input, options, &style, &mut out)?;
         print(&input, &notes, options, &style, &mut out)?;
         worst = worst.max(notes.worst());
     }
@@ -61,13 +67,21 @@ fn examine(input: &Input, common: &Common) -> anyhow::Result<Notes> {
         strict: common.strict,
         ..Collect::default()
     };
-    // A file that nobody knows is all that was asked about; among others it may be no trace at all.
-    let level = match is_many(input) {
-        true => Level::Info,
-        false => Level::Damage,
-    };
+    // What is read together with others, such as a log in a bundle, belongs there whatever it is.
+    let documents = input
+        .documents()
+        .filter(|document| document.parts().len() > 1);
+    let members: HashSet<usize> = documents
+        .flat_map(|document| document.members().map(|(at, _)| at).collect::<Vec<_>>())
+        .collect();
     for (at, part) in input.parts().iter().enumerate() {
         if let Some(unknown) = &part.unknown {
+            // A file that nobody knows is all that was asked about; among others it was not checked.
+            let level = match (is_many(input), members.contains(&at)) {
+                (false, _) => Level::Damage,
+                (true, false) => Level::Warn,
+                (true, true) => Level::Info,
+            };
             let note = Note::new(level, "unknown_format", 0, unknown.sentence());
             let part = part_id(at);
             let _ = sink.add(Note { part, ..note });
@@ -172,6 +186,30 @@ impl Sink for Collect {
     }
 }
 
+/// Prints the files of a folder that are no parts because they could not be read.
+fn unread(
+    input: &Input,
+    options: &Options,
+    style: &Style,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    for error in input.unread() {
+        let name = error.path().display().to_string();
+        let note = damage("unreadable", 0, error.message());
+        if options.json {
+            let mut object = note_json(&note);
+            if let Some(map) = object.as_object_mut() {
+                map.insert("part".into(), name.into());
+            }
+            writeln!(out, "{object}")?;
+        } else {
+            let level = style.level(note.level);
+            writeln!(out, "{name}: {level} {}: {}", note.kind, note.text)?;
+        }
+    }
+    Ok(())
+}
+
 fn is_many(input: &Input) -> bool {
     input.is_folder() || input.parts().len() > 1
 }
@@ -188,7 +226,11 @@ fn print(
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let many = is_many(input);
-    for note in notes.kept() {
+    let most = match options.rows {
+        0 => usize::MAX,
+        rows => rows,
+    };
+    for note in notes.kept().iter().take(most) {
         let part = input.parts().get(note.part.0 as usize);
         let name = part
             .filter(|_| many)
@@ -208,13 +250,21 @@ fn print(
             let level = style.level(note.level);
             writeln!(
                 out,
-                "{name}: {level} {}{times} at {:#x}: {}",
-                note.kind, note.offset, note.text
+                "{}: {level} {}{times} at {:#x}: {}",
+                printable(name),
+                note.kind,
+                note.offset,
+                printable(&note.text)
             )?;
         }
     }
     if options.json {
         return Ok(());
+    }
+    let more = notes.kept().len().saturating_sub(most);
+    if more > 0 {
+        let more = count(more as u64);
+        writeln!(out, "{more} more notes; -n 0 prints all")?;
     }
     if notes.dropped() > 0 {
         writeln!(out, "{} more notes, counted only:", count(notes.dropped()))?;
@@ -235,7 +285,7 @@ fn print(
     writeln!(
         out,
         "{}: {parts} {noun} read, {} damage, {} warn, {} info",
-        input.path(),
+        printable(input.path()),
         count(damage),
         count(warn),
         count(info)

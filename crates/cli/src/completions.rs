@@ -4,6 +4,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use crate::Outcome;
+use crate::streams;
 
 /// Print a completion script for a shell.
 #[derive(Args)]
@@ -21,6 +22,6 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         "traceloom",
         &mut script,
     );
-    std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
+    streams::raw(&script)?;
     Ok(Outcome::Done)
 }

@@ -20,11 +20,12 @@ use target::{contradiction, inside, list};
 #[derive(Args)]
 #[command(
     after_help = "The target's format is --to, or what the output's extension says; in a folder that exists the\n\
-    output is named after the input. The loss report goes to standard error, or to standard output with\n\
-    --json. With --filter-file, the time of a method left out falls to its caller. Several inputs go on one clock; one whose clock has no\n\
+    output is named after the input. A line on standard error says what is lost; --losses lists it, --json prints the\n\
+    list to standard output. With --filter-file, the time of a method left out falls to its caller. Several inputs go on one clock; one whose clock has no\n\
     known origin needs a --shift. Samples do not become spans, nor spans samples, unless that is asked for.\n\nExamples:\n  \
     traceloom convert dump/ out/ --to cdt-streams\n  \
     traceloom convert capture.tcpdump streams/ --to cdt-streams --deny-loss\n  \
+    traceloom convert spans.heph spans.json --losses\n  \
     traceloom convert a.pprof b.pprof -o both.folded\n  \
     traceloom convert dump/ calls.folded --as-samples --filter '+POST' --since +10min\n  \
     traceloom convert dump/ shared.json --redact hosts,addresses,sql,urls,paths\n  \
@@ -64,6 +65,7 @@ impl Options {
                 output: Some(output.to_owned()),
                 force,
                 deny_loss: false,
+                losses: false,
                 json: false,
             },
             pick,
@@ -88,6 +90,9 @@ pub(crate) struct JobFlags {
     /// Fail when anything is lost, and write nothing.
     #[arg(long)]
     deny_loss: bool,
+    /// List what is lost and what is changed, entry by entry; a line sums it up otherwise.
+    #[arg(long, conflicts_with = "json")]
+    losses: bool,
     /// Print the loss report as JSON.
     #[arg(long)]
     json: bool,

@@ -2,20 +2,22 @@
 
 mod junit;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use traceloom_analysis::diff::{Amounts, Budget, Diff, DiffRow, Per, Recorded, Side, shown};
-use traceloom_analysis::flame::{self, Picture};
-use traceloom_analysis::{MeasureUnit, TreeSource, names};
+use traceloom_analysis::flame::{self, Compared, Picture};
+use traceloom_analysis::names::ShortNames;
+use traceloom_analysis::{MeasureUnit, TreeSource, mailed};
 use traceloom_formats::Output;
 use traceloom_input::save::Save;
 
 use crate::Outcome;
 use crate::args::Usage;
 use crate::select::AdjustFlags;
+use crate::streams::{message, stdout};
 use crate::style::{Style, count};
 use crate::table::Table;
 use crate::trees::{self, TreeFlags, read_recorded, unit_word};
@@ -42,10 +44,10 @@ pub(crate) struct Options {
     /// Sort by the change of this.
     #[arg(long, value_name = "VALUE", default_value = "self")]
     sort: Sort,
-    /// Rows to print; 0 prints all.
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 30)]
-    rows: usize,
-    /// Draw the difference as a flame graph, `.svg` or `.html`: red grew, blue shrank, as wide as after.
+    /// Rows to print; 0 prints all. Without it 30, and all with --json and --csv.
+    #[arg(short = 'n', long, value_name = "ROWS")]
+    rows: Option<usize>,
+    /// Draw the difference as a flame graph, `.svg` or `.html`: orange grew, blue shrank, as wide as after.
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
     /// Draw it as wide as before, so that what is gone is seen.
@@ -125,7 +127,7 @@ struct Checked<'o> {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
-    let diff = compare(options)?;
+    let (diff, doubt) = compare(options)?;
     let mut checked = Vec::new();
     for budget in &options.fail_if {
         let verdict = budget
@@ -141,36 +143,34 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         write(path, options.force, &junit::report(&checked))?;
     }
     if let Some(path) = &options.output {
-        picture(options, &diff, path)?;
+        picture(options, (&diff, &doubt), path)?;
     }
-    let rows = rows(options, &diff);
-    let mut out = io::stdout().lock();
+    let mut rows = rows(options, &diff);
+    let all = rows.len();
+    let unasked = if options.json || options.csv { 0 } else { 30 };
+    let most = options.rows.unwrap_or(unasked);
+    if most > 0 {
+        rows.truncate(most);
+    }
+    let mut out = stdout();
     if options.json {
         writeln!(out, "{}", as_json(options, &diff, &rows, &checked))?;
     } else if options.csv {
         table(options, &diff, &rows).csv(&mut out)?;
     } else {
         writeln!(out, "{}", style.bold(heading(options, &diff)))?;
-        let all = rows.len();
-        let kept = if options.rows == 0 {
-            all
-        } else {
-            options.rows.min(all)
-        };
-        let shown = rows.get(..kept).unwrap_or(&rows);
-        table(options, &diff, shown).print(&style, &mut out)?;
-        if kept < all {
-            let more = format!(
-                "{} more functions; -n 0 prints all",
-                count((all - kept) as u64)
-            );
+        let table = table(options, &diff, &rows).whole(options.wide);
+        table.print_names(&style, &names(&diff), &mut out)?;
+        if rows.len() < all {
+            let more = count((all - rows.len()) as u64);
+            let more = format!("{more} more functions; -n 0 prints all");
             writeln!(out, "{}", style.dim(more))?;
         }
     }
     out.flush()?;
     let broken = checked.iter().filter(|one| one.broken);
     for one in broken.clone() {
-        eprintln!("traceloom: {}: {}", one.budget.text(), one.text);
+        message!("{}: {}", one.budget.text(), one.text);
     }
     Ok(match broken.count() {
         0 => Outcome::Done,
@@ -178,7 +178,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     })
 }
 
-fn compare(options: &Options) -> anyhow::Result<Diff> {
+/// Compares two recordings; says what is wrong with them, too.
+fn compare(options: &Options) -> anyhow::Result<(Diff, String)> {
     let adjusts = !options.tree.adjust.is_empty();
     let (before, after) = match options.tree.paths.as_slice() {
         [before, after] => (before, after),
@@ -192,6 +193,7 @@ fn compare(options: &Options) -> anyhow::Result<Diff> {
         let flags = TreeFlags {
             paths: vec![path.clone()],
             adjust,
+            compared: true,
             ..options.tree.clone()
         };
         read_recorded(&flags, options.output.is_some() || adjusts)
@@ -206,8 +208,12 @@ fn compare(options: &Options) -> anyhow::Result<Diff> {
             values(&second)
         );
     };
-    let diff = Diff::new(one, other, options.per.per());
-    diff.map_err(|error| Usage(format!("--per {}: {error}", options.per.word())).into())
+    let diff = Diff::new(one, other, options.per.per())
+        .map_err(|error| Usage(format!("--per {}: {error}", options.per.word())))?;
+    let mut doubts = first.doubts.clone();
+    doubts.extend(second.doubts.iter().cloned());
+    doubts.dedup();
+    Ok((diff, doubts.join("; ")))
 }
 
 /// Chooses the value that both have under one name; where both have only one, names may differ.
@@ -310,10 +316,12 @@ fn table(options: &Options, diff: &Diff, rows: &[DiffRow]) -> Table {
         "after",
         "function",
     ]);
+    let headings: Vec<String> = CSV.iter().map(|name| csv_heading(name, diff)).collect();
     if options.csv {
-        head = CSV.to_vec();
+        head = headings.iter().map(String::as_str).collect();
     }
     let mut table = Table::new(&head);
+    let names = names(diff);
     let amount = |unit: &MeasureUnit, value: f64| {
         if options.csv || options.wide {
             format!("{value}")
@@ -362,11 +370,16 @@ fn table(options: &Options, diff: &Diff, rows: &[DiffRow]) -> Table {
         cells.push(if options.wide || options.csv {
             name.to_owned()
         } else {
-            names::shorten(name).into_owned()
+            names.show(name).into_owned()
         });
         table.row(cells);
     }
     table
+}
+
+/// The functions of both recordings.
+fn names(diff: &Diff) -> ShortNames<'_> {
+    ShortNames::new(diff.symbols.iter().map(|symbol| symbol.name.as_str()))
 }
 
 const CSV: [&str; 13] = [
@@ -384,6 +397,19 @@ const CSV: [&str; 13] = [
     "count_after",
     "function",
 ];
+
+/// Returns a heading in CSV with the unit of its numbers.
+fn csv_heading(name: &str, diff: &Diff) -> String {
+    let unit = unit_word(&diff.measure.unit);
+    match (name.rsplit_once('_'), diff.per) {
+        (Some((_, "percent")), _) => format!("{name} (%)"),
+        (Some((_, "chance")) | None, _) | (Some(("count", _)), _) => name.to_owned(),
+        (_, Per::Total) => format!("{name} (%)"),
+        (_, Per::Second) => format!("{name} ({unit}/s)"),
+        (_, Per::Call) => format!("{name} ({unit}/call)"),
+        (_, Per::Recording) => format!("{name} ({unit})"),
+    }
+}
 
 fn chance_text(chance: f64) -> String {
     if chance < 0.000_1 {
@@ -434,26 +460,28 @@ fn as_json(
     })
 }
 
-fn picture(options: &Options, diff: &Diff, path: &str) -> anyhow::Result<()> {
+fn picture(options: &Options, (diff, doubt): (&Diff, &str), path: &str) -> anyhow::Result<()> {
     let extension = Path::new(path).extension().and_then(|name| name.to_str());
-    let draw = match extension {
-        Some("svg") => flame::svg,
-        Some("html" | "htm") => flame::html,
-        _ => return Err(Usage(format!("-o {path}: end the name in .svg or .html")).into()),
+    let compared = Compared::new(diff, options.as_before);
+    let tree = match options.as_before {
+        false => &diff.after.tree,
+        true => &diff.before.tree,
     };
-    let changes = diff.changes(options.as_before);
-    let (tree, word) = match options.as_before {
-        false => (&diff.after.tree, "before"),
-        true => (&diff.before.tree, "after"),
-    };
-    let title = options.tree.paths.join(" → ");
+    let paths = options.tree.paths.iter().map(|path| mailed(path));
+    let title = paths.collect::<Vec<_>>().join(" → ");
     let picture = Picture {
         title: &title,
+        doubt,
         short_names: !options.wide,
-        changes: Some((word, &changes)),
+        changes: Some(&compared),
         ..Picture::default()
     };
-    write(path, options.force, &draw(tree, &picture))
+    let text = match extension {
+        Some("svg") => flame::svg(tree, &picture),
+        Some("html" | "htm") => flame::html(std::slice::from_ref(tree), &picture),
+        _ => return Err(Usage(format!("-o {path}: end the name in .svg or .html")).into()),
+    };
+    write(path, options.force, &text)
 }
 
 fn write(path: &str, force: bool, text: &str) -> anyhow::Result<()> {

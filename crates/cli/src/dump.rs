@@ -1,18 +1,20 @@
 //! `dump`: every record with its offset and fields.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 
 use clap::Args;
 use serde::ser::{SerializeMap, Serializer};
 use traceloom_formats::{Record, RecordSink};
-use traceloom_model::{Flow, Level, Note};
+use traceloom_model::{Flow, Level, Note, printable};
 
 use crate::Outcome;
 use crate::args::Common;
 use crate::fields::{Json, plain};
 use crate::info::note_json;
 use crate::open::open_among;
+use crate::outcome::heed;
 use crate::resolve::{Names, Table, Texts};
+use crate::streams::stdout;
 use crate::style::Style;
 
 /// Print every record with its offset and fields.
@@ -32,8 +34,8 @@ pub(crate) struct Options {
     /// Begin with the first record at or after this offset of the decoded bytes.
     #[arg(long, value_name = "BYTE", default_value_t = 0)]
     start: u64,
-    /// Stop after so many records of a part.
-    #[arg(long, value_name = "N")]
+    /// Stop after so many records of a part; 0 prints all, as without it.
+    #[arg(short = 'n', long, value_name = "N")]
     limit_records: Option<u64>,
     /// Add the texts that ids stand for, as `FIELD_text`.
     #[arg(long)]
@@ -48,16 +50,13 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let limits = options.common.limits()?;
     let style = Style::new(&options.common)?;
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = BufWriter::with_capacity(1 << 16, stdout());
     let mut outcome = Outcome::Done;
     'paths: for path in &options.paths {
         let Some(input) = open_among(path, &options.paths, &options.common)? else {
             outcome = Outcome::Failed;
             continue;
         };
-        if input.parts().is_empty() {
-            eprintln!("traceloom: {path}: the folder holds no files");
-        }
         let names = if options.resolve {
             Names::of(&input, &options.common)?
         } else {
@@ -73,16 +72,6 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 continue;
             }
             let Some(reader) = part.part.format.and_then(|format| format.reader) else {
-                // Among the files of a folder it may be anything.
-                if !input.is_folder() && input.parts().len() == 1 {
-                    let unknown = part
-                        .unknown
-                        .as_ref()
-                        .map(traceloom_input::Unknown::sentence);
-                    let unknown = unknown.unwrap_or_else(|| "nothing to dump".into());
-                    crate::tell(&anyhow::anyhow!("{path}: {unknown}"));
-                    outcome = Outcome::Failed;
-                }
                 continue;
             };
             if many && !options.json {
@@ -96,7 +85,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 out: &mut out,
                 part: name,
                 names,
-                left: options.limit_records,
+                left: options.limit_records.filter(|&most| most > 0),
                 error: None,
                 stopped: false,
             };
@@ -178,7 +167,7 @@ impl<W: Write> Printer<'_, W> {
             if written.is_ok() {
                 let shown = texts.as_ref().map(|texts| texts.plain(&field));
                 let shown = shown.unwrap_or_else(|| plain(&field));
-                written = write!(self.out, " {name}={shown}");
+                written = write!(self.out, " {}={shown}", printable(name));
             }
         });
         written?;
@@ -205,6 +194,7 @@ impl<W: Write> RecordSink for Printer<'_, W> {
     }
 
     fn note(&mut self, note: Note) -> Flow {
+        heed(&note);
         if note.level == Level::Info && !self.options.json {
             return Flow::Continue(());
         }
@@ -225,7 +215,9 @@ impl<W: Write> RecordSink for Printer<'_, W> {
             writeln!(
                 self.out,
                 "{:>10} {level} {}: {}",
-                note.offset, note.kind, note.text
+                note.offset,
+                note.kind,
+                printable(&note.text)
             )
             .map_err(Into::into)
         };

@@ -64,58 +64,56 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return Err(Usage(reason.to_owned()).into());
     }
     let first = options.tree.paths.first().context("an input")?;
-    let name = Path::new(first)
-        .file_name()
-        .map_or(first.as_str().into(), |name| name.to_string_lossy());
+    let name = drawn::name_of(first);
     let output = options
         .output
         .clone()
         .unwrap_or_else(|| format!("{name}.svg"));
-    let draw = match Path::new(&output)
-        .extension()
-        .and_then(|extension| extension.to_str())
-    {
-        _ if output == "-" => svg,
-        Some("svg") => svg,
-        Some("html" | "htm") => html,
+    let extension = Path::new(&output).extension();
+    let is_page = match extension.and_then(|extension| extension.to_str()) {
+        _ if output == "-" => false,
+        Some("svg") => false,
+        Some("html" | "htm") => true,
         _ => {
             return Err(Usage(format!("-o {output}: end the name in .svg, .html or .json")).into());
         }
     };
+    drawn::check(&output, options.drawn.force)?;
     let flags = options.groups.of(&options.tree);
     let mut among = flags.inputs();
     let trees = read(&flags, &mut among)?;
-    let trees: Vec<_> = trees
-        .into_iter()
-        .map(|tree| options.sandwich.cut(tree))
-        .collect();
+    let trees = options.sandwich.cut(trees)?;
     let categories = options.categories.rules()?;
-    let title = options
-        .drawn
-        .title
-        .clone()
-        .unwrap_or_else(|| name.clone().into_owned());
+    let title = options.drawn.title.clone().unwrap_or_else(|| name.clone());
+    let doubt = among.doubts.join("; ");
+    let picture = Picture {
+        title: &title,
+        doubt: &doubt,
+        upwards: options.upwards,
+        short_names: !options.wide,
+        changes: None,
+        categories: Some(&categories),
+    };
+    if is_page {
+        // A page holds the trees of all values, and switches.
+        let text = html(&trees, &picture);
+        drawn::write(Path::new(&output), options.drawn.force, &text)?;
+        return Ok(among.outcome());
+    }
     for (number, tree) in trees.iter().enumerate() {
         let title = if trees.len() > 1 {
             format!("{title}: {}", tree.measure.name)
         } else {
             title.clone()
         };
-        let picture = Picture {
-            title: &title,
-            upwards: options.upwards,
-            short_names: !options.wide,
-            changes: None,
-            categories: Some(&categories),
-        };
-        let text = draw(tree, &picture);
+        let title = title.as_str();
+        let text = svg(tree, &Picture { title, ..picture });
         if output == "-" {
             drawn::write(Path::new("-"), false, &text)?;
             break;
         }
         let path = numbered(&output, number, &tree.measure.name);
-        let overwrite = options.drawn.force || options.output.is_none();
-        drawn::write(&path, overwrite, &text)?;
+        drawn::write(&path, options.drawn.force, &text)?;
     }
     Ok(among.outcome())
 }

@@ -1,6 +1,6 @@
 //! `formats`: what can be read and written.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
@@ -8,6 +8,7 @@ use traceloom_formats::{FORMATS, Format};
 use traceloom_model::Feature;
 
 use crate::Outcome;
+use crate::streams::stdout;
 use crate::table::Table;
 
 mod matrix;
@@ -40,7 +41,7 @@ fn held(format: &Format) -> Vec<&'static str> {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if options.matrix {
         return matrix::print(&mut out).map(|()| Outcome::Done);
     }

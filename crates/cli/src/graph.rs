@@ -46,7 +46,7 @@ impl GraphFlags {
         Ok((!all.is_empty()).then(|| all.join(",")))
     }
 
-    /// Tells whether any of them was typed.
+    /// Returns true if any of them was typed.
     pub(crate) fn is_empty(&self) -> bool {
         self.dimension.is_none() && self.unit.is_none() && self.lang.is_none()
     }

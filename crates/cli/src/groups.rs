@@ -3,6 +3,7 @@
 use clap::Args;
 use traceloom_analysis::{CallTree, GroupBy};
 
+use crate::streams::message;
 use crate::trees::TreeFlags;
 
 /// Groups.
@@ -45,6 +46,6 @@ pub(crate) fn mention(by: &GroupBy, trees: &[CallTree]) {
         })
     };
     if trees.iter().all(is_none) {
-        eprintln!("traceloom: --by {by}: nothing here has that");
+        message!("--by {by}: nothing here has that");
     }
 }

@@ -1,6 +1,8 @@
 //! `info`: what is in an input.
 
-use std::collections::BTreeMap;
+mod summary;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use clap::Args;
@@ -10,12 +12,14 @@ use traceloom_formats::{Record, RecordSink, Source};
 use traceloom_input::{Input, lower};
 use traceloom_model::{
     Clock, Definitions, EventBatch, Flow, Level, Note, Notes, Order, PartId, ProfileId, Recording,
-    SampleBatch, Sink, SpanBatch, StringId, Unit, Wants,
+    SampleBatch, Sink, SpanBatch, StringId, Unit, Wants, printable,
 };
 
 use crate::Outcome;
 use crate::args::Common;
 use crate::open::{open_among, require, with_progress};
+use crate::outcome::heed;
+use crate::streams::stdout;
 use crate::style::{Style, count, duration, size};
 
 /// Say what is in a file: format, records, times, values, notes.
@@ -27,6 +31,9 @@ pub(crate) struct Options {
     /// Files, folders, archives, or `-`.
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
+    /// Print every part of a folder or archive, not a summary of those that belong to one process.
+    #[arg(long)]
+    parts: bool,
     /// Print one JSON object an input.
     #[arg(long)]
     json: bool,
@@ -41,7 +48,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// Prints what is in the inputs; returns the command that shows more of the last one.
 fn show(options: &Options) -> anyhow::Result<(Outcome, Option<&'static str>)> {
     let style = Style::new(&options.common)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let mut failed = false;
     let mut next = None;
     for path in &options.paths {
@@ -56,7 +63,7 @@ fn show(options: &Options) -> anyhow::Result<(Outcome, Option<&'static str>)> {
             serde_json::to_writer(&mut out, &as_json(&input, &facts))?;
             writeln!(out)?;
         } else {
-            print(&input, &facts, &style, &mut out)?;
+            print(&input, &facts, options, &style, &mut out)?;
         }
         next = next_command(&input, &facts);
         if stopped {
@@ -76,6 +83,7 @@ pub(crate) fn first_look(paths: &[String], common: &Common) -> anyhow::Result<Ou
     require(paths)?;
     let options = Options {
         paths: paths.to_vec(),
+        parts: false,
         json: false,
         common: common.clone(),
     };
@@ -85,7 +93,7 @@ pub(crate) fn first_look(paths: &[String], common: &Common) -> anyhow::Result<Ou
         && path != "-"
     {
         let hint = format!("next: traceloom {command} {}", shell_word(path));
-        writeln!(io::stdout().lock(), "{}", style.dim(hint))?;
+        writeln!(stdout(), "{}", style.dim(hint))?;
     }
     Ok(outcome)
 }
@@ -126,6 +134,8 @@ pub(crate) struct Facts {
     pub(crate) records: Kinds,
     pub(crate) decoded: u64,
     pub(crate) time: Option<(i64, i64)>,
+    /// Where zero of the times lies, as far as a record said so.
+    zero: Option<i64>,
     /// The clock of these times, where its zero is no date.
     clock: Option<String>,
     pub(crate) values: Vec<Value>,
@@ -230,7 +240,16 @@ impl RecordSink for Facts {
     fn record(&mut self, record: &dyn Record) -> Flow {
         self.records.add(record.kind());
         self.decoded = self.decoded.max(record.offset() + record.len());
+        if let Some(zero) = record.time_zero() {
+            if self.zero.is_none() {
+                let dated = |time: i64| time.saturating_add(zero);
+                self.time = self.time.map(|(first, last)| (dated(first), dated(last)));
+            }
+            self.zero = Some(zero);
+        }
         if let Some((start, end)) = record.time() {
+            let zero = self.zero.unwrap_or(0);
+            let (start, end) = (start.saturating_add(zero), end.saturating_add(zero));
             let (first, last) = self.time.unwrap_or((start, end));
             self.time = Some((first.min(start), last.max(end)));
         }
@@ -238,6 +257,7 @@ impl RecordSink for Facts {
     }
 
     fn note(&mut self, note: Note) -> Flow {
+        heed(&note);
         let stop = self.strict && note.level == Level::Damage;
         self.notes.push(note);
         self.stopped |= stop;
@@ -416,12 +436,6 @@ impl Sink for Totals {
     }
 }
 
-/// A time of a clock without a date.
-fn signed(time: i64) -> String {
-    let sign = if time < 0 { "-" } else { "" };
-    format!("{sign}{}", duration(time.unsigned_abs()))
-}
-
 fn as_json(input: &Input, facts: &[Facts]) -> serde_json::Value {
     let objects = input.parts().iter().zip(facts).map(|(part, facts)| {
         let path = if input.is_folder() || input.parts().len() > 1 {
@@ -473,6 +487,7 @@ pub(crate) fn note_json(note: &Note) -> serde_json::Value {
 fn print(
     input: &Input,
     facts: &[Facts],
+    options: &Options,
     style: &Style,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
@@ -504,7 +519,27 @@ fn print(
             writeln!(out, "  the folder holds no files")?;
         }
     }
-    for (part, facts) in input.parts().iter().zip(facts) {
+    // The first part of a document stands for all of them.
+    let mut within = BTreeSet::new();
+    let mut first = BTreeMap::new();
+    if !options.parts {
+        for document in input
+            .documents()
+            .filter(|document| document.parts().len() > 1)
+        {
+            let members: Vec<usize> = document.members().map(|(at, _)| at).collect();
+            within.extend(members.iter().copied());
+            first.extend(members.first().map(|&at| (at, document)));
+        }
+    }
+    for (at, (part, own)) in input.parts().iter().zip(facts).enumerate() {
+        if let Some(document) = first.get(&at) {
+            summary::print(document, facts, style, out)?;
+        }
+        if within.contains(&at) {
+            continue;
+        }
+        let facts = own;
         let name = if many {
             part.part.name.as_str()
         } else {
@@ -512,7 +547,12 @@ fn print(
         };
         writeln!(out, "{}", style.bold(name))?;
         let row = |out: &mut dyn Write, label: &str, text: &str| {
-            writeln!(out, "  {} {text}", style.dim(format!("{label:8}")))
+            writeln!(
+                out,
+                "  {} {}",
+                style.dim(format!("{label:8}")),
+                printable(text)
+            )
         };
         match (part.part.format, &part.unknown) {
             (Some(format), _) => row(
@@ -547,15 +587,7 @@ fn print(
             row(out, "records", &kinds.collect::<Vec<_>>().join(", "))?;
         }
         if let Some((start, end)) = facts.time {
-            let length = duration(end.abs_diff(start));
-            let stretch = match &facts.clock {
-                None => format!("{} to {} ({length})", style.time(start), style.time(end)),
-                Some(clock) => format!(
-                    "{} to {} of the clock `{clock}` ({length})",
-                    signed(start),
-                    signed(end)
-                ),
-            };
+            let stretch = stretch(start, end, facts.clock.as_deref(), style);
             row(out, "time", &stretch)?;
         }
         for value in &facts.values {
@@ -563,7 +595,18 @@ fn print(
         }
         print_note_counts(&facts.notes, style, out)?;
     }
+    if !within.is_empty() {
+        writeln!(out, "{}", style.dim("--parts prints every part"))?;
+    }
     Ok(())
+}
+
+/// From when to when, and how long.
+fn stretch(start: i64, end: i64, clock: Option<&str>, style: &Style) -> String {
+    let length = duration(end.abs_diff(start));
+    let when = |time| style.when(clock.is_none(), time);
+    let of = clock.map_or_else(String::new, |clock| format!(" of the clock `{clock}`"));
+    format!("{} to {}{of} ({length})", when(start), when(end))
 }
 
 fn print_note_counts(notes: &Notes, style: &Style, out: &mut impl Write) -> io::Result<()> {
@@ -573,7 +616,7 @@ fn print_note_counts(notes: &Notes, style: &Style, out: &mut impl Write) -> io::
             .iter()
             .find(|note| note.level == level && note.kind == kind);
         let place = example.map_or_else(String::new, |note| {
-            format!(", first at {:#x}: {}", note.offset, note.text)
+            format!(", first at {:#x}: {}", note.offset, printable(&note.text))
         });
         let label = style.dim("note    ");
         writeln!(

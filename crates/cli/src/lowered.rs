@@ -1,12 +1,17 @@
 //! Lowering the recordings of an input into a sink, with what went wrong counted on the way.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use traceloom_formats::LowerOptions;
+use traceloom_formats::{Format, LowerOptions, Record, RecordSink};
 use traceloom_input::{Document, Input};
-use traceloom_model::{Asks, Batch, Flow, Level, Note, Notes, Sink, Stage};
+use traceloom_model::{Asks, Batch, Flow, Level, Limits, Note, Notes, Sink, Stage};
 
 use crate::args::Common;
+use crate::asked::SeenNames;
+use crate::info::shell_word;
+use crate::outcome::heed;
+use crate::streams::message;
 
 /// Returns the recordings of an input that can be lowered.
 ///
@@ -45,6 +50,7 @@ pub(crate) fn lower(
         notes: Notes::default(),
         strict: common.strict,
         stopped: None,
+        names: common.asked.names_of_recording(),
     };
     traceloom_input::lower(document, options, &mut watched)?;
     match watched.stopped {
@@ -54,19 +60,72 @@ pub(crate) fn lower(
 }
 
 /// Says on standard error when a view rests on damaged data.
-pub(crate) fn mention(path: &str, notes: &[Notes]) {
+///
+/// `notes` are those of the recordings; parts that are none of a recording are damaged too.
+pub(crate) fn mention(input: &Input, notes: &[Notes]) {
+    if let Some(sentence) = doubt(input, notes) {
+        message!("{sentence}");
+    }
+}
+
+/// Returns how much of an input is damaged or doubtful, and which command lists it.
+pub(crate) fn doubt(input: &Input, notes: &[Notes]) -> Option<String> {
+    let lowers = |format: Option<&'static Format>| format.is_some_and(|it| it.lower.is_some());
+    let read: HashSet<usize> = input
+        .documents()
+        .filter(|document| lowers(document.format()))
+        .flat_map(|document| document.members().map(|(at, _)| at).collect::<Vec<_>>())
+        .collect();
+    let unread = (0..input.parts().len()).filter(|at| !read.contains(at));
+    let beside: Vec<Note> = unread.flat_map(|at| notes_beside(input, at)).collect();
     let sum = |wanted| -> u64 {
         let counts = notes.iter().flat_map(Notes::counts);
-        counts
-            .filter(|&(level, ..)| level == wanted)
-            .map(|(.., count)| count)
-            .sum()
+        let counted = counts.filter(|&(level, ..)| level == wanted);
+        let of_parts = beside.iter().filter(|note| note.level == wanted);
+        counted.map(|(.., count)| count).sum::<u64>() + of_parts.count() as u64
     };
     let (warn, damage) = (sum(Level::Warn), sum(Level::Damage));
-    if warn + damage > 0 {
-        eprintln!(
-            "traceloom: {path}: {damage} damage and {warn} warn notes; `traceloom check` lists them"
-        );
+    let path = input.path();
+    (warn + damage > 0).then(|| {
+        format!(
+            "{path}: {damage} damage and {warn} warn notes; `traceloom check {}` lists them",
+            shell_word(path)
+        )
+    })
+}
+
+/// Returns what is wrong with a part that belongs to no recording: an unknown file, or a container of other parts,
+/// whose own records no lowering reads.
+fn notes_beside(input: &Input, at: usize) -> Vec<Note> {
+    let format = input.parts().get(at).and_then(|part| part.part.format);
+    let container = format.filter(|format| format.members.is_some());
+    let Some(reader) = container.and_then(|format| format.reader) else {
+        return input.notes(at);
+    };
+    let mut kept = KeptNotes::default();
+    let reader = &mut reader(&Limits::default());
+    match input.read(at, 0, reader.as_mut(), &mut kept) {
+        Ok(_) => kept.0,
+        // It was read when its members were found, and what cannot be read again was told then.
+        Err(_) => Vec::new(),
+    }
+}
+
+#[derive(Default)]
+struct KeptNotes(Vec<Note>);
+
+impl RecordSink for KeptNotes {
+    fn record(&mut self, _record: &dyn Record) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.0.push(note);
+        if self.0.len() < Notes::KEPT {
+            Flow::Continue(())
+        } else {
+            Flow::Break(())
+        }
     }
 }
 
@@ -75,6 +134,7 @@ struct Watched<'s> {
     notes: Notes,
     strict: bool,
     stopped: Option<Note>,
+    names: Option<SeenNames>,
 }
 
 impl Stage for Watched<'_> {
@@ -83,7 +143,11 @@ impl Stage for Watched<'_> {
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {
+        if let Some(names) = &mut self.names {
+            names.see(&batch);
+        }
         if let Batch::Note(note) = &batch {
+            heed(note);
             self.notes.push_placed(note.clone());
             if self.strict && note.level == Level::Damage {
                 self.stopped = Some(note.clone());

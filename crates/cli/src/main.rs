@@ -1,6 +1,10 @@
 //! `traceloom`: one binary for every format. A subcommand is a file; this one only chooses.
 
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod args;
+mod asked;
+mod bug;
 mod call;
 mod calls;
 mod categories;
@@ -18,6 +22,7 @@ mod formats;
 mod graph;
 mod groups;
 mod info;
+mod interrupt;
 mod lowered;
 mod man;
 mod merge;
@@ -26,6 +31,7 @@ mod monitors;
 mod objects;
 mod only;
 mod open;
+mod outcome;
 mod percentiles;
 mod pick;
 mod report;
@@ -33,6 +39,7 @@ mod resolve;
 mod rewrite;
 mod select;
 mod slice;
+mod streams;
 mod style;
 mod table;
 mod timeline;
@@ -40,35 +47,43 @@ mod timing;
 mod top;
 mod tree;
 mod trees;
+mod values;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 use args::{Args, Command};
+pub(crate) use outcome::Outcome;
+use streams::{error_line, message, stdout};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Every input was read and nothing is wrong with it, or something is and the reason was printed.
-pub(crate) enum Outcome {
-    Done,
-    Failed,
-}
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() {
-                ExitCode::from(2)
-            } else {
-                ExitCode::SUCCESS
+            return match streams::usage(&error) {
+                Ok(()) if error.use_stderr() => ExitCode::from(2),
+                printed => ended(printed.map(|()| Outcome::Done).map_err(Into::into)),
             };
         }
     };
-    match run(args) {
+    interrupt::watch();
+    let run = || {
+        let outcome = run(args)?;
+        // What a command left in the buffer may still not fit the disk.
+        stdout().flush()?;
+        Ok(outcome)
+    };
+    bug::guarded(run).map_or_else(ExitCode::from, ended)
+}
+
+/// Tells how a command ended and returns the exit code.
+fn ended(result: anyhow::Result<Outcome>) -> ExitCode {
+    match result.map(Outcome::of_everything) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => ExitCode::from(1),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -80,6 +95,16 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<Outcome> {
+    if let [first, others @ ..] = args.paths.as_slice() {
+        let is_command = |name: &&String| {
+            let known = Args::command();
+            known.find_subcommand(name).is_some() && !std::path::Path::new(name).exists()
+        };
+        if let Some(name) = others.iter().find(is_command) {
+            let reason = format!("`{first}` stands before the command: traceloom {name} {first}");
+            return Err(args::Usage(reason).into());
+        }
+    }
     match args.command {
         None => info::first_look(&args.paths, &args.common),
         Some(Command::Info(options)) => info::run(&options),
@@ -118,17 +143,27 @@ pub(crate) fn tell(error: &anyhow::Error) {
         }
         text += &cause;
     }
-    eprintln!("traceloom: {text}");
+    // An expression is shown with a mark under what is wrong with it.
+    if text.lines().last().is_some_and(|last| last.trim() == "^") {
+        text.lines().enumerate().for_each(|(at, line)| match at {
+            0 => message!("{line}"),
+            _ => error_line(format_args!("{line}")),
+        });
+    } else {
+        message!("{text}");
+    }
 }
 
 /// A reader of our output that went away is no failure: `traceloom dump x | head`.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
+        let written = cause.downcast_ref::<traceloom_formats::Error>();
         let io = cause.downcast_ref::<std::io::Error>();
         let json = cause
             .downcast_ref::<serde_json::Error>()
             .and_then(|e| e.io_error_kind());
         let kind = io.map(std::io::Error::kind).or(json);
         kind == Some(std::io::ErrorKind::BrokenPipe)
+            || written.is_some_and(|error| error.kind() == traceloom_formats::ErrorKind::Closed)
     })
 }

@@ -1,6 +1,5 @@
 //! `man`: manual pages made from the same declarations as `--help`.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -8,6 +7,7 @@ use clap::{Args, CommandFactory};
 use clap_mangen::Man;
 
 use crate::Outcome;
+use crate::streams;
 
 /// Print the manual page, or write one page a command to a folder.
 #[derive(Args)]
@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         None => {
             let mut page = Vec::new();
             Man::new(command).render(&mut page)?;
-            std::io::stdout().lock().write_all(&page)?;
+            streams::raw(&page)?;
         }
         Some(folder) => write_pages(command, folder)?,
     }

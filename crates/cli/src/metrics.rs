@@ -1,7 +1,7 @@
 //! `metrics`: the few numbers a dashboard wants of each profile.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
@@ -18,6 +18,7 @@ use crate::args::Common;
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::select::EventFlags;
+use crate::streams::{message, stdout};
 use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
@@ -40,6 +41,9 @@ pub(crate) struct Options {
     /// Print points of line protocol, measurement `profiling_metrics`.
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     line_protocol: bool,
+    /// Metrics of each profile to print; 0 prints all, as without it.
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 0)]
+    rows: usize,
     /// Print exact numbers.
     #[arg(long)]
     wide: bool,
@@ -59,9 +63,14 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
-    let mut out = BufWriter::new(io::stdout().lock());
+    // Nothing is said before the names in the filter are known to be right.
+    let mut out = Vec::new();
+    let mut told: Vec<String> = Vec::new();
     let mut rows = Table::new(&["path", "service", "time (ns)", "metric", "value", "unit"]);
-    let (filter, methods) = (options.choice.filter()?, options.choice.methods.rules()?);
+    let (filter, methods) = (
+        options.choice.filter(&options.common)?,
+        options.choice.methods.rules()?,
+    );
     let mut among = Among::new(&options.paths, &options.common);
     while let Some((number, input)) = among.next()? {
         let path = input.path();
@@ -77,7 +86,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                     limits: options.common.limits()?,
                     ..LowerOptions::default()
                 };
-                let mut told = (0, 0);
+                let mut chosen = (0, 0);
                 notes.push(piped(&mut digest, |sink| {
                     let mut sift = Sift::new(sink, filter.clone());
                     let read = timing.lower_admitted(
@@ -87,13 +96,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                         &methods,
                         &mut sift,
                     );
-                    told = sift.told();
+                    chosen = sift.told();
                     read
                 })?);
-                passed += told.0;
-                refused += told.1;
+                passed += chosen.0;
+                refused += chosen.1;
                 // Zeros of nothing are no metrics.
-                if told.0 == 0 && told.1 > 0 {
+                if chosen.0 == 0 && chosen.1 > 0 {
                     continue;
                 }
                 let file = document.parts().first().map_or("", |part| &part.name);
@@ -101,8 +110,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 if derived.is_empty() {
                     reasons.insert(missing(digest.recording(), file));
                 }
-                for (profile, metrics) in derived {
+                for (profile, mut metrics) in derived {
                     found += 1;
+                    if options.rows > 0 {
+                        metrics.values.truncate(options.rows);
+                    }
                     if options.csv {
                         add(path, &profile, &metrics, &mut rows);
                     } else {
@@ -112,25 +124,32 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             }
             Ok(())
         })?;
-        mention(path, &notes);
+        mention(&input, &notes);
         let all = things(passed + refused, "event or sample", "events and samples");
         if refused > 0 && passed == 0 {
-            eprintln!("traceloom: {path}: no metrics: the filter takes none of {all}");
+            told.push(format!(
+                "{path}: no metrics: the filter takes none of {all}"
+            ));
         } else if refused > 0 {
             let passed = count(passed);
-            eprintln!("traceloom: {path}: of {passed} of {all}, which the filter takes");
+            told.push(format!(
+                "{path}: of {passed} of {all}, which the filter takes"
+            ));
         }
         if found == 0 {
             for reason in reasons {
-                eprintln!("traceloom: {path}: no metrics: {reason}");
+                told.push(format!("{path}: no metrics: {reason}"));
             }
         }
     }
+    options.time.check_names(&options.common)?;
     if options.csv {
         rows.csv(&mut out)?;
     }
-    out.flush()?;
-    options.time.check_names()?;
+    stdout().write_all(&out)?;
+    for reason in told {
+        message!("{reason}");
+    }
     Ok(among.outcome())
 }
 
@@ -188,7 +207,7 @@ fn one(
     for (name, value) in &metrics.values {
         table.row([shown(name, value, options.wide), name.clone()]);
     }
-    Ok(table.print(style, out)?)
+    Ok(table.whole(options.wide).print(style, out)?)
 }
 
 fn add(path: &str, profile: &Profile, metrics: &Metrics, rows: &mut Table) {

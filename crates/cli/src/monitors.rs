@@ -8,15 +8,16 @@ use serde_json::{Map, Value, json};
 use traceloom_analysis::monitors::{
     Monitor, MonitorOptions, MonitorTable, Monitors, Share, WaitKind, Waits,
 };
-use traceloom_analysis::names;
+use traceloom_analysis::names::{ShortNames, short_frame, without_line};
 use traceloom_input::piped;
-use traceloom_model::{StackId, TrackId};
+use traceloom_model::{StackId, TrackId, printable};
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::lowered::{documents, mention};
+use crate::lowered::{documents, doubt};
 use crate::open::{Among, with_progress};
 use crate::select::EventFlags;
+use crate::streams::{message, stdout};
 use crate::style::{Style, count, duration, things};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
@@ -94,9 +95,13 @@ type Row<'m> = (&'m Monitors, &'m Monitor);
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let (filter, methods) = (options.choice.filter()?, options.choice.methods.rules()?);
+    let mut out = io::BufWriter::new(stdout());
+    let (filter, methods) = (
+        options.choice.filter(&options.common)?,
+        options.choice.methods.rules()?,
+    );
     let mut among = Among::new(&options.paths, &options.common);
+    let mut all = Vec::new();
     while let Some((number, input)) = among.next()? {
         let path = input.path();
         let inputs = std::slice::from_ref(&input);
@@ -118,11 +123,21 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             }
             Ok(())
         })?;
-        print(path, &found, options, &style, &mut out)?;
-        out.flush()?;
-        mention(path, &notes);
+        all.push((path.to_owned(), found, doubt(&input, &notes)));
     }
-    options.time.check_names()?;
+    options.time.check_names(&options.common)?;
+    let mut csv = Vec::new();
+    for (path, found, doubt) in &all {
+        print(path, found, options, &style, &mut csv, &mut out)?;
+        out.flush()?;
+        if let Some(doubt) = doubt {
+            message!("{doubt}");
+        }
+    }
+    if options.csv {
+        Table::csv_of_paths(options.paths.len(), csv, &mut out)?;
+        out.flush()?;
+    }
     Ok(among.outcome())
 }
 
@@ -131,13 +146,14 @@ fn print(
     found: &[Monitors],
     options: &Options,
     style: &Style,
+    csv: &mut Vec<(String, Table)>,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let sum = |what: fn(&Monitors) -> u64| found.iter().map(what).sum::<u64>();
     let left_out = sum(|monitors| monitors.crowded_out);
     if left_out > 0 {
         let left_out = count(left_out);
-        eprintln!("traceloom: {path}: {left_out} waits for further monitors are in no row");
+        message!("{path}: {left_out} waits for further monitors are in no row");
     }
     let rows = found.iter();
     let rows = rows.flat_map(|monitors| monitors.rows.iter().map(move |row| (monitors, row)));
@@ -158,10 +174,13 @@ fn print(
             writeln!(out, "{}", as_json(*row))?;
         }
     } else if options.csv {
-        exact(&rows).csv(out)?;
+        csv.push((path.to_owned(), exact(&rows)));
     } else if all > 0 {
-        table(&rows, options.wide)
+        let texts = names_of(&rows);
+        let names = ShortNames::new(texts.iter().map(String::as_str));
+        table(&rows, &names, options.wide)
             .without_empty()
+            .whole(options.wide)
             .print(style, out)?;
         let total: u64 = rows.iter().fold(0, |sum, (_, row)| {
             sum.saturating_add(row.of(WaitKind::Contended).total)
@@ -180,7 +199,7 @@ fn print(
         writeln!(out, "{}", style.dim(format!("{what}{shown}")))?;
         if options.stacks {
             for &row in &rows {
-                details(row, options.wide, style, out)?;
+                details(row, &names, options.wide, style, out)?;
             }
         }
     }
@@ -188,7 +207,7 @@ fn print(
         let refused = sum(|monitors| monitors.refused);
         if refused > 0 {
             let waits = things(refused, "wait", "waits");
-            eprintln!("traceloom: {path}: the filter takes none of {waits}");
+            message!("{path}: the filter takes none of {waits}");
             return Ok(());
         }
         let (events, samples) = (sum(|m| m.events), sum(|m| m.samples));
@@ -200,8 +219,8 @@ fn print(
                 count(events)
             ),
         };
-        eprintln!(
-            "traceloom: {path}: no monitors: {held}; TPTP records them with its thread profiler, the JDK \
+        message!(
+            "{path}: no monitors: {held}; TPTP records them with its thread profiler, the JDK \
              where jdk.JavaMonitorEnter and jdk.JavaMonitorWait are enabled and the wait exceeds their threshold"
         );
     }
@@ -222,12 +241,25 @@ fn rank(row: &Monitor, by: Sort) -> (u64, u64, u64) {
     }
 }
 
+/// Returns the names of classes and functions in these rows.
+fn names_of(rows: &[Row<'_>]) -> Vec<String> {
+    let mut names = Vec::new();
+    for (monitors, monitor) in rows {
+        names.extend(monitor.class.clone());
+        for stack in monitor.stacks.iter().filter_map(|share| share.of) {
+            let frames = monitors.frames(stack).into_iter();
+            names.extend(frames.map(|frame| without_line(&frame).0.to_owned()));
+        }
+    }
+    names
+}
+
 /// What a monitor is called.
-fn name(row: Row<'_>, wide: bool) -> String {
+fn name(row: Row<'_>, names: &ShortNames<'_>, wide: bool) -> String {
     let (monitors, monitor) = row;
     let class = match &monitor.class {
         Some(class) if wide => class.as_str().into(),
-        Some(class) => names::shorten(class),
+        Some(class) => names.show(class),
         None => "object".into(),
     };
     let mut name = class.into_owned();
@@ -243,7 +275,7 @@ fn name(row: Row<'_>, wide: bool) -> String {
     name
 }
 
-fn table(rows: &[Row<'_>], wide: bool) -> Table {
+fn table(rows: &[Row<'_>], names: &ShortNames<'_>, wide: bool) -> Table {
     let mut table = Table::new(&[
         "blocked", "times", "waited", "waits", "parked", "parks", "longest", "open", "seen",
         "threads", "held by", "where", "monitor",
@@ -285,9 +317,9 @@ fn table(rows: &[Row<'_>], wide: bool) -> Table {
             if wide {
                 place
             } else {
-                names::shorten(&place).into_owned()
+                short_frame(&place, names)
             },
-            name(row, wide),
+            name(row, names, wide),
         ]);
     }
     table
@@ -306,9 +338,15 @@ fn thread(monitors: &Monitors, of: Option<TrackId>) -> String {
     of.map_or_else(|| "(others)".to_owned(), |id| monitors.thread(id))
 }
 
-fn details(row: Row<'_>, wide: bool, style: &Style, out: &mut impl Write) -> io::Result<()> {
+fn details(
+    row: Row<'_>,
+    names: &ShortNames<'_>,
+    wide: bool,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let (monitors, monitor) = row;
-    writeln!(out, "\n{}", style.bold(name(row, wide)))?;
+    writeln!(out, "\n{}", style.bold(name(row, names, wide)))?;
     let share = |count_of: u64, total: u64| {
         format!("{}, {}", things(count_of, "time", "times"), duration(total))
     };
@@ -316,7 +354,12 @@ fn details(row: Row<'_>, wide: bool, style: &Style, out: &mut impl Write) -> io:
         let most = if wide { usize::MAX } else { SHARES };
         for found in shares.iter().take(most) {
             let who = thread(monitors, found.of);
-            writeln!(out, "  {word:8} {who}: {}", share(found.count, found.total))?;
+            writeln!(
+                out,
+                "  {word:8} {}: {}",
+                printable(&who),
+                share(found.count, found.total)
+            )?;
         }
         if shares.len() > most {
             let more = format!(
@@ -333,12 +376,11 @@ fn details(row: Row<'_>, wide: bool, style: &Style, out: &mut impl Write) -> io:
         let frames = monitors.frames(stack);
         let shown = if wide { usize::MAX } else { FRAMES };
         for frame in frames.iter().take(shown) {
-            let frame = if wide {
-                frame.as_str().into()
-            } else {
-                names::shorten(frame)
+            let frame = match wide {
+                true => frame.clone(),
+                false => short_frame(frame, names),
             };
-            writeln!(out, "             {frame}")?;
+            writeln!(out, "             {}", printable(&frame))?;
         }
         if frames.len() > shown {
             let more = format!("             {} more", frames.len() - shown);

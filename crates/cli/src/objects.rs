@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use traceloom_analysis::names;
+use traceloom_analysis::names::ShortNames;
 use traceloom_analysis::objects::{
     Ages, Amount, Change, ClassRow, Collection, ObjectOptions, ObjectTable, Objects,
 };
@@ -14,9 +14,10 @@ use traceloom_model::Limit;
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::lowered::{documents, mention};
+use crate::lowered::{documents, doubt};
 use crate::open::{Among, with_progress};
 use crate::select::EventFlags;
+use crate::streams::{message, stdout};
 use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
@@ -84,9 +85,13 @@ enum Sort {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let (filter, methods) = (options.choice.filter()?, options.choice.methods.rules()?);
+    let mut out = io::BufWriter::new(stdout());
+    let (filter, methods) = (
+        options.choice.filter(&options.common)?,
+        options.choice.methods.rules()?,
+    );
     let mut among = Among::new(&options.paths, &options.common);
+    let mut all = Vec::new();
     while let Some((number, input)) = among.next()? {
         let path = input.path();
         let inputs = std::slice::from_ref(&input);
@@ -110,11 +115,21 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             }
             Ok(())
         })?;
-        print(path, found, options, &style, &mut out)?;
-        out.flush()?;
-        mention(path, &notes);
+        all.push((path.to_owned(), found, doubt(&input, &notes)));
     }
-    options.time.check_names()?;
+    options.time.check_names(&options.common)?;
+    let mut csv = Vec::new();
+    for (path, found, doubt) in all {
+        print(&path, found, options, &style, &mut csv, &mut out)?;
+        out.flush()?;
+        if let Some(doubt) = doubt {
+            message!("{doubt}");
+        }
+    }
+    if options.csv {
+        Table::csv_of_paths(options.paths.len(), csv, &mut out)?;
+        out.flush()?;
+    }
     Ok(among.outcome())
 }
 
@@ -123,6 +138,7 @@ fn print(
     mut found: Vec<Objects>,
     options: &Options,
     style: &Style,
+    csv: &mut Vec<(String, Table)>,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     for objects in &found {
@@ -134,13 +150,13 @@ fn print(
             (objects.collections_left_out, "collections are not listed"),
         ] {
             if number > 0 {
-                eprintln!("traceloom: {path}: {} {what}", count(number));
+                message!("{path}: {} {what}", count(number));
             }
         }
     }
     let empty = |objects: &Objects| objects.classes.is_empty() && objects.collections.is_empty();
     if found.iter().all(empty) {
-        eprintln!("traceloom: {path}: {}", nothing(&found));
+        message!("{path}: {}", nothing(&found));
         if options.csv {
             // Whoever reads the table finds its columns.
             let rows = if options.collections {
@@ -148,7 +164,7 @@ fn print(
             } else {
                 exact(&[])
             };
-            rows.csv(out)?;
+            csv.push((path.to_owned(), rows));
         }
         return Ok(());
     }
@@ -165,20 +181,27 @@ fn print(
         if most > 0 {
             objects.classes.truncate(most);
         }
+        if most > 0 && options.json {
+            // The last ones are those that a leak shows in.
+            let more = objects.collections.len().saturating_sub(most);
+            objects.collections.drain(..more);
+        }
         if options.json {
             writeln!(out, "{}", as_json(&objects))?;
         } else if options.collections {
-            collections(&objects, options, most, style, out)?;
+            let table = collections(&objects, options, most, style, out)?;
+            csv.extend(table.map(|table| (path.to_owned(), table)));
         } else if options.csv {
-            exact(&objects.classes).csv(out)?;
+            csv.push((path.to_owned(), exact(&objects.classes)));
         } else if classes == 0 {
-            eprintln!(
-                "traceloom: {path}: no objects, but {} collections: --collections lists them",
+            message!(
+                "{path}: no objects, but {} collections: --collections lists them",
                 count(objects.collections.len() as u64)
             );
         } else {
-            let rows = table(&objects.classes, options.wide);
-            rows.without_empty().print(style, out)?;
+            let names = classes_of(&objects);
+            let rows = table(&objects.classes, &names, options.wide);
+            rows.without_empty().whole(options.wide).print(style, out)?;
             writeln!(out, "{}", style.dim(summary(&objects, classes)))?;
         }
     }
@@ -251,11 +274,23 @@ fn sort(classes: &mut [ClassRow], by: Sort) {
     }
 }
 
-fn class_name(class: Option<&String>, wide: bool) -> String {
+/// Returns the names of all classes of a recording.
+fn classes_of(objects: &Objects) -> ShortNames<'_> {
+    let rows = objects.classes.iter();
+    let classes = rows.flat_map(|row| {
+        let held = row.held_by.iter().filter_map(|held| held.by.as_deref());
+        row.class.as_deref().into_iter().chain(held)
+    });
+    let collections = objects.collections.iter();
+    let changed = collections.flat_map(|found| found.classes.iter().flat_map(|(of, _)| of));
+    ShortNames::new(classes.chain(changed.map(String::as_str)))
+}
+
+fn class_name(class: Option<&String>, names: &ShortNames<'_>, wide: bool) -> String {
     match class {
         None => "(unknown)".to_owned(),
         Some(class) if wide => class.clone(),
-        Some(class) => names::shorten(class).into_owned(),
+        Some(class) => names.show(class).into_owned(),
     }
 }
 
@@ -298,7 +333,7 @@ fn mean(ages: Ages) -> String {
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
-fn table(classes: &[ClassRow], wide: bool) -> Table {
+fn table(classes: &[ClassRow], names: &ShortNames<'_>, wide: bool) -> Table {
     let mut table = Table::new(&[
         "live",
         "live size",
@@ -333,8 +368,10 @@ fn table(classes: &[ClassRow], wide: bool) -> Table {
             },
             some(row.roots, wide),
             some(row.references, wide),
-            held.map_or_else(String::new, |held| class_name(held.by.as_ref(), wide)),
-            class_name(row.class.as_ref(), wide),
+            held.map_or_else(String::new, |held| {
+                class_name(held.by.as_ref(), names, wide)
+            }),
+            class_name(row.class.as_ref(), names, wide),
         ]);
     }
     table
@@ -408,8 +445,9 @@ fn collections(
     most: usize,
     style: &Style,
     out: &mut impl Write,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<Table>> {
     let all = &objects.collections;
+    let names = classes_of(objects);
     // The last ones are those that a leak shows in.
     let skip = if most > 0 {
         all.len().saturating_sub(most)
@@ -437,16 +475,23 @@ fn collections(
         if options.csv {
             rows.row(collection_exact(found));
         } else {
-            rows.row(collection(found, options.wide, style));
+            rows.row(collection(
+                found,
+                &names,
+                options.wide,
+                objects.dated,
+                style,
+            ));
         }
     }
     if all.is_empty() {
-        eprintln!("traceloom: no garbage collection was recorded");
+        message!("no garbage collection was recorded");
     }
     if options.csv {
-        rows.csv(out)?;
-    } else if !all.is_empty() {
-        rows.without_empty().print(style, out)?;
+        return Ok(Some(rows));
+    }
+    if !all.is_empty() {
+        rows.without_empty().whole(options.wide).print(style, out)?;
         if skip > 0 {
             let more = format!(
                 "{} collections before these; -n 0 prints all",
@@ -455,10 +500,16 @@ fn collections(
             writeln!(out, "{}", style.dim(more))?;
         }
     }
-    Ok(())
+    Ok(None)
 }
 
-fn collection(found: &Collection, wide: bool, style: &Style) -> Vec<String> {
+fn collection(
+    found: &Collection,
+    names: &ShortNames<'_>,
+    wide: bool,
+    dated: bool,
+    style: &Style,
+) -> Vec<String> {
     let amount = |amount: Option<Amount>| match amount {
         Some(amount) if wide => [amount.count.to_string(), amount.bytes.to_string()],
         Some(amount) => [count(amount.count), size(amount.bytes)],
@@ -466,10 +517,10 @@ fn collection(found: &Collection, wide: bool, style: &Style) -> Vec<String> {
     };
     let most = found.classes.first().map(|(class, changed)| {
         let change = change(Some(*changed), wide);
-        format!("{change} {}", class_name(class.as_ref(), wide))
+        format!("{change} {}", class_name(class.as_ref(), names, wide))
     });
     let begin = match found.time {
-        Some(time) => style.time(time),
+        Some(time) => style.when(dated, time),
         None => "after the last".to_owned(),
     };
     let number = found

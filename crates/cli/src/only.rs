@@ -1,9 +1,9 @@
 //! One value of the samples and no other, on its way to a target.
 
-use std::collections::BTreeSet;
-
 use traceloom_formats::datakit::value_names;
 use traceloom_model::{Asks, Batch, Definitions, Flow, Recording, SampleBatch, Sink, Stage};
+
+use crate::values::Values;
 
 /// A sink that passes on one value column of each profile that has it, and no other profile.
 pub(crate) struct Only<'s> {
@@ -14,7 +14,6 @@ pub(crate) struct Only<'s> {
     tables: Recording,
     /// Batches of profiles that are not defined yet.
     early: Vec<SampleBatch>,
-    matched: bool,
 }
 
 impl<'s> Only<'s> {
@@ -25,18 +24,14 @@ impl<'s> Only<'s> {
             names: value_names(value, file),
             tables: Recording::default(),
             early: Vec::new(),
-            matched: false,
         }
     }
 
     /// Returns which values there were.
     pub(crate) fn finish(&self) -> Values {
-        let types = self.tables.value_types.iter().flatten();
-        let there = types.map(|row| self.tables.text(row.name).into_owned());
-        Values {
-            matched: self.matched,
-            there: there.collect(),
-        }
+        let mut values = Values::default();
+        values.take(&self.tables, &self.names);
+        values
     }
 
     fn narrow(&mut self, mut batch: SampleBatch) -> Flow {
@@ -59,7 +54,6 @@ impl<'s> Only<'s> {
         for (_, profile) in &mut new.profiles {
             let column = self.tables.shown_column(profile, &self.names);
             let column = column.and_then(|at| profile.value_types.get(at).copied());
-            self.matched |= column.is_some();
             profile.value_types = column.into_iter().collect();
             profile.default = column;
             profile.period = profile.period.filter(|(of, _)| Some(*of) == column);
@@ -71,35 +65,6 @@ impl<'s> Only<'s> {
         let defined = |batch: &mut SampleBatch| tables.profile(batch.profile).is_some();
         let ready: Vec<_> = self.early.extract_if(.., defined).collect();
         ready.into_iter().try_for_each(|batch| self.narrow(batch))
-    }
-}
-
-/// The values that samples had, of one recording or several.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Values {
-    matched: bool,
-    there: BTreeSet<String>,
-}
-
-impl Values {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.matched |= other.matched;
-        self.there.extend(other.there);
-    }
-
-    /// Fails when no profile had the value, and says which there are.
-    pub(crate) fn check(&self, wanted: &str) -> anyhow::Result<()> {
-        if self.matched {
-            return Ok(());
-        }
-        if self.there.is_empty() {
-            anyhow::bail!("no samples with a value `{wanted}`, nor with any other");
-        }
-        let there: Vec<&str> = self.there.iter().map(String::as_str).collect();
-        anyhow::bail!(
-            "no samples with a value `{wanted}`; there are {}",
-            there.join(", ")
-        )
     }
 }
 

@@ -1,21 +1,22 @@
 //! Opening what was named, with help for what was mistyped.
 
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::CommandFactory;
 use indicatif::{ProgressBar, ProgressStyle};
 use traceloom_input::{Input, Progress};
+use traceloom_model::{Notes, printable};
 
-use crate::Outcome;
 use crate::args::{Args, Common, Usage, nearest};
-use crate::lowered::documents;
+use crate::lowered::{documents, doubt};
+use crate::outcome::{Outcome, incomplete};
+use crate::streams::{message, stderr_is_terminal};
 
 /// Opens a path.
 pub(crate) fn open(path: &str, common: &Common) -> anyhow::Result<Input> {
     let options = common.open_options()?;
     let opened = watched(&options.opening, "opening", || Input::open(path, &options));
-    opened.map_err(|error| {
+    let input = opened.map_err(|error| {
         let command = Args::command();
         let names = command.get_subcommands().map(clap::Command::get_name);
         match nearest(path, names).filter(|_| error.is_not_found()) {
@@ -24,7 +25,11 @@ pub(crate) fn open(path: &str, common: &Common) -> anyhow::Result<Input> {
             }
             None => anyhow::Error::new(error),
         }
-    })
+    })?;
+    for error in input.unread().iter().filter(|_| !common.again) {
+        incomplete(&format!("{error}; the rest of {path} is read without it"));
+    }
+    Ok(input)
 }
 
 /// Opens one of several paths: what cannot be opened is told, and the others are read all the same.
@@ -38,8 +43,39 @@ pub(crate) fn open_among(
             crate::tell(&error);
             Ok(None)
         }
-        opened => opened.map(Some),
+        opened => opened.map(|input| {
+            if let Some(reason) = nothing_recognised(&input) {
+                incomplete(&reason);
+            }
+            Some(input)
+        }),
     }
+}
+
+/// Returns a sentence if an input holds nothing of any format: no command has anything to say about it.
+fn nothing_recognised(input: &Input) -> Option<String> {
+    let path = input.path();
+    let parts = input.parts();
+    if parts.iter().any(|part| part.part.format.is_some()) {
+        return None;
+    }
+    Some(match parts {
+        [] => format!("{path}: there are no files in it"),
+        [only] => {
+            let unknown = only
+                .unknown
+                .as_ref()
+                .map(traceloom_input::Unknown::sentence);
+            format!(
+                "{path}: {}",
+                unknown.unwrap_or_else(|| "unknown format".to_owned())
+            )
+        }
+        _ => format!(
+            "{path}: none of its {} files is of a known format",
+            parts.len()
+        ),
+    })
 }
 
 /// The inputs of a command that shows several: what cannot be opened, or holds nothing to show, is told, and
@@ -50,6 +86,8 @@ pub(crate) struct Among<'p> {
     alone: bool,
     shown: bool,
     failed: bool,
+    /// What is wrong with those that were read, a sentence each.
+    pub(crate) doubts: Vec<String>,
 }
 
 impl<'p> Among<'p> {
@@ -60,6 +98,7 @@ impl<'p> Among<'p> {
             alone: paths.len() == 1,
             shown: false,
             failed: false,
+            doubts: Vec::new(),
         }
     }
 
@@ -100,6 +139,14 @@ impl<'p> Among<'p> {
         Ok(inputs)
     }
 
+    /// Says what is wrong with an input that was read, and keeps it for a page.
+    pub(crate) fn doubt(&mut self, input: &Input, notes: &[Notes]) {
+        if let Some(doubt) = doubt(input, notes) {
+            message!("{doubt}");
+            self.doubts.push(doubt);
+        }
+    }
+
     /// Returns how the command ended, so far as its inputs go.
     pub(crate) fn outcome(&self) -> Outcome {
         if self.failed {
@@ -128,13 +175,14 @@ pub(crate) fn with_progress<T>(
 ) -> anyhow::Result<T> {
     let name = std::path::Path::new(input.path()).file_name();
     let name = name.map_or(input.path().into(), |name| name.to_string_lossy());
-    watched(input.start_progress(), &format!("{what} {name}"), work)
+    let what = format!("{what} {}", printable(&name));
+    watched(input.start_progress(), &what, work)
 }
 
 /// Runs `work` while a bar follows `progress`, once there is enough to be worth one.
 fn watched<T>(progress: &Progress, what: &str, work: impl FnOnce() -> T) -> T {
     const WORTH_A_BAR: u64 = 32 << 20;
-    if !std::io::stderr().is_terminal() {
+    if !stderr_is_terminal() {
         return work();
     }
     let (stop, stopped) = std::sync::mpsc::channel::<()>();

@@ -12,6 +12,11 @@ pub(crate) fn head<'h>() -> impl Iterator<Item = &'h str> {
     PERCENTS.iter().map(|(name, _)| *name).chain(["max"])
 }
 
+/// Returns the headings in CSV.
+pub(crate) fn csv_head() -> impl Iterator<Item = String> {
+    head().map(|name| format!("{name} (ns)"))
+}
+
 /// Returns the number in a heading.
 pub(crate) fn percent(name: &str) -> Option<u32> {
     let found = PERCENTS.iter().find(|(known, _)| *known == name);

@@ -9,7 +9,7 @@ use traceloom_analysis::stage::{Category, Choose, Fraction, Redaction};
 use traceloom_formats::Format;
 use traceloom_model::{Feature, Sink};
 
-use crate::args::Usage;
+use crate::args::{Common, Usage};
 use crate::select::{CallFlags, MethodFlags};
 use crate::timing::TimeFlags;
 
@@ -80,7 +80,7 @@ fn fraction(text: &str) -> Result<Fraction, String> {
 }
 
 impl Pick {
-    /// Tells whether everything is written as it is.
+    /// Returns true if everything is written as it is.
     pub(crate) fn is_empty(&self) -> bool {
         !self.selects()
             && self.time.is_empty()
@@ -89,7 +89,7 @@ impl Pick {
             && self.tell() == Tell::Plain
     }
 
-    /// Tells whether something is left out.
+    /// Returns true if something is left out.
     pub(crate) fn selects(&self) -> bool {
         self.time.is_bounded()
             || self.sample.is_some()
@@ -129,8 +129,10 @@ impl Pick {
         &self,
         to: &'s mut dyn Sink,
         limit: usize,
+        common: &Common,
     ) -> anyhow::Result<Choose<'s>> {
-        Ok(Choose::new(to, self.calls.selection()?, self.sample, limit))
+        let selection = self.calls.selection(common)?;
+        Ok(Choose::new(to, selection, self.sample, limit))
     }
 
     /// Builds what redacts; it has not learned from anything yet.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use traceloom_analysis::mailed;
 use traceloom_analysis::report::{CallCollector, Collector, Findings, Report, Source, html};
 use traceloom_input::{Document, Input};
 use traceloom_model::{Clock, Note, Timestamp};
@@ -16,7 +17,7 @@ use crate::groups::GroupFlags;
 use crate::info::shell_word;
 use crate::lowered::documents;
 use crate::open::{Among, with_progress};
-use crate::style::{Style, duration, size};
+use crate::style::{Style, size};
 use crate::timeline::{self, ReadFlags};
 use crate::timing::Timing;
 use crate::trees::{self, TreeFlags};
@@ -49,13 +50,8 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let flags = &options.tree;
-    if flags.paths.iter().any(|path| path == "-") {
-        let reason = "report reads its inputs more than once: save standard input to a file first";
-        return Err(Usage(reason.to_owned()).into());
-    }
     let first = flags.paths.first().map_or("", String::as_str);
-    let name = Path::new(first.trim_end_matches('/')).file_name();
-    let name = name.map_or(first.into(), |name| name.to_string_lossy());
+    let name = drawn::name_of(first);
     let output = match &options.output {
         Some(output) => output.clone(),
         None => format!("{name}.report.html"),
@@ -63,6 +59,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if !(output.ends_with(".html") || output.ends_with(".htm") || output == "-") {
         return Err(Usage(format!("-o {output}: end the name in .html")).into());
     }
+    drawn::check(&output, options.drawn.force)?;
     let categories = options.categories.rules()?;
     let style = Style::new(&flags.common)?;
 
@@ -94,24 +91,20 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 
     let title = match (&options.drawn.title, flags.paths.len()) {
         (Some(title), _) => title.clone(),
-        (None, 1) => name.clone().into_owned(),
+        (None, 1) => name.clone(),
         (None, more) => format!("{name} and {} more", more - 1),
     };
     // With its flags: a page of a choice must not look as if it were of everything.
     let words = std::env::args_os().skip(1);
     let words: Vec<String> = words
-        .map(|word| shell_word(&word.to_string_lossy()))
+        .map(|word| shell_word(&mailed(&word.to_string_lossy())))
         .collect();
     let made = format!(
         "traceloom {}: {}",
         env!("CARGO_PKG_VERSION"),
         words.join(" ")
     );
-    let when = |time: Timestamp| match read.dated {
-        true => style.time(time),
-        false if time < 0 => format!("-{}", duration(time.unsigned_abs())),
-        false => duration(time.unsigned_abs()),
-    };
+    let when = |time: Timestamp| style.when(read.dated, time);
     let page = html(&Report {
         title: &title,
         made: &made,
@@ -124,8 +117,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         rows: options.rows(),
         when: &when,
     });
-    let overwrite = options.drawn.force || options.output.is_none();
-    drawn::write(Path::new(&*output), overwrite, &page)?;
+    drawn::write(Path::new(&*output), options.drawn.force, &page)?;
     Ok(among.outcome())
 }
 
@@ -175,7 +167,7 @@ fn read(options: &Options, among: &mut Among<'_>) -> anyhow::Result<Read> {
             for document in &documents {
                 let lowering = flags.common.lower_options()?;
                 let path = input.path();
-                let mut selection = flags.calls.selection()?;
+                let mut selection = flags.calls.selection(&flags.common)?;
                 selection.filter = selection.filter.and(methods.clone());
                 let mut calls_of = CallCollector::new(selection, options.most());
                 timing.lower(at, input, document, &lowering, &mut calls_of)?;

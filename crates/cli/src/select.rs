@@ -5,14 +5,14 @@ use std::io::Read as _;
 
 use anyhow::Context;
 use clap::Args;
-use regex_lite::Regex;
 use traceloom_analysis::calls::Selection;
 use traceloom_analysis::filter::{Filter, rules};
+use traceloom_analysis::names::{FunctionMatch, FunctionPattern, PatternError};
 use traceloom_analysis::{
-    Adjustment, CallTree, FrameFilter, Symbol, callees_of, callers_of, usages_of,
+    Adjustment, CallTree, FrameFilter, Predicate, Symbol, callees_of, callers_of, usages_of,
 };
 
-use crate::args::Usage;
+use crate::args::{Common, Usage};
 
 /// Methods that the traced program is shown without.
 #[derive(Args, Clone, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct MethodFlags {
 }
 
 impl MethodFlags {
-    /// Tells whether every method is shown.
+    /// Returns true if every method is shown.
     pub(crate) fn is_empty(&self) -> bool {
         self.filter_file.is_none()
     }
@@ -57,14 +57,18 @@ pub(crate) struct CallFlags {
 }
 
 impl CallFlags {
-    /// Tells whether every call passes.
+    /// Returns true if every call passes.
     pub(crate) fn is_empty(&self) -> bool {
         self.filter.is_none() && self.min_duration.is_none() && !self.errors
     }
 
-    pub(crate) fn selection(&self) -> anyhow::Result<Selection> {
+    /// Reads what is asked for; names in it are checked where `common` is read with.
+    pub(crate) fn selection(&self, common: &Common) -> anyhow::Result<Selection> {
+        if !self.is_empty() {
+            common.asked.count_calls();
+        }
         Ok(Selection {
-            filter: filter(self.filter.as_deref())?,
+            filter: filter(self.filter.as_deref(), common)?,
             min_duration: self.min_duration.unwrap_or(0),
             errors: self.errors,
         })
@@ -84,56 +88,62 @@ pub(crate) struct EventFlags {
 }
 
 impl EventFlags {
-    pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
-        filter(self.filter.as_deref())
+    /// Reads `--filter`; names in it are checked where `common` is read with.
+    pub(crate) fn filter(&self, common: &Common) -> anyhow::Result<Filter> {
+        filter(self.filter.as_deref(), common)
     }
 }
 
 /// Reads `--filter`; without one everything passes.
-fn filter(text: Option<&str>) -> anyhow::Result<Filter> {
+fn filter(text: Option<&str>, common: &Common) -> anyhow::Result<Filter> {
     let Some(text) = text else {
         return Ok(Filter::default());
     };
     let filter: Result<Filter, _> = text.parse();
-    Ok(filter.map_err(|error| Usage(format!("--filter: {error}")))?)
+    let filter = filter.map_err(|error| Usage(format!("--filter: {error}")))?;
+    common.asked.filter(&filter);
+    Ok(filter)
 }
 
 /// Which frames are shown.
 #[derive(Args, Clone, Default)]
 pub(crate) struct FrameFlags {
-    /// Only paths with a frame that matches.
-    #[arg(long, value_name = "REGEX")]
-    focus: Option<Regex>,
-    /// No paths with a frame that matches.
-    #[arg(long, value_name = "REGEX")]
-    ignore: Option<Regex>,
-    /// Leave out frames that match; their time goes to their callers.
-    #[arg(long, value_name = "REGEX")]
-    hide: Option<Regex>,
+    /// Only paths with this function: a name as tables print it, or a regular expression for names.
+    #[arg(long, value_name = "NAME|REGEX")]
+    focus: Option<FunctionPattern>,
+    /// No paths with this function, named as in --focus.
+    #[arg(long, value_name = "NAME|REGEX")]
+    ignore: Option<FunctionPattern>,
+    /// Leave out frames of this function, named as in --focus; their time goes to their callers.
+    #[arg(long, value_name = "NAME|REGEX")]
+    hide: Option<FunctionPattern>,
 }
 
 impl FrameFlags {
-    /// Tells whether every frame is shown.
+    /// Returns true if every frame is shown.
     pub(crate) fn is_empty(&self) -> bool {
         self.focus.is_none() && self.ignore.is_none() && self.hide.is_none()
     }
 
-    /// Chooses frames; those of methods that `methods` refuses are hidden too.
-    pub(crate) fn filter<'f>(&'f self, methods: &'f Filter) -> FrameFilter<'f> {
-        let hide = self.hide.as_ref();
-        let hide: Option<traceloom_analysis::Predicate<'f>> = if methods.is_empty() {
-            predicate(hide)
-        } else {
-            Some(Box::new(move |symbol: &Symbol| {
-                hide.is_some_and(|hide| hide.is_match(&symbol.name))
-                    || !methods.admits(&symbol.name)
-            }))
+    /// Finds the functions that are meant in one of two recordings that are compared, or among all that are shown.
+    pub(crate) fn filter(
+        &self,
+        names: &[&str],
+        compared: bool,
+    ) -> anyhow::Result<FrameFilter<'static>> {
+        let find = |flag: &str, pattern: Option<&FunctionPattern>| {
+            let names = names.iter().copied();
+            let found = pattern.map(|pattern| match compared {
+                true => pattern.find_alike(names),
+                false => pattern.find(names),
+            });
+            meant(flag, found.transpose())
         };
-        FrameFilter {
-            focus: predicate(self.focus.as_ref()),
-            ignore: predicate(self.ignore.as_ref()),
-            hide,
-        }
+        Ok(FrameFilter {
+            focus: find("--focus", self.focus.as_ref())?,
+            ignore: find("--ignore", self.ignore.as_ref())?,
+            hide: find("--hide", self.hide.as_ref())?,
+        })
     }
 }
 
@@ -191,16 +201,16 @@ fn rules_file(flag: &str, path: &str) -> anyhow::Result<String> {
 /// The function in the middle.
 #[derive(Args, Clone, Default)]
 pub(crate) struct SandwichFlags {
-    /// Only functions that match, as roots, and below them who called them.
-    #[arg(long, value_name = "REGEX", conflicts_with = "callees_of")]
-    callers_of: Option<Regex>,
-    /// Only functions that match, as roots, and below them what they called.
-    #[arg(long, value_name = "REGEX")]
-    callees_of: Option<Regex>,
-    /// Where functions that match are used: only the paths to them, with what they came to there and how often they
-    /// were called.
-    #[arg(long, value_name = "REGEX", conflicts_with_all = ["callers_of", "callees_of"])]
-    usages: Option<Regex>,
+    /// Only this function, named as in --focus, as root, and below it who called it.
+    #[arg(long, value_name = "NAME|REGEX", conflicts_with = "callees_of")]
+    callers_of: Option<FunctionPattern>,
+    /// Only this function, named as in --focus, as root, and below it what it called.
+    #[arg(long, value_name = "NAME|REGEX")]
+    callees_of: Option<FunctionPattern>,
+    /// Where this function, named as in --focus, is used: only the paths to it, with what it came to there and how
+    /// often it was called.
+    #[arg(long, value_name = "NAME|REGEX", conflicts_with_all = ["callers_of", "callees_of"])]
+    usages: Option<FunctionPattern>,
 }
 
 impl SandwichFlags {
@@ -208,24 +218,43 @@ impl SandwichFlags {
         self.callers_of.is_none() && self.callees_of.is_none() && self.usages.is_none()
     }
 
-    /// Shows the half of the tree that is asked for.
-    pub(crate) fn cut(&self, tree: CallTree) -> CallTree {
-        if let Some(used) = predicate(self.usages.as_ref()) {
-            return usages_of(&tree, &used);
+    /// Shows the half of each tree that is asked for.
+    pub(crate) fn cut(&self, trees: Vec<CallTree>) -> anyhow::Result<Vec<CallTree>> {
+        type Cut = fn(&CallTree, &Predicate<'_>) -> CallTree;
+        let asked: [(&str, Option<&FunctionPattern>, Cut); 3] = [
+            ("--usages", self.usages.as_ref(), usages_of),
+            ("--callers-of", self.callers_of.as_ref(), callers_of),
+            ("--callees-of", self.callees_of.as_ref(), callees_of),
+        ];
+        for (flag, pattern, cut) in asked {
+            let Some(pattern) = pattern else { continue };
+            let matches = function(flag, pattern, &trees)?;
+            return Ok(trees.iter().map(|tree| cut(tree, &matches)).collect());
         }
-        if let Some(callers) = predicate(self.callers_of.as_ref()) {
-            return callers_of(&tree, &callers);
-        }
-        match predicate(self.callees_of.as_ref()) {
-            Some(callees) => callees_of(&tree, &callees),
-            None => tree,
-        }
+        Ok(trees)
     }
 }
 
-fn predicate(regex: Option<&Regex>) -> Option<traceloom_analysis::Predicate<'_>> {
-    let regex = regex?;
-    Some(Box::new(|symbol: &Symbol| regex.is_match(&symbol.name)))
+/// Finds the functions that a flag means in trees.
+pub(crate) fn function(
+    flag: &str,
+    pattern: &FunctionPattern,
+    trees: &[CallTree],
+) -> anyhow::Result<Predicate<'static>> {
+    let names = trees.iter().flat_map(CallTree::function_names);
+    let found = meant(flag, pattern.find(names).map(Some))?;
+    found.context("a pattern")
+}
+
+fn meant(
+    flag: &str,
+    found: Result<Option<FunctionMatch>, PatternError>,
+) -> anyhow::Result<Option<Predicate<'static>>> {
+    let found = found.map_err(|error| Usage(format!("{flag}: {error}")))?;
+    let predicate = |found: FunctionMatch| -> Predicate<'static> {
+        Box::new(move |symbol: &Symbol| found.is_match(symbol))
+    };
+    Ok(found.map(predicate))
 }
 
 /// Reads a duration: a whole or decimal number and a unit.
@@ -240,9 +269,13 @@ pub(crate) fn duration(text: &str) -> Result<u64, String> {
         ("h", 3_600_000_000_000),
     ];
     let help = || format!("`{text}` is no duration; write a number and ns, us, ms, s, min or h");
+    let bare = || match text.is_empty() {
+        true => help(),
+        false => format!("`{text}` has no unit; write {text}ms, or ns, us, s, min or h"),
+    };
     let split = text
         .find(|c: char| c != '.' && !c.is_ascii_digit())
-        .ok_or_else(help)?;
+        .ok_or_else(bare)?;
     let (number, unit) = text.split_at(split);
     let &(_, ns) = UNITS
         .iter()
@@ -273,7 +306,8 @@ mod tests {
         assert_eq!(duration("500ms"), Ok(500_000_000));
         assert_eq!(duration("1.5s"), Ok(1_500_000_000));
         assert_eq!(duration("0.000000001s"), Ok(1));
-        assert!(duration("5").unwrap_err().contains("write a number"));
+        assert!(duration("5").unwrap_err().contains("write 5ms"));
+        assert!(duration("").unwrap_err().contains("write a number"));
         assert!(duration("5 parsecs").is_err());
     }
 }

@@ -1,18 +1,19 @@
 //! How numbers, times and colours are printed.
 
 use std::fmt;
-use std::io::IsTerminal;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use traceloom_model::Level;
+use traceloom_model::{Level, printable};
 
 use crate::args::{Color, Common, Usage};
+use crate::streams::{stdout_is_terminal, stdout_width};
 
 /// Colours and the time zone of one run.
 pub(crate) struct Style {
     colored: bool,
     zone: TimeZone,
+    width: Option<usize>,
 }
 
 impl Style {
@@ -22,9 +23,18 @@ impl Style {
         let colored = match common.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => std::io::stdout().is_terminal() && !quiet,
+            Color::Auto => stdout_is_terminal() && !quiet,
         };
-        Ok(Self { colored, zone })
+        Ok(Self {
+            colored,
+            zone,
+            width: stdout_width(),
+        })
+    }
+
+    /// Returns the columns of the terminal that is printed to, none where the output goes elsewhere.
+    pub(crate) const fn width(&self) -> Option<usize> {
+        self.width
     }
 
     pub(crate) fn bold(&self, text: impl fmt::Display) -> String {
@@ -44,16 +54,29 @@ impl Style {
         self.paint(code, level)
     }
 
+    /// Paints one line, without effects on a terminal but its colour.
     fn paint(&self, code: &str, text: impl fmt::Display) -> String {
+        let text = text.to_string();
+        let text = printable(&text);
         if self.colored {
             format!("\x1b[{code}m{text}\x1b[0m")
         } else {
-            text.to_string()
+            text.into_owned()
         }
     }
 
+    /// Prints a time: a date where the clock has one, else how far it is from the clock's zero. This is how every
+    /// command prints times, so that none shows a clock without a date in 1970.
+    pub(crate) fn when(&self, dated: bool, ns: i64) -> String {
+        if dated {
+            return self.time(ns);
+        }
+        let sign = if ns < 0 { "-" } else { "" };
+        format!("{sign}{}", duration(ns.unsigned_abs()))
+    }
+
     /// Prints nanoseconds since the Unix epoch as a date: UTC with `Z`, other zones with their offset.
-    pub(crate) fn time(&self, ns: i64) -> String {
+    fn time(&self, ns: i64) -> String {
         let Ok(at) = Timestamp::from_nanosecond(i128::from(ns)) else {
             return format!("{ns} ns");
         };

@@ -15,6 +15,7 @@ use crate::args::{Common, Usage};
 use crate::drawn;
 use crate::open::Among;
 use crate::select::{CallFlags, MethodFlags};
+use crate::streams::{message, stdout};
 use crate::style::{Style, things};
 use crate::timing::TimeFlags;
 
@@ -85,16 +86,21 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     {
         return Err(Usage(format!("-o {output}: end the name in .html")).into());
     }
+    if let Some(output) = &options.output {
+        drawn::check(output, options.force)?;
+    }
     let flags = &options.read;
     let style = Style::new(&flags.common)?;
     let mut among = Among::new(&flags.paths, &flags.common);
     let timeline = read(flags, &mut among)?;
     if let Some(output) = &options.output {
-        page(&timeline, options, output)?;
+        page(&timeline, &among.doubts.join("; "), options, output)?;
     } else {
-        let mut out = io::BufWriter::new(io::stdout().lock());
+        let mut out = io::BufWriter::new(stdout());
         if options.json {
-            writeln!(out, "{}", json::json(&timeline, options.columns.into()))?;
+            let most = options.rows.unwrap_or(0);
+            let object = json::json(&timeline, options.columns.into(), most);
+            writeln!(out, "{object}")?;
         } else {
             print::print(&timeline, options, &style, &mut out)?;
         }
@@ -109,20 +115,19 @@ fn say_missing(timeline: &Timeline) {
     for source in &timeline.sources {
         let title = &source.title;
         if let Some(reason) = timeline::missing(timeline, source) {
-            eprintln!("traceloom: {title}: {reason}");
+            message!("{title}: {reason}");
         }
         if source.unplaced > 0 {
             let places = things(source.unplaced, "place", "places");
-            eprintln!("traceloom: {title}: {places} of damage without a time");
+            message!("{title}: {places} of damage without a time");
         }
     }
 }
 
-fn page(timeline: &Timeline, options: &Options, output: &str) -> anyhow::Result<()> {
+fn page(timeline: &Timeline, doubt: &str, options: &Options, output: &str) -> anyhow::Result<()> {
     let first = options.read.paths.first().map_or("", String::as_str);
-    let name = Path::new(first).file_name();
-    let name = name.map_or(first.into(), |name| name.to_string_lossy());
+    let name = drawn::name_of(first);
     let title = options.title.as_deref().unwrap_or(&name);
-    let text = timeline::html(timeline, title, options.most);
+    let text = timeline::html(timeline, title, doubt, options.most);
     drawn::write(Path::new(output), options.force, &text)
 }

@@ -7,16 +7,17 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use traceloom_analysis::filter::{Filter, Hide, Survey};
-use traceloom_analysis::stage::{Choose, Extent, Keep, Range, Shift, Shifts, Window};
+use traceloom_analysis::filter::{Filter, Hide, Survey, is_timestamp};
+use traceloom_analysis::stage::{Choose, Extent, Range, Shift, Shifts, Window};
 use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::{Document, Input, piped};
-use traceloom_model::{Clock, Limit, Notes, Sink, Wants};
+use traceloom_model::{Clock, Limit, Notes, Sink};
 
 use crate::args::{Common, Usage};
 use crate::lowered::{documents, lower};
 use crate::open::with_progress;
 use crate::select::{CallFlags, duration};
+use crate::streams::message;
 use crate::style::{Style, zone};
 
 /// When.
@@ -26,8 +27,7 @@ pub(crate) struct TimeFlags {
     /// Only what happened from TIME on: `2026-03-01T12:00:00Z`, a date without zone (in that of --tz),
     /// nanoseconds since 1970, `+10s` from the start of the recording or `-10s` from its end.
     ///
-    /// A span across the border counts with the part inside and is marked as partial; only `calls` lists
-    /// calls whole. A recording whose clock has no known origin takes `+` and `-` only.
+    /// A span across the border counts with the part inside and is marked as partial. A recording whose clock has no known origin takes `+` and `-` only.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = bound)]
     since: Option<Bound>,
     /// Only what happened before TIME.
@@ -66,11 +66,20 @@ fn bound(text: &str) -> Result<Bound, String> {
     if let Some(text) = text.strip_prefix('+') {
         return distance(text).map(Bound::FromStart);
     }
-    if let Ok(ns) = text.parse() {
+    let number = text.parse::<i64>();
+    if let Ok(ns) = number
+        && is_timestamp(ns)
+    {
         return Ok(Bound::At(ns));
     }
     if let Some(text) = text.strip_prefix('-') {
         return distance(text).map(Bound::FromEnd);
+    }
+    if number.is_ok() {
+        return Err(format!(
+            "`{text}` has no unit; write +{text}s from the start, -{text}s from the end, or nanoseconds since 1970, \
+             which have 18 digits or more"
+        ));
     }
     let outside = || format!("`{text}` is outside the years 1677 to 2262");
     if let Ok(at) = text.parse::<Timestamp>() {
@@ -99,18 +108,19 @@ fn shift(text: &str) -> Result<Moved, String> {
 }
 
 impl TimeFlags {
-    /// Tells whether everything is read as it is.
+    /// Returns true if everything is read as it is.
     pub(crate) fn is_empty(&self) -> bool {
         !self.is_bounded() && self.shift.is_empty()
     }
 
-    /// Tells whether a stretch of time is asked for.
+    /// Returns true if a stretch of time is asked for.
     pub(crate) fn is_bounded(&self) -> bool {
         self.since.is_some() || self.until.is_some()
     }
 
-    /// Fails for a shift of something that was in none of the inputs.
-    pub(crate) fn check_names(&self) -> anyhow::Result<()> {
+    /// Fails for a shift of something that was in none of the inputs, and for names of other flags that nothing has.
+    pub(crate) fn check_names(&self, common: &Common) -> anyhow::Result<()> {
+        common.asked.check()?;
         let unmet = self
             .shift
             .iter()
@@ -246,31 +256,12 @@ impl<'f> Timing<'f> {
         options: &LowerOptions,
         sink: &mut dyn Sink,
     ) -> anyhow::Result<Notes> {
-        // A list of calls tells about calls, which are as long as they were.
-        let keep = if sink.wants() == Wants::Calls {
-            Keep::Whole
-        } else {
-            Keep::Inside
-        };
-        self.lower_keeping(keep, at, input, document, options, sink)
-    }
-
-    /// Lowers a recording, with calls across a border whole or cut.
-    pub(crate) fn lower_keeping(
-        &self,
-        keep: Keep,
-        at: usize,
-        input: &Input,
-        document: &Document<'_>,
-        options: &LowerOptions,
-        sink: &mut dyn Sink,
-    ) -> anyhow::Result<Notes> {
         if self.flags.is_empty() {
             return lower(document, options, self.common, sink);
         }
         let range = self.range(at, input, document)?;
         let shifts = self.flags.shifts(self.first + at, input.path(), document);
-        let mut window = Window::new(sink, range, keep);
+        let mut window = Window::new(sink, range);
         let mut shift = Shift::new(&mut window, shifts.clone());
         let mut notes = lower(document, options, self.common, &mut shift)?;
         self.flags.met_services(&shifts, &shift.finish());
@@ -278,7 +269,7 @@ impl<'f> Timing<'f> {
             self.say_empty(at, input, document, range)?;
         }
         if let Some(note) = window.finish() {
-            eprintln!("traceloom: {}: {} {}", input.path(), note.count, note.text);
+            message!("{}: {} {}", input.path(), note.count, note.text);
             notes.push_placed(note);
         }
         Ok(notes)
@@ -316,7 +307,7 @@ impl<'f> Timing<'f> {
         let options = self.common.lower_options()?;
         let limit = options.limits.size(Limit::OpenSpans);
         piped(sink, |sink| {
-            let mut choose = Choose::new(sink, calls.selection()?, None, limit);
+            let mut choose = Choose::new(sink, calls.selection(self.common)?, None, limit);
             let notes = self.lower_admitted((at, input), document, &options, methods, &mut choose);
             let _ = choose.finish();
             notes
@@ -334,19 +325,13 @@ impl<'f> Timing<'f> {
         let style = Style::new(self.common)?;
         let extent = self.extent(at, input, document, Extent::default())?;
         let unix = extent.clock().unwrap_or_default() == Clock::Unix;
-        let shown = |ns: i64| {
-            if unix {
-                style.time(ns)
-            } else {
-                format!("{ns} ns")
-            }
-        };
+        let shown = |ns: i64| style.when(unix, ns);
         let border = |ns: Option<i64>, open: &str| ns.map_or(open.to_owned(), shown);
         let reach = extent
             .times()
             .map(|(start, end)| format!("{} to {}", shown(start), shown(end)));
-        eprintln!(
-            "traceloom: {}: nothing from {} to {}; it reaches from {}",
+        message!(
+            "{}: nothing from {} to {}; it reaches from {}",
             input.path(),
             border(range.since, "the start"),
             border(range.until, "the end"),
@@ -412,7 +397,13 @@ mod tests {
     fn borders_are_read() {
         assert_eq!(bound("+10s"), Ok(Bound::FromStart(10_000_000_000)));
         assert_eq!(bound("-1.5ms"), Ok(Bound::FromEnd(1_500_000)));
-        assert_eq!(bound("-5"), Ok(Bound::At(-5)));
+        assert_eq!(
+            bound("1772366400000000000"),
+            Ok(Bound::At(1_772_366_400_000_000_000))
+        );
+        for bare in ["5", "+5", "-5", "1772366400"] {
+            assert!(bound(bare).unwrap_err().contains("has no unit"), "{bare}");
+        }
         assert_eq!(bound("1970-01-01T00:00:01Z"), Ok(Bound::At(1_000_000_000)));
         assert_eq!(bound("1970-01-01T01:00:00+01:00"), Ok(Bound::At(0)));
         assert!(matches!(bound("2026-03-01 12:00"), Ok(Bound::Civil(_))));

@@ -6,19 +6,24 @@ mod hotspots;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use traceloom_analysis::names::ShortNames;
 use traceloom_analysis::{Durations, Functions, Measure, MeasureUnit, Symbol, TopRow, TreeSource};
 use traceloom_model::{Merge, Scope};
 
 use crate::Outcome;
 use crate::groups::GroupFlags;
 use crate::percentiles;
+use crate::streams::{message, stdout};
 use crate::style::{Style, count};
 use crate::table::Table;
-use crate::trees::{TreeFlags, amount, read_functions, share, unit_word};
+use crate::trees::{
+    Measures, TreeFlags, amount, heading_of, read_functions, share, share_number, tracks_json,
+    unit_word,
+};
 use direct::DirectFlags;
 use hotspots::HotspotFlags;
 
@@ -38,7 +43,7 @@ use hotspots::HotspotFlags;
 pub(crate) struct Options {
     #[command(flatten)]
     tree: TreeFlags,
-    /// Rows to print; 0 prints all. Without it 30, of groups 5 each.
+    /// Rows to print; 0 prints all. Without it 30, of groups 5 each, and all with --json and --csv.
     #[arg(short = 'n', long, value_name = "ROWS")]
     rows: Option<usize>,
     /// Sort by this column.
@@ -90,19 +95,17 @@ impl Options {
     /// Says so when percentiles are asked for and nothing has a duration.
     fn mention(&self, any: bool) {
         if self.percentiles && !any {
-            eprintln!(
-                "traceloom: --percentiles: samples are points in time, only calls have durations"
-            );
+            message!("--percentiles: samples are points in time, only calls have durations");
         }
     }
 
     /// Returns how many rows are printed where `unasked` are by themselves.
     fn most(&self, unasked: usize) -> usize {
         match self.rows {
-            _ if self.json || self.csv => usize::MAX,
-            None => unasked,
             Some(0) => usize::MAX,
             Some(rows) => rows,
+            None if self.json || self.csv => usize::MAX,
+            None => unasked,
         }
     }
 
@@ -110,11 +113,11 @@ impl Options {
     fn choose(&self, rows: &mut Vec<TopRow>, of: &Functions, most: usize) -> usize {
         rows.retain(|row| {
             let share = of.percent(row.total);
-            share.is_none_or(|share| share >= self.min_percent)
+            share.is_none_or(|share| share.abs() >= self.min_percent)
         });
         let first = |a: &TopRow, b: &TopRow| match self.sort {
             Sort::Own => Ordering::Equal,
-            Sort::Total => b.total.cmp(&a.total),
+            Sort::Total => b.total.unsigned_abs().cmp(&a.total.unsigned_abs()),
             Sort::Count => b.count.cmp(&a.count),
         };
         let all = rows.len();
@@ -143,15 +146,19 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return groups::run(options);
     }
     let style = Style::new(&options.tree.common)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let flags = options.flags();
     let mut among = flags.inputs();
     let [mut tables, beside] = read_functions(&flags, &mut among)?;
     options.mention(tables.iter().any(|table| !table.durations.is_empty()));
     let beside: Vec<Beside> = beside.iter().map(Beside::of).collect();
-    for table in &mut tables {
-        let mut rows = std::mem::take(&mut table.rows);
-        let table = &*table;
+    let rows: Vec<Vec<TopRow>> = tables
+        .iter_mut()
+        .map(|table| std::mem::take(&mut table.rows))
+        .collect();
+    let names = ShortNames::new(tables.iter().flat_map(|table| table.symbols.names()));
+    let mut measures = Measures::default();
+    for (table, mut rows) in tables.iter().zip(rows) {
         let beside = match table.measure.source {
             TreeSource::Spans => &[][..],
             TreeSource::Samples => &beside,
@@ -164,10 +171,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         if options.json {
             writeln!(out, "{}", as_json(table, &rows, shown))?;
         } else if options.csv {
-            rows_table(table, &rows, shown, true).csv(&mut out)?;
+            measures.add(&table.measure, csv(table, &rows, shown));
         } else {
-            writeln!(out, "{}", style.bold(heading(&table.measure, table.total)))?;
-            rows_table(table, &rows, shown, options.wide).print(&style, &mut out)?;
+            writeln!(
+                out,
+                "{}",
+                style.bold(heading(&table.measure, table.total, table.shares_of()))
+            )?;
+            rows_table(table, &rows, shown, &names, options.wide)
+                .whole(options.wide)
+                .print_names(&style, &names, &mut out)?;
             if all > rows.len() {
                 let more = count((all - rows.len()) as u64);
                 writeln!(
@@ -178,16 +191,23 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             }
         }
     }
+    if options.csv {
+        measures.csv(&mut out)?;
+    }
     Ok(among.outcome())
 }
 
-pub(crate) fn heading(measure: &Measure, total: i64) -> String {
+/// Names a measure with its total, and what shares are of where that is something else.
+pub(crate) fn heading(measure: &Measure, total: i64, shares_of: Option<(&str, i64)>) -> String {
     let what = match measure.source {
         TreeSource::Spans => "of calls",
         TreeSource::Samples => "of samples",
     };
+    let shares_of = shares_of.map_or_else(String::new, |(what, value)| {
+        format!(", {what} {}", amount(&measure.unit, value))
+    });
     format!(
-        "{} {what}, total {}",
+        "{} {what}, total {}{shares_of}",
         measure.title(),
         amount(&measure.unit, total)
     )
@@ -204,7 +224,7 @@ fn count_word(of: &Functions) -> &'static str {
 struct Beside {
     name: String,
     unit: MeasureUnit,
-    values: HashMap<(String, Option<String>), i64>,
+    values: HashMap<String, i64>,
 }
 
 impl Beside {
@@ -215,7 +235,7 @@ impl Beside {
         let values = values.map(|row| {
             let symbol = table.symbol(row.symbol);
             let value = if inclusive { row.total } else { row.own };
-            ((symbol.name.clone(), symbol.signature.clone()), value)
+            (symbol.name.clone(), value)
         });
         Self {
             name: measure.name.clone(),
@@ -225,8 +245,7 @@ impl Beside {
     }
 
     fn value(&self, symbol: &Symbol) -> Option<i64> {
-        let key = (symbol.name.clone(), symbol.signature.clone());
-        self.values.get(&key).copied()
+        self.values.get(&symbol.name).copied()
     }
 }
 
@@ -245,16 +264,29 @@ impl<'t> Shown<'t> {
     }
 }
 
-fn rows_table(of: &Functions, rows: &[TopRow], also: Shown<'_>, wide: bool) -> Table {
-    let mut table = Table::new(&head(of, also, "function"));
+fn rows_table(
+    of: &Functions,
+    rows: &[TopRow],
+    also: Shown<'_>,
+    names: &ShortNames<'_>,
+    wide: bool,
+) -> Table {
+    let partial = rows.iter().any(|row| row.partial > 0);
+    let mut table = Table::new(&head(of, also, partial, "function"));
     for row in rows {
-        table.row(cells(of, row, also, wide));
+        let symbol = of.symbol(row.symbol);
+        let name = match wide {
+            true => symbol.name.as_str().into(),
+            false => names.show(&symbol.name),
+        };
+        table.row(cells(of, row, also, partial, &name, wide));
     }
     table
 }
 
-fn head<'h>(of: &Functions, also: Shown<'h>, what: &'h str) -> Vec<&'h str> {
+fn head<'h>(of: &Functions, also: Shown<'h>, partial: bool, what: &'h str) -> Vec<&'h str> {
     let mut head = vec!["self", "self%", "total", "total%", count_word(of)];
+    head.extend(partial.then_some("partial"));
     if also.durations().is_some() {
         head.extend(percentiles::head());
     }
@@ -263,7 +295,14 @@ fn head<'h>(of: &Functions, also: Shown<'h>, what: &'h str) -> Vec<&'h str> {
     head
 }
 
-fn cells(of: &Functions, row: &TopRow, also: Shown<'_>, wide: bool) -> Vec<String> {
+fn cells(
+    of: &Functions,
+    row: &TopRow,
+    also: Shown<'_>,
+    partial: bool,
+    name: &str,
+    wide: bool,
+) -> Vec<String> {
     let symbol = of.symbol(row.symbol);
     let unit = &of.measure.unit;
     let shown = |value| {
@@ -272,11 +311,6 @@ fn cells(of: &Functions, row: &TopRow, also: Shown<'_>, wide: bool) -> Vec<Strin
         } else {
             amount(unit, value)
         }
-    };
-    let partial = if row.partial > 0 {
-        format!(" ({} partial)", count(row.partial))
-    } else {
-        String::new()
     };
     let mut cells = vec![
         shown(row.own),
@@ -289,6 +323,11 @@ fn cells(of: &Functions, row: &TopRow, also: Shown<'_>, wide: bool) -> Vec<Strin
             count(row.count)
         },
     ];
+    cells.extend(partial.then(|| match row.partial {
+        0 => String::new(),
+        partial if wide => partial.to_string(),
+        partial => count(partial),
+    }));
     if let Some(durations) = also.durations() {
         cells.extend(percentiles::cells(durations.get(row.symbol), wide));
     }
@@ -297,11 +336,56 @@ fn cells(of: &Functions, row: &TopRow, also: Shown<'_>, wide: bool) -> Vec<Strin
         Some(value) if wide => value_text(value, &column.unit),
         Some(value) => amount(&column.unit, value),
     }));
-    cells.push(if wide {
-        format!("{}{partial}", symbol.name)
-    } else {
-        format!("{}{partial}", symbol.short_name())
-    });
+    cells.push(name.to_owned());
+    cells
+}
+
+/// The table in CSV: bare numbers under headings with their unit, full names.
+fn csv(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> Table {
+    let head = csv_head(of, also);
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let mut table = Table::new(&head);
+    for row in rows {
+        table.row(csv_cells(of, row, also));
+    }
+    table
+}
+
+fn csv_head(of: &Functions, also: Shown<'_>) -> Vec<String> {
+    let unit = &of.measure.unit;
+    let mut head = vec![
+        heading_of("self", unit),
+        "self%".to_owned(),
+        heading_of("total", unit),
+        "total%".to_owned(),
+        count_word(of).to_owned(),
+        "partial".to_owned(),
+    ];
+    if also.durations().is_some() {
+        head.extend(percentiles::csv_head());
+    }
+    let beside = also.beside.iter();
+    head.extend(beside.map(|column| heading_of(&column.name, &column.unit)));
+    head.push("function".to_owned());
+    head
+}
+
+fn csv_cells(of: &Functions, row: &TopRow, also: Shown<'_>) -> Vec<String> {
+    let symbol = of.symbol(row.symbol);
+    let mut cells = vec![
+        row.own.to_string(),
+        share_number(of.percent(row.own)),
+        row.total.to_string(),
+        share_number(of.percent(row.total)),
+        row.count.to_string(),
+        row.partial.to_string(),
+    ];
+    if let Some(durations) = also.durations() {
+        cells.extend(percentiles::cells(durations.get(row.symbol), true));
+    }
+    let beside = also.beside.iter().map(|column| column.value(symbol));
+    cells.extend(beside.map(|value| value.map_or_else(String::new, |value| value.to_string())));
+    cells.push(symbol.name.clone());
     cells
 }
 
@@ -323,9 +407,13 @@ fn measure_json(of: &Functions) -> serde_json::Value {
         "source": count_word(of),
         "total": of.total,
     });
+    if let Some((what, value)) = of.shares_of() {
+        object[what] = value.into();
+    }
     if let Some(rules) = &of.measure.adjusted {
         object["adjusted"] = rules.as_str().into();
     }
+    tracks_json(&of.measure, &mut object);
     object
 }
 

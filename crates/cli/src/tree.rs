@@ -1,18 +1,25 @@
 //! `tree`: the call tree, from callers down or from hot functions up.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::json;
-use traceloom_analysis::{CallTree, Visible, bottom_up, visible};
+use traceloom_analysis::names::ShortNames;
+use traceloom_analysis::{CallTree, Visible, bottom_up, keep_largest, visible};
+use traceloom_model::printable;
+use unicode_width::UnicodeWidthStr;
 
 use crate::Outcome;
 use crate::groups::GroupFlags;
 use crate::select::SandwichFlags;
+use crate::streams::stdout;
 use crate::style::{Style, count};
-use crate::table::Table;
+use crate::table::{Table, cut_name};
 use crate::top::heading;
-use crate::trees::{TreeFlags, amount, read, share, unit_word};
+use crate::trees::{
+    Measures, TreeFlags, amount, heading_of, read, share, share_number, tracks_json, unit_word,
+};
 
 /// Print the call tree.
 #[derive(Args)]
@@ -35,6 +42,9 @@ pub(crate) struct Options {
     /// Only nodes with at least this share of the total.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     min_percent: f64,
+    /// Nodes to print, the largest with their callers; 0 prints all, as without it.
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 0)]
+    rows: usize,
     /// Print full names instead of shortened ones.
     #[arg(long)]
     wide: bool,
@@ -48,31 +58,60 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let flags = options.groups.of(&options.tree);
     let mut among = flags.inputs();
-    for tree in read(&flags, &mut among)? {
-        let tree = options.sandwich.cut(tree);
+    let trees = options.sandwich.cut(read(&flags, &mut among)?)?;
+    let names = ShortNames::new(trees.iter().flat_map(CallTree::function_names));
+    let mut measures = Measures::default();
+    for tree in &trees {
+        let upwards;
         let tree = if options.bottom_up {
-            bottom_up(&tree)
+            upwards = bottom_up(tree);
+            &upwards
         } else {
             tree
         };
-        let rows = visible(&tree, options.min_percent);
-        if options.json {
-            writeln!(out, "{}", as_json(&tree, &rows))?;
-        } else if options.csv {
-            table(&tree, &rows).csv(&mut out)?;
-        } else {
-            writeln!(out, "{}", style.bold(heading(&tree.measure, tree.total)))?;
-            print(&tree, &rows, options, &style, &mut out)?;
+        let mut rows = visible(tree, options.min_percent);
+        let all = rows.len();
+        if options.rows > 0 {
+            keep_largest(tree, &mut rows, options.rows);
         }
+        if options.json {
+            writeln!(out, "{}", as_json(tree, &rows))?;
+        } else if options.csv {
+            measures.add(&tree.measure, table(tree, &rows));
+        } else {
+            writeln!(
+                out,
+                "{}",
+                style.bold(heading(&tree.measure, tree.total, tree.shares_of()))
+            )?;
+            print((tree, &names), &rows, options, &style, &mut out)?;
+            if rows.len() < all {
+                let more = count((all - rows.len()) as u64);
+                let text = format!("{more} more nodes; -n 0 prints all");
+                writeln!(out, "{}", style.dim(text))?;
+            }
+        }
+    }
+    if options.csv {
+        measures.csv(&mut out)?;
     }
     Ok(among.outcome())
 }
 
+/// Columns of a terminal that a name has at least.
+const LEAST: usize = 16;
+
+/// Columns beside the indentation: a name and its level, or what is left out.
+const BESIDE: usize = 40;
+
+/// Levels that are indented.
+const DEEPEST: u32 = 100;
+
 fn print(
-    tree: &CallTree,
+    (tree, names): (&CallTree, &ShortNames<'_>),
     rows: &[Visible],
     options: &Options,
     style: &Style,
@@ -90,18 +129,25 @@ fn print(
             columns("total", "", "self", "count")
         ))
     )?;
+    let room = style.width().filter(|_| !options.wide);
+    let numbers = columns("", "", "", "").width() + 2;
+    // Deeper levels say their number instead of standing further right.
+    let deepest = room.map_or(DEEPEST, |room| {
+        let levels = room.saturating_sub(numbers + BESIDE) / 2;
+        u32::try_from(levels).unwrap_or(DEEPEST).min(DEEPEST)
+    });
     for row in rows {
         let Some(node) = tree.nodes.get(row.node as usize) else {
             continue;
         };
         let symbol = tree.symbol(node.symbol);
-        let name = if options.wide {
-            symbol.name.as_str().into()
-        } else {
-            symbol.short_name()
+        let name = match symbol.group {
+            _ if options.wide => symbol.name.as_str().into(),
+            true => symbol.short_name(),
+            false => names.show(&symbol.name),
         };
-        let indent = "  ".repeat(node.depth.min(100) as usize);
-        let deeper = if node.depth > 100 {
+        let indent = "  ".repeat(node.depth.min(deepest) as usize);
+        let deeper = if node.depth > deepest {
             format!("[{}] ", node.depth)
         } else {
             String::new()
@@ -117,7 +163,16 @@ fn print(
             &amount(unit, node.own),
             &count(tree.count(row.node)),
         );
-        writeln!(out, "{numbers}  {indent}{deeper}{name}{partial}")?;
+        let before = format!("{numbers}  {indent}{deeper}");
+        let name = printable(&name);
+        let name: Cow<'_, str> = match room {
+            Some(room) => {
+                let rest = room.saturating_sub(before.width() + partial.width());
+                cut_name(&name, rest.max(LEAST), names).into()
+            }
+            None => name,
+        };
+        writeln!(out, "{before}{name}{partial}")?;
         if row.omitted > 0 {
             let text = format!(
                 "{} smaller, {}",
@@ -132,8 +187,10 @@ fn print(
 }
 
 fn table(tree: &CallTree, rows: &[Visible]) -> Table {
+    let unit = &tree.measure.unit;
+    let (total, own) = (heading_of("total", unit), heading_of("self", unit));
     let mut table = Table::new(&[
-        "depth", "total", "total%", "self", "count", "partial", "function",
+        "depth", &total, "total%", &own, "count", "partial", "function",
     ]);
     for row in rows {
         let Some(node) = tree.nodes.get(row.node as usize) else {
@@ -142,7 +199,7 @@ fn table(tree: &CallTree, rows: &[Visible]) -> Table {
         table.row([
             node.depth.to_string(),
             node.total.to_string(),
-            share(tree.percent(node.total)),
+            share_number(tree.percent(node.total)),
             node.own.to_string(),
             tree.count(row.node).to_string(),
             node.partial.to_string(),
@@ -185,5 +242,6 @@ fn as_json(tree: &CallTree, rows: &[Visible]) -> serde_json::Value {
     if let Some(rules) = &tree.measure.adjusted {
         object["adjusted"] = rules.as_str().into();
     }
+    tracks_json(&tree.measure, &mut object);
     object
 }

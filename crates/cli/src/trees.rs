@@ -1,12 +1,13 @@
 //! The call trees of inputs: what `top`, `tree` and `flame` all start from.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::Args;
 use traceloom_analysis::{
-    Adjustment, CallTree, Functions, GroupBy, Measure, MeasureUnit, TreeBuilder, TreeOptions,
-    TreeSource, Trees, adjust,
+    Adjustment, AsyncCalls, CallTree, Functions, GroupBy, Measure, MeasureUnit, MergeStack, Tracks,
+    TreeBuilder, TreeOptions, TreeSource, Trees, adjust, choose_tracks,
 };
 use traceloom_formats::Source;
 use traceloom_formats::datakit::{EventKind, Language, value_names};
@@ -15,11 +16,14 @@ use traceloom_model::{Feature, Recording, Sink, Timestamp};
 
 use crate::args::Common;
 use crate::groups;
-use crate::lowered::{documents, mention};
+use crate::lowered::documents;
 use crate::open::{Among, with_progress};
 use crate::select::{AdjustFlags, CallFlags, FrameFlags, MethodFlags};
+use crate::streams::message;
 use crate::style::{self, count};
+use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
+use crate::values::Values;
 
 /// Flags of the views over call trees.
 #[derive(Args, Clone, Default)]
@@ -37,11 +41,12 @@ pub(crate) struct TreeFlags {
     pub(crate) adjust: AdjustFlags,
     #[command(flatten)]
     pub(crate) time: TimeFlags,
-    /// The sampled value to show: its own name, Datakit's (`cpu-time`), or `cpu`, `wall`, `alloc`, `lock`,
-    /// `live`, `exceptions`.
+    /// The value to show: a sampled one by its own name, Datakit's (`cpu-time`), or `cpu`, `wall`, `alloc`, `lock`,
+    /// `live`, `exceptions`. Calls have `wall` alone.
     #[arg(long, value_name = "TYPE")]
     pub(crate) value: Option<String>,
-    /// Count async tracks and lanes too.
+    /// Count async tracks and lanes too. Without it they count where there is nothing on thread tracks, and where they
+    /// hold more than those the view says so.
     #[arg(long = "async")]
     pub(crate) lanes: bool,
     /// How long calls took is wanted too, where a command has `--percentiles`.
@@ -50,6 +55,9 @@ pub(crate) struct TreeFlags {
     /// What the roots are groups of, where a command has `--by`.
     #[arg(skip)]
     pub(crate) by: Option<GroupBy>,
+    /// It is one of two recordings that are compared, whose functions may be named otherwise.
+    #[arg(skip)]
+    pub(crate) compared: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -63,8 +71,8 @@ impl TreeFlags {
 
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
-    let trees = selected(flags, among, Table::Trees)?;
-    let trees = found(flags, trees.into_trees().collect())?;
+    let trees = selected(flags, among, View::Trees)?;
+    let trees = found(flags, trees.into_trees().collect(), tree_is_empty)?;
     if let Some(by) = &flags.by {
         groups::mention(by, &trees);
     }
@@ -73,7 +81,7 @@ pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<V
 
 /// Reads all inputs into trees as [`read`] does, where they have anything for one.
 pub(crate) fn read_any(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
-    Ok(selected(flags, among, Table::Trees)?.into_trees().collect())
+    Ok(selected(flags, among, View::Trees)?.into_trees().collect())
 }
 
 /// The trees of a recording, and what else of it matters to a comparison.
@@ -86,21 +94,23 @@ pub(crate) struct Recorded {
     pub(crate) seconds: Option<f64>,
     /// The value between two samples, by tree.
     pub(crate) periods: Vec<Option<i64>>,
+    /// What is wrong with it.
+    pub(crate) doubts: Vec<String>,
 }
 
 /// Reads all inputs to be compared: into trees, or where nobody asks for those, samples into functions, which takes a
 /// fraction of the memory.
 pub(crate) fn read_recorded(flags: &TreeFlags, wants_trees: bool) -> anyhow::Result<Recorded> {
-    let plain = flags.adjust.is_empty() && flags.frames.filter(&flags.methods.rules()?).is_empty();
-    let table = match wants_trees || !plain {
-        true => Table::Trees,
-        false => Table::Alike,
+    let plain = flags.adjust.is_empty() && flags.frames.is_empty();
+    let view = match wants_trees || !plain {
+        true => View::Trees,
+        false => View::Alike,
     };
     let mut functions: Vec<Functions> = Vec::new();
     let mut lasted = None::<(Timestamp, Timestamp)>;
     let mut periods: BTreeMap<String, i64> = BTreeMap::new();
     let mut among = flags.inputs();
-    let (trees, events) = selected_with(flags, &mut among, table, |builder| {
+    let (trees, events) = selected_with(flags, &mut among, view, |builder| {
         if let Some((start, end)) = builder.lasted() {
             lasted = Some(lasted.map_or((start, end), |all| (all.0.min(start), all.1.max(end))));
         }
@@ -128,17 +138,20 @@ pub(crate) fn read_recorded(flags: &TreeFlags, wants_trees: bool) -> anyhow::Res
         named(&events, &mut of.measure);
         trees.push(CallTree {
             total: of.total,
+            whole: of.whole,
+            base: of.base,
             ..CallTree::empty(of.measure.clone())
         });
         tables.push(Some(of));
     }
-    let trees = found(flags, trees)?;
+    let trees = found(flags, trees, |tree| tree.total == 0 && tree_is_empty(tree))?;
     let period = |tree: &CallTree| periods.get(&tree.measure.name).copied();
     Ok(Recorded {
         seconds: seconds.filter(|&seconds| seconds > 0.0),
         periods: trees.iter().map(period).collect(),
         functions: tables,
         trees,
+        doubts: among.doubts,
     })
 }
 
@@ -147,32 +160,36 @@ pub(crate) type Tables = [Vec<Functions>; 2];
 
 /// Reads all inputs into tables of functions; who called whom matters only where frames are selected.
 pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Tables> {
-    let [mut all, mut beside] = Tables::default();
+    let (mut all, mut beside);
     let plain = !flags.durations && flags.adjust.is_empty();
-    if plain && flags.frames.filter(&flags.methods.rules()?).is_empty() {
-        let events = each(flags, among, Table::Functions, |builder| {
-            let [own, others] = builder.finish_functions();
-            own.into_iter().for_each(|one| one.merge_into(&mut all));
-            let others = others.into_iter();
-            others.for_each(|one| one.merge_into(&mut beside));
+    if plain && flags.frames.is_empty() {
+        let merge = |sums: &mut Tables, more: Tables| {
+            for (sums, more) in sums.iter_mut().zip(more) {
+                more.into_iter().for_each(|one| one.merge_into(sums));
+            }
+        };
+        let mut sums = MergeStack::default();
+        let (events, left) = each(flags, among, View::Functions, |builder| {
+            sums.push(builder.finish_functions(), merge);
         })?;
+        [all, beside] = sums.finish(merge).unwrap_or_default();
         for table in all.iter_mut().chain(&mut beside) {
             named(&events, &mut table.measure);
         }
-        // Wall time first, as with trees.
-        all.sort_by_key(|table| table.measure.source != TreeSource::Spans);
+        choose_tracks(&mut all, left);
+        all.sort_by_key(|table| table.measure.rank());
     } else {
-        let mut trees = selected(flags, among, Table::Statistics)?;
+        let mut trees = selected(flags, among, View::Statistics)?;
         let others = std::mem::take(&mut trees.beside).into_iter();
         beside = others.map(Functions::of).collect();
         all = trees.into_trees().map(Functions::of).collect();
     }
-    Ok([found(flags, all)?, beside])
+    Ok([found(flags, all, |table| table.rows.is_empty())?, beside])
 }
 
 /// What builders are to make.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Table {
+enum View {
     Trees,
     /// Trees, and those of the other columns of statistics.
     Statistics,
@@ -181,19 +198,23 @@ enum Table {
     Alike,
 }
 
-fn selected(flags: &TreeFlags, among: &mut Among<'_>, table: Table) -> anyhow::Result<Trees> {
-    let (trees, _) = selected_with(flags, among, table, TreeBuilder::finish)?;
+fn selected(flags: &TreeFlags, among: &mut Among<'_>, view: View) -> anyhow::Result<Trees> {
+    let (trees, _) = selected_with(flags, among, view, TreeBuilder::finish)?;
     Ok(trees)
 }
 
 fn selected_with(
     flags: &TreeFlags,
     among: &mut Among<'_>,
-    table: Table,
+    view: View,
     mut finish: impl FnMut(TreeBuilder) -> Trees,
 ) -> anyhow::Result<(Trees, Events)> {
-    let mut all = Trees::default();
-    let events = each(flags, among, table, |builder| all.merge(finish(builder)))?;
+    let mut sums = MergeStack::default();
+    let (events, left) = each(flags, among, view, |builder| {
+        sums.push(finish(builder), Trees::merge);
+    })?;
+    let mut all = sums.finish(Trees::merge).unwrap_or_default();
+    all.choose_tracks(left);
     let samples = all.samples.iter_mut().chain(&mut all.beside);
     samples.for_each(|tree| named(&events, &mut tree.measure));
     let adjustments = flags.adjust.rules()?;
@@ -201,18 +222,16 @@ fn selected_with(
         about(&adjustments, &all);
         all = all.map(|tree| adjust(tree, &adjustments));
     }
-    let methods = flags.methods.rules()?;
-    let filter = flags.frames.filter(&methods);
-    if filter.is_empty() {
+    if flags.frames.is_empty() {
         return Ok((all, events));
     }
+    let names: Vec<&str> = all.iter().flat_map(CallTree::function_names).collect();
+    let filter = flags.frames.filter(&names, flags.compared)?;
     let nodes = |trees: &Trees| -> usize { trees.iter().map(|tree| tree.nodes.len()).sum() };
     let before = nodes(&all);
     let left = all.map(|tree| tree.select(&filter));
     if before > 0 && nodes(&left) == 0 {
-        eprintln!(
-            "traceloom: nothing is left of {before} paths of calls: the filters take all of them"
-        );
+        message!("nothing is left of {before} paths of calls: the filters take all of them");
     }
     Ok((left, events))
 }
@@ -222,7 +241,7 @@ fn about(adjustments: &[Adjustment], trees: &Trees) {
     for one in adjustments {
         let mut symbols = trees.iter().flat_map(|tree| &tree.symbols);
         if !symbols.any(|symbol| one.is_about(symbol)) {
-            eprintln!("traceloom: --adjust {one}: no method matches");
+            message!("--adjust {one}: no method matches");
         }
     }
 }
@@ -251,12 +270,18 @@ fn named(events: &Events, measure: &mut Measure) {
 fn each(
     flags: &TreeFlags,
     among: &mut Among<'_>,
-    table: Table,
+    view: View,
     mut take: impl FnMut(TreeBuilder),
-) -> anyhow::Result<Events> {
+) -> anyhow::Result<(Events, AsyncCalls)> {
+    let mut left = AsyncCalls::default();
     let mut events = Events::new();
     let (mut samples, mut taken, mut refused) = (false, 0, 0);
-    let selection = flags.calls.selection()?;
+    let mut there = Values::default();
+    let selection = flags.calls.selection(&flags.common)?;
+    if let Some(by) = &flags.by {
+        flags.common.asked.group(by);
+    }
+    let methods = flags.methods.rules()?;
     while let Some((number, input)) = among.next()? {
         let timing = Timing::of(
             &flags.time,
@@ -274,9 +299,9 @@ fn each(
                     TreeBuilder::new(TreeOptions {
                         lanes: flags.lanes,
                         values: values.clone(),
-                        functions: matches!(table, Table::Functions | Table::Alike),
-                        alike: table == Table::Alike,
-                        beside: matches!(table, Table::Statistics | Table::Functions),
+                        functions: matches!(view, View::Functions | View::Alike),
+                        alike: view == View::Alike,
+                        beside: matches!(view, View::Statistics | View::Functions),
                         durations: flags.durations,
                         by: flags.by.clone(),
                         calls: (!selection.is_empty()).then(|| selection.clone()),
@@ -284,7 +309,9 @@ fn each(
                 };
                 let (mut first, mut second) = (builder(), builder());
                 let options = flags.common.lower_options()?;
-                let read = |sink: &mut dyn Sink| timing.lower(0, &input, &document, &options, sink);
+                let read = |sink: &mut dyn Sink| {
+                    timing.lower_admitted((0, &input), &document, &options, &methods, sink)
+                };
                 // Calls are selected by rows that come after their steps, to one builder; samples are cheap to
                 // add up, and two builders would hold every definition twice.
                 notes.push(if selection.is_empty() && has_spans(&document) {
@@ -295,8 +322,15 @@ fn each(
                     piped(&mut first, read)?
                 });
                 name_events(first.definitions(), file, &mut events);
+                if let Some(value) = value {
+                    there.take(first.definitions(), &values);
+                    if first.saw_spans() || second.saw_spans() {
+                        there.take_spans(value);
+                    }
+                }
                 for builder in [&first, &second] {
                     samples |= builder.saw_samples();
+                    left.add(builder.passed_over());
                     let chosen = builder.chosen_samples();
                     taken += chosen.0;
                     refused += chosen.1;
@@ -306,46 +340,55 @@ fn each(
             }
             Ok(())
         })?;
-        mention(input.path(), &notes);
+        among.doubt(&input, &notes);
     }
-    flags.time.check_names()?;
+    flags.time.check_names(&flags.common)?;
+    if let Some(value) = &flags.value {
+        there.check(value)?;
+    }
     if samples && (selection.min_duration > 0 || selection.errors) {
-        eprintln!(
-            "traceloom: --min-duration and --errors choose calls; samples have neither length nor outcome and count \
+        message!(
+            "--min-duration and --errors choose calls; samples have neither length nor outcome and count \
              all the same"
         );
     }
     if refused > 0 && taken == 0 {
-        eprintln!(
-            "traceloom: the filter takes none of {} samples",
-            count(refused)
-        );
+        message!("the filter takes none of {} samples", count(refused));
     }
-    Ok(events)
+    Ok((events, left))
 }
 
-/// Tells whether a recording is so short that handing its samples to another thread takes as long as adding them up.
+/// Returns true if a recording is so short that handing its samples to another thread takes as long as adding them up.
 fn is_short(document: &Document<'_>) -> bool {
     const SHORT: u64 = 4 << 20;
     let stored = document.members().map(|(_, part)| part.stored_size());
     stored.sum::<u64>() < SHORT
 }
 
-/// Tells whether a recording may have spans; what a format can be written with, it can hold.
+/// Returns true if a recording may have spans; what a format can be written with, it can hold.
 fn has_spans(document: &Document<'_>) -> bool {
     document
         .format()
         .is_none_or(|format| format.raise.is_none() || format.holds.holds(Feature::Spans))
 }
 
-fn found<T>(flags: &TreeFlags, views: Vec<T>) -> anyhow::Result<Vec<T>> {
-    if views.is_empty() {
-        anyhow::bail!(match &flags.value {
-            Some(value) => format!(
-                "no spans and no samples with a value `{value}`; `traceloom info` lists the values"
-            ),
-            None => "no spans and no samples here".to_owned(),
-        });
+fn tree_is_empty(tree: &CallTree) -> bool {
+    tree.nodes.is_empty()
+}
+
+/// Says why there is nothing, where there is nothing.
+fn found<T>(
+    flags: &TreeFlags,
+    views: Vec<T>,
+    is_empty: impl Fn(&T) -> bool,
+) -> anyhow::Result<Vec<T>> {
+    if !views.is_empty() && !flags.calls.is_empty() && views.iter().all(is_empty) {
+        flags.common.asked.say_none_passes();
+    }
+    if views.is_empty() && !flags.methods.is_empty() {
+        message!("nothing is left of the calls and samples with this --filter-file");
+    } else if views.is_empty() {
+        anyhow::bail!("no spans and no samples here");
     }
     Ok(views)
 }
@@ -362,6 +405,18 @@ pub(crate) fn amount(unit: &MeasureUnit, value: i64) -> String {
     }
 }
 
+/// Says in JSON which tracks spans are of, where it is not thread tracks alone that matter.
+pub(crate) fn tracks_json(measure: &Measure, object: &mut serde_json::Value) {
+    match measure.tracks {
+        Tracks::Threads => {}
+        Tracks::Async => object["tracks"] = "async".into(),
+        Tracks::ThreadsWithout(left) => {
+            object["async_left_out"] =
+                serde_json::json!({ "calls": left.calls, "total": left.total });
+        }
+    }
+}
+
 /// The unit's word in JSON.
 pub(crate) fn unit_word(unit: &MeasureUnit) -> &str {
     match unit {
@@ -372,6 +427,46 @@ pub(crate) fn unit_word(unit: &MeasureUnit) -> &str {
         MeasureUnit::Percent => "percent",
         MeasureUnit::Other(name) => name,
     }
+}
+
+/// The tables of several measures as one in CSV, which has one row of headings.
+#[derive(Default)]
+pub(crate) struct Measures(Vec<(String, String, Table)>);
+
+impl Measures {
+    pub(crate) fn add(&mut self, measure: &Measure, table: Table) {
+        let unit = unit_word(&measure.unit).to_owned();
+        self.0.push((measure.name.clone(), unit, table));
+    }
+
+    /// Writes one table as it is. Several have the measure and its unit in columns of their own, and their numbers under
+    /// headings without unit.
+    pub(crate) fn csv(mut self, out: &mut impl Write) -> io::Result<()> {
+        if let [(.., table)] = self.0.as_slice() {
+            return table.csv(out);
+        }
+        for (_, unit, table) in &mut self.0 {
+            let unit = format!(" ({unit})");
+            table.rename(|heading| heading.strip_suffix(&*unit));
+        }
+        let labels = ["measure", "unit"];
+        let parts = self.0.into_iter();
+        let parts = parts.map(|(measure, unit, table)| (vec![measure, unit], table));
+        Table::joined(&labels, parts).csv(out)
+    }
+}
+
+/// A heading in CSV: what it is of, and the unit of its numbers.
+pub(crate) fn heading_of(name: &str, unit: &MeasureUnit) -> String {
+    match unit {
+        MeasureUnit::Count => name.to_owned(),
+        unit => format!("{name} ({})", unit_word(unit)),
+    }
+}
+
+/// A share of the whole in CSV: percent, with two digits.
+pub(crate) fn share_number(percent: Option<f64>) -> String {
+    percent.map_or_else(String::new, |percent| format!("{percent:.2}"))
 }
 
 /// A share of the whole, with two digits.

@@ -83,6 +83,11 @@ fn flame() {
 }
 
 #[test]
+fn diff() {
+    run("diff.mjs", &[]);
+}
+
+#[test]
 fn timeline() {
     run("timeline.mjs", &[SHOP]);
 }

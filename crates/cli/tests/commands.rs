@@ -63,6 +63,95 @@ fn a_path_alone_says_what_is_in_it_and_what_to_do_next() {
 }
 
 #[test]
+fn a_folder_is_summed_up_by_process() {
+    let shown = stdout(&["info", shop()]);
+    let bold = |shown: &str| {
+        let names = shown.lines().filter(|line| !line.starts_with(' '));
+        names.count()
+    };
+    // The folder, its one process, and the hint.
+    assert_eq!(bold(&shown), 3, "{shown}");
+    for part in [
+        "8 parts",
+        "53 call",
+        "time     2026-03-14T",
+        "--parts prints every part",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let parts = stdout(&["info", "--parts", shop()]);
+    assert_eq!(bold(&parts), 9, "{parts}");
+    assert!(parts.contains("/calls/000001"), "{parts}");
+}
+
+#[test]
+fn every_empty_answer_says_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (folded, svg) = (file("a.folded"), file("a.svg"));
+    std::fs::write(&folded, "main;a 10\nmain;b 5\n").expect("a file");
+    let none = "method=nothing";
+    for (args, why) in [
+        (&["calls", shop(), "--filter", none][..], "none of 55 calls"),
+        (
+            &["calls", shop(), "--json", "--filter", none],
+            "none of 55 calls",
+        ),
+        (
+            &["calls", shop(), "--by", "thread", "--filter", none],
+            "none of 55 calls",
+        ),
+        (
+            &["calls", shop(), "--with-method", "nothing"],
+            "none of 55 calls has the method",
+        ),
+        (&["calls", &folded], "`traceloom top` shows it"),
+        (&["top", shop(), "--filter", none], "none of 55 calls"),
+        (
+            &["top", shop(), "--json", "--filter", none],
+            "none of 55 calls",
+        ),
+        (
+            &["tree", shop(), "--min-duration", "1h"],
+            "none of 55 calls",
+        ),
+        (
+            &["flame", shop(), "-o", &svg, "--filter", none],
+            "none of 55 calls",
+        ),
+        (&["timeline", shop(), "--filter", none], "none of 55 calls"),
+        (
+            &["diff", shop(), shop(), "--filter", none],
+            "none of 55 calls",
+        ),
+        (&["top", &folded, "--filter", none], "none of 2 samples"),
+        (&["events", shop(), "--filter", none], "none of 160 events"),
+        (
+            &["events", shop(), "--type", "pause", "--filter", none],
+            "no event of type `pause`",
+        ),
+        (&["events", &folded], "no events here"),
+        (&["events", &folded, "--json"], "no events here"),
+        (&["monitors", &folded], "no monitors"),
+        (&["metrics", &folded], "no metrics"),
+    ] {
+        let output = run(args);
+        let told = text(&output.stderr);
+        assert!(told.contains(why), "{args:?}: {told}");
+        assert_ne!(output.status.code(), Some(2), "{args:?}: {told}");
+        let shown = text(&output.stdout);
+        assert!(
+            !shown.contains("traceloom:") && !shown.contains("no events"),
+            "{shown}"
+        );
+        if args.contains(&"--json") {
+            let lines = shown.lines().map(serde_json::from_str::<Value>);
+            assert!(lines.into_iter().all(|line| line.is_ok()), "{shown}");
+        }
+    }
+}
+
+#[test]
 fn info_prints_the_documented_keys() {
     let calls = file_of_shop("calls");
     let object: Value =
@@ -226,7 +315,7 @@ fn a_call_has_one_id_in_its_row() {
         table.lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(head("id"), "id");
-    assert_eq!(head("duration,id,thread"), "id,duration,thread");
+    assert_eq!(head("duration,id,thread"), "id,duration (ns),thread");
 }
 
 #[test]

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use traceloom_formats::by_name;
 
 fn traceloom(args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
@@ -45,7 +44,7 @@ fn top(path: &Path, unit: &str) -> Vec<(String, i64, i64, i64)> {
 
 fn sample(format: &str) -> PathBuf {
     let mut bytes = Vec::new();
-    let make = by_name(format).expect("a format").sample.expect("samples");
+    let make = traceloom_samples::by_name(format).expect("samples");
     make(3, 100_000, &mut |piece| bytes.extend_from_slice(piece));
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("converted.{format}"));
     std::fs::write(&path, bytes).expect("a file");

@@ -157,7 +157,7 @@ fn the_picture_is_written_once() {
         let again = run(&["diff", "-o", &path, &shop(), &shop()]);
         assert_eq!(again.status.code(), Some(1), "an existing file is kept");
         let drawn = std::fs::read_to_string(&*path).expect("a picture");
-        assert!(drawn.contains("after: ") || drawn.contains("\"word\":\"after\""));
+        assert!(drawn.contains("; after ") || drawn.contains("\"word\":\"after\""));
     }
 }
 

@@ -155,3 +155,33 @@ fn text_of_a_jvm() {
     assert!(used.count() > 100, "{}", collections.len());
     assert_eq!(objects[0]["classes"], serde_json::json!([]));
 }
+
+/// CPU time is the first table of a recording, whatever came first in it, and allocations say their source.
+#[test]
+fn cpu_time_is_first_and_allocations_have_one_source() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, source) in [
+        ("datakit/jfrp_example.jfr.gz", "alloc_tlab"),
+        ("datakit/jfrp_dd-trace-java.jfr.gz", "alloc_tlab"),
+        (
+            "datakit/jfrp_object-allocation-sample.jfr.gz",
+            "alloc_sample",
+        ),
+        ("datakit/dk_ddtrace_main.jfr", "alloc"),
+    ] {
+        let Some(path) = copy(name, &folder) else {
+            return;
+        };
+        let tables = json_lines(&["top", &path, "--json"]);
+        let measures: Vec<&str> = tables
+            .iter()
+            .filter_map(|table| table["measure"].as_str())
+            .collect();
+        assert_eq!(measures.first(), Some(&"cpu"), "{name}");
+        let mut allocations = measures.iter().filter(|name| name.starts_with("alloc"));
+        assert_eq!(allocations.next(), Some(&source), "{name}: {measures:?}");
+        assert_eq!(allocations.next(), None, "{name}: {measures:?}");
+        let chosen = json_lines(&["top", &path, "--json", "--value", "alloc"]);
+        assert_eq!(chosen[0]["measure"], source, "{name}");
+    }
+}

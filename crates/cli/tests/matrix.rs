@@ -176,7 +176,9 @@ impl Source {
 fn sample(format: &'static Format) -> Option<Source> {
     format.lower?;
     let mut bytes = Vec::new();
-    format.sample?(11, 30_000, &mut |piece| bytes.extend_from_slice(piece));
+    traceloom_samples::by_name(format.name)?(11, 30_000, &mut |piece| {
+        bytes.extend_from_slice(piece)
+    });
     Some(Source::Bytes(format, bytes))
 }
 

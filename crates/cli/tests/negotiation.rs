@@ -98,7 +98,9 @@ fn drain(mut stream: TcpStream) {
 
 fn trace(format: &Format) -> Vec<u8> {
     let mut bytes = Vec::new();
-    (format.sample.expect("a generator"))(3, 500_000, &mut |piece| bytes.extend_from_slice(piece));
+    (traceloom_samples::by_name(format.name).expect("a generator"))(3, 500_000, &mut |piece| {
+        bytes.extend_from_slice(piece)
+    });
     bytes
 }
 

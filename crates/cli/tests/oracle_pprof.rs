@@ -190,3 +190,29 @@ fn samples_that_datakit_carries() {
         }
     }
 }
+
+#[test]
+fn profiles_as_they_are() {
+    let (Some(tool), Some(root)) = (tool(), root()) else {
+        return;
+    };
+    let names = [
+        "dk_ddtrace_python.pprof",
+        "dk_go_cpu.pprof",
+        "dk_go_delta-block.pprof",
+        "dk_go_delta-heap.pprof",
+        "dk_go_delta-mutex.pprof",
+        "dk_go_goroutines.pprof",
+        "gpprof_large.cpu",
+        "parca_labels.pb.gz",
+        "rs_pprof-rs_profile.pb",
+    ];
+    for name in names {
+        let path = root.join("datakit").join(name);
+        let tables = tables(&path);
+        assert!(!tables.is_empty(), "{name}");
+        for table in tables.values() {
+            agree(tool, &path, table, &path);
+        }
+    }
+}

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use traceloom_formats::by_name;
 
 fn run(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_traceloom"))
@@ -38,7 +37,7 @@ fn recording() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let path: PathBuf = folder.path().join("app.jfr");
     let mut bytes = Vec::new();
-    let sample = by_name("jfr").and_then(|format| format.sample);
+    let sample = traceloom_samples::by_name("jfr");
     sample.expect("a generator")(5, 200_000, &mut |piece| bytes.extend_from_slice(piece));
     std::fs::write(&path, bytes).expect("a file");
     let path = path.to_string_lossy().into_owned();
@@ -71,7 +70,10 @@ fn events_of_a_type_are_a_table() {
         stdout(&args)
     };
     let csv = query(&["--columns", columns, "--csv"]);
-    assert!(csv.starts_with("time (ns),thread,state,stack\r\n"), "{csv}");
+    assert!(
+        csv.starts_with("time (ns),thread,attr.state,stack\r\n"),
+        "{csv}"
+    );
     let rows = lines(&query(&["--json"]));
     assert_eq!(csv.lines().count(), rows.len() + 1);
     let falling = lines(&query(&["--json", "--sort", "-time", "-n", "3"]));
@@ -94,7 +96,8 @@ fn events_of_a_type_are_a_table() {
         "com.acme.*",
         "--json",
     ]));
-    let inside = everything[0].as_object().expect("an event").iter();
+    let inside = everything[0]["attributes"].as_object();
+    let inside = inside.expect("fields of an event").iter();
     let (name, map) = inside
         .clone()
         .find_map(|(name, value)| Some((name, value.as_object()?)))
@@ -112,7 +115,7 @@ fn events_of_a_type_are_a_table() {
         "-n",
         "1",
     ]));
-    assert_eq!(&picked[0][&nested], value);
+    assert_eq!(&picked[0]["attributes"][&nested], value);
 }
 
 #[test]
@@ -159,7 +162,7 @@ fn a_value_goes_by_its_short_name_everywhere() {
     };
     assert_eq!(folded.lines().map(count).sum::<i64>(), total);
     let output = run(&["convert", &path, &out, "--force", "--value", "shoes"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(
         text(&output.stderr).contains("there are "),
         "{}",

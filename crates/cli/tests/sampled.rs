@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use traceloom_formats::by_name;
 
 const FORMATS: [(&str, &str); 3] = [
     ("heph", "trace.heph"),
@@ -15,7 +14,7 @@ const FORMATS: [(&str, &str); 3] = [
 
 fn sample(format: &str, seed: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let make = by_name(format).and_then(|format| format.sample);
+    let make = traceloom_samples::by_name(format);
     make.expect("a generator")(seed, 40_000, &mut |piece| bytes.extend_from_slice(piece));
     bytes
 }

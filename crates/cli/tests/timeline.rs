@@ -57,7 +57,7 @@ fn page(path: &str, folder: &Path) -> Value {
     serde_json::from_str(data).expect("JSON")
 }
 
-/// Compares totals of a file; tells whether it had spans.
+/// Compares totals of a file. Returns true if it had spans.
 fn agree(path: &str, folder: &Path) -> bool {
     let told = traceloom(&["timeline", "--json", path]);
     if !told.status.success() {

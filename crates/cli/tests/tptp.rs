@@ -35,7 +35,9 @@ fn json_lines(output: &Output) -> Vec<Value> {
 fn sample(name: &str, bytes: u64, to: &Path) {
     let format = traceloom_formats::by_name(name).expect("a format");
     let mut all = Vec::new();
-    (format.sample.expect("a generator"))(7, bytes, &mut |piece| all.extend_from_slice(piece));
+    (traceloom_samples::by_name(format.name).expect("a generator"))(7, bytes, &mut |piece| {
+        all.extend_from_slice(piece)
+    });
     std::fs::write(to, all).expect("written");
 }
 

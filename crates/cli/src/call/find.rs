@@ -141,7 +141,7 @@ fn alone(
     });
     let root = root.map(|span| span.id);
     if root.is_some() {
-        mention(place.input.path(), &[notes]);
+        mention(place.input, &[notes]);
     }
     Ok(root.map(|root| (recording, root)))
 }
@@ -174,7 +174,7 @@ fn joined(
         if !chosen.is_empty() {
             let mut trees = Chosen::new(&mut many, chosen);
             let notes = place.lower(&options, &mut trees)?;
-            mention(place.input.path(), &[notes]);
+            mention(place.input, &[notes]);
         }
         many.next_recording(place.document.parts().len());
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use traceloom_analysis::calls::{title, value_text};
-use traceloom_model::{ExceptionId, SpanRow, SpanStatus};
+use traceloom_model::{Clock, ExceptionId, SpanRow, SpanStatus, printable};
 
 use super::Options;
 use super::exceptions;
@@ -35,6 +35,10 @@ impl Tree<'_> {
         Ok(())
     }
 
+    fn when(&self, style: &Style, time: i64) -> String {
+        style.when(self.recording.clock == Clock::Unix, time)
+    }
+
     fn print_trace(
         &self,
         trace: u128,
@@ -50,7 +54,7 @@ impl Tree<'_> {
         from.sort_unstable();
         from.dedup();
         let length = duration(end.saturating_sub(start).unsigned_abs());
-        row(style, out, "start", &style.time(start))?;
+        row(style, out, "start", &self.when(style, start))?;
         row(style, out, "duration", &length)?;
         row(style, out, "spans", &count(places.len() as u64))?;
         for place in from {
@@ -69,7 +73,7 @@ impl Tree<'_> {
         let heading = title(self.recording, root.attributes).map(|title| title.into_owned());
         let heading = heading.unwrap_or_else(|| self.name(root, options.wide));
         writeln!(out, "{}", style.bold(heading))?;
-        row(style, out, "start", &style.time(root.start))?;
+        row(style, out, "start", &self.when(style, root.start))?;
         row(style, out, "duration", &duration(root.duration()))?;
         let status = match root.status {
             SpanStatus::Complete => "complete",
@@ -165,7 +169,7 @@ impl Tree<'_> {
                 out,
                 "  {} {}",
                 style.dim(format!("{name:12}")),
-                value.trim_end()
+                printable(value.trim_end())
             )?;
         }
         Ok(())
@@ -185,7 +189,7 @@ impl Tree<'_> {
                 out,
                 "{:>12} {times:>8}  {}",
                 duration(time),
-                one_line(&text)
+                printable(&one_line(&text))
             )?;
         }
         Ok(())
@@ -238,7 +242,11 @@ impl Tree<'_> {
             let whence = self.whence(&span).filter(|_| apart);
             let whence = whence.map_or_else(String::new, |it| style.dim(format!("  [{it}]")));
             let name = self.name(&span, options.wide);
-            writeln!(out, "{numbers}  {indent}{name}{state}{whence}")?;
+            writeln!(
+                out,
+                "{numbers}  {indent}{}{state}{whence}",
+                printable(&name)
+            )?;
             let mut below =
                 |text: &str| writeln!(out, "{:>12} {:>12} {:>12}  {indent}  {text}", "", "", "");
             if place.depth > 0 || apart {
@@ -257,11 +265,11 @@ impl Tree<'_> {
             let Some(id) = span.exception else { continue };
             if thrown.get(&id) == Some(&place.row) {
                 for line in exceptions::lines(self.recording, id, options.wide) {
-                    below(&one_line_indented(&line))?;
+                    below(&printable(&one_line_indented(&line)))?;
                 }
             } else {
                 let heading = exceptions::heading(self.recording, id);
-                below(&format!("! {}", one_line(&heading)))?;
+                below(&printable(&format!("! {}", one_line(&heading))))?;
             }
         }
         Ok(())
@@ -269,7 +277,8 @@ impl Tree<'_> {
 }
 
 fn row(style: &Style, out: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
-    writeln!(out, "  {} {text}", style.dim(format!("{label:12}")))
+    let label = style.dim(format!("{label:12}"));
+    writeln!(out, "  {label} {}", printable(text))
 }
 
 fn one_line(text: &str) -> String {

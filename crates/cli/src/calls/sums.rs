@@ -1,5 +1,6 @@
 //! `calls --by`: calls in groups, with how long most of them took.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::json;
@@ -8,10 +9,11 @@ use traceloom_analysis::calls::{CallSum, CallSums};
 
 use super::Options;
 use crate::Outcome;
-use crate::args::Usage;
+use crate::args::{Usage, nearest};
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::percentiles;
+use crate::streams::{message, stdout};
 use crate::style::{Style, count, duration};
 use crate::table::Table;
 use crate::timing::Timing;
@@ -23,8 +25,11 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return Err(Usage(reason.to_owned()).into());
     }
     let order = order(options.sort.as_deref())?;
-    let selection = options.query()?.selection;
+    options.common.asked.group(&by);
+    let selection = options.calls.selection(&options.common)?;
+    let methods = options.methods.rules()?;
     let mut all: Vec<CallSum> = Vec::new();
+    let mut groups: HashMap<String, usize> = HashMap::new();
     let (mut read, mut samples) = (0, 0);
     let mut among = Among::new(&options.paths, &options.common);
     while let Some((number, input)) = among.next()? {
@@ -35,23 +40,31 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
             for document in documents(&input)? {
                 let mut sums = CallSums::new(selection.clone(), by.clone());
                 let lowering = options.common.lower_options()?;
-                notes.push(timing.lower(0, &input, &document, &lowering, &mut sums)?);
+                let from = (0, &input);
+                notes.push(timing.lower_admitted(from, &document, &lowering, &methods, &mut sums)?);
                 read += sums.read;
                 samples += sums.samples;
                 for sum in sums.finish() {
-                    match all.iter_mut().find(|known| known.group == sum.group) {
+                    match groups.get(&sum.group).and_then(|&at| all.get_mut(at)) {
                         Some(known) => known.merge(&sum),
-                        None => all.push(sum),
+                        None => {
+                            groups.insert(sum.group.clone(), all.len());
+                            all.push(sum);
+                        }
                     }
                 }
             }
             Ok(())
         })?;
-        mention(input.path(), &notes);
+        mention(&input, &notes);
     }
-    options.time.check_names()?;
+    options.time.check_names(&options.common)?;
     if read == 0 && samples > 0 {
-        eprintln!("traceloom: a sampled profile has no calls; `traceloom top --by {by}` shows it");
+        message!("a sampled profile has no calls; `traceloom top --by {by}` shows it");
+    } else if read == 0 {
+        message!("no calls here; `traceloom info` says what there is");
+    } else if all.is_empty() {
+        options.common.asked.say_none_passes();
     }
     all.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.group.cmp(&b.group)));
     all.sort_by(order);
@@ -68,15 +81,23 @@ fn order(name: Option<&str>) -> anyhow::Result<Compare> {
     };
     let falling = name.starts_with('-');
     let key = key(name.trim_start_matches('-')).ok_or_else(|| {
-        Usage(format!(
-            "--sort {name}: the columns are group, calls, errors, total, p50, p90, p95, p99 and max"
-        ))
+        let hint = nearest(name.trim_start_matches('-'), COLUMNS.into_iter());
+        let hint = hint.map_or_else(
+            || format!("the columns are {}", COLUMNS.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        Usage(format!("--sort: there is no column `{name}`; {hint}"))
     })?;
     Ok(Box::new(move |a, b| {
         let order = key(a).cmp(&key(b));
         if falling { order.reverse() } else { order }
     }))
 }
+
+/// The columns, whose percentiles are [`percentiles::head`].
+const COLUMNS: [&str; 9] = [
+    "group", "calls", "errors", "total", "p50", "p90", "p95", "p99", "max",
+];
 
 type Key = Box<dyn Fn(&CallSum) -> (Option<i64>, String)>;
 
@@ -98,27 +119,31 @@ fn key(column: &str) -> Option<Key> {
 
 fn print(options: &Options, by: &GroupBy, all: &[CallSum]) -> anyhow::Result<()> {
     let style = Style::new(&options.common)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(stdout());
+    let shown = options
+        .limit()
+        .map_or(all.len(), |rows| rows.min(all.len()));
     if options.json {
-        let limit = if options.rows > 0 {
-            options.rows
-        } else {
-            all.len()
-        };
-        for sum in all.iter().take(limit) {
+        for sum in all.iter().take(shown) {
             writeln!(out, "{}", as_json(by, sum))?;
         }
         return Ok(out.flush()?);
     }
-    let shown = match options.rows {
-        0 => all.len(),
-        rows => rows.min(all.len()),
-    };
     let by = by.to_string();
-    let mut head: Vec<&str> = vec!["calls", "errors", "partial", "total"];
-    head.extend(percentiles::head());
-    head.push(if options.csv { "group" } else { &by });
-    let mut table = Table::new(&head);
+    let mut table = match options.csv {
+        true => {
+            let head = ["calls", "errors", "partial", "total (ns)"].map(str::to_owned);
+            let mut head: Vec<String> = head.into_iter().chain(percentiles::csv_head()).collect();
+            head.push("group".to_owned());
+            Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>())
+        }
+        false => {
+            let mut head: Vec<&str> = vec!["calls", "errors", "partial", "total"];
+            head.extend(percentiles::head());
+            head.push(&by);
+            Table::new(&head)
+        }
+    };
     for sum in all.iter().take(shown) {
         let exact = options.csv || options.wide;
         let number = |value: u64| match value {
@@ -144,7 +169,10 @@ fn print(options: &Options, by: &GroupBy, all: &[CallSum]) -> anyhow::Result<()>
         table.csv(&mut out)?;
         return Ok(out.flush()?);
     }
-    table.without_empty().print(&style, &mut out)?;
+    table
+        .without_empty()
+        .whole(options.wide)
+        .print(&style, &mut out)?;
     let calls: u64 = all.iter().map(|sum| sum.calls).sum();
     let mut summary = format!(
         "{} calls in {} groups",

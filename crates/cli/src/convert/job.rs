@@ -1,6 +1,6 @@
 //! One conversion: inputs through one writer, and the report.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use traceloom_analysis::loss::{Losses, Lost};
@@ -18,7 +18,8 @@ use crate::columnar;
 use crate::lowered::{documents, lower, mention};
 use crate::open::{open, with_progress};
 use crate::pick::Pick;
-use crate::style::{Style, count, size};
+use crate::streams::{error_line, stdout};
+use crate::style::{count, size};
 use crate::timing::Timing;
 
 /// One conversion.
@@ -48,7 +49,12 @@ impl Job<'_> {
         target: &'static Format,
         variant: Option<String>,
     ) -> anyhow::Result<Outcome> {
-        let raise = RaiseOptions { variant };
+        let documents = inputs.iter().flat_map(Input::documents);
+        let sources = documents.filter_map(|document| Some(document.format()?.name));
+        let raise = RaiseOptions {
+            variant,
+            sources: sources.collect(),
+        };
         let (losses, from) = if self.output == "-" {
             let mut out = Stdout::default();
             let done = self.convert(inputs, target, &raise, &mut out)?;
@@ -56,14 +62,19 @@ impl Job<'_> {
             out.flush()?;
             done
         } else {
-            let folder = target.set.is_some();
+            let folder = target.is_folder();
             let mut save = Save::start(Path::new(self.output), folder, self.flags.force)?;
             let done = self.convert(inputs, target, &raise, &mut save)?;
             self.refuse(target, &done.0)?;
             let written = save.written();
             save.commit()?;
             if !self.flags.json {
-                eprintln!("{}: {} as {}", self.output, size(written), target.name);
+                error_line(format_args!(
+                    "{}: {} as {}",
+                    self.output,
+                    size(written),
+                    target.name
+                ));
             }
             done
         };
@@ -116,6 +127,7 @@ impl Job<'_> {
                         timing: &timing,
                         redaction: &redaction,
                         target,
+                        holds: target.holds.of_variant(raise.variant.as_deref()),
                         input: (at, input),
                         document: &document,
                     };
@@ -124,11 +136,15 @@ impl Job<'_> {
                 }
                 Ok(())
             })?;
-            mention(input.path(), &notes);
+            mention(input, &notes);
         }
-        self.pick.time.check_names()?;
+        self.pick.time.check_names(self.common)?;
         told.check(self.pick, target, self.inputs)?;
         writer.finish()?;
+        if let Some((feature, names)) = writer.left_out() {
+            let names = names.into_iter().map(|row| (row.name, row.count));
+            done.0.replace(feature, names);
+        }
         done.1.sort_unstable();
         done.1.dedup();
         Ok(done)
@@ -224,7 +240,7 @@ impl Job<'_> {
         if self.common.strict && notes.worst() == Some(Level::Damage) {
             anyhow::bail!("{}: damaged; `traceloom check` says where", input.path());
         }
-        mention(input.path(), &[notes]);
+        mention(input, &[notes]);
         let mut losses = Losses::default();
         for change in changes {
             let entry = Lost {
@@ -267,10 +283,15 @@ impl Job<'_> {
                 "lost": losses.lost.iter().map(row).collect::<Vec<_>>(),
                 "changed": losses.changed.iter().map(row).collect::<Vec<_>>(),
             });
-            writeln!(io::stdout().lock(), "{object}")?;
+            writeln!(stdout(), "{object}")?;
             return Ok(());
         }
-        let style = Style::new(self.common)?;
+        if !self.flags.losses {
+            if let Some(line) = summary(losses) {
+                error_line(format_args!("{line}"));
+            }
+            return Ok(());
+        }
         for (word, entries) in [("lost", &losses.lost), ("changed", &losses.changed)] {
             for entry in entries {
                 let field = if entry.field.is_empty() {
@@ -283,14 +304,54 @@ impl Job<'_> {
                 } else {
                     format!(", such as {}", entry.example)
                 };
-                eprintln!(
-                    "{} {}{field} ×{}{example}",
-                    style.bold(word),
+                error_line(format_args!(
+                    "{word} {}{field} ×{}{example}",
                     entry.kind,
                     count(entry.count)
-                );
+                ));
             }
+        }
+        let mut values = losses.lost.iter();
+        if let Some(value) =
+            values.find(|lost| lost.kind == Feature::ManyValues.name() && !lost.field.is_empty())
+        {
+            error_line(format_args!(
+                "{} holds one value; `--to '{}:{}'` writes another",
+                target.name, target.name, value.field
+            ));
         }
         Ok(())
     }
+}
+
+/// Kinds of losses named in the line that sums them up.
+const NAMED: usize = 6;
+
+/// Sums up what was lost and changed in a line, kinds in the order of the report; `None` where it was nothing.
+fn summary(losses: &Losses) -> Option<String> {
+    let parts = [("lost", &losses.lost), ("changed", &losses.changed)];
+    let parts = parts.into_iter().filter(|(_, entries)| !entries.is_empty());
+    let parts: Vec<String> = parts
+        .map(|(word, entries)| format!("{word} {}", by_kind(entries)))
+        .collect();
+    (!parts.is_empty()).then(|| format!("{}; --losses lists them", parts.join("; ")))
+}
+
+fn by_kind(entries: &[Lost]) -> String {
+    let mut kinds: Vec<(&str, u64)> = Vec::new();
+    for entry in entries {
+        match kinds.iter_mut().find(|(kind, _)| *kind == entry.kind) {
+            Some((_, sum)) => *sum = sum.saturating_add(entry.count),
+            None => kinds.push((entry.kind, entry.count)),
+        }
+    }
+    let named = kinds.iter().take(NAMED);
+    let mut words: Vec<String> = named
+        .map(|(kind, sum)| format!("{kind} ×{}", count(*sum)))
+        .collect();
+    let more = kinds.len() - words.len();
+    if more > 0 {
+        words.push(format!("{more} kinds more"));
+    }
+    words.join(", ")
 }

@@ -7,9 +7,10 @@ use traceloom_input::{Document, Input, piped};
 use traceloom_model::{Asks, Batch, Capabilities, Feature, Flow, Limit, Notes, Sink, Stage, Wants};
 
 use super::Job;
-use crate::only::{Only, Values};
+use crate::only::Only;
 use crate::pick::{Pick, Tell};
 use crate::timing::Timing;
+use crate::values::Values;
 
 /// A recording on its way to the target.
 pub(super) struct Reading<'r> {
@@ -17,17 +18,21 @@ pub(super) struct Reading<'r> {
     pub(super) timing: &'r Timing<'r>,
     pub(super) redaction: &'r Redaction,
     pub(super) target: &'static Format,
+    /// What the target holds in the variant that is written.
+    pub(super) holds: Capabilities,
     pub(super) input: (usize, &'r Input),
     pub(super) document: &'r Document<'r>,
 }
 
 /// What of a span a sample does not have.
-const OF_SPANS: [Feature; 8] = [
+const OF_SPANS: [Feature; 10] = [
     Feature::SpanCounters,
     Feature::SpanAttributes,
     Feature::ErrorStatus,
+    Feature::TraceIds,
     Feature::SpanContexts,
     Feature::SpanKinds,
+    Feature::InnerMarks,
     Feature::AttributeTimes,
     Feature::UpwardAttributes,
     Feature::PartialSpans,
@@ -49,7 +54,11 @@ impl Reading<'_> {
         losses: &mut Losses,
         told: &mut Told,
     ) -> anyhow::Result<Notes> {
-        let holds = self.target.holds;
+        let source = self.document.format();
+        let holds = match source {
+            Some(source) if source == self.target => self.holds.of_the_same_format(),
+            _ => self.holds,
+        };
         match self.job.pick.tell() {
             Tell::Plain => {
                 let mut held = Held {
@@ -111,7 +120,8 @@ impl Reading<'_> {
         let mut redact = Redact::new(&mut loss, self.redaction);
         let mut met = None;
         let notes = piped(&mut redact, |sink| {
-            let mut choose = pick.choose(sink, options.limits.size(Limit::OpenSpans))?;
+            let mut choose =
+                pick.choose(sink, options.limits.size(Limit::OpenSpans), self.job.common)?;
             let notes = match pick.only() {
                 Some(value) => {
                     let first = self.document.parts().first();

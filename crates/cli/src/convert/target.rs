@@ -1,6 +1,6 @@
 //! What is written, and where.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use traceloom_formats::{FORMATS, Format};
@@ -8,15 +8,19 @@ use traceloom_formats::{FORMATS, Format};
 use super::JobFlags;
 use crate::Outcome;
 use crate::args::{Usage, nearest};
+use crate::streams::{message, stdout};
 
 pub(super) fn list() -> anyhow::Result<Outcome> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     for format in FORMATS.iter().filter(|format| format.raise.is_some()) {
         let extension = format
             .extensions
             .first()
             .map_or_else(String::new, |e| format!(".{e}"));
         writeln!(out, "{:18} {extension:12} {}", format.name, format.title)?;
+        for variant in format.holds.variants() {
+            writeln!(out, "  :{:28} {}", variant.name, variant.about)?;
+        }
     }
     Ok(Outcome::Done)
 }
@@ -93,7 +97,7 @@ pub(crate) fn target(
 
 /// Names a file in the folder that was given as output, where the target is one file.
 pub(super) fn inside(inputs: &[String], output: &str, target: &Format) -> Option<String> {
-    if target.set.is_some() || !Path::new(output).is_dir() {
+    if target.is_folder() || !Path::new(output).is_dir() {
         return None;
     }
     let input = inputs.first().filter(|input| *input != "-")?;
@@ -131,9 +135,10 @@ pub(super) fn contradiction(output: &str, target: &Format) {
         let extension = extension.map_or_else(String::new, |ending| {
             format!("; its files end in .{ending}")
         });
-        eprintln!(
-            "traceloom: warning: {output} is named like {}, and will hold {}{extension}",
-            other.name, target.name
+        message!(
+            "warning: {output} is named like {}, and will hold {}{extension}",
+            other.name,
+            target.name
         );
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    AttrKeyId, Definitions, EventBatch, EventTypeId, Flow, Note, Recording, Sink, Timestamp, Unit,
-    Wants,
+    AttrKeyId, Clock, Definitions, EventBatch, EventTypeId, Flow, Note, Order, Recording, Sink,
+    Timestamp, Unit, Wants,
 };
 
 /// A type's name as it was typed: all of it, its last word, or with `*` for anything.
@@ -167,6 +167,12 @@ impl Collect {
         kinds.into_values().collect()
     }
 
+    /// Returns `true` if a type of this name is defined, whether or not an event of it came.
+    pub(super) fn defines(&self, pattern: &Pattern) -> bool {
+        let mut rows = self.tables.event_types.iter().flatten();
+        rows.any(|row| pattern.matches(&self.tables.text(row.name)))
+    }
+
     pub(super) fn field_name(&self, key: AttrKeyId) -> String {
         match self.tables.attribute_key(key) {
             Some(row) => self.tables.text(row.name).into_owned(),
@@ -188,8 +194,12 @@ impl Collect {
 }
 
 impl Sink for Collect {
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.tables.begin(order, clock);
+    }
+
     fn wants(&self) -> Wants {
-        Wants::Calls
+        Wants::NoSpans
     }
 
     fn define(&mut self, new: Definitions) -> Flow {

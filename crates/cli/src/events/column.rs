@@ -1,11 +1,13 @@
 //! The columns of a table of events: what every event has, and the fields of its type.
 
-use traceloom_analysis::names;
-use traceloom_model::{EventRow, StackId, TrackId, Unit};
+use traceloom_model::{Clock, EventRow, StackId, TrackId, Unit};
 
 use super::collect::Collect;
 use super::value::{Amount, Cell};
 use crate::args::{Usage, nearest};
+
+/// What the name of a field has in front in CSV, and may have where columns are typed.
+const FIELD: &str = "attr.";
 
 /// What every event has, by the name of its column.
 const COMMON: [(&str, Common); 8] = [
@@ -58,6 +60,20 @@ impl Column {
         &self.name
     }
 
+    /// Returns `true` if the name is the capture's own.
+    pub(super) fn is_field(&self) -> bool {
+        matches!(self.what, What::Field(..))
+    }
+
+    /// Returns the heading in CSV: names of the capture with a prefix, numbers with their unit.
+    pub(super) fn heading(&self, events: &Collect) -> String {
+        let prefix = if self.is_field() { FIELD } else { "" };
+        match self.unit(events) {
+            Some(unit) => format!("{prefix}{} ({unit})", self.name),
+            None => format!("{prefix}{}", self.name),
+        }
+    }
+
     /// Returns the word of the unit that exact numbers of the column are in.
     pub(super) fn unit(&self, events: &Collect) -> Option<String> {
         match &self.what {
@@ -100,6 +116,7 @@ impl Column {
 
 fn common(what: Common, event: &EventRow<'_>, events: &Collect) -> Cell {
     let tables = &events.tables;
+    let dated = tables.clock == Clock::Unix;
     let thread = |id: Option<TrackId>| {
         let row = id.and_then(|id| tables.track(id));
         row.map_or(Cell::Nothing, |row| {
@@ -111,8 +128,10 @@ fn common(what: Common, event: &EventRow<'_>, events: &Collect) -> Cell {
         })
     };
     match what {
-        Common::Time => Cell::Time(event.time),
-        Common::End => event.end.map_or(Cell::Nothing, Cell::Time),
+        Common::Time => Cell::Time(event.time, dated),
+        Common::End => event
+            .end
+            .map_or(Cell::Nothing, |end| Cell::Time(end, dated)),
         Common::Duration => event.end.map_or(Cell::Nothing, |end| {
             let length = i128::from(end) - i128::from(event.time);
             Cell::Integer(length, Amount::Nanoseconds)
@@ -146,7 +165,7 @@ fn frames(stack: StackId, events: &Collect) -> Vec<String> {
         let frame = tables.frame(row.frame);
         let name = frame.and_then(|frame| frame.function).map_or_else(
             || format!("{:#x}", frame.and_then(|frame| frame.address).unwrap_or(0)),
-            |function| names::shorten(&tables.function_name(function)).to_string(),
+            |function| tables.function_name(function).into_owned(),
         );
         let line = frame.map_or(0, |frame| frame.line);
         frames.push(if line > 0 {
@@ -213,7 +232,7 @@ impl Columns {
     /// # Errors
     /// When there is none, with the nearest one that is.
     pub(super) fn one(events: &Collect, name: &str) -> anyhow::Result<Column> {
-        let plain = name.strip_prefix('.');
+        let plain = name.strip_prefix(FIELD).or(name.strip_prefix('.'));
         if plain.is_none()
             && let Some((_, what)) = COMMON.iter().find(|(known, _)| *known == name)
         {
@@ -228,7 +247,7 @@ impl Columns {
             if fields.iter().any(|known| known == field) {
                 let path = rest.split('.').skip(1).map(str::to_owned).collect();
                 return Ok(Column {
-                    name: name.to_owned(),
+                    name: wanted.to_owned(),
                     what: What::Field(field.to_owned(), path),
                 });
             }

@@ -22,7 +22,8 @@ use crate::args::{Common, Usage, nearest};
 use crate::lowered::{documents, mention};
 use crate::open::{Among, with_progress};
 use crate::select::EventFlags;
-use crate::style::{Style, count, duration};
+use crate::streams::{message, stdout};
+use crate::style::{Style, count, duration, things};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
 
@@ -96,36 +97,49 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .collect();
     // Without an order the first rows are the ones to print, and the rest need not be read.
     let enough = (options.rows > 0 && options.sort.is_none()).then_some(options.rows);
-    let choice = (options.choice.filter()?, options.choice.methods.rules()?);
+    let choice = (
+        options.choice.filter(&options.common)?,
+        options.choice.methods.rules()?,
+    );
+    // Names are only known to be wrong when all that could have them was read.
+    let enough = enough.filter(|_| choice.0.asked_names().is_empty());
     let mut events = Collect::new(patterns, enough);
     let mut among = Among::new(&options.paths, &options.common);
     let inputs = among.all()?;
     let mut all = Concat::new(&mut events);
     let timing = Timing::of(&options.time, &options.common, 1, &inputs)?;
+    let mut refused = 0;
     for (at, input) in inputs.iter().enumerate() {
-        read((at, input), &timing, options, &choice, &mut all)?;
+        refused += read((at, input), &timing, options, &choice, &mut all)?;
     }
-    options.time.check_names()?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    options.time.check_names(&options.common)?;
+    let refused = things(refused, "event or sample", "events and samples");
+    if events.kinds().is_empty() && !choice.0.is_empty() {
+        message!("the filter takes none of {refused}");
+    } else if events.kinds().is_empty() {
+        message!("no events here; `traceloom info` says what there is");
+    }
+    let mut out = io::BufWriter::new(stdout());
     if options.types.is_empty() {
         print_types(&events, options, &style, &mut out)?;
     } else {
-        known(&events, options)?;
+        known(&events, options, !choice.0.is_empty())?;
         print_events(&events, options, &style, &mut out)?;
     }
     out.flush()?;
     Ok(among.outcome())
 }
 
-/// Reads every recording of an input into one numbering.
+/// Reads every recording of an input into one numbering; returns how many events and samples the filter refused.
 fn read(
     (at, input): (usize, &Input),
     timing: &Timing<'_>,
     options: &Options,
     (filter, methods): &(Filter, Filter),
     all: &mut Concat<'_, Collect>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let mut notes = Vec::new();
+    let mut refused = 0;
     with_progress(input, "reading", || {
         for document in documents(input)? {
             let lowering = LowerOptions {
@@ -140,20 +154,26 @@ fn read(
                 methods,
                 &mut sift,
             )?);
+            refused += sift.told().1;
             all.next_recording(document.parts().len());
         }
         Ok(())
     })?;
-    mention(input.path(), &notes);
-    Ok(())
+    mention(input, &notes);
+    Ok(refused)
 }
 
 /// Fails when a type asked for is not there, with the nearest one that is.
-fn known(events: &Collect, options: &Options) -> anyhow::Result<()> {
+fn known(events: &Collect, options: &Options, filtered: bool) -> anyhow::Result<()> {
     let kinds = events.kinds();
     for name in &options.types {
         let pattern = Pattern::new(name);
         if kinds.iter().any(|kind| pattern.matches(&kind.name)) {
+            continue;
+        }
+        // A filter may refuse every event of a type that is there.
+        if filtered && events.defines(&pattern) {
+            message!("the filter takes no event of type `{name}`");
             continue;
         }
         let names = kinds.iter().map(|kind| kind.name.as_str());
@@ -185,8 +205,12 @@ fn print_types(
                 "events" => kinds.sort_by_key(|kind| kind.count),
                 "duration" => kinds.sort_by_key(|kind| kind.duration),
                 other => {
-                    let reason =
-                        format!("--sort: types have type, events and duration, no `{other}`");
+                    const COLUMNS: [&str; 3] = ["type", "events", "duration"];
+                    let hint = match nearest(other, COLUMNS.into_iter()) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => "without --type there are type, events and duration".to_owned(),
+                    };
+                    let reason = format!("--sort: there is no column `{other}`; {hint}");
                     return Err(Usage(reason).into());
                 }
             }
@@ -206,10 +230,14 @@ fn print_types(
         return Ok(());
     }
     if kinds.is_empty() && !options.csv {
-        writeln!(out, "no events here; `traceloom info` says what there is")?;
         return Ok(());
     }
-    let mut table = Table::new(&["events", "duration", "type", "label"]);
+    let length = if options.csv {
+        "duration (ns)"
+    } else {
+        "duration"
+    };
+    let mut table = Table::new(&["events", length, "type", "label"]);
     for kind in kinds {
         let (number, length) = if options.csv {
             let length = kind.duration.map(|ns| ns.to_string());
@@ -224,7 +252,7 @@ fn print_types(
     if options.csv {
         table.csv(out)?;
     } else {
-        table.print(style, out)?;
+        table.whole(options.wide).print(style, out)?;
     }
     Ok(())
 }
@@ -275,8 +303,19 @@ fn print_events(
     if options.json {
         for row in rows {
             let mut object = serde_json::Map::new();
+            let mut attributes = None;
             for column in columns.list() {
-                object.insert(column.name().to_owned(), column.cell(events, row).json());
+                let value = column.cell(events, row).json();
+                // Names that a capture made up stand apart from ours.
+                match column.is_field() {
+                    true => attributes
+                        .get_or_insert_with(serde_json::Map::new)
+                        .insert(column.name().to_owned(), value),
+                    false => object.insert(column.name().to_owned(), value),
+                };
+            }
+            if let Some(attributes) = attributes {
+                object.insert("attributes".to_owned(), attributes.into());
             }
             serde_json::to_writer(&mut *out, &object)?;
             writeln!(out)?;
@@ -286,9 +325,9 @@ fn print_events(
     let heads: Vec<String> = columns
         .list()
         .iter()
-        .map(|column| match column.unit(events).filter(|_| options.csv) {
-            Some(unit) => format!("{} ({unit})", column.name()),
-            None => column.name().to_owned(),
+        .map(|column| match options.csv {
+            true => column.heading(events),
+            false => column.name().to_owned(),
         })
         .collect();
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
@@ -307,6 +346,8 @@ fn print_events(
     if options.csv {
         table.csv(out)?;
     } else {
+        let chosen = !options.columns.is_empty();
+        let table = table.whole(options.wide).with_every_column(chosen);
         table.print(style, out)?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use serde_json::json;
+use traceloom_analysis::names;
 use traceloom_model::{Recording, Unit, Value};
 
 use crate::style::{Style, duration, size};
@@ -18,7 +19,8 @@ pub(super) enum Cell {
     Integer(i128, Amount),
     Float(f64, Amount),
     /// Nanoseconds since the Unix epoch.
-    Time(i64),
+    /// Nanoseconds, and whether the clock has a date.
+    Time(i64, bool),
     Text(String),
     /// Frames, innermost first.
     Stack(Vec<String>),
@@ -100,7 +102,7 @@ impl Cell {
     pub(super) fn compare(&self, other: &Self) -> Ordering {
         let number = |cell: &Self| match cell {
             Self::Integer(value, _) => Some(Number::Integer(*value)),
-            Self::Time(value) => Some(Number::Integer((*value).into())),
+            Self::Time(value, _) => Some(Number::Integer((*value).into())),
             Self::Bool(value) => Some(Number::Integer((*value).into())),
             Self::Float(value, _) => Some(Number::Float(*value)),
             _ => None,
@@ -119,9 +121,9 @@ impl Cell {
     /// Prints for people: amounts in the unit a person would take.
     pub(super) fn shown(&self, style: &Style, wide: bool) -> String {
         match self {
-            Self::Time(ns) => style.time(*ns),
+            Self::Time(ns, dated) => style.when(*dated, *ns),
             Self::Integer(value, Amount::Nanoseconds) if *value >= DATE => {
-                i64::try_from(*value).map_or_else(|_| value.to_string(), |ns| style.time(ns))
+                i64::try_from(*value).map_or_else(|_| value.to_string(), |ns| style.when(true, ns))
             }
             Self::Integer(value, amount) => integer(*value, amount, wide),
             Self::Float(value, Amount::Plain) => format!("{value}"),
@@ -129,7 +131,9 @@ impl Cell {
             Self::Float(value, Amount::Nanoseconds) => format!("{value} ns"),
             Self::Float(value, Amount::Bytes) => format!("{value} B"),
             Self::Float(value, Amount::Of(unit)) => format!("{value} {unit}"),
-            Self::Stack(frames) if !wide => frames.first().cloned().unwrap_or_default(),
+            Self::Stack(frames) if !wide => frames
+                .first()
+                .map_or_else(String::new, |frame| short_frame(frame)),
             Self::Text(text) => text.replace(['\n', '\r', '\t'], " "),
             Self::List(items) => {
                 let items: Vec<_> = items.iter().map(|item| item.shown(style, wide)).collect();
@@ -152,7 +156,7 @@ impl Cell {
             Self::Bool(value) => value.to_string(),
             Self::Integer(value, _) => value.to_string(),
             Self::Float(value, _) => value.to_string(),
-            Self::Time(ns) => ns.to_string(),
+            Self::Time(ns, _) => ns.to_string(),
             Self::Text(text) => text.clone(),
             Self::Stack(frames) => frames.join(" < "),
             Self::List(_) | Self::Map(_) => self.json().to_string(),
@@ -177,7 +181,7 @@ impl Cell {
                 })
             }
             Self::Float(value, _) => json!(value),
-            Self::Time(ns) => json!(ns),
+            Self::Time(ns, _) => json!(ns),
             Self::Text(text) => json!(text),
             Self::Stack(frames) => json!(frames),
             Self::List(items) => items.iter().map(Self::json).collect(),
@@ -189,6 +193,16 @@ impl Cell {
                 object.into()
             }
         }
+    }
+}
+
+/// Shortens `NAME:LINE`.
+fn short_frame(frame: &str) -> String {
+    match frame.rsplit_once(':') {
+        Some((name, line)) if line.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{}:{line}", names::shorten(name))
+        }
+        _ => names::shorten(frame).into_owned(),
     }
 }
 

@@ -4,10 +4,11 @@ use serde_json::{Map, Value, json};
 use traceloom_analysis::monitors::WaitKind;
 use traceloom_analysis::timeline::{Activity, RowKind, Timeline, Totals, Track, Waited};
 
+use super::print::shown;
 use crate::trees::unit_word;
 
 /// One object: recordings, tracks with what they come to, counters.
-pub(super) fn json(timeline: &Timeline, columns: usize) -> Value {
+pub(super) fn json(timeline: &Timeline, columns: usize, most: usize) -> Value {
     let times = timeline.times();
     let sources = timeline.sources.iter().map(|source| {
         json!({
@@ -20,7 +21,7 @@ pub(super) fn json(timeline: &Timeline, columns: usize) -> Value {
             "attributes_left_out": source.details_left_out,
         })
     });
-    let tracks = timeline.tracks.iter();
+    let tracks = shown(timeline, most).into_iter();
     let tracks = tracks.map(|track| track_json(timeline, track, columns));
     let counters = timeline.counters.iter().map(|counter| {
         let values = || counter.points.iter().map(|&(_, value)| value);

@@ -14,6 +14,10 @@ use crate::trees::{amount, unit_word};
 /// Tracks that fit a screen.
 const SCREEN: usize = 30;
 
+/// Columns of a terminal that the others want beside the bars, and the fewest bars.
+const OTHERS: usize = 70;
+const FEWEST: usize = 20;
+
 /// A share of a column, from nothing to all of it.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -27,11 +31,14 @@ pub(super) fn print(
         return Ok(());
     };
     let length = end.abs_diff(start);
-    let columns = usize::from(options.columns);
-    let column = duration(length / u64::from(options.columns));
+    // Bars take what the other columns leave of a narrow terminal.
+    let room = style.width().filter(|_| !options.wide);
+    let most = room.map_or(usize::MAX, |width| width.saturating_sub(OTHERS).max(FEWEST));
+    let columns = usize::from(options.columns).min(most);
+    let column = duration(length / columns.max(1) as u64);
     let unix = timeline.sources.iter().any(|source| source.unix);
     let when = match unix {
-        true => format!("{} to {}", style.time(start), style.time(end)),
+        true => format!("{} to {}", style.when(true, start), style.when(true, end)),
         false => "a clock without a date".to_owned(),
     };
     let of = match timeline.sources.as_slice() {
@@ -88,7 +95,10 @@ pub(super) fn print(
     for counter in &timeline.counters {
         table.row(counter_row(timeline, counter, columns));
     }
-    table.without_empty().print(style, out)?;
+    table
+        .without_empty()
+        .whole(options.wide)
+        .print(style, out)?;
     let all = timeline.tracks.len();
     if shown.len() < all {
         let text = format!(
@@ -100,7 +110,11 @@ pub(super) fn print(
     }
     if let Some((from, to)) = timeline.bulk() {
         let when = match unix {
-            true => format!("from {} to {}", style.time(from), style.time(to)),
+            true => format!(
+                "from {} to {}",
+                style.when(true, from),
+                style.when(true, to)
+            ),
             false => format!("in {}", duration(to.abs_diff(from))),
         };
         let text = format!("nearly everything lies {when}; --since and --until leave out the rest");
@@ -115,8 +129,8 @@ pub(super) fn print(
     Ok(())
 }
 
-/// The busiest tracks in their order, and those of processes.
-fn shown(timeline: &Timeline, most: usize) -> Vec<&Track> {
+/// The busiest tracks in their order, and those of processes; all where `most` is 0.
+pub(super) fn shown(timeline: &Timeline, most: usize) -> Vec<&Track> {
     let rank = |track: &Track| {
         let totals = &track.totals;
         let process = track.line == Line::Process;

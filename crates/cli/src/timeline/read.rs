@@ -4,8 +4,9 @@ use traceloom_analysis::timeline::{Collector, Timeline};
 use traceloom_formats::Source as _;
 
 use super::ReadFlags;
-use crate::lowered::{documents, mention};
+use crate::lowered::documents;
 use crate::open::{Among, with_progress};
+use crate::streams::message;
 use crate::timing::Timing;
 
 /// Reads the inputs that can be opened.
@@ -38,15 +39,18 @@ pub(crate) fn read(flags: &ReadFlags, among: &mut Among<'_>) -> anyhow::Result<T
             Ok(())
         })?;
         if !flags.common.again {
-            mention(input.path(), &notes);
+            among.doubt(input, &notes);
         }
     }
-    flags.time.check_names()?;
-    let selection = flags.calls.selection()?;
+    flags.time.check_names(&flags.common)?;
+    let selection = flags.calls.selection(&flags.common)?;
+    if !flags.calls.is_empty() && timeline.totals().spans == 0 && !flags.common.again {
+        flags.common.asked.say_none_passes();
+    }
     let of_calls = selection.min_duration > 0 || selection.errors;
     if timeline.totals().samples > 0 && of_calls && !flags.common.again {
-        eprintln!(
-            "traceloom: --min-duration and --errors choose calls; samples have neither length nor outcome and all \
+        message!(
+            "--min-duration and --errors choose calls; samples have neither length nor outcome and all \
              of them show"
         );
     }

@@ -1,67 +1,80 @@
 //! `top --incoming` and `--outgoing`: direct callers and callees of a function.
 
-use std::io::{self, Write};
+use std::io::Write;
 
-use regex_lite::Regex;
 use serde_json::json;
+use traceloom_analysis::names::{FunctionPattern, ShortNames};
 use traceloom_analysis::{
-    CallTree, DirectCalls, Direction, Edge, Predicate, Symbol, SymbolId, TreeSource, direct_calls,
+    CallTree, DirectCalls, Direction, Edge, SymbolId, TreeSource, direct_calls,
 };
 
 use super::{Options, ROWS};
 use crate::Outcome;
+use crate::select;
+use crate::streams::{message, stdout};
 use crate::style::{Style, count};
 use crate::table::Table;
-use crate::trees::{amount, read, share, unit_word};
+use crate::trees::{Measures, amount, heading_of, read, share, share_number, unit_word};
 
 /// Which side of which functions.
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct DirectFlags {
-    /// Direct callers of the functions that match: how often they called them, and what that came to.
-    #[arg(long, value_name = "REGEX", conflicts_with_all = ["outgoing", "by", "hotspots", "percentiles", "sort"])]
-    incoming: Option<Regex>,
-    /// What the functions that match call directly: how often, and what that came to.
-    #[arg(long, value_name = "REGEX", conflicts_with_all = ["by", "hotspots", "percentiles", "sort"])]
-    outgoing: Option<Regex>,
+    /// Direct callers of this function, named as in --focus: how often they called it, and what that came to.
+    #[arg(long, value_name = "NAME|REGEX", conflicts_with_all = ["outgoing", "by", "hotspots", "percentiles", "sort"])]
+    incoming: Option<FunctionPattern>,
+    /// What this function, named as in --focus, calls directly: how often, and what that came to.
+    #[arg(long, value_name = "NAME|REGEX", conflicts_with_all = ["by", "hotspots", "percentiles", "sort"])]
+    outgoing: Option<FunctionPattern>,
 }
 
 impl DirectFlags {
-    pub(super) fn wanted(&self) -> Option<(Direction, &Regex)> {
+    pub(super) fn wanted(&self) -> Option<(Direction, &FunctionPattern)> {
         let incoming = self
             .incoming
             .as_ref()
-            .map(|regex| (Direction::Incoming, regex));
+            .map(|pattern| (Direction::Incoming, pattern));
         incoming.or(self
             .outgoing
             .as_ref()
-            .map(|regex| (Direction::Outgoing, regex)))
+            .map(|pattern| (Direction::Outgoing, pattern)))
     }
 }
 
-pub(super) fn run(options: &Options, direction: Direction, of: &Regex) -> anyhow::Result<Outcome> {
+pub(super) fn run(
+    options: &Options,
+    direction: Direction,
+    of: &FunctionPattern,
+) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
     let mut among = options.tree.inputs();
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let mut any = false;
-    for tree in read(&options.tree, &mut among)? {
-        let matches: Predicate<'_> = Box::new(|symbol: &Symbol| of.is_match(&symbol.name));
+    let trees = read(&options.tree, &mut among)?;
+    let flag = match direction {
+        Direction::Incoming => "--incoming",
+        Direction::Outgoing => "--outgoing",
+    };
+    let matches = select::function(flag, of, &trees)?;
+    let names = ShortNames::new(trees.iter().flat_map(CallTree::function_names));
+    let mut measures = Measures::default();
+    for tree in &trees {
         let n_functions = tree.symbols.iter().filter(|symbol| matches(symbol)).count();
         any |= n_functions > 0;
-        let found = direct_calls(&tree, &matches, direction);
+        let found = direct_calls(tree, &matches, direction);
         let mut edges = found.edges.clone();
         edges.retain(|(_, edge)| {
             let share = percent(edge, &found);
-            share.is_none_or(|share| share >= options.min_percent)
+            share.is_none_or(|share| share.abs() >= options.min_percent)
         });
         let all = edges.len();
         edges.truncate(options.most(ROWS));
         if options.json {
-            writeln!(out, "{}", as_json(&tree, direction, &found, &edges))?;
+            writeln!(out, "{}", as_json(tree, direction, &found, &edges))?;
             continue;
         }
-        let table = table(options, &tree, direction, &found, &edges);
+        let table = table(options, (tree, &names), direction, &found, &edges);
         if options.csv {
-            table.csv(&mut out)?;
+            measures.add(&tree.measure, table);
             continue;
         }
         let unit = &tree.measure.unit;
@@ -69,7 +82,7 @@ pub(super) fn run(options: &Options, direction: Direction, of: &Regex) -> anyhow
             "{} of `{of}`: {} {}, total {}, self {}{}",
             word(direction),
             count(found.of.count),
-            counted(&tree),
+            counted(tree),
             amount(unit, found.of.total),
             amount(unit, found.of.own),
             match n_functions {
@@ -78,7 +91,9 @@ pub(super) fn run(options: &Options, direction: Direction, of: &Regex) -> anyhow
             }
         );
         writeln!(out, "{}", style.bold(heading))?;
-        table.print(&style, &mut out)?;
+        table
+            .whole(options.wide)
+            .print_names(&style, &names, &mut out)?;
         if edges.len() < all {
             let more = count((all - edges.len()) as u64);
             writeln!(
@@ -88,8 +103,11 @@ pub(super) fn run(options: &Options, direction: Direction, of: &Regex) -> anyhow
             )?;
         }
     }
+    if options.csv {
+        measures.csv(&mut out)?;
+    }
     if !any {
-        eprintln!("traceloom: no function matches `{of}`");
+        message!("no function matches `{of}`");
     }
     Ok(among.outcome())
 }
@@ -117,17 +135,18 @@ fn percent(edge: &Edge, found: &DirectCalls) -> Option<f64> {
     (found.of.total != 0).then(|| edge.total as f64 * 100.0 / found.of.total as f64)
 }
 
-fn name(tree: &CallTree, end: Option<SymbolId>, wide: bool) -> String {
+fn name((tree, names): (&CallTree, &ShortNames<'_>), end: Option<SymbolId>, wide: bool) -> String {
     match end.map(|id| tree.symbol(id)) {
         None => "(begins there)".to_owned(),
         Some(symbol) if wide => symbol.name.clone(),
-        Some(symbol) => symbol.short_name().into_owned(),
+        Some(symbol) if symbol.group => symbol.short_name().into_owned(),
+        Some(symbol) => names.show(&symbol.name).into_owned(),
     }
 }
 
 fn table(
     options: &Options,
-    tree: &CallTree,
+    (tree, names): (&CallTree, &ShortNames<'_>),
     direction: Direction,
     found: &DirectCalls,
     edges: &[(Option<SymbolId>, Edge)],
@@ -136,7 +155,13 @@ fn table(
         Direction::Incoming => "caller",
         Direction::Outgoing => "callee",
     };
-    let mut table = Table::new(&["total", "share", "self", counted(tree), end]);
+    let unit = &tree.measure.unit;
+    let (total, own) = match options.csv {
+        true => (heading_of("total", unit), heading_of("self", unit)),
+        false => ("total".to_owned(), "self".to_owned()),
+    };
+    let part = if options.csv { "share%" } else { "share" };
+    let mut table = Table::new(&[&total, part, &own, counted(tree), end]);
     let wide = options.csv || options.wide;
     let shown = |value: i64| {
         if wide {
@@ -148,14 +173,17 @@ fn table(
     for (end, edge) in edges {
         table.row([
             shown(edge.total),
-            share(percent(edge, found)),
+            match options.csv {
+                true => share_number(percent(edge, found)),
+                false => share(percent(edge, found)),
+            },
             shown(edge.own),
             if wide {
                 edge.count.to_string()
             } else {
                 count(edge.count)
             },
-            name(tree, *end, wide),
+            name((tree, names), *end, wide),
         ]);
     }
     table

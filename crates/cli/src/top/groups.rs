@@ -3,14 +3,19 @@
 use std::io::{self, Write};
 
 use serde_json::json;
-use traceloom_analysis::{Functions, GroupTop, TopRow, top_of_groups};
+use traceloom_analysis::names::ShortNames;
+use traceloom_analysis::{CallTree, Functions, GroupTop, TopRow, top_of_groups};
 
-use super::{Options, ROWS, Shown, cells, functions_json, head, heading, measure_json, rows_table};
+use super::{
+    Options, ROWS, Shown, cells, csv_cells, csv_head, functions_json, head, heading, measure_json,
+    rows_table,
+};
 use crate::Outcome;
 use crate::percentiles;
+use crate::streams::stdout;
 use crate::style::{Style, count};
 use crate::table::Table;
-use crate::trees::read;
+use crate::trees::{Measures, read};
 
 /// Functions shown of each group.
 const SHOWN: usize = 5;
@@ -19,26 +24,39 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.common)?;
     let flags = options.flags();
     let mut among = flags.inputs();
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let trees = read(&flags, &mut among)?;
     options.mention(trees.iter().any(|tree| !tree.durations.is_empty()));
+    let names: Vec<String> = trees
+        .iter()
+        .flat_map(CallTree::function_names)
+        .map(str::to_owned)
+        .collect();
+    let names = ShortNames::new(names.iter().map(String::as_str));
+    let mut measures = Measures::default();
     for tree in trees {
         let mut groups = top_of_groups(&tree);
         let functions = Functions::of(tree);
         groups.retain(|group| {
             let share = functions.percent(group.sum.total);
-            share.is_none_or(|share| share >= options.min_percent)
+            share.is_none_or(|share| share.abs() >= options.min_percent)
         });
         for group in &mut groups {
             options.choose(&mut group.rows, &functions, options.most(SHOWN));
         }
+        if options.json || options.csv {
+            groups.truncate(options.most(usize::MAX));
+        }
         if options.json {
             writeln!(out, "{}", as_json(options, &functions, &groups))?;
         } else if options.csv {
-            csv(options, &functions, &groups).csv(&mut out)?;
+            measures.add(&functions.measure, csv(options, &functions, &groups));
         } else {
-            print(options, &functions, &groups, &style, &mut out)?;
+            print(options, (&functions, &names), &groups, &style, &mut out)?;
         }
+    }
+    if options.csv {
+        measures.csv(&mut out)?;
     }
     Ok(among.outcome())
 }
@@ -54,7 +72,7 @@ fn shown<'t>(options: &Options, group: &'t GroupTop) -> Shown<'t> {
 /// The groups first, then a table of functions for each.
 fn print(
     options: &Options,
-    of: &Functions,
+    (of, names): (&Functions, &ShortNames<'_>),
     groups: &[GroupTop],
     style: &Style,
     out: &mut impl Write,
@@ -64,12 +82,23 @@ fn print(
     let timed = listed
         .first()
         .map_or_else(Shown::default, |one| shown(options, one));
-    let mut sums = Table::new(&head(of, timed, &options.groups.word()));
+    let partial = listed.iter().any(|group| group.sum.partial > 0);
+    let mut sums = Table::new(&head(of, timed, partial, &options.groups.word()));
     for group in listed {
-        sums.row(cells(of, &group.sum, shown(options, group), options.wide));
+        let symbol = of.symbol(group.sum.symbol);
+        let name = match options.wide {
+            true => symbol.name.as_str().into(),
+            false => symbol.short_name(),
+        };
+        let also = shown(options, group);
+        sums.row(cells(of, &group.sum, also, partial, &name, options.wide));
     }
-    writeln!(out, "{}", style.bold(heading(&of.measure, of.total)))?;
-    sums.print(style, out)?;
+    writeln!(
+        out,
+        "{}",
+        style.bold(heading(&of.measure, of.total, of.shares_of()))
+    )?;
+    sums.whole(options.wide).print(style, out)?;
     if listed.len() < groups.len() {
         let more = count((groups.len() - listed.len()) as u64);
         let text = format!("{more} more groups; -n 0 prints all");
@@ -78,8 +107,9 @@ fn print(
     for group in listed {
         let name = of.symbol(group.sum.symbol).short_name();
         writeln!(out, "\n{}", style.bold(name))?;
-        let table = rows_table(of, &group.rows, shown(options, group), options.wide);
-        table.print(style, out)?;
+        let also = shown(options, group);
+        let table = rows_table(of, &group.rows, also, names, options.wide);
+        table.whole(options.wide).print_names(style, names, out)?;
     }
     Ok(())
 }
@@ -89,18 +119,19 @@ fn csv(options: &Options, of: &Functions, groups: &[GroupTop]) -> Table {
     let timed = groups
         .first()
         .map_or_else(Shown::default, |one| shown(options, one));
-    let mut names = vec!["group"];
-    names.extend(head(of, timed, "function"));
+    let mut names = vec!["group".to_owned()];
+    names.extend(csv_head(of, timed));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut table = Table::new(&names);
     for group in groups {
         let name = &of.symbol(group.sum.symbol).name;
         let also = shown(options, group);
-        let mut sum = cells(of, &group.sum, also, true);
+        let mut sum = csv_cells(of, &group.sum, also);
         sum.pop();
         sum.push(String::new());
         table.row(std::iter::once(name.clone()).chain(sum));
         for row in &group.rows {
-            table.row(std::iter::once(name.clone()).chain(cells(of, row, also, true)));
+            table.row(std::iter::once(name.clone()).chain(csv_cells(of, row, also)));
         }
     }
     table

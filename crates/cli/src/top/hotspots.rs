@@ -1,18 +1,20 @@
 //! `top --hotspots`: own time by kind of work.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
+use traceloom_analysis::CallTree;
 use traceloom_analysis::hotspots::{Categories, Hotspot, hotspots};
-use traceloom_analysis::{CallTree, names};
+use traceloom_analysis::names::ShortNames;
 
 use super::{Options, heading};
 use crate::Outcome;
 use crate::categories::CategoryFlags;
+use crate::streams::stdout;
 use crate::style::{Style, count};
 use crate::table::Table;
-use crate::trees::{amount, read, share, unit_word};
+use crate::trees::{Measures, amount, heading_of, read, share, share_number, unit_word};
 
 /// Functions by category.
 #[derive(Args, Clone, Default)]
@@ -34,7 +36,7 @@ impl HotspotFlags {
 const SHOWN: usize = 5;
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if options.hotspots.categories.is_default() {
         write!(out, "{}", Categories::DEFAULT)?;
         return Ok(Outcome::Done);
@@ -42,20 +44,31 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let rules = options.hotspots.categories.rules()?;
     let style = Style::new(&options.tree.common)?;
     let mut among = options.tree.inputs();
-    for tree in read(&options.tree, &mut among)? {
-        let mut found = hotspots(&tree, &rules);
+    let trees = read(&options.tree, &mut among)?;
+    let names = ShortNames::new(trees.iter().flat_map(CallTree::function_names));
+    let mut measures = Measures::default();
+    for tree in &trees {
+        let mut found = hotspots(tree, &rules);
         found.retain(|hotspot| {
             let share = tree.percent(hotspot.own);
             share.is_none_or(|share| share >= options.min_percent)
         });
         if options.json {
-            writeln!(out, "{}", as_json(&tree, &found))?;
+            writeln!(out, "{}", as_json(tree, &found, options.most(usize::MAX)))?;
         } else if options.csv {
-            table(&tree, &found, options).csv(&mut out)?;
+            measures.add(&tree.measure, table((tree, &names), &found, options));
         } else {
-            writeln!(out, "{}", style.bold(heading(&tree.measure, tree.total)))?;
-            table(&tree, &found, options).print(&style, &mut out)?;
+            writeln!(
+                out,
+                "{}",
+                style.bold(heading(&tree.measure, tree.total, tree.shares_of()))
+            )?;
+            let table = table((tree, &names), &found, options).whole(options.wide);
+            table.print_names(&style, &names, &mut out)?;
         }
+    }
+    if options.csv {
+        measures.csv(&mut out)?;
     }
     Ok(among.outcome())
 }
@@ -64,9 +77,17 @@ fn word(hotspot: &Hotspot) -> &str {
     hotspot.category.as_deref().unwrap_or("(none)")
 }
 
-fn table(tree: &CallTree, found: &[Hotspot], options: &Options) -> Table {
-    let mut table = Table::new(&["category", "self", "self%", "count", "function"]);
+fn table(
+    (tree, names): (&CallTree, &ShortNames<'_>),
+    found: &[Hotspot],
+    options: &Options,
+) -> Table {
     let unit = &tree.measure.unit;
+    let own = match options.csv {
+        true => heading_of("self", unit),
+        false => "self".to_owned(),
+    };
+    let mut table = Table::new(&["category", &own, "self%", "count", "function"]);
     let mut row = |category: &str, own: i64, calls: u64, function: &str| {
         let whole = options.csv || options.wide;
         table.row([
@@ -76,7 +97,10 @@ fn table(tree: &CallTree, found: &[Hotspot], options: &Options) -> Table {
             } else {
                 amount(unit, own)
             },
-            share(tree.percent(own)),
+            match options.csv {
+                true => share_number(tree.percent(own)),
+                false => share(tree.percent(own)),
+            },
             if whole {
                 calls.to_string()
             } else {
@@ -102,18 +126,18 @@ fn table(tree: &CallTree, found: &[Hotspot], options: &Options) -> Table {
             } else if options.wide {
                 row("", own, calls, name);
             } else {
-                row("", own, calls, &names::shorten(name));
+                row("", own, calls, &names.show(name));
             }
         }
     }
     table
 }
 
-fn as_json(tree: &CallTree, found: &[Hotspot]) -> serde_json::Value {
+fn as_json(tree: &CallTree, found: &[Hotspot], most: usize) -> serde_json::Value {
     let categories: Vec<_> = found
         .iter()
         .map(|hotspot| {
-            let functions = hotspot.functions.iter().map(|&(symbol, own, count)| {
+            let functions = hotspot.functions.iter().take(most).map(|&(symbol, own, count)| {
                 json!({"function": tree.symbol(symbol).name, "self": own, "count": count})
             });
             json!({

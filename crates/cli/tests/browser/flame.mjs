@@ -12,10 +12,10 @@ const [kinds] = json('top', '--hotspots', '--json', shop);
 
 /** What a page says of an amount, made by the page itself of the program's number. */
 const amounts = (page, values) => page.evaluate((values) => values.map((value) => window.amountOf(value)), values);
-const cells = (page, rows) => page.$$eval(rows, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+const cells = (page, rows) => page.$$eval(rows, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
 
 await browse(async (page, open) => {
-  await page.addInitScript(() => { window.amountOf = (value) => page.amount('ns', value); });
+  await page.addInitScript(() => { window.amountOf = (value) => traceloom.amount('ns', value); });
   await open('flame.html');
   await accessible(page, 'graph');
 
@@ -86,19 +86,37 @@ await browse(async (page, open) => {
   assert.ok(matched.endsWith(` ${frames} frames`), matched);
 
   // Kinds of work come to what the hot spots do.
-  await page.selectOption('.colours', 'category');
+  await page.fill('.search', '');
   const own_of = await amounts(page, kinds.categories.map((kind) => kind.self));
   assert.deepEqual(
-    (await page.$$eval('.legend button', (buttons) => buttons.map((button) => button.textContent))).sort(),
-    kinds.categories.map((kind, i) => `${kind.category ?? '(none)'} ${own_of[i]} ${kind.self_percent.toFixed(2)} %`).sort(),
+    (await page.$$eval('.legend button', (buttons) => buttons.map((button) => [button.dataset.kind, button.querySelector('.n').textContent]))).sort(),
+    kinds.categories.map((kind, i) => [kind.category ?? '', `${own_of[i]} · ${kind.self_percent.toFixed(2)} %`]).sort(),
   );
+
+  // Callers and callees of what is pressed come to its total, and the function's row says the same.
+  const busiest = top.functions.slice(0, 100).reduce((a, b) => b.total > a.total ? b : a);
+  await page.click('.view-graph');
+  await page.click(`.funcs button[title="${busiest.function}"]`);
+  const [total_of, self_of] = await amounts(page, [busiest.total, busiest.self]);
+  const heading = await page.textContent('.sandwich h2');
+  assert.ok(heading.includes(`${total_of} · `) && heading.endsWith(`self ${self_of}, ${busiest.count} calls`), heading);
+  // The menu hides a function: its time is its callers', and Back takes that back.
+  const before = page.url();
+  await page.focus('.view');
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', '.']) await page.keyboard.press(key);
+  await accessible(page, 'menu');
+  await page.click('.menu button:has-text("Hide")');
+  assert.match(await page.textContent('.cuts'), /^hidden: .+ Percentages are of all: /);
+  assert.notEqual(page.url(), before);
+  await page.keyboard.press('u');
+  assert.equal(await page.isHidden('.cuts'), true);
 });
 
 // Groups, apart and together.
 traceloom('flame', shop, '--by', 'thread', '-o', file('by.html'));
 const [groups] = json('tree', '--by', 'thread', '--json', '--min-percent', '0', shop);
 await browse(async (page, open) => {
-  await page.addInitScript(() => { window.amountOf = (value) => page.amount('ns', value); });
+  await page.addInitScript(() => { window.amountOf = (value) => traceloom.amount('ns', value); });
   await open('by.html', '#v=tree');
   const roots = async (tree) => {
     const nodes = tree.nodes.filter((node) => node.depth === 0);
@@ -121,7 +139,7 @@ await browse(async (page, open) => {
   await open('flame.html');
   await page.evaluate(() => { window.copied = []; Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied.push(text); } } }); });
   await page.focus('.view');
-  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter', 'c', 'f']) await page.keyboard.press(key);
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter', 'c', 'C']) await page.keyboard.press(key);
   const path = tree.nodes.slice(0, 3);
   assert.deepEqual(path.map((node) => node.depth), [0, 1, 2], 'the widest path leads down');
   const names = path.map((node) => node.function);
@@ -130,7 +148,7 @@ await browse(async (page, open) => {
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
-  await page.keyboard.press('t');
+  await page.keyboard.press('x');
   await page.fill('.search', 'Statement');
   const told = await page.textContent('.told'), where = await page.textContent('.path'), link = new URL(page.url());
   await page.goto('about:blank');

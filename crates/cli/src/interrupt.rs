@@ -1,0 +1,35 @@
+//! Ctrl-C, SIGTERM and a terminal that closes: partial outputs go away, and the exit code is the one that shells give.
+
+#[cfg(unix)]
+pub(crate) fn watch() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    // Without the watch a signal ends the process all the same, and leaves a hidden file behind.
+    // `nohup` is there to outlive the terminal.
+    let watched = [SIGHUP, SIGINT, SIGTERM].into_iter();
+    let watched = watched.filter(|&signal| signal != SIGHUP || !ignores_hangup());
+    let Ok(mut signals) = Signals::new(watched) else {
+        return;
+    };
+    let _ = std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            if let Some(signal) = signals.forever().next() {
+                let _writers_wait = traceloom_input::save::remove_partials();
+                signal_hook::low_level::exit(128 + signal);
+            }
+        });
+}
+
+/// Returns true if whoever started the program had it ignore SIGHUP, or if the system does not say.
+#[cfg(unix)]
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_none_or(|mask| mask & 1 == 1)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn watch() {}

@@ -1,0 +1,425 @@
+//! Views of calls agree on the total, whatever is filtered.
+
+#[path = "../../formats/tests/corpus/mod.rs"]
+mod corpus;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+
+fn traceloom(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
+    command.args(args).output().expect("the program runs")
+}
+
+fn rows(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rows = text.lines().map(serde_json::from_str);
+    rows.collect::<Result<_, _>>().expect("JSON Lines")
+}
+
+/// Returns the total of `top` or `tree` over calls, 0 where there are none.
+fn total(view: &str, path: &str, flags: &[&str]) -> i64 {
+    shown(view, path, flags).0
+}
+
+/// Returns the total of `top` or `tree` over calls, and whether it is of async tracks.
+fn shown(view: &str, path: &str, flags: &[&str]) -> (i64, bool) {
+    let output = traceloom(&[&[view, "--json", path], flags].concat());
+    let measures = rows(&output);
+    let wall = measures.iter().find(|measure| {
+        measure["measure"] == "wall" && measure.get("source").is_none_or(|of| of == "calls")
+    });
+    wall.map_or((0, false), |wall| {
+        let total = wall["total"].as_i64().expect("a total");
+        (total, wall["tracks"] == "async")
+    })
+}
+
+/// Returns the total of the calls in no other call that are on thread or on async tracks, and how many calls are listed.
+fn listed(path: &str, flags: &[&str], on_async: bool) -> (i64, usize) {
+    let list = [
+        "calls",
+        "--json",
+        "--columns",
+        "duration,nested,async",
+        path,
+    ];
+    let calls = rows(&traceloom(&[&list, flags].concat()));
+    let counted = calls
+        .iter()
+        .filter(|call| call["nested"] == false && call["async"] == on_async);
+    let total = counted.map(|call| call["duration"].as_i64().expect("a duration"));
+    (total.sum(), calls.len())
+}
+
+/// Returns the total of the first graph of calls in a page, 0 where it has none.
+fn drawn(view: &str, path: &str, flags: &[&str], page: &Path) -> i64 {
+    let name = page.to_string_lossy();
+    let output = traceloom(&[&[view, path, "--force", "-o", &name], flags].concat());
+    if !output.status.success() {
+        return 0;
+    }
+    let text = std::fs::read_to_string(page).expect("a page");
+    let Some((_, graph)) = text.split_once("\"source\":\"calls\"") else {
+        return 0;
+    };
+    let (_, total) = graph.split_once("\"total\":").expect("a total");
+    let end = total.find(|c: char| c != '-' && !c.is_ascii_digit());
+    total[..end.expect("more")].parse().expect("a number")
+}
+
+const FILTERS: [&[&str]; 13] = [
+    &[],
+    &["--errors"],
+    &["--min-duration", "500ms"],
+    &["--filter", "time >= 2026-03-14T04:51:49.600Z"],
+    &["--filter", "time < 2026-03-14T04:51:49Z"],
+    &["--filter", "duration > 100ms and not error"],
+    &["--filter", "+GET -invoice"],
+    &["--filter", "thread ~ exec"],
+    &["--since", "2026-03-14T04:51:49.8Z"],
+    &["--since", "+1s", "--until", "+3s"],
+    &["--until", "-1s", "--min-duration", "200ms"],
+    &["--since", "+2s", "--filter", "$web.method=POST"],
+    &["--since", "+2s", "--errors"],
+];
+
+#[test]
+fn every_view_of_the_shipped_dump_has_one_total_under_every_filter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("page.html");
+    let rules = folder.path().join("rules.txt");
+    let text = "com.acme.shop.cart.web.* * EXCLUDE\n* load* EXCLUDE\n* * INCLUDE\n";
+    std::fs::write(&rules, text).expect("a file");
+    let rules = rules.to_string_lossy();
+    let hidden = ["--filter-file", &rules];
+    let hidden_long = ["--filter-file", &rules, "--min-duration", "300ms"];
+    let filters = FILTERS.iter().copied();
+    let mut totals = Vec::new();
+    for flags in filters.chain([&hidden[..], &hidden_long]) {
+        let top = total("top", SHOP, flags);
+        assert_eq!(total("tree", SHOP, flags), top, "tree {flags:?}");
+        assert_eq!(listed(SHOP, flags, false).0, top, "calls {flags:?}");
+        assert_eq!(drawn("flame", SHOP, flags, &page), top, "flame {flags:?}");
+        assert_eq!(drawn("report", SHOP, flags, &page), top, "report {flags:?}");
+        totals.push(top);
+    }
+    assert_eq!((totals[0], totals[3]), (20_641_000_000, 8_084_000_000));
+    // No filter is one that takes all or nothing.
+    for (total, flags) in totals.iter().zip(&FILTERS).skip(1) {
+        assert!(0 < *total && *total < totals[0], "{flags:?}: {total}");
+    }
+}
+
+#[test]
+fn top_and_calls_agree_for_every_file_of_the_corpus() {
+    let Some(files) = corpus::files("") else {
+        return;
+    };
+    let root = std::env::var("TRACELOOM_CORPUS").unwrap_or_else(|_| {
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus").to_owned()
+    });
+    // Sampled profiles have no calls, and pieces of a file are parts of one that is looked at.
+    let of_calls = |name: &String| {
+        !(name.contains("expected")
+            || name.ends_with(".md")
+            || name.starts_with("datakit/")
+            || name.contains("heph/derived")
+            || name.contains(".chunk"))
+    };
+    let folders = [
+        "cdt/test-service",
+        "cdt/dump",
+        "cdt/torn",
+        "heph/real",
+        "zorka/gen-b-agent-streaming",
+        "zorka/gen-c-agent-local",
+        "zorka/gen-c-writer",
+    ];
+    let names = files.into_iter().filter(of_calls);
+    let names = names.chain(folders.map(str::to_owned));
+    let filters: [&[&str]; 5] = [
+        &[],
+        &["--async"],
+        &["--min-duration", "2ms"],
+        &["--filter", "not error"],
+        &["--since", "+1ms", "--until", "-1ms"],
+    ];
+    let (mut with_calls, mut across, mut async_only) = (0, 0, 0);
+    for name in names {
+        let path = format!("{root}/{name}");
+        for flags in filters {
+            let (top, on_async) = shown("top", &path, flags);
+            async_only += usize::from(on_async);
+            if flags == ["--async"] {
+                let list = [
+                    "calls",
+                    "--json",
+                    "--columns",
+                    "duration,nested,async",
+                    &path,
+                ];
+                let calls = rows(&traceloom(&list));
+                across += usize::from(calls.iter().any(|call| call["async"] == true));
+                let outer = calls.iter().filter(|call| call["nested"] == false);
+                let all = outer.map(|call| call["duration"].as_i64().expect("a duration"));
+                assert_eq!(all.sum::<i64>(), top, "{name} {flags:?}");
+                continue;
+            }
+            let (calls, listed) = listed(&path, flags, on_async);
+            assert_eq!(calls, top, "{name} {flags:?}");
+            with_calls += usize::from(flags.is_empty() && listed > 0);
+        }
+    }
+    assert!(with_calls >= 60 && across >= 5, "{with_calls} {across}");
+    assert!(async_only >= 4, "{async_only}");
+}
+
+#[test]
+fn a_running_call_is_listed_and_marked() {
+    let slowest = ["calls", SHOP, "--json", "--sort", "-duration", "-n", "2"];
+    let slowest = rows(&traceloom(&slowest));
+    let running = &slowest[1];
+    assert_eq!(running["status"], "running");
+    assert_eq!(running["duration"], 2_002_000_000_i64);
+    assert_eq!(slowest[0]["status"], "complete");
+    assert_eq!(rows(&traceloom(&["calls", SHOP, "--json"])).len(), 55);
+
+    let csv = traceloom(&[
+        "calls",
+        SHOP,
+        "--csv",
+        "--sort",
+        "-duration",
+        "-n",
+        "2",
+        "--columns",
+        "status",
+    ]);
+    let csv = String::from_utf8_lossy(&csv.stdout).into_owned();
+    let cells: Vec<_> = csv.lines().map(|line| line.rsplit(',').next()).collect();
+    assert_eq!(cells, [Some("status"), Some("complete"), Some("running")]);
+
+    let table = traceloom(&["calls", SHOP, "--sort", "-duration", "-n", "2"]);
+    let table = String::from_utf8_lossy(&table.stdout).into_owned();
+    let lines: Vec<_> = table.lines().collect();
+    assert!(lines[0].contains(" status "), "{table}");
+    assert!(lines[2].contains(" running "), "{table}");
+    assert_eq!(
+        lines[3],
+        "55 calls, total 20.641 s, 2 shown; -n 0 prints all"
+    );
+
+    // Its end is not known, so it says nothing about how long most calls take.
+    let sums = ["calls", SHOP, "--json", "--by", "method"];
+    let sums = rows(&traceloom(&sums));
+    let partial: i64 = sums.iter().filter_map(|sum| sum["partial"].as_i64()).sum();
+    let calls: i64 = sums.iter().filter_map(|sum| sum["calls"].as_i64()).sum();
+    assert_eq!((partial, calls), (1, 55));
+
+    // Its id leads to it.
+    let id = running["id"].as_str().expect("an id");
+    let call = rows(&traceloom(&["call", SHOP, id, "--json"]));
+    assert_eq!(call[0]["duration_ns"], running["duration"]);
+}
+
+#[test]
+fn several_inputs_make_one_list_in_time_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shift = |name: &str, by: &str| {
+        let out = folder.path().join(name).to_string_lossy().into_owned();
+        let made = traceloom(&[
+            "convert",
+            SHOP,
+            &out,
+            "--to",
+            "chrome",
+            "--shift",
+            &format!("{SHOP}={by}"),
+        ]);
+        assert!(made.status.success());
+        out
+    };
+    let (early, late) = (shift("early.json", "-10ms"), shift("late.json", "+10ms"));
+    let both = [late.as_str(), early.as_str()];
+    let list = |flags: &[&str]| {
+        let args = [
+            &["calls", "--json", "--columns", "start,duration"],
+            flags,
+            &both,
+        ]
+        .concat();
+        rows(&traceloom(&args))
+    };
+    let all = list(&[]);
+    assert_eq!(all.len(), 110);
+    let number = |row: &Value, column: &str| row[column].as_i64().expect("a number");
+    assert!(all.is_sorted_by_key(|row| number(row, "start")));
+    let paths: Vec<_> = all.iter().map(|row| row["path"].as_str()).collect();
+    let of = |path: &str| paths.iter().filter(|known| **known == Some(path)).count();
+    assert_eq!((of(&early), of(&late)), (55, 55));
+    assert_eq!(paths.first(), Some(&Some(early.as_str())));
+    let changes = paths.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(changes > 20, "{changes}: one list after the other");
+
+    let mut expected: Vec<_> = all.iter().map(|row| number(row, "duration")).collect();
+    expected.sort_unstable_by(|a, b| b.cmp(a));
+    let cut = list(&["--sort", "-duration", "-n", "5"]);
+    let durations: Vec<_> = cut.iter().map(|row| number(row, "duration")).collect();
+    assert_eq!(durations, expected[..5]);
+    assert_eq!(list(&["-n", "3"]), all[..3]);
+
+    let table = traceloom(&[&["calls", "-n", "4"], &both[..]].concat());
+    let table = String::from_utf8_lossy(&table.stdout).into_owned();
+    assert_eq!(table.lines().count(), 6);
+    let last = table.lines().last().expect("a summary");
+    assert_eq!(last, "110 calls, total 41.282 s, 4 shown; -n 0 prints all");
+}
+
+/// Returns what a refused command says, in one line.
+fn refused(args: &[&str]) -> String {
+    let output = traceloom(args);
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    String::from_utf8(output.stderr).expect("UTF-8")
+}
+
+#[test]
+fn a_value_that_nothing_has_is_an_error_that_names_those_that_are_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (out, samples) = (at("out.html"), at("samples.pb"));
+    for view in ["top", "tree", "flame", "report"] {
+        let mut args = vec![view, SHOP, "--value", "cpu"];
+        if matches!(view, "flame" | "report") {
+            args.extend(["-o", &out]);
+        }
+        let said = refused(&args);
+        assert!(
+            said.contains("--value cpu: nothing here has it; there are wall."),
+            "{said}"
+        );
+        assert!(
+            said.contains("cpu_time") && said.contains("traceloom calls"),
+            "{said}"
+        );
+    }
+    assert!(!Path::new(&out).exists());
+    assert!(refused(&["diff", SHOP, SHOP, "--value", "cpu"]).contains("there are wall."));
+    let said = refused(&["convert", SHOP, &at("x.folded"), "--value", "cpu"]);
+    assert!(
+        said.contains("--value cpu: there are no sampled values here"),
+        "{said}"
+    );
+
+    let made = traceloom(&["convert", SHOP, &samples, "--to", "pprof", "--as-samples"]);
+    assert!(made.status.success());
+    let named = rows(&traceloom(&["info", &samples, "--json"]));
+    let values = named[0]["values"].as_array().expect("values");
+    let first = values[0]["type"].as_str().expect("a name");
+    let said = refused(&["top", &samples, "--value", &format!("{first}x")]);
+    assert!(said.contains(&format!("did you mean `{first}`?")), "{said}");
+
+    // Calls have wall time, and samples beside them what they have.
+    assert_eq!(total("top", SHOP, &["--value", "wall"]), 20_641_000_000);
+    let both = ["top", "--json", SHOP, &samples, "--value", first];
+    let both = rows(&traceloom(&both));
+    assert_eq!(both.len(), 1);
+    assert_eq!(both[0]["source"], "samples");
+}
+
+#[test]
+fn async_tracks_show_where_threads_have_nothing_and_are_announced_where_they_have_little() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let actor = r#"{"ph":"b","cat":"a","id":1,"pid":1,"tid":1,"name":"actor","ts":0},
+        {"ph":"b","cat":"a","id":1,"pid":1,"tid":1,"name":"step","ts":100},
+        {"ph":"e","cat":"a","id":1,"pid":1,"tid":1,"name":"step","ts":400},
+        {"ph":"e","cat":"a","id":1,"pid":1,"tid":1,"name":"actor","ts":1000}"#;
+    let poll = r#"{"ph":"X","pid":1,"tid":1,"name":"poll","ts":0,"dur":40}"#;
+    let (only, both, page) = (at("only.json"), at("both.json"), at("page.html"));
+    std::fs::write(&only, format!("[{actor}]")).expect("a file");
+    std::fs::write(&both, format!("[{actor},{poll}]")).expect("a file");
+
+    for view in ["top", "tree"] {
+        assert_eq!(shown(view, &only, &[]), (1_000_000, true), "{view}");
+        assert_eq!(shown(view, &both, &[]), (40_000, false), "{view}");
+        assert_eq!(
+            shown(view, &both, &["--async"]),
+            (1_040_000, false),
+            "{view}"
+        );
+        let said = traceloom(&[view, &only]);
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        assert!(
+            said.starts_with("wall (async tracks) of calls, total 1.000 ms"),
+            "{said}"
+        );
+        assert!(said.contains("step"), "{said}");
+        let said = traceloom(&[view, &both]);
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        assert!(
+            said.starts_with("wall (without 1 async call of 1.00 ms: --async) of calls"),
+            "{said}"
+        );
+        let measures = rows(&traceloom(&[view, &both, "--json"]));
+        assert_eq!(measures[0]["async_left_out"]["total"], 1_000_000);
+        // One rule over everything given: the threads of one recording are enough.
+        let two = ["--json", &both, &only];
+        let two = rows(&traceloom(&[&[view], &two[..]].concat()));
+        assert_eq!((two.len(), &two[0]["total"]), (1, &40_000.into()), "{view}");
+    }
+    for view in ["flame", "report"] {
+        assert_eq!(
+            drawn(view, &only, &[], Path::new(&page)),
+            1_000_000,
+            "{view}"
+        );
+        assert_eq!(drawn(view, &both, &[], Path::new(&page)), 40_000, "{view}");
+        let text = std::fs::read_to_string(&page).expect("a page");
+        assert!(
+            text.contains("without 1 async call of 1.00 ms: --async"),
+            "{view}"
+        );
+    }
+    // A filter that takes no call of a thread does not make others count.
+    let none = total("top", &both, &["--filter", "actor"]);
+    assert_eq!(none, 0);
+}
+
+/// `-n` cuts what programs read as it cuts what people do, and the header's total stays that of all rows.
+#[test]
+fn rows_are_as_many_as_asked_for_in_every_output() {
+    for extra in [
+        &[][..],
+        &["--percentiles"],
+        &["--focus", "acme"],
+        &["--sort", "total"],
+    ] {
+        let top = |flags: &[&str]| traceloom(&[&["top", SHOP], extra, flags].concat());
+        let of_json = |flags: &[&str]| {
+            let row = rows(&top(&[&["--json"], flags].concat())).remove(0);
+            let functions = row["functions"].as_array().expect("functions").clone();
+            (row["total"].clone(), functions)
+        };
+        let (all, cut) = (of_json(&[]), of_json(&["-n", "3"]));
+        assert!(all.1.len() > 30);
+        assert_eq!((cut.0, &cut.1[..]), (all.0.clone(), &all.1[..3]));
+        assert_eq!(of_json(&["-n", "0"]), all);
+        // No function's own time is in another's: together they are what the header says.
+        let own = all.1.iter().map(|row| row["self"].as_i64().expect("ns"));
+        assert_eq!(Some(own.sum::<i64>()), all.0.as_i64(), "{extra:?}");
+        let lines = |flags: &[&str]| String::from_utf8_lossy(&top(flags).stdout).lines().count();
+        assert_eq!(lines(&["--csv", "-n", "3"]), 4);
+        assert_eq!(lines(&["--csv"]), all.1.len() + 1);
+        assert_eq!(lines(&["-n", "3"]), 6);
+    }
+    let by = ["top", SHOP, "--json", "--by", "thread", "-n", "2"];
+    let groups = rows(&traceloom(&by));
+    let groups = groups[0]["groups"].as_array().expect("groups").clone();
+    assert_eq!(groups.len(), 2);
+}

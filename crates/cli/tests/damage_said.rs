@@ -1,0 +1,90 @@
+//! Damage is said by every command that reads the part, and in the pages that are drawn of it.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn run(args: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
+    command.args(args).current_dir(folder).stdin(Stdio::null());
+    command.output().expect("the program runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A file whose last record is cut: `cut.NAME`.
+fn cut(name: &str, folder: &Path) -> String {
+    let sample = traceloom_samples::by_name(name).expect("a sample");
+    let mut bytes = Vec::new();
+    sample(5, 8_000, &mut |piece| bytes.extend_from_slice(piece));
+    bytes.truncate(bytes.len() - 3);
+    let file = format!("cut.{name}");
+    std::fs::write(folder.join(&file), bytes).expect("the file is written");
+    file
+}
+
+const SAID: &str = "cut.heph: 0 damage and 1 warn notes; `traceloom check cut.heph` lists them";
+
+#[test]
+fn every_view_says_that_a_record_does_not_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = cut("heph", folder.path());
+    assert_eq!(run(&["check", &file], folder.path()).status.code(), Some(1));
+    for command in [
+        &["calls"][..],
+        &["calls", "--json"],
+        &["calls", "--by", "thread"],
+        &["events"],
+        &["metrics"],
+        &["monitors"],
+        &["objects"],
+        &["top"],
+        &["top", "--json"],
+        &["tree"],
+        &["timeline"],
+        &["timeline", "--json"],
+        &["report", "-o", "-"],
+        &["flame", "-o", "-"],
+        &["convert", "--to", "chrome", "-o", "-"],
+        &["slice", "--since", "+1us", "--to", "chrome", "-o", "-"],
+    ] {
+        let output = run(&[command, &[&file]].concat(), folder.path());
+        let told = text(&output.stderr);
+        assert!(told.contains(SAID), "{command:?}: {told}");
+    }
+    for command in [&["diff"][..], &["merge", "--to", "chrome", "-o", "-"]] {
+        let output = run(&[command, &[&file, &file]].concat(), folder.path());
+        let told = text(&output.stderr);
+        assert_eq!(told.matches(SAID).count(), 2, "{command:?}: {told}");
+    }
+    // A second reading of what was read is not told again.
+    for command in [&["report", "-o", "-"][..], &["top"], &["flame", "-o", "-"]] {
+        let output = run(&[command, &[&file]].concat(), folder.path());
+        assert_eq!(text(&output.stderr).matches(SAID).count(), 1, "{command:?}");
+    }
+}
+
+#[test]
+fn pages_say_it_where_it_is_seen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = cut("heph", folder.path());
+    for (args, page) in [
+        (&["flame", &file, "-o", "a.svg"][..], "a.svg"),
+        (&["flame", &file, "-o", "a.html"], "a.html"),
+        (&["timeline", &file, "-o", "b.html"], "b.html"),
+        (&["diff", &file, &file, "-o", "c.svg"], "c.svg"),
+        (&["diff", &file, &file, "-o", "c.html"], "c.html"),
+    ] {
+        let output = run(args, folder.path());
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            text(&output.stderr)
+        );
+        let page = std::fs::read_to_string(folder.path().join(page)).expect("the page");
+        assert_eq!(page.matches(SAID).count(), 1, "{args:?}");
+    }
+    let output = run(&["report", &file, "-o", "-"], folder.path());
+    assert!(text(&output.stdout).contains("last packet cut"));
+}

@@ -1,0 +1,274 @@
+//! Captures whose names attack the terminal: what leaves the program is text in rows, whichever format said it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::json;
+
+/// A colour that the program never uses, a window title, CSI and DEL as single characters, a line of its own, direction
+/// overrides, line separators, what nobody sees, and a formula.
+const HOSTILE: &str = "=cmd|x\u{1b}[35mred\u{1b}]0;owned\u{7}\u{9b}2J\u{7f}\r\nFORGED row\tx\u{202e}\u{2066}\u{2028}\u{2029}\u{200b}\u{feff}end";
+
+/// Colours of the program itself.
+const OWN: &[&str] = &["0", "1", "2", "31", "33", "36"];
+
+fn run(args: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
+    command.args(args).current_dir(folder).stdin(Stdio::null());
+    command.output().expect("the program runs")
+}
+
+fn named(what: &str) -> String {
+    format!("{what}{HOSTILE}")
+}
+
+/// Calls of two threads with arguments, an async span, an instant, a counter and an error.
+fn chrome() -> String {
+    let at = |ph: &str, ts: u64| {
+        json!({"ph": ph, "ts": ts, "pid": 1, "tid": 2, "name": named("method"), "cat": named("category"),
+            "args": {named("key"): named("value"), "title": named("title"), "error": named("error")}})
+    };
+    let mut events = vec![
+        json!({"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": named("thread")}}),
+        json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": named("service")}}),
+        at("B", 1_000_000),
+        at("B", 1_200_000),
+        at("i", 1_500_000),
+        at("E", 1_600_000),
+        at("E", 3_000_000),
+        // Ends without a begin, and a begin without an end.
+        at("E", 3_200_000),
+        at("B", 3_500_000),
+    ];
+    events.push(json!({"ph": "C", "ts": 1_000_000, "pid": 1, "name": named("counter"), "args": {named("series"): 3}}));
+    for (ph, ts) in [("b", 1_000_000), ("e", 2_000_000)] {
+        events.push(json!({"ph": ph, "ts": ts, "pid": 1, "tid": 2, "id": 7, "cat": named("async"), "name": named("async")}));
+    }
+    json!({ "traceEvents": events, "otherData": {named("meta"): named("data")} }).to_string()
+}
+
+fn speedscope() -> String {
+    json!({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "name": named("recording"),
+        "shared": {"frames": [
+            {"name": named("function"), "file": named("path/file")},
+            {"name": named("other")},
+        ]},
+        "profiles": [{"type": "sampled", "name": named("thread"), "unit": "milliseconds", "startValue": 0, "endValue": 30,
+            "samples": [[0], [0, 1], [1]], "weights": [10, 15, 5]}],
+    })
+    .to_string()
+}
+
+fn folded() -> String {
+    let name = HOSTILE.replace("\r\n", "\u{b}").replace('\u{2028}', "");
+    format!("main;{name} 10\nmain;{name};leaf 5\nnot a line {name}\n")
+}
+
+/// The captures, and each in every format that can hold it.
+fn captures(folder: &Path) -> Vec<PathBuf> {
+    // A path with a line break, because a glob passes it on.
+    let file = |name: &str| folder.join(format!("in\u{1b}[35m\u{9b}\u{202e}{name}"));
+    let sources = [
+        (file("a.json"), chrome(), &[][..]),
+        (file("b.speedscope.json"), speedscope(), &[][..]),
+        (file("c.folded"), folded(), &["--input-format", "folded"]),
+    ];
+    let list = run(&["convert", "--to", "list"], folder);
+    let list = String::from_utf8(list.stdout).expect("text");
+    let targets: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(targets.len() > 15, "{targets:?}");
+    let inside = folder.join(named("folder"));
+    std::fs::create_dir(&inside).expect("a folder");
+    std::fs::write(inside.join(named("file")), chrome()).expect("the file is written");
+    std::fs::write(inside.join(named("unknown")), "\u{1b}[2J what is this")
+        .expect("the file is written");
+    let mut captures = vec![inside];
+    for (at, (source, bytes, flags)) in sources.iter().enumerate() {
+        std::fs::write(source, bytes).expect("the file is written");
+        captures.push(source.clone());
+        for target in &targets {
+            // Written by a build with the feature `tables` only.
+            if matches!(*target, "arrow" | "parquet") {
+                continue;
+            }
+            let output = folder.join(format!("out{at}-{target}"));
+            let way = if *target == "cdt-dump" || target.contains("heph") {
+                "--as-spans"
+            } else {
+                "--as-samples"
+            };
+            for flag in [None, Some(way)] {
+                let paths = [
+                    source.to_str().expect("text"),
+                    "--to",
+                    target,
+                    "-o",
+                    output.to_str().expect("text"),
+                ];
+                let args: Vec<&str> = ["convert"]
+                    .into_iter()
+                    .chain(paths)
+                    .chain(flags.iter().copied())
+                    .chain(flag)
+                    .collect();
+                let converted = run(&args, folder);
+                clean(&args, &converted);
+                if converted.status.success() {
+                    captures.push(output);
+                    break;
+                }
+            }
+        }
+    }
+    captures
+}
+
+const COMMANDS: &[&[&str]] = &[
+    &[],
+    &["info"],
+    &["info", "--json"],
+    &["dump"],
+    &["dump", "--resolve"],
+    &["dump", "--json", "--resolve"],
+    &["check"],
+    &["check", "--json"],
+    &["calls"],
+    &["calls", "--wide", "--columns", "all"],
+    &["calls", "--json", "--columns", "all"],
+    &["calls", "--csv", "--columns", "all"],
+    &["calls", "--by", "thread"],
+    &["calls", "--by", "thread", "--json"],
+    &["events"],
+    &["events", "--json"],
+    &["events", "--csv"],
+    &["metrics"],
+    &["metrics", "--json"],
+    &["metrics", "--csv"],
+    &["metrics", "--line-protocol"],
+    &["top"],
+    &["top", "--wide", "--async"],
+    &["top", "--json"],
+    &["top", "--csv"],
+    &["top", "--by", "thread"],
+    &["top", "--hotspots"],
+    &["top", "--incoming", "method"],
+    &["tree"],
+    &["tree", "--wide", "--async"],
+    &["tree", "--json"],
+    &["tree", "--csv"],
+    &["objects"],
+    &["monitors"],
+    &["timeline"],
+    &["timeline", "--wide"],
+    &["timeline", "--json"],
+    &["top", "--strict"],
+    &["top", "--value", "nothing"],
+    &["top", "--focus", "nothing"],
+    &["top", "--since", "2000-01-01"],
+];
+
+/// Asserts that both streams are lines of text, with no colours but the program's own and no row that data began.
+fn clean(args: &[&str], output: &Output) {
+    for (stream, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+        let text =
+            std::str::from_utf8(bytes).unwrap_or_else(|error| panic!("{args:?} {stream}: {error}"));
+        for line in text.split('\n') {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            assert!(
+                !line.trim_start().starts_with("FORGED"),
+                "{args:?} {stream}: {line:?}"
+            );
+            let mut pieces = line.split("\u{1b}[");
+            let plain = pieces.next().into_iter().map(str::to_owned);
+            let colored = pieces.map(|piece| {
+                let (code, rest) = piece.split_once('m').unwrap_or((piece, ""));
+                assert!(OWN.contains(&code), "{args:?} {stream}: {line:?}");
+                rest.to_owned()
+            });
+            for piece in plain.chain(colored) {
+                let raw = piece.chars().find(|&c| {
+                    c.is_control() || matches!(c, '\u{200b}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+                });
+                assert_eq!(raw, None, "{args:?} {stream}: {line:?}");
+            }
+        }
+    }
+    assert!(
+        output.status.code().is_some_and(|code| code <= 2),
+        "{args:?}: {}",
+        output.status
+    );
+}
+
+#[test]
+fn names_of_captures_never_act_on_a_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let captures = captures(folder.path());
+    assert!(captures.len() > 25, "{captures:?}");
+    let mut shown = 0;
+    // Several at once, because most of the time is the start of the program.
+    for group in captures.chunks(9) {
+        let paths: Vec<&str> = group
+            .iter()
+            .map(|path| path.to_str().expect("text"))
+            .collect();
+        for command in COMMANDS {
+            let args = [*command, &["--color", "always"], &paths].concat();
+            let output = run(&args, folder.path());
+            clean(&args, &output);
+            shown += usize::from(String::from_utf8_lossy(&output.stdout).contains("owned"));
+        }
+    }
+    for capture in captures.iter().step_by(4) {
+        let path = capture.to_str().expect("text");
+        let listed = run(&["calls", "--json", path], folder.path());
+        let lines = String::from_utf8(listed.stdout).expect("text");
+        let first = lines.lines().next().unwrap_or_default();
+        let Ok(first) = serde_json::from_str::<serde_json::Value>(first) else {
+            continue;
+        };
+        let id = first["id"].as_str().expect("an id");
+        for flags in [&["--wide"][..], &["--json"]] {
+            let args = [&["call", path, id, "--color", "always"], flags].concat();
+            let output = run(&args, folder.path());
+            clean(&args, &output);
+            assert!(output.status.success(), "{args:?}");
+        }
+        let args = ["diff", path, path, "--color", "always"];
+        clean(&args, &run(&args, folder.path()));
+    }
+    // The names were there: most formats show them in most commands.
+    assert!(shown > 100, "{shown}");
+}
+
+#[test]
+fn names_of_captures_become_no_paths() {
+    let folder = tempfile::tempdir().expect("a folder");
+    captures(folder.path());
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(folder.path())
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_dir() && !path.to_string_lossy().contains("FORGED"))
+        .collect();
+    let mut files = 0;
+    while let Some(open) = folders.pop() {
+        for entry in std::fs::read_dir(open).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .expect("a name of text");
+            assert_eq!(traceloom_model::printable(name), name, "{path:?}");
+            files += 1;
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    assert!(files > 20, "{files}");
+}

@@ -1,0 +1,134 @@
+//! What is mistyped is told, with what was meant, and never answered with something else or nothing.
+
+use std::process::{Command, Output};
+
+const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+const TPTP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/tptp");
+
+fn run(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
+    command.args(args).output().expect("the program runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a command that must be refused before it prints anything, and returns what it told.
+fn refused(args: &[&str]) -> String {
+    let output = run(args);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
+    assert_eq!(text(&output.stdout), "", "{args:?}: {told}");
+    told
+}
+
+#[test]
+fn a_misspelt_field_of_a_filter_is_an_error_in_every_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (json, svg, html) = (file("a.json"), file("a.svg"), file("a.html"));
+    for command in [
+        &["top", SHOP][..],
+        &["tree", SHOP],
+        &["flame", SHOP, "-o", &svg],
+        &["report", SHOP, "-o", &html],
+        &["timeline", SHOP],
+        &["diff", SHOP, SHOP],
+        &["events", SHOP],
+        &["events", SHOP, "-n", "1"],
+        &["metrics", SHOP],
+        &["monitors", SHOP],
+        &["objects", SHOP],
+        &["convert", SHOP, &json],
+        &["slice", SHOP, &json],
+        &["merge", SHOP, SHOP, &json],
+    ] {
+        let args = [command, &["--filter", "duraton>5s"]].concat();
+        let told = refused(&args);
+        let near = "`duraton`; did you mean `duration`?";
+        assert!(told.contains(near), "{args:?}: {told}");
+    }
+    for (filter, near) in [
+        ("duraton > 5s", "`duraton`; did you mean `duration`?"),
+        ("sevice=shop", "`sevice`; did you mean `service`?"),
+        ("not $web.ulr = /orders", "did you mean `web.url`?"),
+    ] {
+        let told = refused(&["top", SHOP, TPTP, "--filter", filter]);
+        assert!(told.contains(near), "{filter}: {told}");
+    }
+    assert!(!folder.path().join("a.json").exists());
+}
+
+#[test]
+fn misspelt_columns_and_groups_are_errors() {
+    for (args, near) in [
+        (&["top", SHOP, "--by", "thred"][..], "`thread`"),
+        (&["tree", SHOP, "--by", "web.ulr"], "`web.url`"),
+        (&["calls", SHOP, "--by", "tittle"], "`title`"),
+        (&["calls", SHOP, "--percentiles", "--sort", "-p9"], "`p90`"),
+        (&["events", SHOP, "--sort", "event"], "`events`"),
+        (&["events", SHOP, "--type", "paus"], "`pause`"),
+        (
+            &["events", SHOP, "--type", "pause", "--sort", "tim"],
+            "`time`",
+        ),
+        (
+            &["events", SHOP, "--type", "pause", "--columns", "tiem"],
+            "`time`",
+        ),
+        (&["top", SHOP, "--sort", "totl"], "'total'"),
+        (&["monitors", SHOP, "--sort", "wited"], "'waited'"),
+        (&["objects", SHOP, "--sort", "allocate"], "'allocated'"),
+        (&["diff", SHOP, SHOP, "--sort", "counts"], "'count'"),
+    ] {
+        let told = refused(args);
+        assert!(told.contains(near), "{args:?}: {told}");
+    }
+    let told = refused(&["top", SHOP, "--filter", "zzz > 5"]);
+    assert!(told.contains("; there are "), "{told}");
+}
+
+#[test]
+fn a_number_without_unit_is_no_time() {
+    for args in [
+        &["calls", SHOP, "--min-duration", "5"][..],
+        &["calls", SHOP, "--since", "5"],
+        &["calls", SHOP, "--since", "+5"],
+        &["calls", SHOP, "--since", "-5"],
+        &["calls", SHOP, "--until", "1772366400"],
+        &["calls", SHOP, "--shift", "shop=+5"],
+        &["call", SHOP, "5.4320.0", "--min-duration", "5"],
+        &["top", SHOP, "--filter", "duration > 5"],
+        &["top", SHOP, "--filter", "time > 5"],
+        &["top", SHOP, "--filter", "cpu>5"],
+        &["tree", SHOP, "--filter", "cpu_time > 5"],
+        &[
+            "convert", SHOP, "-", "--to", "folded", "--filter", "cpu > 5",
+        ],
+    ] {
+        let told = refused(args);
+        assert!(told.contains("no unit"), "{args:?}: {told}");
+    }
+    for filter in ["cpu>1us", "cpu >1us", "cpu > 1us", "cpu>0.001ms"] {
+        let output = run(&["top", SHOP, "--filter", filter]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{filter}: {told}");
+    }
+}
+
+#[test]
+fn names_that_the_data_has_are_no_mistakes() {
+    for filter in [
+        "web.url=/orders",
+        "$web.url ~ orders",
+        "calls > 5 and queue < 1h",
+        "plain words",
+        "nothing=here",
+        "List<String>",
+    ] {
+        let output = run(&["top", SHOP, "--filter", filter]);
+        let told = text(&output.stderr);
+        assert_ne!(output.status.code(), Some(2), "{filter}: {told}");
+    }
+}

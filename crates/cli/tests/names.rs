@@ -1,0 +1,226 @@
+//! Names that tables print find exactly their function when they are given back.
+
+#[path = "../../formats/tests/corpus/mod.rs"]
+mod corpus;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use traceloom_analysis::names::{FunctionMatch, FunctionPattern, ShortNames};
+use traceloom_analysis::{TreeBuilder, TreeOptions};
+use traceloom_formats::LowerOptions;
+use traceloom_input::{Input, OpenOptions};
+
+const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata");
+
+/// Names looked for in each input: each is compared with all others.
+const NAMES: usize = 60;
+
+/// Returns the inputs: testdata, and every process and file of the corpus.
+fn inputs() -> Vec<PathBuf> {
+    let mut inputs = vec![PathBuf::from(TESTDATA).join("shop")];
+    let mut add = |root: &Path| {
+        let mut folders = vec![root.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
+                match entry.path() {
+                    path if path.is_dir() => folders.push(path),
+                    path => inputs.push(path),
+                }
+            }
+        }
+    };
+    add(&Path::new(TESTDATA).join("tptp"));
+    if let Some(root) = corpus::root() {
+        add(&root);
+        inputs.push(root.join("cdt"));
+    }
+    inputs
+}
+
+/// Returns the names of all functions of an input; none where it is no recording.
+fn functions(path: &Path) -> Vec<String> {
+    let path = path.to_string_lossy();
+    let Ok(input) = Input::open(&path, &OpenOptions::default()) else {
+        return Vec::new();
+    };
+    let mut names = BTreeSet::new();
+    for document in input.documents() {
+        let lowers = document
+            .format()
+            .is_some_and(|format| format.lower.is_some());
+        let mut builder = TreeBuilder::new(TreeOptions::default());
+        if lowers
+            && traceloom_input::lower(&document, &LowerOptions::default(), &mut builder).is_ok()
+        {
+            let trees = builder.finish();
+            let found = trees.into_trees();
+            names.extend(found.flat_map(|tree| {
+                let names = tree.function_names().map(str::to_owned);
+                names.collect::<Vec<_>>()
+            }));
+        }
+    }
+    names.into_iter().collect()
+}
+
+#[test]
+fn a_printed_name_of_any_capture_is_exactly_its_function() {
+    let mut looked_for = 0;
+    for input in inputs() {
+        let names = functions(&input);
+        let all = || names.iter().map(String::as_str);
+        let short = ShortNames::new(all());
+        let find = |text: &str, name: &str| {
+            let pattern: FunctionPattern = text.parse().expect("any text");
+            match pattern.find(all()) {
+                Ok(FunctionMatch::Name(found)) => assert_eq!(found, name, "{text}"),
+                other => panic!("{}: {text} for {name}: {other:?}", input.display()),
+            }
+        };
+        for name in all().step_by(names.len().div_ceil(NAMES).max(1)) {
+            if name.trim().is_empty() {
+                continue;
+            }
+            looked_for += 1;
+            let shown = short.show(name);
+            find(&shown, name);
+            find(name, name);
+            // What a terminal of 40 columns would leave of it.
+            let chars: Vec<char> = shown.chars().collect();
+            if chars.len() > 40 {
+                let head: String = chars[..13].iter().collect();
+                let tail: String = chars[chars.len() - 26..].iter().collect();
+                if short.is_unique(&head, &tail) {
+                    find(&format!("{head}…{tail}"), name);
+                }
+            }
+        }
+    }
+    assert!(looked_for > 50, "{looked_for} names");
+}
+
+fn run(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
+    command.args(args).output().expect("the program runs")
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = run(args);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {told}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Writes folded stacks whose functions are hard to tell apart.
+fn alike(folder: &Path) -> String {
+    let path = folder.join("alike.folded");
+    let stacks = "main;com.acme.Order.buy 10\n\
+        main;com.ajax.Order.buy 20\n\
+        main;main.(*Server).Serve;com.acme.Order.sell(int) 30\n\
+        domain;c.a.Basket.add 40\n\
+        domain;com.acme.Basket.add 50\n";
+    std::fs::write(&path, stacks).expect("a file in a folder of its own");
+    path.to_string_lossy().into_owned()
+}
+
+/// Returns the functions that are roots of `tree --callees-of NAME`.
+fn roots(path: &str, name: &str) -> Vec<String> {
+    let args = ["tree", "--json", "--min-percent", "0", "--callees-of"];
+    let text = stdout(&[&args[..], &[name, path]].concat());
+    let trees = text.lines().map(serde_json::from_str::<Value>);
+    let mut found = BTreeSet::new();
+    for tree in trees {
+        let tree = tree.expect("an object");
+        for node in tree["nodes"].as_array().expect("nodes") {
+            if node["depth"] == 0 {
+                found.insert(node["function"].as_str().expect("a name").to_owned());
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Returns the last column of the rows of a table, behind a heading and the names of columns.
+fn last_column(table: &str) -> Vec<&str> {
+    let rows = table.lines().skip(2);
+    rows.filter_map(|row| Some(row.rsplit_once("  ")?.1.trim()))
+        .collect()
+}
+
+#[test]
+fn every_command_prints_names_that_every_flag_takes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = alike(folder.path());
+    let tables = [
+        vec!["top", &path],
+        vec!["top", &path, "--incoming", "Order"],
+        vec!["tree", &path, "--min-percent", "0"],
+        vec!["diff", &path, &path],
+    ];
+    for args in &tables {
+        let table = stdout(args);
+        let names = last_column(&table);
+        assert!(names.len() >= 2, "{args:?}: {table}");
+        for name in names {
+            let name = name.trim_start_matches("… ");
+            let found = roots(&path, name);
+            assert_eq!(found.len(), 1, "{args:?}: {name}: {found:?}");
+            let incoming = stdout(&["top", &path, "--incoming", name, "--json"]);
+            assert!(!incoming.contains("functions\":null"));
+            stdout(&["top", &path, "--focus", name]);
+            stdout(&["tree", &path, "--usages", name]);
+            stdout(&["diff", &path, &path, "--focus", name]);
+            let condition = format!("total({name}) > +5%");
+            stdout(&["diff", &path, &path, "--fail-if", &condition]);
+        }
+    }
+    let shown = stdout(&["top", &path]);
+    for name in [
+        "com.acme.Order.buy",
+        "com.ajax.Order.buy",
+        "c.a.Order.sell",
+        "c.a.Basket.add",
+    ] {
+        assert!(shown.contains(&format!("  {name}\n")), "{name}: {shown}");
+    }
+    assert_eq!(roots(&path, "main"), ["main"]);
+    assert_eq!(roots(&path, "main$"), ["domain", "main"]);
+    assert_eq!(
+        roots(&path, "main.(*Server).Serve"),
+        ["main.(*Server).Serve"]
+    );
+    assert_eq!(roots(&path, "com.aj…buy"), ["com.ajax.Order.buy"]);
+}
+
+#[test]
+fn a_name_that_may_be_several_functions_is_an_error_that_names_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = alike(folder.path());
+    for (command, flag) in [
+        ("top", "--focus"),
+        ("top", "--ignore"),
+        ("top", "--incoming"),
+        ("top", "--outgoing"),
+        ("tree", "--callers-of"),
+        ("tree", "--callees-of"),
+        ("tree", "--usages"),
+    ] {
+        for name in ["c.a.Order.buy", "com.a…Order.buy"] {
+            let output = run(&[command, &path, flag, name]);
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command} {flag}: {told}");
+            for part in [flag, "com.acme.Order.buy", "com.ajax.Order.buy"] {
+                assert!(told.contains(part), "{command} {flag}: {told}");
+            }
+        }
+    }
+    let output = run(&["diff", &path, &path, "--fail-if", "self(c.a.Order.buy) > 1"]);
+    assert_eq!(output.status.code(), Some(2));
+    let output = run(&["top", &path, "--focus", "gone.(*Client"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told.contains("neither the name of a function"), "{told}");
+}
