@@ -26,7 +26,7 @@ await browse(async (page, open) => {
     times.invert.push(await drawn(page, press, 'b'));
     await page.evaluate(press, 'b');
   }
-  const frames = await page.$eval('.flame script', (script) => page.numbers(JSON.parse(script.textContent).symbol).length);
+  const frames = await page.$eval('.flame script', (script) => traceloom.numbers(JSON.parse(script.textContent)[0].symbol).length);
   console.log(`flame graph of ${frames.toLocaleString('en-US')} frames`);
   promise('first drawing, from the start of loading', times.first, 200);
   tell('processor time of the page for that', times.busy);

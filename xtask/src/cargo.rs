@@ -1,6 +1,7 @@
 //! Child processes, started in the root of the workspace.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -30,10 +31,19 @@ pub fn program(name: &str) -> Command {
 /// # Errors
 /// When one does not build.
 pub fn release(example: &str) -> Result<PathBuf, String> {
-    succeed(&mut cargo(["build", "--release", "--package", "traceloom"]))?;
+    let built = release_program()?;
     succeed(
         cargo(["build", "--release", "--package", "traceloom-input"]).args(["--example", example]),
     )?;
+    Ok(built)
+}
+
+/// Builds the program for release; returns where the target directory is.
+///
+/// # Errors
+/// When it does not build.
+pub fn release_program() -> Result<PathBuf, String> {
+    succeed(&mut cargo(["build", "--release", "--package", "traceloom"]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR");
     Ok(target.map_or_else(|| root().join("target"), Into::into))
 }
@@ -54,7 +64,7 @@ pub fn succeed(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Runs a command in silence and tells whether it exits with 0 within the time given.
+/// Runs a command without its output. Returns true if it exits with 0 within the time given.
 pub fn succeeds_within(command: &mut Command, patience: Duration) -> bool {
     let spawned = command
         .stdin(Stdio::null())
@@ -84,6 +94,22 @@ pub fn succeeds_within(command: &mut Command, patience: Duration) -> bool {
 pub fn output(command: &mut Command) -> Option<Vec<u8>> {
     let output = command.stderr(Stdio::null()).output().ok()?;
     output.status.success().then_some(output.stdout)
+}
+
+/// Returns the processor time of children that ended, in hundredths of a second, as the kernel counts it (Linux).
+///
+/// # Errors
+/// Where there is no such count.
+pub fn ticks() -> Result<u64, String> {
+    let text = fs::read_to_string("/proc/self/stat").map_err(|error| error.to_string())?;
+    // The name of the program stands in parentheses and may hold anything.
+    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let mut numbers = fields.split_whitespace().skip(13);
+    let mut number = || numbers.next().and_then(|number| number.parse::<u64>().ok());
+    match (number(), number()) {
+        (Some(user), Some(system)) => Ok(user + system),
+        _ => Err("/proc/self/stat does not tell times of children".to_owned()),
+    }
 }
 
 #[cfg(test)]

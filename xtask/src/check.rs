@@ -1,6 +1,6 @@
 //! `cargo xtask check`: the one list of what must hold before a change is merged.
 
-use crate::cargo::{cargo, output, program, succeed, succeeds_within};
+use crate::cargo::{cargo, output, program, root, succeed, succeeds_within};
 use crate::tidy;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -51,6 +51,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "corpus of captures",
         run: corpus_is_there,
+    },
+    Step {
+        name: "scripts of pages",
+        run: pages_are_as_built,
     },
     Step {
         name: "cargo clippy with Arrow and Parquet",
@@ -141,6 +145,34 @@ fn corpus_is_there() -> Result<Verdict, String> {
     Ok(Verdict::Skipped(
         "corpus not found (../shared/corpus, or TRACELOOM_CORPUS): tests that read captures do nothing",
     ))
+}
+
+/// Checks the scripts of pages, tests them, and compares what they build to with what the crates embed.
+fn pages_are_as_built() -> Result<Verdict, String> {
+    const NO_NPM: &str = "npm is not installed";
+    let is_required = std::env::var_os("CI").is_some_and(|value| value == "true");
+    let missing = |reason| match is_required {
+        true => Err(reason),
+        false => Ok(Verdict::Skipped(reason)),
+    };
+    if !succeeds_within(program("npm").arg("--version"), Duration::from_secs(60)) {
+        return missing(NO_NPM).map_err(str::to_owned);
+    }
+    let changed = |path: &str| root().join(path).metadata()?.modified();
+    let installed = changed("ui/node_modules/.package-lock.json").ok();
+    let locked = changed("ui/package-lock.json").map_err(|error| error.to_string())?;
+    if installed.is_none_or(|installed| installed < locked) {
+        // Not `npm ci`, which refuses where the registry lacks a binary for another system.
+        let mut install = program("npm");
+        install.args(["install", "--no-save", "--loglevel=error", "--prefix", "ui"]);
+        if succeed(&mut install).is_err() {
+            return missing("npm cannot install what ui/package-lock.json names")
+                .map_err(str::to_owned);
+        }
+    }
+    let mut check = program("npm");
+    check.args(["run", "--silent", "check", "--prefix", "ui"]);
+    succeed(&mut check).map(|()| Verdict::Passed)
 }
 
 const DENY_NOT_INSTALLED: &str = "cargo-deny is not installed";

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::cargo::{program, release, succeed};
+use crate::cargo::{program, release, succeed, ticks};
 
 /// Bytes of which the generator of pprof makes a million samples of 33 frames, 72 MB.
 const BYTES: &str = "147000000";
@@ -42,17 +42,4 @@ pub fn run() -> Result<(), String> {
         return Err(format!("the best run took {best} ms, over a second"));
     }
     Ok(())
-}
-
-/// Returns the processor time of children that ended, in hundredths of a second, as the kernel counts it (Linux).
-fn ticks() -> Result<u64, String> {
-    let text = fs::read_to_string("/proc/self/stat").map_err(|error| error.to_string())?;
-    // The name of the program stands in parentheses and may hold anything.
-    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let mut numbers = fields.split_whitespace().skip(13);
-    let mut number = || numbers.next().and_then(|number| number.parse::<u64>().ok());
-    match (number(), number()) {
-        (Some(user), Some(system)) => Ok(user + system),
-        _ => Err("/proc/self/stat does not tell times of children".to_owned()),
-    }
 }

@@ -7,8 +7,11 @@ mod bless;
 mod cargo;
 mod check;
 mod diff;
+mod growth;
+mod house;
 mod laws;
 mod memory;
+mod outputs;
 mod pages;
 mod tidy;
 
@@ -24,8 +27,13 @@ usage: cargo xtask COMMAND
   memory SMALL LARGE [TARGET…]
               the peak memory of conversions of two sizes, such as 512M 2G
   diff        the processor time of a comparison of two profiles of a million samples
+  growth [CASE…]
+              whether processor time follows the size of inputs of many things: n, 2n, 4n
   pages [PAGE…]
-              how fast pages draw and answer in Chromium";
+              how fast pages draw and answer in Chromium
+  house       lines, names of types, phrases in comments, the largest functions and files
+  outputs OLD NEW [INPUT…]
+              whether two builds of the program print and write the same over the corpus";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -37,7 +45,10 @@ fn main() -> ExitCode {
         ["laws", "--all"] => laws::run(),
         ["memory", small, large, targets @ ..] => memory::run([small, large], targets),
         ["diff"] => diff::run(),
+        ["growth", names @ ..] => growth::run(names),
         ["pages", names @ ..] => pages::run(names),
+        ["house"] => house::run(),
+        ["outputs", old, new, inputs @ ..] => outputs::run([old, new], inputs),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

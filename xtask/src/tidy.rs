@@ -12,8 +12,8 @@ mod machine;
 mod manifest;
 mod names;
 mod prose;
-mod rust;
-mod tree;
+pub mod rust;
+pub mod tree;
 mod whitespace;
 
 pub use layers::PURE_CRATES;
@@ -57,6 +57,7 @@ const RULES: &[fn(&Tree) -> Vec<Finding>] = &[
     machine::nothing_names_a_machine,
     manifest::dependencies_are_justified,
     names::names_say_what_is_inside,
+    prose::comments_are_plain,
     prose::comments_do_not_narrate,
     prose::words_state_facts,
     whitespace::lines_end_cleanly,

@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 ///
 /// `input` knows `formats` because it asks them what a file is, and `cli` knows
 /// `server` because it is the one binary. Dev-dependencies are free: a test may go
-/// through the layers above.
+/// through the layers above, and makes its inputs with `samples`, which is in no
+/// list: the program does not contain it.
 const LAYERS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("formats", &["model"]),
+    ("samples", &["model", "formats"]),
     ("analysis", &["model"]),
     ("tables", &["model"]),
     ("log", &["model"]),

@@ -14,6 +14,29 @@ const PRAISE: &[&str] = &[
     concat!("power", "ful"),
 ];
 
+/// Phrases that readers stumble over, with what to write instead.
+const BANNED: &[(&str, &str)] = &[
+    (concat!("tells wh", "ether"), "returns true if"),
+    (concat!("tells tr", "ue"), "returns true"),
+];
+
+/// Refuses phrases of comments that have a plain form.
+pub fn comments_are_plain(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.with_extension(&["rs"]) {
+        for (number, line) in (1..).zip(rust::split(&file.text)) {
+            let comment = line.comment.to_lowercase();
+            if let Some((phrase, plain)) =
+                BANNED.iter().find(|(phrase, _)| comment.contains(phrase))
+            {
+                let message = format!("`{phrase}` in a comment: write `{plain}`");
+                findings.push(Finding::new(&file.path, number, message));
+            }
+        }
+    }
+    findings
+}
+
 /// Refuses comments that narrate; doc comments are judged by people.
 pub fn comments_do_not_narrate(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -67,6 +90,15 @@ mod tests {
 
     fn praising(path: &str, text: &str) -> usize {
         words_state_facts(&Tree::of(&[(path, text)])).len()
+    }
+
+    #[test]
+    fn riddles_are_refused() {
+        let comment = concat!("/// Tells wh", "ether it is open.");
+        let refused = |text: &str| comments_are_plain(&Tree::of(&[("a.rs", text)])).len();
+        assert_eq!(refused(comment), 1);
+        assert_eq!(refused("/// Returns true if it is open."), 0);
+        assert_eq!(refused(concat!("let a = \"tells wh", "ether\";")), 0);
     }
 
     #[test]
