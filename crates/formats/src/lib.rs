@@ -2,8 +2,8 @@
 //!
 //! Each format is a folder: `record.rs` mirrors its specification field by field, `read.rs` and
 //! `write.rs` move between bytes and records, `lower.rs` and `raise.rs` between records and
-//! [`traceloom_model`]. [`FORMATS`] lists them all; detection, help, laws, fuzzing and benches walk that
-//! list.
+//! [`traceloom_model`]. No format imports another; what several need is in the shared folders below them.
+//! [`FORMATS`] lists them all; detection, help, laws, fuzzing and benches walk that list.
 //!
 //! Deliberately absent: files, sockets, clocks, threads. A [`Reader`] is a function of the bytes it is
 //! shown; a [`Source`] hands lowering the parts of an input; an [`Output`] takes what a target writes.
@@ -34,70 +34,50 @@
     expect(clippy::unwrap_used, reason = "a test fails by panicking")
 )]
 
-mod begin_end;
-mod bodies;
-mod by_id;
+// The registry, which knows every format.
+mod registry;
+
+// The formats, of which none knows another.
 pub mod cdt;
 pub mod chrome;
 pub mod columnar;
-mod counted_notes;
 pub mod cpuprofile;
 pub mod csv;
 pub mod datakit;
-mod error;
 pub mod firefox;
 pub mod flamejson;
 pub mod folded;
-mod format;
 pub mod gometrics;
 pub mod goroutines;
 pub mod gperf;
 pub mod heph;
 pub mod jfr;
-pub mod json;
 pub mod jvmtext;
-mod label;
 pub mod lineproto;
-mod lines;
-mod native;
-mod note;
 pub mod otlp;
-mod output;
-mod pending_spans;
 pub mod perfetto;
 pub mod perfscript;
 pub mod pprof;
-mod probe;
-pub mod protobuf;
-mod record;
-mod registry;
-mod reserved_args;
-mod rows;
-mod single_frame_locations;
-mod slices;
-mod source;
 pub mod speedscope;
 pub mod stackprof;
 pub mod tptp;
-mod two_pass;
-mod unsupported;
-mod whole_input;
-mod whole_recording;
-pub mod wire;
 pub mod zorka;
 
-pub use error::{Error, ErrorKind};
-pub use format::{
-    Format, Lower, LowerOptions, Member, Members, OpenReader, Pieces, Raise, RaiseOptions, Set,
-    Split, Whole,
+// What they share.
+mod codec;
+mod points;
+mod profile;
+pub mod protobuf;
+mod spans;
+mod text;
+pub mod wire;
+
+pub use codec::{
+    Change, Chunk, Confidence, Error, ErrorKind, Field, Fork, Format, LeftOut, Lower, LowerOptions,
+    Member, Members, NativeConvert, Opaque, OpenReader, Output, Part, Piece, Pieces, Probe, Pull,
+    Raise, RaiseOptions, Reader, Record, RecordSink, Records, RowTarget, Set, SlicePull,
+    SliceSource, Source, Split, Step, Target, Whole, damage, drive, info, read_chunked, read_slice,
+    warn,
 };
-pub use native::{Change, NATIVE, NativeConvert, native_conversion};
-pub use note::{damage, info, warn};
-pub use output::{LeftOut, Output, RowTarget, Target};
-pub use probe::{Confidence, Probe};
-pub use record::{
-    Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,
-};
-pub use registry::{FORMATS, by_name};
-pub use source::{Part, Piece, Pull, SlicePull, SliceSource, Source, drive};
-pub use unsupported::unsupported;
+pub use registry::{FORMATS, NATIVE, by_name, native_conversion, unsupported};
+pub use text::json;

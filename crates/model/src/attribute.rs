@@ -53,6 +53,29 @@ pub enum ElementType {
     Any,
 }
 
+impl ElementType {
+    /// Returns the type that all of `values` have; [`Self::Any`] for none or several.
+    #[must_use]
+    pub fn common(values: &[Value]) -> Self {
+        let of = |value: &Value| match value {
+            Value::I64(_) => Self::I64,
+            Value::U64(_) => Self::U64,
+            Value::F64(_) => Self::F64,
+            Value::Bool(_) => Self::Bool,
+            Value::Text(_) => Self::Text,
+            Value::Bytes(_) => Self::Bytes,
+            Value::Null | Value::List(..) | Value::Map(_) | Value::Exception(_) => Self::Any,
+        };
+        let mut types = values.iter().map(of);
+        let first = types.next().unwrap_or(Self::Any);
+        if types.all(|other| other == first) {
+            first
+        } else {
+            Self::Any
+        }
+    }
+}
+
 /// A value. Signed and unsigned integers are different types; floats compare by their bits.
 #[derive(Clone, Debug)]
 pub enum Value {

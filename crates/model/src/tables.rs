@@ -417,6 +417,15 @@ impl Tables {
         first
     }
 
+    /// Pushes what was defined since the last call, if anything was.
+    pub fn push_definitions(&mut self, sink: &mut dyn crate::Sink) -> crate::Flow {
+        let new = self.take_definitions();
+        if new.is_empty() {
+            return crate::Flow::Continue(());
+        }
+        sink.define(new)
+    }
+
     /// Returns what was defined since the last call, for [`crate::Sink::define`].
     pub fn take_definitions(&mut self) -> Definitions {
         self.passing.clear();

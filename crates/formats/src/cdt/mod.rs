@@ -6,7 +6,6 @@ pub mod blst;
 pub mod calls;
 pub mod dictionary;
 pub mod head;
-pub(crate) mod lines;
 mod lower;
 pub mod params;
 pub mod phrase;
@@ -20,16 +19,16 @@ pub mod tcp;
 mod text;
 mod threads;
 pub mod trace;
-mod units;
 
 use traceloom_model::{Capabilities, Feature, Limits, Variant};
 
+use crate::codec::units::Stream;
+use crate::text::line_records;
 use crate::{Fork, Format};
 use lower::COUNTERS;
 pub use lower::Method;
 use phrase::Phrased;
 pub use text::put as put_text;
-use units::Stream;
 
 /// What streams can hold. Times are milliseconds; values are texts; lists only in rows of calls.
 const HOLDS: Capabilities = Capabilities::of(&[
@@ -214,7 +213,7 @@ pub const GC: Format = Format {
     title: "CDT gc stream",
     extensions: &["gc"],
     probe: probe::gc,
-    reader: Some(lines::reader),
+    reader: Some(line_records::reader),
     lower: Some(lower::lower),
     ..Format::BASE
 };

@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use super::units::{Recovery, Units, tail};
+use crate::codec::units::{Recovery, Units, tail};
 use crate::wire::Cursor;
 use crate::{Error, ErrorKind, Field, Opaque, Record, RecordSink};
 

@@ -284,7 +284,7 @@ pub(super) fn gc(probe: &Probe<'_>) -> Option<Confidence> {
         }
         Err(_) => return None,
     };
-    let log = crate::cdt::lines::gc_log(text);
+    let log = crate::text::gc_log::is_gc_log(text);
     // A file that calls itself a log is one, whatever wrote it.
     let is_file = probe.file_name().ends_with(".log") || probe.file_name().ends_with(".txt");
     match (named(probe, Stream::Gc), log) {

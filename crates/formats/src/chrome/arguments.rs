@@ -1,11 +1,11 @@
 //! The arguments of an event: attributes, and what reserved names say of a span.
 
-use traceloom_model::{Attribute, AttributeKey, StringId, Tables, Value as Held};
+use traceloom_model::{Attribute, AttributeKey, ElementType, StringId, Tables, Value as Held};
 
 use super::event::word;
-use crate::json::{Kind, Value};
-use crate::reserved_args::{self, ReservedArg};
-use crate::slices::Annotated;
+use crate::spans::reserved_args::{self, ReservedArg};
+use crate::spans::slices::Annotated;
+use crate::text::json::{Kind, Value};
 
 /// Values inside values that are read; deeper ones read as nothing.
 const DEEPEST: usize = 64;
@@ -70,7 +70,7 @@ fn held(value: Value<'_>, tables: &mut Tables, depth: usize) -> Held {
                 .items()
                 .map(|one| held(one, tables, depth + 1))
                 .collect();
-            Held::List(crate::perfetto::element_type(&list), list.into())
+            Held::List(ElementType::common(&list), list.into())
         }
         Kind::Object => {
             let mut map = Vec::new();

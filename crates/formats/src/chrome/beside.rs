@@ -2,7 +2,7 @@
 
 use traceloom_model::{SpanId, Timestamp};
 
-use crate::begin_end::Extent;
+use crate::spans::begin_end::Extent;
 
 /// Rows kept of a line. A call around more of them than that may count too few.
 const MOST: usize = 1 << 16;

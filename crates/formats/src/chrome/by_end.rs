@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
 
-use crate::slices::{Annotated, Open, SliceLine, Step};
+use crate::spans::slices::{Annotated, Open, SliceLine, Step};
 
 /// The events that are kept.
 #[derive(Debug)]

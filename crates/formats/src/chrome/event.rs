@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Kind, Value, scale};
+use crate::text::json::{Kind, Value, scale};
 
 /// An event; what is not there is none.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,7 +4,7 @@ use traceloom_model::TrackKind;
 
 use super::event::word;
 use super::survey::{Thread, numeric};
-use crate::json::{Kind, Value};
+use crate::text::json::{Kind, Value};
 
 /// A track as our writer describes it.
 #[derive(Clone, Debug, Default)]

@@ -14,11 +14,12 @@ use super::event::{Event, word};
 use super::points::{Timed, is_event};
 use super::survey::{Part, Sorted, Survey, each, id_of, survey, thread};
 use super::tracks::Tracks;
-use crate::counted_notes::CountedNotes;
-use crate::json::Value;
-use crate::rows::Rows;
-use crate::slices::{Flows, Open, SliceLine, Slices, Step};
-use crate::{Error, LowerOptions, Pull, Source, two_pass};
+use crate::codec::CountedNotes;
+use crate::codec::two_pass;
+use crate::spans::rows::Rows;
+use crate::spans::slices::{Flows, Open, SliceLine, Slices, Step};
+use crate::text::json::Value;
+use crate::{Error, LowerOptions, Pull, Source};
 
 /// Lowers every part of a source, each a trace of its own.
 ///

@@ -28,7 +28,6 @@ mod beside;
 mod by_end;
 mod event;
 mod facts;
-pub(crate) mod json;
 mod lower;
 mod places;
 mod points;
@@ -42,9 +41,10 @@ mod tracks;
 mod value;
 mod write;
 
-use traceloom_model::{Capabilities, Feature, Variant};
+use traceloom_model::Variant;
 
 use crate::Format;
+use crate::spans::SLICE_FEATURES;
 
 /// The row of the registry.
 pub const CHROME: Format = Format {
@@ -56,31 +56,6 @@ pub const CHROME: Format = Format {
     reader: Some(|limits| Box::new(read::Reader::new(limits))),
     lower: Some(lower::lower),
     raise: Some(write::open),
-    holds: Capabilities::of(&[
-        Feature::Spans,
-        Feature::AsyncTracks,
-        Feature::PartialSpans,
-        Feature::SpanCounters,
-        Feature::InnerCounters,
-        Feature::InnerCalls,
-        Feature::SpanAttributes,
-        Feature::TypedAttributes,
-        Feature::FloatAttributes,
-        Feature::NestedAttributes,
-        Feature::ErrorStatus,
-        Feature::TraceIds,
-        Feature::SpanContexts,
-        Feature::SpanKinds,
-        Feature::InnerMarks,
-        Feature::SubMillisecond,
-        Feature::SubMicrosecond,
-        Feature::Tracks,
-        Feature::Events,
-        Feature::EventDurations,
-        Feature::EventAttributes,
-        Feature::Counters,
-        Feature::WideTimes,
-    ])
-    .with_variants(&[Variant::of("relative", "times count from the first")]),
+    holds: SLICE_FEATURES.with_variants(&[Variant::of("relative", "times count from the first")]),
     ..Format::BASE
 };

@@ -10,8 +10,8 @@ use super::arguments::{annotated, text};
 use super::event::{Event, number, word};
 use super::lower::Lowering;
 use super::survey::id_of;
-use crate::json::{Kind, Value};
-use crate::slices::SliceLine;
+use crate::spans::slices::SliceLine;
+use crate::text::json::{Kind, Value};
 
 /// What ids of events with an end are told apart in, so that they are no asynchronous spans.
 pub(super) const EVENTS: &str = "traceloom.event";

@@ -4,7 +4,7 @@ use traceloom_model::Limits;
 
 use super::event::Event;
 use super::split::{Piece, Splitter};
-use crate::json::{Document, Kind};
+use crate::text::json::{Document, Kind};
 use crate::{Confidence, Probe};
 
 /// Events looked at.

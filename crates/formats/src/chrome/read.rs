@@ -4,7 +4,7 @@ use traceloom_model::{Flow, Limits};
 
 use super::event::Event;
 use super::split::{Piece, Splitter};
-use crate::json::{Document, Kind, Value};
+use crate::text::json::{Document, Kind, Value};
 use crate::{Chunk, Field, Opaque, Reader as Native, Record, RecordSink, Step, damage, info};
 
 /// Reads a trace.

@@ -8,7 +8,7 @@ use traceloom_model::{Flow, Limit, Limits, Note};
 use super::event::{Event, id_number, number, word};
 use super::facts::Facts;
 use super::split::{Piece, Splitter};
-use crate::json::{Document, Kind, Value, scale};
+use crate::text::json::{Document, Kind, Value, scale};
 use crate::{Error, Pull, damage, info};
 
 /// Process and thread as the trace writes them.

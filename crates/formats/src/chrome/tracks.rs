@@ -10,7 +10,7 @@ use traceloom_model::{
 use super::event::{Event, word};
 use super::facts::Facts;
 use super::survey::{Sorted, Survey, Thread, id_of, numeric, thread};
-use crate::slices::SliceLine;
+use crate::spans::slices::SliceLine;
 
 /// Tracks above one another that are looked at.
 const DEEPEST: usize = 64;

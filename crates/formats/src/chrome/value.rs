@@ -8,7 +8,7 @@ use traceloom_model::{
     Series, SeriesId, StringId, Strings, Text, Track, TrackId, Value, ValueTypeId,
 };
 
-use super::json;
+use crate::text::scalars;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
@@ -43,7 +43,7 @@ impl Names {
         for (id, text) in definitions.strings {
             let mut escaped = Vec::with_capacity(text.as_bytes().len() + 2);
             escaped.push(b'"');
-            json::inner(text.as_bytes(), &mut escaped);
+            scalars::inner(text.as_bytes(), &mut escaped);
             escaped.push(b'"');
             self.strings.put(id.index(), Text::from_bytes(escaped));
         }
@@ -148,7 +148,7 @@ impl Names {
             if before > 0 {
                 out.pop();
                 out.push(b'#');
-                json::digits(before as u64 + 1, out);
+                scalars::digits(before as u64 + 1, out);
                 out.push(b'"');
             }
             out.push(b':');
@@ -226,13 +226,13 @@ impl Names {
 
     fn scalar(&self, value: &Value, out: &mut Vec<u8>) {
         match value {
-            Value::U64(value) => json::unsigned(*value, out),
-            Value::I64(value) => json::signed(*value, out),
-            Value::F64(value) => json::float(*value, out),
+            Value::U64(value) => scalars::unsigned(*value, out),
+            Value::I64(value) => scalars::signed(*value, out),
+            Value::F64(value) => scalars::float(*value, out),
             Value::Bool(true) => out.extend_from_slice(b"true"),
             Value::Bool(false) => out.extend_from_slice(b"false"),
             Value::Text(id) => self.string(*id, out),
-            Value::Bytes(bytes) => json::hex(bytes, out),
+            Value::Bytes(bytes) => scalars::hex(bytes, out),
             Value::Exception(id) => self.exception(*id, out),
             Value::Null | Value::List(..) | Value::Map(_) => out.extend_from_slice(b"null"),
         }
@@ -257,7 +257,7 @@ impl Names {
 /// Appends what stands for a text that is not defined.
 fn number(raw: u32, out: &mut Vec<u8>) {
     out.push(b'#');
-    json::digits(u64::from(raw), out);
+    scalars::digits(u64::from(raw), out);
 }
 
 #[cold]

@@ -6,14 +6,14 @@ use traceloom_model::{
 };
 
 use super::beside::Beside;
-use super::json;
 use super::places::{Place, Places};
 use super::points::EVENTS;
 use super::value::{Names, member};
-use crate::begin_end::{BeginEnd, Extent, PairSink};
-use crate::bodies::{Bodies, Body};
-use crate::output::Buffered;
-use crate::reserved_args::status_word;
+use crate::codec::Buffered;
+use crate::spans::begin_end::{BeginEnd, Extent, PairSink};
+use crate::spans::bodies::{Bodies, Body};
+use crate::spans::reserved_args::status_word;
+use crate::text::scalars;
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// Where its phase stands in the text that an event begins with.
@@ -109,7 +109,7 @@ impl Events<'_> {
         } else {
             0
         };
-        json::microseconds(time, base, &mut self.out.bytes);
+        scalars::microseconds(time, base, &mut self.out.bytes);
     }
 
     /// Begins the arguments of an event; returns where.
@@ -244,7 +244,7 @@ impl Writer<'_> {
                     (Some(_), None) => args.extend_from_slice(b"{\"pid\":null}"),
                     (Some(_), Some(own)) => {
                         args.extend_from_slice(b"{\"pid\":");
-                        json::unsigned(own, &mut args);
+                        scalars::unsigned(own, &mut args);
                         args.push(b'}');
                     }
                 }
@@ -275,7 +275,7 @@ impl Writer<'_> {
             label(names, track, &mut text);
             if overlap > 0 {
                 text.extend_from_slice(b" overlap ");
-                json::digits(u64::from(overlap), &mut text);
+                scalars::digits(u64::from(overlap), &mut text);
             }
             events.metadata("thread_name", place.pid, place.tid);
             events.raw("\"name\":\"");
@@ -290,7 +290,7 @@ impl Writer<'_> {
             events.raw("}}");
             events.metadata("thread_sort_index", place.pid, place.tid);
             events.raw("\"sort_index\":");
-            json::digits(position as u64, &mut events.out.bytes);
+            scalars::digits(position as u64, &mut events.out.bytes);
             events.raw("}}");
             events.out.spill();
         }
@@ -301,7 +301,7 @@ impl Writer<'_> {
 /// arguments.
 fn span_text(span: &SpanRow<'_>, names: &Names, out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(b",\"dur\":");
-    json::microseconds(span.end.max(span.start), span.start, out);
+    scalars::microseconds(span.end.max(span.start), span.start, out);
     out.extend_from_slice(b",\"name\":");
     match span.function {
         Some(function) => names.function(function, out),
@@ -318,7 +318,7 @@ fn span_text(span: &SpanRow<'_>, names: &Names, out: &mut Vec<u8>) -> bool {
         member(out);
         names.value_type(id, out);
         out.push(b':');
-        json::signed(value, out);
+        scalars::signed(value, out);
     }
     let text = |out: &mut Vec<u8>, text: &str| {
         member(out);
@@ -386,7 +386,7 @@ impl PairSink for OnPlaces<'_, '_> {
         }
         if follows > 0 {
             arg(out, b"\"span.follows\":");
-            json::digits(follows, out);
+            scalars::digits(follows, out);
         }
         let closing: &[u8] = if has_args { b"}}" } else { b"}" };
         out.extend_from_slice(closing);
@@ -429,7 +429,7 @@ fn facts(
     if track.lane > 0 {
         separate(&mut out);
         out.extend_from_slice(b"\"lane\":");
-        json::digits(u64::from(track.lane), &mut out);
+        scalars::digits(u64::from(track.lane), &mut out);
     }
     for (key, number, implied) in [
         ("os_id", track.os_id, Some(place.tid)),
@@ -441,7 +441,7 @@ fn facts(
         separate(&mut out);
         out.extend_from_slice(format!("\"{key}\":").as_bytes());
         match number {
-            Some(number) => json::unsigned(number, &mut out),
+            Some(number) => scalars::unsigned(number, &mut out),
             None => out.extend_from_slice(b"null"),
         }
     }
@@ -497,7 +497,7 @@ fn label(names: &Names, track: &Track, out: &mut Vec<u8>) {
             names.inner(name, out);
             if let (TrackKind::Async, Some(id)) = (track.kind, track.id) {
                 out.push(b' ');
-                json::digits(id, out);
+                scalars::digits(id, out);
             }
         }
         (None, Some(owner)) => label(names, owner, out),
@@ -505,13 +505,13 @@ fn label(names: &Names, track: &Track, out: &mut Vec<u8>) {
             out.extend_from_slice(kind.as_bytes());
             if let Some(id) = track.id.or(track.os_id) {
                 out.push(b' ');
-                json::digits(id, out);
+                scalars::digits(id, out);
             }
         }
     }
     if track.kind == TrackKind::Lane {
         out.extend_from_slice(b" lane ");
-        json::digits(u64::from(track.lane), out);
+        scalars::digits(u64::from(track.lane), out);
     }
 }
 
@@ -557,7 +557,7 @@ impl Sink for Writer<'_> {
             events.raw(",\"name\":");
             events.out.bytes.extend_from_slice(&name);
             events.raw(",\"args\":{\"value\":");
-            json::float(value, &mut events.out.bytes);
+            scalars::float(value, &mut events.out.bytes);
             events.raw("}}");
             events.out.spilled()?;
         }

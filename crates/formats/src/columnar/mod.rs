@@ -4,7 +4,7 @@
 //! no light dependency, so it is a feature of the program that writes, which puts its own [`crate::Raise`] in
 //! the place of the one here. Without the feature this one says how to get it.
 
-use crate::csv::TABLES_HOLD;
+use crate::codec::TABLES_HOLD;
 use crate::{Error, Format, Output, RaiseOptions, Target};
 
 /// Arrow IPC files.

@@ -8,7 +8,7 @@ use traceloom_model::{
 };
 
 use super::lower::{frame, stack};
-use crate::json::{Document, Kind, Lowered, Value, lower_documents};
+use crate::text::json::{Document, Kind, Lowered, Value, lower_documents};
 use crate::{Confidence, Error, LowerOptions, Probe, Source, warn};
 
 /// Returns how sure it is that a JSON document is a sampling heap profile.

@@ -7,7 +7,7 @@ use traceloom_model::{
     Sink, Stack, StackId, Tables, Unit, ValueType,
 };
 
-use crate::json::{Kind, Lowered, Value, lower_documents};
+use crate::text::json::{Kind, Lowered, Value, lower_documents};
 use crate::{Error, LowerOptions, Source, warn};
 
 pub(super) fn lower(

@@ -11,7 +11,7 @@ mod lower;
 
 use traceloom_model::Limits;
 
-use crate::json::{Document, JsonReader, Kind, Layout, Value};
+use crate::text::json::{Document, JsonReader, Kind, Layout, Value};
 use crate::{Confidence, Format, Probe};
 
 /// `.cpuprofile`.

@@ -4,7 +4,7 @@ use traceloom_model::flat::{Cell, Column, FlatRows, Flatten, TABLES};
 use traceloom_model::{Flow, is_formula};
 
 use super::time::Day;
-use crate::chrome::json;
+use crate::text::scalars;
 use crate::{Error, Output, RaiseOptions, RowTarget, Target};
 
 /// Bytes of one table gathered before they are handed out.
@@ -69,7 +69,7 @@ impl FlatRows for Lines<'_> {
             }
             match *cell {
                 Cell::Null => {}
-                Cell::I64(number) => json::decimal(number, out),
+                Cell::I64(number) => scalars::decimal(number, out),
                 Cell::F64(number) => out.extend_from_slice(format!("{number:?}").as_bytes()),
                 Cell::Bool(yes) => {
                     out.extend_from_slice(if yes { b"true" } else { b"false" });

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::chrome::json;
+use crate::text::scalars;
 
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
@@ -34,10 +34,10 @@ impl Day {
         let seconds = rest / 1_000_000;
         let parts = [seconds / 3_600, seconds / 60 % 60, seconds % 60];
         for (part, behind) in parts.into_iter().zip([b':', b':', b'.']) {
-            json::padded::<2>(part, out);
+            scalars::padded::<2>(part, out);
             out.push(behind);
         }
-        json::padded::<6>(rest % 1_000_000, out);
+        scalars::padded::<6>(rest % 1_000_000, out);
         out.push(b'Z');
     }
 }

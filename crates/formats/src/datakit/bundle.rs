@@ -8,17 +8,17 @@ use traceloom_model::{
     Value,
 };
 
-use super::event_type::EventKind;
 use super::grouping::{file_name, folder, is_attachment, is_config, is_metadata, rank, stored_id};
-use super::header;
 use super::http;
 use super::ingest;
 use super::merge::{Change, Tracks, merge};
 use super::metadata::Metadata;
 use super::sample_labels::SampleLabels;
-use super::{EVENT, INGEST, Profile};
-use crate::folded::FOLDED;
-use crate::whole_input::whole;
+use super::{EVENT, INGEST};
+use crate::codec::whole;
+use crate::points::EventKind;
+use crate::points::Profile;
+use crate::points::settings;
 use crate::{
     Confidence, Error, FORMATS, Format, LowerOptions, Part, Probe, Pull, Source, damage, info, warn,
 };
@@ -96,7 +96,7 @@ impl Bundle<'_> {
                 }
             }
         }
-        let resource = header::resource(&profile, &mut self.tables);
+        let resource = crate::points::resource(&profile, &mut self.tables);
         let resource = self.tables.resource(resource);
         let mut any = false;
         let mut order: Vec<usize> = (0..self.source.parts().len()).collect();
@@ -131,7 +131,7 @@ impl Bundle<'_> {
         ModelProfile {
             time: Some(profile.start),
             duration: Some(profile.duration),
-            settings: header::settings(profile, &mut self.tables),
+            settings: settings(profile, &mut self.tables),
             resource: Some(resource),
             ..ModelProfile::default()
         }
@@ -274,7 +274,7 @@ impl Bundle<'_> {
         } else {
             &name
         };
-        let folded = format.name == FOLDED.name;
+        let folded = format.name == "folded";
         let rename = |value: &str, count: bool| {
             let event = match folded {
                 true => EventKind::of_folded(value),
@@ -282,7 +282,7 @@ impl Bundle<'_> {
             };
             event.map(|event| event.name.to_owned())
         };
-        let settings = header::settings(profile, &mut self.tables);
+        let settings = settings(profile, &mut self.tables);
         let complete = |row: &mut ModelProfile, tables: &mut Tables| {
             row.resource = Some(resource);
             row.time = row.time.or(Some(profile.start).filter(|&start| start != 0));

@@ -6,7 +6,7 @@ use traceloom_model::{Limits, Note};
 use super::http::{Message, query};
 use super::members::member;
 use super::metadata::{Metadata, unix};
-use crate::json::{Document, JsonReader, Kind, Layout, Value};
+use crate::text::json::{Document, JsonReader, Kind, Layout, Value};
 use crate::{Confidence, Format, Member, Probe, damage};
 
 /// How Pyroscope means the values of the profile it comes with.

@@ -7,7 +7,7 @@ use traceloom_model::Limits;
 use super::grouping::is_attachment;
 use super::http::{BodyPart, Message, messages};
 use super::ingest;
-use crate::whole_input::whole;
+use crate::codec::whole;
 use crate::{Error, Member, Pull};
 
 pub(super) fn members(pull: &mut dyn Pull, limits: &Limits) -> Result<Vec<Member>, Error> {

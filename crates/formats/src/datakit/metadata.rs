@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use traceloom_model::Limits;
 
-use super::Language;
 use super::http::Message;
-use super::profile::{EXTRA, Profile};
-use super::sample::text_of;
-use crate::json::{Document, Kind, Value};
+use crate::points::Language;
+use crate::points::text_of;
+use crate::points::{EXTRA, Profile};
+use crate::text::json::{Document, Kind, Value};
 
 /// Metadata as keys and values, in the order they were said.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -5,44 +5,26 @@
 //! and come out under Datakit's names for their values.
 
 mod bundle;
-mod complete;
-mod digest;
-mod event_type;
 mod grouping;
-mod header;
 mod http;
 mod ingest;
-mod language;
 mod members;
 mod merge;
 mod metadata;
-mod metrics;
-mod names;
-mod profile;
 mod recorded;
 mod request;
-mod sample;
 mod sample_labels;
-mod span_link;
-mod unit;
 
-use crate::json::{Document, JsonReader, Kind, Layout, Value};
+use crate::text::json::{Document, JsonReader, Kind, Layout, Value};
 use crate::{Confidence, Format, Probe};
 
-pub(crate) use complete::{Fnv, complete};
-pub use digest::Digest;
-pub use event_type::{EventKind, value_names};
-pub use header::profiles;
-pub(crate) use header::{lower_profile, show};
+pub use crate::points::{
+    Digest, EventKind, Language, MEASUREMENT, METRICS, Metrics, NameParts, Profile, Quantity,
+    Sample, SampleValue, SpanLink, TimeUnit, TraceFunc, all_metrics, metric_unit, metrics, missing,
+    model_unit, parse_unit, profiles, value_names,
+};
 pub use ingest::CONFIG;
-pub use language::Language;
 pub use metadata::Metadata;
-pub use metrics::{METRICS, Metrics, all_metrics, metric_unit, metrics, missing};
-pub use names::NameParts;
-pub use profile::{MEASUREMENT, Profile, TimeUnit};
-pub use sample::{Sample, SampleValue, TraceFunc};
-pub use span_link::SpanLink;
-pub use unit::{Quantity, model_unit, parse_unit};
 
 /// A profile as the files of one upload: metadata and attachments.
 pub const FORMAT: Format = Format {

@@ -6,7 +6,7 @@ use super::bundle::{Bundle, Found, sniff};
 use super::grouping::groups;
 use super::merge::Tracks;
 use super::{CONFIG, EVENT, INGEST, REQUEST};
-use crate::whole_input::whole;
+use crate::codec::whole;
 use crate::{Confidence, Error, Format, LowerOptions, Part, Probe, Pull, Source, damage};
 
 /// Lowers the files of a recording.

@@ -3,7 +3,7 @@
 use traceloom_model::{Flow, Limits};
 
 use super::http::{self, Message};
-use crate::whole_input::WholeInput;
+use crate::codec::WholeInput;
 use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage};
 
 /// Reads recordings of requests and bare multipart bodies.

@@ -6,7 +6,7 @@ use traceloom_model::{
     AttrKeyId, Definitions, Flow, Note, Recording, SampleBatch, Sink, StringId, Value, Wants,
 };
 
-use super::span_link::SpanLink;
+use crate::points::SpanLink;
 
 /// A sink that keeps the first text of every label.
 #[derive(Default)]

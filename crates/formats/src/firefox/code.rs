@@ -8,9 +8,9 @@ use traceloom_model::{FrameId, FrameKind, FunctionId, MappingId, Recording, Stac
 
 use super::column::{column, index, length, repeated, some_index, text};
 use super::numbers::Numbers;
-use crate::chrome::json;
-use crate::label;
-use crate::output::Buffered;
+use crate::codec::Buffered;
+use crate::text::label;
+use crate::text::scalars;
 
 /// What a frame's category says, which is how it was executed; the first is the one of everything else.
 pub(super) const CATEGORIES: [(&str, &str); 8] = [
@@ -328,7 +328,7 @@ impl<'r> Code<'r> {
         let rows = &self.thread.frame_rows;
         out.text("\"frameTable\":{");
         column(out, "address", rows, |row, out| match row.address {
-            Some(address) => json::digits(address, out),
+            Some(address) => scalars::digits(address, out),
             None => out.extend_from_slice(b"-1"),
         });
         column(out, "inlineDepth", rows, |row, out| {

@@ -2,8 +2,8 @@
 
 use traceloom_model::Timestamp;
 
-use crate::chrome::json;
-use crate::output::Buffered;
+use crate::codec::Buffered;
+use crate::text::scalars;
 
 /// Writes `"name":[…],` with an item each.
 pub(super) fn column<T>(
@@ -43,7 +43,7 @@ pub(super) fn repeated(out: &mut Buffered<'_>, name: &str, count: usize, text: &
 
 /// Writes `"name":[…],` with the numbers.
 pub(super) fn indices(out: &mut Buffered<'_>, name: &str, numbers: impl IntoIterator<Item = u32>) {
-    let put = |number: u32, out: &mut Vec<u8>| json::next_digits(number.into(), out);
+    let put = |number: u32, out: &mut Vec<u8>| scalars::next_digits(number.into(), out);
     joined(out, name, numbers, index, put);
 }
 
@@ -58,7 +58,7 @@ pub(super) fn times(
         Some(time) => since(base, time, out),
         None => out.extend_from_slice(b"null"),
     };
-    let mut near = json::Milliseconds::default();
+    let mut near = scalars::Milliseconds::default();
     joined(out, name, times, put, |time, out| {
         let ns = time.and_then(|time| u64::try_from(time.checked_sub(base)?).ok());
         if let Some(ns) = ns {
@@ -97,12 +97,12 @@ fn joined<T>(
 /// Writes `"length":N`, which every table ends with here.
 pub(super) fn length(out: &mut Buffered<'_>, length: usize) {
     out.text("\"length\":");
-    json::digits(length as u64, &mut out.bytes);
+    scalars::digits(length as u64, &mut out.bytes);
 }
 
 #[inline]
 pub(super) fn index(index: u32, out: &mut Vec<u8>) {
-    json::digits(u64::from(index), out);
+    scalars::digits(u64::from(index), out);
 }
 
 #[inline]
@@ -115,7 +115,7 @@ pub(super) fn some_index(number: Option<u32>, out: &mut Vec<u8>) {
 
 pub(super) fn text(text: impl AsRef<[u8]>, out: &mut Vec<u8>) {
     out.push(b'"');
-    json::inner(text.as_ref(), out);
+    scalars::inner(text.as_ref(), out);
     out.push(b'"');
 }
 
@@ -126,7 +126,7 @@ pub(super) fn milliseconds(ns: i128, out: &mut Vec<u8>) {
     }
     let ns = ns.unsigned_abs();
     match u64::try_from(ns) {
-        Ok(ns) => json::milliseconds(ns, out),
+        Ok(ns) => scalars::milliseconds(ns, out),
         Err(_) => out.extend_from_slice(format!("{}", ns / 1_000_000).as_bytes()),
     }
 }
@@ -134,7 +134,7 @@ pub(super) fn milliseconds(ns: i128, out: &mut Vec<u8>) {
 /// Appends a time as milliseconds since `base`.
 pub(super) fn since(base: Timestamp, time: Timestamp, out: &mut Vec<u8>) {
     match time.checked_sub(base).and_then(|ns| u64::try_from(ns).ok()) {
-        Some(ns) => json::milliseconds(ns, out),
+        Some(ns) => scalars::milliseconds(ns, out),
         None => milliseconds(i128::from(time) - i128::from(base), out),
     }
 }

@@ -6,8 +6,8 @@ use traceloom_model::{AttrKeyId, Attribute, EventTypeId, Recording, Unit, Value}
 
 use super::column::{column, text};
 use super::rows::Rows;
-use crate::label;
-use crate::output::Buffered;
+use crate::codec::Buffered;
+use crate::text::label;
 
 /// The schema of spans.
 pub(super) const SPAN: &str = "Span";

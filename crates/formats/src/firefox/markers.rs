@@ -15,10 +15,10 @@ use super::forms::{Form, Forms, SPAN, Schemas, key_name, schema_name};
 use super::kept::{Item, Items, Markers, What};
 use super::order::Order;
 use super::rows::Rows;
-use crate::chrome::json;
-use crate::label;
-use crate::output::Buffered;
-use crate::reserved_args;
+use crate::codec::Buffered;
+use crate::spans::reserved_args;
+use crate::text::label;
+use crate::text::scalars;
 
 /// What markers are written with: names as JSON, each made once.
 pub(super) struct Words<'r> {
@@ -140,7 +140,7 @@ impl<'r> Words<'r> {
             Item::Context(at) => return self.context(at, out),
             Item::Counter(id, value) => {
                 self.counter(id, out);
-                return json::signed(value, out);
+                return scalars::signed(value, out);
             }
             Item::Cause(stack) => {
                 if let Some(stack) = code.stack(stack) {
@@ -157,26 +157,26 @@ impl<'r> Words<'r> {
             (Item::I64(_, ns), Form::Duration) => milliseconds(i128::from(ns), out),
             (Item::U64(_, ns), Form::Duration) => milliseconds(i128::from(ns), out),
             (Item::I64(_, number), Form::Integer | Form::Decimal | Form::Bytes) => {
-                json::signed(number, out);
+                scalars::signed(number, out);
             }
             (Item::U64(_, number), Form::Integer | Form::Decimal | Form::Bytes) => {
-                json::unsigned(number, out);
+                scalars::unsigned(number, out);
             }
-            (Item::F64(_, number), Form::Decimal) => json::float(number, out),
+            (Item::F64(_, number), Form::Decimal) => scalars::float(number, out),
             (Item::Text(_, id), _) => self.string(id, out),
             (Item::I64(_, number), _) => {
                 out.push(b'"');
-                json::decimal(number, out);
+                scalars::decimal(number, out);
                 out.push(b'"');
             }
             (Item::U64(_, number), _) => {
                 out.push(b'"');
-                json::digits(number, out);
+                scalars::digits(number, out);
                 out.push(b'"');
             }
             (Item::F64(_, number), _) if number.is_finite() => {
                 out.push(b'"');
-                json::float(number, out);
+                scalars::float(number, out);
                 out.push(b'"');
             }
             (Item::F64(_, number), _) => {
@@ -188,7 +188,7 @@ impl<'r> Words<'r> {
                 self.value.clear();
                 put_value(value, self.recording, &mut self.value);
                 out.push(b'"');
-                json::valid(&self.value, out);
+                scalars::valid(&self.value, out);
                 out.push(b'"');
             }
             (_, _) => {}
@@ -240,7 +240,7 @@ impl<'r> Words<'r> {
         match (known.and_then(Text::as_str), known) {
             (Some(valid), _) => {
                 out.push(b'"');
-                json::valid(valid, out);
+                scalars::valid(valid, out);
                 out.push(b'"');
             }
             (None, Some(known)) => text(known.as_bytes(), out),
@@ -253,11 +253,11 @@ impl<'r> Words<'r> {
             return;
         };
         out.extend_from_slice(b",\"span.trace_id\":");
-        json::hex(&context.trace.to_be_bytes(), out);
+        scalars::hex(&context.trace.to_be_bytes(), out);
         out.extend_from_slice(b",\"span.id\":");
-        json::hex(&context.span.to_be_bytes(), out);
+        scalars::hex(&context.span.to_be_bytes(), out);
         out.extend_from_slice(b",\"span.parent_id\":");
-        json::hex(&context.parent.to_be_bytes(), out);
+        scalars::hex(&context.parent.to_be_bytes(), out);
     }
 
     fn event(&mut self, id: EventTypeId, code: &mut Code<'r>) -> Option<&Known<'r>> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use traceloom_model::{Merge, ProfileId, Recording, ResourceId, Scope, Timestamp, TrackId, Unit};
 
 use super::rows::Rows;
-use crate::label;
+use crate::text::label;
 
 /// What a sample weighs and in which unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

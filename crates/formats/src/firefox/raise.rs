@@ -12,9 +12,10 @@ use super::kept::Markers;
 use super::markers::Words;
 use super::plan::{Thread, Weight, base, threads};
 use super::rows::Rows;
-use crate::chrome::json;
-use crate::output::Buffered;
-use crate::{Error, Output, RaiseOptions, Target, label};
+use crate::codec::Buffered;
+use crate::text::label;
+use crate::text::scalars;
+use crate::{Error, Output, RaiseOptions, Target};
 
 /// Builds a target that writes a profile.
 ///
@@ -178,7 +179,7 @@ impl Writer<'_> {
         out.text("\"pid\":");
         text(&thread.pid, &mut out.bytes);
         out.text(",\"tid\":");
-        json::unsigned(thread.tid, &mut out.bytes);
+        scalars::unsigned(thread.tid, &mut out.bytes);
         out.text(
             ",\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,\
              \"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],",
@@ -235,14 +236,14 @@ impl Writer<'_> {
             out.text(",\"pid\":");
             text(main.map_or("0", |(_, thread)| &thread.pid), &mut out.bytes);
             out.text(",\"mainThreadIndex\":");
-            json::digits(main.map_or(0, |(at, _)| at as u64), &mut out.bytes);
+            scalars::digits(main.map_or(0, |(at, _)| at as u64), &mut out.bytes);
             out.text(",\"samples\":{");
             column(out, "time", &points, |point, out| since(base, point.0, out));
             // The profiler adds up what it reads.
             let before = std::iter::once(0.0).chain(points.iter().map(|point| point.1));
             let steps = points.iter().zip(before);
             column(out, "count", steps, |(point, before), out| {
-                json::float(point.1 - before, out);
+                scalars::float(point.1 - before, out);
             });
             length(out, points.len());
             out.text("}}");
@@ -299,7 +300,7 @@ fn samples(
     });
     column(out, "weight", weights, |weight, out| match kind {
         Weight::Time => milliseconds(i128::from(weight), out),
-        Weight::Bytes | Weight::Samples => json::decimal(weight, out),
+        Weight::Bytes | Weight::Samples => scalars::decimal(weight, out),
     });
     out.text(match kind {
         Weight::Time => "\"weightType\":\"tracing-ms\",",

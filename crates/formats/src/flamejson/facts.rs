@@ -2,7 +2,7 @@
 
 use traceloom_model::{FrameId, FunctionId, Recording, StringId};
 
-use crate::datakit::{Language, NameParts};
+use crate::points::{Language, NameParts};
 
 /// The properties of a frame; empty where nobody knows them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]

@@ -8,7 +8,7 @@ use traceloom_model::{
 
 use super::facts::Facts;
 use super::tree::{Dimension, Leaf, Node, Tree};
-use crate::datakit::Language;
+use crate::points::Language;
 
 /// A node's identity below its parent.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -6,8 +6,8 @@ use traceloom_model::{Recording, TrackId, Unit};
 
 use super::facts::Facts;
 use super::tree::{Node, Tree};
-use crate::datakit::{Language, Quantity};
-use crate::json::push_string;
+use crate::points::{Language, Quantity};
+use crate::text::json::push_string;
 
 /// Dimensions a language's page offers: title, and the properties that make two leaves one.
 fn dimensions(language: Option<Language>) -> &'static [(&'static str, &'static [&'static str])] {

@@ -8,8 +8,8 @@ use traceloom_model::{
 };
 
 use super::facts::modifier_bits;
-use crate::datakit::model_unit;
-use crate::json::{Kind, Lowered, Value, lower_documents};
+use crate::points::model_unit;
+use crate::text::json::{Kind, Lowered, Value, lower_documents};
 use crate::{Error, LowerOptions, Source, warn};
 
 pub(super) fn lower(

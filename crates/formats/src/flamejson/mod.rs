@@ -15,7 +15,7 @@ mod write;
 
 use traceloom_model::{Capabilities, Feature, Limits, Variant};
 
-use crate::json::{Document, JsonReader, Kind, Layout};
+use crate::text::json::{Document, JsonReader, Kind, Layout};
 use crate::{Confidence, Format, Probe};
 
 pub use raise::{Options, write_recording};

@@ -5,8 +5,8 @@ use traceloom_model::{Recording, Unit};
 use super::grow::Builder;
 use super::tree::{Dimension, Shown, Tree};
 use super::{guance, write};
-use crate::datakit::{Language, profiles, value_names};
-use crate::whole_recording::WholeRecording;
+use crate::codec::WholeRecording;
+use crate::points::{Language, profiles, value_names};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// What graph to write.

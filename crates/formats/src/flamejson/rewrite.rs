@@ -3,8 +3,8 @@
 use traceloom_model::{Flow, Limits, Note};
 
 use super::{FORMAT, lower, raise};
-use crate::json::Document;
-use crate::whole_input::whole;
+use crate::codec::whole;
+use crate::text::json::Document;
 use crate::{Change, Error, LowerOptions, Output, Pull, RaiseOptions, SliceSource, damage};
 
 /// Writes the document of a part: unchanged when it is whole and in the object form, otherwise what can be

@@ -3,7 +3,7 @@
 use traceloom_model::{Recording, SampleBatch, Scope, TrackId, Unit};
 
 use super::facts::Facts;
-use crate::datakit::{EventKind, Language};
+use crate::points::{EventKind, Language};
 
 /// What the nodes of a graph stand for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -4,7 +4,7 @@ use traceloom_model::{Recording, Unit};
 
 use super::raise::Options;
 use super::tree::{Node, Tree};
-use crate::json::push_string;
+use crate::text::json::push_string;
 
 /// The word of a unit and how many of the model's units are one.
 pub(super) fn unit_word(recording: &Recording, unit: Unit, options: &Options) -> (String, i64) {

@@ -12,7 +12,7 @@ use traceloom_model::{
 use super::frame::{Owner, owner, parts};
 use super::read::{compares, no_count, split_count};
 use super::value::{AFTER, BEFORE, NO_STACK, SAMPLES};
-use crate::lines::{Line, each};
+use crate::text::lines::{Line, each};
 use crate::{Error, LowerOptions, Source, damage, warn};
 
 /// Lines that are looked at before a file counts as a comparison.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{FrameId, Recording, StackId};
 
-use crate::label;
+use crate::text::label;
 
 /// The numbers of a line; most files have one, comparisons two.
 pub(super) type Sum = [i64; 2];

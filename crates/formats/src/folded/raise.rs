@@ -10,8 +10,8 @@ use traceloom_model::{
 
 use super::paths::{Paths, Sum};
 use super::value::{AFTER, BEFORE, NO_STACK, Value};
-use crate::chrome::json;
-use crate::output::Buffered;
+use crate::codec::Buffered;
+use crate::text::scalars;
 use crate::{Error, LeftOut, Output, RaiseOptions, Target};
 
 /// Builds a target that writes folded stacks.
@@ -248,7 +248,7 @@ fn put_line(stack: &[u8], values: Sum, width: usize, out: &mut Buffered<'_>) {
     bytes.extend_from_slice(stack);
     for &value in values.iter().take(width) {
         bytes.push(b' ');
-        json::decimal(value, bytes);
+        scalars::decimal(value, bytes);
     }
     bytes.push(b'\n');
     out.spill();

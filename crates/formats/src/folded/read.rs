@@ -2,7 +2,7 @@
 
 use traceloom_model::Limits;
 
-use crate::lines::{self, Line, Lines, canonical};
+use crate::text::lines::{self, Line, Lines, canonical};
 use crate::{Chunk, Field, Reader as Native, Record as NativeRecord, RecordSink, Step, damage};
 
 /// Splits a line into the stack and the count after its last space; none without a count.

@@ -9,11 +9,9 @@ use traceloom_model::{
     Value as ModelValue,
 };
 
-use crate::json::{Document, JsonReader, Kind, Layout, Lowered, Value, lower_documents};
+use crate::points::GO_METRICS;
+use crate::text::json::{Document, JsonReader, Kind, Layout, Lowered, Value, lower_documents};
 use crate::{Confidence, Error, Format, LowerOptions, Probe, Source, warn};
-
-/// Name of the event type.
-pub const EVENT: &str = "go.metrics";
 
 /// Go metrics.
 pub const FORMAT: Format = Format {
@@ -94,7 +92,7 @@ fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
         let value = whole.or_else(|| number.f64().map(ModelValue::F64));
         attributes.push(Attribute::new(key, value.unwrap_or(ModelValue::Null)));
     }
-    let name = to.tables.string(EVENT);
+    let name = to.tables.string(GO_METRICS);
     let event_type = to.tables.event_type(EventType {
         name,
         label: None,

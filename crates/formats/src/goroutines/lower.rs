@@ -5,7 +5,7 @@ use traceloom_model::{
     SampleBatch, SampleRow, Sink, Stack, StackId, Tables, Track, Unit, Value, ValueType,
 };
 
-use crate::jvmtext::each_line;
+use crate::text::line_records::each_line;
 use crate::{Error, LowerOptions, Source};
 
 /// Deepest stack read of one goroutine.

@@ -2,7 +2,7 @@
 
 mod lower;
 
-use crate::cdt::lines;
+use crate::text::line_records;
 use crate::{Confidence, Format, Probe};
 
 /// The dump.
@@ -11,7 +11,7 @@ pub const FORMAT: Format = Format {
     title: "dump of goroutines (Go)",
     extensions: &["txt"],
     probe,
-    reader: Some(|limits| lines::reader(limits)),
+    reader: Some(|limits| line_records::reader(limits)),
     lower: Some(lower::lower),
     ..Format::BASE
 };

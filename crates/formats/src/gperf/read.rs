@@ -5,7 +5,7 @@ use traceloom_model::{Flow, Limit, Limits, Note};
 use super::record::GperfRecord;
 use super::text::Parser;
 use super::words::{HEADER, Words};
-use crate::lines::{Lines, Next};
+use crate::text::lines::{Lines, Next};
 use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage};
 
 /// Reads every profile of this folder.

@@ -4,7 +4,7 @@ use super::heap::{Counts, Header};
 use super::maps::Entry;
 use super::symbols::Symbol;
 use super::words::Words;
-use crate::lines::Line;
+use crate::text::lines::Line;
 use crate::{Field, Record};
 
 /// The numbers of a sample in text.

@@ -3,7 +3,7 @@
 use traceloom_model::{Note, Profile, Tables, Unit, ValueType, ValueTypeId};
 
 use super::heap::{Counts, Header};
-use crate::pprof::unit;
+use crate::profile::unit;
 use crate::{info, warn};
 
 /// The rate at which the heap of Java is sampled, in bytes: its profiles do not say it.

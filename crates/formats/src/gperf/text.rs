@@ -4,7 +4,7 @@ use super::heap::{self, Counts, Header};
 use super::maps::Entry;
 use super::record::{Content, GperfRecord, Numbers};
 use super::symbols;
-use crate::lines::Line;
+use crate::text::lines::Line;
 
 /// What the samples of a text profile look like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -23,8 +23,8 @@ use super::mark::Mark;
 use super::names::UNDECODED;
 use super::record::{self, Attributes, Event, Layout, Metadata};
 use super::write;
-use crate::by_id::ById;
-use crate::output::Buffered;
+use crate::codec::Buffered;
+use crate::codec::ById;
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// Most bytes of a text, and most elements of a list.

@@ -3,21 +3,16 @@
 //! Native records are lines (`line`); meaning is found when lowering. The text of people's tools has no
 //! specification: what a line does not look like is passed over, and `SPEC.md` lists what is read.
 
-mod calendar;
-mod gc;
 mod threads;
 mod top;
 
-use traceloom_model::{Flow, Limits, Note, PartId, Sink, Tables};
+use traceloom_model::Limits;
 
-pub(crate) use calendar::civil;
-pub(crate) use gc::lower_lines as lower_gc_lines;
-
-use crate::cdt::lines;
-use crate::{Confidence, Error, Field, Fork, Format, Probe, Record, RecordSink, Source, drive};
+use crate::text::{gc_log, line_records};
+use crate::{Confidence, Fork, Format, Probe, by_name};
 
 fn reader(limits: &Limits) -> Box<dyn Fork> {
-    lines::reader(limits)
+    line_records::reader(limits)
 }
 
 const TEXT: Format = Format {
@@ -64,14 +59,15 @@ pub const GC_LOG: Format = Format {
     extensions: &["gc.log", "log"],
     probe: |probe| {
         // The same text inside a profiler's streams is one of them.
-        let stream = (crate::cdt::GC.probe)(probe) >= Some(Confidence::Likely);
-        lines::gc_log(head(probe)?).then_some(if stream {
+        let stream =
+            by_name("cdt-gc").is_some_and(|gc| (gc.probe)(probe) >= Some(Confidence::Likely));
+        gc_log::is_gc_log(head(probe)?).then_some(if stream {
             Confidence::Possible
         } else {
             Confidence::Likely
         })
     },
-    lower: Some(gc::lower),
+    lower: Some(gc_log::lower),
     ..TEXT
 };
 
@@ -85,53 +81,4 @@ fn head<'a>(probe: &Probe<'a>) -> Option<&'a str> {
         }
         Err(_) => None,
     }
-}
-
-/// Shows the lines of a part; returns false when `each` broke.
-pub(crate) fn each_line(
-    source: &dyn Source,
-    part: usize,
-    limits: &Limits,
-    each: &mut dyn FnMut(u64, &str) -> Flow,
-    note: &mut dyn FnMut(Note) -> Flow,
-) -> Result<bool, Error> {
-    let mut sink = EachLine {
-        each,
-        note,
-        part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
-    };
-    let mut pull = source.open(part, 0)?;
-    drive(pull.as_mut(), reader(limits).as_mut(), &mut sink)
-}
-
-struct EachLine<'a> {
-    each: &'a mut dyn FnMut(u64, &str) -> Flow,
-    note: &'a mut dyn FnMut(Note) -> Flow,
-    part: PartId,
-}
-
-impl RecordSink for EachLine<'_> {
-    fn record(&mut self, record: &dyn Record) -> Flow {
-        let mut flow = Flow::Continue(());
-        record.fields(&mut |_, field| {
-            if let Field::Text(text) = field {
-                flow = (self.each)(record.offset(), &String::from_utf8_lossy(text));
-            }
-        });
-        flow
-    }
-
-    fn note(&mut self, note: Note) -> Flow {
-        let part = self.part;
-        (self.note)(Note { part, ..note })
-    }
-}
-
-/// Pushes new definitions.
-fn define(tables: &mut Tables, sink: &mut dyn Sink) -> Flow {
-    let new = tables.take_definitions();
-    if new.is_empty() {
-        return Flow::Continue(());
-    }
-    sink.define(new)
 }

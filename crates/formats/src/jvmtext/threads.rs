@@ -5,8 +5,8 @@ use traceloom_model::{
     SampleRow, Sink, Stack, StackId, Tables, Track, TrackId, Unit, Value, ValueType, ValueTypeId,
 };
 
-use super::calendar::{clock_in_name, instant};
-use super::{define, each_line};
+use crate::text::calendar::{clock_in_name, instant};
+use crate::text::line_records::each_line;
 use crate::{Error, LowerOptions, Source};
 
 /// Deepest stack read of one thread.
@@ -215,7 +215,7 @@ impl Dumps {
         if self.batch.len() < least {
             return Flow::Continue(());
         }
-        define(&mut self.tables, sink)?;
+        self.tables.push_definitions(sink)?;
         let empty = SampleBatch::new(self.batch.profile, 1);
         sink.samples(std::mem::replace(&mut self.batch, empty))
     }

@@ -4,8 +4,8 @@ use traceloom_model::{
     BATCH_ROWS, Clock, CounterBatch, Flow, Order, Series, Sink, Tables, Track, Unit,
 };
 
-use super::calendar::{clock_in_name, time_of_day};
-use super::{define, each_line};
+use crate::text::calendar::{clock_in_name, time_of_day};
+use crate::text::line_records::each_line;
 use crate::{Error, LowerOptions, Source};
 
 struct Screens {
@@ -130,7 +130,7 @@ impl Screens {
         if self.batch.time.len() < least {
             return Flow::Continue(());
         }
-        define(&mut self.tables, sink)?;
+        self.tables.push_definitions(sink)?;
         sink.counters(std::mem::take(&mut self.batch))
     }
 }

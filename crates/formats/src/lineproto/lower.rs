@@ -9,11 +9,11 @@ use traceloom_model::{
     Value as ModelValue,
 };
 
-use super::point::{FieldValue, OwnedPoint};
 use super::record::{Point, Value};
 use super::text::{Escapes, unescape};
 use super::{Line, LineReader, Lines, base64};
-use crate::datakit::{self, Profile};
+use crate::points::{self, Profile};
+use crate::points::{FieldValue, OwnedPoint};
 use crate::{Chunk, Error, LowerOptions, Record, RecordSink, Source, drive, warn};
 
 pub(super) fn lower(
@@ -88,7 +88,7 @@ impl Lowering<'_> {
             let profile = Profile::from_point(&owned, &self.options.limits);
             let first = self.resources.get(&profile.profile_id).copied();
             let of = first.filter(|_| Profile::is_further_part(&owned));
-            let (resource, batches) = datakit::lower_profile(&profile, of, &mut self.tables);
+            let (resource, batches) = points::lower_profile(&profile, of, &mut self.tables);
             if Profile::is_part(&owned) && of.is_none() {
                 self.resources.insert(profile.profile_id.clone(), resource);
             }
@@ -167,27 +167,8 @@ fn model_value(value: &FieldValue, tables: &mut Tables) -> ModelValue {
         FieldValue::List(items) => {
             let items: Box<[ModelValue]> =
                 items.iter().map(|item| model_value(item, tables)).collect();
-            ModelValue::List(element_type(&items), items)
+            ModelValue::List(ElementType::common(&items), items)
         }
-    }
-}
-
-fn element_type(items: &[ModelValue]) -> ElementType {
-    let of = |item: &ModelValue| match item {
-        ModelValue::I64(_) => ElementType::I64,
-        ModelValue::U64(_) => ElementType::U64,
-        ModelValue::F64(_) => ElementType::F64,
-        ModelValue::Bool(_) => ElementType::Bool,
-        ModelValue::Text(_) => ElementType::Text,
-        ModelValue::Bytes(_) => ElementType::Bytes,
-        _ => ElementType::Any,
-    };
-    let mut types = items.iter().map(of);
-    let first = types.next().unwrap_or(ElementType::Any);
-    if types.all(|other| other == first) {
-        first
-    } else {
-        ElementType::Any
     }
 }
 

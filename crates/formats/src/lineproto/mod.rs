@@ -2,12 +2,11 @@
 //!
 //! Reading is lenient and borrowed: a [`Point`] holds slices of the input and the meaning of its values,
 //! a line that is no point is named by number and left behind. Writing has two dialects. Index points of
-//! profiles become resources and profiles ([`crate::datakit::Profile`]), all others events whose tags are
+//! profiles become resources and profiles ([`crate::points::Profile`]), all others events whose tags are
 //! the attributes marked as index.
 
 mod base64;
 mod lower;
-mod point;
 mod raise;
 mod read;
 mod record;
@@ -22,7 +21,7 @@ use traceloom_model::{Capabilities, Feature, Variant};
 
 use crate::{Chunk, Confidence, Format, Probe};
 
-pub use point::{FieldValue, OwnedPoint, Warning};
+pub use crate::points::{FieldValue, OwnedPoint, Warning};
 pub use raise::{index_points, metric_points};
 pub use read::{Line, LineReader, Lines};
 pub use record::{Field, Point, Value};

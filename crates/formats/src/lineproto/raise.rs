@@ -7,9 +7,9 @@ use traceloom_model::{
     Recording, SampleBatch, Sink, Unit, Value, Wants,
 };
 
-use super::point::{FieldValue, OwnedPoint, STRING_LIMIT};
 use super::write::{Dialect, Writer};
-use crate::datakit::{self, Digest, Fnv, TimeUnit};
+use crate::points::{self, Digest, Fnv, TimeUnit};
+use crate::points::{FieldValue, OwnedPoint, STRING_LIMIT};
 use crate::{Error, LeftOut, Output, RaiseOptions, Target};
 
 /// What a variant asks for: words of `--to line-protocol:WORD,WORD`.
@@ -146,7 +146,7 @@ impl LineTarget<'_> {
         let known = self.digest.recording();
         let with_samples = self.choice.samples;
         let samples = match with_samples {
-            true => datakit::profiles(&self.recording, true),
+            true => points::profiles(&self.recording, true),
             false => Vec::new(),
         };
         let mut samples = samples.into_iter();
@@ -155,7 +155,7 @@ impl LineTarget<'_> {
             let origin = rows.first().and_then(|at| self.origins.get(at));
             self.source(origin.copied().unwrap_or(0)) == Some(super::FORMAT.name)
         };
-        for (rows, mut profile) in datakit::complete(known, &is_point) {
+        for (rows, mut profile) in points::complete(known, &is_point) {
             let origin = rows.first().and_then(|at| self.origins.get(at));
             let source = self.source(origin.copied().unwrap_or(0));
             let of_profile = samples.next().map(|profile| profile.samples);
@@ -180,7 +180,7 @@ impl LineTarget<'_> {
     }
 
     /// Fills in the facts of the variant where there are none.
-    fn fill_facts(&self, profile: &mut datakit::Profile) {
+    fn fill_facts(&self, profile: &mut points::Profile) {
         for (fact, value) in &self.choice.facts {
             let slot = match fact.as_str() {
                 "service" => &mut profile.service,
@@ -374,7 +374,7 @@ fn format_word(source: &'static str) -> String {
 /// Builds the index points of a recording's profiles.
 #[must_use]
 pub fn index_points(recording: &Recording, unit: TimeUnit, with_samples: bool) -> Vec<OwnedPoint> {
-    let profiles = datakit::profiles(recording, with_samples);
+    let profiles = points::profiles(recording, with_samples);
     profiles
         .iter()
         .map(|profile| profile.to_point(unit, with_samples))
@@ -384,7 +384,7 @@ pub fn index_points(recording: &Recording, unit: TimeUnit, with_samples: bool) -
 /// Builds the metric points of a recording's profiles (SPEC.md §9); none where nothing can be derived.
 #[must_use]
 pub fn metric_points(recording: &Recording) -> Vec<OwnedPoint> {
-    let derived = datakit::all_metrics(recording, "");
+    let derived = points::all_metrics(recording, "");
     derived
         .iter()
         .map(|(profile, metrics)| metrics.to_point(profile))
@@ -452,6 +452,6 @@ fn field_value(recording: &Recording, value: &Value) -> Option<FieldValue> {
             let items = items.iter().filter_map(|item| field_value(recording, item));
             FieldValue::List(items.collect())
         }
-        other => FieldValue::Text(datakit::show(recording, other).into_bytes()),
+        other => FieldValue::Text(points::show(recording, other).into_bytes()),
     })
 }

@@ -7,8 +7,8 @@
 use proptest::prelude::*;
 use traceloom_model::{Limits, Recording};
 
-use super::point::{FieldValue, OwnedPoint};
 use super::{Dialect, FORMAT, Line, LineReader, Lines, Value, Writer};
+use crate::points::{FieldValue, OwnedPoint};
 use crate::{
     Chunk, Confidence, LowerOptions, Probe, RaiseOptions, Records, SliceSource, read_chunked,
     read_slice,

@@ -1,10 +1,10 @@
 //! Points to bytes.
 
 use super::base64;
-use super::point::{FieldValue, OwnedPoint};
 use super::record::{Point, Value};
 use super::text::{Escapes, escape, unescape};
-use crate::chrome::json::{decimal, digits};
+use crate::points::{FieldValue, OwnedPoint};
+use crate::text::scalars::{decimal, digits};
 
 /// Whose line protocol is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

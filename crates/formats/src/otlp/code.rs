@@ -6,7 +6,7 @@ use traceloom_model::{
 };
 
 use super::dictionary::Dictionary;
-use crate::counted_notes::CountedNotes;
+use crate::codec::CountedNotes;
 
 /// What was lowered of a dictionary, by position.
 #[derive(Debug, Default)]

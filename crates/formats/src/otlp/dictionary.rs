@@ -5,7 +5,7 @@ use std::ops::Range;
 use traceloom_model::{Limit, Limits};
 
 use super::value::{id, span_id};
-use crate::pprof::Strings;
+use crate::profile::Strings;
 use crate::protobuf::{fields, packed_varints};
 
 /// A mapped binary.

@@ -15,10 +15,11 @@ use super::sample::Columns;
 use super::schema::{PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES, SCOPE_PROFILES};
 use super::survey::{Segments, survey};
 use super::value;
-use crate::counted_notes::CountedNotes;
-use crate::pprof::unit;
+use crate::codec::CountedNotes;
+use crate::codec::two_pass;
+use crate::profile::unit;
 use crate::protobuf::{Content, Piece, Split, Splitter, each, fields, packed_varints};
-use crate::{Error, LowerOptions, Pull, Source, two_pass};
+use crate::{Error, LowerOptions, Pull, Source};
 
 /// Lowers every part of a source, each a message or several end to end.
 ///

@@ -6,7 +6,7 @@ use super::dictionary::Dictionary;
 use super::layout::Votes;
 use super::sample::Columns;
 use super::schema::{DICTIONARY, PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES};
-use crate::counted_notes::CountedNotes;
+use crate::codec::CountedNotes;
 use crate::protobuf::{Content, Splitter, each_field, fields};
 use crate::{Error, Pull};
 

@@ -9,8 +9,8 @@ use traceloom_model::{
 
 use super::code::{FRAME_TYPE, FRAME_TYPES};
 use super::value::{put_value, unit_text};
+use crate::profile::SingleFrameLocations;
 use crate::protobuf::{put_bytes, put_number, put_packed};
-use crate::single_frame_locations::SingleFrameLocations;
 
 /// Frames of a stack at most: parents that go round in a circle end here.
 const DEEPEST: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! Attributes: `KeyValue` and `AnyValue`, both ways (SPEC.md §3).
 
-use traceloom_model::{Attribute, Recording, Resource, StringId, Tables, Unit, Value};
+use traceloom_model::{Attribute, ElementType, Recording, Resource, StringId, Tables, Unit, Value};
 
 use crate::protobuf::{Wire, fields, put_bytes, put_double, put_tag};
 use crate::wire::put_leb128;
@@ -32,7 +32,7 @@ fn value_below(body: &[u8], lookup: &Lookup<'_>, tables: &mut Tables, depth: usi
                 let values: Vec<Value> = values
                     .map(|(_, one)| value_below(one.bytes(), lookup, tables, depth + 1))
                     .collect();
-                Value::List(crate::perfetto::element_type(&values), values.into())
+                Value::List(ElementType::common(&values), values.into())
             }
             6 => {
                 let rows = fields(raw.bytes()).filter(|&(number, _)| number == 1);
@@ -275,7 +275,7 @@ pub(super) fn span_id(bytes: &[u8]) -> u64 {
 
 /// Returns how a unit is spelt.
 pub(super) fn unit_text(unit: Unit, tables: &Recording) -> String {
-    match crate::pprof::unit::spell(unit) {
+    match crate::profile::unit::spell(unit) {
         Ok(text) => text.to_owned(),
         Err(id) => tables.text(id).into_owned(),
     }

@@ -10,9 +10,9 @@ use traceloom_model::{
 };
 
 use super::raise::Packets;
-use crate::by_id::ById;
+use crate::codec::ById;
 use crate::protobuf::{Wire, put_bytes, put_double, put_message, put_number, put_tag};
-use crate::reserved_args;
+use crate::spans::reserved_args;
 use crate::wire::{Word, put_leb128, put_start};
 
 /// Tables of `InternedData`, by their field numbers.

@@ -10,8 +10,8 @@ use traceloom_model::{
 
 use super::packet::{Name, narrow};
 use crate::protobuf::{Raw, fields, packed_varints};
-use crate::reserved_args::{self, ReservedArg};
-use crate::slices::Annotated;
+use crate::spans::reserved_args::{self, ReservedArg};
+use crate::spans::slices::Annotated;
 
 /// Tables of `InternedData`, by their field numbers.
 pub(super) const CATEGORIES: u32 = 1;
@@ -322,7 +322,7 @@ fn value(body: &[u8], interned: &Interned, tables: &mut Tables, depth: usize) ->
     }
     match (map.is_empty(), list.is_empty()) {
         (false, _) => Value::Map(map.into()),
-        (true, false) => Value::List(element_type(&list), list.into()),
+        (true, false) => Value::List(ElementType::common(&list), list.into()),
         (true, true) => plain,
     }
 }
@@ -350,30 +350,8 @@ fn nested(body: &[u8], tables: &mut Tables, depth: usize) -> Value {
     }
     match kind {
         1 => Value::Map(keys.into_iter().zip(values).collect()),
-        2 => Value::List(element_type(&list), list.into()),
+        2 => Value::List(ElementType::common(&list), list.into()),
         _ => plain,
-    }
-}
-
-/// The type that all elements of a list have.
-pub(crate) fn element_type(list: &[Value]) -> ElementType {
-    let of = |value: &Value| match value {
-        Value::I64(_) => ElementType::I64,
-        Value::U64(_) => ElementType::U64,
-        Value::F64(_) => ElementType::F64,
-        Value::Bool(_) => ElementType::Bool,
-        Value::Text(_) => ElementType::Text,
-        Value::Bytes(_) => ElementType::Bytes,
-        Value::Null | Value::List(..) | Value::Map(_) | Value::Exception(_) => ElementType::Any,
-    };
-    let mut types = list.iter().map(of);
-    let Some(first) = types.next() else {
-        return ElementType::Any;
-    };
-    if types.all(|other| other == first) {
-        first
-    } else {
-        ElementType::Any
     }
 }
 

@@ -5,7 +5,7 @@ use traceloom_model::{Level, Timestamp, Track, TrackId, TrackKind};
 use super::lower::Lowering;
 use super::packet::{Event, Legacy, Packet};
 use super::tracks::Line;
-use crate::slices::{Flows, Step};
+use crate::spans::slices::{Flows, Step};
 
 impl Lowering<'_> {
     /// Lowers an event in the words of Chrome's JSON format.

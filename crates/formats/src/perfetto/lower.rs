@@ -14,11 +14,12 @@ use super::schema::SCHEMA;
 use super::survey::{Survey, survey};
 use super::timing::Sequences;
 use super::tracks::{Line, Tracks};
-use crate::counted_notes::CountedNotes;
+use crate::codec::CountedNotes;
+use crate::codec::two_pass;
 use crate::protobuf::{Content, Piece, Splitter, each};
-use crate::rows::Rows;
-use crate::slices::{Flows, Open, SliceLine, Slices, Step};
-use crate::{Error, LowerOptions, Pull, Source, two_pass};
+use crate::spans::rows::Rows;
+use crate::spans::slices::{Flows, Open, SliceLine, Slices, Step};
+use crate::{Error, LowerOptions, Pull, Source};
 
 /// Lowers every part of a source, each a trace of its own.
 ///

@@ -21,15 +21,14 @@ mod survey;
 mod timing;
 mod tracks;
 
-pub(crate) use interned::element_type;
 pub use lower::lower;
 pub use raise::raise;
 
 use traceloom_model::Feature;
 
 use crate::Format;
-use crate::chrome::CHROME;
 use crate::protobuf::Reader;
+use crate::spans::SLICE_FEATURES;
 
 /// Perfetto traces.
 pub static FORMAT: Format = Format {
@@ -40,8 +39,8 @@ pub static FORMAT: Format = Format {
     reader: Some(|limits| Box::new(Reader::new(&schema::LAYOUT, limits))),
     lower: Some(lower),
     raise: Some(raise),
-    // What Chrome's format holds, places in the source and flows besides.
-    holds: CHROME.holds.with(&[
+    // Places in the source and flows besides.
+    holds: SLICE_FEATURES.with(&[
         Feature::Resources,
         Feature::SourceLines,
         Feature::Links,

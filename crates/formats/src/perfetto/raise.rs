@@ -15,10 +15,10 @@ use traceloom_model::{
 
 use super::annotate::Texts;
 use super::lines::Lines;
-use crate::begin_end::{BeginEnd, Extent, PairSink};
-use crate::bodies::{Bodies, Body};
-use crate::output::Buffered;
+use crate::codec::Buffered;
 use crate::protobuf::{Wire, put_bytes, put_double, put_number, put_tag, varint_len};
+use crate::spans::begin_end::{BeginEnd, Extent, PairSink};
+use crate::spans::bodies::{Bodies, Body};
 use crate::wire::{Word, leb128, put_leb128, put_pieces};
 use crate::{Error, Output, RaiseOptions, Target};
 

@@ -8,7 +8,7 @@ use super::interned::{
 use super::lower::Lowering;
 use super::packet::{Event, Name, Packet};
 use crate::protobuf::fields;
-use crate::slices::{Annotated, Open};
+use crate::spans::slices::{Annotated, Open};
 
 impl Lowering<'_> {
     pub(super) fn open(

@@ -10,7 +10,7 @@ use traceloom_model::{
 
 use super::describe::{self, Described};
 use crate::protobuf::fields;
-use crate::slices::SliceLine;
+use crate::spans::slices::SliceLine;
 
 /// A track as its descriptors tell, the last one of each fact.
 #[derive(Clone, Debug, Default)]

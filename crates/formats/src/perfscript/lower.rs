@@ -11,7 +11,8 @@ use traceloom_model::{
 
 use super::event::{Event, Frame};
 use super::read::{Content, Record, no_line};
-use crate::{Error, LowerOptions, Source, damage, lines};
+use crate::text::lines;
+use crate::{Error, LowerOptions, Source, damage};
 
 /// Lowers every part of a source.
 ///

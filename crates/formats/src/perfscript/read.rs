@@ -3,7 +3,7 @@
 use traceloom_model::{Flow, Limits};
 
 use super::event::{Event, Frame, source};
-use crate::lines::{self, Line, Lines};
+use crate::text::lines::{self, Line, Lines};
 use crate::{Chunk, Field, Reader as Native, Record as NativeRecord, RecordSink, Step, warn};
 
 /// One line of the text.

@@ -9,7 +9,7 @@ use super::calltree::CallTree;
 use super::columns::{Line, Tables as Columns};
 use super::ids::Ids;
 use super::lower::Strings;
-use crate::counted_notes::CountedNotes;
+use crate::codec::CountedNotes;
 
 /// Turns location ids into stacks.
 ///

@@ -6,7 +6,7 @@ use traceloom_model::{Flow, Level, Limit, Limits, Note};
 
 use super::columns::{Samples, Tables};
 use super::schema::{PROFILE, SCHEMA};
-use crate::counted_notes::CountedNotes;
+use crate::codec::CountedNotes;
 use crate::protobuf::{
     Content as Value, Piece, Split as Field, Splitter, Tokens, each, each_field, malformed, packed,
     wrong_wire,

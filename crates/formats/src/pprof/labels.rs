@@ -10,8 +10,8 @@ use traceloom_model::{
 
 use super::columns::{Label, Tables as Columns};
 use super::lower::{Strings, scale};
-use super::unit;
-use crate::counted_notes::CountedNotes;
+use crate::codec::CountedNotes;
+use crate::profile::unit;
 
 /// What a label says besides its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

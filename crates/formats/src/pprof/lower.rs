@@ -9,8 +9,8 @@ use super::code::Code;
 use super::columns::{Samples, Tables as Columns};
 use super::decode::{samples, tables};
 use super::labels::Labels;
-use super::unit;
-use crate::counted_notes::CountedNotes;
+use crate::codec::CountedNotes;
+use crate::profile::unit;
 use crate::{Error, LowerOptions, Source};
 
 /// Lowers every part of a source, each a profile of its own.

@@ -18,14 +18,12 @@ mod read;
 mod record;
 mod schema;
 mod symbols;
-pub(crate) mod unit;
 
 #[cfg(test)]
 mod tests;
 
-pub use columns::{
-    Function, Label, Line, Location, Mapping, Sample, Samples, Strings, Tables, ValueType,
-};
+pub use crate::profile::Strings;
+pub use columns::{Function, Label, Line, Location, Mapping, Sample, Samples, Tables, ValueType};
 pub use lower::lower;
 pub use raise::raise;
 pub use read::Reader;

@@ -4,7 +4,7 @@ use traceloom_model::{ElementType, SampleRow, Unit, Value};
 
 use super::labels::{ROLES, Role};
 use super::symbols::Symbols;
-use super::unit;
+use crate::profile::unit;
 use crate::protobuf::Wire;
 use crate::protobuf::{put_bytes, put_number, put_tag};
 use crate::wire::put_leb128;

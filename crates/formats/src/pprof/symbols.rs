@@ -7,9 +7,9 @@ use traceloom_model::{
     Frame, FrameId, FrameKind, FunctionId, MappingId, Recording, StackId, StringId, Unit,
 };
 
-use super::unit;
+use crate::profile::SingleFrameLocations;
+use crate::profile::unit;
 use crate::protobuf::{put_bytes, put_number};
-use crate::single_frame_locations::SingleFrameLocations;
 
 /// Writes rows when they are first used and remembers their ids.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 use traceloom_model::Timestamp;
 
 use super::nest::Step;
-use crate::chrome::json;
-use crate::output::Buffered;
+use crate::codec::Buffered;
+use crate::text::scalars;
 use crate::wire::put_start;
 
 /// What of an event comes before its time: text of a width that is known, of which so much counts.
@@ -20,7 +20,7 @@ const TYPE: usize = 10;
 impl Head {
     pub fn of(frame: u32) -> Self {
         let mut row = b",{\"type\":\"O\",\"frame\":".to_vec();
-        json::digits(u64::from(frame), &mut row);
+        scalars::digits(u64::from(frame), &mut row);
         row.extend_from_slice(b",\"at\":");
         let len = row.len();
         row.resize(WIDTH, b' ');
@@ -71,7 +71,7 @@ impl<'w, 'o> Events<'w, 'o> {
                 out.remove(begin);
             }
         }
-        json::digits(at, out);
+        scalars::digits(at, out);
         out.push(b'}');
         self.out.spill();
     }
@@ -80,14 +80,14 @@ impl<'w, 'o> Events<'w, 'o> {
     fn first(&mut self, at: u64) {
         let out = &mut self.out.bytes;
         out.extend_from_slice(b"\"startValue\":");
-        json::digits(at, out);
+        scalars::digits(at, out);
         out.extend_from_slice(b",\"events\":[");
     }
 
     /// Ends the list, which has an event.
     pub fn end(self) {
         self.out.text("],\"endValue\":");
-        json::digits(self.last.unwrap_or(0), &mut self.out.bytes);
+        scalars::digits(self.last.unwrap_or(0), &mut self.out.bytes);
         self.out.bytes.push(b'}');
     }
 }

@@ -6,8 +6,8 @@ use traceloom_model::{
     Track, TrackId, Unit, ValueType,
 };
 
-use crate::datakit::model_unit;
-use crate::json::{Document, Lowered, Value, lower_documents};
+use crate::points::model_unit;
+use crate::text::json::{Document, Lowered, Value, lower_documents};
 use crate::{Error, LowerOptions, Source, damage, warn};
 
 pub(super) fn lower(

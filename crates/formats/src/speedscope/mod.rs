@@ -18,7 +18,7 @@ mod tests;
 
 use traceloom_model::{Capabilities, Feature, Limits, Variant};
 
-use crate::json::{Document, JsonReader, Kind, Layout, Value};
+use crate::text::json::{Document, JsonReader, Kind, Layout, Value};
 use crate::{Confidence, Format, Probe};
 
 /// speedscope.

@@ -12,9 +12,10 @@ use super::events::{Events, Head};
 use super::nest::{Step, lanes};
 use super::spans::{Kept, Spans};
 use super::stacks::Stacks;
-use crate::chrome::json;
-use crate::output::Buffered;
-use crate::{Error, Output, RaiseOptions, Target, label};
+use crate::codec::Buffered;
+use crate::text::label;
+use crate::text::scalars;
+use crate::{Error, Output, RaiseOptions, Target};
 
 /// Builds a target that writes speedscope's JSON.
 ///
@@ -119,17 +120,17 @@ impl Frames {
 
     fn row(name: &[u8], file: Option<&[u8]>, line: u32, column: u32) -> Vec<u8> {
         let mut row = b"{\"name\":\"".to_vec();
-        json::inner(name, &mut row);
+        scalars::inner(name, &mut row);
         row.push(b'"');
         if let Some(file) = file {
             row.extend_from_slice(b",\"file\":\"");
-            json::inner(file, &mut row);
+            scalars::inner(file, &mut row);
             row.push(b'"');
         }
         for (member, number) in [(&b",\"line\":"[..], line), (b",\"col\":", column)] {
             if number > 0 {
                 row.extend_from_slice(member);
-                json::digits(u64::from(number), &mut row);
+                scalars::digits(u64::from(number), &mut row);
             }
         }
         row.push(b'}');
@@ -268,7 +269,7 @@ impl Writer<'_> {
         self.out.text("{\"type\":\"");
         self.out.text(kind);
         self.out.text("\",\"name\":\"");
-        json::inner(name, &mut self.out.bytes);
+        scalars::inner(name, &mut self.out.bytes);
         self.out.text("\",\"unit\":\"");
         self.out.text(unit);
         self.out.text("\",");
@@ -329,7 +330,7 @@ impl Writer<'_> {
             }
             first = false;
             total += i128::from(weight);
-            json::digits(weight.unsigned_abs(), &mut self.out.bytes);
+            scalars::digits(weight.unsigned_abs(), &mut self.out.bytes);
             self.out.spill();
         }
         let end = format!("],\"startValue\":0,\"endValue\":{total}}}");

@@ -2,7 +2,7 @@
 
 use traceloom_model::{FrameId, Recording, StackId};
 
-use crate::chrome::json;
+use crate::text::scalars;
 
 /// Bytes of lists remembered: the samples of a profile repeat their stacks.
 const REMEMBERED: usize = 32 << 20;
@@ -73,7 +73,7 @@ impl Stacks {
             if self.text.len() > begin {
                 self.text.push(b',');
             }
-            json::digits(u64::from(number(frame)), &mut self.text);
+            scalars::digits(u64::from(number(frame)), &mut self.text);
             if let Some(place) = self.places.get_mut(id.index()) {
                 *place = (narrow(begin), narrow(self.text.len()));
             }

@@ -7,7 +7,7 @@ use traceloom_model::{
     SampleRow, Sink, Stack, StackId, Unit, ValueType,
 };
 
-use crate::json::{Lowered, Value, lower_documents};
+use crate::text::json::{Lowered, Value, lower_documents};
 use crate::{Error, LowerOptions, Source, damage, info, warn};
 
 pub(super) fn lower(

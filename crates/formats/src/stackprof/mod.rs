@@ -7,7 +7,7 @@ mod lower;
 
 use traceloom_model::Limits;
 
-use crate::json::{Document, JsonReader, Kind, Layout};
+use crate::text::json::{Document, JsonReader, Kind, Layout};
 use crate::{Confidence, Format, Probe};
 
 /// stackprof.

@@ -127,7 +127,7 @@ impl Words<'_> {
             .map(|part| self.value(part, depth + 1))
             .collect();
         if major == 4 {
-            return ModelValue::List(element_type(&parts), parts.into());
+            return ModelValue::List(ElementType::common(&parts), parts.into());
         }
         let mut pairs = Vec::with_capacity(parts.len() / 2);
         let mut parts = parts.into_iter();
@@ -293,23 +293,4 @@ fn frame_names(
         value => value.symbol().map(u64::cast_signed),
     };
     Some([id(class)?, id(method)?, id(file)?, line.int()?])
-}
-
-fn element_type(values: &[ModelValue]) -> ElementType {
-    let of = |value: &ModelValue| match value {
-        ModelValue::I64(_) => ElementType::I64,
-        ModelValue::U64(_) => ElementType::U64,
-        ModelValue::F64(_) => ElementType::F64,
-        ModelValue::Bool(_) => ElementType::Bool,
-        ModelValue::Text(_) => ElementType::Text,
-        ModelValue::Bytes(_) => ElementType::Bytes,
-        _ => ElementType::Any,
-    };
-    let mut types = values.iter().map(of);
-    let first = types.next().unwrap_or(ElementType::Any);
-    if types.all(|one| one == first) {
-        first
-    } else {
-        ElementType::Any
-    }
 }

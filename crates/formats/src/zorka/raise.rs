@@ -11,8 +11,8 @@ use traceloom_model::{
 use super::dialect::Dialect;
 use super::encode::{Encoder, Node};
 use super::posts::Posts;
-use crate::output::Buffered;
-use crate::pending_spans::{Children, PendingSpans};
+use crate::codec::Buffered;
+use crate::spans::pending_spans::{Children, PendingSpans};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// A writer of traces.

@@ -27,8 +27,8 @@ pub use method::Method;
 use super::phrase::{Phrased, Rows};
 use super::suspend::Pauses;
 use super::trace;
-use super::units::Stream;
-use crate::jvmtext::lower_gc_lines;
+use crate::codec::units::Stream;
+use crate::text::gc_log;
 use crate::{Error, LowerOptions, Record, RecordSink, Source, drive};
 use output::{Broken, Output, ROWS};
 use parts::Parts;
@@ -143,7 +143,7 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
     };
     for &part in &parts.gc {
         out.flush()?;
-        if !lower_gc_lines(source, part, limits, stops, &mut out.tables, out.sink)? {
+        if !gc_log::lower_lines(source, part, limits, stops, &mut out.tables, out.sink)? {
             return Err(Halt::Broken);
         }
     }

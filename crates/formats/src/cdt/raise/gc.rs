@@ -6,7 +6,7 @@ use traceloom_model::{Attribute, EventRow, Value};
 
 use super::tables::Names;
 use super::{ms, text_of};
-use crate::jvmtext::civil;
+use crate::text::calendar::civil;
 
 /// Event types that are collections where they say what caused them.
 const TYPES: [&str; 3] = ["pause", "gc.pause", "gc.concurrent"];

@@ -11,8 +11,8 @@ use traceloom_model::{
 
 use super::process::Identity;
 use super::words::Word;
-use crate::by_id::ById;
 use crate::cdt::COUNTERS;
+use crate::codec::ById;
 
 /// Rows by id, those that streams can hold.
 #[derive(Default)]

@@ -6,9 +6,9 @@ use foldhash::fast::RandomState;
 use traceloom_model::{AttrKeyId, FunctionId};
 
 use super::tables::Names;
-use crate::by_id::ById;
 use crate::cdt::params::{Param, VERSION};
 use crate::cdt::text;
+use crate::codec::ById;
 use crate::wire::Utf16;
 
 /// The ids that agents give the same word everywhere (§0).

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Command, Handle, LONGEST_FIELD, VERSIONS};
 use crate::Error;
-use crate::cdt::units::Sync;
+use crate::codec::units::Sync;
 use crate::wire::Cursor;
 
 /// Stream names an agent may open.

@@ -7,7 +7,7 @@ use traceloom_model::{Limit, Limits, Note};
 use super::handles::Handles;
 use super::repair::{self, Found, STRETCH, Sent};
 use super::{Command, Granted, Handle};
-use crate::cdt::units::Sync;
+use crate::codec::units::Sync;
 use crate::wire::Cursor;
 use crate::{Error, ErrorKind, Member, Pull};
 

@@ -5,7 +5,7 @@ use traceloom_model::{Flow, Limits, Note};
 use super::acks::Acks;
 use super::handles::Handles;
 use super::{Command, Handle};
-use crate::cdt::units::{Recovery, Sync, Units, tail};
+use crate::codec::units::{Recovery, Sync, Units, tail};
 use crate::wire::Cursor;
 use crate::{Error, Field, Record, RecordSink};
 

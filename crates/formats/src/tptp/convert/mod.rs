@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use traceloom_model::{Flow, Note};
 
-use crate::native::Change;
+use crate::Change;
 use crate::{Chunk, Error, Output, Pull, Step};
 
 pub use to_binary::to_binary;

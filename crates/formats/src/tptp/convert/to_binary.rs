@@ -3,7 +3,7 @@
 use traceloom_model::{Flow, Limits, Note};
 
 use super::{Common, Notes, drive};
-use crate::native::Change;
+use crate::Change;
 use crate::tptp::binary::{Changed, Shape, Writer};
 use crate::tptp::message::{Frames, Message, Slot, Texts};
 use crate::tptp::seconds;

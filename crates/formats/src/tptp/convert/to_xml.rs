@@ -3,7 +3,7 @@
 use traceloom_model::{Flow, Limits, Note};
 
 use super::{Common, Notes, drive};
-use crate::native::Change;
+use crate::Change;
 use crate::tptp::binary::{Binary, Data};
 use crate::tptp::charset::Charset;
 use crate::tptp::seconds;

@@ -26,8 +26,8 @@ use self::threads::Threads;
 use super::emit::{Emit, Form};
 use super::message::Draft;
 use super::table::{Schema, by_id};
-use crate::by_id::ById;
-use crate::output::Buffered;
+use crate::codec::Buffered;
+use crate::codec::ById;
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// Builds a target that writes binary traces.

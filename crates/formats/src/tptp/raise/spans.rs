@@ -7,7 +7,7 @@ use traceloom_model::{
 use super::order::{Brief, Rank};
 use super::tree::{Node, Told, Tree};
 use super::{Raising, schema, ticks};
-use crate::by_id::ById;
+use crate::codec::ById;
 use crate::tptp::emit::{Emit, Fixed};
 
 /// The two messages that nearly all of a trace consists of, and what their fields are read from.

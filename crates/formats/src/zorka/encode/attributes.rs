@@ -9,8 +9,8 @@ use super::super::diagnostic::{self, diagnostic};
 use super::super::dialect::{Generation, Values};
 use super::super::write;
 use super::{Encoder, Handed, Node, Said, TRACE_ID, symbol_type};
-use crate::chrome::json::{decimal, digits};
-use crate::pending_spans::PendingSpans;
+use crate::spans::pending_spans::PendingSpans;
+use crate::text::scalars::{decimal, digits};
 
 /// Lists and maps inside each other that are written; deeper ones become null.
 const NESTED: u32 = 128;

@@ -3,7 +3,7 @@
 use traceloom_model::{AttrKeyId, FunctionId, Recording, StringId, ValueTypeId};
 
 use super::{Encoder, symbol_type};
-use crate::by_id::ById;
+use crate::codec::ById;
 
 /// Rows that were looked at.
 #[derive(Debug, Default)]

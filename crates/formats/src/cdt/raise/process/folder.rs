@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use traceloom_model::printable;
 
-use crate::jvmtext::civil;
+use crate::text::calendar::civil;
 
 /// Longest name in bytes: file systems take 255, and a start time follows.
 const LONGEST: usize = 200;

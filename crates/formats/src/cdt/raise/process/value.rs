@@ -5,7 +5,7 @@ use std::io::Write;
 use traceloom_model::Value;
 
 use super::super::tables::Names;
-use crate::chrome::json::{decimal, digits};
+use crate::text::scalars::{decimal, digits};
 use crate::wire::Utf16;
 
 /// Appends a value as streams hold it: in UTF-16. What is no text already is one in `plain` first.

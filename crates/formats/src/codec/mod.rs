@@ -1,0 +1,37 @@
+//! What every codec is made of: the row of the registry, records and their readers, parts, outputs, errors, notes.
+
+mod by_id;
+mod counted_notes;
+mod error;
+mod flat_tables;
+mod format;
+mod native;
+mod note;
+mod output;
+mod probe;
+mod record;
+mod source;
+pub(crate) mod two_pass;
+pub(crate) mod units;
+mod whole_input;
+mod whole_recording;
+
+pub(crate) use by_id::ById;
+pub(crate) use counted_notes::CountedNotes;
+pub use error::{Error, ErrorKind};
+pub(crate) use flat_tables::TABLES_HOLD;
+pub use format::{
+    Format, Lower, LowerOptions, Member, Members, OpenReader, Pieces, Raise, RaiseOptions, Set,
+    Split, Whole,
+};
+pub use native::{Change, NativeConvert};
+pub use note::{damage, info, warn};
+pub(crate) use output::Buffered;
+pub use output::{LeftOut, Output, RowTarget, Target};
+pub use probe::{Confidence, Probe};
+pub use record::{
+    Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,
+};
+pub use source::{Part, Piece, Pull, SlicePull, SliceSource, Source, drive};
+pub(crate) use whole_input::{WholeInput, whole};
+pub(crate) use whole_recording::WholeRecording;

@@ -1,0 +1,8 @@
+//! What formats of profiles share: spellings of units, the table of strings, locations of one frame.
+
+mod single_frame_locations;
+mod strings;
+pub(crate) mod unit;
+
+pub(crate) use single_frame_locations::SingleFrameLocations;
+pub use strings::Strings;

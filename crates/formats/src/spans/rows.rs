@@ -1,0 +1,100 @@
+//! Rows of readers that meet one event at a time, until there are enough of them for a batch.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    BATCH_ROWS, CounterBatch, EventBatch, EventType, EventTypeId, Flow, ObjectBatch, SampleBatch,
+    Sink, SpanBatch, StringId, Tables,
+};
+
+use crate::spans::slices::Slices;
+
+/// What is not handed on yet, beside the spans and links of [`Slices`].
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) events: EventBatch,
+    pub(crate) counters: CounterBatch,
+    pub(crate) objects: ObjectBatch,
+    /// Samples of the only profile, once there is one.
+    pub(crate) samples: Option<SampleBatch>,
+    event_types: HashMap<StringId, EventTypeId, RandomState>,
+}
+
+impl Rows {
+    /// Returns the type of events of a name.
+    pub(crate) fn event_type(&mut self, name: StringId, tables: &mut Tables) -> EventTypeId {
+        *self.event_types.entry(name).or_insert_with(|| {
+            tables.event_type(EventType {
+                name,
+                label: None,
+                fields: Vec::new(),
+            })
+        })
+    }
+
+    /// Hands on what there is, once it is `least` rows of a kind.
+    pub(crate) fn flush(
+        &mut self,
+        slices: &mut Slices,
+        tables: &mut Tables,
+        sink: &mut dyn Sink,
+        least: usize,
+    ) -> Flow {
+        let sampled = self.samples.as_ref().map_or(0, SampleBatch::len);
+        let full = slices.spans.len() >= least
+            || slices.links.links.len() >= least
+            || self.events.len() >= least
+            || self.counters.time.len() >= least
+            || self.objects.rows.len() >= least
+            || sampled >= least;
+        if !full {
+            return Flow::Continue(());
+        }
+        let new = tables.take_definitions();
+        if !new.is_empty() {
+            sink.define(new)?;
+        }
+        if !slices.links.links.is_empty() {
+            sink.links(std::mem::take(&mut slices.links))?;
+        }
+        push_spans(std::mem::take(&mut slices.spans), sink)?;
+        if !self.events.is_empty() {
+            sink.events(std::mem::take(&mut self.events))?;
+        }
+        if !self.counters.time.is_empty() {
+            sink.counters(std::mem::take(&mut self.counters))?;
+        }
+        if !self.objects.rows.is_empty() {
+            sink.objects(std::mem::take(&mut self.objects))?;
+        }
+        if let Some(batch) = self.samples.as_mut().filter(|batch| !batch.is_empty()) {
+            let next = SampleBatch::new(batch.profile, 1);
+            sink.samples(std::mem::replace(batch, next))?;
+        }
+        Flow::Continue(())
+    }
+}
+
+/// Pushes spans, of which all those that were out of order come at once.
+fn push_spans(spans: SpanBatch, sink: &mut dyn Sink) -> Flow {
+    if spans.len() <= BATCH_ROWS {
+        return if spans.is_empty() {
+            Flow::Continue(())
+        } else {
+            sink.spans(spans)
+        };
+    }
+    let mut piece = SpanBatch::default();
+    for row in spans.iter() {
+        piece.push(&row);
+        if piece.len() == BATCH_ROWS {
+            sink.spans(std::mem::take(&mut piece))?;
+        }
+    }
+    if piece.is_empty() {
+        Flow::Continue(())
+    } else {
+        sink.spans(piece)
+    }
+}

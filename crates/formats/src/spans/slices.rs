@@ -1,0 +1,331 @@
+//! Begins and ends to spans, track by track: what readers of begin and end events share.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Attribute, FunctionId, Level, Limit, Limits, Link, LinkBatch, SpanBatch, SpanId, SpanRow,
+    SpanStatus, StringId, Tables, Timestamp, TrackId, ValueTypeId,
+};
+
+use crate::codec::CountedNotes;
+use crate::spans::reserved_args::ReservedArgs;
+
+/// What arguments say of a span or event.
+#[derive(Debug, Default)]
+pub(crate) struct Annotated {
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) marks: ReservedArgs,
+    pub(crate) counters: Vec<(ValueTypeId, i64)>,
+}
+
+impl Annotated {
+    /// Adds what the end of a slice says to what its begin said.
+    pub(crate) fn append(&mut self, more: Self) {
+        self.attributes.extend(more.attributes);
+        self.counters.extend(more.counters);
+        self.marks.add(more.marks);
+    }
+}
+
+/// A slice that began.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) name: Option<StringId>,
+    pub(crate) function: Option<FunctionId>,
+    pub(crate) kind: Option<StringId>,
+    pub(crate) start: Timestamp,
+    pub(crate) annotated: Annotated,
+    /// When it ends, where its begin says so.
+    pub(crate) until: Option<Timestamp>,
+}
+
+/// Flows of an event: those that go on, then those that end here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flows {
+    pub(crate) on: Vec<u64>,
+    pub(crate) ending: Vec<u64>,
+}
+
+/// A stack of slices on a track.
+///
+/// A track has one, and further ones where a writer moved spans that overlap others on their track.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct SliceLine {
+    pub(crate) track: TrackId,
+    /// 0 for the first stack of the track.
+    pub(crate) number: u32,
+}
+
+impl From<TrackId> for SliceLine {
+    fn from(track: TrackId) -> Self {
+        Self { track, number: 0 }
+    }
+}
+
+/// What happens on a track.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Begin(Open),
+    End(Annotated),
+    /// Nothing but flows, for the slice that is open.
+    Touch,
+}
+
+#[derive(Debug)]
+struct Held {
+    time: Timestamp,
+    flows: Flows,
+    step: Step,
+}
+
+/// The slices of all tracks.
+#[derive(Debug)]
+pub(crate) struct Slices {
+    open: HashMap<SliceLine, Vec<(SpanId, Open)>, RandomState>,
+    /// Lines out of order, until all of them is known.
+    held: HashMap<SliceLine, Vec<Held>, RandomState>,
+    /// Lines with open slices at the end of the input, the first one last; `None` until `end_one` is called.
+    unfinished: Option<Vec<SliceLine>>,
+    n_held: usize,
+    n_open: usize,
+    flows: HashMap<u64, (Timestamp, SpanId), RandomState>,
+    last: Timestamp,
+    most_open: usize,
+    most_deep: usize,
+    most_flows: usize,
+    pub(crate) spans: SpanBatch,
+    pub(crate) links: LinkBatch,
+}
+
+impl Slices {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            open: HashMap::default(),
+            held: HashMap::default(),
+            unfinished: None,
+            n_held: 0,
+            n_open: 0,
+            flows: HashMap::default(),
+            last: Timestamp::MIN,
+            most_open: limits.size(Limit::OpenSpans),
+            most_deep: limits.size(Limit::Depth),
+            most_flows: limits.size(Limit::Table),
+            spans: SpanBatch::default(),
+            links: LinkBatch::default(),
+        }
+    }
+
+    /// Keeps what happens on a track that is out of order.
+    ///
+    /// Returns the track that holds most when too much is held: damage, because what follows on it may nest
+    /// wrongly.
+    pub(crate) fn hold(
+        &mut self,
+        line: SliceLine,
+        (time, offset): (Timestamp, u64),
+        flows: Flows,
+        step: Step,
+        tally: &mut CountedNotes,
+    ) -> Option<SliceLine> {
+        let row = Held { time, flows, step };
+        self.held.entry(line).or_default().push(row);
+        self.n_held += 1;
+        if self.n_held <= self.most_open {
+            return None;
+        }
+        tally.add(Level::Damage, "limit_open_spans", offset, || {
+            "slices out of order are more than allowed: what follows may nest wrongly".to_owned()
+        });
+        let rows = self.held.iter();
+        rows.max_by_key(|(line, rows)| (rows.len(), **line))
+            .map(|(&line, _)| line)
+    }
+
+    /// Takes what is held of a track, in the order of time; what has one time as it came.
+    pub(crate) fn release(
+        &mut self,
+        line: SliceLine,
+    ) -> impl Iterator<Item = (Timestamp, Flows, Step)> + use<> {
+        let mut rows = self.held.remove(&line).unwrap_or_default();
+        self.n_held -= rows.len();
+        rows.sort_by_key(|row| row.time);
+        rows.into_iter().map(|row| (row.time, row.flows, row.step))
+    }
+
+    /// Returns the tracks of which something is held.
+    pub(crate) fn holding(&self) -> Vec<SliceLine> {
+        let mut lines: Vec<SliceLine> = self.held.keys().copied().collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    /// Takes the next thing that happens on a track.
+    pub(crate) fn take(
+        &mut self,
+        line: SliceLine,
+        (time, offset): (Timestamp, u64),
+        flows: &Flows,
+        step: Step,
+        tables: &mut Tables,
+        tally: &mut CountedNotes,
+    ) {
+        self.last = self.last.max(time);
+        self.expire(line, time);
+        match step {
+            Step::Begin(open) => {
+                let rows = self.open.entry(line).or_default();
+                if self.n_open >= self.most_open || rows.len() >= self.most_deep {
+                    tally.add(Level::Damage, "limit_open_spans", offset, || {
+                        "more slices are open than allowed: this one is left out".to_owned()
+                    });
+                    return;
+                }
+                let id = tables.reserve_span();
+                self.last = self.last.max(open.until.unwrap_or(time));
+                rows.push((id, open));
+                self.n_open += 1;
+                self.flow(id, time, flows);
+            }
+            Step::End(annotated) => {
+                let rows = self.open.get_mut(&line);
+                let Some(&(id, _)) = rows.as_ref().and_then(|rows| rows.last()) else {
+                    tally.add(Level::Warn, "unmatched_end", offset, || {
+                        "a slice ends that did not begin".to_owned()
+                    });
+                    return;
+                };
+                self.flow(id, time, flows);
+                self.close(line, time, Some(annotated), SpanStatus::Complete);
+            }
+            Step::Touch => {
+                let rows = self.open.get(&line);
+                if let Some(&(id, _)) = rows.and_then(|rows| rows.last()) {
+                    self.flow(id, time, flows);
+                }
+            }
+        }
+    }
+
+    /// Ends slices whose end came with their begin.
+    fn expire(&mut self, line: SliceLine, time: Timestamp) {
+        loop {
+            let top = self.open.get(&line).and_then(|rows| rows.last());
+            let Some(until) = top.and_then(|(_, open)| open.until) else {
+                return;
+            };
+            if until > time {
+                return;
+            }
+            self.close(line, until, None, SpanStatus::Complete);
+        }
+    }
+
+    /// Returns true if a slice that begins and ends then lies within what is open on a track.
+    pub(crate) fn fits(&mut self, line: SliceLine, time: Timestamp, until: Timestamp) -> bool {
+        self.expire(line, time);
+        let top = self.open.get(&line).and_then(|rows| rows.last());
+        top.and_then(|(_, open)| open.until)
+            .is_none_or(|around| until <= around)
+    }
+
+    fn flow(&mut self, id: SpanId, time: Timestamp, flows: &Flows) {
+        for (list, ends) in [(&flows.on, false), (&flows.ending, true)] {
+            for &flow in list {
+                if let Some(&(before, other)) = self.flows.get(&flow)
+                    && other != id
+                {
+                    let (from, to) = if before <= time {
+                        (other, id)
+                    } else {
+                        (id, other)
+                    };
+                    self.links.links.push(Link {
+                        from,
+                        to,
+                        kind: None,
+                    });
+                    if before > time {
+                        continue;
+                    }
+                }
+                if ends {
+                    self.flows.remove(&flow);
+                } else if self.flows.len() < self.most_flows {
+                    self.flows.insert(flow, (time, id));
+                }
+            }
+        }
+    }
+
+    fn close(
+        &mut self,
+        line: SliceLine,
+        end: Timestamp,
+        more: Option<Annotated>,
+        status: SpanStatus,
+    ) {
+        let Some(rows) = self.open.get_mut(&line) else {
+            return;
+        };
+        let Some((id, mut open)) = rows.pop() else {
+            return;
+        };
+        self.n_open -= 1;
+        if let Some(more) = more {
+            open.annotated.append(more);
+        }
+        let marks = &open.annotated.marks;
+        let parent = rows.last().map(|&(id, _)| id);
+        let status = match marks.status {
+            SpanStatus::Complete => status,
+            marked => marked,
+        };
+        self.spans.push(&SpanRow {
+            id,
+            parent,
+            depth: u32::try_from(rows.len()).unwrap_or(u32::MAX),
+            track: line.track,
+            function: open.function,
+            kind: open.kind,
+            start: open.start,
+            end: end.max(open.start),
+            status,
+            entry: marks.entry.unwrap_or(parent.is_none()),
+            counters: &open.annotated.counters,
+            attributes: &open.annotated.attributes,
+            exception: marks.exception,
+            context: marks.context(),
+            origin: None,
+        });
+    }
+
+    /// Ends slices that are still open, a batch at most or all of one line; returns false when there are none.
+    ///
+    /// Nothing may be taken after the first call.
+    pub(crate) fn end_one(&mut self) -> bool {
+        let open = &self.open;
+        let unfinished = self.unfinished.get_or_insert_with(|| {
+            let lines = open.iter().filter(|(_, rows)| !rows.is_empty());
+            let mut lines: Vec<SliceLine> = lines.map(|(&line, _)| line).collect();
+            lines.sort_unstable_by(|a, b| b.cmp(a));
+            lines
+        });
+        let Some(&line) = unfinished.last() else {
+            return false;
+        };
+        while let Some((_, open)) = self.open.get(&line).and_then(|rows| rows.last()) {
+            let (end, status) = match open.until {
+                Some(until) => (until, SpanStatus::Complete),
+                None => (self.last, SpanStatus::PartialEnd),
+            };
+            self.close(line, end, None, status);
+            if self.spans.len() >= traceloom_model::BATCH_ROWS {
+                return true;
+            }
+        }
+        self.open.remove(&line);
+        self.unfinished.as_mut().and_then(Vec::pop);
+        true
+    }
+}
