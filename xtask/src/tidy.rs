@@ -4,6 +4,7 @@
 //! tested on files that exist only in its test. There is no list of exceptions and
 //! no comment that silences a rule, except `// tidy: long:` for long files.
 
+mod floors;
 mod layers;
 mod leftovers;
 mod length;
@@ -48,6 +49,8 @@ impl fmt::Display for Finding {
 }
 
 const RULES: &[fn(&Tree) -> Vec<Finding>] = &[
+    floors::folders_import_one_way,
+    floors::formats_stand_side_by_side,
     layers::crates_depend_downwards,
     layers::pure_crates_ban_the_same,
     layers::pure_crates_do_no_io,

@@ -4,7 +4,7 @@ use traceloom_model::{Flow, Limits, Note};
 
 use super::strings::TextRecord;
 use super::text::{self, ns};
-use crate::codec::units::{Recovery, Units};
+use crate::wire::units::{Recovery, Units};
 use crate::wire::{Cursor, Utf16, put_leb128};
 use crate::{Error, ErrorKind, Field, Record, RecordSink};
 
@@ -133,7 +133,7 @@ impl Units for FileList {
             ErrorKind::Invalid => error.offset(),
             _ => offset,
         };
-        let note = crate::codec::units::tail("file list entry", error, at, rest);
+        let note = crate::wire::units::tail("file list entry", error, at, rest);
         (note, Recovery::Rest)
     }
 }

@@ -4,7 +4,7 @@ use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::text::{self, ns};
 use super::threads::Threads;
-use crate::codec::units::{Recovery, Units, tail};
+use crate::wire::units::{Recovery, Units, tail};
 use crate::wire::{Cursor, Utf16, put_leb128, put_u32_varint, put_zigzag32};
 use crate::{Error, Field, Record, RecordSink};
 

@@ -22,8 +22,8 @@ pub mod trace;
 
 use traceloom_model::{Capabilities, Feature, Limits, Variant};
 
-use crate::codec::units::Stream;
 use crate::text::line_records;
+use crate::wire::units::Stream;
 use crate::{Fork, Format};
 use lower::COUNTERS;
 pub use lower::Method;

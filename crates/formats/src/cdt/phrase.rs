@@ -2,8 +2,8 @@
 
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use crate::codec::units::{Recovery, Units, tail};
 use crate::wire::Cursor;
+use crate::wire::units::{Recovery, Units, tail};
 use crate::{Error, ErrorKind, Field, Opaque, Record, RecordSink};
 
 /// The longest phrase an agent writes: its buffer, less what the last record left free.

@@ -3,7 +3,7 @@
 use traceloom_model::{Flow, Limits, Note};
 
 use super::text;
-use crate::codec::units::{Recovery, Units, tail};
+use crate::wire::units::{Recovery, Units, tail};
 use crate::wire::{Cursor, Utf16};
 use crate::{Error, Field, Record, RecordSink};
 

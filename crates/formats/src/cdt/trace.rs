@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::text::{self, is_early, ns, plausible_ms};
-use crate::codec::units::{Recovery, Sync, Units, tail};
+use crate::wire::units::{Recovery, Sync, Units, tail};
 use crate::wire::{Cursor, Utf16, put_u32_varint};
 use crate::{Error, ErrorKind, Field, Record, RecordSink};
 

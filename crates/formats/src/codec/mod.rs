@@ -12,7 +12,6 @@ mod probe;
 mod record;
 mod source;
 pub(crate) mod two_pass;
-pub(crate) mod units;
 mod whole_input;
 mod whole_recording;
 

@@ -2,8 +2,8 @@
 
 use traceloom_model::{Flow, Limit, Limits, Note, PartId};
 
-use crate::codec::units::{Recovery, Stream, Units, tail};
 use crate::wire::Cursor;
+use crate::wire::units::{Recovery, Stream, Units, tail};
 use crate::{Error, Field, Fork, Record, RecordSink, Source, drive};
 
 /// The record reader of a stream of lines.

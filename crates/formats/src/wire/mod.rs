@@ -1,7 +1,8 @@
-//! Reading and writing of the integers and strings that several formats share.
+//! Reading and writing of the integers, strings and whole units that several formats share.
 
 mod cursor;
 mod put;
+pub(crate) mod units;
 mod utf16;
 
 pub use cursor::Cursor;

@@ -10,7 +10,7 @@ use super::values::Big;
 use super::{Halt, part_id};
 use crate::cdt::strings::Strings;
 use crate::cdt::trace::Trace;
-use crate::codec::units::Stream;
+use crate::wire::units::Stream;
 use crate::{Field, Record, RecordSink, Source, drive};
 
 /// Different offsets tested for one file.

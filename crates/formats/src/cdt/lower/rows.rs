@@ -12,7 +12,7 @@ use traceloom_model::{Limits, Note, PartId};
 
 use crate::cdt::calls::{Header, Row, RowLimits, unknown_thread};
 use crate::cdt::threads::Threads;
-use crate::codec::units::tail;
+use crate::wire::units::tail;
 use crate::wire::{Cursor, Utf16};
 use crate::{Error, ErrorKind, Pull, Source};
 

@@ -16,8 +16,8 @@ use super::words::Dictionary;
 use crate::cdt::head::{Head, value_len};
 use crate::cdt::text::{self, ns};
 use crate::cdt::trace::{BLOCK_HEAD, Block, Event, What, partial_block, plausible_block};
-use crate::codec::units::tail;
 use crate::wire::Cursor;
+use crate::wire::units::tail;
 use crate::{Error, ErrorKind, Pull, Source};
 
 /// How much of the trees the sink wants.

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::{Command, Handle, LONGEST_FIELD, VERSIONS};
 use crate::Error;
-use crate::codec::units::Sync;
 use crate::wire::Cursor;
+use crate::wire::units::Sync;
 
 /// Stream names an agent may open.
 pub(super) const STREAMS: [&[u8]; 10] = [

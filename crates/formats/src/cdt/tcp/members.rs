@@ -7,8 +7,8 @@ use traceloom_model::{Limit, Limits, Note};
 use super::handles::Handles;
 use super::repair::{self, Found, STRETCH, Sent};
 use super::{Command, Granted, Handle};
-use crate::codec::units::Sync;
 use crate::wire::Cursor;
+use crate::wire::units::Sync;
 use crate::{Error, ErrorKind, Member, Pull};
 
 /// Lists the streams: `<pod>/<stream>/<index>`, the index being the sequence plus one, as the records

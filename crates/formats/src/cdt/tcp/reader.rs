@@ -5,8 +5,8 @@ use traceloom_model::{Flow, Limits, Note};
 use super::acks::Acks;
 use super::handles::Handles;
 use super::{Command, Handle};
-use crate::codec::units::{Recovery, Sync, Units, tail};
 use crate::wire::Cursor;
+use crate::wire::units::{Recovery, Sync, Units, tail};
 use crate::{Error, Field, Record, RecordSink};
 
 /// Reads commands, and finds the next one behind damage.
