@@ -153,7 +153,7 @@ fn print(
             String::new()
         };
         let partial = if node.partial > 0 {
-            format!(" ({} partial)", count(node.partial))
+            format!("{} partial", count(node.partial))
         } else {
             String::new()
         };
@@ -165,14 +165,27 @@ fn print(
         );
         let before = format!("{numbers}  {indent}{deeper}");
         let name = printable(&name);
+        let room = room.map(|room| room.saturating_sub(before.width()));
+        let beside = partial.width() + 3;
+        // Where a name would have no room beside it, the remark has a line of its own.
+        let fits = room.is_none_or(|room| room >= LEAST + beside);
+        let (remark, below) = match partial.as_str() {
+            "" => (String::new(), None),
+            _ if fits => (format!(" ({partial})"), None),
+            _ => (String::new(), Some(&partial)),
+        };
         let name: Cow<'_, str> = match room {
             Some(room) => {
-                let rest = room.saturating_sub(before.width() + partial.width());
+                let rest = room.saturating_sub(remark.width());
                 cut_name(&name, rest.max(LEAST), names).into()
             }
             None => name,
         };
-        writeln!(out, "{before}{name}{partial}")?;
+        writeln!(out, "{before}{name}{remark}")?;
+        if let Some(text) = below {
+            let blank = columns("", "", "", "");
+            writeln!(out, "{}", style.dim(format!("{blank}  {indent}  … {text}")))?;
+        }
         if row.omitted > 0 {
             let text = format!(
                 "{} smaller, {}",

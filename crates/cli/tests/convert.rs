@@ -13,9 +13,9 @@ use traceloom_input::save::MARKER;
 
 const WINDOW: [&str; 4] = [
     "--since",
-    "2026-03-14T04:51:49Z",
+    "2026-03-14T04:51:57Z",
     "--until",
-    "2026-03-14T04:51:50.5Z",
+    "2026-03-14T04:51:58Z",
 ];
 
 fn shop() -> &'static str {
@@ -133,7 +133,7 @@ fn a_window_means_the_same_everywhere() {
     assert!(calls(&cut, &[]) <= calls(shop(), &WINDOW));
 
     // Both halves of a cut are together the whole.
-    let border = "2026-03-14T04:51:49.7Z";
+    let border = "2026-03-14T04:51:57.2Z";
     let before = top(shop(), &["--until", border]).0;
     let after = top(shop(), &["--since", border]).0;
     assert_eq!(before + after, whole);
@@ -654,8 +654,8 @@ fn a_profile_keeps_the_time_that_its_source_knows() {
     stdout(&["convert", shop(), &out, "--as-samples"]);
     let dumped = stdout(&["dump", "--json", &out]);
     for (kind, value) in [
-        ("time_nanos", 1_773_463_908_345_000_000_i64),
-        ("duration_nanos", 200_858_000_000),
+        ("time_nanos", 1_773_463_908_024_000_000_i64),
+        ("duration_nanos", 31_382_000_000),
     ] {
         let row = dumped
             .lines()
@@ -663,7 +663,7 @@ fn a_profile_keeps_the_time_that_its_source_knows() {
         let row: Value = serde_json::from_str(row.expect("a field")).expect("JSON");
         assert_eq!(row["value"], value, "{kind}");
     }
-    assert_eq!(taken(&out), Some((1_773_463_908_345, 200_858)));
+    assert_eq!(taken(&out), Some((1_773_463_908_024, 31_382)));
 
     // The clock of V8 has no date.
     let profile = scratch.path("x.cpuprofile");

@@ -18,25 +18,25 @@ fn page(args: &[&str]) -> String {
 #[test]
 fn flags_choose_what_is_on_the_page() {
     let whole = page(&[SHOP]);
-    assert!(whole.contains("<dd>55 calls of 4,679 spans; 1 failed, 1.8 %</dd>"));
+    assert!(whole.contains("<dd>56 calls of 1,121 spans; 1 failed, 1.8 %</dd>"));
     // A page that is mailed does not name the folders of whoever made it.
     assert!(!whole.contains(env!("CARGO_MANIFEST_DIR")));
     let errors = page(&[SHOP, "--errors"]);
-    assert!(errors.contains("<dd>1 call of 65 spans; 1 failed, 100.0 %</dd>"));
+    assert!(errors.contains("<dd>1 call of 8 spans; 1 failed, 100.0 %</dd>"));
     assert!(
         errors.contains("--errors -o -</dd>"),
         "the page says how it was made"
     );
-    assert!(errors.contains("com.acme.shop.AddressNotFoundException: no address 119850"));
+    assert!(errors.contains("com.acme.shop.payment.PaymentFailedException: order 88198: the gateway did not answer within 2000 ms"));
     let good = page(&[SHOP, "--filter", "not error"]);
-    assert!(good.contains("<dd>54 calls of "));
+    assert!(good.contains("<dd>55 calls of "));
     assert!(!good.contains("id=\"errors\"") && good.contains("no errors"));
     // Tables are cut where asked, and say so.
     let short = page(&[SHOP, "-n", "3"]);
-    assert!(short.contains("52 other calls took less."));
+    assert!(short.contains("53 other calls took less."));
     assert!(short.len() < whole.len());
     let twice = page(&[SHOP, SHOP]);
-    assert!(twice.contains("<dd>110 calls of 9,358 spans; 2 failed, 1.8 %</dd>"));
+    assert!(twice.contains("<dd>112 calls of 2,242 spans; 2 failed, 1.8 %</dd>"));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn what_is_wrong_is_told_once() {
     let missing = report(&["/nonexistent/file", SHOP, "-o", "-"]);
     assert_eq!(missing.status.code(), Some(1));
     assert_eq!(String::from_utf8_lossy(&missing.stderr).lines().count(), 1);
-    assert!(String::from_utf8_lossy(&missing.stdout).contains("55 calls"));
+    assert!(String::from_utf8_lossy(&missing.stdout).contains("56 calls"));
     let folder = tempfile::tempdir().expect("a folder");
     let cut = folder.path().join("cut.folded");
     std::fs::write(&cut, "a;b 3\na;c what\nb 2\n").expect("a file");
@@ -70,4 +70,70 @@ fn what_is_wrong_is_told_once() {
     let kept = report(&[SHOP, "-o", &target.to_string_lossy()]);
     assert_eq!(kept.status.code(), Some(1));
     assert_eq!(std::fs::read(&target).expect("a file"), b"mine");
+}
+
+/// What the shipped dump is made to show is found by the commands that it is shown with.
+#[test]
+fn the_story_of_the_sample_is_found() {
+    let run = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_traceloom"))
+            .args(args)
+            .output();
+        let output = output.expect("the program");
+        assert!(output.status.success(), "{args:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    // The slowest calls: the answer that never came, the slow statement, the end of the line at the lock.
+    let columns = "title,status,wait_time,suspended";
+    let slowest = run(&[
+        "calls",
+        SHOP,
+        "--csv",
+        "--sort",
+        "-duration",
+        "-n",
+        "3",
+        "--columns",
+        columns,
+    ]);
+    let lines: Vec<&str> = slowest.lines().skip(1).collect();
+    for (line, parts) in lines.iter().zip([
+        ["/api/orders/88198/payment", "error"],
+        ["/api/search?q=lamp", "complete"],
+        ["/api/baskets/88207/checkout", "1338"],
+    ]) {
+        assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+    }
+    // The pause in one call, and 97 statements of another.
+    let paused = run(&[
+        "calls",
+        SHOP,
+        "--csv",
+        "--sort",
+        "-suspended",
+        "-n",
+        "1",
+        "--columns",
+        "title,suspended",
+    ]);
+    assert!(paused.contains("/api/price-lists/garden.csv"), "{paused}");
+    assert!(paused.contains(",640000000"), "{paused}");
+    let shapes = run(&[
+        "top",
+        SHOP,
+        "--by",
+        "sql-shape",
+        "--filter",
+        "4711",
+        "--csv",
+    ]);
+    let shape = "from order_item i where i.order_id = ?";
+    assert!(shapes.contains(shape), "{shapes}");
+    let errors = page(&[SHOP]);
+    for text in [
+        "order 88198: the gateway did not answer",
+        "java.net.SocketTimeoutException: Read timed out",
+    ] {
+        assert!(errors.contains(text), "{text}");
+    }
 }

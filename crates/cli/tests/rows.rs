@@ -75,7 +75,7 @@ fn counters_of_calls_are_numbers_by_name() {
     let calls = json_lines(&["calls", "--json", SHOP]);
     let numbers = calls[0]["counters"].as_object().expect("counters");
     assert!(numbers["memory_used"].as_i64().is_some(), "{numbers:?}");
-    assert!(calls[0]["attributes"]["web.url"].as_str().is_some());
+    assert!(calls[1]["attributes"]["web.url"].as_str().is_some());
     assert!(calls[0].get("memory_used").is_none());
 }
 

@@ -345,7 +345,7 @@ fn groups_come_to_the_whole_for_every_file_of_the_corpus() {
 fn groups_come_to_the_whole_for_the_shipped_dump() {
     let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
     let bys = ["thread", "service", "title", "kind", "sql-shape", "web.url"];
-    assert!(groups_come_to_the_whole(shop, &bys) > 300);
+    assert!(groups_come_to_the_whole(shop, &bys) > 100);
 }
 
 #[test]
@@ -425,7 +425,7 @@ fn direct_calls_and_calls_with_a_method_come_to_its_row() {
 #[test]
 fn adjusted_times_are_told_and_follow_in_every_view() {
     let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-    let method = "BasketStatement.mapInvoiceOf39";
+    let method = "PasswordHasher.matches";
     let plain = json_lines(&traceloom(&["top", "--json", shop])).remove(0);
     let rows = plain["functions"].as_array().expect("functions");
     let name = |row: &&Value| row["function"].as_str().expect("a name").contains(method);

@@ -1,7 +1,6 @@
 //! Writes the dump directory of an invented service: `sample_dump OUT TRACE_BYTES SEED [--gzip]`.
 //!
-//! `testdata/shop` was made by `sample_dump testdata/shop 24000 7 --gzip`; the dumps that
-//! docs/performance.md measures are larger ones of the same kind, without `--gzip`.
+//! `sample_dump testdata/shop --story` wrote the sample that is shipped; docs/performance.md measures larger dumps.
 
 use std::path::Path;
 
@@ -19,8 +18,16 @@ impl Output for Gzip<'_> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [out, story] = args.as_slice()
+        && story == "--story"
+    {
+        let mut save = Save::start(Path::new(out), true, false)?;
+        traceloom_samples::cdt::shop("shop-backend", &mut Gzip(&mut save))?;
+        save.commit()?;
+        return Ok(());
+    }
     let [out, bytes, seed, rest @ ..] = args.as_slice() else {
-        return Err("usage: sample_dump OUT TRACE_BYTES SEED [--gzip]".into());
+        return Err("usage: sample_dump OUT TRACE_BYTES SEED [--gzip], or OUT --story".into());
     };
     let mut save = Save::start(Path::new(out), true, false)?;
     let (bytes, seed) = (bytes.parse()?, seed.parse()?);

@@ -187,11 +187,11 @@ mod tests {
 
     #[test]
     fn names_keep_their_end_and_titles_their_beginning() {
-        let name = "c.a.shop.catalog.jdbc.BasketStatement.mapInvoiceOf39";
+        let name = "c.a.shop.basket.store.BasketRepository.deleteExpired";
         let names = ShortNames::new([name]);
         assert_eq!(
             cut(name, "function", 25, Some(&names)),
-            "c.a.shop…t.mapInvoiceOf39"
+            "c.a.shop…ry.deleteExpired"
         );
         assert_eq!(
             cut("GET /orders/1 client", "title", 12, None),

@@ -33,7 +33,7 @@ await browse(async (page, open) => {
   const statements = new Map((await table(page, 'SQL by shape')).map((row) => [row[5], +row[1].replace(',', '')]));
   assert.deepEqual(statements, counted);
   const failed = calls.filter((call) => call.error).length;
-  assert.ok((await page.textContent('.facts')).includes(`${calls.length} calls of 4,679 spans; ${failed} failed`));
+  assert.ok((await page.textContent('.facts')).includes(`${calls.length} calls of 1,121 spans; ${failed} failed`));
 
   // The graph of a report answers as the page of its own does.
   await page.click('.flame .view-table');

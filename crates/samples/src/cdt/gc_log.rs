@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 use super::service::start_of;
 use crate::random::Random;
 
+/// Milliseconds from which a pause is that of a full collection.
+const LONG: u32 = 600;
+
 /// The log of an invented garbage collector.
 pub(super) struct GcLog {
     random: Random,
@@ -38,13 +41,17 @@ impl GcLog {
         let (hours, minutes) = (of_day / 3_600_000, of_day / 60_000 % 60);
         let (seconds, millis) = (of_day / 1000 % 60, of_day % 1000);
         let day = 14 + (time - 1_773_446_400_000).div_euclid(86_400_000);
-        let before = 120 + self.random.below(100);
-        let after = 40 + self.random.below(30);
+        let (kind, before, after) = if delay < LONG {
+            let before = 120 + self.random.below(100);
+            let after = 40 + self.random.below(30);
+            ("Pause Young (Normal) (G1 Evacuation Pause)", before, after)
+        } else {
+            ("Pause Full (G1 Compaction Pause)", 509, 231)
+        };
         let _ = writeln!(
             out,
             "[2026-03-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}+0000]\
-             [{}.{:03}s][info ][gc] GC({}) Pause Young (Normal) (G1 Evacuation Pause) \
-             {before}M->{after}M(512M) {delay}.{:03}ms",
+             [{}.{:03}s][info ][gc] GC({}) {kind} {before}M->{after}M(512M) {delay}.{:03}ms",
             uptime / 1000,
             uptime % 1000,
             self.number,

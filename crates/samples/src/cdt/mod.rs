@@ -53,6 +53,19 @@ pub fn streams(
     })
 }
 
+/// Writes the dump directory of the process that `shop.story` tells of.
+///
+/// # Errors
+/// What the output fails with; a story that cannot be read.
+pub fn shop(server: &str, out: &mut dyn Output) -> Result<(), Error> {
+    let mut service = Service::new(7, Detail::default());
+    let folder = format!("{server}/2026/03/14/{}", service.start());
+    service.tell(include_str!("shop.story"), &mut |stream, index, bytes| {
+        let name = format!("{folder}/{}/{index:06}", stream.name());
+        out.write(&name, bytes)
+    })
+}
+
 /// Runs a service until its trace has so many bytes, and to the end of what it began.
 fn run(service: &mut Service, trace_bytes: u64, emit: &mut Emit<'_>) -> Result<(), Error> {
     service.begin(emit)?;

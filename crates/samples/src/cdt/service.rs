@@ -2,6 +2,7 @@
 
 mod buffer;
 mod request;
+mod story;
 
 use std::collections::HashMap;
 
@@ -142,7 +143,22 @@ struct Call {
     verb: &'static str,
     error: bool,
     written: bool,
-    numbers: [u32; 8],
+    numbers: Numbers,
+}
+
+/// What the agent measures of a call.
+#[derive(Clone, Copy, Default)]
+struct Numbers {
+    cpu: u32,
+    wait: u32,
+    memory: u32,
+    read: u32,
+    written: u32,
+    net_read: u32,
+    net_written: u32,
+    logs: u32,
+    logs_dropped: u32,
+    queue: u32,
 }
 
 /// A process that records calls.
@@ -159,6 +175,9 @@ pub struct Service {
     clock: i64,
     names: u32,
     words: HashMap<u32, u32>,
+    /// Methods and statements of a story, by their texts.
+    named: HashMap<String, u32>,
+    texts: HashMap<String, Place>,
     next_word: u32,
     statements: HashMap<u32, Place>,
     pauses_until: i64,
@@ -241,6 +260,8 @@ impl Service {
             clock: start,
             names: 0,
             words: HashMap::new(),
+            named: HashMap::new(),
+            texts: HashMap::new(),
             next_word: u32::try_from(TAGS.len()).unwrap_or(0),
             statements: HashMap::new(),
             pauses_until: start,
@@ -356,17 +377,22 @@ impl Service {
         while self.pauses_until + 25_000 < now.unwrap_or(0) {
             let delay = self.random.skewed(700) + 5;
             let delta = delay + self.random.skewed(20_000);
-            self.pauses_until += i64::from(delta);
-            let mut record = Vec::new();
-            let delta = delta.cast_signed();
-            Pause { delta, delay }.write(&mut record);
-            emit(StreamName::Suspend, 1, &record)?;
-            let mut line = String::new();
-            self.log
-                .at(self.pauses_until - self.start, delay, &mut line);
-            emit(StreamName::Gc, 1, line.as_bytes())?;
+            self.pause(delta, delay, emit)?;
         }
         Ok(())
+    }
+
+    /// Records a pause of `delay` that ends `delta` after the one before it, and the collector's line about it.
+    fn pause(&mut self, delta: u32, delay: u32, emit: &mut Emit<'_>) -> Result<(), Error> {
+        self.pauses_until += i64::from(delta);
+        let mut record = Vec::new();
+        let delta = delta.cast_signed();
+        Pause { delta, delay }.write(&mut record);
+        emit(StreamName::Suspend, 1, &record)?;
+        let mut line = String::new();
+        self.log
+            .at(self.pauses_until - self.start, delay, &mut line);
+        emit(StreamName::Gc, 1, line.as_bytes())
     }
 
     /// Returns the dictionary id of a method, naming it when it is new.
@@ -375,10 +401,16 @@ impl Service {
         if let Some(&id) = self.words.get(&key) {
             return Ok(id);
         }
+        words::method(layer, number, &mut self.text);
+        let id = self.word(emit)?;
+        self.words.insert(key, id);
+        Ok(id)
+    }
+
+    /// Adds `text` to the dictionary and returns its id.
+    fn word(&mut self, emit: &mut Emit<'_>) -> Result<u32, Error> {
         let id = self.next_word;
         self.next_word += 1;
-        self.words.insert(key, id);
-        words::method(layer, number, &mut self.text);
         let mut record = Vec::new();
         put_text(&mut record, Utf16(&Utf16::encode(&self.text)));
         emit(StreamName::Dictionary, 1, &record)?;

@@ -1,7 +1,7 @@
 //! Buffers of threads on their way to blocks, and calls to rows.
 
 use super::super::words::tag;
-use super::{BUFFER, Call, Emit, ROTATE, Service, StreamName, utf16};
+use super::{BUFFER, Call, Emit, Numbers, ROTATE, Service, StreamName, utf16};
 use traceloom_formats::Error;
 use traceloom_formats::cdt::calls::Row;
 use traceloom_formats::cdt::put_text;
@@ -51,8 +51,9 @@ impl Service {
         let name = thread.name.clone();
         if self.detail.trace {
             if call.written {
-                let [cpu, wait, memory, ..] = call.numbers;
-                let (cpu, wait) = (cpu % 5000, wait % 700);
+                let Numbers {
+                    cpu, wait, memory, ..
+                } = call.numbers;
                 let values = [
                     (tag("common.started"), call.start.to_string()),
                     (tag("node.name"), "shop-6f7c9d-x2v".to_owned()),
@@ -158,16 +159,7 @@ impl Service {
             count += 1;
         }
         let (file, offset) = call.place.unwrap_or((1, 8));
-        let [
-            cpu,
-            wait,
-            memory,
-            read,
-            written,
-            net_read,
-            net_written,
-            logs,
-        ] = call.numbers;
+        let numbers = call.numbers;
         let delta = i32::try_from(call.start - self.clock).unwrap_or(0);
         self.clock += i64::from(delta);
         let row = Row {
@@ -177,20 +169,20 @@ impl Service {
             calls: call.enters,
             thread_index: index,
             thread_name: new.then_some(Utf16(&name)),
-            logs_written: logs % 300,
-            logs_dropped: logs % 7,
+            logs_written: numbers.logs,
+            logs_dropped: numbers.logs_dropped,
             trace_file_index: file,
             buffer_offset: offset,
             record_index: call.record_index,
-            cpu_raw: u64::from(cpu % 5000),
-            wait_raw: u64::from(wait % 700),
-            memory_used: u64::from(memory),
-            file_read: u64::from(read % 100 * 31),
-            file_written: u64::from(written % 50 * 17),
-            net_read: u64::from(net_read),
-            net_written: u64::from(net_written),
+            cpu_raw: u64::from(numbers.cpu),
+            wait_raw: u64::from(numbers.wait),
+            memory_used: u64::from(numbers.memory),
+            file_read: u64::from(numbers.read),
+            file_written: u64::from(numbers.written),
+            net_read: u64::from(numbers.net_read),
+            net_written: u64::from(numbers.net_written),
             transactions: u32::from(call.enters > 30),
-            queue_wait: logs % 3,
+            queue_wait: numbers.queue,
             params: traceloom_formats::cdt::calls::Params::new(count, &params),
         };
         let mut record = Vec::new();

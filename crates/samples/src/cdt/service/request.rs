@@ -1,7 +1,9 @@
 //! What a request does: methods that call each other, statements, failures.
 
 use super::super::words::{self, LAYERS, METHODS, tag};
-use super::{BUFFER, CALLEES, Call, ENTRIES, Emit, File, Kind, ROTATE, Service, StreamName, utf16};
+use super::{
+    BUFFER, CALLEES, Call, ENTRIES, Emit, File, Kind, Numbers, ROTATE, Service, StreamName, utf16,
+};
 use crate::random::mix;
 use traceloom_formats::Error;
 use traceloom_formats::cdt::put_text;
@@ -34,7 +36,19 @@ impl Service {
         words::path(&mut self.random, &mut url);
         let number = self.random.skewed(ENTRIES);
         let method = self.method(layer, number, emit)?;
-        let numbers = std::array::from_fn(|_| self.random.skewed(4_000_000));
+        let mut number_of = || self.random.skewed(4_000_000);
+        let mut numbers = Numbers {
+            cpu: number_of() % 5000,
+            wait: number_of() % 700,
+            memory: number_of(),
+            read: number_of() % 100 * 31,
+            written: number_of() % 50 * 17,
+            net_read: number_of(),
+            net_written: number_of(),
+            ..Numbers::default()
+        };
+        let logs = number_of();
+        (numbers.logs, numbers.logs_dropped, numbers.queue) = (logs % 300, logs % 7, logs % 3);
         let error = self.random.per_mille(15);
         let gap = match kind {
             Kind::Web => self.random.skewed(900),
@@ -186,7 +200,7 @@ impl Service {
     }
 
     /// Appends a value to a stream of values.
-    fn place(
+    pub(super) fn place(
         file: &mut File,
         rotate: bool,
         stream: StreamName,
@@ -218,7 +232,7 @@ impl Service {
         self.event(at, What::Tag(tag("call.red"), red), 0, emit)
     }
 
-    fn web_tags(&mut self, at: usize, emit: &mut Emit<'_>) -> Result<(), Error> {
+    pub(super) fn web_tags(&mut self, at: usize, emit: &mut Emit<'_>) -> Result<(), Error> {
         let call = self.threads.get(at).and_then(|thread| thread.open.clone());
         let call = call.unwrap_or_default();
         let address = call.title.rsplit(' ').next().unwrap_or("");
