@@ -11,8 +11,8 @@ use super::points::EVENTS;
 use super::value::{Names, member};
 use crate::codec::Buffered;
 use crate::spans::begin_end::{BeginEnd, Extent, PairSink};
-use crate::spans::bodies::{Bodies, Body};
 use crate::spans::reserved_args::status_word;
+use crate::spans::stash::{Stash, Stashed};
 use crate::text::scalars;
 use crate::{Error, Output, RaiseOptions, Target};
 
@@ -51,7 +51,7 @@ pub(super) fn open<'o>(
         clock: Clock::default(),
         begun: false,
         held: BeginEnd::new(HELD, true),
-        bodies: Bodies::default(),
+        bodies: Stash::default(),
         beside: Beside::default(),
         pairs: 0,
     }))
@@ -68,7 +68,7 @@ struct Events<'o> {
 
 /// What is written of a span between its start and the end of its arguments.
 struct SpanText {
-    body: Body,
+    body: Stashed,
     has_args: bool,
     /// It has a parent and is no call of its own.
     is_inner: bool,
@@ -80,7 +80,7 @@ struct Writer<'o> {
     clock: Clock,
     begun: bool,
     held: BeginEnd<SpanText>,
-    bodies: Bodies,
+    bodies: Stash<u8>,
     beside: Beside,
     pairs: u64,
 }
@@ -149,7 +149,7 @@ impl Writer<'_> {
         };
         let mut has_args = false;
         let names = &self.names;
-        let body = self.bodies.keep(|out| {
+        let body = self.bodies.keep_with(|out| {
             has_args = span_text(span, names, out);
         });
         let mut marks = OnPlaces {
@@ -352,7 +352,7 @@ fn span_text(span: &SpanRow<'_>, names: &Names, out: &mut Vec<u8>) -> bool {
 struct OnPlaces<'a, 'o> {
     events: &'a mut Events<'o>,
     names: &'a Names,
-    bodies: &'a mut Bodies,
+    bodies: &'a mut Stash<u8>,
     beside: &'a mut Beside,
 }
 
@@ -373,7 +373,7 @@ impl PairSink for OnPlaces<'_, '_> {
         let follows = self.beside.span(line, extent);
         self.events.event(b'X', line, extent.start);
         let out = &mut self.events.out.bytes;
-        self.bodies.put(text.body, out);
+        self.bodies.move_to(text.body, out);
         let mut has_args = text.has_args;
         let mut arg = |out: &mut Vec<u8>, text: &[u8]| {
             let begins: &[u8] = if has_args { b"," } else { ARGS };
@@ -534,8 +534,10 @@ impl Sink for Writer<'_> {
             self.events.out.spilled()?;
         }
         let n_held = self.held.len();
-        let bodies = self.held.bodies_mut().map(|text| &mut text.body);
-        self.bodies.tidy(n_held, bodies);
+        if self.bodies.is_wasteful(n_held) {
+            let places = self.held.bodies_mut().map(|text| &mut text.body);
+            self.bodies.compact(places);
+        }
         Flow::Continue(())
     }
 

@@ -13,7 +13,7 @@ use super::code::Code;
 use super::column::{Word, column, index, indices, length, milliseconds, repeated, text, times};
 use super::forms::{Form, Forms, SPAN, Schemas, key_name, schema_name};
 use super::kept::{Item, Items, Markers, What};
-use super::order::Order;
+use super::order::MarkerOrder;
 use super::rows::Rows;
 use crate::codec::Buffered;
 use crate::spans::reserved_args;
@@ -36,7 +36,7 @@ pub(super) struct Words<'r> {
     of_spans: Option<&'r Forms>,
     /// The value under way.
     value: String,
-    order: Order,
+    order: MarkerOrder,
     /// The names of a thread's markers.
     names: Vec<u32>,
 }
@@ -77,7 +77,7 @@ impl<'r> Words<'r> {
             events: Vec::new(),
             of_spans: schemas.get(SPAN.as_bytes()),
             value: String::new(),
-            order: Order::default(),
+            order: MarkerOrder::default(),
             names: Vec::new(),
         }
     }

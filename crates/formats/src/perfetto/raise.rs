@@ -18,7 +18,7 @@ use super::lines::Lines;
 use crate::codec::Buffered;
 use crate::protobuf::{Wire, put_bytes, put_double, put_number, put_tag, varint_len};
 use crate::spans::begin_end::{BeginEnd, Extent, PairSink};
-use crate::spans::bodies::{Bodies, Body};
+use crate::spans::stash::{Stash, Stashed};
 use crate::wire::{Word, leb128, put_leb128, put_pieces};
 use crate::{Error, Output, RaiseOptions, Target};
 
@@ -38,7 +38,7 @@ pub fn raise<'o>(
         texts: Texts::default(),
         lines: Lines::default(),
         held: BeginEnd::new(HELD, true),
-        bodies: Bodies::default(),
+        bodies: Stash::default(),
         begun: false,
         linking: false,
         incoming: HashMap::default(),
@@ -196,7 +196,7 @@ impl<'o> Packets<'o> {
 
 /// What is encoded of a span.
 struct SpanBody {
-    body: Body,
+    body: Stashed,
     /// It has a parent and is no call of its own.
     is_inner: bool,
 }
@@ -210,7 +210,7 @@ struct Writer<'o> {
     lines: Lines,
     held: BeginEnd<SpanBody>,
     /// What is encoded of them.
-    bodies: Bodies,
+    bodies: Stash<u8>,
     begun: bool,
     /// Links were announced: every span carries its own flow.
     linking: bool,
@@ -225,7 +225,7 @@ const EVENT_LANES: usize = 64;
 
 impl Writer<'_> {
     fn span(&mut self, span: &SpanRow<'_>) {
-        let body = self.bodies.keep(|body| {
+        let body = self.bodies.keep_with(|body| {
             self.texts.span(span, &mut self.packets, body);
             if self.linking {
                 put_flow(body, 47, span.id);
@@ -327,7 +327,7 @@ struct OnLines<'a, 'o> {
     packets: &'a mut Packets<'o>,
     lines: &'a mut Lines,
     texts: &'a Texts,
-    bodies: &'a mut Bodies,
+    bodies: &'a mut Stash<u8>,
 }
 
 impl PairSink for OnLines<'_, '_> {
@@ -345,7 +345,7 @@ impl PairSink for OnLines<'_, '_> {
         let len = span.body.len() + more;
         self.packets.begin_event(extent.start, BEGIN, uuid, len);
         let out = &mut self.packets.out.bytes;
-        self.bodies.put(span.body, out);
+        self.bodies.move_to(span.body, out);
         out.extend_from_slice(NO_CALL.get(..more).unwrap_or_default());
     }
 
@@ -379,8 +379,10 @@ impl Sink for Writer<'_> {
             self.packets.out.spilled()?;
         }
         let n_held = self.held.len();
-        let bodies = self.held.bodies_mut().map(|span| &mut span.body);
-        self.bodies.tidy(n_held, bodies);
+        if self.bodies.is_wasteful(n_held) {
+            let places = self.held.bodies_mut().map(|span| &mut span.body);
+            self.bodies.compact(places);
+        }
         Flow::Continue(())
     }
 

@@ -1,11 +1,16 @@
-//! Spans in the order that a target wants: parents first, begin and end pairs, or by start.
+//! Spans, which come by their end, in the order that a target wants.
+//!
+//! [`parents_first`] holds a span until the one around it has come, [`begin_end`] turns spans into pairs of begin and
+//! end, [`by_start`] orders the spans of a track once all have come. What is encoded of a span that waits lies in a
+//! [`stash`]. [`slices`] and [`rows`] are the way back: begins and ends become spans and batches of them.
 
 pub(crate) mod begin_end;
-pub(crate) mod bodies;
-pub(crate) mod pending_spans;
+pub(crate) mod by_start;
+pub(crate) mod parents_first;
 pub(crate) mod reserved_args;
 pub(crate) mod rows;
 pub(crate) mod slices;
+pub(crate) mod stash;
 
 use traceloom_model::{Capabilities, Feature};
 

@@ -18,7 +18,7 @@ use super::record::{Begin, End, EndForm, Item, Order, Start, StartForm};
 use super::stream::TICK_NS;
 use super::write;
 use crate::Error;
-use crate::spans::pending_spans::{Children, PendingSpans};
+use crate::spans::parents_first::{Children, PendingSpans};
 use known::{Known, Role};
 pub(crate) use node::Node;
 

@@ -11,7 +11,7 @@ use traceloom_model::{Recording, StringId};
 use super::dialect::Dialect;
 use super::encode::{Encoder, Node};
 use crate::Error;
-use crate::spans::pending_spans::{Children, PendingSpans};
+use crate::spans::parents_first::{Children, PendingSpans};
 
 /// Writes posts; the symbols of each session are numbered by themselves.
 pub(crate) struct Posts {

@@ -12,7 +12,7 @@ use super::dialect::Dialect;
 use super::encode::{Encoder, Node};
 use super::posts::Posts;
 use crate::codec::Buffered;
-use crate::spans::pending_spans::{Children, PendingSpans};
+use crate::spans::parents_first::{Children, PendingSpans};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// A writer of traces.

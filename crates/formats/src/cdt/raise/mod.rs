@@ -18,7 +18,7 @@ use traceloom_model::{
     SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId, Value,
 };
 
-use crate::spans::pending_spans::{Children, PendingSpan, PendingSpans, ValuesAt};
+use crate::spans::parents_first::{Children, PendingSpan, PendingSpans, ValuesAt};
 use crate::{Error, Output, RaiseOptions, Target};
 use process::{Layout, Process};
 use tables::Names;

@@ -9,7 +9,7 @@ use super::super::diagnostic::{self, diagnostic};
 use super::super::dialect::{Generation, Values};
 use super::super::write;
 use super::{Encoder, Handed, Node, Said, TRACE_ID, symbol_type};
-use crate::spans::pending_spans::PendingSpans;
+use crate::spans::parents_first::PendingSpans;
 use crate::text::scalars::{decimal, digits};
 
 /// Lists and maps inside each other that are written; deeper ones become null.

@@ -4,7 +4,7 @@ use traceloom_model::{
     Attribute, ExceptionId, FunctionId, SpanContext, SpanId, SpanRow, SpanStatus, StringId, TrackId,
 };
 
-use crate::spans::pending_spans::{PendingSpan, ValuesAt};
+use crate::spans::parents_first::{PendingSpan, ValuesAt};
 
 /// A span that waits for its parent.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use crate::cdt::raise::tracks::Track;
 use crate::cdt::raise::words::{CALL_INFO, CALL_RED};
 use crate::cdt::raise::{Node, Root};
 use crate::cdt::trace::{TagValue, What};
-use crate::spans::pending_spans::{Children, PendingSpans, ValuesAt};
+use crate::spans::parents_first::{Children, PendingSpans, ValuesAt};
 use crate::wire::Utf16;
 use crate::{Error, Output};
 

@@ -1,7 +1,8 @@
-//! Spans that wait for the span around them, and what belongs to each.
+//! Parents first: spans wait for the span around them, each with what belongs to it.
 
 use std::collections::HashSet;
 
+use super::stash::{Stash, Stashed};
 use foldhash::fast::RandomState;
 use traceloom_model::{Attribute, SpanBatch, SpanId, SpanMap, Value, ValueTypeId};
 
@@ -229,111 +230,6 @@ impl<N: PendingSpan> ParentLists<N> {
     }
 }
 
-/// Rows of any number for each span that waits, such as its attributes: one table, so that none of them has an
-/// allocation of its own.
-#[derive(Debug)]
-pub(crate) struct Stash<T> {
-    rows: Vec<T>,
-    /// How many of them nobody needs any more.
-    dead: usize,
-}
-
-/// Where the rows of a span are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Stashed {
-    start: u32,
-    len: u32,
-}
-
-impl Stashed {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "more rows than that take more memory than there is"
-    )]
-    #[inline]
-    const fn at(rows: std::ops::Range<usize>) -> Self {
-        Self {
-            start: rows.start as u32,
-            len: (rows.end - rows.start) as u32,
-        }
-    }
-
-    fn range(self) -> std::ops::Range<usize> {
-        self.start as usize..self.start as usize + self.len as usize
-    }
-}
-
-/// Rows that may be dead before it is worth to look for them.
-const DEAD: usize = 1 << 12;
-
-impl<T> Default for Stash<T> {
-    fn default() -> Self {
-        Self {
-            rows: Vec::new(),
-            dead: 0,
-        }
-    }
-}
-
-impl<T: Clone> Stash<T> {
-    /// Takes rows over, and returns where the first of them is.
-    fn take(&mut self, mut rows: Vec<T>) -> usize {
-        let start = self.rows.len();
-        if start == 0 {
-            self.rows = rows;
-        } else {
-            self.rows.append(&mut rows);
-        }
-        start
-    }
-
-    /// Keeps copies of rows.
-    fn keep(&mut self, rows: &[T]) -> Stashed {
-        let start = self.rows.len();
-        self.rows.extend_from_slice(rows);
-        Stashed::at(start..self.rows.len())
-    }
-
-    /// Returns the rows of a place.
-    #[inline]
-    pub(crate) fn of(&self, place: Stashed) -> &[T] {
-        self.rows.get(place.range()).unwrap_or(&[])
-    }
-
-    /// Lends the rows of a place.
-    #[inline]
-    pub(crate) fn of_mut(&mut self, place: Stashed) -> &mut [T] {
-        self.rows.get_mut(place.range()).unwrap_or(&mut [])
-    }
-
-    /// Gives the rows of a place up.
-    #[inline]
-    pub(crate) fn release(&mut self, place: Stashed) {
-        if place.len == 0 {
-            return;
-        }
-        self.dead += place.len as usize;
-        if self.dead >= self.rows.len() {
-            self.rows.clear();
-            self.dead = 0;
-        }
-    }
-
-    /// Returns true if most of it is dead, and enough to look for what is not in so many places.
-    pub(crate) fn is_wasteful(&self, places: usize) -> bool {
-        self.dead > DEAD.max(places) && self.dead > self.rows.len() / 2
-    }
-
-    /// Drops what is dead: all but what is in these places.
-    pub(crate) fn compact<'p>(&mut self, places: impl Iterator<Item = &'p mut Stashed>) {
-        let old = std::mem::take(self);
-        self.rows.reserve(old.rows.len());
-        for place in places {
-            *place = self.keep(old.of(*place));
-        }
-    }
-}
-
 /// Where the attributes and counters of a span are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ValuesAt {
@@ -491,28 +387,5 @@ mod tests {
         assert_eq!(seen, [2, 4, 5, 6]);
         let tops = waiting.take_tops();
         assert!(matches!(tops.as_slice(), [(Number(10), own)] if own.is_empty()));
-    }
-
-    #[test]
-    fn a_stash_keeps_what_is_alive() {
-        let mut stash = Stash::default();
-        let mut alive = Vec::new();
-        for number in 0..20_000 {
-            let place = stash.keep(&[number, number + 1]);
-            if number % 10 == 0 {
-                alive.push(place);
-            } else {
-                stash.release(place);
-            }
-            if stash.is_wasteful(alive.len()) {
-                stash.compact(alive.iter_mut());
-            }
-        }
-        assert!(stash.rows.len() < 16_000, "{}", stash.rows.len());
-        for (number, place) in (0..).step_by(10).zip(&alive) {
-            assert_eq!(stash.of(*place), [number, number + 1]);
-        }
-        alive.into_iter().for_each(|place| stash.release(place));
-        assert!(stash.rows.is_empty());
     }
 }
