@@ -8,6 +8,8 @@ use traceloom_model::{Flow, Limit, Limits, Note};
 use super::event::{Event, id_number, number, word};
 use super::facts::Facts;
 use super::split::{Piece, Splitter};
+use crate::Step;
+use crate::codec::each_window;
 use crate::text::json::{Document, Kind, Value, scale};
 use crate::{Error, Pull, damage, info};
 
@@ -102,11 +104,10 @@ pub(super) fn each(
     mut see: impl FnMut(Part<'_>) -> Flow,
 ) -> Result<bool, Error> {
     let mut splitter = Splitter::new(limits);
-    let (mut consumed, mut need) = (0, 1);
-    loop {
-        let chunk = pull.pull(consumed, need)?;
+    let mut ended = false;
+    let whole = each_window(pull, 1, |chunk| {
         let mut at = 0;
-        need = loop {
+        let need = loop {
             let window = chunk.bytes.get(at..).unwrap_or(&[]);
             let offset = chunk.offset + at as u64;
             let (len, flow) = match splitter.next(window, chunk.eof) {
@@ -115,7 +116,8 @@ pub(super) fn each(
                     if splitter.unterminated && chunk.eof {
                         let text = "the trace ends without closing its brackets, as it may";
                         let note = info("unterminated", offset, text);
-                        return Ok(see(Part::Note(note)).is_continue());
+                        ended = see(Part::Note(note)).is_continue();
+                        return Step::Stop;
                     }
                     break 1;
                 }
@@ -155,15 +157,13 @@ pub(super) fn each(
                 }
             };
             if flow.is_break() {
-                return Ok(false);
+                return Step::Stop;
             }
             at += len;
         };
-        if chunk.eof {
-            return Ok(true);
-        }
-        consumed = at;
-    }
+        Step::More { consumed: at, need }
+    })?;
+    Ok(whole || ended)
 }
 
 impl Seen {

@@ -31,6 +31,7 @@ pub use probe::{Confidence, Probe};
 pub use record::{
     Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,
 };
+pub(crate) use source::each_window;
 pub use source::{Part, Piece, Pull, SlicePull, SliceSource, Source, drive};
 pub(crate) use whole_input::{WholeInput, whole};
 pub(crate) use whole_recording::WholeRecording;

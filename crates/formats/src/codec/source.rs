@@ -56,20 +56,32 @@ pub fn drive(
     reader: &mut dyn Reader,
     out: &mut dyn RecordSink,
 ) -> Result<bool, Error> {
-    let (mut consumed, mut need) = (0, 1);
+    each_window(pull, 1, |window| reader.read(window, out))
+}
+
+/// Shows the windows of a part to `read`, the first one of at least `need` bytes, as each step asks.
+///
+/// Returns false when `read` stopped.
+///
+/// # Errors
+/// What the pull fails with.
+#[inline]
+pub(crate) fn each_window(
+    pull: &mut dyn Pull,
+    mut need: usize,
+    mut read: impl FnMut(Chunk<'_>) -> Step,
+) -> Result<bool, Error> {
+    let mut consumed = 0;
     loop {
-        let chunk = pull.pull(consumed, need)?;
-        let eof = chunk.eof;
-        match reader.read(chunk, out) {
+        let window = pull.pull(consumed, need)?;
+        let eof = window.eof;
+        match read(window) {
             Step::Stop => return Ok(false),
             Step::More { .. } if eof => return Ok(true),
             Step::More {
                 consumed: taken,
                 need: wanted,
-            } => {
-                consumed = taken;
-                need = wanted;
-            }
+            } => (consumed, need) = (taken, wanted),
         }
     }
 }

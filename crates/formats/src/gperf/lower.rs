@@ -14,7 +14,8 @@ use super::read::GperfReader;
 use super::record::{Content, GperfRecord, Numbers};
 use super::scheme::{Scheme, Values};
 use super::symbols::{self, Symbol, Symbols};
-use crate::{Error, LowerOptions, Source, Step, warn};
+use crate::codec::each_window;
+use crate::{Error, LowerOptions, Source, warn};
 
 /// Lowers every part as a profile of its own.
 ///
@@ -78,14 +79,11 @@ fn read(
     let mut notes = Vec::new();
     let mut reader = GperfReader::new(limits);
     let mut pull = source.open(part, 0)?;
-    let (mut consumed, mut need) = (0, 1);
-    loop {
-        let chunk = pull.pull(consumed, need)?;
-        let eof = chunk.eof;
+    let whole = each_window(pull.as_mut(), 1, |window| {
         let told = std::cell::RefCell::new(&mut *sink);
         let tell = |note: Note| told.borrow_mut().note(Note { part: id, ..note });
-        let step = reader.each(
-            chunk,
+        reader.each(
+            window,
             &mut |record| {
                 if let Ok(record) = record {
                     samples.take(&record, &mut notes);
@@ -93,15 +91,10 @@ fn read(
                 notes.drain(..).try_for_each(tell)
             },
             &mut |note| tell(note),
-        );
-        match step {
-            Step::Stop => return Ok(None),
-            Step::More { .. } if eof => break,
-            Step::More {
-                consumed: taken,
-                need: wanted,
-            } => (consumed, need) = (taken, wanted),
-        }
+        )
+    })?;
+    if !whole {
+        return Ok(None);
     }
     samples.end(&mut notes);
     for note in notes {

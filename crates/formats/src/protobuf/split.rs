@@ -4,6 +4,8 @@ use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::schema::{Field as Spec, Kind, find};
 use super::wire::{Wire, padded, skip, tag, varint};
+use crate::Step;
+use crate::codec::each_window;
 use crate::{Error, Pull, damage};
 
 /// A field as it lies in the input.
@@ -470,15 +472,15 @@ pub(crate) fn each(
     until: u64,
     mut see: impl FnMut(&Piece<'_>) -> Flow,
 ) -> Result<bool, Error> {
-    let (mut consumed, mut need) = (0, 1);
-    loop {
-        let chunk = pull.pull(consumed, need)?;
+    let mut is_past = false;
+    let whole = each_window(pull, 1, |chunk| {
         let mut at = 0;
-        need = loop {
+        let need = loop {
             let window = chunk.bytes.get(at..).unwrap_or(&[]);
             let offset = chunk.offset + at as u64;
             if offset >= until {
-                return Ok(true);
+                is_past = true;
+                return Step::Stop;
             }
             // Lent, not moved: a move waits for the stores of its parts.
             match &splitter.next(window, offset, chunk.eof) {
@@ -488,18 +490,16 @@ pub(crate) fn each(
                         Piece::Damage { bytes, .. } => bytes.len(),
                     };
                     if see(piece).is_break() {
-                        return Ok(false);
+                        return Step::Stop;
                     }
                 }
                 Next::Need(need) => break *need,
                 Next::End => break 1,
             }
         };
-        if chunk.eof {
-            return Ok(true);
-        }
-        consumed = at;
-    }
+        Step::More { consumed: at, need }
+    })?;
+    Ok(whole || is_past)
 }
 
 /// Shows every field of an input to `see`, and what is wrong with the others to `note`, until one of them breaks.

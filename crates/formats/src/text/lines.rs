@@ -3,6 +3,7 @@
 use memchr::memchr;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
+use crate::codec::each_window;
 use crate::{Chunk, Opaque, RecordSink, Step, damage};
 
 /// One line as it lies in the input.
@@ -190,34 +191,28 @@ pub(crate) fn each(
     see: &mut dyn FnMut(Result<Line<'_>, Note>) -> Flow,
 ) -> Result<bool, crate::Error> {
     let mut lines = Lines::new(limits);
-    let (mut consumed, mut need) = (0, 1);
-    loop {
-        let chunk = pull.pull(consumed, need)?;
+    each_window(pull, 1, |chunk| {
         let mut at = 0;
-        need = loop {
+        let need = loop {
             let window = chunk.bytes.get(at..).unwrap_or(&[]);
-            match lines.next(window, chunk.offset + at as u64, chunk.eof) {
+            let flow = match lines.next(window, chunk.offset + at as u64, chunk.eof) {
                 Next::Line(line) => {
                     at += line.len();
-                    if see(Ok(line)).is_break() {
-                        return Ok(false);
-                    }
+                    see(Ok(line))
                 }
                 Next::Long { bytes, note, .. } => {
                     at += bytes.len();
-                    if note.is_some_and(|note| see(Err(*note)).is_break()) {
-                        return Ok(false);
-                    }
+                    note.map_or(Flow::Continue(()), |note| see(Err(*note)))
                 }
                 Next::Need(need) => break need,
                 Next::End => break 1,
+            };
+            if flow.is_break() {
+                return Step::Stop;
             }
         };
-        if chunk.eof {
-            return Ok(true);
-        }
-        consumed = at;
-    }
+        Step::More { consumed: at, need }
+    })
 }
 
 /// Reads a decimal number that is written as this crate writes it: no sign but a minus, no zero in

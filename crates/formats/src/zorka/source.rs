@@ -15,7 +15,7 @@ use super::tree::{Shared, Trace};
 use crate::{Error, LowerOptions, Source, info};
 use definitions::{Definitions, clock, json_table, stem};
 use posts::Unfinished;
-use streams::{Fingerprint, Parts, begin_of, each_window, size, streams, visit};
+use streams::{Fingerprint, Parts, begin_of, each_piece, size, streams, visit};
 
 /// What a part is to the lowering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,7 +165,7 @@ impl Sources<'_> {
     /// Returns true if a request dump held this part as a body.
     fn is_posted(&self, part: usize) -> Result<bool, Error> {
         let mut hash = Fingerprint::default();
-        each_window(self.source, part, |bytes| hash.add(bytes))?;
+        each_piece(self.source, part, |bytes| hash.add(bytes))?;
         Ok(self.bodies.contains(&hash.value()))
     }
 
@@ -174,7 +174,7 @@ impl Sources<'_> {
         let stem = stem(self.source, parts.first());
         let mut joined = Fingerprint::default();
         for &part in &parts.parts {
-            each_window(self.source, part, |bytes| joined.add(bytes))?;
+            each_piece(self.source, part, |bytes| joined.add(bytes))?;
         }
         for at in 0..self.source.parts().len() {
             if parts.parts.contains(&at)
@@ -184,7 +184,7 @@ impl Sources<'_> {
                 continue;
             }
             let mut whole = Fingerprint::default();
-            each_window(self.source, at, |bytes| whole.add(bytes))?;
+            each_piece(self.source, at, |bytes| whole.add(bytes))?;
             if whole.value() == joined.value() {
                 let part = PartId(u32::try_from(parts.first()).unwrap_or(u32::MAX));
                 let text = "these chunks together are another file of the folder";

@@ -37,6 +37,7 @@ use super::record::Place;
 use super::schema::{Field, Schema};
 use super::value::Cell;
 use super::walk::{Outline, Stretch, Walk, head};
+use crate::codec::each_window;
 use crate::{Error, LowerOptions, Source, Step, Whole, damage, info, warn};
 
 /// Lowers every part of `source`.
@@ -63,27 +64,21 @@ pub(super) fn lower(
     for part in 0..source.parts().len() {
         let mut pull = source.open(part, 0)?;
         let mut frames = Frames::default();
-        let (mut consumed, mut need) = (0, 8);
         let mut first = true;
-        loop {
-            let window = pull.pull(consumed, need)?;
+        let mut refused = None;
+        let whole = each_window(pull.as_mut(), 8, |window| {
             if std::mem::take(&mut first)
                 && let Some((major, minor)) = unsupported_version(window.bytes)
             {
-                return Err(Error::unsupported(window.offset, unsupported(major, minor)));
+                refused = Some(Error::unsupported(window.offset, unsupported(major, minor)));
+                return Step::Stop;
             }
-            let eof = window.eof;
-            match frames.feed(window, &options.limits, &mut lowering) {
-                Step::Stop => return Ok(()),
-                Step::More { .. } if eof => break,
-                Step::More {
-                    consumed: taken,
-                    need: wanted,
-                } => {
-                    consumed = taken;
-                    need = wanted;
-                }
-            }
+            frames.feed(window, &options.limits, &mut lowering)
+        })?;
+        match refused {
+            Some(error) => return Err(error),
+            None if whole => {}
+            None => return Ok(()),
         }
     }
     let _ = lowering.finish();

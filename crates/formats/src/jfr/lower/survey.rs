@@ -11,7 +11,8 @@ use super::super::schema::Schema;
 use super::super::value::Skip;
 use super::super::walk::{Outline, Stretch, Walk};
 use super::profiles::{AllocSource, Rule};
-use crate::{Error, Source, Step};
+use crate::codec::each_window;
+use crate::{Error, Source};
 
 /// The number of chunks that have events of each source.
 #[derive(Clone, Copy, Default, Debug)]
@@ -81,18 +82,9 @@ pub(in crate::jfr) fn choose(
     for part in parts {
         let mut pull = source.open(part, 0)?;
         let mut frames = Frames::default();
-        let (mut consumed, mut need) = (0, 8);
-        loop {
-            let window = pull.pull(consumed, need)?;
-            let eof = window.eof;
-            match frames.feed(window, limits, &mut survey) {
-                Step::More {
-                    consumed: taken,
-                    need: wanted,
-                } if !eof => (consumed, need) = (taken, wanted),
-                _ => break,
-            }
-        }
+        each_window(pull.as_mut(), 8, |window| {
+            frames.feed(window, limits, &mut survey)
+        })?;
     }
     Ok(survey.coverage.source())
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use traceloom_model::{Flow, Note};
 
 use crate::Change;
-use crate::{Chunk, Error, Output, Pull, Step};
+use crate::{Error, Output};
 
 pub use to_binary::to_binary;
 pub use to_xml::to_xml;
@@ -17,21 +17,6 @@ pub use to_xml::to_xml;
 const FLUSH: usize = 64 << 10;
 
 type Notes<'n> = &'n mut dyn FnMut(Note) -> Flow;
-
-fn drive(pull: &mut dyn Pull, mut read: impl FnMut(Chunk<'_>) -> Step) -> Result<(), Error> {
-    let (mut consumed, mut need) = (0, 1);
-    loop {
-        let chunk = pull.pull(consumed, need)?;
-        let eof = chunk.eof;
-        match read(chunk) {
-            Step::More {
-                consumed: taken,
-                need: wanted,
-            } if !eof => (consumed, need) = (taken, wanted),
-            _ => return Ok(()),
-        }
-    }
-}
 
 /// Where both directions write, and what they tell.
 struct Common<'o> {

@@ -2,8 +2,9 @@
 
 use traceloom_model::{Flow, Limits, Note};
 
-use super::{Common, Notes, drive};
+use super::{Common, Notes};
 use crate::Change;
+use crate::codec::each_window;
 use crate::tptp::binary::{Changed, Shape, Writer};
 use crate::tptp::message::{Frames, Message, Slot, Texts};
 use crate::tptp::seconds;
@@ -29,7 +30,7 @@ pub fn to_binary(
         common: Common::new(output, notes),
     };
     let mut reader = Xml::new(limits);
-    drive(pull, |chunk| reader.run(chunk, &mut writer))?;
+    each_window(pull, 1, |chunk| reader.run(chunk, &mut writer))?;
     writer.writer();
     writer.common.finish()
 }

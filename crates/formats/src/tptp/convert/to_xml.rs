@@ -2,8 +2,9 @@
 
 use traceloom_model::{Flow, Limits, Note};
 
-use super::{Common, Notes, drive};
+use super::{Common, Notes};
 use crate::Change;
+use crate::codec::each_window;
 use crate::tptp::binary::{Binary, Data};
 use crate::tptp::charset::Charset;
 use crate::tptp::seconds;
@@ -43,7 +44,7 @@ pub fn to_xml(
     instruction.write(out);
     out.extend_from_slice(b"\n<TRACE>\n");
     let mut reader = Binary::new(limits);
-    drive(pull, |chunk| reader.run(chunk, &mut writer))?;
+    each_window(pull, 1, |chunk| reader.run(chunk, &mut writer))?;
     writer.common.out.extend_from_slice(b"</TRACE>\n");
     writer.common.finish()
 }

@@ -2,13 +2,14 @@
 
 use traceloom_model::{Clock, Flow, Limits, Note, Tables, TickRate};
 
+use crate::codec::each_window;
 use crate::tptp::binary::Binary;
 use crate::tptp::message::{Message, Slot};
 use crate::tptp::seconds::NANOS;
 use crate::tptp::table::Kind;
 use crate::tptp::visit::{Item, Visit};
 use crate::tptp::xml::Xml;
-use crate::{Error, Source, Step};
+use crate::{Error, Source};
 
 /// Seconds of the epoch at the start of 1990 and of 2100: a time between them is one of the epoch.
 const EPOCH: std::ops::Range<u64> = 631_152_000..4_102_444_800;
@@ -99,23 +100,10 @@ pub(super) fn find(
     };
     let mut pull = source.open(part, 0)?;
     let (mut one, mut other) = (Binary::new(limits), Xml::new(limits));
-    let (mut consumed, mut need) = (0, 1);
-    loop {
-        let chunk = pull.pull(consumed, need)?;
-        let eof = chunk.eof;
-        let step = if binary {
-            one.run(chunk, &mut head)
-        } else {
-            other.run(chunk, &mut head)
-        };
-        match step {
-            Step::More {
-                consumed: taken,
-                need: wanted,
-            } if !eof => (consumed, need) = (taken, wanted),
-            _ => break,
-        }
-    }
+    each_window(pull.as_mut(), 1, |chunk| match binary {
+        true => one.run(chunk, &mut head),
+        false => other.run(chunk, &mut head),
+    })?;
     let per_second = head.per_second.filter(|&ticks| ticks > 0).unwrap_or(NANOS);
     Ok(Ticks::new(per_second, head.first.unwrap_or(0)))
 }

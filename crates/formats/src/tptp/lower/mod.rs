@@ -30,7 +30,8 @@ use super::call::Call;
 use super::message::Message;
 use super::visit::{Item, Visit};
 use super::xml::Xml;
-use crate::{Error, LowerOptions, Part, Source, Step, damage, warn};
+use crate::codec::each_window;
+use crate::{Error, LowerOptions, Part, Source, damage, warn};
 
 /// Lowers the traces of a source, binary or XML.
 ///
@@ -191,24 +192,10 @@ impl<'s> Lowering<'s> {
     ) -> Result<bool, Error> {
         let mut pull = source.open(part, 0)?;
         let mut reader: (Binary, Xml) = (Binary::new(limits), Xml::new(limits));
-        let (mut consumed, mut need) = (0, 1);
-        loop {
-            let chunk = pull.pull(consumed, need)?;
-            let eof = chunk.eof;
-            let step = if binary {
-                reader.0.run(chunk, self)
-            } else {
-                reader.1.run(chunk, self)
-            };
-            match step {
-                Step::Stop => return Ok(false),
-                Step::More { .. } if eof => return Ok(true),
-                Step::More {
-                    consumed: taken,
-                    need: wanted,
-                } => (consumed, need) = (taken, wanted),
-            }
-        }
+        each_window(pull.as_mut(), 1, |chunk| match binary {
+            true => reader.0.run(chunk, self),
+            false => reader.1.run(chunk, self),
+        })
     }
 
     fn message(&mut self, message: &Message<'_>, offset: u64) -> Flow {

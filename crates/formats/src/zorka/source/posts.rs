@@ -10,7 +10,8 @@ use super::super::tree::Trace;
 use super::super::{Stream, TwoItems};
 use super::streams::{Carry, Fingerprint};
 use super::{SessionKey, Sources};
-use crate::{Error, Opaque, Step, info};
+use crate::codec::each_window;
+use crate::{Error, Opaque, info};
 
 /// A posted trace that ended with records open.
 pub(super) struct Unfinished {
@@ -31,19 +32,8 @@ impl Sources<'_> {
         let mut posts = Posts { all: self, part };
         let limits = posts.all.limits;
         let lines = Lines::new(&limits);
-        let (mut consumed, mut need) = (0, 1);
-        loop {
-            let chunk = pull.pull(consumed, need)?;
-            let eof = chunk.eof;
-            match lines.each(chunk, &mut posts) {
-                Step::Stop => return Ok(()),
-                Step::More { .. } if eof => return Ok(()),
-                Step::More {
-                    consumed: taken,
-                    need: wanted,
-                } => (consumed, need) = (taken, wanted),
-            }
-        }
+        each_window(pull.as_mut(), 1, |chunk| lines.each(chunk, &mut posts))?;
+        Ok(())
     }
 
     fn post(&mut self, part: usize, request: &Request<'_>) {
@@ -152,19 +142,8 @@ impl Sources<'_> {
             session: Session::default(),
             part,
         };
-        let (mut consumed, mut need) = (0, 1);
-        loop {
-            let chunk = pull.pull(consumed, need)?;
-            let eof = chunk.eof;
-            match reader.blocks(chunk, &mut stored) {
-                Step::Stop => return Ok(()),
-                Step::More { .. } if eof => return Ok(()),
-                Step::More {
-                    consumed: taken,
-                    need: wanted,
-                } => (consumed, need) = (taken, wanted),
-            }
-        }
+        each_window(pull.as_mut(), 1, |chunk| reader.blocks(chunk, &mut stored))?;
+        Ok(())
     }
 }
 

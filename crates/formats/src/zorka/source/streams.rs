@@ -3,7 +3,8 @@
 use super::super::parts::PartName;
 use super::super::{Stream, TwoItems, Visit};
 use super::{Role, role};
-use crate::{Chunk, Error, Pull, Source, Step};
+use crate::codec::each_window;
+use crate::{Chunk, Error, Source, Step};
 
 /// Parts that are one stream.
 #[derive(Debug)]
@@ -57,35 +58,23 @@ pub(super) fn visit(
 ) -> Result<bool, Error> {
     if let &[only] = parts {
         let mut pull = source.open(only, 0)?;
-        let (mut consumed, mut need) = (0, 1);
-        loop {
-            let chunk = pull.pull(consumed, need)?;
-            let eof = chunk.eof;
-            match stream.read(chunk, visitor) {
-                Step::Stop => return Ok(false),
-                Step::More { .. } if eof => return Ok(true),
-                Step::More {
-                    consumed: taken,
-                    need: wanted,
-                } => (consumed, need) = (taken, wanted),
-            }
-        }
+        return each_window(pull.as_mut(), 1, |chunk| stream.read(chunk, visitor));
     }
     let mut carry = Carry::default();
     for (at, &part) in parts.iter().enumerate() {
         let last = at + 1 == parts.len();
         let mut pull = source.open(part, 0)?;
-        let mut consumed = 0;
-        loop {
-            let chunk = pull.pull(consumed, 1)?;
-            let (bytes, eof) = (chunk.bytes, chunk.eof);
-            consumed = bytes.len();
-            if !carry.feed(stream, bytes, eof && last, visitor) {
-                return Ok(false);
+        let fed = each_window(pull.as_mut(), 1, |chunk| {
+            match carry.feed(stream, chunk.bytes, chunk.eof && last, visitor) {
+                true => Step::More {
+                    consumed: chunk.bytes.len(),
+                    need: 1,
+                },
+                false => Step::Stop,
             }
-            if eof {
-                break;
-            }
+        })?;
+        if !fed {
+            return Ok(false);
         }
     }
     Ok(true)
@@ -148,25 +137,24 @@ pub(super) fn size(source: &dyn Source, part: usize) -> Result<u64, Error> {
         return Ok(size);
     }
     let mut size = 0;
-    each_window(source, part, |bytes| size += bytes.len() as u64)?;
+    each_piece(source, part, |bytes| size += bytes.len() as u64)?;
     Ok(size)
 }
 
-pub(super) fn each_window(
+/// Shows the bytes of a part piece by piece.
+pub(super) fn each_piece(
     source: &dyn Source,
     part: usize,
     mut take: impl FnMut(&[u8]),
 ) -> Result<(), Error> {
-    let mut pull: Box<dyn Pull + '_> = source.open(part, 0)?;
-    let mut consumed = 0;
-    loop {
-        let chunk = pull.pull(consumed, 1)?;
-        take(chunk.bytes);
-        consumed = chunk.bytes.len();
-        if chunk.eof {
-            return Ok(());
+    each_window(source.open(part, 0)?.as_mut(), 1, |window| {
+        take(window.bytes);
+        Step::More {
+            consumed: window.bytes.len(),
+            need: 1,
         }
-    }
+    })?;
+    Ok(())
 }
 
 /// Tells contents apart, however they are cut into windows (FNV-1a and the length).
