@@ -8,8 +8,8 @@
 use std::collections::{HashMap, HashSet};
 
 use traceloom_model::{
-    Clock, Definitions, Flow, Note, Order, Origin, Recording, Sink, SpanBatch, SpanContext, SpanId,
-    SpanRow, TrackId, Wants,
+    Asks, Clock, Definitions, Flow, Note, Order, Origin, Recording, Sink, SpanBatch, SpanContext,
+    SpanId, SpanRow, TrackId, Wants,
 };
 
 /// A call tree of a recording, wherever it is read again.
@@ -55,12 +55,12 @@ impl Contexts {
 }
 
 impl Sink for Contexts {
-    fn wants(&self) -> Wants {
-        Wants::Calls
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::Calls,
+            derived_samples: false,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, _definitions: Definitions) -> Flow {
@@ -168,8 +168,11 @@ impl<'s, S: Sink + ?Sized> Chosen<'s, S> {
 }
 
 impl<S: Sink + ?Sized> Sink for Chosen<'_, S> {
-    fn wants_derived_samples(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            derived_samples: false,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

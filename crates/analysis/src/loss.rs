@@ -701,7 +701,7 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
 
 impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
     fn asks(&self) -> Asks {
-        let asks = Asks::of(self.to);
+        let asks = self.to.asks();
         let told_by_samples =
             self.holds.holds(Feature::Samples) && !self.holds.holds(Feature::Events);
         Asks {

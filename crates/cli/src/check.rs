@@ -6,7 +6,9 @@ use std::io::Write;
 use clap::Args;
 use traceloom_formats::{Source as _, damage};
 use traceloom_input::{Input, lower};
-use traceloom_model::{Definitions, Flow, Level, Note, Notes, PartId, Sink, Wants, printable};
+use traceloom_model::{
+    Asks, Definitions, Flow, Level, Note, Notes, PartId, Sink, Wants, printable,
+};
 
 use crate::Outcome;
 use crate::args::Common;
@@ -167,12 +169,12 @@ impl Collect {
 }
 
 impl Sink for Collect {
-    fn wants(&self) -> Wants {
-        Wants::Steps { calls: true }
-    }
-
-    fn checks_values(&self) -> bool {
-        true
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::Steps { calls: true },
+            checks_values: true,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, _new: Definitions) -> Flow {

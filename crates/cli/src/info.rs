@@ -11,8 +11,8 @@ use traceloom_formats::datakit::{EventKind, Language};
 use traceloom_formats::{Record, RecordSink, Source};
 use traceloom_input::{Input, lower};
 use traceloom_model::{
-    Clock, Definitions, EventBatch, Flow, Level, Note, Notes, Order, PartId, ProfileId, Recording,
-    SampleBatch, Sink, SpanBatch, StringId, Unit, Wants, printable,
+    Asks, Clock, Definitions, EventBatch, Flow, Level, Note, Notes, Order, PartId, ProfileId,
+    Recording, SampleBatch, Sink, SpanBatch, StringId, Unit, Wants, printable,
 };
 
 use crate::Outcome;
@@ -378,8 +378,11 @@ pub(crate) fn unit_name(unit: Unit, text: &dyn Fn(StringId) -> String) -> String
 }
 
 impl Sink for Totals {
-    fn wants(&self) -> Wants {
-        Wants::Calls
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::Calls,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

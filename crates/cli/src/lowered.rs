@@ -139,7 +139,7 @@ struct Watched<'s> {
 
 impl Stage for Watched<'_> {
     fn asks(&self) -> Asks {
-        Asks::of(self.to)
+        self.to.asks()
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

@@ -70,7 +70,7 @@ impl<'s> Only<'s> {
 
 impl Stage for Only<'_> {
     fn asks(&self) -> Asks {
-        Asks::of(self.to)
+        self.to.asks()
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

@@ -18,8 +18,8 @@ use traceloom_formats::{
 };
 use traceloom_input::{Input, OpenOptions};
 use traceloom_model::{
-    Concat, CounterBatch, Definitions, EventBatch, Flow, Note, ProfileId, Recording, SampleBatch,
-    Sink, SpanBatch, SpanStatus,
+    Asks, Concat, CounterBatch, Definitions, EventBatch, Flow, Note, ProfileId, Recording,
+    SampleBatch, Sink, SpanBatch, SpanStatus,
 };
 
 /// Files of the corpus, each for what it shows of its format.
@@ -73,8 +73,11 @@ struct Totals {
 }
 
 impl Sink for Totals {
-    fn wants_derived_samples(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            derived_samples: false,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {

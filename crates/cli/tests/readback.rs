@@ -21,7 +21,7 @@ use traceloom_analysis::stage::{AsSamples, AsSpans};
 use traceloom_formats::{FORMATS, Format, LowerOptions, RaiseOptions, columnar};
 use traceloom_input::{Input, OpenOptions};
 use traceloom_model::{
-    Clock, Concat, Definitions, EventBatch, Feature, Flow, Level, Note, Order, ProfileId,
+    Asks, Clock, Concat, Definitions, EventBatch, Feature, Flow, Level, Note, Order, ProfileId,
     Recording, SampleBatch, Sink, SpanBatch, SpanStatus, TrackKind,
 };
 
@@ -42,8 +42,11 @@ struct Totals {
 }
 
 impl Sink for Totals {
-    fn wants_derived_samples(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            derived_samples: false,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {

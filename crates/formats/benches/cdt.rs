@@ -15,7 +15,7 @@ use traceloom_formats::wire::Cursor;
 use traceloom_formats::{
     Error, Format, LowerOptions, Record, RecordSink, SliceSource, by_name, cdt, read_slice,
 };
-use traceloom_model::{Definitions, Flow, Limits, Note, Sink, SpanBatch, StepBatch, Wants};
+use traceloom_model::{Asks, Definitions, Flow, Limits, Note, Sink, SpanBatch, StepBatch, Wants};
 use traceloom_samples::cdt::{Detail, Service, StreamName};
 
 /// Processor time of this process in seconds, from the kernel's clock ticks.
@@ -267,8 +267,11 @@ fn records(format: &Format, bytes: &[u8]) -> u64 {
 struct Sunk(Wants, u64);
 
 impl Sink for Sunk {
-    fn wants(&self) -> Wants {
-        self.0
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: self.0,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {

@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::io::{Cursor, Read as _};
 
 use traceloom_formats::{LowerOptions, Record, RecordSink, SliceSource, by_name, read_slice};
-use traceloom_model::{Definitions, Flow, Limits, Note, Sink};
+use traceloom_model::{Asks, Definitions, Flow, Limits, Note, Sink};
 
 const ROUNDS: usize = 7;
 
@@ -39,8 +39,11 @@ impl RecordSink for Count {
 struct Samples;
 
 impl Sink for Samples {
-    fn wants_sampled_events(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            sampled_events: false,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {

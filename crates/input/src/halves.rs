@@ -56,7 +56,7 @@ impl Halves<'_> {
 
 impl Stage for Halves<'_> {
     fn asks(&self) -> Asks {
-        Asks::of(self.first)
+        self.first.asks()
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

@@ -68,7 +68,7 @@ struct Unbroken<'s> {
 
 impl Stage for Unbroken<'_> {
     fn asks(&self) -> Asks {
-        Asks::of(self.to)
+        self.to.asks()
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {
@@ -134,7 +134,7 @@ fn lower_pieces(
         whole: Some(pieces.whole),
         ..options.clone()
     };
-    let asks = Asks::of(sink);
+    let asks = sink.asks();
     std::thread::scope(|scope| {
         let mut heard: Vec<Receiver<Said>> = Vec::new();
         for thread in 0..threads {

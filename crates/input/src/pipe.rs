@@ -15,7 +15,7 @@ const BATCHES: usize = 64;
 ///
 /// A sink that breaks stops the reader soon after.
 pub fn piped<T>(sink: &mut (dyn Sink + Send), read: impl FnOnce(&mut dyn Sink) -> T) -> T {
-    let asks = Asks::of(sink);
+    let asks = sink.asks();
     let (sender, receiver) = sync_channel::<Vec<Batch>>(WAITING);
     std::thread::scope(|scope| {
         scope.spawn(move || {

@@ -164,7 +164,7 @@ impl<S: Sink + ?Sized> Concat<'_, S> {
 
 impl<S: Sink + ?Sized> Stage for Concat<'_, S> {
     fn asks(&self) -> Asks {
-        Asks::of(self.to)
+        self.to.asks()
     }
 
     fn pass(&mut self, mut batch: Batch) -> Flow {

@@ -350,7 +350,7 @@ impl<S: Sink + ?Sized> Renumber for Join<'_, S> {
 
 impl<S: Sink + ?Sized> Stage for Join<'_, S> {
     fn asks(&self) -> Asks {
-        Asks::of(self.to)
+        self.to.asks()
     }
 
     fn pass(&mut self, mut batch: Batch) -> Flow {

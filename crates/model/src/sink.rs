@@ -22,7 +22,7 @@ pub enum Order {
     None,
 }
 
-/// How much of nested spans a sink needs. A reader may push more than it is asked for, never less.
+/// How much of nested spans a sink needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Wants {
     /// No spans: events, samples and counters alone.
@@ -41,54 +41,59 @@ pub enum Wants {
     Spans,
 }
 
+/// What a sink asks of a reader. A reader may push more than it is asked for, never less.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asks {
+    /// How much of nested spans the sink needs.
+    pub wants: Wants,
+    /// Events that lower to samples are wanted as events too.
+    ///
+    /// A view of samples, and a target that holds samples but no events, would get the same thing twice and
+    /// count the second one as lost.
+    pub sampled_events: bool,
+    /// Statistics that follow from the spans themselves are wanted as samples.
+    ///
+    /// A target that holds the spans needs no sums of them, and would count them as lost.
+    pub derived_samples: bool,
+    /// Samples are wanted with stacks of the stack table.
+    ///
+    /// A sink that only adds up functions has no use for them. Where a reader can, it then pushes
+    /// [`Sink::paths`], else samples all the same. Names and functions that are equal may then have several
+    /// ids: who adds them up compares names.
+    pub stacks: bool,
+    /// Values that are left out are checked all the same, for the notes about them.
+    ///
+    /// A sink that wants no more than steps is spared values in other streams and ids without words; one
+    /// that lists damage asks for them here, and the reader keeps none of them.
+    pub checks_values: bool,
+    /// Definitions are wanted that no row refers to: words of a dictionary that no call uses.
+    ///
+    /// A target that writes such a dictionary loses them otherwise; to all others they mean nothing.
+    pub unused: bool,
+}
+
+impl Default for Asks {
+    fn default() -> Self {
+        Self {
+            wants: Wants::Spans,
+            sampled_events: true,
+            derived_samples: true,
+            stacks: true,
+            checks_values: false,
+            unused: false,
+        }
+    }
+}
+
 /// Takes what a reader lowers.
 ///
 /// Laws for readers: an id may be used before [`Sink::define`] brings its definition, but the definition
 /// comes before the end; batches hold at most [`crate::BATCH_ROWS`] rows; after a sink breaks, nothing
 /// more is pushed. A sink ignores what it has no use for: each method has a body that does.
 pub trait Sink {
-    /// Tells how much of nested spans this sink needs.
-    fn wants(&self) -> Wants {
-        Wants::Spans
-    }
-
-    /// Returns true if events that lower to samples are wanted as events too.
-    ///
-    /// A view of samples, and a target that holds samples but no events, would be told the same thing
-    /// twice and count the second telling as lost.
-    fn wants_sampled_events(&self) -> bool {
-        true
-    }
-
-    /// Returns true if statistics that follow from the spans themselves are wanted as samples.
-    ///
-    /// A target that holds the spans needs no sums of them, and would count them as lost.
-    fn wants_derived_samples(&self) -> bool {
-        true
-    }
-
-    /// Returns true if samples are wanted with stacks of the stack table.
-    ///
-    /// A sink that only adds up functions has no use for them. Where a reader can, it then pushes
-    /// [`Sink::paths`], else samples all the same. Names and functions that are equal may then have several ids: who
-    /// adds them up compares what they say.
-    fn wants_stacks(&self) -> bool {
-        true
-    }
-
-    /// Returns true if values that are left out are to be looked at all the same, for the notes about them.
-    ///
-    /// A sink that wants no more than steps is spared what stands in other streams and ids without words;
-    /// one that lists what is wrong asks for it here, and the reader keeps none of it.
-    fn checks_values(&self) -> bool {
-        false
-    }
-
-    /// Returns true if definitions are wanted that no row refers to: words of a dictionary that no call uses.
-    ///
-    /// A target that writes such a dictionary loses them otherwise; to all others they mean nothing.
-    fn wants_unused(&self) -> bool {
-        false
+    /// Returns what this sink asks of a reader: everything, and no checks of what is left out.
+    fn asks(&self) -> Asks {
+        Asks::default()
     }
 
     /// Says in which order spans come and what time zero is. Called before any batch, and once again before

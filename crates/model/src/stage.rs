@@ -1,8 +1,8 @@
 //! Sinks that stand between a reader and another sink.
 
 use crate::{
-    Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note, ObjectBatch,
-    Order, PathBatch, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, StringId, Wants,
+    Asks, Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note,
+    ObjectBatch, Order, PathBatch, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, StringId,
 };
 
 /// One call of a [`Sink`] method, as a value that can wait, be sent to a thread or be looked at.
@@ -71,38 +71,6 @@ impl Batch {
     }
 }
 
-/// What a sink asks of a reader, as one value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Asks {
-    /// [`Sink::wants`]
-    pub wants: Wants,
-    /// [`Sink::wants_sampled_events`]
-    pub sampled_events: bool,
-    /// [`Sink::wants_derived_samples`]
-    pub derived_samples: bool,
-    /// [`Sink::wants_stacks`]
-    pub stacks: bool,
-    /// [`Sink::checks_values`]
-    pub checks_values: bool,
-    /// [`Sink::wants_unused`]
-    pub unused: bool,
-}
-
-impl Asks {
-    /// Returns what `sink` asks.
-    #[must_use]
-    pub fn of<S: Sink + ?Sized>(sink: &S) -> Self {
-        Self {
-            wants: sink.wants(),
-            sampled_events: sink.wants_sampled_events(),
-            derived_samples: sink.wants_derived_samples(),
-            stacks: sink.wants_stacks(),
-            checks_values: sink.checks_values(),
-            unused: sink.wants_unused(),
-        }
-    }
-}
-
 /// A sink that passes on what it does not change.
 ///
 /// Everything comes through one method, so that a stage writes the arms it is about and one more for the
@@ -116,7 +84,7 @@ impl Asks {
 ///
 /// impl Stage for Uncounted<'_> {
 ///     fn asks(&self) -> Asks {
-///         Asks::of(self.0)
+///         self.0.asks()
 ///     }
 ///
 ///     fn pass(&mut self, batch: Batch) -> Flow {
@@ -128,7 +96,7 @@ impl Asks {
 /// }
 /// ```
 pub trait Stage {
-    /// Returns what this stage asks: nearly always [`Asks::of`] the sink behind it.
+    /// Returns what this stage asks: nearly always the same as the sink behind it.
     fn asks(&self) -> Asks;
 
     /// Takes one batch and pushes on what comes of it.
@@ -136,28 +104,8 @@ pub trait Stage {
 }
 
 impl<T: Stage + ?Sized> Sink for T {
-    fn wants(&self) -> Wants {
-        self.asks().wants
-    }
-
-    fn wants_sampled_events(&self) -> bool {
-        self.asks().sampled_events
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        self.asks().derived_samples
-    }
-
-    fn wants_stacks(&self) -> bool {
-        self.asks().stacks
-    }
-
-    fn checks_values(&self) -> bool {
-        self.asks().checks_values
-    }
-
-    fn wants_unused(&self) -> bool {
-        self.asks().unused
+    fn asks(&self) -> Asks {
+        Stage::asks(self)
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

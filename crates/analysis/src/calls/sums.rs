@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Clock, Definitions, Flow, Note, Order, Recording, SampleBatch, Sink, SpanBatch, SpanRow,
+    Asks, Clock, Definitions, Flow, Note, Order, Recording, SampleBatch, Sink, SpanBatch, SpanRow,
     SpanStatus, StringId, Wants,
 };
 
@@ -119,8 +119,11 @@ fn sort(all: &mut [CallSum]) {
 }
 
 impl Sink for CallSums {
-    fn wants(&self) -> Wants {
-        Wants::Calls
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::Calls,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

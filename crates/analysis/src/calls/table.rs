@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use regex_lite::Regex;
 use traceloom_model::{
-    Attribute, Clock, Definitions, EventBatch, ExceptionId, Flow, FunctionId, Note, Order, Origin,
-    Recording, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, StringId, Timestamp,
-    TrackId, Value, ValueTypeId, Wants,
+    Asks, Attribute, Clock, Definitions, EventBatch, ExceptionId, Flow, FunctionId, Note, Order,
+    Origin, Recording, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, StringId,
+    Timestamp, TrackId, Value, ValueTypeId, Wants,
 };
 
 use super::column::SortKey;
@@ -310,10 +310,13 @@ fn texts_of(attributes: &[Attribute], into: &mut HashSet<StringId>) {
 }
 
 impl Sink for CallTable {
-    fn wants(&self) -> Wants {
-        match self.finder {
-            None => Wants::Calls,
-            Some(_) => Wants::Spans,
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: match self.finder {
+                None => Wants::Calls,
+                Some(_) => Wants::Spans,
+            },
+            ..Asks::default()
         }
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Clock, Definitions, Flow, FunctionId, Note, Order, PathBatch, Recording, SampleBatch, Sink,
-    SpanBatch, StepBatch, StringId, Timestamp, TrackId, TrackKind, Wants,
+    Asks, Clock, Definitions, Flow, FunctionId, Note, Order, PathBatch, Recording, SampleBatch,
+    Sink, SpanBatch, StepBatch, StringId, Timestamp, TrackId, TrackKind, Wants,
 };
 
 use super::arena::{Arena, ROOT};
@@ -571,30 +571,27 @@ impl CallView for NoRow<'_> {
     }
 }
 
-impl Sink for TreeBuilder {
-    fn wants_sampled_events(&self) -> bool {
-        false
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        false
-    }
-
-    fn wants_stacks(&self) -> bool {
-        !self.options.functions || self.chosen.is_some()
-    }
-
+impl TreeBuilder {
     fn wants(&self) -> Wants {
+        let groups = self.grounds.as_ref();
         // Steps say nothing of attributes.
-        if self
-            .grounds
-            .as_ref()
-            .is_some_and(|all| !all.by().is_of_track())
-        {
+        if groups.is_some_and(|all| !all.by().is_of_track()) {
             return Wants::Spans;
         }
         Wants::Steps {
             calls: self.options.calls.is_some(),
+        }
+    }
+}
+
+impl Sink for TreeBuilder {
+    fn asks(&self) -> Asks {
+        Asks {
+            sampled_events: false,
+            derived_samples: false,
+            stacks: !self.options.functions || self.chosen.is_some(),
+            wants: self.wants(),
+            ..Asks::default()
         }
     }
 

@@ -308,7 +308,7 @@ impl<'s, 'f> Hide<'s, 'f> {
 impl Stage for Hide<'_, '_> {
     /// Steps name no span, so spans are asked for instead.
     fn asks(&self) -> Asks {
-        let asks = Asks::of(self.to);
+        let asks = self.to.asks();
         let wants = match asks.wants {
             // What a hidden call called are calls.
             Wants::Calls | Wants::Steps { .. } => Wants::Spans,

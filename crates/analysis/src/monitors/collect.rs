@@ -7,9 +7,9 @@ use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    AttrKeyId, Attribute, ClassId, Definitions, EventBatch, EventRow, EventTypeId, Flow, Note,
-    ObjectBatch, ObjectId, ProfileId, Recording, SampleBatch, SampleRow, Sink, StackId, StringId,
-    Timestamp, TrackId, Value, Wants,
+    Asks, AttrKeyId, Attribute, ClassId, Definitions, EventBatch, EventRow, EventTypeId, Flow,
+    Note, ObjectBatch, ObjectId, ProfileId, Recording, SampleBatch, SampleRow, Sink, StackId,
+    StringId, Timestamp, TrackId, Value, Wants,
 };
 
 use crate::calls::EventFilter;
@@ -475,8 +475,11 @@ fn printed_class(lock: &str) -> Option<&str> {
 }
 
 impl Sink for MonitorTable {
-    fn wants(&self) -> Wants {
-        Wants::NoSpans
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::NoSpans,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use traceloom_model::{
-    Clock, Definitions, EventBatch, Flow, Note, Order, Sink, SpanBatch, StringId, TrackId, Wants,
+    Asks, Clock, Definitions, EventBatch, Flow, Note, Order, Sink, SpanBatch, StringId, TrackId,
+    Wants,
 };
 
 use super::findings::{Findings, STEPS, SlowCall, Thread};
@@ -98,8 +99,11 @@ fn slow(calls: &Calls, call: &Call, columns: &[Column], id: (String, String)) ->
 }
 
 impl Sink for CallCollector {
-    fn wants(&self) -> Wants {
-        Wants::Calls
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::Calls,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

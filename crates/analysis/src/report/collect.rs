@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use traceloom_model::{
-    Clock, Definitions, EventBatch, EventRow, ExceptionId, Flow, Note, Order, Recording,
+    Asks, Clock, Definitions, EventBatch, EventRow, ExceptionId, Flow, Note, Order, Recording,
     SampleBatch, Sink, SpanBatch, SpanRow, StringId, Timestamp, TrackId,
 };
 
@@ -180,8 +180,11 @@ fn describe(tables: &Recording, name: &str, row: &EventRow<'_>) -> String {
 }
 
 impl Sink for Collector {
-    fn wants_derived_samples(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            derived_samples: false,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

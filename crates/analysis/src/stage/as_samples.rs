@@ -178,7 +178,7 @@ impl Stage for AsSamples<'_> {
         Asks {
             // Steps would do, but what samples lose of spans is counted on the way here.
             wants: Wants::Spans,
-            ..Asks::of(self.to)
+            ..self.to.asks()
         }
     }
 

@@ -266,7 +266,7 @@ impl Stage for AsSpans<'_> {
     fn asks(&self) -> Asks {
         Asks {
             wants: Wants::Spans,
-            ..Asks::of(self.to)
+            ..self.to.asks()
         }
     }
 

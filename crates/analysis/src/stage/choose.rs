@@ -214,7 +214,7 @@ impl<'s> Choose<'s> {
 
 impl Stage for Choose<'_> {
     fn asks(&self) -> Asks {
-        let asks = Asks::of(self.to);
+        let asks = self.to.asks();
         let wants = match asks.wants {
             Wants::Steps { .. } if !self.is_inert() => Wants::Spans,
             wants => wants,

@@ -166,7 +166,7 @@ fn move_some(time: &mut Option<Timestamp>, by: i64) {
 
 impl Stage for Shift<'_> {
     fn asks(&self) -> Asks {
-        Asks::of(self.to)
+        self.to.asks()
     }
 
     fn pass(&mut self, mut batch: Batch) -> Flow {

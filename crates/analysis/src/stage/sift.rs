@@ -46,7 +46,7 @@ impl<'s> Sift<'s> {
 
 impl Stage for Sift<'_> {
     fn asks(&self) -> Asks {
-        let asks = Asks::of(self.to);
+        let asks = self.to.asks();
         Asks {
             // What is chosen by its functions has them.
             stacks: asks.stacks || !self.events.is_empty(),

@@ -170,7 +170,7 @@ impl<'s> Window<'s> {
 
 impl Stage for Window<'_> {
     fn asks(&self) -> Asks {
-        let asks = Asks::of(self.to);
+        let asks = self.to.asks();
         // A step says nothing about the span it belongs to, and a border falls between steps.
         let wants = match asks.wants {
             Wants::Steps { .. } => Wants::Spans,

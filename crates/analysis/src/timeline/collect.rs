@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    Attribute, Clock, CounterBatch, Definitions, EventBatch, EventRow, EventTypeId, Flow, FrameId,
-    Level, Note, Order, Origin, Recording, SampleBatch, Sink, SpanBatch, SpanRow, SpanStatus,
-    StackId, StringId, Timestamp, TrackId, Wants,
+    Asks, Attribute, Clock, CounterBatch, Definitions, EventBatch, EventRow, EventTypeId, Flow,
+    FrameId, Level, Note, Order, Origin, Recording, SampleBatch, Sink, SpanBatch, SpanRow,
+    SpanStatus, StackId, StringId, Timestamp, TrackId, Wants,
 };
 
 use super::details::Details;
@@ -231,16 +231,13 @@ fn attributes(tables: &Recording, attributes: &[Attribute], add: &mut dyn FnMut(
 }
 
 impl Sink for Collector {
-    fn wants(&self) -> Wants {
-        Wants::Spans
-    }
-
-    fn wants_sampled_events(&self) -> bool {
-        false
-    }
-
-    fn wants_derived_samples(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::Spans,
+            sampled_events: false,
+            derived_samples: false,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, _order: Order, clock: Clock) {

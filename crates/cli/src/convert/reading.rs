@@ -237,7 +237,7 @@ struct Held<'s> {
 
 impl Stage for Held<'_> {
     fn asks(&self) -> Asks {
-        let asks = Asks::of(self.to);
+        let asks = self.to.asks();
         // What is kept from the target is counted, and steps are not.
         let wants = if self.holds.holds(Feature::Spans) {
             asks.wants

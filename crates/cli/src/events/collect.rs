@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    AttrKeyId, Clock, Definitions, EventBatch, EventTypeId, Flow, Note, Order, Recording, Sink,
-    Timestamp, Unit, Wants,
+    Asks, AttrKeyId, Clock, Definitions, EventBatch, EventTypeId, Flow, Note, Order, Recording,
+    Sink, Timestamp, Unit, Wants,
 };
 
 /// A type's name as it was typed: all of it, its last word, or with `*` for anything.
@@ -198,8 +198,11 @@ impl Sink for Collect {
         self.tables.begin(order, clock);
     }
 
-    fn wants(&self) -> Wants {
-        Wants::NoSpans
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::NoSpans,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, new: Definitions) -> Flow {

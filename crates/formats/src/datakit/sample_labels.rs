@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use traceloom_model::{
-    AttrKeyId, Definitions, Flow, Note, Recording, SampleBatch, Sink, StringId, Value, Wants,
+    Asks, AttrKeyId, Definitions, Flow, Note, Recording, SampleBatch, Sink, StringId, Value, Wants,
 };
 
 use crate::points::SpanLink;
@@ -52,8 +52,11 @@ impl SampleLabels {
 }
 
 impl Sink for SampleLabels {
-    fn wants(&self) -> Wants {
-        Wants::NoSpans
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::NoSpans,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, new: Definitions) -> Flow {

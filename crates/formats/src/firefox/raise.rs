@@ -1,7 +1,7 @@
 //! The model to a profile (SPEC.md).
 
 use traceloom_model::{
-    Attributes, Clock, CounterBatch, Definitions, EventBatch, Flow, Note, Order, Recording,
+    Asks, Attributes, Clock, CounterBatch, Definitions, EventBatch, Flow, Note, Order, Recording,
     SampleBatch, Sink, SpanBatch, Timestamp, Unit,
 };
 
@@ -45,8 +45,11 @@ struct Writer<'o> {
 }
 
 impl Sink for Writer<'_> {
-    fn wants_sampled_events(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            sampled_events: false,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

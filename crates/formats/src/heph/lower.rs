@@ -64,7 +64,7 @@ pub fn lower(
         Clock::Unknown(Some(names.tables.string("heph trace")))
     };
     sink.begin(Order::Finish, clock);
-    let calls_only = sink.wants() == Wants::Calls;
+    let calls_only = sink.asks().wants == Wants::Calls;
     for (part, (runs, shift)) in surveys.into_iter().enumerate() {
         let mut lowering = Lowering {
             out: Out {

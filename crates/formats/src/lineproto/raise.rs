@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    Attribute, Clock, CounterBatch, Definitions, EventBatch, Feature, Flow, Note, Order, ProfileId,
-    Recording, SampleBatch, Sink, Unit, Value, Wants,
+    Asks, Attribute, Clock, CounterBatch, Definitions, EventBatch, Feature, Flow, Note, Order,
+    ProfileId, Recording, SampleBatch, Sink, Unit, Value, Wants,
 };
 
 use super::write::{Dialect, Writer};
@@ -221,8 +221,11 @@ impl LineTarget<'_> {
 }
 
 impl Sink for LineTarget<'_> {
-    fn wants(&self) -> Wants {
-        Wants::Calls
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::Calls,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

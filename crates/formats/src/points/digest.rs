@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use traceloom_model::{
-    Clock, CounterBatch, Definitions, EventBatch, EventTypeId, Flow, Note, Order, Recording,
+    Asks, Clock, CounterBatch, Definitions, EventBatch, EventTypeId, Flow, Note, Order, Recording,
     SampleBatch, SampleRow, Sink, Wants,
 };
 
@@ -60,8 +60,11 @@ impl Digest {
 }
 
 impl Sink for Digest {
-    fn wants(&self) -> Wants {
-        Wants::NoSpans
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::NoSpans,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

@@ -447,8 +447,11 @@ mod tests {
     }
 
     impl Sink for Told {
-        fn wants_stacks(&self) -> bool {
-            false
+        fn asks(&self) -> traceloom_model::Asks {
+            traceloom_model::Asks {
+                stacks: false,
+                ..traceloom_model::Asks::default()
+            }
         }
 
         fn define(&mut self, new: Definitions) -> Flow {

@@ -50,7 +50,7 @@ fn profile(
     };
     drop(pull);
     // Paths have no labels, by which samples of the base of a difference are known.
-    let stacks = sink.wants_stacks() || columns.strings.contains(b"pprof::base");
+    let stacks = sink.asks().stacks || columns.strings.contains(b"pprof::base");
     let mut lowering = Lowering::new(&columns, model, limits, stacks);
     if sink.define(lowering.model.take_definitions()).is_break() {
         return Ok(false);

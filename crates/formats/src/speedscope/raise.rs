@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Clock, Definitions, Flow, FrameId, FunctionId, Merge, Note, Order, ProfileId, Recording,
+    Asks, Clock, Definitions, Flow, FrameId, FunctionId, Merge, Note, Order, ProfileId, Recording,
     SampleBatch, Scope, Sink, SpanBatch, StackId, StringId, Timestamp, TrackId, Unit,
 };
 
@@ -175,8 +175,11 @@ impl Frames {
 }
 
 impl Sink for Writer<'_> {
-    fn wants_sampled_events(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            sampled_events: false,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, _order: Order, clock: Clock) {

@@ -4,8 +4,8 @@
 //! memory follows the largest trace, not the input.
 
 use traceloom_model::{
-    Clock, Definitions, Flow, Forgotten, LinkBatch, Note, Order as SpanOrder, Recording, Sink,
-    SpanBatch, StringId,
+    Asks, Clock, Definitions, Flow, Forgotten, LinkBatch, Note, Order as SpanOrder, Recording,
+    Sink, SpanBatch, StringId,
 };
 
 use super::dialect::Dialect;
@@ -126,8 +126,11 @@ impl<'o> Raiser<'o> {
 }
 
 impl Sink for Raiser<'_> {
-    fn wants_derived_samples(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            derived_samples: false,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, order: SpanOrder, clock: Clock) {

@@ -166,8 +166,8 @@ impl<'s> Shared<'s> {
             ..ValueType::sum(calls, Unit::Count)
         });
         Self {
-            wants: sink.wants(),
-            counts: sink.wants_derived_samples(),
+            wants: sink.asks().wants,
+            counts: sink.asks().derived_samples,
             sink,
             limits,
             only,

@@ -1,6 +1,7 @@
 //! Calls and trees agree, however much is asked for.
 
 use super::*;
+use traceloom_model::Asks;
 
 #[test]
 fn every_call_agrees_with_its_tree() {
@@ -111,8 +112,11 @@ struct Less {
 }
 
 impl Sink for Less {
-    fn wants(&self) -> Wants {
-        self.wants
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: self.wants,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {

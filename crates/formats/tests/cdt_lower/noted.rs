@@ -1,6 +1,7 @@
 //! What is missing, guessed or damaged is told.
 
 use super::*;
+use traceloom_model::Asks;
 
 #[test]
 fn unnamed_strings_go_where_the_references_hit() {
@@ -62,12 +63,12 @@ struct Listener {
 }
 
 impl Sink for Listener {
-    fn wants(&self) -> Wants {
-        self.wants
-    }
-
-    fn checks_values(&self) -> bool {
-        true
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: self.wants,
+            checks_values: true,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, new: Definitions) -> Flow {

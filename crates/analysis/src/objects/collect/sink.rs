@@ -1,7 +1,7 @@
 //! What passes by, and what of it is counted.
 
 use traceloom_model::{
-    Clock, Definitions, EdgeBatch, EventBatch, Flow, Note, ObjectBatch, Order, RootBatch,
+    Asks, Clock, Definitions, EdgeBatch, EventBatch, Flow, Note, ObjectBatch, Order, RootBatch,
     SampleBatch, Sink, Wants,
 };
 
@@ -13,12 +13,12 @@ impl Sink for ObjectTable {
         self.tables.begin(order, clock);
     }
 
-    fn wants(&self) -> Wants {
-        Wants::NoSpans
-    }
-
-    fn wants_sampled_events(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::NoSpans,
+            sampled_events: false,
+            ..Asks::default()
+        }
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {

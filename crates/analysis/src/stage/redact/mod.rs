@@ -512,7 +512,7 @@ impl<'s> Redact<'s> {
 
 impl Stage for Redact<'_> {
     fn asks(&self) -> Asks {
-        Asks::of(self.to)
+        self.to.asks()
     }
 
     fn pass(&mut self, mut batch: Batch) -> Flow {

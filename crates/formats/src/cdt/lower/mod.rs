@@ -151,7 +151,7 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
         return Ok(out.flush()?);
     }
 
-    let wants = out.sink.wants();
+    let wants = out.sink.asks().wants;
     let depth = match wants {
         Wants::NoSpans | Wants::Calls => Depth::Roots,
         Wants::Steps { calls } if options.only.is_none() => Depth::Steps { calls },
@@ -160,7 +160,7 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
     let counters = calls::Counters::new(&mut out.tables);
     let reader = Reader::new(source, &parts.calls, parts.ranges, limits);
     let mut window = Window::new(reader);
-    if depth == Depth::Spans || out.sink.checks_values() {
+    if depth == Depth::Spans || out.sink.asks().checks_values {
         for note in guess::assign(source, &mut parts, limits)? {
             out.note(note)?;
         }
@@ -188,7 +188,7 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
         let files: Vec<u32> = parts.trace.keys().copied().collect();
         walk.finish(&files)?;
     }
-    if out.sink.wants_unused() && options.only.is_none() {
+    if out.sink.asks().unused && options.only.is_none() {
         words.define_unused(&mut out.tables);
     }
     for note in words.missing(!parts.dictionary.is_empty()) {

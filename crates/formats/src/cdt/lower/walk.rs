@@ -187,7 +187,7 @@ pub(super) fn walk<'a, 's, 'k>(
     limits: &Limits,
 ) -> Walk<'a, 's, 'k> {
     Walk {
-        checks_values: out.sink.checks_values() && depth != Depth::Spans,
+        checks_values: out.sink.asks().checks_values && depth != Depth::Spans,
         out,
         words,
         values,

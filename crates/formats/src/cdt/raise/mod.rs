@@ -14,8 +14,8 @@ mod words;
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    Clock, Definitions, EventBatch, Flow, Forgotten, FunctionId, Note, Order, ResourceId, Sink,
-    SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId, Value,
+    Asks, Clock, Definitions, EventBatch, Flow, Forgotten, FunctionId, Note, Order, ResourceId,
+    Sink, SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId, Value,
 };
 
 use crate::spans::parents_first::{Children, PendingSpan, PendingSpans, ValuesAt};
@@ -256,8 +256,11 @@ impl Writer<'_> {
 }
 
 impl Sink for Writer<'_> {
-    fn wants_unused(&self) -> bool {
-        true
+    fn asks(&self) -> Asks {
+        Asks {
+            unused: true,
+            ..Asks::default()
+        }
     }
 
     fn begin(&mut self, _order: Order, _clock: Clock) {

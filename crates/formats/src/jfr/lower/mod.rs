@@ -125,7 +125,7 @@ struct Row {
 
 impl<'s> Lowering<'s> {
     fn new(limits: Limits, sink: &'s mut dyn Sink) -> Self {
-        let sampled_events = sink.wants_sampled_events();
+        let sampled_events = sink.asks().sampled_events;
         Self {
             limits,
             sink,
