@@ -72,6 +72,7 @@ mod spans;
 mod text;
 pub mod wire;
 
+pub use codec::protocol;
 pub use codec::{
     Change, Chunk, Confidence, Error, ErrorKind, Field, Fork, Format, LeftOut, Lower, LowerOptions,
     Member, Members, NativeConvert, Opaque, OpenReader, Output, Part, Piece, Pieces, Probe, Pull,
@@ -79,5 +80,5 @@ pub use codec::{
     SliceSource, Source, Split, Step, Target, Whole, damage, drive, info, read_chunked, read_slice,
     warn,
 };
-pub use registry::{FORMATS, NATIVE, by_name, native_conversion, unsupported};
+pub use registry::{FORMATS, NATIVE, PROTOCOLS, by_name, native_conversion, unsupported};
 pub use text::json;

@@ -28,6 +28,7 @@ use crate::{Fork, Format};
 use lower::COUNTERS;
 pub use lower::Method;
 use phrase::Phrased;
+pub use session::PROTOCOL;
 pub use text::put as put_text;
 
 /// What streams can hold. Times are milliseconds; values are texts; lists only in rows of calls.

@@ -9,8 +9,8 @@ mod members;
 mod reader;
 mod repair;
 
-pub(super) use handles::openings;
-pub(super) use members::members;
+pub(super) use handles::{STREAMS, openings};
+pub(super) use members::{component, members};
 pub(super) use reader::Conversation;
 
 /// Bytes of the longest field.

@@ -9,6 +9,7 @@ mod native;
 mod note;
 mod output;
 mod probe;
+pub mod protocol;
 mod record;
 mod source;
 pub(crate) mod two_pass;

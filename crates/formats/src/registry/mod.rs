@@ -6,11 +6,15 @@ mod unsupported;
 pub use native::{NATIVE, native_conversion};
 pub use unsupported::unsupported;
 
+use crate::codec::protocol::Protocol;
 use crate::{
     Format, cdt, chrome, columnar, cpuprofile, csv, datakit, firefox, flamejson, folded, gometrics,
     goroutines, gperf, heph, jfr, jvmtext, lineproto, otlp, perfetto, perfscript, pprof,
     speedscope, stackprof, tptp, zorka,
 };
+
+/// Every protocol that a collector receives.
+pub const PROTOCOLS: &[&Protocol] = &[&cdt::PROTOCOL];
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[

@@ -59,7 +59,20 @@ pub trait Receiver {
 
     /// Learns how a diagnostic command ended.
     fn command_result(&mut self, command: &Handle, succeeded: bool);
+
+    /// Returns `false` where there is no room for anything: the next request waits, and comes again.
+    fn has_room(&mut self) -> bool {
+        true
+    }
+
+    /// Receives bytes that are no request, at most [`LONGEST_UNREAD`] of them. The connection ends.
+    fn unread(&mut self, bytes: &[u8]) {
+        let _ = bytes;
+    }
 }
+
+/// Bytes of a damaged request that are kept.
+pub const LONGEST_UNREAD: usize = 4096;
 
 /// Limits and times of a session.
 #[derive(Clone, Debug)]
@@ -169,8 +182,9 @@ impl Collector {
     pub fn read(&mut self, window: &[u8], now: Duration, receiver: &mut impl Receiver) -> usize {
         let mut cursor = Cursor::new(window, self.offset);
         let mut used = 0;
-        while !self.ending && !cursor.is_empty() {
+        while !self.ending && !cursor.is_empty() && receiver.has_room() {
             let offset = cursor.offset();
+            let start = cursor.position();
             match Request::read(&mut cursor) {
                 Ok(request) => {
                     if !self.take(&request, offset, now, receiver) {
@@ -180,6 +194,10 @@ impl Collector {
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::Truncated { .. }) => break,
                 Err(error) => self.end(true, Closed::Protocol(error)),
+            }
+            if let Some(Owed::Close { reject: true, .. }) = self.owed.back() {
+                let unread = window.get(start..).unwrap_or(&[]);
+                receiver.unread(unread.get(..LONGEST_UNREAD).unwrap_or(unread));
             }
         }
         if used > 0 {

@@ -8,17 +8,46 @@
 //! safe.
 
 mod agent;
+mod assembled;
 mod collector;
+mod player;
+mod stored;
+#[cfg(test)]
+mod stored_tests;
 #[cfg(test)]
 mod tests;
 
 pub use agent::{Agent, Reply};
-pub use collector::{Closed, Collector, Hello, OpenStream, Receiver, Terms, Unit};
+pub use collector::{Closed, Collector, Hello, LONGEST_UNREAD, OpenStream, Receiver, Terms, Unit};
 
 use crate::Error;
+use crate::codec::protocol::Protocol;
 use crate::wire::Cursor;
 
 use super::tcp::{Handle, LONGEST_FIELD};
+
+/// The protocol, for a collector.
+pub const PROTOCOL: Protocol = Protocol {
+    name: "cdt",
+    number: 1,
+    port: 1715,
+    settings: |host, port| format!("REMOTE_DUMP_HOST={host} REMOTE_DUMP_PORT_PLAIN={port}"),
+    session: |options, now| Box::new(stored::Stored::new(options, now)),
+    assemble: || Box::new(assembled::Assembled::default()),
+    sender: |identity, parts| Ok(Box::new(player::Player::new(identity, parts)?)),
+};
+
+/// Kinds of stored entries (§10).
+mod kind {
+    use crate::codec::protocol::FIRST_KIND;
+
+    /// A request with its answer, as a recorded conversation has it.
+    pub(super) const COMMAND: u8 = FIRST_KIND;
+    /// Data of one `RCV_DATA`.
+    pub(super) const DATA: u8 = FIRST_KIND + 1;
+    /// Bytes that are no request.
+    pub(super) const UNREAD: u8 = FIRST_KIND + 2;
+}
 
 /// The version answered to agents that can speak it: their dictionary comes as a stream of words.
 pub const VERSION: i64 = super::tcp::VERSIONS[1];

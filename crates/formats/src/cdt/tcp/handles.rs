@@ -8,7 +8,7 @@ use crate::wire::Cursor;
 use crate::wire::units::Sync;
 
 /// Stream names an agent may open.
-pub(super) const STREAMS: [&[u8]; 10] = [
+pub(in crate::cdt) const STREAMS: [&[u8]; 10] = [
     b"trace",
     b"calls",
     b"xml",

@@ -361,7 +361,7 @@ fn fixed_name(name: &[u8]) -> Option<&'static [u8]> {
 }
 
 /// A name as one component of a path.
-fn component(name: &[u8]) -> String {
+pub(in crate::cdt) fn component(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     let safe = name.replace(['/', '\\', '\0'], "_");
     match safe.as_str() {
