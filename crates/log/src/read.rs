@@ -2,7 +2,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Error;
-use crate::frame::{GroupHeader, Record, Records};
+use crate::disk::File;
+use crate::frame::{GROUP_HEADER, GroupHeader, RECORD_HEADER, Record, Records};
 use crate::log::Position;
 use crate::segment::{Extent, GroupReader, Segment};
 
@@ -71,6 +72,12 @@ impl Snapshot {
             })
     }
 
+    /// Returns the file of each segment, with its number and committed bytes.
+    pub fn files(&self) -> impl Iterator<Item = (u64, u64, Arc<dyn File>)> + '_ {
+        let files = self.segments.iter();
+        files.map(|(segment, extent)| (segment.header.number, extent.bytes, segment.file.clone()))
+    }
+
     /// Reads from the first record.
     #[must_use]
     pub fn reader(&self) -> Reader {
@@ -136,6 +143,16 @@ impl<'r> Group<'r> {
     /// Returns the records in order; the n-th is at position `start + n`.
     pub fn records(&self) -> impl Iterator<Item = Record<'r>> + use<'r> {
         Records::new(self.bytes)
+    }
+
+    /// Returns the records in order, each with the offset of its own bytes in the segment's file.
+    pub fn located(&self) -> impl Iterator<Item = (u64, Record<'r>)> + use<'r> {
+        let mut end = self.offset + GROUP_HEADER as u64;
+        self.records().map(move |record| {
+            let at = end + RECORD_HEADER as u64;
+            end = at + record.bytes.len() as u64;
+            (at, record)
+        })
     }
 }
 
