@@ -72,6 +72,16 @@ pub(crate) enum Command {
     Slice(crate::slice::Options),
     /// Write several recordings as one, on one clock.
     Merge(crate::merge::Options),
+    /// Collect what agents send, and lose nothing that was acknowledged.
+    Serve(crate::serve::Options),
+    /// Send a recording to a collector as its agents would.
+    Send(crate::send::Options),
+    /// List what a collector received: who sent it, when, how much.
+    Captures(crate::captures::Options),
+    /// Write a capture's streams as the agent sent them.
+    Export(crate::export::Options),
+    /// Look into the log of a collector: segments, records, checksums.
+    Log(crate::log::Options),
     /// List the formats and what can be done with each.
     Formats(crate::formats::Options),
     /// Print a completion script for a shell.

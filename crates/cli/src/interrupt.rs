@@ -1,5 +1,15 @@
 //! Ctrl-C, SIGTERM and a terminal that closes: partial outputs go away, and the exit code is the one that shells give.
 
+use std::sync::{Mutex, PoisonError};
+
+/// What the first signal does in place of ending the process: a collector finishes what it has.
+static FIRST: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+
+/// Has the first signal call `stop`; the second ends the process.
+pub(crate) fn stop_with(stop: impl FnOnce() + Send + 'static) {
+    *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
+}
+
 #[cfg(unix)]
 pub(crate) fn watch() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -15,7 +25,12 @@ pub(crate) fn watch() {
     let _ = std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            if let Some(signal) = signals.forever().next() {
+            for signal in signals.forever() {
+                let first = FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(stop) = first {
+                    stop();
+                    continue;
+                }
                 let _writers_wait = traceloom_input::save::remove_partials();
                 signal_hook::low_level::exit(128 + signal);
             }

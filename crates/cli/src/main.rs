@@ -7,6 +7,7 @@ mod asked;
 mod bug;
 mod call;
 mod calls;
+mod captures;
 mod categories;
 mod check;
 mod columnar;
@@ -16,6 +17,7 @@ mod diff;
 mod drawn;
 mod dump;
 mod events;
+mod export;
 mod fields;
 mod flame;
 mod formats;
@@ -23,6 +25,7 @@ mod graph;
 mod groups;
 mod info;
 mod interrupt;
+mod log;
 mod lowered;
 mod man;
 mod merge;
@@ -38,6 +41,8 @@ mod report;
 mod resolve;
 mod rewrite;
 mod select;
+mod send;
+mod serve;
 mod slice;
 mod streams;
 mod style;
@@ -125,6 +130,11 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Flame(options)) => flame::run(&options),
         Some(Command::Report(options)) => report::run(&options),
         Some(Command::Timeline(options)) => timeline::run(&options),
+        Some(Command::Serve(options)) => serve::run(&options),
+        Some(Command::Send(options)) => send::run(&options),
+        Some(Command::Captures(options)) => captures::run(&options),
+        Some(Command::Export(options)) => export::run(&options),
+        Some(Command::Log(options)) => log::run(&options),
         Some(Command::Formats(options)) => formats::run(&options),
         Some(Command::Completions(options)) => completions::run(&options),
         Some(Command::Man(options)) => man::run(&options),

@@ -11,8 +11,11 @@ use traceloom_formats::{
 use traceloom_model::{Flow, Limits, Note};
 
 use crate::intake::Intake;
+use crate::spool::Spool;
 use crate::store::{Store, Stored, piece_starts};
-use crate::{Document, Error, Progress, Streams, Unknown, Wrapper, archive, detect, streams, walk};
+use crate::{
+    Document, Error, Progress, Streams, Unknown, Wrapper, archive, captures, detect, streams, walk,
+};
 
 /// Bytes a format sees when it is asked whether a part is its own.
 const PROBED: usize = 64 << 10;
@@ -409,6 +412,9 @@ type Named = Vec<(String, Stored)>;
 
 /// Takes in the files of a folder; what cannot be read is in the second list.
 fn folder_parts(path: &str, intake: &Arc<Intake>) -> Result<(Named, Vec<Error>), Error> {
+    if captures::DataFolder::is_at(Path::new(path)) {
+        return Ok((captured_parts(path, intake)?, Vec::new()));
+    }
     let walk::Listing {
         files, mut unread, ..
     } = walk::files(Path::new(path))?;
@@ -432,6 +438,34 @@ fn folder_parts(path: &str, intake: &Arc<Intake>) -> Result<(Named, Vec<Error>),
         }
     }
     Ok((parts, unread))
+}
+
+/// Takes in the captures of a collector's data folder, those too that are being sent.
+fn captured_parts(path: &str, intake: &Arc<Intake>) -> Result<Named, Error> {
+    let folder = captures::DataFolder::open(Path::new(path))?;
+    let captures = captures::Captures::read(&folder)?;
+    let spool = Spool::Log(captures.segments.clone());
+    let whole = Stored::new(path.to_owned(), Store::Spooled(spool.clone()), spool.size());
+    let whole = Arc::new(whole.of(intake));
+    let mut parts = Vec::new();
+    for capture in captures.list {
+        let mut notes = capture.notes();
+        for part in capture.parts {
+            let name = format!("{}/{}", capture.id, part.name);
+            let (starts, size) = piece_starts(&part.pieces);
+            let store = Store::Pieces {
+                whole: whole.clone(),
+                pieces: part.pieces,
+                starts,
+            };
+            let shown = format!("{path}#{name}");
+            intake.add_stored(size);
+            let mut stored = Stored::new(shown, store, size).of(intake);
+            stored.opening.append(&mut notes);
+            parts.push((name, stored));
+        }
+    }
+    Ok(parts)
 }
 
 fn file_parts(path: &str, options: &OpenOptions, intake: &Arc<Intake>) -> Result<Named, Error> {

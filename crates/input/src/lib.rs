@@ -22,6 +22,7 @@
 //! ```
 
 mod archive;
+pub mod captures;
 mod detect;
 mod document;
 mod error;

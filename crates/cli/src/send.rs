@@ -1,0 +1,215 @@
+//! `send`: plays the agents of a collector.
+
+use std::fmt::Write as _;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use traceloom_formats::PROTOCOLS;
+use traceloom_formats::protocol::{Identity, Protocol};
+use traceloom_formats::{Output as _, Source};
+use traceloom_input::save::Save;
+use traceloom_server::{SendOptions, Sent, Stop, Streams, send};
+
+use crate::Outcome;
+use crate::args::{Common, Usage};
+use crate::open::open;
+use crate::streams::message;
+use crate::style::{size, things};
+
+/// Send a recording to a collector as its agents would.
+///
+/// A recorded conversation or a folder of streams goes out over the agents' own protocol, as often as asked, from as
+/// many agents as asked. Exit 1 when a collector did not acknowledge everything.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    traceloom send service.tcpdump --to cdt://127.0.0.1:1715\n  \
+    traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 100 --loop --rate 50000000\n  \
+    traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 8 --times 20 --ledger acknowledged.jsonl\n  \
+    traceloom convert dump/ streams/ --to cdt-streams    makes streams of another recording")]
+pub(crate) struct Options {
+    /// What to send.
+    path: String,
+    /// Where to, such as `cdt://127.0.0.1:1715`.
+    #[arg(long, value_name = "URL", value_parser = target)]
+    to: Target,
+    /// Connections at a time.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    agents: u32,
+    /// Bytes a second, of all agents together.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    rate: Option<u64>,
+    /// Send everything this often, behind itself.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "endless"
+    )]
+    times: u64,
+    /// Send everything again and again, until Ctrl-C.
+    #[arg(long = "loop")]
+    endless: bool,
+    /// Write what was acknowledged, a JSON object for each stream of each agent.
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Service that the agents name.
+    #[arg(long, value_name = "NAME", default_value = "traceloom")]
+    service: String,
+    /// Namespace that the agents name.
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    namespace: String,
+    /// Replace a ledger that exists.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone)]
+struct Target {
+    protocol: &'static Protocol,
+    address: SocketAddr,
+}
+
+/// Reads `protocol://host[:port]`.
+fn target(url: &str) -> Result<Target, String> {
+    let (scheme, host) = url
+        .split_once("://")
+        .ok_or_else(|| format!("`{url}` is no address such as cdt://127.0.0.1:1715"))?;
+    let protocol = PROTOCOLS.iter().find(|protocol| protocol.name == scheme);
+    let Some(&protocol) = protocol else {
+        let names: Vec<_> = PROTOCOLS.iter().map(|protocol| protocol.name).collect();
+        return Err(format!(
+            "nothing is sent over `{scheme}`; there is {}",
+            names.join(", ")
+        ));
+    };
+    let resolved = match host.parse::<SocketAddr>() {
+        Ok(address) => Some(address),
+        Err(_)
+            if host
+                .rsplit_once(':')
+                .is_some_and(|(_, port)| port.parse::<u16>().is_ok()) =>
+        {
+            host.to_socket_addrs()
+                .map_err(|error| format!("{host}: {error}"))?
+                .next()
+        }
+        Err(_) => (host, protocol.port)
+            .to_socket_addrs()
+            .map_err(|error| format!("{host}: {error}"))?
+            .next(),
+    };
+    let address = resolved.ok_or_else(|| format!("{host} has no address"))?;
+    Ok(Target { protocol, address })
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let stop = Stop::default();
+    let streams = read(&options.path, options.to.protocol, &options.common)?;
+    // Before anything is sent: a ledger that cannot be written is found out too late otherwise.
+    if let Some(ledger) = &options.ledger {
+        traceloom_input::save::check(ledger, false, options.force)?;
+    }
+    let asked = stop.clone();
+    crate::interrupt::stop_with(move || asked.now());
+    let sending = SendOptions {
+        protocol: options.to.protocol,
+        to: options.to.address,
+        identity: Identity {
+            service: options.service.clone(),
+            instance: options.service.clone(),
+            namespace: options.namespace.clone(),
+        },
+        agents: options.agents,
+        rate: options.rate,
+        times: (!options.endless).then_some(options.times),
+    };
+    let sent = send(&sending, streams, &stop)?;
+    if let Some(ledger) = &options.ledger {
+        write(ledger, &sent, options.force)?;
+    }
+    let acknowledged = sent.ledger.iter().map(|row| row.acknowledged).sum();
+    let in_all = sent.ledger.iter().map(|row| row.sent).sum();
+    message!(
+        "{}: {} of {} acknowledged",
+        things(options.agents.into(), "agent", "agents"),
+        size(acknowledged),
+        size(in_all)
+    );
+    for failure in sent.failures.iter().take(10) {
+        message!("{failure}");
+    }
+    if let Some(more) = sent.failures.len().checked_sub(10).filter(|&more| more > 0) {
+        message!(
+            "{}",
+            things(more as u64, "more agent failed", "more agents failed")
+        );
+    }
+    Ok(match sent.failures.is_empty() {
+        true => Outcome::Done,
+        false => Outcome::Failed,
+    })
+}
+
+/// Reads the one recording of a path into memory: agents send it from there, each at its own place.
+fn read(path: &str, protocol: &Protocol, common: &Common) -> anyhow::Result<Streams> {
+    let input = open(path, common)?;
+    let mut documents = input.documents();
+    let (Some(document), None) = (documents.next(), documents.next()) else {
+        let reason = format!("{path}: name one recording; there is none, or more than one");
+        return Err(Usage(reason).into());
+    };
+    let all = document.parts().to_vec();
+    let mut streams = Streams {
+        parts: Vec::new(),
+        bytes: Vec::new(),
+    };
+    for (at, part) in all.into_iter().enumerate() {
+        let mut bytes = Vec::new();
+        let mut pull = document.open(at, 0)?;
+        let mut consumed = 0;
+        loop {
+            let chunk = pull.pull(consumed, 1)?;
+            bytes.extend_from_slice(chunk.bytes);
+            consumed = chunk.bytes.len();
+            if chunk.eof {
+                break;
+            }
+        }
+        drop(pull);
+        streams.parts.push(part);
+        streams.bytes.push(bytes);
+    }
+    if (protocol.sender)(&Identity::default(), &streams.parts).is_err()
+        || document
+            .format()
+            .is_none_or(|format| format.name == "cdt-dump")
+    {
+        let reason = format!(
+            "{path}: {} agents send streams as a collector receives them; `traceloom convert {path} streams/ --to \
+             {}-streams` makes them",
+            protocol.name, protocol.name
+        );
+        return Err(Usage(reason).into());
+    }
+    Ok(streams)
+}
+
+fn write(path: &Path, sent: &Sent, force: bool) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for row in &sent.ledger {
+        let row = json!({
+            "instance": row.instance,
+            "part": row.part,
+            "acknowledged": row.acknowledged,
+            "sent": row.sent,
+        });
+        writeln!(text, "{row}")?;
+    }
+    let mut save = Save::start(path, false, force)?;
+    save.write("", text.as_bytes())?;
+    Ok(save.commit()?)
+}

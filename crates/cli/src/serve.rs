@@ -1,0 +1,72 @@
+//! `serve`: a collector.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use traceloom_formats::cdt;
+use traceloom_input::captures::DEFAULT;
+use traceloom_server::{Listen, Stop, serve};
+
+use crate::Outcome;
+use crate::streams::{message, stdout};
+
+/// Collect what agents send, and lose nothing that was acknowledged.
+///
+/// What an agent sent is acknowledged once it is on disk. It can be read at once, while it is still being sent: every
+/// command takes the data folder as a PATH. SIGTERM and Ctrl-C end the collector after what it has received is safe.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    traceloom serve\n  \
+    traceloom serve --data /var/lib/traceloom --cdt 127.0.0.1:1715\n  \
+    traceloom send dump/ --to cdt://127.0.0.1:1715\n  \
+    traceloom calls traceloom-data --sort -duration")]
+pub(crate) struct Options {
+    /// Data folder; it is made where there is none, readable by its owner alone.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT)]
+    data: PathBuf,
+    /// Where to listen for CDT agents; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1715")]
+    cdt: SocketAddr,
+    /// Listen where other machines reach it, although CDT agents do not say who they are.
+    #[arg(long)]
+    allow_remote: bool,
+    /// Connections at a time; more are closed at once.
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    connections: usize,
+    /// Tell agents of this namespace to stop; may be repeated.
+    #[arg(long, value_name = "NAMESPACE")]
+    refuse_namespace: Vec<String>,
+    /// Seconds that connections have for their end once the collector is asked to stop.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    grace: u64,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let stop = Stop::default();
+    let asked = stop.clone();
+    crate::interrupt::stop_with(move || asked.now());
+    let options = traceloom_server::Options {
+        data: options.data.clone(),
+        listeners: vec![Listen {
+            protocol: &cdt::PROTOCOL,
+            address: options.cdt,
+        }],
+        allow_remote: options.allow_remote,
+        connections: options.connections,
+        unwanted: options.refuse_namespace.clone(),
+        grace: Duration::from_secs(options.grace),
+    };
+    let mut listening = |line: &str| {
+        let mut out = stdout();
+        // A reader of standard output that went away is no reason to stop collecting.
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    };
+    let counts = serve(&options, &stop, &mut listening, &mut |event| {
+        message!("{event}");
+    })?;
+    message!("stopped: {}", counts.sentence());
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,284 @@
+//! One connection: moves bytes between a socket, a session and the log.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+use traceloom_formats::protocol::{Ending, Protocol, Session, SessionOptions};
+use traceloom_input::captures::{CaptureId, Event};
+use traceloom_log::{Position, Refused};
+
+use crate::Counts;
+use crate::journal::{Journal, unix_ns};
+
+/// Bytes of a connection that wait for being understood or stored.
+const WINDOW: usize = 64 << 10;
+/// Bytes that wait for a sender to read them; beyond, nothing of it is read.
+const MOST_OUTPUT: usize = 64 << 10;
+/// Entries of a connection that are not safe; beyond, nothing of it is read.
+const MOST_IN_FLIGHT: usize = 16 << 10;
+/// Time for the last answers of a session that has ended.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// What every connection of a listener shares.
+pub(crate) struct Shared {
+    pub(crate) protocol: &'static Protocol,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) unwanted: Vec<String>,
+}
+
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+    id: CaptureId,
+    socket: TcpStream,
+    session: Box<dyn Session>,
+    start: Instant,
+    window: Box<[u8]>,
+    filled: usize,
+    /// Positions of entries that are not known to be safe.
+    in_flight: VecDeque<Position>,
+    n_durable: u64,
+    /// Units that were counted.
+    counted: (u64, u64),
+    /// The log had no room for an entry.
+    full: bool,
+    eof: bool,
+}
+
+/// The connection was lost.
+const LOST: Ending = Ending {
+    reason: "connection_lost",
+    orderly: false,
+};
+/// The collector was asked to end.
+const STOPPED: Ending = Ending {
+    reason: "collector_stopped",
+    orderly: false,
+};
+
+impl Connection {
+    pub(crate) fn new(shared: Arc<Shared>, id: CaptureId, socket: TcpStream, seed: u128) -> Self {
+        let options = SessionOptions {
+            seed,
+            unwanted: shared.unwanted.clone(),
+        };
+        let session = (shared.protocol.session)(&options, Duration::ZERO);
+        Self {
+            shared,
+            id,
+            socket,
+            session,
+            start: Instant::now(),
+            window: vec![0; WINDOW].into(),
+            filled: 0,
+            in_flight: VecDeque::new(),
+            n_durable: 0,
+            counted: (0, 0),
+            full: false,
+            eof: false,
+        }
+    }
+
+    /// Serves the connection to its end.
+    pub(crate) async fn run(mut self, peer: String, mut stop: watch::Receiver<bool>) {
+        // Answers are small and due at once.
+        let _ = self.socket.set_nodelay(true);
+        let mut progress = self.shared.journal.progress();
+        let opened = Event::Opened {
+            protocol: self.shared.protocol.number,
+            at_ns: unix_ns(),
+            peer,
+        };
+        if !self.store_event(&opened, &mut progress).await {
+            return self.shared.counts.ended("storage_failed");
+        }
+        let ending = self.exchange(&mut progress, &mut stop).await;
+        let closed = Event::Closed {
+            at_ns: unix_ns(),
+            orderly: ending.orderly,
+            reason: ending.reason.to_owned(),
+        };
+        self.store_event(&closed, &mut progress).await;
+        self.shared.counts.ended(ending.reason);
+    }
+
+    /// Moves bytes until the session ends.
+    async fn exchange(
+        &mut self,
+        progress: &mut watch::Receiver<u64>,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Ending {
+        let mut closing: Option<(Ending, Instant)> = None;
+        loop {
+            let stopping = *stop.borrow_and_update();
+            // Marked as seen before the state is looked at, so that no change is missed.
+            progress.mark_unchanged();
+            if !stopping && self.in_flight.len() < MOST_IN_FLIGHT {
+                self.feed();
+            }
+            self.settle();
+            if let Err(ending) = self.write() {
+                return closing.map_or(ending, |(ending, _)| ending);
+            }
+            let quiet = self.in_flight.is_empty() && self.session.output().is_empty();
+            let now = Instant::now();
+            if closing.is_none() {
+                let ended = self.session.closed();
+                let ended = ended.or_else(|| (stopping && quiet).then_some(STOPPED));
+                let ended =
+                    ended.or_else(|| (self.eof && quiet && self.take_rest()).then_some(LOST));
+                closing = ended.map(|ending| (ending, now + LINGER));
+            }
+            let deadline = match closing {
+                Some((ending, _)) if self.session.output().is_empty() => return ending,
+                Some((ending, until)) if now >= until => return ending,
+                Some((_, until)) => Some(until),
+                None => self.session.deadline().map(|at| self.start + at),
+            };
+            let wants_bytes = closing.is_none()
+                && !stopping
+                && !self.eof
+                && self.filled < self.window.len()
+                && self.in_flight.len() < MOST_IN_FLIGHT
+                && self.session.output().len() < MOST_OUTPUT;
+            let waits_for_log = self.full || !self.in_flight.is_empty();
+            let timer = async {
+                match deadline {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                ready = self.socket.readable(), if wants_bytes => {
+                    if ready.is_err() || self.fill().is_err() {
+                        self.eof = true;
+                    }
+                }
+                ready = self.socket.writable(), if !self.session.output().is_empty() => {
+                    if ready.is_err() {
+                        return LOST;
+                    }
+                }
+                _ = progress.changed(), if waits_for_log => {}
+                () = timer => self.session.tick(self.start.elapsed()),
+                _ = stop.changed(), if !stopping => {}
+            }
+        }
+    }
+
+    /// Shows the session what was received.
+    fn feed(&mut self) {
+        if self.filled == 0 {
+            return;
+        }
+        let Self {
+            shared,
+            id,
+            session,
+            in_flight,
+            full,
+            ..
+        } = self;
+        *full = false;
+        let Some(window) = self.window.get(..self.filled) else {
+            return;
+        };
+        let used = session.read(window, self.start.elapsed(), &mut |entry| {
+            let submitted = shared
+                .journal
+                .submit(*id, entry.stream, entry.kind, entry.bytes);
+            match submitted {
+                Ok(position) => in_flight.push_back(position),
+                Err(_) => *full = true,
+            }
+            submitted.is_ok()
+        });
+        self.window.copy_within(used..self.filled, 0);
+        self.filled -= used;
+        self.count();
+    }
+
+    /// Stores what is left behind the last whole request; returns `false` if there is no room yet.
+    fn take_rest(&mut self) -> bool {
+        let (journal, id) = (&self.shared.journal, self.id);
+        let rest = self.window.get(..self.filled).unwrap_or(&[]);
+        let done = self.session.finish(rest, &mut |entry| {
+            !matches!(
+                journal.submit(id, entry.stream, entry.kind, entry.bytes),
+                Err(Refused::Full)
+            )
+        });
+        self.full = !done;
+        done
+    }
+
+    /// Tells the session what is safe.
+    fn settle(&mut self) {
+        let durable = self.shared.journal.durable();
+        while self.in_flight.front().is_some_and(|&at| at < durable) {
+            self.in_flight.pop_front();
+            self.n_durable += 1;
+        }
+        self.session.durable(self.n_durable);
+        if (self.full || !self.in_flight.is_empty()) && self.shared.journal.failure().is_some() {
+            self.session.storage_failed();
+            self.in_flight.clear();
+            self.full = false;
+        }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        let (received, acknowledged) = self.session.units();
+        Counts::add(&self.shared.counts.received, received - self.counted.0);
+        Counts::add(
+            &self.shared.counts.acknowledged,
+            acknowledged - self.counted.1,
+        );
+        self.counted = (received, acknowledged);
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let Some(room) = self.window.get_mut(self.filled..) else {
+            return Ok(());
+        };
+        match self.socket.try_read(room) {
+            Ok(0) => self.eof = true,
+            Ok(n_bytes) => self.filled += n_bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), Ending> {
+        while !self.session.output().is_empty() {
+            match self.socket.try_write(self.session.output()) {
+                Ok(n_bytes) => self.session.sent(n_bytes),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => return Err(LOST),
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores an event, waiting for room; returns `false` if nothing is stored any more.
+    async fn store_event(&mut self, event: &Event, progress: &mut watch::Receiver<u64>) -> bool {
+        loop {
+            progress.mark_unchanged();
+            match self.shared.journal.event(self.id, event) {
+                Ok(_) => return true,
+                Err(Refused::Full) => {}
+                Err(_) => return false,
+            }
+            if progress.changed().await.is_err() {
+                return false;
+            }
+        }
+    }
+}

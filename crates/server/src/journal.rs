@@ -1,0 +1,82 @@
+//! The log as sessions see it: records go in at once, and a watch tells when more are safe.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tokio::sync::watch;
+use traceloom_input::captures::{CaptureId, EVENTS, Event};
+use traceloom_log::disk::Local;
+use traceloom_log::{Log, Options, Position, Queue, Record, Recovered, Refused};
+
+use crate::Error;
+
+/// The one writer of a log.
+pub(crate) struct Journal {
+    queue: Queue,
+    /// Changes after each group and after a failure.
+    progress: watch::Receiver<u64>,
+}
+
+impl Journal {
+    /// Recovers the log of a folder, or begins one.
+    pub(crate) fn open(folder: &Path) -> Result<(Self, Recovered), Error> {
+        let failed =
+            |error: &dyn std::fmt::Display| Error::new(format!("{}: {error}", folder.display()));
+        let disk = Local::new(folder).map_err(|error| failed(&error))?;
+        let opened = Log::open(Arc::new(disk), Options::default());
+        let (log, recovered) = opened.map_err(|error| failed(&error))?;
+        let (tell, progress) = watch::channel(0);
+        let told = Box::new(move || tell.send_modify(|n_groups| *n_groups += 1));
+        let queue = Queue::start(log, told).map_err(|error| failed(&error))?;
+        Ok((Self { queue, progress }, recovered))
+    }
+
+    pub(crate) fn submit(
+        &self,
+        capture: CaptureId,
+        stream: u32,
+        kind: u8,
+        bytes: &[u8],
+    ) -> Result<Position, Refused> {
+        self.queue.submit(&Record {
+            session: capture.session(),
+            stream,
+            kind,
+            bytes,
+        })
+    }
+
+    /// Stores an event of a session.
+    pub(crate) fn event(&self, capture: CaptureId, event: &Event) -> Result<Position, Refused> {
+        let (kind, bytes) = event.encode();
+        self.submit(capture, EVENTS, kind, &bytes)
+    }
+
+    /// Returns the position behind the last safe record.
+    pub(crate) fn durable(&self) -> Position {
+        self.queue.durable()
+    }
+
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.queue.failure().map(|error| error.to_string())
+    }
+
+    pub(crate) fn progress(&self) -> watch::Receiver<u64> {
+        self.progress.clone()
+    }
+
+    /// Waits until everything is safe, and ends.
+    pub(crate) fn close(self) -> Result<(), Error> {
+        let closed = self.queue.close().map(drop);
+        closed.map_err(|error| Error::new(format!("the log failed: {error}")))
+    }
+}
+
+/// Returns the Unix time in nanoseconds, 0 before 1970.
+pub(crate) fn unix_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    })
+}

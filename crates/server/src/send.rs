@@ -1,0 +1,257 @@
+//! Playing senders: load, demonstrations, and tests that know what was acknowledged.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use traceloom_formats::Part;
+use traceloom_formats::protocol::{Identity, Protocol, Sender};
+
+use crate::Error;
+
+/// What is sent: parts of one recording with their bytes.
+#[derive(Debug)]
+pub struct Streams {
+    /// The parts.
+    pub parts: Vec<Part>,
+    /// The bytes of each.
+    pub bytes: Vec<Vec<u8>>,
+}
+
+/// How to send.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// What is spoken.
+    pub protocol: &'static Protocol,
+    /// To whom.
+    pub to: SocketAddr,
+    /// Who sends; each agent has a number and the time behind its instance.
+    pub identity: Identity,
+    /// Connections at a time.
+    pub agents: u32,
+    /// Bytes a second of all agents together; as fast as possible without.
+    pub rate: Option<u64>,
+    /// Times that every part is sent, behind itself; `None` for no end.
+    pub times: Option<u64>,
+}
+
+/// What a collector acknowledged of one stream of one agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ledger {
+    /// Instance of the agent.
+    pub instance: String,
+    /// Part that it sent.
+    pub part: String,
+    /// Bytes acknowledged, from the beginning.
+    pub acknowledged: u64,
+    /// Bytes sent.
+    pub sent: u64,
+}
+
+/// What became of all agents.
+#[derive(Debug, Default)]
+pub struct Sent {
+    /// A row for each stream of each agent.
+    pub ledger: Vec<Ledger>,
+    /// Why agents ended early, a sentence each.
+    pub failures: Vec<String>,
+}
+
+/// Sends from every agent to its end, or until `stop`.
+///
+/// # Errors
+/// When the parts are none that the protocol sends, or the system gives no threads.
+pub fn send(options: &SendOptions, streams: Streams, stop: &crate::Stop) -> Result<Sent, Error> {
+    // Asked once, for a sentence in place of one an agent.
+    let first = (options.protocol.sender)(&options.identity, &streams.parts);
+    first.map_err(|error| Error::new(error.to_string()))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| Error::new(format!("no threads: {error}")))?;
+    let streams = Arc::new(streams);
+    runtime.block_on(async {
+        let mut agents = JoinSet::new();
+        for number in 0..options.agents {
+            let agent = Agent::new(number, options, streams.clone());
+            let mut stopped = stop.watch();
+            agents.spawn(async move {
+                let mut agent = agent;
+                let ended = tokio::select! {
+                    ended = agent.run() => ended,
+                    _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
+                };
+                (agent, ended)
+            });
+        }
+        let mut sent = Sent::default();
+        while let Some(joined) = agents.join_next().await {
+            match joined {
+                Ok((agent, ended)) => {
+                    if let Err(error) = ended {
+                        let failure = format!("{}: {error}", agent.identity.instance);
+                        sent.failures.push(failure);
+                    }
+                    sent.ledger.extend(agent.ledger());
+                }
+                Err(error) => sent.failures.push(error.to_string()),
+            }
+        }
+        sent.ledger
+            .sort_by(|a, b| (&a.instance, &a.part).cmp(&(&b.instance, &b.part)));
+        sent.failures.sort();
+        Ok(sent)
+    })
+}
+
+struct Agent {
+    identity: Identity,
+    protocol: &'static Protocol,
+    to: SocketAddr,
+    streams: Arc<Streams>,
+    /// Bytes of each part that were taken for sending.
+    sent: Vec<u64>,
+    acknowledged: Vec<u64>,
+    times: Option<u64>,
+    /// Bytes a second of this agent.
+    rate: Option<f64>,
+}
+
+impl Agent {
+    fn new(number: u32, options: &SendOptions, streams: Arc<Streams>) -> Self {
+        let mut identity = options.identity.clone();
+        let now_ms = crate::journal::unix_ns() / 1_000_000;
+        identity.instance = format!("{}-{number}_{now_ms}", identity.instance);
+        Self {
+            identity,
+            protocol: options.protocol,
+            to: options.to,
+            sent: vec![0; streams.parts.len()],
+            acknowledged: vec![0; streams.parts.len()],
+            streams,
+            times: options.times,
+            rate: options
+                .rate
+                .map(|rate| rate as f64 / f64::from(options.agents)),
+        }
+    }
+
+    fn ledger(&self) -> impl Iterator<Item = Ledger> + '_ {
+        let parts = self.streams.parts.iter();
+        let counts = self.sent.iter().zip(&self.acknowledged);
+        parts
+            .zip(counts)
+            .map(|(part, (&sent, &acknowledged))| Ledger {
+                instance: self.identity.instance.clone(),
+                part: part.name.clone(),
+                acknowledged,
+                sent,
+            })
+    }
+
+    async fn run(&mut self) -> Result<(), String> {
+        let parts = &self.streams.parts;
+        let sender = (self.protocol.sender)(&self.identity, parts);
+        let mut sender = sender.map_err(|error| error.to_string())?;
+        let ended = self.converse(&mut *sender).await;
+        self.acknowledged.copy_from_slice(sender.acknowledged());
+        ended
+    }
+
+    async fn converse(&mut self, sender: &mut dyn Sender) -> Result<(), String> {
+        let lost = |error: io::Error| format!("the connection is lost: {error}");
+        let socket = TcpStream::connect(self.to).await;
+        let socket = socket.map_err(|error| format!("no collector at {}: {error}", self.to))?;
+        let _ = socket.set_nodelay(true);
+        let start = Instant::now();
+        let mut window = vec![0; 16 << 10];
+        let mut filled = 0;
+        loop {
+            let due = self.put(sender, start);
+            while !sender.output().is_empty() {
+                match socket.try_write(sender.output()) {
+                    Ok(n_bytes) => sender.sent(n_bytes),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(lost(error)),
+                }
+            }
+            if sender.is_finished() && sender.output().is_empty() {
+                return Ok(());
+            }
+            let timer = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                ready = socket.readable() => {
+                    ready.map_err(lost)?;
+                    let room = window.get_mut(filled..).unwrap_or_default();
+                    match socket.try_read(room) {
+                        Ok(0) => return Err("the collector closed the connection".to_owned()),
+                        Ok(n_bytes) => filled += n_bytes,
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(lost(error)),
+                    }
+                    let replies = window.get(..filled).unwrap_or_default();
+                    let used = sender.read(replies).map_err(|error| error.to_string())?;
+                    window.copy_within(used..filled, 0);
+                    filled -= used;
+                }
+                ready = socket.writable(), if !sender.output().is_empty() => ready.map_err(lost)?,
+                () = timer => {}
+            }
+        }
+    }
+
+    /// Hands the sender what it takes, a turn for each part; returns when the rate allows more.
+    fn put(&mut self, sender: &mut dyn Sender, start: Instant) -> Option<Instant> {
+        /// Bytes of a part at a turn.
+        const TURN: usize = 16 << 10;
+        /// Bytes that wait for the socket.
+        const MOST_OUTPUT: usize = 64 << 10;
+        let mut moved = true;
+        while moved && sender.output().len() < MOST_OUTPUT {
+            moved = false;
+            if let Some(rate) = self.rate {
+                let total: u64 = self.sent.iter().sum();
+                let due = start + Duration::from_secs_f64(total as f64 / rate);
+                if due > Instant::now() {
+                    return Some(due);
+                }
+            }
+            for (part, bytes) in self.streams.bytes.iter().enumerate() {
+                let Some(sent) = self.sent.get_mut(part) else {
+                    continue;
+                };
+                let length = bytes.len() as u64;
+                let end = self
+                    .times
+                    .map_or(u64::MAX, |times| length.saturating_mul(times));
+                if length == 0 || *sent >= end {
+                    continue;
+                }
+                let at = usize::try_from(*sent % length).unwrap_or(0);
+                let rest = bytes.get(at..).unwrap_or_default();
+                let taken = sender.put(part, rest.get(..TURN).unwrap_or(rest));
+                *sent += taken as u64;
+                moved |= taken > 0;
+            }
+        }
+        let is_all = |(bytes, &sent): (&Vec<u8>, &u64)| {
+            let end = self
+                .times
+                .map(|times| times.saturating_mul(bytes.len() as u64));
+            bytes.is_empty() || end.is_some_and(|end| sent >= end)
+        };
+        if self.streams.bytes.iter().zip(&self.sent).all(is_all) {
+            sender.finish();
+        }
+        None
+    }
+}

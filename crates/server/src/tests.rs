@@ -1,0 +1,224 @@
+//! Sessions of a protocol that exists only here: one broken client disturbs no other.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use traceloom_formats::protocol::{Ending, Entry, FIRST_KIND, Keep, Protocol, Session};
+use traceloom_input::captures::DataFolder;
+
+use crate::{Counts, Listen, Options, Stop, serve};
+
+/// Each byte is a unit, acknowledged by itself; `!` meets a bug, `.` is the goodbye.
+#[derive(Default)]
+struct Echo {
+    received: Vec<u8>,
+    n_sent: u64,
+    out: Vec<u8>,
+    ended: bool,
+}
+
+impl Session for Echo {
+    fn read(&mut self, window: &[u8], _now: Duration, keep: &mut Keep<'_>) -> usize {
+        for (at, byte) in window.iter().enumerate() {
+            assert_ne!(*byte, b'!', "a bug of a session");
+            let entry = Entry {
+                stream: 0,
+                kind: FIRST_KIND,
+                bytes: &[*byte],
+            };
+            if !keep(&entry) {
+                return at;
+            }
+            self.received.push(*byte);
+        }
+        window.len()
+    }
+
+    fn finish(&mut self, _rest: &[u8], _keep: &mut Keep<'_>) -> bool {
+        true
+    }
+
+    fn durable(&mut self, n_entries: u64) {
+        let safe = &self.received[self.n_sent as usize..n_entries as usize];
+        self.out.extend_from_slice(safe);
+        self.ended |= safe.contains(&b'.');
+        self.n_sent = n_entries;
+    }
+
+    fn storage_failed(&mut self) {
+        self.ended = true;
+    }
+
+    fn tick(&mut self, _now: Duration) {}
+
+    fn deadline(&self) -> Option<Duration> {
+        None
+    }
+
+    fn output(&self) -> &[u8] {
+        &self.out
+    }
+
+    fn sent(&mut self, n_bytes: usize) {
+        self.out.drain(..n_bytes);
+    }
+
+    fn closed(&self) -> Option<Ending> {
+        self.ended.then_some(Ending {
+            reason: "goodbye",
+            orderly: true,
+        })
+    }
+
+    fn units(&self) -> (u64, u64) {
+        (self.received.len() as u64, self.n_sent)
+    }
+}
+
+static ECHO: Protocol = Protocol {
+    name: "echo",
+    number: 255,
+    port: 7,
+    settings: |_, _| String::new(),
+    session: |_, _| Box::<Echo>::default(),
+    assemble: || unreachable!("nothing is put together here"),
+    sender: |_, _| unreachable!("nothing is played here"),
+};
+
+struct Running {
+    stop: Stop,
+    address: SocketAddr,
+    thread: std::thread::JoinHandle<(Result<std::sync::Arc<Counts>, crate::Error>, Vec<String>)>,
+    _folder: tempfile::TempDir,
+}
+
+fn start(connections: usize) -> Running {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = Options {
+        data: folder.path().join("data"),
+        listeners: vec![Listen {
+            protocol: &ECHO,
+            address: "127.0.0.1:0".parse().expect("an address"),
+        }],
+        allow_remote: false,
+        connections,
+        unwanted: Vec::new(),
+        grace: Duration::from_secs(5),
+    };
+    let stop = Stop::default();
+    let asked = stop.clone();
+    let (tell, told) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let mut events = Vec::new();
+        let mut listening = |line: &str| {
+            let address = line.split_whitespace().nth(2).expect("an address");
+            let address = address.trim_end_matches(':').to_owned();
+            tell.send(address).expect("somebody waits");
+        };
+        let ended = serve(&options, &asked, &mut listening, &mut |event| {
+            events.push(event.to_owned());
+        });
+        (ended, events)
+    });
+    let address = told
+        .recv()
+        .expect("it listens")
+        .parse()
+        .expect("an address");
+    Running {
+        stop,
+        address,
+        thread,
+        _folder: folder,
+    }
+}
+
+fn connect(running: &Running) -> TcpStream {
+    let socket = TcpStream::connect(running.address).expect("a connection");
+    let timeout = Some(Duration::from_secs(20));
+    socket.set_read_timeout(timeout).expect("a timeout");
+    socket
+}
+
+fn echo(socket: &mut TcpStream, bytes: &[u8]) {
+    socket.write_all(bytes).expect("bytes are taken");
+    let mut back = vec![0; bytes.len()];
+    socket.read_exact(&mut back).expect("bytes come back");
+    assert_eq!(back, bytes);
+}
+
+#[test]
+fn a_bug_ends_its_session_alone() {
+    let running = start(10);
+    let (mut good, mut bad) = (connect(&running), connect(&running));
+    echo(&mut good, b"before");
+    bad.write_all(b"x!").expect("bytes are taken");
+    let mut rest = Vec::new();
+    let _ = bad.read_to_end(&mut rest);
+    echo(&mut good, b"after");
+    echo(&mut good, b".");
+    assert_eq!(good.read(&mut [0]).expect("an end"), 0);
+    running.stop.now();
+    let (ended, events) = running.thread.join().expect("no panic");
+    let endings = ended.expect("an end in order").endings();
+    assert_eq!((endings["bug"], endings["goodbye"]), (1, 1));
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(
+        events[0].contains("a bug in traceloom ended capture 1-"),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn connections_beyond_the_limit_are_closed_and_counted() {
+    let running = start(1);
+    let mut first = connect(&running);
+    echo(&mut first, b"x");
+    let mut second = connect(&running);
+    assert_eq!(second.read(&mut [0]).unwrap_or(0), 0);
+    echo(&mut first, b"y");
+    running.stop.now();
+    assert_eq!(
+        first.read(&mut [0]).unwrap_or(0),
+        0,
+        "asked to stop, it ends"
+    );
+    let (ended, _) = running.thread.join().expect("no panic");
+    let sentence = ended.expect("an end in order").sentence();
+    assert_eq!(
+        sentence,
+        "1 sessions, 2 units received, 2 acknowledged, 1 connections refused"
+    );
+}
+
+#[test]
+fn one_collector_uses_a_folder_and_none_listens_to_other_machines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let options = |address: &str| Options {
+        data: data.clone(),
+        listeners: vec![Listen {
+            protocol: &ECHO,
+            address: address.parse().expect("an address"),
+        }],
+        allow_remote: false,
+        connections: 1,
+        unwanted: Vec::new(),
+        grace: Duration::ZERO,
+    };
+    let stop = Stop::default();
+    stop.now();
+    let run = |address| {
+        let ended = serve(&options(address), &stop, &mut |_| {}, &mut |_| {});
+        ended.map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(run("127.0.0.1:0"), Ok(()));
+    let lock = DataFolder::create(&data).and_then(|folder| folder.lock());
+    let error = run("127.0.0.1:0").unwrap_err();
+    assert!(error.contains("another collector"), "{error}");
+    drop(lock);
+    let error = run("0.0.0.0:0").unwrap_err();
+    assert!(error.contains("--allow-remote"), "{error}");
+}
