@@ -3,7 +3,7 @@
 //! A flag asks for a name before anything is read; what readers define is noted on the way, and a name that nothing
 //! has is an error with the nearest one that is there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use traceloom_analysis::GroupBy;
@@ -29,6 +29,8 @@ struct State {
     /// Calls are counted, because some may be refused.
     counting: bool,
     calls: u64,
+    /// Sentences that are said once, however often an input is read.
+    said: BTreeSet<String>,
 }
 
 /// One name and where it was typed.
@@ -130,7 +132,17 @@ impl Asked {
         let calls = self.state().calls;
         if calls > 0 {
             let calls = things(calls, "call", "calls");
-            message!("the filter takes none of {calls}; without it `traceloom calls` lists them");
+            self.say_once(format!(
+                "the filter takes none of {calls}; without it `traceloom calls` lists them"
+            ));
+        }
+    }
+
+    /// Says a sentence unless it was said.
+    pub(crate) fn say_once(&self, sentence: String) {
+        if !self.state().said.contains(&sentence) {
+            message!("{sentence}");
+            self.state().said.insert(sentence);
         }
     }
 

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use clap::Args;
+use traceloom_analysis::names::ShortNames;
 use traceloom_model::SpanId;
 
 use crate::Outcome;
@@ -112,7 +113,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         Id::Trace(_) => format!("{paths}: there is no call of trace {}", options.id),
         _ => format!("{paths}: there is no call {}", options.id),
     })?;
-    let tree = Tree::of(&found, &options.methods.rules()?);
+    let names: Vec<_> = found.recording.function_names().collect();
+    let names = ShortNames::new(names.iter().map(AsRef::as_ref));
+    let tree = Tree::of(&found, &options.methods.rules()?, names);
     let mut out = io::BufWriter::new(stdout());
     if options.json {
         writeln!(out, "{}", tree.json())?;

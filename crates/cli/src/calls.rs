@@ -13,7 +13,7 @@ use traceloom_analysis::calls::{
 };
 use traceloom_analysis::names::ShortNames;
 use traceloom_input::Document;
-use traceloom_model::{Clock, FunctionId, Origin, Unit};
+use traceloom_model::{Clock, Origin, Unit};
 
 use crate::Outcome;
 use crate::args::Common;
@@ -259,11 +259,10 @@ fn print(
         false => column.name().to_owned(),
     }));
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    let names = match exact {
-        true => Vec::new(),
-        false => function_names(&list.recordings),
-    };
-    let names = ShortNames::new(names.iter().map(String::as_str));
+    let recordings = list.recordings.iter().filter(|_| !exact);
+    let names = recordings.flat_map(|calls| calls.tables.function_names());
+    let names: Vec<_> = names.collect();
+    let names = ShortNames::new(names.iter().map(AsRef::as_ref));
     let mut table = Table::new(&head);
     for (_, calls, call, name) in list.iter() {
         let cells = columns
@@ -279,22 +278,14 @@ fn print(
         table.csv(out)?;
         return Ok(());
     }
+    if counts.selected == 0 {
+        return Ok(());
+    }
     let chosen = !options.columns.is_empty();
     let table = table.whole(options.wide).with_every_column(chosen);
     table.print(style, out)?;
     writeln!(out, "{}", style.dim(summary(counts, list.order.len())))?;
     Ok(())
-}
-
-/// Returns the names of all functions of these recordings.
-fn function_names(recordings: &[Calls]) -> Vec<String> {
-    let of = |calls: &Calls| {
-        let ids = (0..).map(FunctionId::new).zip(&calls.tables.functions);
-        let known = ids.filter(|(_, function)| function.is_some());
-        let names = known.map(|(id, _)| calls.tables.function_name(id).into_owned());
-        names.collect::<Vec<String>>()
-    };
-    recordings.iter().flat_map(of).collect()
 }
 
 /// Returns what the list is of: how many calls, how long together, how many of them are shown.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use traceloom_analysis::CallTree;
 use traceloom_analysis::flame::{Picture, html, svg};
 
 use crate::Outcome;
@@ -82,6 +83,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let flags = options.groups.of(&options.tree);
     let mut among = flags.inputs();
     let trees = read(&flags, &mut among)?;
+    if trees.iter().all(CallTree::is_empty) {
+        anyhow::bail!("{output} is not written: there is nothing to draw");
+    }
     let trees = options.sandwich.cut(trees)?;
     let categories = options.categories.rules()?;
     let title = options.drawn.title.clone().unwrap_or_else(|| name.clone());

@@ -1,9 +1,11 @@
 //! Opening what was named, with help for what was mistyped.
 
+use std::path::Path;
 use std::time::Duration;
 
 use clap::CommandFactory;
 use indicatif::{ProgressBar, ProgressStyle};
+use traceloom_input::save::MARKER;
 use traceloom_input::{Input, Progress};
 use traceloom_model::{Notes, printable};
 
@@ -60,6 +62,9 @@ fn nothing_recognised(input: &Input) -> Option<String> {
         return None;
     }
     Some(match parts {
+        [] if Path::new(path).file_name() == Some(MARKER.as_ref()) => {
+            format!("{path}: it lists what traceloom wrote into its folder, and holds no trace")
+        }
         [] => format!("{path}: there are no files in it"),
         [only] => {
             let unknown = only

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use traceloom_analysis::CallTree;
 use traceloom_analysis::mailed;
 use traceloom_analysis::report::{CallCollector, Collector, Findings, Report, Source, html};
 use traceloom_input::{Document, Input};
@@ -88,6 +89,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     };
     let mut inputs = Among::new(&over_time.paths, &over_time.common);
     let timeline = timeline::read(&over_time, &mut inputs)?;
+    if timeline.is_empty() && trees.iter().all(CallTree::is_empty) {
+        anyhow::bail!("{output} is not written: there is nothing to report");
+    }
 
     let title = match (&options.drawn.title, flags.paths.len()) {
         (Some(title), _) => title.clone(),

@@ -7,6 +7,7 @@ use traceloom_input::Input;
 use crate::Outcome;
 use crate::args::{Common, Usage};
 use crate::convert::{Job, JobFlags, inputs_and_output, target};
+use crate::lowered::documents;
 use crate::pick::Pick;
 
 /// What to read and where to write it.
@@ -53,12 +54,18 @@ fn same_or_named(
     if to.is_some() {
         return target(to, output);
     }
-    let documents = inputs.iter().flat_map(Input::documents);
-    let mut formats: Vec<&'static Format> = documents
+    let all = inputs.iter().flat_map(Input::documents);
+    let mut formats: Vec<&'static Format> = all
         .filter_map(|document| document.format())
         .filter(|format| format.lower.is_some())
         .collect();
     formats.dedup();
+    if formats.is_empty() {
+        // The reason why there is none comes before any about the target.
+        for input in inputs {
+            documents(input)?;
+        }
+    }
     match formats.as_slice() {
         [format] if format.raise.is_some() => Ok((format, None)),
         _ => target(None, output).map_err(|error| match formats.as_slice() {

@@ -171,6 +171,9 @@ impl Table {
         names: &dyn Fn(usize) -> Option<&'n ShortNames<'n>>,
         out: &mut impl Write,
     ) -> io::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
         let measured = self.measure();
         let widths = match style.width().filter(|_| !self.whole) {
             Some(room) => fit::fit(&measured, room, self.every_column),

@@ -94,6 +94,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut among = Among::new(&flags.paths, &flags.common);
     let timeline = read(flags, &mut among)?;
     if let Some(output) = &options.output {
+        if timeline.is_empty() {
+            say_missing(&timeline);
+            anyhow::bail!("{output} is not written: there is nothing to draw");
+        }
         page(&timeline, &among.doubts.join("; "), options, output)?;
     } else {
         let mut out = io::BufWriter::new(stdout());

@@ -330,7 +330,7 @@ impl<'f> Timing<'f> {
         let reach = extent
             .times()
             .map(|(start, end)| format!("{} to {}", shown(start), shown(end)));
-        message!(
+        self.common.asked.say_once(format!(
             "{}: nothing from {} to {}; it reaches from {}",
             input.path(),
             border(range.since, "the start"),
@@ -338,7 +338,7 @@ impl<'f> Timing<'f> {
             reach
                 .as_deref()
                 .unwrap_or("nowhere: nothing in it has a time"),
-        );
+        ));
         Ok(())
     }
 

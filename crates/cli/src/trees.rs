@@ -72,7 +72,7 @@ impl TreeFlags {
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
     let trees = selected(flags, among, View::Trees)?;
-    let trees = found(flags, trees.into_trees().collect(), tree_is_empty)?;
+    let trees = found(flags, trees.into_trees().collect(), CallTree::is_empty)?;
     if let Some(by) = &flags.by {
         groups::mention(by, &trees);
     }
@@ -144,7 +144,7 @@ pub(crate) fn read_recorded(flags: &TreeFlags, wants_trees: bool) -> anyhow::Res
         });
         tables.push(Some(of));
     }
-    let trees = found(flags, trees, |tree| tree.total == 0 && tree_is_empty(tree))?;
+    let trees = found(flags, trees, |tree| tree.total == 0 && tree.is_empty())?;
     let period = |tree: &CallTree| periods.get(&tree.measure.name).copied();
     Ok(Recorded {
         seconds: seconds.filter(|&seconds| seconds > 0.0),
@@ -372,10 +372,6 @@ fn has_spans(document: &Document<'_>) -> bool {
         .is_none_or(|format| format.raise.is_none() || format.holds.holds(Feature::Spans))
 }
 
-fn tree_is_empty(tree: &CallTree) -> bool {
-    tree.nodes.is_empty()
-}
-
 /// Says why there is nothing, where there is nothing.
 fn found<T>(
     flags: &TreeFlags,
@@ -388,7 +384,7 @@ fn found<T>(
     if views.is_empty() && !flags.methods.is_empty() {
         message!("nothing is left of the calls and samples with this --filter-file");
     } else if views.is_empty() {
-        anyhow::bail!("no spans and no samples here");
+        message!("no calls and no samples here; `traceloom info` says what there is");
     }
     Ok(views)
 }

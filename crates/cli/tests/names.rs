@@ -224,3 +224,30 @@ fn a_name_that_may_be_several_functions_is_an_error_that_names_them() {
     assert_eq!(output.status.code(), Some(2));
     assert!(told.contains("neither the name of a function"), "{told}");
 }
+
+#[test]
+fn a_call_shows_functions_of_one_short_name_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("alike.json");
+    let span = |name: &str, ts: u32, dur: u32| {
+        format!(r#"{{"ph":"X","pid":1,"tid":1,"name":"{name}","ts":{ts},"dur":{dur}}}"#)
+    };
+    let events = [
+        span("com.acme.Order.buy", 0, 100),
+        span("com.ajax.Order.buy", 10, 20),
+        span("com.acme.Basket.add", 40, 20),
+    ];
+    std::fs::write(&path, format!("[{}]", events.join(","))).expect("a file");
+    let path = path.to_string_lossy();
+    let list = stdout(&["calls", "--json", &path]);
+    let call: Value = serde_json::from_str(list.lines().next().expect("a call")).expect("JSON");
+    let id = call["id"].as_str().expect("an id");
+    let text = stdout(&["call", &path, id]);
+    for name in [
+        "com.acme.Order.buy",
+        "com.ajax.Order.buy",
+        " c.a.Basket.add",
+    ] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+}

@@ -146,6 +146,12 @@ impl Recording {
             None => format!("#{}", id.raw()).into(),
         }
     }
+
+    /// Iterates over the names of all functions, in the order of their ids.
+    pub fn function_names(&self) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
+        let functions = self.functions.iter().flatten();
+        functions.map(|function| self.text(function.name))
+    }
 }
 
 impl Sink for Recording {

@@ -292,6 +292,13 @@ impl CallTree {
         functions.map(|symbol| symbol.name.as_str())
     }
 
+    /// Returns `true` if no call and no sample is in it: groups alone are nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let holds = |node: &Node| node.count > 0 || node.total != 0 || node.own != 0;
+        !self.nodes.iter().any(holds)
+    }
+
     /// Returns `value` as a share of the whole, in percent; none where shares mean nothing.
     #[must_use]
     pub fn percent(&self, value: i64) -> Option<f64> {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use traceloom_analysis::calls::value_text;
 use traceloom_analysis::filter::Filter;
-use traceloom_analysis::{Pauses, names, shape};
+use traceloom_analysis::names::ShortNames;
+use traceloom_analysis::{Pauses, shape};
 use traceloom_model::{Attribute, AttributeKey, Recording, SpanId, SpanRow};
 
 use super::find::Found;
@@ -18,6 +19,8 @@ pub(super) struct Tree<'r> {
     children: BTreeMap<SpanId, Vec<usize>>,
     roots: Vec<usize>,
     pub(super) pauses: Pauses,
+    /// Of all functions of the recording.
+    names: ShortNames<'r>,
 }
 
 /// A span where it is printed.
@@ -31,7 +34,7 @@ pub(super) struct Place {
 
 impl<'r> Tree<'r> {
     /// Builds it without the methods that are not admitted: what they called hangs below what called them.
-    pub(super) fn of(found: &'r Found, methods: &Filter) -> Self {
+    pub(super) fn of(found: &'r Found, methods: &Filter, names: ShortNames<'r>) -> Self {
         let recording = &found.recording;
         let mut children: BTreeMap<SpanId, Vec<usize>> = BTreeMap::new();
         let mut rows = HashMap::new();
@@ -80,6 +83,7 @@ impl<'r> Tree<'r> {
             children,
             roots,
             pauses,
+            names,
         }
     }
 
@@ -156,7 +160,7 @@ impl<'r> Tree<'r> {
         if wide {
             name.into_owned()
         } else {
-            names::shorten(&name).into_owned()
+            self.names.show(&name).into_owned()
         }
     }
 

@@ -140,6 +140,9 @@ impl Job<'_> {
         }
         self.pick.time.check_names(self.common)?;
         told.check(self.pick, target, self.inputs)?;
+        if told.is_empty() && !self.pick.calls.is_empty() {
+            self.common.asked.say_none_passes();
+        }
         writer.finish()?;
         if let Some((feature, names)) = writer.left_out() {
             let names = names.into_iter().map(|row| (row.name, row.count));

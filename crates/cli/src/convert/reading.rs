@@ -178,6 +178,8 @@ fn lost(kind: &'static str, field: &str, count: u64) -> Losses {
 pub(super) struct Told {
     spans: u64,
     samples: u64,
+    /// Spans came as steps, which are not counted.
+    steps: bool,
     values: Values,
 }
 
@@ -185,6 +187,12 @@ impl Told {
     fn add(&mut self, other: Self) {
         self.spans += other.spans;
         self.samples += other.samples;
+        self.steps |= other.steps;
+    }
+
+    /// Returns `true` if neither calls nor samples came.
+    pub(super) fn is_empty(&self) -> bool {
+        self.spans == 0 && self.samples == 0 && !self.steps
     }
 
     /// Fails when nothing had the value asked for, or all there was is of the kind that the target does not hold.
@@ -251,6 +259,7 @@ impl Stage for Held<'_> {
         match &batch {
             Batch::Spans(spans) => self.told.spans += spans.len() as u64,
             Batch::Samples(samples) => self.told.samples += samples.len() as u64,
+            Batch::Steps(_) => self.told.steps |= batch.rows() > 0,
             _ => {}
         }
         let spans = matches!(batch, Batch::Spans(_) | Batch::Steps(_));

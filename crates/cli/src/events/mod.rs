@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use clap::Args;
 use serde_json::json;
 use traceloom_analysis::filter::Filter;
+use traceloom_analysis::names::ShortNames;
 use traceloom_analysis::stage::Sift;
 use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::Input;
@@ -331,6 +332,9 @@ fn print_events(
         })
         .collect();
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let names: Vec<_> = events.tables.function_names().collect();
+    let names = ShortNames::new(names.iter().map(AsRef::as_ref));
+    let names = (!options.wide && !options.csv).then_some(&names);
     let mut table = Table::new(&heads);
     for row in rows {
         let cells = columns.list().iter().map(|column: &Column| {
@@ -338,7 +342,7 @@ fn print_events(
             if options.csv {
                 cell.exact()
             } else {
-                cell.shown(style, options.wide)
+                cell.shown(style, names)
             }
         });
         table.row(cells);

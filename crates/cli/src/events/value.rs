@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use serde_json::json;
-use traceloom_analysis::names;
+use traceloom_analysis::names::{ShortNames, short_frame};
 use traceloom_model::{Recording, Unit, Value};
 
 use crate::style::{Style, duration, size};
@@ -118,8 +118,9 @@ impl Cell {
         }
     }
 
-    /// Prints for people: amounts in the unit a person would take.
-    pub(super) fn shown(&self, style: &Style, wide: bool) -> String {
+    /// Prints for people: amounts in the unit a person would take, and frames by the short `names`; whole without them.
+    pub(super) fn shown(&self, style: &Style, names: Option<&ShortNames<'_>>) -> String {
+        let wide = names.is_none();
         match self {
             Self::Time(ns, dated) => style.when(*dated, *ns),
             Self::Integer(value, Amount::Nanoseconds) if *value >= DATE => {
@@ -131,21 +132,22 @@ impl Cell {
             Self::Float(value, Amount::Nanoseconds) => format!("{value} ns"),
             Self::Float(value, Amount::Bytes) => format!("{value} B"),
             Self::Float(value, Amount::Of(unit)) => format!("{value} {unit}"),
-            Self::Stack(frames) if !wide => frames
-                .first()
-                .map_or_else(String::new, |frame| short_frame(frame)),
+            Self::Stack(frames) => match (names, frames.first()) {
+                (Some(names), Some(frame)) => short_frame(frame, names),
+                _ => self.exact(),
+            },
             Self::Text(text) => text.replace(['\n', '\r', '\t'], " "),
             Self::List(items) => {
-                let items: Vec<_> = items.iter().map(|item| item.shown(style, wide)).collect();
+                let items: Vec<_> = items.iter().map(|item| item.shown(style, names)).collect();
                 format!("[{}]", items.join(", "))
             }
             Self::Map(pairs) => {
                 let pair =
-                    |(key, value): &(String, Self)| format!("{key}: {}", value.shown(style, wide));
+                    |(key, value): &(String, Self)| format!("{key}: {}", value.shown(style, names));
                 let pairs: Vec<_> = pairs.iter().map(pair).collect();
                 format!("{{{}}}", pairs.join(", "))
             }
-            Self::Nothing | Self::Bool(_) | Self::Stack(_) => self.exact(),
+            Self::Nothing | Self::Bool(_) => self.exact(),
         }
     }
 
@@ -193,16 +195,6 @@ impl Cell {
                 object.into()
             }
         }
-    }
-}
-
-/// Shortens `NAME:LINE`.
-fn short_frame(frame: &str) -> String {
-    match frame.rsplit_once(':') {
-        Some((name, line)) if line.bytes().all(|byte| byte.is_ascii_digit()) => {
-            format!("{}:{line}", names::shorten(name))
-        }
-        _ => names::shorten(frame).into_owned(),
     }
 }
 

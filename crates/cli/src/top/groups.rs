@@ -38,6 +38,10 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
         let mut groups = top_of_groups(&tree);
         let functions = Functions::of(tree);
         groups.retain(|group| {
+            let sum = &group.sum;
+            if sum.count == 0 && sum.total == 0 && sum.own == 0 {
+                return false;
+            }
             let share = functions.percent(group.sum.total);
             share.is_none_or(|share| share.abs() >= options.min_percent)
         });
