@@ -88,3 +88,45 @@ fn pages_say_it_where_it_is_seen() {
     let output = run(&["report", &file, "-o", "-"], folder.path());
     assert!(text(&output.stdout).contains("last packet cut"));
 }
+
+/// A recorded conversation of an agent, with a byte more inside the data of its calls.
+fn torn_conversation(folder: &Path) -> (String, String) {
+    let sample = traceloom_samples::by_name("cdt-tcp").expect("a sample");
+    let mut bytes = Vec::new();
+    sample(3, 60_000, &mut |piece| bytes.extend_from_slice(piece));
+    std::fs::write(folder.join("whole.tcpdump"), &bytes).expect("the file is written");
+    let magic = [0xff, 0xfe, 0xfd, 0xfc];
+    let calls = bytes.windows(4).position(|bytes| bytes == magic);
+    let calls = calls.expect("the head of the calls");
+    let head: Vec<u8> = [&[2], &bytes[calls - 20..calls - 4]].concat();
+    let sent = |from: usize| {
+        let next = bytes[from..].windows(17).position(|bytes| bytes == head);
+        from + next.expect("data of the calls") + 21
+    };
+    let behind = sent(sent(calls));
+    bytes.insert(behind + 60, 0x41);
+    std::fs::write(folder.join("torn.tcpdump"), bytes).expect("the file is written");
+    ("whole.tcpdump".to_owned(), "torn.tcpdump".to_owned())
+}
+
+#[test]
+fn a_byte_more_among_calls_costs_few_of_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (whole, torn) = torn_conversation(folder.path());
+    let calls = |file: &str| {
+        let output = run(&["calls", file, "--json"], folder.path());
+        text(&output.stdout).lines().count()
+    };
+    let (all, left) = (calls(&whole), calls(&torn));
+    assert!(all > 50 && left + 8 > all, "{left} of {all}");
+    let output = run(&["check", &torn], folder.path());
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stdout);
+    let passed_over = told
+        .lines()
+        .find(|line| line.contains("calls") && line.contains("undecodable"));
+    assert!(
+        passed_over.is_some_and(|line| line.contains("at 0x")),
+        "{told}"
+    );
+}

@@ -3,10 +3,13 @@
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::text::{self, ns};
-use super::threads::Threads;
-use crate::wire::units::{Recovery, Units, tail};
+use crate::wire::units::{Recovery, Sync, Units};
 use crate::wire::{Cursor, Utf16, put_leb128, put_u32_varint, put_zigzag32};
 use crate::{Error, Field, Record, RecordSink};
+
+mod stream;
+
+pub(super) use stream::{Item, RowStream};
 
 /// What stands in the upper half of the first integer of formats 1 to 4.
 const MAGIC: u64 = 0xfffe_fdfc;
@@ -191,6 +194,19 @@ impl<'a> Row<'a> {
         names: u32,
         limits: &RowLimits,
     ) -> Result<Self, Error> {
+        let mut row = Self::read_numbers(cursor, version, names, limits)?;
+        row.read_params(cursor, limits)?;
+        Ok(row)
+    }
+
+    /// Reads what stands before the parameters, and how many they are.
+    #[inline]
+    fn read_numbers(
+        cursor: &mut Cursor<'a>,
+        version: u8,
+        names: u32,
+        limits: &RowLimits,
+    ) -> Result<Self, Error> {
         let time_delta = cursor.zigzag32("time delta")?;
         let method = cursor.varint32("method")?;
         let duration = cursor.varint32("duration")?;
@@ -229,12 +245,17 @@ impl<'a> Row<'a> {
             row.queue_wait = cursor.varint32("queue wait")?;
         }
         row.params.count = cursor.varint32("parameter count")?;
-        if row.params.count > 0 {
-            let start = cursor.position();
-            skip_params(cursor, row.params.count, limits)?;
-            row.params.bytes = cursor.slice(start, cursor.position());
-        }
         Ok(row)
+    }
+
+    #[inline]
+    fn read_params(&mut self, cursor: &mut Cursor<'a>, limits: &RowLimits) -> Result<(), Error> {
+        if self.params.count > 0 {
+            let start = cursor.position();
+            skip_params(cursor, self.params.count, limits)?;
+            self.params.bytes = cursor.slice(start, cursor.position());
+        }
+        Ok(())
     }
 
     /// Appends the row in format `version`.
@@ -369,19 +390,13 @@ fn skip_params(cursor: &mut Cursor<'_>, count: u32, limits: &RowLimits) -> Resul
 /// The record reader of a calls stream.
 #[derive(Clone)]
 pub(super) struct Calls {
-    limits: RowLimits,
-    header: Option<Header>,
-    time: i64,
-    threads: Threads,
+    rows: RowStream,
 }
 
 impl Calls {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            limits: RowLimits::new(limits),
-            header: None,
-            time: 0,
-            threads: Threads::new(limits),
+            rows: RowStream::new(limits),
         }
     }
 }
@@ -390,33 +405,28 @@ impl Units for Calls {
     fn unit(
         &mut self,
         cursor: &mut Cursor<'_>,
-        _eof: bool,
+        eof: bool,
         out: &mut dyn RecordSink,
     ) -> Result<Flow, Error> {
         let (start, offset) = (cursor.position(), cursor.offset());
-        let Some(header) = self.header else {
-            let header = Header::read(cursor)?;
-            self.header = Some(header);
-            self.time = header.start_time;
-            let raw = cursor.slice(start, cursor.position());
-            return Ok(out.record(&HeaderRecord {
-                header,
-                offset,
-                raw,
-            }));
+        let names = self.rows.threads.len();
+        let row = match self.rows.next(cursor, eof)? {
+            Item::Header(header) => {
+                let raw = cursor.slice(start, cursor.position());
+                return Ok(out.record(&HeaderRecord {
+                    header,
+                    offset,
+                    raw,
+                }));
+            }
+            Item::Row(row) => row,
         };
-        let names = self.threads.len();
-        let row = Row::read(cursor, header.version, names, &self.limits)
-            .map_err(|error| error.within("call"))?;
         let raw = cursor.slice(start, cursor.position());
         let exact = !cursor.take_padded();
-        self.time = self.time.saturating_add(i64::from(row.time_delta));
-        if let Some(name) = row.thread_name {
-            self.threads.push(name);
-        }
-        let thread = self.threads.name(row.thread_index);
+        let version = self.rows.version();
+        let thread = self.rows.threads.name(row.thread_index);
         if thread.is_none()
-            && header.version >= 1
+            && version >= 1
             && out
                 .note(unknown_thread(offset, row.thread_index, names))
                 .is_break()
@@ -425,22 +435,25 @@ impl Units for Calls {
         }
         Ok(out.record(&CallRecord {
             row: &row,
-            version: header.version,
+            version,
             offset,
             raw,
             exact,
-            time: self.time,
+            time: self.rows.time,
             thread,
         }))
     }
 
     fn failed(&mut self, error: &Error, offset: u64, rest: usize) -> (Note, Recovery) {
-        let what = if self.header.is_some() {
-            "call"
-        } else {
-            "calls header"
-        };
-        (tail(what, error, offset, rest), Recovery::Rest)
+        self.rows.failed(error, offset, rest)
+    }
+
+    fn sync(&mut self, bytes: &[u8], eof: bool) -> Sync {
+        self.rows.sync(bytes, eof)
+    }
+
+    fn tries_again(&self) -> bool {
+        self.rows.tries_again()
     }
 }
 
@@ -449,7 +462,10 @@ pub(super) fn unknown_thread(offset: u64, index: u32, names: u32) -> Note {
     crate::warn(
         "unknown_thread",
         offset,
-        format!("thread index {index}, but only {names} names were seen"),
+        match index < names {
+            true => format!("the name of thread index {index} was lost"),
+            false => format!("thread index {index}, but only {names} names were seen"),
+        },
     )
 }
 

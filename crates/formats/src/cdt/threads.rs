@@ -6,6 +6,9 @@ use traceloom_model::{Limit, Limits};
 
 use crate::wire::Utf16;
 
+/// The number of a name that was lost.
+const LOST: u32 = u32::MAX;
+
 /// Names by thread index.
 ///
 /// The agent forgets threads it has not seen for a while and names them again under a new index, so a
@@ -49,13 +52,22 @@ impl Threads {
         self.index.push(number);
     }
 
+    /// Counts the indices up to `count` as taken by names that were lost.
+    pub(super) fn lose(&mut self, count: u32) {
+        let count = (count as usize).min(self.limit);
+        if count > self.index.len() {
+            self.index.resize(count, LOST);
+        }
+    }
+
     pub(super) fn name(&self, index: u32) -> Option<Utf16<'_>> {
         self.text(self.number(index)?)
     }
 
     /// Returns the number of an index's name: equal names share one, also across files.
     pub(super) fn number(&self, index: u32) -> Option<u32> {
-        self.index.get(index as usize).copied()
+        let number = self.index.get(index as usize).copied();
+        number.filter(|&number| number != LOST)
     }
 
     /// Returns the name of a number.

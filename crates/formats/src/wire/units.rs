@@ -49,19 +49,102 @@ pub(crate) trait Units {
         Sync::Miss
     }
 
+    /// Returns true if [`Units::sync`] may find a unit where [`Units::unit`] failed.
+    fn tries_again(&self) -> bool {
+        false
+    }
+
     /// Says what is missing at the end of the input.
     fn finish(&mut self, _offset: u64, _out: &mut dyn RecordSink) -> Flow {
         Flow::Continue(())
     }
 }
 
+/// Damage that is passed over to the next unit.
 #[derive(Clone)]
-struct Skip {
+pub(crate) struct Skip {
     note: Note,
     recovery: Recovery,
     skipped: u64,
     /// Bytes after the last piece that are known to hold no unit.
     scanned: usize,
+    /// A unit may begin where the damage does: it was tried under other conditions.
+    tries_again: bool,
+}
+
+/// How far a window brought [`Skip::pass`].
+pub(crate) enum Passed {
+    /// To a unit, or to the end of the input.
+    Over(Note),
+    /// To the window's end: it must have so many bytes.
+    Need(usize),
+    /// Whoever takes the pieces wants no more.
+    Stopped,
+}
+
+impl Skip {
+    pub(crate) fn new((note, recovery): (Note, Recovery), tries_again: bool) -> Self {
+        Self {
+            note,
+            recovery,
+            skipped: 0,
+            scanned: 0,
+            tries_again,
+        }
+    }
+
+    /// Moves the cursor to the next unit, which `sync` recognises, and shows the bytes before it.
+    pub(crate) fn pass(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        eof: bool,
+        sync: &mut dyn FnMut(&[u8], u64) -> Sync,
+        piece: &mut dyn FnMut(&Opaque<'_>) -> Flow,
+    ) -> Passed {
+        loop {
+            let rest = cursor.rest();
+            let reach = rest.len().min(PIECE);
+            let mut hit = false;
+            let mut need = None;
+            if self.recovery == Recovery::Rest {
+                self.scanned = reach;
+            }
+            while self.scanned < reach {
+                // The first byte of the damage was tried already.
+                let first = self.skipped == 0 && self.scanned == 0 && !self.tries_again;
+                let at = rest.get(self.scanned..).unwrap_or(&[]);
+                let offset = cursor.offset() + self.scanned as u64;
+                match sync(at, offset) {
+                    Sync::Hit if !first => {
+                        hit = true;
+                        break;
+                    }
+                    Sync::Need(bytes) if !eof => {
+                        need = Some(self.scanned.saturating_add(bytes));
+                        break;
+                    }
+                    _ => self.scanned += 1,
+                }
+            }
+            let whole = hit || self.scanned == PIECE || (eof && self.scanned == rest.len());
+            if !whole {
+                return Passed::Need(need.unwrap_or(PIECE).max(rest.len() + 1));
+            }
+            let bytes = rest.get(..self.scanned).unwrap_or(&[]);
+            if !bytes.is_empty() {
+                let record = Opaque::damage(cursor.offset(), bytes);
+                cursor.seek(cursor.position() + bytes.len());
+                self.skipped += bytes.len() as u64;
+                self.scanned = 0;
+                if piece(&record).is_break() {
+                    return Passed::Stopped;
+                }
+            }
+            if hit || (eof && cursor.is_empty()) {
+                return Passed::Over(self.note.clone().counting(self.skipped));
+            }
+        }
+    }
 }
 
 /// The reader of a stream of units.
@@ -75,62 +158,6 @@ impl<U: Units> Stream<U> {
     pub(crate) const fn new(units: U) -> Self {
         Self { units, skip: None }
     }
-
-    /// Emits skipped bytes until a unit begins; says how many bytes more it needs to go on.
-    fn skip(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        eof: bool,
-        out: &mut dyn RecordSink,
-    ) -> Result<Flow, usize> {
-        let Some(skip) = &mut self.skip else {
-            return Ok(Flow::Continue(()));
-        };
-        loop {
-            let rest = cursor.rest();
-            let reach = rest.len().min(PIECE);
-            let mut hit = false;
-            let mut need = None;
-            if skip.recovery == Recovery::Rest {
-                skip.scanned = reach;
-            }
-            while skip.scanned < reach {
-                // The first byte of the damage was tried already.
-                let first = skip.skipped == 0 && skip.scanned == 0;
-                let at = rest.get(skip.scanned..).unwrap_or(&[]);
-                match self.units.sync(at, eof) {
-                    Sync::Hit if !first => {
-                        hit = true;
-                        break;
-                    }
-                    Sync::Need(bytes) if !eof => {
-                        need = Some(skip.scanned.saturating_add(bytes));
-                        break;
-                    }
-                    _ => skip.scanned += 1,
-                }
-            }
-            let whole = hit || skip.scanned == PIECE || (eof && skip.scanned == rest.len());
-            if !whole {
-                return Err(need.unwrap_or(PIECE).max(rest.len() + 1));
-            }
-            let piece = rest.get(..skip.scanned).unwrap_or(&[]);
-            if !piece.is_empty() {
-                let record = Opaque::damage(cursor.offset(), piece);
-                cursor.seek(cursor.position() + piece.len());
-                skip.skipped += piece.len() as u64;
-                skip.scanned = 0;
-                if out.record(&record).is_break() {
-                    return Ok(Flow::Break(()));
-                }
-            }
-            if hit || (eof && cursor.is_empty()) {
-                let note = skip.note.clone().counting(skip.skipped);
-                self.skip = None;
-                return Ok(out.note(note));
-            }
-        }
-    }
 }
 
 impl<U: Units> Reader for Stream<U> {
@@ -138,11 +165,19 @@ impl<U: Units> Reader for Stream<U> {
         let mut cursor = Cursor::new(chunk.bytes, chunk.offset);
         loop {
             let start = cursor.position();
-            if self.skip.is_some() {
-                match self.skip(&mut cursor, chunk.eof, out) {
-                    Ok(Flow::Continue(())) => continue,
-                    Ok(Flow::Break(())) => return Step::Stop,
-                    Err(need) => {
+            if let Some(skip) = &mut self.skip {
+                let mut sync = |bytes: &[u8], _| self.units.sync(bytes, chunk.eof);
+                let mut piece = |record: &Opaque<'_>| out.record(record);
+                match skip.pass(&mut cursor, chunk.eof, &mut sync, &mut piece) {
+                    Passed::Over(note) => {
+                        self.skip = None;
+                        match out.note(note) {
+                            Flow::Continue(()) => continue,
+                            Flow::Break(()) => return Step::Stop,
+                        }
+                    }
+                    Passed::Stopped => return Step::Stop,
+                    Passed::Need(need) => {
                         let consumed = cursor.position();
                         return Step::More { consumed, need };
                     }
@@ -169,13 +204,8 @@ impl<U: Units> Reader for Stream<U> {
                             need: have.saturating_add(need),
                         };
                     }
-                    let (note, recovery) = self.units.failed(&error, cursor.offset(), have);
-                    self.skip = Some(Skip {
-                        note,
-                        recovery,
-                        skipped: 0,
-                        scanned: 0,
-                    });
+                    let failed = self.units.failed(&error, cursor.offset(), have);
+                    self.skip = Some(Skip::new(failed, self.units.tries_again()));
                 }
             }
         }

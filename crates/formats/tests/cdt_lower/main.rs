@@ -2,6 +2,7 @@
 
 #[path = "../corpus/mod.rs"]
 mod corpus;
+mod damaged;
 mod joined;
 mod noted;
 mod raised;

@@ -147,7 +147,7 @@ impl Walk<'_, '_, '_> {
         if held.method != root.method {
             differs.push("method");
         }
-        if held.time != root.start {
+        if held.dated && held.time != root.start {
             differs.push("time");
         }
         if status == SpanStatus::Complete {

@@ -8,11 +8,10 @@ use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use traceloom_model::{Limits, Note, PartId};
+use traceloom_model::{Flow, Limits, Note, PartId};
 
-use crate::cdt::calls::{Header, Row, RowLimits, unknown_thread};
-use crate::cdt::threads::Threads;
-use crate::wire::units::tail;
+use crate::cdt::calls::{Item, Row, RowLimits, RowStream, unknown_thread};
+use crate::wire::units::{Passed, Skip};
 use crate::wire::{Cursor, Utf16};
 use crate::{Error, ErrorKind, Pull, Source};
 
@@ -30,6 +29,8 @@ pub(super) struct Held {
     pub(super) key: Key,
     /// Start, epoch milliseconds.
     pub(super) time: i64,
+    /// No row before it was lost: deltas of lost rows are missing in `time`.
+    pub(super) dated: bool,
     pub(super) method: u32,
     pub(super) calls: u32,
     /// Milliseconds.
@@ -63,8 +64,7 @@ struct File<'s> {
     pull: Box<dyn Pull + 's>,
     consumed: usize,
     need: usize,
-    header: Option<Header>,
-    time: i64,
+    skip: Option<Skip>,
 }
 
 /// The rows of all files of calls, in order.
@@ -77,8 +77,7 @@ pub(super) struct Reader<'s> {
 
 /// What the files share.
 struct State {
-    limits: RowLimits,
-    threads: Threads,
+    rows: RowStream,
     /// Keys of the rows read, where rows may repeat.
     seen: Option<HashSet<Key>>,
 }
@@ -96,8 +95,7 @@ impl<'s> Reader<'s> {
             left: parts.iter().copied().collect(),
             file: None,
             state: State {
-                limits: RowLimits::new(limits),
-                threads: Threads::new(limits),
+                rows: RowStream::new(limits),
                 seen: ranges.then(HashSet::new),
             },
         }
@@ -123,10 +121,9 @@ impl<'s> Reader<'s> {
                     pull: self.source.open(part, 0)?,
                     consumed: 0,
                     need: 1,
-                    header: None,
-                    time: 0,
+                    skip: None,
                 });
-                self.state.threads.restart();
+                self.state.rows.restart();
                 continue;
             };
             let ended = file.read(&mut self.state, most, &mut shown, notes, each)?;
@@ -142,6 +139,7 @@ impl<'s> Reader<'s> {
 pub(super) struct Seen<'a> {
     pub(super) key: Key,
     pub(super) time: i64,
+    pub(super) dated: bool,
     pub(super) row: Row<'a>,
     pub(super) thread: Option<u32>,
     pub(super) name: Option<Utf16<'a>>,
@@ -158,6 +156,7 @@ impl Seen<'_> {
         Held {
             key: self.key,
             time: self.time,
+            dated: self.dated,
             method: self.row.method,
             calls: self.row.calls,
             duration: self.row.duration,
@@ -181,11 +180,7 @@ impl File<'_> {
         notes: &mut Vec<Note>,
         each: &mut dyn FnMut(Seen<'_>),
     ) -> Result<bool, Error> {
-        let State {
-            limits,
-            threads,
-            seen,
-        } = state;
+        let State { rows, seen } = state;
         let part = u32::try_from(self.part).unwrap_or(u32::MAX);
         let mut note = |note: Note| {
             notes.push(Note {
@@ -197,6 +192,21 @@ impl File<'_> {
         self.need = 1;
         let mut cursor = Cursor::new(chunk.bytes, chunk.offset);
         loop {
+            if let Some(skip) = &mut self.skip {
+                let mut sync = |bytes: &[u8], _| rows.sync(bytes, chunk.eof);
+                let passed = skip.pass(&mut cursor, chunk.eof, &mut sync, &mut |_| {
+                    Flow::Continue(())
+                });
+                match passed {
+                    Passed::Over(told) => note(told),
+                    Passed::Need(need) => {
+                        (self.consumed, self.need) = (cursor.position(), need);
+                        return Ok(false);
+                    }
+                    Passed::Stopped => return Ok(true),
+                }
+                self.skip = None;
+            }
             let start = cursor.position();
             self.consumed = start;
             if cursor.is_empty() {
@@ -206,36 +216,22 @@ impl File<'_> {
                 return Ok(false);
             }
             let offset = cursor.offset();
-            let header = match self.header {
-                Some(header) => Ok(header),
-                None => Header::read(&mut cursor),
-            };
-            let names = threads.len();
-            let read = header.and_then(|header| {
-                if self.header.is_none() {
-                    self.header = Some(header);
-                    self.time = header.start_time;
-                    return Ok(None);
-                }
-                Row::read(&mut cursor, header.version, names, limits).map(Some)
-            });
-            let row = match read {
-                Ok(Some(row)) => row,
-                Ok(None) => continue,
+            let names = rows.threads.len();
+            let row = match rows.next(&mut cursor, chunk.eof) {
+                Ok(Item::Row(row)) => row,
+                Ok(Item::Header(_)) => continue,
                 Err(error) => {
                     let rest = chunk.bytes.len() - start;
                     if let (ErrorKind::Truncated { need }, false) = (error.kind(), chunk.eof) {
                         self.need = rest.saturating_add(need);
                         return Ok(false);
                     }
-                    note(tail("call", &error, offset, rest));
-                    return Ok(true);
+                    cursor.seek(start);
+                    let failed = rows.failed(&error, offset, rest);
+                    self.skip = Some(Skip::new(failed, rows.tries_again()));
+                    continue;
                 }
             };
-            self.time = self.time.saturating_add(i64::from(row.time_delta));
-            if let Some(name) = row.thread_name {
-                threads.push(name);
-            }
             let key = Key {
                 file: row.trace_file_index,
                 block: row.buffer_offset,
@@ -246,8 +242,8 @@ impl File<'_> {
             {
                 continue;
             }
-            let version = self.header.map_or(0, |header| header.version);
-            let thread = threads.number(row.thread_index);
+            let version = rows.version();
+            let thread = rows.threads.number(row.thread_index);
             if thread.is_none() && version >= 1 {
                 note(unknown_thread(offset, row.thread_index, names));
             }
@@ -255,8 +251,9 @@ impl File<'_> {
             each(Seen {
                 key,
                 row,
-                name: thread.and_then(|number| threads.text(number)),
-                time: self.time,
+                name: thread.and_then(|number| rows.threads.text(number)),
+                time: rows.time,
+                dated: !rows.damaged,
                 thread,
                 version,
                 names,
@@ -279,6 +276,7 @@ struct Late {
     part: u32,
     offset: u64,
     time: i64,
+    dated: bool,
     version: u8,
     names: u32,
     thread: Option<u32>,
@@ -313,12 +311,12 @@ impl<'s> Window<'s> {
     }
 
     pub(super) fn limits(&self) -> RowLimits {
-        self.reader.state.limits
+        self.reader.state.rows.limits()
     }
 
     /// Returns a thread's name by its number.
     pub(super) fn thread(&self, number: u32) -> Option<Utf16<'_>> {
-        self.reader.state.threads.text(number)
+        self.reader.state.rows.threads.text(number)
     }
 
     /// Keeps the window half full, for [`Window::roots`].
@@ -367,6 +365,7 @@ impl<'s> Window<'s> {
                     part: held.part,
                     offset: held.offset,
                     time: held.time,
+                    dated: held.dated,
                     version: held.version,
                     names: held.names,
                     thread: held.thread,
@@ -452,6 +451,7 @@ impl<'s> Window<'s> {
                     return Some(Held {
                         key,
                         time: late.time,
+                        dated: late.dated,
                         method: row.method,
                         calls: row.calls,
                         duration: row.duration,

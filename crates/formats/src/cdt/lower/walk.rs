@@ -4,7 +4,7 @@ use std::mem::take;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use traceloom_model::{
-    Attribute, Limit, Limits, Note, PartId, ResourceId, SpanId, StringId, Track, TrackId,
+    Attribute, Flow, Limit, Limits, Note, PartId, ResourceId, SpanId, StringId, Track, TrackId,
     ValueTypeId,
 };
 
@@ -15,10 +15,10 @@ use super::values::Values;
 use super::words::Dictionary;
 use crate::cdt::head::{Head, value_len};
 use crate::cdt::text::{self, ns};
-use crate::cdt::trace::{BLOCK_HEAD, Block, Event, What, partial_block, plausible_block};
+use crate::cdt::trace::{BLOCK_HEAD, Block, Event, LOOK, What, partial_block, plausible_block};
 use crate::wire::Cursor;
-use crate::wire::units::tail;
-use crate::{Error, ErrorKind, Pull, Source};
+use crate::wire::units::{Passed, Recovery, Skip, Sync, tail};
+use crate::{Error, ErrorKind, Opaque, Pull, Source};
 
 /// How much of the trees the sink wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,8 +151,8 @@ pub(super) enum Stop {
     More(usize, usize),
     /// The file ends here.
     End,
-    /// The block cannot be read on: consumed.
-    Damage(usize),
+    /// The block cannot be read on: consumed, and what is said of the bytes up to the next one.
+    Damage(usize, Note),
     /// The sink broke, or the one call asked for is complete.
     Done,
 }
@@ -248,8 +248,8 @@ impl<'s> Walk<'_, 's, '_> {
             match self.window(&mut cursor, chunk.eof)? {
                 Stop::More(taken, more) => (consumed, need) = (taken, more),
                 Stop::End | Stop::Done => return Ok(()),
-                Stop::Damage(taken) => {
-                    (consumed, need) = match self.resume(pull.as_mut(), taken)? {
+                Stop::Damage(taken, note) => {
+                    (consumed, need) = match self.resume(pull.as_mut(), taken, note)? {
                         Some(taken) => (taken, 1),
                         None => return Ok(()),
                     };
@@ -313,8 +313,7 @@ impl<'s> Walk<'_, 's, '_> {
                                 _ => "undecodable",
                             };
                             let text = format!("the rest of a trace block is lost: {error}");
-                            self.note(crate::damage(kind, offset, text))?;
-                            return Ok(Stop::Damage(at));
+                            return Ok(Stop::Damage(at, crate::damage(kind, offset, text)));
                         }
                     }
                 }
@@ -323,38 +322,38 @@ impl<'s> Walk<'_, 's, '_> {
     }
 
     /// Finds the next block after damage: where a row says there is one, or where it looks like one.
-    pub(super) fn resume(
+    fn resume(
         &mut self,
         pull: &mut dyn Pull,
         consumed: usize,
+        note: Note,
     ) -> Result<Option<usize>, Halt> {
-        let (mut consumed, mut need) = (consumed, 1 << 13);
-        let mut first = true;
+        let (mut consumed, mut need) = (consumed, LOOK);
+        let mut skip = Skip::new((note, Recovery::Sync), false);
         let mut named: Option<Vec<u32>> = None;
         loop {
             let chunk = pull.pull(consumed, need)?;
             let named =
                 named.get_or_insert_with(|| self.rows.offsets_after(self.file, chunk.offset));
-            let from = usize::from(first);
-            first = false;
-            for at in from..chunk.bytes.len() {
-                let rest = chunk.bytes.get(at..).unwrap_or(&[]);
-                let offset = chunk.offset + at as u64;
+            let mut cursor = Cursor::new(chunk.bytes, chunk.offset);
+            let mut sync = |bytes: &[u8], offset: u64| {
                 let is_named = u32::try_from(offset).is_ok_and(|o| named.binary_search(&o).is_ok());
-                match plausible_block(rest, self.start, chunk.eof) {
-                    Some(true) => return Ok(Some(at)),
-                    Some(false) if !is_named => {}
-                    Some(false) => return Ok(Some(at)),
-                    None => {
-                        consumed = at;
-                        need = rest.len() + 4096;
-                        break;
-                    }
+                match plausible_block(bytes, self.start, chunk.eof) {
+                    Some(true) => Sync::Hit,
+                    Some(false) if is_named => Sync::Hit,
+                    Some(false) => Sync::Miss,
+                    None => Sync::Need(LOOK),
                 }
-                consumed = at + 1;
-            }
-            if chunk.eof {
-                return Ok(None);
+            };
+            let mut piece = |_: &Opaque<'_>| Flow::Continue(());
+            match skip.pass(&mut cursor, chunk.eof, &mut sync, &mut piece) {
+                Passed::Over(note) => {
+                    let found = (!cursor.is_empty()).then(|| cursor.position());
+                    self.note(note)?;
+                    return Ok(found);
+                }
+                Passed::Need(more) => (consumed, need) = (cursor.position(), more),
+                Passed::Stopped => return Ok(None),
             }
         }
     }
