@@ -154,3 +154,17 @@ test("an address brings back what was seen", () => {
   const names = other.recall((key) => (state[key] === null ? null : String(state[key])));
   assert.deepEqual(names, ["main", "walk"]);
 });
+
+test("own code does not do the work of what calls it, and a kind of work has its functions", () => {
+  // `main` is a framework's, `walk` is the program's own, `sql` is of the database.
+  const model = new FlameModel({
+    ...held(),
+    categories: ["db", "web"],
+    kinds: column([1, -2, 0]),
+    own_packages: ["acme"],
+  });
+  const kinds = new Map(model.kinds().map(([kind, own]) => [model.kindName(kind), own]));
+  assert.deepEqual([kinds.get("web"), kinds.get("own code"), kinds.get("db")], [10, 50, 40]);
+  assert.deepEqual(model.functionsOf(0), [2]);
+  assert.ok(model.tell(1).pairs.some(([label, value]) => label === "kind" && value === "own code: acme"));
+});

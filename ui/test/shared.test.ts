@@ -6,6 +6,7 @@ import { amount, grouped, type Scale } from "../src/shared/amount";
 import { characters, fit, levels } from "../src/shared/names";
 import { numbers } from "../src/shared/numbers";
 import { exactly, matcher } from "../src/shared/search";
+import { inZone } from "../src/shared/zone";
 
 test("columns are read as they are written", () => {
   assert.deepEqual([...numbers("ACBegBhB")], [0, 1, -1, 15, 16, -17]);
@@ -37,4 +38,16 @@ test("names fit as they do in the program", () => {
   for (const [name, room, label] of names) {
     assert.equal(fit(levels(String(name)), Number(room), characters), label, `${name} in ${room}`);
   }
+});
+
+test("moments are shown in the reader's zone with all their digits", () => {
+  const text = "2026-03-14T04:51:48.024Z to 2026-03-14T23:52:19.406123Z";
+  assert.equal(
+    inZone(text, () => -330),
+    "2026-03-14T10:21:48.024+05:30 to 2026-03-15T05:22:19.406123+05:30",
+  );
+  assert.equal(
+    inZone("at 2026-03-14T00:30:00Z", () => 60),
+    "at 2026-03-13T23:30:00-01:00",
+  );
 });

@@ -38,7 +38,10 @@ pub fn amount(unit: &MeasureUnit, value: i64) -> String {
     if let Some(&(step, name)) = scale.iter().find(|&&(step, _)| size >= step) {
         let hundredths = u128::from(size) * 100 / u128::from(step);
         let (whole, rest) = (hundredths / 100, hundredths % 100);
+        let is_time = *unit == MeasureUnit::Nanoseconds;
         return match whole {
+            // A clock of milliseconds did not measure the rest of `30.0 ms`.
+            _ if is_time && size.is_multiple_of(step) => format!("{sign}{whole} {name}"),
             0..10 => format!("{sign}{whole}.{rest:02} {name}"),
             10..100 => format!("{sign}{whole}.{} {name}", rest / 10),
             _ => format!("{sign}{whole} {name}"),

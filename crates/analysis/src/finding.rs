@@ -45,7 +45,11 @@ pub fn finding(tree: &CallTree, categories: &Categories) -> Option<String> {
         .iter()
         .find_map(|kind| Some((kind.category.as_ref()?, tree.percent(kind.own)?)));
     if let Some((kind, percent)) = kind.filter(|&(_, percent)| percent >= MUCH_OF_KINDS) {
-        return Some(format!("{percent:.2} % of {whole} {what} is {kind}"));
+        let kind = word(kind);
+        return Some(match tree.measure.source {
+            TreeSource::Spans => format!("Calls spend {percent:.0} % of {whole} {kind}"),
+            TreeSource::Samples => format!("{percent:.0} % of {whole} {what} goes {kind}"),
+        });
     }
     let widest = top(tree)
         .into_iter()
@@ -54,8 +58,31 @@ pub fn finding(tree: &CallTree, categories: &Categories) -> Option<String> {
     let percent = tree.percent(widest.own)?;
     let forms = levels(&tree.symbol(widest.symbol).name);
     let name = forms.get(forms.len().checked_sub(2)?).or(forms.first())?;
-    (percent >= MUCH_OF_FUNCTIONS)
-        .then(|| format!("{name} takes {percent:.2} % of {whole} {what} by itself"))
+    (percent >= MUCH_OF_FUNCTIONS).then(|| match tree.measure.source {
+        TreeSource::Spans => format!("Calls spend {percent:.0} % of {whole} in {name} itself"),
+        TreeSource::Samples => format!("{name} takes {percent:.0} % of {whole} {what} by itself"),
+    })
+}
+
+/// Says what a kind of work is; those of a user's own rules are said by their names.
+fn word(kind: &str) -> String {
+    let word = match kind {
+        "db" => "in the database",
+        "orm" => "in object-relational mapping",
+        "network" => "waiting for the network",
+        "waiting" => "waiting for locks and queues",
+        "io" => "reading and writing files",
+        "gc" => "collecting garbage",
+        "logging" => "in logging",
+        "json" => "with JSON",
+        "xml" => "with XML",
+        "crypto" => "in cryptography",
+        "compression" => "compressing",
+        "messaging" => "in messaging",
+        "web" => "in the web framework",
+        other => return format!("in {other}"),
+    };
+    word.to_owned()
 }
 
 #[cfg(test)]
@@ -92,10 +119,13 @@ mod tests {
         let said =
             |calls, callee, share| finding(&tree(calls, callee, share), &Categories::default());
         let sql = "java.sql.Statement.execute";
-        assert_eq!(said(50, sql, 80).unwrap(), "80.00 % of 5.00 µs wall is db");
+        assert_eq!(
+            said(50, sql, 80).unwrap(),
+            "Calls spend 80 % of 5 µs in the database"
+        );
         assert_eq!(
             said(50, "com.acme.Other.run", 20).unwrap(),
-            "Shop.serve takes 80.00 % of 5.00 µs wall by itself"
+            "Calls spend 80 % of 5 µs in Shop.serve itself"
         );
         assert_eq!(said(19, sql, 80), None, "too few calls");
     }

@@ -121,6 +121,9 @@ pub(crate) fn duration(ns: u64) -> String {
             };
             format!("{} {unit} {smaller}", ns / size)
         }
+        // A clock of milliseconds did not measure the microseconds of `285.000 ms`.
+        Some(&(size, unit)) if ns.is_multiple_of(size) => format!("{} {unit}", ns / size),
+        None if ns >= 1_000 && ns.is_multiple_of(1_000) => format!("{} µs", ns / 1_000),
         Some(&(size, unit)) => format!("{}.{:03} {unit}", ns / size, (ns % size) / (size / 1000)),
         None if ns >= 1_000 => format!("{}.{:03} µs", ns / 1_000, ns % 1_000),
         None => format!("{ns} ns"),
@@ -166,6 +169,8 @@ mod tests {
         assert_eq!(duration(999), "999 ns");
         assert_eq!(duration(1_234), "1.234 µs");
         assert_eq!(duration(1_304_000_000), "1.304 s");
+        assert_eq!(duration(285_000_000), "285 ms");
+        assert_eq!(duration(5_000), "5 µs");
         assert_eq!(duration(61_000_000_000), "1 min 1 s");
     }
 

@@ -356,14 +356,14 @@ fn async_tracks_show_where_threads_have_nothing_and_are_announced_where_they_hav
         let said = traceloom(&[view, &only]);
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         assert!(
-            said.starts_with("wall (async tracks) of calls, total 1.000 ms"),
+            said.starts_with("wall (async tracks) of calls, total 1 ms"),
             "{said}"
         );
         assert!(said.contains("step"), "{said}");
         let said = traceloom(&[view, &both]);
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         assert!(
-            said.starts_with("wall (without 1 async call of 1.00 ms: --async) of calls"),
+            said.starts_with("wall (without 1 async call of 1 ms: --async) of calls"),
             "{said}"
         );
         let measures = rows(&traceloom(&[view, &both, "--json"]));
@@ -382,7 +382,7 @@ fn async_tracks_show_where_threads_have_nothing_and_are_announced_where_they_hav
         assert_eq!(drawn(view, &both, &[], Path::new(&page)), 40_000, "{view}");
         let text = std::fs::read_to_string(&page).expect("a page");
         assert!(
-            text.contains("without 1 async call of 1.00 ms: --async"),
+            text.contains("without 1 async call of 1 ms: --async"),
             "{view}"
         );
     }

@@ -24,6 +24,8 @@ export interface Held {
   group: number[];
   categories: string[];
   kinds: string;
+  /** The packages that are most of what no rule matches. */
+  own_packages?: string[];
   light: string[];
   dark: string[];
   left: string;

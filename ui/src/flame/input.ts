@@ -86,7 +86,9 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
       button.type = "button";
       button.setAttribute("aria-pressed", String(kind === model.lit));
       button.dataset.kind = kind < 0 ? "" : data.held.categories[kind];
-      button.onclick = () => {
+      button.title = "Press: only this kind; Alt and press: hide it";
+      button.onclick = (event) => {
+        if (event.altKey) return cutTo({ hidden: [...seen.cuts.hidden, ...model.functionsOf(kind)] });
         light(kind);
         legend.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
       };
@@ -316,6 +318,7 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
       { text: "Focus on the function", key: "f", run: focusOn, off: !isSum },
       { text: "Hide the function", key: "h", run: hide, off: !isSum },
       { text: "Collapse recursion", key: "r", run: collapse, off: !isSum },
+      { text: "Callers and callees", key: "", run: () => choose(symbolOf()), off: !isWhole },
       { text: "Take the last one back", key: "u", run: undo, off: !cutsBefore.length },
       { text: "Copy name", key: "", run: () => copyText(name, "copied") },
       { text: "Copy stack", key: "c", run: () => copyStack(false) },

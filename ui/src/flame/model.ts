@@ -1,6 +1,6 @@
 /* What is seen of a flame graph, and what can be said of it: no element and no canvas. */
 import { amount, grouped } from "../shared/amount";
-import { kindName, unnamedKind } from "../shared/kinds";
+import { kindName, OWN, unnamedKind } from "../shared/kinds";
 import { matcher } from "../shared/search";
 import { signed, step } from "./change";
 import { type Data, type Held, read } from "./data";
@@ -195,7 +195,7 @@ export class FlameModel {
   kindOf(node: number): number {
     const { tree, data } = this;
     if (tree.kind[node] >= 0) return tree.kind[node];
-    return unnamedKind(data.colours[tree.symbol[node]]);
+    return unnamedKind(data.kinds[tree.symbol[node]], data.colours[tree.symbol[node]]);
   }
 
   kindName(kind: number): string {
@@ -240,7 +240,9 @@ export class FlameModel {
         [`change of ${this.seen.ofTotal ? "total" : "self"}`, signed(change, this.amount(change)) + share],
       );
     }
-    pairs.push(["kind", this.kindName(this.kindOf(node))]);
+    const kind = this.kindOf(node);
+    const isOwn = kind === OWN && data.held.own_packages?.length;
+    pairs.push(["kind", isOwn ? `own code: ${data.held.own_packages?.join(", ")}` : this.kindName(kind)]);
     const place = data.held.places[tree.symbol[node]];
     if (place) pairs.push(["place", place]);
     return { name: data.names[tree.symbol[node]], pairs };
@@ -310,13 +312,30 @@ export class FlameModel {
     return sorted;
   }
 
+  /** Functions whose work is all of one kind. */
+  functionsOf(kind: number): number[] {
+    const { held } = this;
+    const [found, others] = [new Set<number>(), new Set<number>()];
+    const shown = this.tree;
+    this.tree = held;
+    for (let node = 0; node < held.size; node++) {
+      (this.kindOf(node) === kind ? found : others).add(held.symbol[node]);
+    }
+    this.tree = shown;
+    return [...found].filter((symbol) => !others.has(symbol) && !this.data.held.group[symbol]);
+  }
+
   /** Takes cuts over, in words; the last one can be taken back. */
   cutWords(): string {
     const { cuts } = this.seen;
     const { names } = this.data;
     const parts: string[] = [];
     if (cuts.focus >= 0) parts.push(`only calls of ${names[cuts.focus]}`);
-    if (cuts.hidden.length) parts.push(`hidden: ${cuts.hidden.map((s) => names[s]).join(", ")}`);
+    if (cuts.hidden.length) {
+      const said = cuts.hidden.slice(0, 3).map((s) => names[s]);
+      if (cuts.hidden.length > 3) said.push(`${grouped(cuts.hidden.length - 3)} more`);
+      parts.push(`hidden: ${said.join(", ")}`);
+    }
     if (cuts.collapsed) parts.push("recursion collapsed");
     return parts.length ? `${parts.join("; ")}. Percentages are of all: ${this.amount(this.data.held.total)}.` : "";
   }

@@ -1,5 +1,5 @@
 /* Draws a flame graph, and finds what lies under a point of it. */
-import { kindToken, NATIVE, OWN, RUNTIME, UNKNOWN } from "../shared/kinds";
+import { kindToken, LIBRARY, NATIVE, OWN, RUNTIME, UNKNOWN } from "../shared/kinds";
 import { Pen } from "../shared/pen";
 import { colours, dark, frameHeight, isPrinting, ratio } from "../shared/theme";
 import { signed } from "./change";
@@ -58,7 +58,7 @@ export class FlamePainter {
     const { categories } = held;
     const kinds = categories.map((_, kind) => kindToken(kind, categories));
     const owns = [0, 1, 2].map((shade) => kindToken(OWN, [], shade));
-    const unnamed = [OWN, RUNTIME, NATIVE, UNKNOWN].map((kind) => [kind, kindToken(kind, [])] as const);
+    const unnamed = [OWN, RUNTIME, NATIVE, UNKNOWN, LIBRARY].map((kind) => [kind, kindToken(kind, [])] as const);
     const tokens: string[] = [...NAMES, ...STEPS, ...kinds, ...owns, ...unnamed.map(([, token]) => token)];
     const of: Record<string, string> = colours(tokens, this.part);
     for (const name of NAMES) this.plain[name] = of[name];

@@ -68,7 +68,8 @@ function kinds(tree: Tree, of: Float64Array): Tree {
   for (let node = 0; node < tree.size; node++) {
     const own = of[tree.symbol[node]];
     const p = tree.parent[node];
-    tree.kind[node] = own >= 0 ? own : p < 0 ? -1 : tree.kind[p];
+    // The program's own code does not do the work of the framework that calls it.
+    tree.kind[node] = own >= 0 ? own : own < -1 || p < 0 ? -1 : tree.kind[p];
   }
   return tree;
 }

@@ -38,6 +38,8 @@ export function amount(unit: Scale, value: number, name = ""): string {
   const [, step, word] = scale.find(([from]) => Math.abs(value) >= from) ?? scale[scale.length - 1];
   const shown = Math.abs(value) / step;
   const cut = (digits: number) => (Math.floor(shown * 10 ** digits + 1e-9) / 10 ** digits).toFixed(digits);
-  const text = step === 1 ? grouped(shown) : shown < 10 ? cut(2) : shown < 100 ? cut(1) : cut(0);
+  // A clock of milliseconds did not measure the rest of `30.0 ms`.
+  const isExact = unit === "ns" && value % step === 0;
+  const text = step === 1 || isExact ? grouped(shown) : shown < 10 ? cut(2) : shown < 100 ? cut(1) : cut(0);
   return `${value < 0 ? "-" : ""}${text} ${word}`;
 }

@@ -5,12 +5,17 @@ export const OWN = -1;
 export const RUNTIME = -2;
 export const NATIVE = -3;
 export const UNKNOWN = -4;
+/** What neither a rule nor the program's own packages claim. */
+export const LIBRARY = -5;
+/** What pages hold of functions that are the program's own, and of those no rule matches. */
+const HELD_OWN = -2;
 
 const UNNAMED: Record<number, string> = {
   [OWN]: "own code",
   [RUNTIME]: "runtime",
   [NATIVE]: "native",
   [UNKNOWN]: "unknown",
+  [LIBRARY]: "libraries",
 };
 
 /** Tokens by the usual names of kinds; others are libraries. */
@@ -19,7 +24,6 @@ const TOKENS: Record<string, string> = {
   orm: "k-db-2",
   sql: "k-db-3",
   network: "k-net",
-  web: "k-net",
   messaging: "k-net",
   http: "k-net",
   io: "k-net",
@@ -37,10 +41,11 @@ const TOKENS: Record<string, string> = {
 };
 const OWNS = ["k-own", "k-own-2", "k-own-3"];
 
-/** The kind of a function without category, by the number of its colour: what `colour.rs` found it to be. */
-export function unnamedKind(colour: number): number {
+/** The kind of a function without category: what the page holds of it, and the number of its colour in `colour.rs`. */
+export function unnamedKind(held: number, colour: number): number {
+  if (held === HELD_OWN) return OWN;
   const hue = Math.floor(colour / 3);
-  return hue === 0 ? RUNTIME : hue < 3 ? NATIVE : hue === 3 ? UNKNOWN : OWN;
+  return hue === 0 ? RUNTIME : hue < 3 ? NATIVE : hue === 3 ? UNKNOWN : LIBRARY;
 }
 
 export const kindName = (kind: number, categories: readonly string[]): string =>
@@ -50,5 +55,6 @@ export const kindName = (kind: number, categories: readonly string[]): string =>
 export function kindToken(kind: number, categories: readonly string[], shade = 0): string {
   if (kind >= 0) return TOKENS[categories[kind]] ?? "k-lib";
   if (kind === OWN) return OWNS[shade % 3];
+  if (kind === LIBRARY) return "k-lib";
   return kind === RUNTIME ? "k-rt" : kind === NATIVE ? "k-sys" : "k-none";
 }

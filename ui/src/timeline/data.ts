@@ -15,6 +15,7 @@ export const PAUSE = 0;
 export const LOSS = 1;
 export const SPAN = 2;
 export const WAIT = 3;
+export const EVENT = 4;
 export const SAMPLE = 5;
 
 export const HALF = 4294967296;

@@ -6,6 +6,7 @@ import { onRedraw } from "../shared/theme";
 import { Tip } from "../shared/tip";
 import { type Held, halves } from "./data";
 import { HEAD, type Moment, NO_KIND, TimelineModel } from "./model";
+import { Overview } from "./overview";
 import { measured, TimelinePainter } from "./paint";
 import { showTracks } from "./table";
 import { amount, Words } from "./words";
@@ -21,8 +22,17 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   const details = by(part, "details");
   const search = by<HTMLInputElement>(part, "search");
   const tip = new Tip(by(part, "tip"));
-  const canvas = part.querySelector("canvas") as HTMLCanvasElement;
+  const canvas = view.querySelector("canvas") as HTMLCanvasElement;
   const paint = new TimelinePainter(canvas, part, model, words);
+  const overview = new Overview(
+    by(part, "overview").querySelector("canvas") as HTMLCanvasElement,
+    part,
+    model,
+    (start, share) => {
+      const { h, l } = halves(BigInt(Math.floor(start * model.longest)));
+      showWindow(h, l, Math.max(share * model.longest, 4));
+    },
+  );
   let pointer: number | null = null;
   let isMeasuring = false;
   let waiting = 0;
@@ -32,6 +42,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   function draw() {
     waiting = 0;
     paint.draw(view.scrollTop);
+    overview.draw();
   }
   function schedule() {
     if (!waiting) waiting = requestAnimationFrame(draw);
@@ -91,7 +102,9 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   }
   /** Brings an item into the view. */
   function show(item: number, reveal: "near" | "here") {
-    if (model.folded.delete(model.trackOf(item).key)) arrange();
+    const track = model.trackOf(item);
+    const isFolded = model.folded.delete(track.key);
+    if (model.openIdle(track) || isFolded) arrange();
     const spot = model.spot(item, model.lines);
     const top = view.scrollTop;
     const room = model.high - HEAD - model.pinnedHeight;
@@ -160,7 +173,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     schedule();
   }
   function fold(key: string) {
-    if (!model.folded.delete(key)) model.folded.add(key);
+    if (!model.toggleIdle(key) && !model.folded.delete(key)) model.folded.add(key);
     arrange();
     schedule();
   }
@@ -224,6 +237,30 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     if (/^\d+$/.test(item) && Number(item) < t.total) select(Number(item));
   }
 
+  /* Two fingers zoom the drawing around the middle between them. */
+  const fingers = new Map<number, number>();
+  function pinch(event: PointerEvent): boolean {
+    if (event.pointerType !== "touch" || !fingers.has(event.pointerId)) return false;
+    const span = () => {
+      const [a, b] = [...fingers.values()];
+      return { far: Math.max(Math.abs(a - b), 8), middle: (a + b) / 2 };
+    };
+    if (fingers.size !== 2) {
+      fingers.set(event.pointerId, within(event).x);
+      return false;
+    }
+    const before = span();
+    fingers.set(event.pointerId, within(event).x);
+    const after = span();
+    drag = null;
+    model.zoom(before.far / after.far, Math.max(0, before.middle - model.left));
+    move(before.middle - after.middle);
+    return true;
+  }
+  for (const end of ["pointerup", "pointercancel", "pointerleave"] as const) {
+    view.addEventListener(end, (event) => fingers.delete(event.pointerId));
+  }
+
   /* Mouse and fingers. */
   let drag: { x: number; y: number; moved: boolean; measure: boolean } | null = null;
   let isWidening = false;
@@ -235,6 +272,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   view.addEventListener("pointerdown", (event) => {
     if (event.button || event.target !== canvas) return;
     const { x, y } = within(event);
+    if (event.pointerType === "touch") fingers.set(event.pointerId, x);
     if (isBorder(x)) {
       isWidening = true;
       view.setPointerCapture(event.pointerId);
@@ -246,6 +284,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     point(model.snap(x - model.left));
   });
   view.addEventListener("pointermove", (event) => {
+    if (pinch(event)) return tip.hide();
     const { x, y } = within(event);
     if (isWidening) {
       gutter = Math.min(Math.max(x, 96), 480);
@@ -442,6 +481,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   }
   onRedraw(() => {
     paint.dress();
+    overview.dress();
     resize();
   });
   drawLegend();
@@ -450,6 +490,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     if (!view.hidden && isOther) resize();
   }).observe(view);
   paint.dress();
+  overview.dress();
   model.wide = view.clientWidth;
   model.high = view.clientHeight;
   resize();

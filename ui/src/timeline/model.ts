@@ -53,6 +53,9 @@ export const HEAD = 30;
 export const NO_KIND = -9;
 /** Tracks that are drawn in full at first. */
 const OPEN = 3;
+/** Tracks from which on idle ones share a line, and the part of the busiest track's time under which one is idle. */
+const MANY = 12;
+const IDLE = 1 / 200;
 /** Pixels of a level of the others. */
 const DENSE = 4;
 const HEIGHTS: Record<number, number> = { [SPAN]: 17, [SAMPLE]: 11 };
@@ -77,6 +80,8 @@ export class TimelineModel {
   pinnedHeight = 0;
   pinned: string[] = [];
   readonly folded = new Set<string>();
+  /** Recordings whose idle tracks are shown. */
+  private readonly idle = new Set<number>();
   selected = -1;
   hovered = -1;
   /** The kind of work that stands out. */
@@ -205,6 +210,36 @@ export class TimelineModel {
     return groups.sort((a, b) => isProcess(b) - isProcess(a) || busy(b) - busy(a)).flat();
   }
 
+  /** Parts the tracks of a recording from those that did next to nothing, where there are many. */
+  private parted(source: number): { busy: Track[]; idle: Track[] } {
+    const tracks = this.ordered(source);
+    const work = (track: Track) => Number(track.busy) + track.samples;
+    const least = tracks.reduce((most, track) => Math.max(most, work(track)), 0) * IDLE;
+    const isIdle = (track: Track, at: number) => {
+      const isParent = (tracks[at + 1]?.level ?? 0) > track.level && track.kind !== "process";
+      return track.kind !== "process" && track.level < 2 && !isParent && work(track) < least && !track.failed;
+    };
+    const idle = tracks.filter(isIdle);
+    if (tracks.length <= MANY || idle.length < 2) return { busy: tracks, idle: [] };
+    const isLeft = new Set(idle);
+    return { busy: tracks.filter((track) => !isLeft.has(track)), idle };
+  }
+
+  /** Shows or hides the idle tracks of a recording, by the key of their line; returns false for other keys. */
+  toggleIdle(key: string): boolean {
+    const [, source] = /^idle(\d+)$/.exec(key) ?? [];
+    if (source === undefined) return false;
+    if (!this.idle.delete(Number(source))) this.idle.add(Number(source));
+    return true;
+  }
+
+  /** Shows the idle tracks that a track is among; returns true where it was not shown. */
+  openIdle(track: Track): boolean {
+    if (this.idle.has(track.source) || !this.parted(track.source).idle.includes(track)) return false;
+    this.idle.add(track.source);
+    return true;
+  }
+
   /** Folds all tracks but the busiest, where they are more than a window shows. */
   foldMost(): void {
     this.arrange();
@@ -217,7 +252,7 @@ export class TimelineModel {
   /** The kind of work of a name. */
   kindOf(name: number): number {
     const kind = this.data.kinds_of_work[name];
-    return kind >= 0 ? kind : unnamedKind(this.data.colours[name]);
+    return kind >= 0 ? kind : unnamedKind(kind, this.data.colours[name]);
   }
 
   /** Kinds of work with what their spans took by themselves, the largest first. */
@@ -244,7 +279,7 @@ export class TimelineModel {
         this.t.counters
           .filter((one) => one.source === number && one.track === track)
           .map((one) => this.lineOfCounter(one));
-      const tracks = this.ordered(number);
+      const { busy: tracks, idle } = this.parted(number);
       const hasProcess = tracks[0]?.kind === "process";
       if (this.data.sources.length > 1 && !hasProcess) all.push(titleOf(number, source.title));
       if (!hasProcess) all.push(...counters(null));
@@ -253,6 +288,15 @@ export class TimelineModel {
         if (hasProcess && place === 0) all.push(...counters(null));
         all.push(...counters(track.number));
       });
+      if (!idle.length) return;
+      const isShown = this.idle.has(number);
+      all.push({
+        ...titleOf(number, `${idle.length} idle tracks`),
+        key: `idle${number}`,
+        folds: true,
+        folded: !isShown,
+      });
+      if (isShown) for (const track of idle) all.push(this.lineOf(track), ...counters(track.number));
     });
     const pinned = this.pinned.map((key) => all.find((line) => line.key === key)).filter((line) => line !== undefined);
     this.pinnedLines = pinned.map((line) => ({ ...line }));
@@ -490,6 +534,14 @@ export class TimelineModel {
     }
     return low ? counter.value[low - 1] : null;
   }
+}
+
+/** The next round value for the top of an axis: 1, 2 or 5 times a power of ten, of bytes a power of two. */
+export function roundUp(value: number, unit: Counter["unit"]): number {
+  if (value <= 0) return 1;
+  if (unit === "bytes") return 2 ** Math.ceil(Math.log2(value) - 1e-9);
+  const power = 10 ** Math.floor(Math.log10(value));
+  return power * ([1, 2, 5, 10].find((step) => step * power >= value * (1 - 1e-9)) ?? 10);
 }
 
 /** What a track holds, and whose it is. */

@@ -5,8 +5,20 @@
 import { kindToken } from "../shared/kinds";
 import { Pen } from "../shared/pen";
 import { colours, ratio } from "../shared/theme";
-import { type Counter, FAILED, FOLDED, LOSS, PARTIAL_END, PARTIAL_START, PAUSE, SPAN, WAIT } from "./data";
-import { HEAD, type Line, NO_KIND, type TimelineModel } from "./model";
+import {
+  type Counter,
+  EVENT,
+  FAILED,
+  FOLDED,
+  LOSS,
+  PARTIAL_END,
+  PARTIAL_START,
+  PAUSE,
+  SAMPLE,
+  SPAN,
+  WAIT,
+} from "./data";
+import { HEAD, type Line, NO_KIND, roundUp, type TimelineModel } from "./model";
 import { amount, commas, iso, type Words } from "./words";
 
 const COLOURS = [
@@ -48,6 +60,9 @@ interface Text {
   found: boolean;
   kind: number;
 }
+/** What rows hold, by their kinds. */
+const ROW_WORDS: Record<number, string> = { [WAIT]: "waits", [EVENT]: "events", [SAMPLE]: "samples" };
+
 type Box = (item: number, a: number, b: number, found: boolean) => void;
 
 export class TimelinePainter {
@@ -282,7 +297,14 @@ export class TimelinePainter {
   /** What a counter comes to at the top, at the left edge of its chart. */
   private scaleOf(counter: Counter, top: number): void {
     const text = this.model.value(counter, extent(counter)[1]);
-    if (counter.count) this.pen.write(text, false, this.left + this.px(4), top + this.px(9), this.plain["ink-3"]);
+    if (!counter.count) return;
+    this.pen.write(text, false, this.left + this.px(4), top + this.px(9), this.plain["ink-3"]);
+    // The value at the right edge of the window.
+    const last = this.model.reading(counter, this.model.plot);
+    if (last === null) return;
+    const said = this.model.value(counter, last);
+    const x = this.wide - this.px(6) - this.pen.width(said, false);
+    this.pen.write(said, false, x, top + this.px(24), this.plain.ink);
   }
 
   /** Paints lines between `clip`, moved up by `scroll`; returns the texts of their items. */
@@ -391,6 +413,24 @@ export class TimelinePainter {
         this.pen.write(this.pen.head(one.note, left - this.px(8) - x), false, x, y + this.px(15), plain["ink-3"]);
       }
       context.restore();
+      this.rowNames(one, top);
+    }
+  }
+
+  /** Says at the edge of the gutter what rows hold that are not spans. */
+  private rowNames(one: Line, top: number): void {
+    if (one.folded) return;
+    const { data } = this.model;
+    let last = -1;
+    for (const { row, top: above, height } of one.rows) {
+      const kind = data.kinds[row];
+      const word = ROW_WORDS[kind];
+      const isNew = kind !== last;
+      last = kind;
+      const y = top + this.px(above + height / 2);
+      if (!word || !isNew || y < this.clip[0] || one.height < 44) continue;
+      const room = this.pen.width(word, false);
+      this.pen.write(word, false, this.left - this.px(8) - room, y, this.plain["ink-3"]);
     }
   }
 
@@ -500,9 +540,9 @@ export class TimelinePainter {
 /** What a measured distance says. */
 export const measured = (far: bigint): string => (far < 1000n ? commas(far) : `${amount(far)} = ${commas(far)}`);
 
-/** What the chart of a counter begins and ends with: zero is always in it. */
+/** What the chart of a counter begins and ends with: from zero to the next round value. */
 function extent(counter: Counter): [low: number, high: number] {
   const low = Math.min(counter.least, 0);
-  const high = Math.max(counter.most, 0);
+  const high = counter.most > 0 ? roundUp(counter.most, counter.unit) : 0;
   return [low, high > low ? high : low + 1];
 }

@@ -70,6 +70,13 @@ fn layer(symbol: &Symbol) -> Option<&str> {
     }
 }
 
+/// Returns the package of a symbol; none for what a platform brings, native code and what belongs nowhere.
+pub(crate) fn package_of(symbol: &Symbol) -> Option<&str> {
+    (colour(symbol) / SHADES >= MEANT)
+        .then(|| layer(symbol))
+        .flatten()
+}
+
 /// Returns the number of a symbol's colour, below [`COLOURS`].
 pub(crate) fn colour(symbol: &Symbol) -> u32 {
     let name = symbol.name.as_str();

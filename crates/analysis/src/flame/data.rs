@@ -3,7 +3,7 @@
 use super::colour::COLOURS;
 use super::{Compared, Layout, Picture, colour};
 use crate::diff::{Amounts, DiffRow, Per};
-use crate::hotspots::Categories;
+use crate::hotspots::{Categories, own_code};
 use crate::page::Object;
 use crate::{CallTree, Node, Symbol, TreeSource, finding};
 use traceloom_model::Merge;
@@ -13,6 +13,10 @@ const MOST: usize = 1_000_000;
 
 /// What is left out of those: nodes narrower than this share of the whole.
 const LEAST: f64 = 1e-6;
+
+/// Kinds of work of functions that no rule matches: of the callers', or the program's own.
+const OTHER: i64 = -1;
+const OWN: i64 = -2;
 
 /// Returns true if the page leaves out the smallest nodes.
 pub(super) fn is_cut(tree: &CallTree) -> bool {
@@ -124,9 +128,13 @@ fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
     let own = picture.categories.is_none().then(Categories::default);
     if let Some(categories) = picture.categories.or(own.as_ref()) {
         data.texts("categories", categories.names().iter());
-        let kind = |symbol: &Symbol| match symbol.group {
-            true => -1,
-            false => categories.of(&symbol.name).map_or(-1, index),
+        let own = own_code(tree, categories);
+        data.texts("own_packages", own.packages().iter());
+        let kind = |symbol: &Symbol| match categories.of(&symbol.name) {
+            _ if symbol.group => OTHER,
+            Some(category) => index(category),
+            None if own.has(symbol) => OWN,
+            None => OTHER,
         };
         data.column("kinds", symbols().map(kind));
     }

@@ -1,5 +1,9 @@
 //! Where time goes by the kind of work: databases, logging, reflection and so on.
 
+mod own;
+
+pub(crate) use own::OwnCode;
+
 use std::fmt;
 
 use crate::names::alike;
@@ -126,10 +130,22 @@ pub struct Hotspot {
     pub functions: Vec<(SymbolId, i64, u64)>,
 }
 
+/// Finds the packages of a tree that are the program's own.
+pub(crate) fn own_code(tree: &CallTree, categories: &Categories) -> OwnCode {
+    let mut weights = vec![0_u64; tree.symbols.len()];
+    for node in &tree.nodes {
+        if let Some(weight) = weights.get_mut(node.symbol.index()) {
+            *weight = weight.saturating_add(node.total.unsigned_abs());
+        }
+    }
+    OwnCode::find(tree.symbols.iter().zip(weights), categories)
+}
+
 /// Adds up own values by category, the largest first.
 ///
 /// A function without category counts with the nearest of its callers that has one: what a database driver does in
-/// its sockets is time of the database.
+/// its sockets is time of the database. The program's own code has none: a web framework that calls it does not do its
+/// work.
 #[must_use]
 pub fn hotspots(tree: &CallTree, categories: &Categories) -> Vec<Hotspot> {
     let none = categories.names.len();
@@ -138,12 +154,23 @@ pub fn hotspots(tree: &CallTree, categories: &Categories) -> Vec<Hotspot> {
         .iter()
         .map(|symbol| categories.of(&symbol.name))
         .collect();
+    let own_code = own_code(tree, categories);
+    let is_own: Vec<bool> = tree
+        .symbols
+        .iter()
+        .map(|symbol| own_code.has(symbol))
+        .collect();
     let mut of_node: Vec<usize> = Vec::with_capacity(tree.nodes.len());
     let mut sums: std::collections::BTreeMap<(usize, SymbolId), (i64, u64)> = Default::default();
     for node in &tree.nodes {
         let caller = node.parent.and_then(|parent| of_node.get(parent as usize));
         let own = by_symbol.get(node.symbol.index()).copied().flatten();
-        let category = own.or(caller.copied()).unwrap_or(none);
+        let is_own = is_own.get(node.symbol.index()) == Some(&true);
+        let category = match own {
+            Some(category) => category,
+            None if is_own => none,
+            None => caller.copied().unwrap_or(none),
+        };
         of_node.push(category);
         let sum = sums.entry((category, node.symbol)).or_default();
         sum.0 = sum.0.saturating_add(node.own);
@@ -226,13 +253,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_category_calls_is_its_own() {
+    fn what_a_category_calls_is_its_own_but_own_code() {
         let categories: Categories = Categories::DEFAULT.parse().unwrap();
         let tree = tree(&[
             "com.acme.Shop.buy",
+            "com.acme.Order.load",
             "org.hibernate.Session.get",
             "org.postgresql.Driver.query",
-            "com.acme.Codec.read",
+            "biz.codec.Codec.read",
+            "com.acme.Order.loaded",
             "org.slf4j.Logger.info",
         ]);
         let found = hotspots(&tree, &categories);
@@ -249,8 +278,8 @@ mod tests {
         assert_eq!(
             told,
             [
+                (None, 33, 3),
                 (Some("db"), 22, 2),
-                (None, 11, 1),
                 (Some("logging"), 11, 1),
                 (Some("orm"), 11, 1)
             ]

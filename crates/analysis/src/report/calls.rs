@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use traceloom_model::{
-    Asks, Clock, Definitions, EventBatch, Flow, Note, Order, Sink, SpanBatch, StringId, TrackId,
-    Wants,
+    Asks, Clock, Definitions, EventBatch, Flow, Note, Order, Sink, SpanBatch, SpanStatus, StringId,
+    TrackId, Wants,
 };
 
 use super::findings::{Findings, STEPS, SlowCall, Thread};
@@ -54,6 +54,11 @@ impl CallCollector {
         self.found.calls = calls.rows.iter().map(of).collect();
         self.found
     }
+}
+
+/// Returns `true` for a call whose start or end was not recorded: how long it took is not known.
+const fn is_partial(status: SpanStatus) -> bool {
+    matches!(status, SpanStatus::PartialStart | SpanStatus::PartialEnd)
 }
 
 fn slow(calls: &Calls, call: &Call, columns: &[Column], id: (String, String)) -> SlowCall {
@@ -121,6 +126,10 @@ impl Sink for CallCollector {
             }
             self.found.seen(row.start, row.end);
             self.found.failed += u64::from(CallOfRow::new(self.calls.tables(), &row).failed());
+            if !is_partial(row.status) {
+                let took = i64::try_from(row.duration()).unwrap_or(i64::MAX);
+                self.found.took.add(took);
+            }
             let step = STEPS.partition_point(|&step| step < row.duration());
             if let Some(count) = self.found.durations.get_mut(step) {
                 *count += 1;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::errors::Error;
+use crate::Sketch;
 use traceloom_model::Timestamp;
 
 /// Rows of a table that are kept; a page for people is no archive.
@@ -29,6 +30,8 @@ pub struct Findings {
     pub calls: Vec<SlowCall>,
     /// Selected calls by duration: how many took up to each of [`STEPS`], and longer.
     pub durations: [u64; STEPS.len() + 1],
+    /// How long the selected calls took whose end was recorded.
+    pub took: Sketch,
     /// Pauses of the process, the longest first.
     pub pauses: Vec<Pause>,
     /// All pauses: how many, and the nanoseconds in which at least one of them was.
@@ -44,12 +47,17 @@ pub struct Findings {
 }
 
 /// Durations that calls are counted by, in nanoseconds.
-pub const STEPS: [u64; 6] = [
+pub const STEPS: [u64; 11] = [
     1_000_000,
+    3_000_000,
     10_000_000,
+    30_000_000,
     100_000_000,
+    300_000_000,
     1_000_000_000,
+    3_000_000_000,
     10_000_000_000,
+    30_000_000_000,
     100_000_000_000,
 ];
 
@@ -137,6 +145,7 @@ impl Findings {
         if let Some((start, end)) = other.extent {
             self.seen(start, end);
         }
+        self.took.merge(&other.took);
         for (sum, more) in self.durations.iter_mut().zip(other.durations) {
             *sum += more;
         }

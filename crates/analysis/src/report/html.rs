@@ -1,6 +1,6 @@
 //! The page.
 
-use super::markup::{Cell, Kind, facts, heading, paragraph, smaller_heading, table};
+use super::markup::{Cell, Kind, facts, figures, heading, paragraph, smaller_heading, table};
 use super::{Findings, sections};
 use crate::flame::{self, Picture};
 use crate::hotspots::Categories;
@@ -179,11 +179,6 @@ impl Sections {
             provenance(out, report);
         });
         let mut markup = String::new();
-        markup.push_str("<nav class=\"contents\" aria-label=\"Contents\">");
-        for (id, title) in &sections.contents {
-            markup.push_str(&format!("<a href=\"#{id}\">{title}</a>"));
-        }
-        markup.push_str("</nav>\n");
         let finding = report
             .trees
             .iter()
@@ -193,6 +188,12 @@ impl Sections {
             escape(&mut markup, &finding);
             markup.push_str("</p>\n");
         }
+        figures(&mut markup, &sections::figures(report));
+        markup.push_str("<nav class=\"contents\" aria-label=\"Contents\">");
+        for (id, title) in &sections.contents {
+            markup.push_str(&format!("<a href=\"#{id}\">{title}</a>"));
+        }
+        markup.push_str("</nav>\n");
         overview(&mut markup, report, is_sampled, &sections.missing);
         sections.parts.insert(0, markup);
         sections

@@ -66,6 +66,32 @@ pub(super) fn facts<'f>(out: &mut String, facts: impl Iterator<Item = (&'f str, 
     out.push_str("</dl>\n");
 }
 
+/// A number that a report opens with.
+pub(super) struct Figure {
+    pub value: String,
+    pub caption: String,
+    /// What it counts should not have been.
+    pub is_bad: bool,
+}
+
+/// Writes the key figures, each value over what it is.
+pub(super) fn figures(out: &mut String, figures: &[Figure]) {
+    if figures.is_empty() {
+        return;
+    }
+    out.push_str("<dl class=\"figures\">\n");
+    for figure in figures {
+        let class = if figure.is_bad { " class=\"bad\"" } else { "" };
+        let _ = writeln!(
+            out,
+            "<div><dt>{}</dt><dd{class}>{}</dd></div>",
+            escaped(&figure.caption),
+            escaped(&figure.value)
+        );
+    }
+    out.push_str("</dl>\n");
+}
+
 /// Writes a table of at most `most` rows and says how many there are more.
 pub(super) fn table(
     out: &mut String,

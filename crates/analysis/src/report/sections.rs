@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::markup::{Cell, Kind, details, paragraph, table};
+use super::markup::{Cell, Figure, Kind, details, paragraph, table};
 use super::{ErrorGroup, Findings, Report, STEPS};
+use crate::hotspots::hotspots;
 use crate::page::{escaped, mailed};
 use crate::{MeasureUnit, amount, grouped};
 
@@ -82,6 +83,66 @@ pub(super) fn overview(report: &Report<'_>) -> Vec<(String, String)> {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value));
     owned.collect()
+}
+
+/// What one asks first: how many, how long, in what.
+pub(super) fn figures(report: &Report<'_>) -> Vec<Figure> {
+    let findings = report.findings;
+    let mut figures = Vec::new();
+    let mut add = |value: String, caption: String, is_bad: bool| {
+        figures.push(Figure {
+            value,
+            caption,
+            is_bad,
+        });
+    };
+    let time = |ns: i64| amount(&MeasureUnit::Nanoseconds, ns);
+    if findings.selected > 0 {
+        let word = if findings.selected == 1 {
+            "call"
+        } else {
+            "calls"
+        };
+        let caption = match findings.failed {
+            0 => word.to_owned(),
+            failed => format!("{word}, {} failed", grouped(failed)),
+        };
+        add(grouped(findings.selected), caption, false);
+        for (percent, caption) in [(50, "median"), (95, "95th percentile")] {
+            if let Some(took) = findings.took.percentile(percent) {
+                add(time(took), caption.to_owned(), false);
+            }
+        }
+        if let Some(longest) = findings.calls.first() {
+            add(duration(longest.duration), "longest".to_owned(), false);
+        }
+    }
+    if findings.samples > 0 {
+        add(grouped(findings.samples), "samples".to_owned(), false);
+    }
+    if let Some(tree) = report.trees.first() {
+        let kinds = hotspots(tree, report.categories);
+        let largest = kinds
+            .iter()
+            .find_map(|kind| Some((kind.category.as_ref()?, kind.own)));
+        if let Some((kind, own)) = largest
+            && let Some(percent) = tree.percent(own)
+        {
+            let value = amount(&tree.measure.unit, own);
+            add(value, format!("{kind}, {percent:.2} %"), false);
+        }
+    }
+    if findings.paused.0 > 0 {
+        let (count, paused) = findings.paused;
+        let caption = format!("in {}", things(count, "pause", "pauses"));
+        add(duration(paused), caption, false);
+    }
+    if !findings.threads.is_empty() {
+        let count = findings.threads.len() as u64;
+        let word = if count == 1 { "thread" } else { "threads" };
+        add(grouped(count), word.to_owned(), false);
+    }
+    figures
 }
 
 fn paused(findings: &Findings) -> String {

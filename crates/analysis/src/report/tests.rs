@@ -88,7 +88,8 @@ fn everything_is_counted_once() {
     assert_eq!(found.extent, Some((0, 910_000_000)));
     let slowest: Vec<u64> = found.calls.iter().map(|call| call.duration).collect();
     assert_eq!(slowest, [10_000_000, 9_000_000, 8_000_000]);
-    assert_eq!(found.durations, [1, 9, 0, 0, 0, 0, 0]);
+    assert_eq!(found.durations, [1, 2, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(found.took.percentile(50), Some(5_000_000));
     // Two pauses of 200 and 350 ns, of which 50 were the same.
     assert_eq!(found.paused, (2, 500));
     assert_eq!(found.pauses[0].duration, 350);

@@ -18,8 +18,9 @@ use super::bits::Bits;
 use super::fold::{Fold, Shown};
 use super::levels::levels;
 use super::{RowKind, Timeline, Track, missing};
+use crate::Symbol;
 use crate::flame::colour::colour_of_class;
-use crate::hotspots::Categories;
+use crate::hotspots::{Categories, OwnCode};
 use crate::monitors::WaitKind;
 use crate::page::{Object, list, mailed};
 
@@ -90,11 +91,15 @@ fn names(data: &mut Object<'_>, timeline: &Timeline) {
     data.texts("names", names.iter());
     let categories = Categories::default();
     data.texts("categories", categories.names().iter());
-    let kind = |name: &String| categories.of(name).and_then(|at| i64::try_from(at).ok());
-    data.values(
-        "kinds_of_work",
-        names.iter().map(|name| kind(name).unwrap_or(-1)),
-    );
+    let symbols: Vec<Symbol> = names.iter().map(Symbol::named).collect();
+    let own = OwnCode::find(symbols.iter().map(|symbol| (symbol, 1)), &categories);
+    data.texts("own_packages", own.packages().iter());
+    let kind = |symbol: &Symbol| match categories.of(&symbol.name) {
+        Some(category) => i64::try_from(category).unwrap_or(-1),
+        None if own.has(symbol) => -2,
+        None => -1,
+    };
+    data.values("kinds_of_work", symbols.iter().map(kind));
     // Of a colour: what the function is, where no category says, and its shade.
     data.values("colours", names.iter().map(|name| colour_of_class(name)));
 }

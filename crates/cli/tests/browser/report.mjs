@@ -18,6 +18,26 @@ await browse(async (page, open) => {
   await accessible(page, 'report');
   assert.equal(await page.textContent('h1'), 'shop');
 
+  // The key figures are those of the list of calls and of `top --hotspots`; `z` turns times to the reader's zone and back.
+  const ended = calls.filter((call) => call.status !== 'running').map((call) => call.duration).sort((a, b) => a - b);
+  const nth = (percent) => ended[Math.ceil((percent * ended.length) / 100) - 1];
+  const [kinds] = json('top', '--hotspots', '--json', shop);
+  const largest = kinds.categories.find((row) => row.category);
+  const figures = await page.$$eval('.figures > div', (all) => all.map((one) => [one.children[0].textContent, one.children[1].textContent]));
+  assert.deepEqual(figures.slice(0, 5), [
+    ['calls, 1 failed', String(calls.length)],
+    ['median', ...(await amounts(page, [nth(50)]))],
+    ['95th percentile', ...(await amounts(page, [nth(95)]))],
+    ['longest', ...(await amounts(page, [calls[0].duration]))],
+    [`${largest.category}, ${(largest.self * 100 / kinds.total).toFixed(2)} %`, ...(await amounts(page, [largest.self]))],
+  ]);
+  const began = () => page.textContent('table[aria-label="Slowest calls"] td.when');
+  const utc = await began();
+  await page.keyboard.press('z');
+  assert.equal(await began(), utc.replace(/Z$/, '+05:30').replace(/T\d\d:\d\d/, 'T10:22'));
+  await page.keyboard.press('z');
+  assert.equal(await began(), utc);
+
   const durations = await amounts(page, calls.map((call) => call.duration));
   assert.deepEqual(
     (await table(page, 'Slowest calls')).map(([duration, , thread, failed, title]) => [duration, thread, failed === 'failed', title]),
@@ -51,7 +71,7 @@ await browse(async (page, open) => {
   const closedNow = await closed();
   await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
   assert.equal(await closed(), closedNow);
-});
+}, { timezoneId: 'Asia/Kolkata' });
 
 // A report in the dark.
 await browse(async (page, open) => {

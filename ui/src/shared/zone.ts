@@ -1,0 +1,35 @@
+/* Times of a page: UTC, as it was mailed, or in the zone of whoever reads it. */
+
+const MOMENT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z/g;
+
+const two = (number: number): string => String(number).padStart(2, "0");
+
+/** A text with its moments in the zone that is `offset` minutes before UTC at each; all digits of a second stay. */
+export function inZone(text: string, offset: (at: Date) => number = (at) => at.getTimezoneOffset()): string {
+  return text.replace(MOMENT, (_, seconds: string, fraction = "") => {
+    const at = new Date(`${seconds}Z`);
+    const before = offset(at);
+    const local = new Date(at.getTime() - before * 60_000).toISOString().slice(0, 19);
+    const far = Math.abs(before);
+    return `${local}${fraction}${before > 0 ? "-" : "+"}${two(Math.floor(far / 60))}:${two(far % 60)}`;
+  });
+}
+
+/** Starts `z`: the moments in these elements turn from UTC to the reader's zone and back. */
+export function startZone(elements: Iterable<Element>): void {
+  const texts: [node: Text, utc: string][] = [];
+  for (const element of elements) {
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const utc = node.textContent ?? "";
+      if (inZone(utc, () => 60) !== utc) texts.push([node as Text, utc]);
+    }
+  }
+  let isLocal = false;
+  document.body.addEventListener("keydown", (event) => {
+    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (event.key !== "z" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    isLocal = !isLocal;
+    for (const [node, utc] of texts) node.textContent = isLocal ? inZone(utc) : utc;
+  });
+}
