@@ -282,6 +282,7 @@ fn print(
             .sum()
     };
     let (info, warn, damage) = (sum(Level::Info), sum(Level::Warn), sum(Level::Damage));
+    let damage = damage + input.unread().len() as u64;
     let parts = input.parts().len();
     let noun = if parts == 1 { "part" } else { "parts" };
     writeln!(

@@ -209,3 +209,32 @@ fn of_what_is_no_recording_every_command_fails_and_says_why() {
         }
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_the_system_refuses_is_damage_and_the_others_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("stacks.folded"), "main;run 3\n").expect("a file");
+    // Reading it at its start is an input/output error.
+    std::os::unix::fs::symlink("/proc/self/mem", folder.path().join("bad")).expect("a link");
+    let path = folder.path();
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    for line in [
+        "info IN",
+        "top IN",
+        "tree IN",
+        "flame IN -o OUT.svg",
+        "convert IN OUT --to folded",
+    ] {
+        let output = elsewhere.path().join("out");
+        ends_with(1, line, &run(line, path, &output, &[]));
+    }
+    let checked = run("check IN", path, path, &[]);
+    ends_with(1, "check", &checked);
+    let text = String::from_utf8_lossy(&checked.stdout);
+    assert!(
+        text.contains("bad: damage unreadable: Input/output error"),
+        "{text}"
+    );
+    assert!(text.contains("1 part read, 1 damage"), "{text}");
+}
