@@ -1,115 +1,19 @@
-//! A collector as its users and its agents meet it: real processes, real sockets, real kills.
+//! A collector as its users and its agents meet it: real processes and sockets.
 #![allow(missing_docs, reason = "a test")]
 
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
-use std::collections::{BTreeMap, HashMap};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+#[path = "collected/mod.rs"]
+mod collected;
 
+use std::collections::{BTreeMap, HashMap};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use collected::{Collector, run, stdout, streams, text};
 use serde_json::Value;
 use traceloom_input::captures::{Captures, DataFolder, State};
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args);
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    command(args).output().expect("the program runs")
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = run(args);
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).expect("text")
-}
-
-/// A running collector; it is killed when it is dropped.
-struct Collector {
-    child: Child,
-    out: BufReader<ChildStdout>,
-    url: String,
-}
-
-impl Collector {
-    fn start(data: &Path, more: &[&str]) -> Self {
-        let mut child = command(&["serve", "--cdt", "127.0.0.1:0", "--data"])
-            .arg(data)
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("a collector");
-        let mut out = BufReader::new(child.stdout.take().expect("its output"));
-        let mut line = String::new();
-        out.read_line(&mut line).expect("a line");
-        let url = line
-            .split_whitespace()
-            .last()
-            .unwrap_or_default()
-            .to_owned();
-        assert!(url.starts_with("cdt://127.0.0.1:"), "{line}");
-        Self { child, out, url }
-    }
-
-    fn address(&self) -> &str {
-        self.url.strip_prefix("cdt://").expect("an address")
-    }
-
-    /// Asks it to end, and returns its exit code and what it said.
-    fn terminate(mut self) -> (Option<i32>, String) {
-        let pid = self.child.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(asked.expect("kill runs").success());
-        let mut said = String::new();
-        let mut err = self.child.stderr.take().expect("its messages");
-        err.read_to_string(&mut said).expect("text");
-        let code = self.child.wait().expect("an end").code();
-        let mut rest = String::new();
-        self.out.read_to_string(&mut rest).expect("text");
-        assert_eq!(rest, "");
-        (code, said)
-    }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
-}
-
-/// Streams as agents send them, made from the sample recording of the project.
-fn streams(scratch: &Path) -> PathBuf {
-    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-    let agents = scratch.join("all");
-    stdout(&["convert", shop, text(&agents), "--to", "cdt-streams"]);
-    // One process of several.
-    let mut folders = vec![agents.clone()];
-    loop {
-        let folder = folders.pop().expect("a folder with streams");
-        if folder.join("calls").is_dir() || folder.join("calls.bin").is_file() {
-            return folder;
-        }
-        let entries = std::fs::read_dir(&folder).expect("a folder");
-        let paths = entries.map(|entry| entry.expect("an entry").path());
-        folders.extend(paths.filter(|path| path.is_dir()));
-    }
-}
 
 /// Records of streams by `STREAM/INDEX`, without the name of the part.
 fn records(path: &str) -> BTreeMap<String, Vec<Value>> {
@@ -337,114 +241,4 @@ fn broken_clients_disturb_no_other_and_what_they_sent_is_kept() {
     assert_eq!(checked.status.code(), Some(1));
     let told = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(told.contains("4096 bytes that are no request"), "{told}");
-}
-
-/// A generator whose seed is printed where the test fails.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
-/// `kill -9` at random moments under load: what agents were told is safe is there once, in its order.
-#[test]
-fn what_was_acknowledged_outlasts_kills() {
-    let set = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let n_rounds = set("TRACELOOM_KILL_ROUNDS").unwrap_or(30);
-    let seed = set("TRACELOOM_KILL_SEED").unwrap_or(u64::from(std::process::id()) + 1);
-    println!("TRACELOOM_KILL_SEED={seed}");
-    let mut random = Random(seed);
-    let scratch = tempfile::tempdir().expect("a folder");
-    let streams = streams(scratch.path());
-    let sources = sources(&streams);
-    let data = scratch.path().join("data");
-    let mut ledgers = Vec::new();
-    let mut n_acknowledged = 0;
-    for round in 0..n_rounds {
-        let mut collector = Collector::start(&data, &[]);
-        let ledger = scratch.path().join(format!("ledger{round}"));
-        let mut agents = command(&["send", text(&streams), "--to", &collector.url, "--loop"])
-            .args(["--agents", "4", "--rate", "15000000", "--ledger"])
-            .arg(&ledger)
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("agents");
-        std::thread::sleep(Duration::from_millis(50 + random.below(350)));
-        collector.child.kill().expect("it runs");
-        collector.child.wait().expect("an end");
-        let until = Instant::now() + Duration::from_secs(30);
-        while agents.try_wait().expect("a process").is_none() {
-            assert!(
-                Instant::now() < until,
-                "agents notice a collector that is gone"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        for row in std::fs::read_to_string(&ledger).expect("a ledger").lines() {
-            let row: Value = serde_json::from_str(row).expect("JSON");
-            n_acknowledged += row["acknowledged"].as_u64().expect("a count");
-            ledgers.push(row);
-        }
-    }
-    assert!(
-        n_acknowledged > n_rounds * 50_000,
-        "{n_acknowledged} bytes are no load"
-    );
-
-    // One more start recovers what the last kill left.
-    let (code, said) = Collector::start(&data, &[]).terminate();
-    assert_eq!(code, Some(0), "{said}");
-    let captures = Captures::read(&DataFolder::open(&data).expect("a folder")).expect("captures");
-    let mut by_instance = HashMap::new();
-    for capture in &captures.list {
-        assert_eq!(capture.doubts, [""; 0]);
-        let before = by_instance.insert(capture.identity.instance.as_str(), capture);
-        assert!(
-            before.is_none_or(|_| capture.identity.instance.is_empty()),
-            "a capture twice"
-        );
-    }
-    for row in &ledgers {
-        let acknowledged = row["acknowledged"].as_u64().expect("a count");
-        if acknowledged == 0 {
-            continue;
-        }
-        let part = row["part"].as_str().expect("a part");
-        let source = &sources[part];
-        let capture = by_instance[row["instance"].as_str().expect("a name")];
-        let stream = part.split('/').rev().nth(1).expect("a stream");
-        let of_stream = |name: &str| name.split('/').rev().nth(1) == Some(stream);
-        let kept = capture.parts.iter().find(|part| of_stream(&part.name));
-        let kept = kept.unwrap_or_else(|| panic!("{row} is not there"));
-        assert!(
-            kept.n_bytes >= acknowledged,
-            "{row}: {} are there",
-            kept.n_bytes
-        );
-        assert!(
-            kept.n_bytes <= row["sent"].as_u64().expect("a count"),
-            "{row}"
-        );
-        let mut at = 0;
-        let check = captures.copy(kept, &mut |bytes| {
-            for &byte in bytes {
-                assert_eq!(byte, source[at % source.len()], "{row} at {at}");
-                at += 1;
-            }
-            Ok(())
-        });
-        check.expect("it can be read");
-        assert_eq!(at as u64, kept.n_bytes);
-    }
-}
-
-/// The bytes of each stream of a folder, by the names that parts of it have.
-fn sources(folder: &Path) -> HashMap<String, Vec<u8>> {
-    let files = corpus::files_below(folder).into_iter();
-    files.filter(|(name, _)| name.contains('/')).collect()
 }

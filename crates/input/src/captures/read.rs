@@ -8,7 +8,7 @@ use std::sync::Arc;
 use traceloom_formats::PROTOCOLS;
 use traceloom_formats::protocol::{Assemble, Entry, Identity, Protocol};
 use traceloom_formats::{info, warn};
-use traceloom_log::{Record, Recovered};
+use traceloom_log::{Record, Recovered, Snapshot};
 use traceloom_model::Note;
 
 use super::{DataFolder, EVENTS, Event, Segments};
@@ -142,7 +142,7 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// Reads the log.
+    /// Reads the log of a data folder.
     ///
     /// # Errors
     /// When it is damaged, or cannot be read.
@@ -150,12 +150,24 @@ impl Captures {
         // Asked before: a collector that ends meanwhile leaves nothing open.
         let in_use = folder.is_in_use();
         let (snapshot, recovered) = folder.snapshot()?;
-        let segments = Segments::of(&snapshot);
+        let read = Self::of(&snapshot, recovered, in_use);
+        read.map_err(|error| Error::about(folder.log(), error.to_string()))
+    }
+
+    /// Reads what is committed to a log; `in_use` while it is being written.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn of(
+        snapshot: &Snapshot,
+        recovered: Recovered,
+        in_use: bool,
+    ) -> Result<Self, traceloom_log::Error> {
+        let segments = Segments::of(snapshot);
         let mut captures = Vec::<Building>::new();
         let mut by_session = HashMap::new();
         let mut reader = snapshot.reader();
-        let damaged = |error: traceloom_log::Error| Error::about(folder.log(), error.to_string());
-        while let Some(group) = reader.next_group().map_err(damaged)? {
+        while let Some(group) = reader.next_group()? {
             for (offset, record) in group.located() {
                 let at = *by_session.entry(record.session).or_insert_with(|| {
                     captures.push(Building::new(record.session));
@@ -168,20 +180,18 @@ impl Captures {
         }
         let running = recovered.incarnation;
         let open = |id: CaptureId| in_use && id.incarnation() == running;
+        let list = captures.into_iter().map(|one| one.into_capture(&open));
         Ok(Self {
-            list: captures
-                .into_iter()
-                .map(|one| one.into_capture(&open))
-                .collect(),
+            list: list.collect(),
             recovered,
             segments: Arc::new(segments),
         })
     }
 
-    /// Reads a part of a capture from `offset` on.
+    /// Hands out the bytes of a part of a capture, in pieces.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// When the log cannot be read; what `write` fails with.
     pub fn copy(
         &self,
         part: &CapturePart,

@@ -1,0 +1,199 @@
+//! A collector that is killed, and one whose disk fails: what agents were told is safe is there once.
+#![allow(missing_docs, reason = "a test")]
+
+#[path = "collected/mod.rs"]
+mod collected;
+#[path = "../../formats/tests/corpus/mod.rs"]
+mod corpus;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use collected::{Collector, command, run, stdout, streams, text};
+use serde_json::Value;
+use traceloom_input::captures::{Captures, DataFolder};
+
+/// A generator whose seed is printed where the test fails.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// Agents that send without an end.
+struct Agents {
+    child: Child,
+    ledger: PathBuf,
+}
+
+impl Agents {
+    fn start(streams: &Path, url: &str, ledger: PathBuf) -> Self {
+        let child = command(&["send", text(streams), "--to", url, "--loop"])
+            .args(["--agents", "4", "--rate", "15000000", "--ledger"])
+            .arg(&ledger)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("agents");
+        Self { child, ledger }
+    }
+
+    /// Waits until they notice that the collector is gone; returns what they were told.
+    fn end(mut self) -> Vec<Value> {
+        let until = Instant::now() + Duration::from_secs(30);
+        while self.child.try_wait().expect("a process").is_none() {
+            assert!(
+                Instant::now() < until,
+                "agents notice a collector that is gone"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let ledger = std::fs::read_to_string(&self.ledger).expect("a ledger");
+        let rows = ledger
+            .lines()
+            .map(|row| serde_json::from_str(row).expect("JSON"));
+        rows.collect()
+    }
+}
+
+fn acknowledged(row: &Value) -> u64 {
+    row["acknowledged"].as_u64().expect("a count")
+}
+
+/// The bytes of each stream of a folder, by the names that parts of it have.
+fn sources(folder: &Path) -> HashMap<String, Vec<u8>> {
+    let files = corpus::files_below(folder).into_iter();
+    files.filter(|(name, _)| name.contains('/')).collect()
+}
+
+/// Holds the captures of a data folder against what agents were told.
+fn compare(data: &Path, ledgers: &[Value], sources: &HashMap<String, Vec<u8>>) {
+    let captures = Captures::read(&DataFolder::open(data).expect("a folder")).expect("captures");
+    let mut by_instance = HashMap::new();
+    for capture in &captures.list {
+        assert_eq!(capture.doubts, [""; 0]);
+        let instance = capture.identity.instance.as_str();
+        let before = by_instance.insert(instance, capture);
+        assert!(
+            before.is_none() || instance.is_empty(),
+            "{instance} is there twice"
+        );
+    }
+    for row in ledgers.iter().filter(|row| acknowledged(row) > 0) {
+        let part = row["part"].as_str().expect("a part");
+        let source = &sources[part];
+        let capture = by_instance[row["instance"].as_str().expect("a name")];
+        let kept = capture.parts.iter().find(|kept| kept.name.ends_with(part));
+        let kept = kept.unwrap_or_else(|| panic!("{row} is not there"));
+        assert!(
+            kept.n_bytes >= acknowledged(row),
+            "{row}: {} are there",
+            kept.n_bytes
+        );
+        assert!(
+            kept.n_bytes <= row["sent"].as_u64().expect("a count"),
+            "{row}"
+        );
+        let mut at = 0;
+        let compared = captures.copy(kept, &mut |bytes| {
+            for &byte in bytes {
+                assert_eq!(byte, source[at % source.len()], "{row} at {at}");
+                at += 1;
+            }
+            Ok(())
+        });
+        compared.expect("it can be read");
+        assert_eq!(at as u64, kept.n_bytes);
+    }
+}
+
+/// `kill -9` at random moments under load. `TRACELOOM_KILL_ROUNDS` takes more of them.
+#[test]
+fn what_was_acknowledged_outlasts_kills() {
+    let set = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let n_rounds = set("TRACELOOM_KILL_ROUNDS").unwrap_or(30);
+    let seed = set("TRACELOOM_KILL_SEED").unwrap_or(u64::from(std::process::id()) + 1);
+    println!("TRACELOOM_KILL_SEED={seed}");
+    let mut random = Random(seed);
+    let scratch = tempfile::tempdir().expect("a folder");
+    let streams = streams(scratch.path());
+    let data = scratch.path().join("data");
+    let mut ledgers = Vec::new();
+    for round in 0..n_rounds {
+        let mut collector = Collector::start(&data, &[]);
+        let ledger = scratch.path().join(format!("ledger{round}"));
+        let agents = Agents::start(&streams, &collector.url, ledger);
+        std::thread::sleep(Duration::from_millis(50 + random.below(350)));
+        collector.child.kill().expect("it runs");
+        collector.child.wait().expect("an end");
+        ledgers.extend(agents.end());
+    }
+    let n_bytes: u64 = ledgers.iter().map(acknowledged).sum();
+    assert!(n_bytes > n_rounds * 50_000, "{n_bytes} bytes are no load");
+    // One more start recovers what the last kill left.
+    let (code, said) = Collector::start(&data, &[]).terminate();
+    assert_eq!(code, Some(0), "{said}");
+    compare(&data, &ledgers, &sources(&streams));
+}
+
+/// The system refuses to let a file of the log grow, as a full disk does: nothing is acknowledged any more, the process
+/// says why and ends, and the next start has everything that was acknowledged before.
+#[test]
+fn a_write_that_fails_ends_acknowledging_and_loses_nothing() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let streams = streams(scratch.path());
+    let data = scratch.path().join("data");
+    let limited = |command: &str| format!("trap '' XFSZ; ulimit -f 4096; exec {command}");
+    let mut collector = Collector::start_in(Some(&limited("\"$0\" \"$@\"")), &data, &[]);
+    let agents = Agents::start(&streams, &collector.url, scratch.path().join("ledger"));
+    let ended = collector.child.wait().expect("an end");
+    let said = collector.messages();
+    assert_eq!(ended.code(), Some(1), "{said}");
+    assert!(
+        said.contains("the log failed, and nothing was acknowledged since"),
+        "{said}"
+    );
+    let ledger = agents.end();
+    assert!(ledger.iter().map(acknowledged).sum::<u64>() > 500_000);
+    compare(&data, &ledger, &sources(&streams));
+    let (code, said) = Collector::start(&data, &[]).terminate();
+    assert_eq!(code, Some(0), "{said}");
+    compare(&data, &ledger, &sources(&streams));
+}
+
+/// A byte that changed on disk is told by everybody, with its place, and nothing is removed.
+#[test]
+fn a_changed_byte_is_told_and_nothing_is_removed() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let streams = streams(scratch.path());
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    stdout(&["send", text(&streams), "--to", &collector.url]);
+    assert_eq!(collector.terminate().0, Some(0));
+    let segment = data.join("log/00000000000000000001.seg");
+    let mut bytes = std::fs::read(&segment).expect("a segment");
+    bytes[200] ^= 4;
+    std::fs::write(&segment, &bytes).expect("a segment");
+    for args in [
+        &["log", "verify", "--data", text(&data)][..],
+        &["captures", "ls", "--data", text(&data)],
+        &["serve", "--cdt", "127.0.0.1:0", "--data", text(&data)],
+        &["info", text(&data)],
+    ] {
+        let output = run(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(
+            said.contains("checksum of the group does not hold"),
+            "{args:?}: {said}"
+        );
+        assert!(said.contains("(segment 1, offset 0x"), "{args:?}: {said}");
+    }
+    assert_eq!(std::fs::read(&segment).expect("a segment"), bytes);
+}

@@ -1,0 +1,124 @@
+//! A running collector, and what tests of it share.
+#![allow(dead_code, reason = "not every test needs everything")]
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
+    command.args(args);
+    command
+}
+
+pub fn run(args: &[&str]) -> Output {
+    command(args).output().expect("the program runs")
+}
+
+pub fn stdout(args: &[&str]) -> String {
+    let output = run(args);
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// A running collector; it is killed when it is dropped.
+pub struct Collector {
+    pub child: Child,
+    out: BufReader<ChildStdout>,
+    pub url: String,
+}
+
+impl Collector {
+    pub fn start(data: &Path, more: &[&str]) -> Self {
+        Self::start_in(None, data, more)
+    }
+
+    /// Starts it by a shell that runs `script`, with the program and its arguments as `$0` and `$@`.
+    pub fn start_in(script: Option<&str>, data: &Path, more: &[&str]) -> Self {
+        let program = env!("CARGO_BIN_EXE_traceloom");
+        let mut command = match script {
+            Some(script) => {
+                let mut command = Command::new("bash");
+                command.args(["-c", script, program]);
+                command
+            }
+            None => Command::new(program),
+        };
+        let mut child = command
+            .args(["serve", "--cdt", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a collector");
+        let mut out = BufReader::new(child.stdout.take().expect("its output"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        let url = line
+            .split_whitespace()
+            .last()
+            .unwrap_or_default()
+            .to_owned();
+        assert!(url.starts_with("cdt://127.0.0.1:"), "{line}");
+        Self { child, out, url }
+    }
+
+    /// Returns what it said once it has ended.
+    pub fn messages(&mut self) -> String {
+        let mut said = String::new();
+        let mut err = self.child.stderr.take().expect("its messages");
+        err.read_to_string(&mut said).expect("text");
+        said
+    }
+
+    pub fn address(&self) -> &str {
+        self.url.strip_prefix("cdt://").expect("an address")
+    }
+
+    /// Asks it to end, and returns its exit code and what it said.
+    pub fn terminate(mut self) -> (Option<i32>, String) {
+        let pid = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(asked.expect("kill runs").success());
+        let said = self.messages();
+        let code = self.child.wait().expect("an end").code();
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).expect("text");
+        assert_eq!(rest, "");
+        (code, said)
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+/// Streams as agents send them, made from the sample recording of the project.
+pub fn streams(scratch: &Path) -> PathBuf {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let agents = scratch.join("all");
+    stdout(&["convert", shop, text(&agents), "--to", "cdt-streams"]);
+    // One process of several.
+    let mut folders = vec![agents.clone()];
+    loop {
+        let folder = folders.pop().expect("a folder with streams");
+        if folder.join("calls").is_dir() || folder.join("calls.bin").is_file() {
+            return folder;
+        }
+        let entries = std::fs::read_dir(&folder).expect("a folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        folders.extend(paths.filter(|path| path.is_dir()));
+    }
+}

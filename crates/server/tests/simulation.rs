@@ -1,0 +1,342 @@
+//! Agents, sessions and the log on a machine that stops between any two operations of its disk.
+//!
+//! A seed decides everything: what agents send and when, how bytes are cut on their way, when groups are
+//! committed, which operation of the disk fails or stops the machine, and what of the unsynced bytes survives. Then
+//! the captures are held against what the agents were told. `TRACELOOM_SIMULATION_SEEDS` runs more of them,
+//! `TRACELOOM_SIMULATION_SEED` one.
+#![allow(missing_docs, reason = "a test")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use traceloom_formats::protocol::{Entry, Identity, Protocol, Sender, Session, SessionOptions};
+use traceloom_formats::{Part, cdt};
+use traceloom_input::captures::{CaptureId, Captures, EVENTS, Event};
+use traceloom_log::disk::{Disk, Fault, Simulated, Survivors};
+use traceloom_log::{Log, Options, Record, Snapshot};
+
+const PROTOCOL: &Protocol = &cdt::PROTOCOL;
+
+/// Steps of one start of the collector.
+const STEPS: u64 = 120;
+
+/// A small generator (splitmix64), so that a seed replays.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ word >> 31
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+
+    fn survivors(&mut self) -> Survivors {
+        match self.below(3) {
+            0 => Survivors::None,
+            1 => Survivors::All,
+            _ => Survivors::Some(self.next()),
+        }
+    }
+}
+
+/// What an agent sends as the stream `part`: bytes that no other agent or stream has at the same place.
+fn source(instance: &str, part: usize, length: usize) -> Vec<u8> {
+    let salt = instance.bytes().fold(part as u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mut random = Random(salt);
+    (0..length)
+        .map(|_| random.next().to_le_bytes()[0])
+        .collect()
+}
+
+fn parts() -> Vec<Part> {
+    let part = |name: &str, format| Part {
+        name: name.to_owned(),
+        format: Some(format),
+        size: None,
+    };
+    vec![
+        part("trace/000001", &cdt::TRACE),
+        part("calls/000001", &cdt::CALLS),
+    ]
+}
+
+/// An agent, its session, and the bytes between them.
+struct Pair {
+    id: CaptureId,
+    instance: String,
+    sender: Box<dyn Sender>,
+    session: Box<dyn Session>,
+    wire: VecDeque<u8>,
+    /// Bytes that arrived and were not used.
+    window: Vec<u8>,
+    replies: VecDeque<u8>,
+    reply_window: Vec<u8>,
+    put: [usize; 2],
+    n_kept: u64,
+    /// Entries of the group that is not committed.
+    n_pending: u64,
+}
+
+type Pending = Vec<(u64, u32, u8, Vec<u8>)>;
+
+impl Pair {
+    fn new(id: CaptureId, pending: &mut Pending, seed: u64) -> Self {
+        let instance = format!("pod-{id}_{seed}");
+        let identity = Identity {
+            service: "service".to_owned(),
+            instance: instance.clone(),
+            namespace: "namespace".to_owned(),
+        };
+        let options = SessionOptions {
+            seed: seed.into(),
+            unwanted: Vec::new(),
+        };
+        let opened = Event::Opened {
+            protocol: PROTOCOL.number,
+            at_ns: 0,
+            peer: String::new(),
+        };
+        let (kind, bytes) = opened.encode();
+        pending.push((id.session(), EVENTS, kind, bytes));
+        Self {
+            id,
+            instance,
+            sender: (PROTOCOL.sender)(&identity, &parts()).expect("streams"),
+            session: (PROTOCOL.session)(&options, Duration::ZERO),
+            wire: VecDeque::new(),
+            window: Vec::new(),
+            replies: VecDeque::new(),
+            reply_window: Vec::new(),
+            put: [0; 2],
+            n_kept: 0,
+            n_pending: 0,
+        }
+    }
+
+    /// The agent produces bytes of a stream.
+    fn produce(&mut self, random: &mut Random) {
+        let part = random.below(2) as usize;
+        let length = 1 + random.below(2_500) as usize;
+        let bytes = source(&self.instance, part, self.put[part] + length);
+        self.put[part] += self.sender.put(part, &bytes[self.put[part]..]);
+    }
+
+    /// Some bytes reach the collector; its group has room for `room` entries.
+    fn receive(&mut self, random: &mut Random, pending: &mut Pending, room: usize) {
+        self.wire.extend(self.sender.output());
+        self.sender.sent(self.sender.output().len());
+        let n_bytes = random.below(self.wire.len() as u64 + 1) as usize;
+        self.window.extend(self.wire.drain(..n_bytes));
+        let (id, n_pending) = (self.id.session(), &mut self.n_pending);
+        let mut keep = |entry: &Entry<'_>| {
+            let has_room = pending.len() < room;
+            if has_room {
+                pending.push((id, entry.stream, entry.kind, entry.bytes.to_vec()));
+                *n_pending += 1;
+            }
+            has_room
+        };
+        let used = self.session.read(&self.window, Duration::ZERO, &mut keep);
+        self.window.drain(..used);
+    }
+
+    /// Some answers reach the agent.
+    fn answer(&mut self, random: &mut Random) -> Result<(), String> {
+        self.replies.extend(self.session.output());
+        self.session.sent(self.session.output().len());
+        let n_bytes = random.below(self.replies.len() as u64 + 1) as usize;
+        self.reply_window.extend(self.replies.drain(..n_bytes));
+        let read = self.sender.read(&self.reply_window);
+        let used = read.map_err(|error| error.to_string())?;
+        self.reply_window.drain(..used);
+        Ok(())
+    }
+}
+
+fn options(salt: u64) -> Options {
+    Options {
+        segment_bytes: 6_000,
+        group_bytes: 1 << 20,
+        record_bytes: 1 << 20,
+        salt,
+    }
+}
+
+/// What agents were told is safe: bytes of each stream, by instance.
+type Told = BTreeMap<String, Vec<u64>>;
+
+/// Runs one start of the collector until it ends or its machine stops.
+fn start(
+    disk: &Simulated,
+    random: &mut Random,
+    told: &mut Told,
+    faults: bool,
+) -> Result<(), String> {
+    if faults {
+        let fault = [Fault::Crash, Fault::Crash, Fault::Error][random.below(3) as usize];
+        disk.fail_at(disk.n_changes() + random.below(70), fault);
+    }
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let (mut log, recovered) = match Log::open(shared, options(random.next())) {
+        Ok(opened) => opened,
+        Err(_) if faults => return Ok(()),
+        Err(error) => return Err(format!("the log does not open: {error}")),
+    };
+    let mut pending = Pending::new();
+    let mut pairs: Vec<Pair> = (1..=1 + random.below(3))
+        .map(|n| {
+            let id = CaptureId::new(recovered.incarnation, n);
+            Pair::new(id, &mut pending, random.next())
+        })
+        .collect();
+    let mut failed = false;
+    for _ in 0..STEPS {
+        let n_pairs = pairs.len() as u64;
+        let pair = &mut pairs[random.below(n_pairs) as usize];
+        match random.below(8) {
+            0 | 1 => pair.produce(random),
+            2 | 3 => pair.receive(random, &mut pending, 40),
+            4 | 5 => pair.answer(random)?,
+            _ => {
+                let records = pending.iter().map(|(session, stream, kind, bytes)| Record {
+                    session: *session,
+                    stream: *stream,
+                    kind: *kind,
+                    bytes,
+                });
+                let records: Vec<Record<'_>> = records.collect();
+                failed = log.commit(&records).is_err();
+                if failed {
+                    break;
+                }
+                pending.clear();
+                for pair in &mut pairs {
+                    pair.n_kept += std::mem::take(&mut pair.n_pending);
+                    pair.session.durable(pair.n_kept);
+                }
+            }
+        }
+    }
+    for mut pair in pairs {
+        if failed {
+            // The process is still there to say no; it must not say yes to anything any more.
+            let before = pair.session.units().1;
+            pair.session.storage_failed();
+            pair.session.durable(pair.n_kept + pair.n_pending);
+            if pair.session.units().1 != before {
+                return Err("a unit is acknowledged after the log failed".to_owned());
+            }
+        }
+        // An agent that is told no ends; what it was told before counts.
+        let _ = (0..4).try_for_each(|_| pair.answer(random));
+        told.insert(pair.instance, pair.sender.acknowledged().to_vec());
+    }
+    Ok(())
+}
+
+/// Holds the captures of a disk against what agents were told.
+fn compare(disk: &Simulated, told: &Told) -> Result<(), String> {
+    let opened = Snapshot::open(disk);
+    let (snapshot, recovered) =
+        opened.map_err(|error| format!("the log cannot be read: {error}"))?;
+    let captures = Captures::of(&snapshot, recovered, false).map_err(|error| error.to_string())?;
+    for (instance, acknowledged) in told {
+        for (part, &acknowledged) in acknowledged.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let stream = &parts()[part].name;
+            let of_instance = |capture: &&_| is_of(capture, instance);
+            let mut found = captures.list.iter().filter(of_instance);
+            let (Some(capture), None) = (found.next(), found.next()) else {
+                return Err(format!("{instance} is not there once"));
+            };
+            if !capture.doubts.is_empty() {
+                return Err(format!("{instance}: {:?}", capture.doubts));
+            }
+            let kept = capture
+                .parts
+                .iter()
+                .find(|part| part.name.ends_with(stream));
+            let kept = kept.ok_or_else(|| format!("{instance} has no {stream}"))?;
+            let mut bytes = Vec::new();
+            let copied = captures.copy(kept, &mut |piece| {
+                bytes.extend_from_slice(piece);
+                Ok(())
+            });
+            copied.map_err(|error| error.to_string())?;
+            let there = bytes.len();
+            if (there as u64) < acknowledged {
+                return Err(format!(
+                    "{instance} {stream}: {there} of {acknowledged} bytes are there"
+                ));
+            }
+            if bytes != source(instance, part, there) {
+                return Err(format!(
+                    "{instance} {stream} has other bytes than were sent"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_of(capture: &traceloom_input::captures::Capture, instance: &str) -> bool {
+    capture.identity.instance == instance
+}
+
+/// Plays a seed; returns how many bytes agents were told are safe.
+fn play(seed: u64, lies: bool) -> Result<u64, String> {
+    let mut random = Random(seed);
+    let disk = Simulated::default();
+    if lies {
+        disk.lie();
+    }
+    let mut told = Told::new();
+    for _ in 0..1 + random.below(4) {
+        start(&disk, &mut random, &mut told, true)?;
+        disk.restart(random.survivors());
+        compare(&disk, &told)?;
+    }
+    // Without faults the log opens, whatever happened before, and nothing is lost by that.
+    start(&disk, &mut random, &mut told, false)?;
+    disk.restart(Survivors::None);
+    compare(&disk, &told)?;
+    Ok(told.values().flatten().sum())
+}
+
+fn set(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn what_was_acknowledged_is_there_once_whenever_the_machine_stops() {
+    let seeds = match set("TRACELOOM_SIMULATION_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..set("TRACELOOM_SIMULATION_SEEDS").unwrap_or(2_000),
+    };
+    let n_seeds = seeds.end - seeds.start;
+    let mut n_bytes = 0;
+    for seed in seeds {
+        match play(seed, false) {
+            Ok(told) => n_bytes += told,
+            Err(why) => panic!("TRACELOOM_SIMULATION_SEED={seed}: {why}"),
+        }
+    }
+    assert!(
+        n_bytes > n_seeds * 1_000,
+        "{n_bytes} bytes in {n_seeds} seeds show nothing"
+    );
+}
+
+#[test]
+fn a_disk_whose_syncs_do_nothing_is_noticed() {
+    let n_failures = (0..100).filter(|&seed| play(seed, true).is_err()).count();
+    assert!(n_failures > 50, "{n_failures} of 100 seeds notice");
+}
