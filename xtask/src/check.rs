@@ -5,69 +5,69 @@ use crate::tidy;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-struct Step {
+struct CheckStep {
     name: &'static str,
-    run: fn() -> Result<Verdict, String>,
+    run: fn() -> Result<CheckVerdict, String>,
 }
 
-enum Verdict {
+enum CheckVerdict {
     Passed,
     Skipped(&'static str),
 }
 
 /// Cheap steps first; the tests last, so that their closing lines end the output.
-const STEPS: &[Step] = &[
-    Step {
+const STEPS: &[CheckStep] = &[
+    CheckStep {
         name: "cargo fmt",
         run: || passes(&["fmt", "--all", "--check"]),
     },
-    Step {
+    CheckStep {
         name: "cargo clippy",
         run: || {
             let lints = ["--", "-D", "warnings"];
             passes(&[&["clippy", "--workspace", "--all-targets"], &lints[..]].concat())
         },
     },
-    Step {
+    CheckStep {
         name: "tidy",
-        run: || tidy::run().map(|()| Verdict::Passed),
+        run: || tidy::run().map(|()| CheckVerdict::Passed),
     },
-    Step {
+    CheckStep {
         name: "cargo check for wasm32",
         run: pure_crates_build_for_wasm,
     },
-    Step {
+    CheckStep {
         name: "cargo doc",
         run: documentation_builds,
     },
-    Step {
+    CheckStep {
         name: "cargo deny",
         run: dependencies_are_allowed,
     },
-    Step {
+    CheckStep {
         name: "cargo deny advisories",
         run: no_known_vulnerability,
     },
-    Step {
+    CheckStep {
         name: "corpus of captures",
         run: corpus_is_there,
     },
-    Step {
+    CheckStep {
         name: "scripts of pages",
         run: pages_are_as_built,
     },
-    Step {
+    CheckStep {
         name: "cargo clippy with Arrow and Parquet",
         run: || {
             let lints = ["--", "-D", "warnings"];
             passes(&[&["clippy", "--all-targets"], WITH_TABLES, &lints[..]].concat())
         },
     },
-    Step {
+    CheckStep {
         name: "cargo test",
         run: || passes(&["test", "--workspace"]),
     },
-    Step {
+    CheckStep {
         name: "cargo test with Arrow and Parquet",
         run: || passes(&[&["test", "--test", "tables"], WITH_TABLES].concat()),
     },
@@ -87,8 +87,8 @@ pub fn run() -> Result<(), String> {
     for step in STEPS {
         println!("==> {}", step.name);
         match (step.run)() {
-            Ok(Verdict::Passed) => {}
-            Ok(Verdict::Skipped(reason)) => {
+            Ok(CheckVerdict::Passed) => {}
+            Ok(CheckVerdict::Skipped(reason)) => {
                 println!("skipped: {reason}");
                 skipped += 1;
             }
@@ -106,54 +106,54 @@ pub fn run() -> Result<(), String> {
     Ok(())
 }
 
-fn passes(args: &[&str]) -> Result<Verdict, String> {
-    succeed(&mut cargo(args)).map(|()| Verdict::Passed)
+fn passes(args: &[&str]) -> Result<CheckVerdict, String> {
+    succeed(&mut cargo(args)).map(|()| CheckVerdict::Passed)
 }
 
 /// The crates that do no I/O and hold no C code must build where there is neither.
-fn pure_crates_build_for_wasm() -> Result<Verdict, String> {
+fn pure_crates_build_for_wasm() -> Result<CheckVerdict, String> {
     const TARGET: &str = "wasm32-unknown-unknown";
     let Some(sysroot) = output(program("rustc").args(["--print", "sysroot"])) else {
         return Err("rustc does not tell its sysroot".to_owned());
     };
     let sysroot = PathBuf::from(String::from_utf8_lossy(&sysroot).trim());
     if !sysroot.join("lib/rustlib").join(TARGET).is_dir() {
-        return Ok(Verdict::Skipped("target not installed"));
+        return Ok(CheckVerdict::Skipped("target not installed"));
     }
     let mut check = cargo(["check", "--target", TARGET]);
     for name in tidy::PURE_CRATES {
         check.args(["--package", &format!("traceloom-{name}")]);
     }
-    succeed(&mut check).map(|()| Verdict::Passed)
+    succeed(&mut check).map(|()| CheckVerdict::Passed)
 }
 
-fn documentation_builds() -> Result<Verdict, String> {
+fn documentation_builds() -> Result<CheckVerdict, String> {
     let mut doc = cargo(["doc", "--workspace", "--no-deps"]);
-    succeed(doc.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Verdict::Passed)
+    succeed(doc.env("RUSTDOCFLAGS", "-D warnings")).map(|()| CheckVerdict::Passed)
 }
 
 /// Says once what each test says where nobody hears it: the runner keeps the output of tests that pass.
-fn corpus_is_there() -> Result<Verdict, String> {
+fn corpus_is_there() -> Result<CheckVerdict, String> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/corpus");
     let corpus = std::env::var_os("TRACELOOM_CORPUS").map_or_else(|| beside.into(), PathBuf::from);
     if corpus.is_dir() {
-        return Ok(Verdict::Passed);
+        return Ok(CheckVerdict::Passed);
     }
     if std::env::var_os("TRACELOOM_CORPUS_REQUIRED").is_some_and(|value| value == "1") {
         return Err("the corpus is required and not there".to_owned());
     }
-    Ok(Verdict::Skipped(
+    Ok(CheckVerdict::Skipped(
         "corpus not found (../shared/corpus, or TRACELOOM_CORPUS): tests that read captures do nothing",
     ))
 }
 
 /// Checks the scripts of pages, tests them, and compares what they build to with what the crates embed.
-fn pages_are_as_built() -> Result<Verdict, String> {
+fn pages_are_as_built() -> Result<CheckVerdict, String> {
     const NO_NPM: &str = "npm is not installed";
     let is_required = std::env::var_os("CI").is_some_and(|value| value == "true");
     let missing = |reason| match is_required {
         true => Err(reason),
-        false => Ok(Verdict::Skipped(reason)),
+        false => Ok(CheckVerdict::Skipped(reason)),
     };
     if !succeeds_within(program("npm").arg("--version"), Duration::from_secs(60)) {
         return missing(NO_NPM).map_err(str::to_owned);
@@ -172,29 +172,31 @@ fn pages_are_as_built() -> Result<Verdict, String> {
     }
     let mut check = program("npm");
     check.args(["run", "--silent", "check", "--prefix", "ui"]);
-    succeed(&mut check).map(|()| Verdict::Passed)
+    succeed(&mut check).map(|()| CheckVerdict::Passed)
 }
 
 const DENY_NOT_INSTALLED: &str = "cargo-deny is not installed";
 
-fn dependencies_are_allowed() -> Result<Verdict, String> {
+fn dependencies_are_allowed() -> Result<CheckVerdict, String> {
     if deny_is_installed() {
         return passes(&["deny", "check", "bans", "licenses", "sources"]);
     }
     if std::env::var_os("CI").is_some_and(|value| value == "true") {
         return Err(format!("{DENY_NOT_INSTALLED}; .ci/run installs it"));
     }
-    Ok(Verdict::Skipped(DENY_NOT_INSTALLED))
+    Ok(CheckVerdict::Skipped(DENY_NOT_INSTALLED))
 }
 
 /// Apart from the other `cargo deny` checks, which need no network.
-fn no_known_vulnerability() -> Result<Verdict, String> {
+fn no_known_vulnerability() -> Result<CheckVerdict, String> {
     if !deny_is_installed() {
-        return Ok(Verdict::Skipped(DENY_NOT_INSTALLED));
+        return Ok(CheckVerdict::Skipped(DENY_NOT_INSTALLED));
     }
     let fetch = &mut cargo(["deny", "fetch", "db"]);
     if !succeeds_within(fetch, Duration::from_secs(120)) {
-        return Ok(Verdict::Skipped("the advisory database cannot be reached"));
+        return Ok(CheckVerdict::Skipped(
+            "the advisory database cannot be reached",
+        ));
     }
     passes(&["deny", "check", "advisories"])
 }

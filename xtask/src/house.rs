@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::cargo::root;
-use crate::tidy::rust::{self, Line};
-use crate::tidy::tree::{File, Tree};
+use crate::tidy::rust::{self, SourceLine};
+use crate::tidy::tree::{RepoFile, Tree};
 
 /// Prints lines by crate, names of types, phrases in comments, and the largest functions and files.
 ///
@@ -12,7 +12,10 @@ use crate::tidy::tree::{File, Tree};
 /// When the tree cannot be read.
 pub fn run() -> Result<(), String> {
     let tree = Tree::read(&root())?;
-    let files: Vec<Source> = tree.with_extension(&["rs"]).map(Source::new).collect();
+    let files: Vec<MeasuredFile> = tree
+        .with_extension(&["rs"])
+        .map(MeasuredFile::new)
+        .collect();
     lines_by_crate(&files);
     type_names(&files);
     phrases(&files);
@@ -21,16 +24,16 @@ pub fn run() -> Result<(), String> {
     Ok(())
 }
 
-struct Source<'t> {
+struct MeasuredFile<'t> {
     path: &'t str,
     /// Lines of the product: those of tests are empty.
-    product: Vec<Line>,
+    product: Vec<SourceLine>,
     n_lines: usize,
     n_product: usize,
 }
 
-impl<'t> Source<'t> {
-    fn new(file: &'t File) -> Self {
+impl<'t> MeasuredFile<'t> {
+    fn new(file: &'t RepoFile) -> Self {
         let lines = rust::split(&file.text);
         let n_lines = lines.len();
         let product = if is_test(&file.path) {
@@ -40,7 +43,7 @@ impl<'t> Source<'t> {
         };
         let n_product = product
             .iter()
-            .filter(|line| **line != Line::default())
+            .filter(|line| **line != SourceLine::default())
             .count();
         Self {
             path: &file.path,
@@ -65,7 +68,7 @@ fn is_test(path: &str) -> bool {
     parts.any(|part| ["tests", "benches", "examples", "fuzz", "tests.rs"].contains(&part))
 }
 
-fn lines_by_crate(files: &[Source<'_>]) {
+fn lines_by_crate(files: &[MeasuredFile<'_>]) {
     let mut crates: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for file in files {
         let (all, product) = crates.entry(file.krate()).or_default();
@@ -83,6 +86,10 @@ fn lines_by_crate(files: &[Source<'_>]) {
 
 /// The name in a line that declares a type.
 fn declared_type(code: &str) -> Option<&str> {
+    // A field may be called `union`.
+    if code.trim_start().starts_with("union:") {
+        return None;
+    }
     let mut words = code
         .split(|c: char| !c.is_alphanumeric() && c != '_')
         .filter(|word| !word.is_empty());
@@ -95,7 +102,7 @@ fn declared_type(code: &str) -> Option<&str> {
     }
 }
 
-fn type_names(files: &[Source<'_>]) {
+fn type_names(files: &[MeasuredFile<'_>]) {
     let mut places: HashMap<&str, Vec<&str>> = HashMap::new();
     for file in files {
         for line in &file.product {
@@ -115,7 +122,7 @@ fn type_names(files: &[Source<'_>]) {
     println!();
 }
 
-fn phrases(files: &[Source<'_>]) {
+fn phrases(files: &[MeasuredFile<'_>]) {
     const PHRASES: [&str; 10] = [
         "tells whether",
         "tells",
@@ -150,7 +157,7 @@ fn phrases(files: &[Source<'_>]) {
 }
 
 /// Name, first line and number of lines of each function.
-fn functions(lines: &[Line]) -> Vec<(String, usize, usize)> {
+fn functions(lines: &[SourceLine]) -> Vec<(String, usize, usize)> {
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let Some(name) = declared_function(&line.code) else {
@@ -189,7 +196,7 @@ fn declared_function(code: &str) -> Option<&str> {
     (only_modifiers && !name.is_empty()).then_some(name)
 }
 
-fn largest_functions(files: &[Source<'_>]) {
+fn largest_functions(files: &[MeasuredFile<'_>]) {
     let mut all: Vec<_> = files
         .iter()
         .flat_map(|file| {
@@ -206,7 +213,7 @@ fn largest_functions(files: &[Source<'_>]) {
     println!();
 }
 
-fn largest_files(files: &[Source<'_>]) {
+fn largest_files(files: &[MeasuredFile<'_>]) {
     let mut all: Vec<_> = files
         .iter()
         .map(|file| (file.n_product, file.path))

@@ -21,12 +21,12 @@ use crate::{CallTree, Node, Symbol};
 #[derive(Clone, Debug)]
 pub struct Adjustment {
     method: Regex,
-    change: Change,
+    change: NameEdit,
     text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum NameEdit {
     /// Own time times this many thousand-millionths.
     Times(u64),
     /// The method and all it called are gone.
@@ -75,7 +75,7 @@ impl FromStr for Adjustment {
             return Err(error(0, "expected the method before the sign"));
         }
         let change = match (sign, number.trim()) {
-            ("=", "0") => Change::Remove,
+            ("=", "0") => NameEdit::Remove,
             ("=", _) => {
                 return Err(error(
                     at + 1,
@@ -85,7 +85,7 @@ impl FromStr for Adjustment {
             (_, number) => {
                 let factor = factor(number);
                 let expected = "expected a factor, such as 0.5 or 2, with up to nine decimals";
-                Change::Times(factor.ok_or_else(|| error(at + 1, expected))?)
+                NameEdit::Times(factor.ok_or_else(|| error(at + 1, expected))?)
             }
         };
         let method = Regex::new(method)
@@ -204,8 +204,8 @@ fn change_of(symbol: &Symbol, adjustments: &[Adjustment]) -> Option<u64> {
     about
         .map(|one| one.change)
         .try_fold(WHOLE, |factor, change| match change {
-            Change::Remove => None,
-            Change::Times(more) => {
+            NameEdit::Remove => None,
+            NameEdit::Times(more) => {
                 let both = u128::from(factor) * u128::from(more) / u128::from(WHOLE);
                 Some(u64::try_from(both).unwrap_or(u64::MAX))
             }

@@ -90,14 +90,14 @@ const EXACT: u64 = 1 << 53;
 const FIELDS: usize = 200;
 
 /// An entry of the report under way.
-struct Found {
+struct LossEntry {
     feature: Feature,
     entry: Lost,
 }
 
 /// What a feature is counted by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Name {
+enum FeatureName {
     /// There is one of it.
     Nothing,
     Word(&'static str),
@@ -114,12 +114,12 @@ enum Name {
 pub struct Loss<'t, S: Sink + ?Sized> {
     to: &'t mut S,
     holds: Capabilities,
-    found: Vec<Found>,
+    found: Vec<LossEntry>,
     /// Places in `found`, by what names them.
     known: HashMap<(Feature, String), usize, RandomState>,
     /// The same by ids, which rows have: a name is written out once for all rows up to the next
     /// definition, which may change it.
-    by_id: HashMap<(Feature, Name), Option<usize>, RandomState>,
+    by_id: HashMap<(Feature, FeatureName), Option<usize>, RandomState>,
     tables: Recording,
     keys: Vec<Option<StringId>>,
     events: Vec<Option<StringId>>,
@@ -166,7 +166,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         let mut losses = Losses::default();
         let mut found = self.found;
         found.sort_by(|a, b| (a.feature, &a.entry.field).cmp(&(b.feature, &b.entry.field)));
-        for Found { feature, entry } in found {
+        for LossEntry { feature, entry } in found {
             if COARSENS.contains(&feature) {
                 losses.changed.push(entry);
             } else {
@@ -176,21 +176,21 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         losses
     }
 
-    fn lose(&mut self, feature: Feature, name: Name, count: u64) {
+    fn lose(&mut self, feature: Feature, name: FeatureName, count: u64) {
         self.lose_with(feature, name, count, |_| String::new());
     }
 
     /// Counts rows of a feature that may be held, in which case nobody looks at them.
     fn lose_of(&mut self, feature: Feature, rows: impl FnOnce(&Self) -> usize) {
         if !self.holds.holds(feature) {
-            self.lose(feature, Name::Nothing, rows(self) as u64);
+            self.lose(feature, FeatureName::Nothing, rows(self) as u64);
         }
     }
 
     fn lose_with(
         &mut self,
         feature: Feature,
-        name: Name,
+        name: FeatureName,
         count: u64,
         example: impl FnOnce(&Self) -> String,
     ) {
@@ -213,7 +213,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     fn find(
         &mut self,
         feature: Feature,
-        name: Name,
+        name: FeatureName,
         example: impl FnOnce(&Self) -> String,
     ) -> Option<usize> {
         let mut key = (feature, self.written(name));
@@ -221,7 +221,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             return None;
         }
         if !self.known.contains_key(&key) {
-            let same = |found: &&Found| found.feature == feature;
+            let same = |found: &&LossEntry| found.feature == feature;
             if self.found.iter().filter(same).count() >= FIELDS {
                 key.1 = "(others)".to_owned();
             }
@@ -235,7 +235,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             count: 0,
             example: example(self),
         };
-        self.found.push(Found { feature, entry });
+        self.found.push(LossEntry { feature, entry });
         self.known.insert(key, self.found.len() - 1);
         Some(self.found.len() - 1)
     }
@@ -244,14 +244,14 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         self.tables.text(id).into_owned()
     }
 
-    fn written(&self, name: Name) -> String {
+    fn written(&self, name: FeatureName) -> String {
         let (table, row) = match name {
-            Name::Nothing => return String::new(),
-            Name::Word(word) => return word.to_owned(),
-            Name::Text(id) => return self.text(id),
-            Name::Key(id) => (&self.keys, id.index()),
-            Name::Event(id) => (&self.events, id.index()),
-            Name::Counter(id) => (&self.counters, id.index()),
+            FeatureName::Nothing => return String::new(),
+            FeatureName::Word(word) => return word.to_owned(),
+            FeatureName::Text(id) => return self.text(id),
+            FeatureName::Key(id) => (&self.keys, id.index()),
+            FeatureName::Event(id) => (&self.events, id.index()),
+            FeatureName::Counter(id) => (&self.counters, id.index()),
         };
         let name = table.get(row).copied().flatten();
         name.map_or_else(|| format!("#{row}"), |name| self.text(name))
@@ -303,7 +303,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             let Some(attribute) = attributes.get(*first) else {
                 continue;
             };
-            self.lose_with(feature, Name::Key(attribute.key), count, |loss| {
+            self.lose_with(feature, FeatureName::Key(attribute.key), count, |loss| {
                 value_text(&loss.tables, &attribute.value).into_owned()
             });
         }
@@ -311,7 +311,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     fn attribute(&mut self, attribute: &Attribute, feature: Feature) {
-        let key = Name::Key(attribute.key);
+        let key = FeatureName::Key(attribute.key);
         if !self.holds.holds(feature) {
             self.lose_with(feature, key, 1, |loss| {
                 value_text(&loss.tables, &attribute.value).into_owned()
@@ -328,7 +328,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     /// Counts what a target that holds the attribute does not hold of its value, elements of lists and maps included.
-    fn value(&mut self, key: Name, value: &Value) {
+    fn value(&mut self, key: FeatureName, value: &Value) {
         let nested = self.holds.holds(Feature::NestedAttributes);
         match value {
             Value::Null | Value::Text(_) => {}
@@ -365,7 +365,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     /// Counts an integer that a target of doubles rounds or writes as text.
-    fn wide(&mut self, name: Name, value: u64) {
+    fn wide(&mut self, name: FeatureName, value: u64) {
         if value > EXACT {
             let example = |_: &Self| value.to_string();
             self.lose_with(Feature::WideIntegers, name, 1, example);
@@ -382,8 +382,8 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             below_ms += u64::from(time % 1_000_000 != 0);
             below_us += u64::from(time % 1_000 != 0);
         }
-        self.lose(Feature::SubMillisecond, Name::Nothing, below_ms);
-        self.lose(Feature::SubMicrosecond, Name::Nothing, below_us);
+        self.lose(Feature::SubMillisecond, FeatureName::Nothing, below_ms);
+        self.lose(Feature::SubMicrosecond, FeatureName::Nothing, below_us);
     }
 
     fn is_lane(&self, track: TrackId) -> bool {
@@ -391,7 +391,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     }
 
     fn tables(&mut self, new: &Definitions) {
-        let one = Name::Nothing;
+        let one = FeatureName::Nothing;
         for (_, text) in &new.strings {
             let invalid = u64::from(text.as_str().is_none());
             self.lose_with(Feature::InvalidText, one, invalid, |_| format!("{text:?}"));
@@ -453,12 +453,12 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             // Counters of calls have value types too: they are no columns.
             for id in &row.value_types {
                 if let Some(name) = self.wide.remove(id) {
-                    self.lose(Feature::InclusiveValues, Name::Text(name), 1);
+                    self.lose(Feature::InclusiveValues, FeatureName::Text(name), 1);
                 }
             }
             if self.profiles.insert(*id) {
                 let own = |id: &ValueTypeId| {
-                    let name = self.written(Name::Counter(*id));
+                    let name = self.written(FeatureName::Counter(*id));
                     self.holds.holds_named(Feature::ManyValues, &name)
                 };
                 let others = row.value_types.iter().filter(|id| !own(id)).count();
@@ -489,7 +489,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
     fn locate(&mut self, id: FunctionId) {
         if let Some(name) = self.located.get_mut(id.index()).and_then(Option::take) {
             let example = |loss: &Self| loss.text(name);
-            self.lose_with(Feature::SourceLines, Name::Nothing, 1, example);
+            self.lose_with(Feature::SourceLines, FeatureName::Nothing, 1, example);
         }
     }
 
@@ -540,7 +540,7 @@ fn place<T: Default>(table: &mut Vec<T>, index: usize, row: T) {
 
 impl<S: Sink + ?Sized> Loss<'_, S> {
     fn spans(&mut self, batch: &SpanBatch) {
-        let one = Name::Nothing;
+        let one = FeatureName::Nothing;
         if !self.holds.holds(Feature::Spans) {
             self.lose(Feature::Spans, one, batch.len() as u64);
             return;
@@ -600,21 +600,21 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
         self.lose_of(Feature::Exceptions, |_| batch.exception.values().len());
         if !self.holds.holds(Feature::SpanCounters) {
             for &(counter, value) in (0..batch.len()).flat_map(|row| batch.counters(row)) {
-                let name = Name::Counter(counter);
+                let name = FeatureName::Counter(counter);
                 self.lose_with(Feature::SpanCounters, name, 1, |_| value.to_string());
             }
         } else if !self.holds.holds(Feature::InnerCounters) {
             let inner = |row: usize| !batch.entry.get(row).copied().unwrap_or(true);
             for row in (0..batch.len()).filter(|&row| inner(row)) {
                 for &(counter, value) in batch.counters(row) {
-                    let name = Name::Counter(counter);
+                    let name = FeatureName::Counter(counter);
                     self.lose_with(Feature::InnerCounters, name, 1, |_| value.to_string());
                 }
             }
         }
         if self.holds.holds(Feature::SpanCounters) && !self.holds.holds(Feature::WideIntegers) {
             for &(counter, value) in (0..batch.len()).flat_map(|row| batch.counters(row)) {
-                self.wide(Name::Counter(counter), value.unsigned_abs());
+                self.wide(FeatureName::Counter(counter), value.unsigned_abs());
             }
         }
         self.attributes(&batch.attributes, Feature::SpanAttributes);
@@ -636,7 +636,7 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
     }
 
     fn samples(&mut self, batch: &SampleBatch) {
-        let one = Name::Nothing;
+        let one = FeatureName::Nothing;
         if !self.holds.holds(Feature::Samples) {
             self.lose(Feature::Samples, one, batch.len() as u64);
             return;
@@ -646,7 +646,7 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
         self.lose(Feature::NegativeValues, one, negative as u64);
         if !self.holds.holds(Feature::WideIntegers) {
             for &value in (0..batch.len()).flat_map(|row| batch.values(row)) {
-                self.wide(Name::Word("sample values"), value.unsigned_abs());
+                self.wide(FeatureName::Word("sample values"), value.unsigned_abs());
             }
         }
         let timed = batch.time.iter().flatten().count();
@@ -660,7 +660,7 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
 
     fn events(&mut self, batch: &EventBatch) {
         for row in batch.iter() {
-            let name = Name::Event(row.event_type);
+            let name = FeatureName::Event(row.event_type);
             let pause = row.track.is_none() && row.end.is_some();
             if pause && self.holds.holds(Feature::Pauses) && self.written(name) == "pause" {
                 continue;
@@ -689,13 +689,13 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
         }
         for series in &points.series {
             let name = self.series.get(series.index()).copied().flatten();
-            let name = name.map_or(Name::Nothing, Name::Text);
+            let name = name.map_or(FeatureName::Nothing, FeatureName::Text);
             self.lose(Feature::Counters, name, 1);
         }
     }
 
     fn heap(&mut self, what: &'static str, count: usize) {
-        self.lose(Feature::HeapObjects, Name::Word(what), count as u64);
+        self.lose(Feature::HeapObjects, FeatureName::Word(what), count as u64);
     }
 }
 
@@ -712,7 +712,7 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {
-        let one = Name::Nothing;
+        let one = FeatureName::Nothing;
         match &batch {
             Batch::Begin(..) | Batch::Steps(_) | Batch::Note(_) => {}
             Batch::Forget(strings) => self.tables.drop_strings(strings),

@@ -6,13 +6,13 @@ use traceloom_model::{
 };
 
 #[derive(Default)]
-pub(crate) struct Made {
+pub(crate) struct MadeName {
     pub tables: Tables,
     pub events: EventBatch,
     pub objects: ObjectBatch,
 }
 
-impl Made {
+impl MadeName {
     pub fn event_type(&mut self, name: &str) -> EventTypeId {
         let name = self.tables.string(name);
         self.tables.event_type(EventType {

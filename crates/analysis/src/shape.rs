@@ -17,7 +17,7 @@ use std::collections::HashMap;
 /// ```
 #[must_use]
 pub fn of_sql(sql: &str) -> String {
-    let mut shape = Shape {
+    let mut shape = PrintShape {
         out: String::with_capacity(sql.len().min(4_096)),
         space: false,
         open: Vec::new(),
@@ -67,14 +67,14 @@ fn is_id(word: &str) -> bool {
     digits > 0 && (digits == word.len() || (hex && word.len() >= 4) || word.len() >= 16)
 }
 
-struct Shape {
+struct PrintShape {
     out: String,
     space: bool,
     /// Where the brackets that are open began.
     open: Vec<usize>,
 }
 
-impl Shape {
+impl PrintShape {
     /// Takes the token that `rest` begins with and returns what follows it.
     fn token<'t>(&mut self, first: char, rest: &'t str) -> &'t str {
         let after = |length: usize| rest.get(length..).unwrap_or("");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::calltree::{SymbolTable, Symbols};
+use crate::calltree::{SymbolInterner, SymbolTable};
 use crate::{CallTree, Measure, Node, Sketch, Symbol, SymbolId};
 use traceloom_model::Merge;
 
@@ -289,7 +289,7 @@ impl Functions {
     fn add(&mut self, other: Self) {
         let merge = self.measure.merge;
         self.total = join(merge, self.total, other.total, 1, 1);
-        let mut symbols = Symbols::default();
+        let mut symbols = SymbolInterner::default();
         for symbol in std::mem::replace(&mut self.symbols, Vec::new().into()).into_rows() {
             symbols.intern(symbol);
         }

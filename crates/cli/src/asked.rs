@@ -17,11 +17,11 @@ use crate::style::things;
 
 /// The names of one run, shared by everything that reads.
 #[derive(Clone, Default)]
-pub(crate) struct Asked(Arc<Mutex<State>>);
+pub(crate) struct Asked(Arc<Mutex<NameState>>);
 
 #[derive(Default)]
-struct State {
-    names: Vec<Name>,
+struct NameState {
+    names: Vec<TypedName>,
     /// What recordings define, in lower case, and whether it is a time.
     known: BTreeMap<String, bool>,
     /// Something was read that could have had a name.
@@ -34,7 +34,7 @@ struct State {
 }
 
 /// One name and where it was typed.
-struct Name {
+struct TypedName {
     flag: &'static str,
     /// What has such names.
     what: &'static str,
@@ -53,13 +53,13 @@ struct Name {
 const OF_FILTERS: [&str; 6] = ["cpu", "queue", "calls", "transactions", "owner", "size"];
 
 impl Asked {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, NameState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, name: Name) {
+    fn add(&self, name: TypedName) {
         let mut state = self.state();
-        let same = |known: &Name| known.flag == name.flag && known.name == name.name;
+        let same = |known: &TypedName| known.flag == name.flag && known.name == name.name;
         if !state.names.iter().any(same) {
             state.names.push(name);
         }
@@ -68,7 +68,7 @@ impl Asked {
     /// Asks for the counters and parameters that `--filter` names.
     pub(crate) fn filter(&self, filter: &Filter) {
         for asked in filter.asked_names() {
-            self.add(Name {
+            self.add(TypedName {
                 flag: "--filter",
                 what: "field, counter or parameter",
                 name: asked.name.to_owned(),
@@ -83,7 +83,7 @@ impl Asked {
     /// Asks for a column of calls.
     pub(crate) fn column(&self, flag: &'static str, column: &Column) {
         if let Column::Named(name) | Column::Counter(name) | Column::Attribute(name) = column {
-            self.add(Name {
+            self.add(TypedName {
                 flag,
                 what: "column, counter or parameter",
                 name: name.to_lowercase(),
@@ -98,7 +98,7 @@ impl Asked {
     /// Asks for the parameter that `--by` names.
     pub(crate) fn group(&self, by: &GroupBy) {
         if let GroupBy::Attribute(name) = by {
-            self.add(Name {
+            self.add(TypedName {
                 flag: "--by",
                 what: "parameter or label",
                 name: name.clone(),
@@ -158,9 +158,9 @@ impl Asked {
     }
 }
 
-impl State {
-    fn refuse(&self, asked: &Name) -> Option<String> {
-        let Name { flag, name, .. } = asked;
+impl NameState {
+    fn refuse(&self, asked: &TypedName) -> Option<String> {
+        let TypedName { flag, name, .. } = asked;
         // Well-known columns have other names in some formats.
         let Ok(column) = name.parse::<Column>();
         let sources = column.sources().into_iter();

@@ -21,7 +21,7 @@ use crate::streams::stdout;
 use crate::style::Style;
 use crate::timing::{TimeFlags, Timing};
 use find::find;
-use tree::Tree;
+use tree::PrintedTree;
 
 /// Print one call with everything in it, in time order.
 ///
@@ -115,7 +115,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     })?;
     let names: Vec<_> = found.recording.function_names().collect();
     let names = ShortNames::new(names.iter().map(AsRef::as_ref));
-    let tree = Tree::of(&found, &options.methods.rules()?, names);
+    let tree = PrintedTree::of(&found, &options.methods.rules()?, names);
     let mut out = io::BufWriter::new(stdout());
     if options.json {
         writeln!(out, "{}", tree.json())?;

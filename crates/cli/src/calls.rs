@@ -167,7 +167,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 let from = (0, &input);
                 notes
                     .push(timing.lower_admitted(from, &document, &lowering, &methods, &mut table)?);
-                list.add(table.finish(), |call| Name {
+                list.add(table.finish(), |call| CallName {
                     path: number - 1,
                     id: id(&document, call),
                 });
@@ -186,7 +186,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 
 /// What a call is known by.
 #[derive(Debug)]
-struct Name {
+struct CallName {
     /// Number of the path.
     path: usize,
     /// What `call` takes.
@@ -209,7 +209,7 @@ pub(crate) fn id(document: &Document<'_>, call: &Call) -> String {
 }
 
 fn print(
-    list: &ListedCalls<Name>,
+    list: &ListedCalls<CallName>,
     options: &Options,
     style: &Style,
     out: &mut impl Write,
@@ -231,7 +231,7 @@ fn print(
     } else if counts.selected == 0 {
         options.common.asked.say_none_passes();
     }
-    let path = |name: &Name| options.paths.get(name.path).map_or("", String::as_str);
+    let path = |name: &CallName| options.paths.get(name.path).map_or("", String::as_str);
     let several = options.paths.len() > 1;
     if options.json {
         let columns = list.recordings.iter().map(|calls| options.columns(calls));

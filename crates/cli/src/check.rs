@@ -65,9 +65,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// Reads every part record by record, then every recording through its lowering, which sees what single
 /// parts cannot: rows that disagree, ids without words, files that are missing.
 fn examine(input: &Input, common: &Common) -> anyhow::Result<Notes> {
-    let mut sink = Collect {
+    let mut sink = NoteCollector {
         strict: common.strict,
-        ..Collect::default()
+        ..NoteCollector::default()
     };
     // What is read together with others, such as a log in a bundle, belongs there whatever it is.
     let documents = input
@@ -109,7 +109,7 @@ fn examine(input: &Input, common: &Common) -> anyhow::Result<Notes> {
 
 /// Collects notes once each: a lowering repeats what the reader of a part said.
 #[derive(Default)]
-struct Collect {
+struct NoteCollector {
     notes: Notes,
     seen: HashSet<(PartId, &'static str, u64)>,
     /// What the readers said beyond `seen`: as many notes of the lowerings are repetitions.
@@ -120,7 +120,7 @@ struct Collect {
     stopped: bool,
 }
 
-impl Collect {
+impl NoteCollector {
     fn add(&mut self, note: Note) -> Flow {
         let stop = self.strict && note.level == Level::Damage;
         let place = (note.part, note.kind, note.offset);
@@ -168,7 +168,7 @@ impl Collect {
     }
 }
 
-impl Sink for Collect {
+impl Sink for NoteCollector {
     fn asks(&self) -> Asks {
         Asks {
             wants: Wants::Steps { calls: true },

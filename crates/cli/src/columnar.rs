@@ -43,19 +43,21 @@ mod with_tables {
             let written = output.write(name, bytes);
             written.map_err(|error| TablesError::new(error.to_string()))
         });
-        Ok(Box::new(Flatten::new(Rows(Tables::new(format, write)))))
+        Ok(Box::new(Flatten::new(ColumnarTarget(Tables::new(
+            format, write,
+        )))))
     }
 
     /// The files as a target of the formats crate, which knows nothing of Arrow.
-    struct Rows<'o>(Tables<'o>);
+    struct ColumnarTarget<'o>(Tables<'o>);
 
-    impl FlatRows for Rows<'_> {
+    impl FlatRows for ColumnarTarget<'_> {
         fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Flow {
             self.0.row(table, cells)
         }
     }
 
-    impl RowTarget for Rows<'_> {
+    impl RowTarget for ColumnarTarget<'_> {
         fn end(&mut self) -> Result<(), Error> {
             self.0
                 .finish()

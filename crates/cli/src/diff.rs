@@ -43,7 +43,7 @@ pub(crate) struct Options {
     per: PerFlag,
     /// Sort by the change of this.
     #[arg(long, value_name = "VALUE", default_value = "self")]
-    sort: Sort,
+    sort: DiffOrder,
     /// Rows to print; 0 prints all. Without it 30, and all with --json and --csv.
     #[arg(short = 'n', long, value_name = "ROWS")]
     rows: Option<usize>,
@@ -107,7 +107,7 @@ impl PerFlag {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Sort {
+enum DiffOrder {
     #[value(name = "self")]
     Own,
     Total,
@@ -218,8 +218,8 @@ fn compare(options: &Options) -> anyhow::Result<(Diff, String)> {
 
 /// Chooses the value that both have under one name; where both have only one, names may differ.
 fn in_common<'t>(
-    first: &'t trees::Recorded,
-    second: &'t trees::Recorded,
+    first: &'t trees::RecordingTrees,
+    second: &'t trees::RecordingTrees,
 ) -> Option<(Recorded<'t>, Recorded<'t>)> {
     let pairs: Vec<_> = sides(second)
         .flat_map(|after| sides(first).map(move |before| (before, after)))
@@ -236,7 +236,7 @@ fn in_common<'t>(
     by_name.or(only).copied()
 }
 
-fn sides(of: &trees::Recorded) -> impl Iterator<Item = Recorded<'_>> {
+fn sides(of: &trees::RecordingTrees) -> impl Iterator<Item = Recorded<'_>> {
     let known = of.periods.iter().copied().zip(&of.functions);
     let sides = of.trees.iter().zip(known);
     sides.map(|(tree, (period, functions))| Recorded {
@@ -247,7 +247,7 @@ fn sides(of: &trees::Recorded) -> impl Iterator<Item = Recorded<'_>> {
     })
 }
 
-fn values(of: &trees::Recorded) -> String {
+fn values(of: &trees::RecordingTrees) -> String {
     let titles = of.trees.iter().map(|tree| {
         let counted = match tree.measure.source {
             TreeSource::Spans => "calls",
@@ -264,11 +264,11 @@ fn rows(options: &Options, diff: &Diff) -> Vec<DiffRow> {
     rows
 }
 
-fn value(sort: Sort, amounts: &Amounts) -> i64 {
+fn value(sort: DiffOrder, amounts: &Amounts) -> i64 {
     match sort {
-        Sort::Own => amounts.own,
-        Sort::Total => amounts.total,
-        Sort::Count => i64::try_from(amounts.count).unwrap_or(i64::MAX),
+        DiffOrder::Own => amounts.own,
+        DiffOrder::Total => amounts.total,
+        DiffOrder::Count => i64::try_from(amounts.count).unwrap_or(i64::MAX),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::fields::{Json, plain};
 use crate::info::note_json;
 use crate::open::open_among;
 use crate::outcome::heed;
-use crate::resolve::{Names, Table, Texts};
+use crate::resolve::{DocumentTexts, RecordTexts, RowTable};
 use crate::streams::stdout;
 use crate::style::Style;
 
@@ -58,9 +58,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             continue;
         };
         let names = if options.resolve {
-            Names::of(&input, &options.common)?
+            DocumentTexts::of(&input, &options.common)?
         } else {
-            Names::default()
+            DocumentTexts::default()
         };
         let many = input.is_folder() || input.parts().len() > 1 || options.paths.len() > 1;
         for (at, part) in input.parts().iter().enumerate() {
@@ -109,7 +109,7 @@ struct Printer<'p, W: Write> {
     style: &'p Style,
     out: &'p mut W,
     part: Option<&'p str>,
-    names: Option<&'p Table>,
+    names: Option<&'p RowTable>,
     left: Option<u64>,
     error: Option<anyhow::Error>,
     stopped: bool,
@@ -136,7 +136,7 @@ impl<W: Write> Printer<'_, W> {
         object.serialize_entry("offset", &record.offset())?;
         object.serialize_entry("bytes", &record.len())?;
         let mut failed = Ok(());
-        let texts = Texts {
+        let texts = RecordTexts {
             record,
             names: self.names,
         };
@@ -159,7 +159,7 @@ impl<W: Write> Printer<'_, W> {
         let place = self.style.dim(format!("{:>10}", record.offset()));
         write!(self.out, "{place} {}", self.style.bold(record.kind()))?;
         let mut written = Ok(());
-        let texts = self.options.resolve.then_some(Texts {
+        let texts = self.options.resolve.then_some(RecordTexts {
             record,
             names: self.names,
         });

@@ -99,14 +99,14 @@ pub(crate) fn first_look(paths: &[String], common: &Common) -> anyhow::Result<Ou
 }
 
 /// Chooses what to look at next: what is wrong with the input, else the first view that shows some of it.
-fn next_command(input: &Input, facts: &[Facts]) -> Option<&'static str> {
+fn next_command(input: &Input, facts: &[PartSummary]) -> Option<&'static str> {
     if facts
         .iter()
         .any(|facts| facts.notes.worst() > Some(Level::Info))
     {
         return Some("check");
     }
-    let shows = |what: fn(&Facts) -> bool| facts.iter().any(what);
+    let shows = |what: fn(&PartSummary) -> bool| facts.iter().any(what);
     if shows(|facts| facts.spans) {
         Some("calls")
     } else if shows(|facts| !facts.values.is_empty()) {
@@ -130,7 +130,7 @@ pub(crate) fn shell_word(path: &str) -> String {
 
 /// What was learnt of one part.
 #[derive(Default)]
-pub(crate) struct Facts {
+pub(crate) struct PartSummary {
     pub(crate) records: Kinds,
     pub(crate) decoded: u64,
     pub(crate) time: Option<(i64, i64)>,
@@ -138,7 +138,7 @@ pub(crate) struct Facts {
     zero: Option<i64>,
     /// The clock of these times, where its zero is no date.
     clock: Option<String>,
-    pub(crate) values: Vec<Value>,
+    pub(crate) values: Vec<ValueColumn>,
     pub(crate) notes: Notes,
     pub(crate) stopped: bool,
     /// The recording that begins with this part has spans.
@@ -183,7 +183,7 @@ impl Kinds {
 }
 
 /// One value column of the samples in a part.
-pub(crate) struct Value {
+pub(crate) struct ValueColumn {
     name: String,
     unit: String,
     samples: u64,
@@ -192,7 +192,7 @@ pub(crate) struct Value {
     event: Option<EventKind>,
 }
 
-impl Value {
+impl ValueColumn {
     fn json(&self) -> serde_json::Value {
         let whole = |total: i128| {
             i64::try_from(total).map_or_else(|_| json!(total.to_string()), |n| json!(n))
@@ -236,7 +236,7 @@ impl Value {
     }
 }
 
-impl RecordSink for Facts {
+impl RecordSink for PartSummary {
     fn record(&mut self, record: &dyn Record) -> Flow {
         self.records.add(record.kind());
         self.decoded = self.decoded.max(record.offset() + record.len());
@@ -270,13 +270,13 @@ impl RecordSink for Facts {
 }
 
 /// Reads every part once.
-pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts>> {
+pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartSummary>> {
     let limits = common.limits()?;
     let mut all = Vec::new();
     for (at, part) in input.parts().iter().enumerate() {
-        let mut facts = Facts {
+        let mut facts = PartSummary {
             strict: common.strict,
-            ..Facts::default()
+            ..PartSummary::default()
         };
         facts
             .notes
@@ -302,7 +302,7 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
         let Some((first, _)) = document.members().next() else {
             continue;
         };
-        let mut totals = Totals::default();
+        let mut totals = ValueTotals::default();
         let options = common.lower_options()?;
         lower(&document, &options, &mut totals)?;
         let clock = totals.clock();
@@ -322,14 +322,14 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<Facts
 
 /// Adds up the values of samples; an input of spans is left at the first one.
 #[derive(Default)]
-struct Totals {
+struct ValueTotals {
     tables: Recording,
     spans: bool,
     events: bool,
     sums: BTreeMap<(ProfileId, usize), (u64, i128)>,
 }
 
-impl Totals {
+impl ValueTotals {
     /// Functions whose files tell the language; more say nothing new.
     const FUNCTIONS: usize = 4096;
 
@@ -345,7 +345,7 @@ impl Totals {
     }
 
     /// Returns the columns of a part called `file`.
-    fn values(&self, file: &str) -> Vec<Value> {
+    fn values(&self, file: &str) -> Vec<ValueColumn> {
         let text = |id: StringId| self.tables.text(id).into_owned();
         let language = Language::of_recording(&self.tables);
         let value =
@@ -354,7 +354,7 @@ impl Totals {
                 let row = self.tables.value_type(*types.get(column)?)?;
                 let name = text(row.name);
                 let event = EventKind::of_column(&self.tables, language, file, row);
-                Some(Value {
+                Some(ValueColumn {
                     name,
                     unit: unit_name(row.unit, &text),
                     samples,
@@ -377,7 +377,7 @@ pub(crate) fn unit_name(unit: Unit, text: &dyn Fn(StringId) -> String) -> String
     }
 }
 
-impl Sink for Totals {
+impl Sink for ValueTotals {
     fn asks(&self) -> Asks {
         Asks {
             wants: Wants::Calls,
@@ -439,7 +439,7 @@ impl Sink for Totals {
     }
 }
 
-fn as_json(input: &Input, facts: &[Facts]) -> serde_json::Value {
+fn as_json(input: &Input, facts: &[PartSummary]) -> serde_json::Value {
     let objects = input.parts().iter().zip(facts).map(|(part, facts)| {
         let path = if input.is_folder() || input.parts().len() > 1 {
             &part.part.name
@@ -457,7 +457,7 @@ fn as_json(input: &Input, facts: &[Facts]) -> serde_json::Value {
                 "start_ns": start, "end_ns": end,
                 "origin": match facts.clock { None => "unix", Some(_) => "unknown" },
             })),
-            "values": facts.values.iter().map(Value::json).collect::<Vec<_>>(),
+            "values": facts.values.iter().map(ValueColumn::json).collect::<Vec<_>>(),
             "notes": facts.notes.kept().iter().map(note_json).collect::<Vec<_>>(),
             "reason": part.unknown.as_ref().map(traceloom_input::Unknown::sentence),
         })
@@ -489,7 +489,7 @@ pub(crate) fn note_json(note: &Note) -> serde_json::Value {
 
 fn print(
     input: &Input,
-    facts: &[Facts],
+    facts: &[PartSummary],
     options: &Options,
     style: &Style,
     out: &mut impl Write,

@@ -51,7 +51,7 @@ pub(crate) struct Options {
     by: By,
     /// Sort by this column.
     #[arg(long, value_name = "COLUMN", default_value = "blocked")]
-    sort: Sort,
+    sort: MonitorOrder,
     /// Rows to print; 0 prints all [default: 30 on a terminal, all with --json and --csv].
     #[arg(short = 'n', long, value_name = "ROWS")]
     rows: Option<usize>,
@@ -82,7 +82,7 @@ enum By {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Sort {
+enum MonitorOrder {
     Blocked,
     Waited,
     Parked,
@@ -227,17 +227,17 @@ fn print(
     Ok(())
 }
 
-fn rank(row: &Monitor, by: Sort) -> (u64, u64, u64) {
+fn rank(row: &Monitor, by: MonitorOrder) -> (u64, u64, u64) {
     let kind = |kind| {
         let waits = row.of(kind);
         (waits.total, waits.count + waits.seen, row.total())
     };
     match by {
-        Sort::Blocked => kind(WaitKind::Contended),
-        Sort::Waited => kind(WaitKind::Waited),
-        Sort::Parked => kind(WaitKind::Parked),
-        Sort::Longest => (row.longest(), row.total(), row.count()),
-        Sort::Count => (row.count(), row.total(), 0),
+        MonitorOrder::Blocked => kind(WaitKind::Contended),
+        MonitorOrder::Waited => kind(WaitKind::Waited),
+        MonitorOrder::Parked => kind(WaitKind::Parked),
+        MonitorOrder::Longest => (row.longest(), row.total(), row.count()),
+        MonitorOrder::Count => (row.count(), row.total(), 0),
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Options {
         default_value = "live",
         conflicts_with = "collections"
     )]
-    sort: Sort,
+    sort: ObjectOrder,
     /// Rows to print; 0 prints all [default: 30 on a terminal, all with --json and --csv].
     #[arg(short = 'n', long, value_name = "ROWS")]
     rows: Option<usize>,
@@ -73,7 +73,7 @@ pub(crate) struct Options {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Sort {
+enum ObjectOrder {
     Live,
     Allocated,
     Freed,
@@ -257,20 +257,20 @@ fn summary(objects: &Objects, classes: usize) -> String {
     text
 }
 
-fn sort(classes: &mut [ClassRow], by: Sort) {
+fn sort(classes: &mut [ClassRow], by: ObjectOrder) {
     let amount = |amount: Amount| (amount.bytes, amount.count);
     match by {
-        Sort::Live => {}
-        Sort::Allocated => classes.sort_by_key(|row| Reverse(amount(row.allocated))),
-        Sort::Freed => classes.sort_by_key(|row| Reverse(amount(row.freed))),
-        Sort::Delta => classes.sort_by_key(|row| {
+        ObjectOrder::Live => {}
+        ObjectOrder::Allocated => classes.sort_by_key(|row| Reverse(amount(row.allocated))),
+        ObjectOrder::Freed => classes.sort_by_key(|row| Reverse(amount(row.freed))),
+        ObjectOrder::Delta => classes.sort_by_key(|row| {
             let change = row.delta.unwrap_or_default();
             Reverse((change.bytes, change.count))
         }),
-        Sort::Age => classes
+        ObjectOrder::Age => classes
             .sort_by_key(|row| Reverse((row.live_ages.oldest, row.freed_ages.mean_hundredths()))),
-        Sort::References => classes.sort_by_key(|row| Reverse((row.references, row.roots))),
-        Sort::Class => classes.sort_by(|a, b| a.class.cmp(&b.class)),
+        ObjectOrder::References => classes.sort_by_key(|row| Reverse((row.references, row.roots))),
+        ObjectOrder::Class => classes.sort_by(|a, b| a.class.cmp(&b.class)),
     }
 }
 

@@ -3,7 +3,7 @@
 use traceloom_formats::datakit::value_names;
 use traceloom_model::{Asks, Batch, Definitions, Flow, Recording, SampleBatch, Sink, Stage};
 
-use crate::values::Values;
+use crate::values::WantedValues;
 
 /// A sink that passes on one value column of each profile that has it, and no other profile.
 pub(crate) struct Only<'s> {
@@ -28,8 +28,8 @@ impl<'s> Only<'s> {
     }
 
     /// Returns which values there were.
-    pub(crate) fn finish(&self) -> Values {
-        let mut values = Values::default();
+    pub(crate) fn finish(&self) -> WantedValues {
+        let mut values = WantedValues::default();
         values.take(&self.tables, &self.names);
         values
     }

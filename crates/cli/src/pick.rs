@@ -40,14 +40,14 @@ pub(crate) struct Pick {
     pub(crate) value: Option<String>,
     /// Replace these by pseudonyms wherever they stand; the same value has the same one in a run.
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
-    pub(crate) redact: Vec<Kind>,
+    pub(crate) redact: Vec<PickedRows>,
     /// Make the pseudonyms of every run with this phrase alike; `@FILE` reads it from a file.
     #[arg(long, value_name = "PHRASE", requires = "redact")]
     pub(crate) redact_key: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum PickedRows {
     /// Names of machines, pods and containers.
     Hosts,
     /// IP, MAC and mail addresses.
@@ -140,12 +140,12 @@ impl Pick {
         let mut categories = Vec::new();
         for kind in &self.redact {
             match kind {
-                Kind::Hosts => categories.push(Category::Hosts),
-                Kind::Addresses => categories.push(Category::Addresses),
-                Kind::Sql => categories.push(Category::Sql),
-                Kind::Urls => categories.push(Category::Urls),
-                Kind::Paths => categories.push(Category::Paths),
-                Kind::All => categories.extend(Category::ALL),
+                PickedRows::Hosts => categories.push(Category::Hosts),
+                PickedRows::Addresses => categories.push(Category::Addresses),
+                PickedRows::Sql => categories.push(Category::Sql),
+                PickedRows::Urls => categories.push(Category::Urls),
+                PickedRows::Paths => categories.push(Category::Paths),
+                PickedRows::All => categories.extend(Category::ALL),
             }
         }
         Ok(Redaction::new(&categories, self.key()?))

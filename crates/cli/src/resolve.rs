@@ -17,22 +17,22 @@ const PATIENCE: u32 = 1_000_000;
 const STEPS: u32 = 4;
 
 /// What a row says: its text, or the row that has it.
-enum Said {
+enum RowMeaning {
     Text(String),
     Row(String, u64),
 }
 
 /// Rows by table and number.
 #[derive(Default)]
-pub(crate) struct Table(HashMap<String, HashMap<u64, Said>>);
+pub(crate) struct RowTable(HashMap<String, HashMap<u64, RowMeaning>>);
 
-impl Table {
+impl RowTable {
     fn text(&self, table: &str, id: u64) -> Option<&str> {
         let mut at = (table, id);
         for _ in 0..STEPS {
             match self.0.get(at.0)?.get(&at.1)? {
-                Said::Text(text) => return Some(text),
-                Said::Row(table, id) => at = (table, *id),
+                RowMeaning::Text(text) => return Some(text),
+                RowMeaning::Row(table, id) => at = (table, *id),
             }
         }
         None
@@ -41,12 +41,12 @@ impl Table {
 
 /// Texts of ids, by document.
 #[derive(Default)]
-pub(crate) struct Names {
-    tables: Vec<Table>,
+pub(crate) struct DocumentTexts {
+    tables: Vec<RowTable>,
     of_part: HashMap<usize, usize>,
 }
 
-impl Names {
+impl DocumentTexts {
     /// Reads every part once for the rows that its records define.
     pub(crate) fn of(input: &Input, common: &Common) -> anyhow::Result<Self> {
         let limits = common.limits()?;
@@ -66,7 +66,7 @@ impl Names {
         Ok(names)
     }
 
-    pub(crate) fn of_part(&self, part: usize) -> Option<&Table> {
+    pub(crate) fn of_part(&self, part: usize) -> Option<&RowTable> {
         self.tables.get(*self.of_part.get(&part)?)
     }
 }
@@ -76,7 +76,7 @@ impl Names {
 /// that a list in it refers to.
 #[derive(Default)]
 struct Defined {
-    table: Table,
+    table: RowTable,
     undefining: u32,
 }
 
@@ -84,11 +84,11 @@ impl RecordSink for Defined {
     fn record(&mut self, record: &dyn Record) -> Flow {
         let mut id: Option<(String, u64)> = None;
         let mut text = None;
-        let mut row: Option<(u8, Said)> = None;
+        let mut row: Option<(u8, RowMeaning)> = None;
         let mut first = true;
         let mut refer = |rank: u8, table: &str, id: u64| {
             if row.as_ref().is_none_or(|(known, _)| rank < *known) {
-                row = Some((rank, Said::Row(table.to_owned(), id)));
+                row = Some((rank, RowMeaning::Row(table.to_owned(), id)));
             }
         };
         record.fields(&mut |name, field| {
@@ -112,7 +112,7 @@ impl RecordSink for Defined {
                 _ => {}
             }
         });
-        let said = text.map(Said::Text).or(row.map(|(_, said)| said));
+        let said = text.map(RowMeaning::Text).or(row.map(|(_, said)| said));
         match (id, said) {
             (Some((table, number)), Some(said)) => {
                 self.table.0.entry(table).or_default().insert(number, said);
@@ -144,12 +144,12 @@ fn first_id<'f>(items: &'f [Field<'f>]) -> Option<(&'f str, u64)> {
 }
 
 /// The texts that ids of one record stand for.
-pub(crate) struct Texts<'r> {
+pub(crate) struct RecordTexts<'r> {
     pub(crate) record: &'r dyn Record,
-    pub(crate) names: Option<&'r Table>,
+    pub(crate) names: Option<&'r RowTable>,
 }
 
-impl Texts<'_> {
+impl RecordTexts<'_> {
     fn text(&self, table: &str, id: u64) -> Option<String> {
         let known = self.names.and_then(|names| names.text(table, id));
         let known = known.map(str::to_owned);
@@ -208,7 +208,7 @@ impl Texts<'_> {
 }
 
 /// A field as JSON in which maps have the texts of their ids.
-struct Resolved<'r>(&'r Texts<'r>, &'r Field<'r>);
+struct Resolved<'r>(&'r RecordTexts<'r>, &'r Field<'r>);
 
 impl Serialize for Resolved<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

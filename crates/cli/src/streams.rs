@@ -97,8 +97,8 @@ pub(crate) fn stderr_is_terminal() -> bool {
     clippy::disallowed_methods,
     reason = "every writer of output begins here"
 )]
-pub(crate) fn stdout() -> Stdout {
-    Stdout {
+pub(crate) fn stdout() -> LockedStdout {
+    LockedStdout {
         to: io::stdout().lock(),
         held: Vec::new(),
         before: '\0',
@@ -118,14 +118,14 @@ pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Standard output, locked.
-pub(crate) struct Stdout {
+pub(crate) struct LockedStdout {
     to: io::StdoutLock<'static>,
     /// The beginning of a character or of a colour, whose rest is not written yet.
     held: Vec<u8>,
     before: char,
 }
 
-impl Write for Stdout {
+impl Write for LockedStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.held.is_empty() && !bytes.iter().any(|&byte| may_be_harmful(byte)) {
             self.before = bytes.last().map_or(self.before, |&last| char::from(last));
@@ -161,7 +161,7 @@ impl Write for Stdout {
     }
 }
 
-impl Drop for Stdout {
+impl Drop for LockedStdout {
     fn drop(&mut self) {
         // Nothing is held at the end of a line, which is where output ends unless an error is on its way.
         if !self.held.is_empty() {

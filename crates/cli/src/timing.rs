@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use traceloom_analysis::filter::{Filter, Hide, Survey, is_timestamp};
+use traceloom_analysis::filter::{Filter, Hide, HideSurvey, is_timestamp};
 use traceloom_analysis::stage::{Choose, Extent, Range, Shift, Shifts, Window};
 use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::{Document, Input, piped};
@@ -287,7 +287,7 @@ impl<'f> Timing<'f> {
         if methods.is_empty() {
             return self.lower(at, input, document, options, sink);
         }
-        let mut survey = Survey::new(methods);
+        let mut survey = HideSurvey::new(methods);
         self.lower(at, input, document, options, &mut survey)?;
         survey.settle();
         let mut hide = Hide::new(&mut survey, sink);

@@ -48,7 +48,7 @@ pub(crate) struct Options {
     rows: Option<usize>,
     /// Sort by this column.
     #[arg(long, value_name = "COLUMN", default_value = "self")]
-    sort: Sort,
+    sort: TopOrder,
     /// Only functions with at least this share of the total.
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     min_percent: f64,
@@ -73,7 +73,7 @@ pub(crate) struct Options {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Sort {
+enum TopOrder {
     #[value(name = "self")]
     Own,
     Total,
@@ -116,9 +116,9 @@ impl Options {
             share.is_none_or(|share| share.abs() >= self.min_percent)
         });
         let first = |a: &TopRow, b: &TopRow| match self.sort {
-            Sort::Own => Ordering::Equal,
-            Sort::Total => b.total.unsigned_abs().cmp(&a.total.unsigned_abs()),
-            Sort::Count => b.count.cmp(&a.count),
+            TopOrder::Own => Ordering::Equal,
+            TopOrder::Total => b.total.unsigned_abs().cmp(&a.total.unsigned_abs()),
+            TopOrder::Count => b.count.cmp(&a.count),
         };
         let all = rows.len();
         // Most are out by their values alone, before anybody asks for their names.
@@ -151,7 +151,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut among = flags.inputs();
     let [mut tables, beside] = read_functions(&flags, &mut among)?;
     options.mention(tables.iter().any(|table| !table.durations.is_empty()));
-    let beside: Vec<Beside> = beside.iter().map(Beside::of).collect();
+    let beside: Vec<ExtraColumn> = beside.iter().map(ExtraColumn::of).collect();
     let rows: Vec<Vec<TopRow>> = tables
         .iter_mut()
         .map(|table| std::mem::take(&mut table.rows))
@@ -163,7 +163,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             TreeSource::Spans => &[][..],
             TreeSource::Samples => &beside,
         };
-        let shown = Shown {
+        let shown = FunctionDetails {
             beside,
             durations: options.percentiles.then_some(&table.durations),
         };
@@ -221,13 +221,13 @@ fn count_word(of: &Functions) -> &'static str {
 }
 
 /// Another column of a statistic, such as the shortest call: its value by function.
-struct Beside {
+struct ExtraColumn {
     name: String,
     unit: MeasureUnit,
     values: HashMap<String, i64>,
 }
 
-impl Beside {
+impl ExtraColumn {
     fn of(table: &Functions) -> Self {
         let measure = &table.measure;
         let inclusive = measure.scope == Scope::Inclusive && measure.merge == Merge::Sum;
@@ -251,13 +251,13 @@ impl Beside {
 
 /// What is shown of a function besides its values.
 #[derive(Clone, Copy, Default)]
-struct Shown<'t> {
+struct FunctionDetails<'t> {
     /// Other columns of statistics.
-    beside: &'t [Beside],
+    beside: &'t [ExtraColumn],
     durations: Option<&'t Durations>,
 }
 
-impl<'t> Shown<'t> {
+impl<'t> FunctionDetails<'t> {
     /// How long calls took, where there are columns for it.
     fn durations(&self) -> Option<&'t Durations> {
         self.durations.filter(|durations| !durations.is_empty())
@@ -267,7 +267,7 @@ impl<'t> Shown<'t> {
 fn rows_table(
     of: &Functions,
     rows: &[TopRow],
-    also: Shown<'_>,
+    also: FunctionDetails<'_>,
     names: &ShortNames<'_>,
     wide: bool,
 ) -> Table {
@@ -284,7 +284,12 @@ fn rows_table(
     table
 }
 
-fn head<'h>(of: &Functions, also: Shown<'h>, partial: bool, what: &'h str) -> Vec<&'h str> {
+fn head<'h>(
+    of: &Functions,
+    also: FunctionDetails<'h>,
+    partial: bool,
+    what: &'h str,
+) -> Vec<&'h str> {
     let mut head = vec!["self", "self%", "total", "total%", count_word(of)];
     head.extend(partial.then_some("partial"));
     if also.durations().is_some() {
@@ -298,7 +303,7 @@ fn head<'h>(of: &Functions, also: Shown<'h>, partial: bool, what: &'h str) -> Ve
 fn cells(
     of: &Functions,
     row: &TopRow,
-    also: Shown<'_>,
+    also: FunctionDetails<'_>,
     partial: bool,
     name: &str,
     wide: bool,
@@ -341,7 +346,7 @@ fn cells(
 }
 
 /// The table in CSV: bare numbers under headings with their unit, full names.
-fn csv(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> Table {
+fn csv(of: &Functions, rows: &[TopRow], also: FunctionDetails<'_>) -> Table {
     let head = csv_head(of, also);
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let mut table = Table::new(&head);
@@ -351,7 +356,7 @@ fn csv(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> Table {
     table
 }
 
-fn csv_head(of: &Functions, also: Shown<'_>) -> Vec<String> {
+fn csv_head(of: &Functions, also: FunctionDetails<'_>) -> Vec<String> {
     let unit = &of.measure.unit;
     let mut head = vec![
         heading_of("self", unit),
@@ -370,7 +375,7 @@ fn csv_head(of: &Functions, also: Shown<'_>) -> Vec<String> {
     head
 }
 
-fn csv_cells(of: &Functions, row: &TopRow, also: Shown<'_>) -> Vec<String> {
+fn csv_cells(of: &Functions, row: &TopRow, also: FunctionDetails<'_>) -> Vec<String> {
     let symbol = of.symbol(row.symbol);
     let mut cells = vec![
         row.own.to_string(),
@@ -393,7 +398,7 @@ fn value_text(value: i64, unit: &MeasureUnit) -> String {
     format!("{value} {}", unit_word(unit)).trim().to_owned()
 }
 
-fn as_json(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> serde_json::Value {
+fn as_json(of: &Functions, rows: &[TopRow], also: FunctionDetails<'_>) -> serde_json::Value {
     let mut object = measure_json(of);
     object["functions"] = functions_json(of, rows, also);
     object
@@ -417,7 +422,7 @@ fn measure_json(of: &Functions) -> serde_json::Value {
     object
 }
 
-fn functions_json(of: &Functions, rows: &[TopRow], also: Shown<'_>) -> serde_json::Value {
+fn functions_json(of: &Functions, rows: &[TopRow], also: FunctionDetails<'_>) -> serde_json::Value {
     let rows = rows.iter().map(|row| {
         let symbol = of.symbol(row.symbol);
         let mut object = json!({

@@ -23,7 +23,7 @@ use crate::streams::message;
 use crate::style::{self, count};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
-use crate::values::Values;
+use crate::values::WantedValues;
 
 /// Flags of the views over call trees.
 #[derive(Args, Clone, Default)]
@@ -71,7 +71,7 @@ impl TreeFlags {
 
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
-    let trees = selected(flags, among, View::Trees)?;
+    let trees = selected(flags, among, TreeView::Trees)?;
     let trees = found(flags, trees.into_trees().collect(), CallTree::is_empty)?;
     if let Some(by) = &flags.by {
         groups::mention(by, &trees);
@@ -81,12 +81,14 @@ pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<V
 
 /// Reads all inputs into trees as [`read`] does, where they have anything for one.
 pub(crate) fn read_any(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
-    Ok(selected(flags, among, View::Trees)?.into_trees().collect())
+    Ok(selected(flags, among, TreeView::Trees)?
+        .into_trees()
+        .collect())
 }
 
 /// The trees of a recording, and what else of it matters to a comparison.
 #[derive(Default)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordingTrees {
     pub(crate) trees: Vec<CallTree>,
     /// Functions in place of a tree's nodes, by tree.
     pub(crate) functions: Vec<Option<Functions>>,
@@ -100,11 +102,14 @@ pub(crate) struct Recorded {
 
 /// Reads all inputs to be compared: into trees, or where nobody asks for those, samples into functions, which takes a
 /// fraction of the memory.
-pub(crate) fn read_recorded(flags: &TreeFlags, wants_trees: bool) -> anyhow::Result<Recorded> {
+pub(crate) fn read_recorded(
+    flags: &TreeFlags,
+    wants_trees: bool,
+) -> anyhow::Result<RecordingTrees> {
     let plain = flags.adjust.is_empty() && flags.frames.is_empty();
     let view = match wants_trees || !plain {
-        true => View::Trees,
-        false => View::Alike,
+        true => TreeView::Trees,
+        false => TreeView::Alike,
     };
     let mut functions: Vec<Functions> = Vec::new();
     let mut lasted = None::<(Timestamp, Timestamp)>;
@@ -146,7 +151,7 @@ pub(crate) fn read_recorded(flags: &TreeFlags, wants_trees: bool) -> anyhow::Res
     }
     let trees = found(flags, trees, |tree| tree.total == 0 && tree.is_empty())?;
     let period = |tree: &CallTree| periods.get(&tree.measure.name).copied();
-    Ok(Recorded {
+    Ok(RecordingTrees {
         seconds: seconds.filter(|&seconds| seconds > 0.0),
         periods: trees.iter().map(period).collect(),
         functions: tables,
@@ -169,7 +174,7 @@ pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow
             }
         };
         let mut sums = MergeStack::default();
-        let (events, left) = each(flags, among, View::Functions, |builder| {
+        let (events, left) = each(flags, among, TreeView::Functions, |builder| {
             sums.push(builder.finish_functions(), merge);
         })?;
         [all, beside] = sums.finish(merge).unwrap_or_default();
@@ -179,7 +184,7 @@ pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow
         choose_tracks(&mut all, left);
         all.sort_by_key(|table| table.measure.rank());
     } else {
-        let mut trees = selected(flags, among, View::Statistics)?;
+        let mut trees = selected(flags, among, TreeView::Statistics)?;
         let others = std::mem::take(&mut trees.beside).into_iter();
         beside = others.map(Functions::of).collect();
         all = trees.into_trees().map(Functions::of).collect();
@@ -189,7 +194,7 @@ pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow
 
 /// What builders are to make.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum View {
+enum TreeView {
     Trees,
     /// Trees, and those of the other columns of statistics.
     Statistics,
@@ -198,7 +203,7 @@ enum View {
     Alike,
 }
 
-fn selected(flags: &TreeFlags, among: &mut Among<'_>, view: View) -> anyhow::Result<Trees> {
+fn selected(flags: &TreeFlags, among: &mut Among<'_>, view: TreeView) -> anyhow::Result<Trees> {
     let (trees, _) = selected_with(flags, among, view, TreeBuilder::finish)?;
     Ok(trees)
 }
@@ -206,7 +211,7 @@ fn selected(flags: &TreeFlags, among: &mut Among<'_>, view: View) -> anyhow::Res
 fn selected_with(
     flags: &TreeFlags,
     among: &mut Among<'_>,
-    view: View,
+    view: TreeView,
     mut finish: impl FnMut(TreeBuilder) -> Trees,
 ) -> anyhow::Result<(Trees, Events)> {
     let mut sums = MergeStack::default();
@@ -270,13 +275,13 @@ fn named(events: &Events, measure: &mut Measure) {
 fn each(
     flags: &TreeFlags,
     among: &mut Among<'_>,
-    view: View,
+    view: TreeView,
     mut take: impl FnMut(TreeBuilder),
 ) -> anyhow::Result<(Events, AsyncCalls)> {
     let mut left = AsyncCalls::default();
     let mut events = Events::new();
     let (mut samples, mut taken, mut refused) = (false, 0, 0);
-    let mut there = Values::default();
+    let mut there = WantedValues::default();
     let selection = flags.calls.selection(&flags.common)?;
     if let Some(by) = &flags.by {
         flags.common.asked.group(by);
@@ -299,9 +304,9 @@ fn each(
                     TreeBuilder::new(TreeOptions {
                         lanes: flags.lanes,
                         values: values.clone(),
-                        functions: matches!(view, View::Functions | View::Alike),
-                        alike: view == View::Alike,
-                        beside: matches!(view, View::Statistics | View::Functions),
+                        functions: matches!(view, TreeView::Functions | TreeView::Alike),
+                        alike: view == TreeView::Alike,
+                        beside: matches!(view, TreeView::Statistics | TreeView::Functions),
                         durations: flags.durations,
                         by: flags.by.clone(),
                         calls: (!selection.is_empty()).then(|| selection.clone()),

@@ -11,14 +11,14 @@ pub(crate) const WALL: &str = "wall";
 
 /// The values of recordings, and whether the one asked for is among them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct WantedValues {
     matched: bool,
     there: BTreeSet<String>,
     /// What calls count as a whole.
     counters: BTreeSet<String>,
 }
 
-impl Values {
+impl WantedValues {
     /// Takes the value columns of profiles; `names` are those of the value asked for.
     pub(crate) fn take(&mut self, tables: &Recording, names: &[String]) {
         let mut of_profiles = BTreeSet::new();

@@ -8,7 +8,7 @@
 
 use std::hint::black_box;
 
-use traceloom_formats::zorka::{Item, Record, Stream, TwoItems, Value, Visit, cbor};
+use traceloom_formats::zorka::{CborValue, Item, Record, Stream, TwoItems, Visit, cbor};
 use traceloom_formats::{
     Chunk, Format, LowerOptions, RecordSink, SliceSource, by_name, read_slice,
 };
@@ -48,14 +48,16 @@ struct Fields {
 }
 
 impl Fields {
-    fn value(&mut self, value: Value<'_>) {
+    fn value(&mut self, value: CborValue<'_>) {
         self.sum = self.sum.wrapping_add(match value {
-            Value::Int(value) => value.cast_unsigned(),
-            Value::Text(text) => text.len() as u64 + u64::from(text.first().copied().unwrap_or(0)),
-            Value::Raw(raw) => raw.len() as u64,
-            Value::Ref(id) => id,
-            Value::F64(bits) => bits,
-            Value::Bool(value) => u64::from(value),
+            CborValue::Int(value) => value.cast_unsigned(),
+            CborValue::Text(text) => {
+                text.len() as u64 + u64::from(text.first().copied().unwrap_or(0))
+            }
+            CborValue::Raw(raw) => raw.len() as u64,
+            CborValue::Ref(id) => id,
+            CborValue::F64(bits) => bits,
+            CborValue::Bool(value) => u64::from(value),
             _ => 1,
         });
     }

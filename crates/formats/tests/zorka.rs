@@ -4,8 +4,8 @@ mod corpus;
 
 use serde_json::{Map, Value as Json, json};
 use traceloom_formats::zorka::{
-    Attributes, Cbor, EndForm, Exception, Item, Record, StartForm, Stream, TwoItems, Value, Values,
-    Visit,
+    Attributes, Cbor, CborValue, EndForm, Exception, Item, Record, StartForm, Stream, TwoItems,
+    ValueRun, Visit,
 };
 use traceloom_formats::{Chunk, FORMATS, Probe, Records, Step, read_slice};
 use traceloom_model::{Flow, Limits, Note};
@@ -31,7 +31,7 @@ fn bounds() -> traceloom_formats::zorka::Bounds {
     traceloom_formats::zorka::Bounds::new(&Limits::default())
 }
 
-fn key(value: Value<'_>) -> String {
+fn key(value: CborValue<'_>) -> String {
     match json_of(value) {
         Json::String(text) => text,
         Json::Object(reference) => reference["ref"].to_string(),
@@ -39,27 +39,27 @@ fn key(value: Value<'_>) -> String {
     }
 }
 
-fn json_of(value: Value<'_>) -> Json {
+fn json_of(value: CborValue<'_>) -> Json {
     match value {
-        Value::Null | Value::Undefined | Value::Missing => Json::Null,
-        Value::Bool(value) => json!(value),
-        Value::Int(value) => json!(value),
-        Value::Big(value) => json!(value),
-        Value::Text(text) => json!(String::from_utf8_lossy(text)),
-        Value::F32(bits) => json!(f32::from_bits(bits)),
-        Value::F64(bits) => json!(f64::from_bits(bits)),
-        Value::Ref(id) => json!({ "ref": id }),
-        Value::Raw(raw) => container(raw),
+        CborValue::Null | CborValue::Undefined | CborValue::Missing => Json::Null,
+        CborValue::Bool(value) => json!(value),
+        CborValue::Int(value) => json!(value),
+        CborValue::Big(value) => json!(value),
+        CborValue::Text(text) => json!(String::from_utf8_lossy(text)),
+        CborValue::F32(bits) => json!(f32::from_bits(bits)),
+        CborValue::F64(bits) => json!(f64::from_bits(bits)),
+        CborValue::Ref(id) => json!({ "ref": id }),
+        CborValue::Raw(raw) => container(raw),
         other => panic!("a value the corpus does not have: {other:?}"),
     }
 }
 
 fn container(raw: &[u8]) -> Json {
-    let parts = Values::elements(raw);
+    let parts = ValueRun::elements(raw);
     match Cbor::new(raw, 0, bounds()).head().expect("a head").major {
         4 => parts.into_iter().map(json_of).collect(),
         5 => {
-            let pair = |pair: &[Value<'_>]| (key(pair[0]), json_of(pair[1]));
+            let pair = |pair: &[CborValue<'_>]| (key(pair[0]), json_of(pair[1]));
             Json::Object(parts.chunks(2).map(pair).collect())
         }
         major => panic!("a container of major type {major}"),
@@ -75,7 +75,7 @@ fn pairs(attributes: &Attributes<'_>) -> Json {
 fn s0_exception(exception: &Exception<'_>) -> Json {
     let fields = exception.fields().expect("five fields");
     let cause = match fields.cause {
-        Value::Raw(raw) => match first(raw) {
+        CborValue::Raw(raw) => match first(raw) {
             Item::Exception(cause) => s0_exception(&cause),
             Item::ExceptionRef { id, .. } => json!({"_": "E", "id": id}),
             other => panic!("a cause that is {other:?}"),

@@ -12,10 +12,10 @@ pub(crate) struct Members<R> {
     stored: R,
     inflate: Decompress,
     checksum: Crc,
-    place: Place,
+    place: InflateOffset,
 }
 
-enum Place {
+enum InflateOffset {
     /// Before a member; the first one must be there.
     Between {
         first: bool,
@@ -31,7 +31,7 @@ impl<R: BufRead> Members<R> {
             stored,
             inflate: Decompress::new(false),
             checksum: Crc::new(),
-            place: Place::Between { first: true },
+            place: InflateOffset::Between { first: true },
         }
     }
 
@@ -106,25 +106,25 @@ impl<R: BufRead> Read for Members<R> {
         }
         loop {
             match &mut self.place {
-                Place::Fault(fault) => return fault.take().map_or(Ok(0), Err),
-                Place::Between { first } => {
+                InflateOffset::Fault(fault) => return fault.take().map_or(Ok(0), Err),
+                InflateOffset::Between { first } => {
                     let first = *first;
                     if !self.header(first)? {
                         return Ok(0);
                     }
-                    self.place = Place::Body;
+                    self.place = InflateOffset::Body;
                 }
-                Place::Body => {
+                InflateOffset::Body => {
                     let (written, status) = self.body(out)?;
                     match status {
                         Ok(Status::StreamEnd) => {
                             self.place = match self.trailer() {
-                                Ok(()) => Place::Between { first: false },
-                                Err(fault) => Place::Fault(Some(fault)),
+                                Ok(()) => InflateOffset::Between { first: false },
+                                Err(fault) => InflateOffset::Fault(Some(fault)),
                             };
                         }
                         Ok(_) => {}
-                        Err(fault) => self.place = Place::Fault(Some(fault)),
+                        Err(fault) => self.place = InflateOffset::Fault(Some(fault)),
                     }
                     if written > 0 {
                         return Ok(written);

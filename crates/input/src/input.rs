@@ -12,7 +12,7 @@ use traceloom_model::{Flow, Limits, Note};
 
 use crate::intake::Intake;
 use crate::spool::Spool;
-use crate::store::{Store, Stored, piece_starts};
+use crate::store::{Store, StoredBytes, piece_starts};
 use crate::{
     Document, Error, Progress, Streams, Unknown, Wrapper, archive, captures, detect, streams, walk,
 };
@@ -45,7 +45,7 @@ pub struct InputPart {
     pub unknown: Option<Unknown>,
     /// The part that holds this one's bytes: a recorded conversation.
     pub inside: Option<usize>,
-    stored: Arc<Stored>,
+    stored: Arc<StoredBytes>,
 }
 
 impl InputPart {
@@ -104,7 +104,7 @@ impl Input {
             neighbours(path)
         };
         let mut parts = Vec::new();
-        let siblings = Siblings::of(&names, &neighbours);
+        let siblings = FilesByFolder::of(&names, &neighbours);
         for (name, stored) in stored {
             let beside = siblings.beside(&name);
             parts.push(recognise(name, stored, None, beside, options)?);
@@ -280,7 +280,7 @@ impl Input {
                     pieces: member.pieces.clone(),
                     starts: starts.clone(),
                 };
-                let mut stored = Stored::new(path.clone(), store, size).of(&whole.intake);
+                let mut stored = StoredBytes::new(path.clone(), store, size).of(&whole.intake);
                 stored.opening.clone_from(&member.notes);
                 stored
             };
@@ -294,7 +294,7 @@ impl Input {
             .map(|(_, name, _)| name.clone())
             .collect();
         let first = self.parts.len();
-        let siblings = Siblings::of(&names, &[]);
+        let siblings = FilesByFolder::of(&names, &[]);
         for (at, name, stored) in opened_members {
             let beside = siblings.beside(&name);
             let guessed = OpenOptions {
@@ -356,7 +356,7 @@ impl Input {
 
 fn recognise(
     name: String,
-    mut stored: Stored,
+    mut stored: StoredBytes,
     inside: Option<usize>,
     siblings: &[&str],
     options: &OpenOptions,
@@ -408,7 +408,7 @@ fn recognise(
 }
 
 /// Named bytes, before any format looks at them.
-type Named = Vec<(String, Stored)>;
+type Named = Vec<(String, StoredBytes)>;
 
 /// Takes in the files of a folder; what cannot be read is in the second list.
 fn folder_parts(path: &str, intake: &Arc<Intake>) -> Result<(Named, Vec<Error>), Error> {
@@ -445,7 +445,7 @@ fn captured_parts(path: &str, intake: &Arc<Intake>) -> Result<Named, Error> {
     let folder = captures::DataFolder::open(Path::new(path))?;
     let captures = captures::Captures::read(&folder)?;
     let spool = Spool::Log(captures.segments.clone());
-    let whole = Stored::new(path.to_owned(), Store::Spooled(spool.clone()), spool.size());
+    let whole = StoredBytes::new(path.to_owned(), Store::Spooled(spool.clone()), spool.size());
     let whole = Arc::new(whole.of(intake));
     let mut parts = Vec::new();
     for capture in captures.list {
@@ -460,7 +460,7 @@ fn captured_parts(path: &str, intake: &Arc<Intake>) -> Result<Named, Error> {
             };
             let shown = format!("{path}#{name}");
             intake.add_stored(size);
-            let mut stored = Stored::new(shown, store, size).of(intake);
+            let mut stored = StoredBytes::new(shown, store, size).of(intake);
             stored.opening.append(&mut notes);
             parts.push((name, stored));
         }
@@ -475,7 +475,7 @@ fn file_parts(path: &str, options: &OpenOptions, intake: &Arc<Intake>) -> Result
             let (spool, note) = options.streams.spool(path, intake)?;
             let size = spool.size();
             intake.add_stored(size);
-            let mut stored = Stored::new(shown, Store::Spooled(spool), size).of(intake);
+            let mut stored = StoredBytes::new(shown, Store::Spooled(spool), size).of(intake);
             stored.opening.extend(note);
             (path.into(), stored)
         }
@@ -489,18 +489,18 @@ fn file_parts(path: &str, options: &OpenOptions, intake: &Arc<Intake>) -> Result
     opened(name, stored, true, 0)
 }
 
-fn stored_file(path: &Path, intake: &Arc<Intake>) -> Result<Stored, Error> {
+fn stored_file(path: &Path, intake: &Arc<Intake>) -> Result<StoredBytes, Error> {
     let size = std::fs::metadata(path)
         .map_err(|error| Error::io(path, error))?
         .len();
     let shown = path.to_string_lossy().into_owned();
     intake.add_stored(size);
-    Ok(Stored::new(shown, Store::File(path.to_owned()), size).of(intake))
+    Ok(StoredBytes::new(shown, Store::File(path.to_owned()), size).of(intake))
 }
 
 /// Opens compression and archives: one part, or the members of an archive, which may be archives themselves. `alone`
 /// drops the archive's own name from theirs.
-fn opened(name: String, stored: Stored, alone: bool, depth: u32) -> Result<Named, Error> {
+fn opened(name: String, stored: StoredBytes, alone: bool, depth: u32) -> Result<Named, Error> {
     const DEEPEST: u32 = 3;
     let stored = stored.unwrap_layers()?;
     let kind = archive::kind(&stored.head(archive::HEAD)?);
@@ -523,7 +523,7 @@ fn opened(name: String, stored: Stored, alone: bool, depth: u32) -> Result<Named
         let mut notes = std::mem::take(&mut around);
         notes.extend(member.notes);
         let store = Store::Spooled(member.bytes);
-        let unpacked = || Stored::new(path.clone(), store.clone(), size).of(&stored.intake);
+        let unpacked = || StoredBytes::new(path.clone(), store.clone(), size).of(&stored.intake);
         // What is no archive after all is a part.
         let found = opened(inner.clone(), unpacked(), false, depth + 1);
         let found = found.or_else(|error| match error.is_io() {
@@ -560,9 +560,9 @@ fn folder_of(name: &str) -> &str {
 
 /// The names of files by their folders.
 #[derive(Default)]
-struct Siblings<'n>(HashMap<&'n str, Vec<&'n str>>);
+struct FilesByFolder<'n>(HashMap<&'n str, Vec<&'n str>>);
 
-impl<'n> Siblings<'n> {
+impl<'n> FilesByFolder<'n> {
     fn of(names: &'n [String], outside: &'n [String]) -> Self {
         let mut folders = Self::default();
         for name in names {

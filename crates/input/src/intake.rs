@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use traceloom_model::{Limit, Limits};
 
 use crate::Progress;
-use crate::progress::Mark;
+use crate::progress::ProgressMark;
 
 /// Decoded bytes of members and streams that an input keeps in memory; what is above is in one temporary file.
 const IN_MEMORY: u64 = 64 << 20;
@@ -71,7 +71,7 @@ impl Intake {
         &'r self,
         from: R,
         stored: u64,
-        mark: &'r Mark,
+        mark: &'r ProgressMark,
     ) -> Limited<'r, R> {
         Limited {
             from,
@@ -141,7 +141,7 @@ pub(crate) struct Limited<'r, R> {
     from: R,
     at: u64,
     stored: u64,
-    mark: &'r Mark,
+    mark: &'r ProgressMark,
     intake: &'r Intake,
     hit: Option<Hit>,
 }

@@ -21,12 +21,12 @@ const AHEAD: usize = 64;
     reason = "nearly all are batches, and channels hold few"
 )]
 /// What a thread says: a batch of the piece it is at, or that the piece is over.
-enum Said {
+enum ThreadMessage {
     Passed(Batch),
     Over(Result<(), Error>),
 }
 
-impl From<Batch> for Said {
+impl From<Batch> for ThreadMessage {
     fn from(batch: Batch) -> Self {
         Self::Passed(batch)
     }
@@ -136,7 +136,7 @@ fn lower_pieces(
     };
     let asks = sink.asks();
     std::thread::scope(|scope| {
-        let mut heard: Vec<Receiver<Said>> = Vec::new();
+        let mut heard: Vec<Receiver<ThreadMessage>> = Vec::new();
         for thread in 0..threads {
             let (say, hear) = sync_channel(AHEAD);
             heard.push(hear);
@@ -159,12 +159,12 @@ fn lower_pieces(
             let Some(hear) = heard.get(thread) else { break };
             loop {
                 match hear.recv() {
-                    Ok(Said::Passed(batch)) => {
+                    Ok(ThreadMessage::Passed(batch)) => {
                         if batch.push(&mut join).is_break() {
                             return Ok(());
                         }
                     }
-                    Ok(Said::Over(done)) => break done?,
+                    Ok(ThreadMessage::Over(done)) => break done?,
                     // The thread panicked; the scope passes that on.
                     Err(_) => return Ok(()),
                 }
@@ -175,8 +175,8 @@ fn lower_pieces(
     })
 }
 
-fn over(say: &SyncSender<Said>, done: Result<(), Error>) -> Flow {
-    match say.send(Said::Over(done)) {
+fn over(say: &SyncSender<ThreadMessage>, done: Result<(), Error>) -> Flow {
+    match say.send(ThreadMessage::Over(done)) {
         Ok(()) => Flow::Continue(()),
         Err(_) => Flow::Break(()),
     }

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// time it is read, so that a format which looks at a part twice does not seem to be done before it is;
 /// what is read again counts apart.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Arc<Counters>);
+pub struct Progress(Arc<ProgressCounters>);
 
 #[derive(Debug, Default)]
-struct Counters {
+struct ProgressCounters {
     read: AtomicU64,
     again: AtomicU64,
     total: AtomicU64,
@@ -65,9 +65,9 @@ impl Progress {
 
 /// How far into some bytes reading has come.
 #[derive(Debug, Default)]
-pub(crate) struct Mark(AtomicU64);
+pub(crate) struct ProgressMark(AtomicU64);
 
-impl Mark {
+impl ProgressMark {
     /// Reading has come `bytes` further, to `end`: what is new counts, the rest is read again.
     pub(crate) fn reach(&self, end: u64, bytes: u64, progress: &Progress) {
         let before = self.0.fetch_max(end, Ordering::Relaxed);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_byte_counts_once() {
-        let (progress, mark) = (Progress::default(), Mark::default());
+        let (progress, mark) = (Progress::default(), ProgressMark::default());
         progress.begin(100);
         for (end, bytes) in [(10, 10), (40, 30), (20, 20), (40, 20), (70, 30)] {
             mark.reach(end, bytes, &progress);

@@ -10,9 +10,9 @@ use traceloom_model::Note;
 
 use crate::intake::Intake;
 use crate::layers::{Ending, Wrapper};
-use crate::progress::Mark;
+use crate::progress::ProgressMark;
 use crate::spool::{Spool, SpoolReader};
-use crate::window::Window;
+use crate::window::GrowingWindow;
 use crate::{Error, Progress};
 
 /// The stored bytes of a part.
@@ -24,7 +24,7 @@ pub(crate) enum Store {
     Spooled(Spool),
     /// Pieces of another part's decoded bytes; `starts` are their offsets in this part.
     Pieces {
-        whole: Arc<Stored>,
+        whole: Arc<StoredBytes>,
         pieces: Vec<(u64, u32)>,
         starts: Vec<u64>,
     },
@@ -32,33 +32,33 @@ pub(crate) enum Store {
 
 /// Stored bytes, the wrappers around the decoded ones, and a decoded copy once one was needed.
 #[derive(Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredBytes {
     pub(crate) path: String,
     pub(crate) store: Store,
     pub(crate) wrappers: Vec<Wrapper>,
     pub(crate) size: u64,
-    pub(crate) mark: Mark,
+    pub(crate) mark: ProgressMark,
     /// What was wrong with the archive or the member that the bytes come from.
     pub(crate) opening: Vec<Note>,
     /// What all parts of the input may take together.
     pub(crate) intake: Arc<Intake>,
-    reached: Mark,
+    reached: ProgressMark,
     decoded: OnceLock<Spool>,
     /// Where the decoded bytes end too early, once a reader came there.
     ending: OnceLock<(u64, Ending)>,
 }
 
-impl Stored {
+impl StoredBytes {
     pub(crate) fn new(path: String, store: Store, size: u64) -> Self {
         Self {
             path,
             store,
             wrappers: Vec::new(),
             size,
-            mark: Mark::default(),
+            mark: ProgressMark::default(),
             opening: Vec::new(),
             intake: Arc::default(),
-            reached: Mark::default(),
+            reached: ProgressMark::default(),
             decoded: OnceLock::new(),
             ending: OnceLock::new(),
         }
@@ -180,7 +180,7 @@ impl Stored {
         let reader = self.reader(offset, progress)?;
         Ok(match self.decoded.get() {
             Some(Spool::Memory(bytes)) => Box::new(SlicePull::new(bytes, offset)),
-            _ => Box::new(Window::new(reader, self, offset)),
+            _ => Box::new(GrowingWindow::new(reader, self, offset)),
         })
     }
 
@@ -224,7 +224,7 @@ impl Stored {
         }
         let rest: Box<dyn Read> = match end {
             Ok(_) => reader,
-            Err(error) => Box::new(Broken(Some(error))),
+            Err(error) => Box::new(FailingRest(Some(error))),
         };
         Box::new(io::Cursor::new(bytes).chain(rest))
     }
@@ -267,8 +267,8 @@ impl Stored {
         }
     }
 
-    fn counted<R: Read>(&self, inner: R, at: u64, progress: &Progress) -> Counted<'_, R> {
-        Counted {
+    fn counted<R: Read>(&self, inner: R, at: u64, progress: &Progress) -> CountedReader<'_, R> {
+        CountedReader {
             inner,
             at,
             mark: &self.mark,
@@ -312,22 +312,22 @@ pub(crate) fn piece_starts(pieces: &[(u64, u32)]) -> (Vec<u64>, u64) {
 const SHORT: u64 = 8 << 20;
 
 /// What follows the bytes before an error: the error, then nothing.
-struct Broken(Option<io::Error>);
+struct FailingRest(Option<io::Error>);
 
-impl Read for Broken {
+impl Read for FailingRest {
     fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
         self.0.take().map_or(Ok(0), Err)
     }
 }
 
-struct Counted<'s, R> {
+struct CountedReader<'s, R> {
     inner: R,
     at: u64,
-    mark: &'s Mark,
+    mark: &'s ProgressMark,
     progress: Progress,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountedReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let len = self.inner.read(buffer)?;
         self.at += len as u64;
@@ -385,7 +385,7 @@ mod tests {
         let packed = encoder.finish().unwrap();
         let size = packed.len() as u64;
         let store = Store::Spooled(Spool::Memory(packed.into()));
-        let stored = Stored::new("t".to_owned(), store, size);
+        let stored = StoredBytes::new("t".to_owned(), store, size);
         let stored = stored.unwrap_layers().unwrap();
         let progress = Progress::default();
         let mut first = stored.pull(0, &progress).unwrap();

@@ -9,7 +9,7 @@ use traceloom_formats::damage;
 use traceloom_model::Note;
 
 use crate::intake::{Hit, Intake};
-use crate::progress::Mark;
+use crate::progress::ProgressMark;
 use crate::spool::Spool;
 use crate::{Error, Progress};
 
@@ -46,7 +46,7 @@ impl Streams {
             "-" => Box::new(io::stdin()),
             _ => Box::new(File::open(path).map_err(io)?),
         };
-        let mark = Mark::default();
+        let mark = ProgressMark::default();
         let from = Counting(from, &intake.opening);
         // Nothing is compressed yet: only the number of bytes is limited.
         let from = intake.limited(from, u64::MAX, &mark);

@@ -4,16 +4,16 @@ use std::io::{self, Read};
 
 use traceloom_formats::{Chunk, Error as FormatError, Pull};
 
-use crate::store::Stored;
+use crate::store::StoredBytes;
 
 /// Bytes read ahead of what is asked for.
 const READ_AHEAD: usize = 1 << 20;
 
 /// A growing window over a reader. It never holds more than what was asked for plus a megabyte, and
 /// grows with the bytes that arrive, not with what a hostile length asks for.
-pub(crate) struct Window<'r> {
+pub(crate) struct GrowingWindow<'r> {
     reader: Box<dyn Read + 'r>,
-    stored: &'r Stored,
+    stored: &'r StoredBytes,
     buffer: Vec<u8>,
     start: usize,
     filled: usize,
@@ -21,9 +21,9 @@ pub(crate) struct Window<'r> {
     eof: bool,
 }
 
-impl<'r> Window<'r> {
+impl<'r> GrowingWindow<'r> {
     /// A window over a reader of `stored`, which is told when the reader breaks.
-    pub(crate) fn new(reader: Box<dyn Read + 'r>, stored: &'r Stored, offset: u64) -> Self {
+    pub(crate) fn new(reader: Box<dyn Read + 'r>, stored: &'r StoredBytes, offset: u64) -> Self {
         let buffer = Vec::new();
         Self {
             reader,
@@ -66,7 +66,7 @@ impl<'r> Window<'r> {
     }
 }
 
-impl Pull for Window<'_> {
+impl Pull for GrowingWindow<'_> {
     fn pull(&mut self, consumed: usize, need: usize) -> Result<Chunk<'_>, FormatError> {
         let consumed = consumed.min(self.filled - self.start);
         self.start += consumed;
@@ -126,8 +126,8 @@ mod tests {
     #[test]
     fn what_the_system_cannot_read_is_damage_with_its_offset() {
         let store = Store::Spooled(Spool::Memory(Vec::new().into()));
-        let stored = Stored::new("t".to_owned(), store, 0);
-        let mut window = Window::new(Box::new(BrokenDisk(false)), &stored, 0);
+        let stored = StoredBytes::new("t".to_owned(), store, 0);
+        let mut window = GrowingWindow::new(Box::new(BrokenDisk(false)), &stored, 0);
         let chunk = window.pull(0, usize::MAX).unwrap();
         assert_eq!((chunk.bytes, chunk.eof), (&b"abcdef"[..], true));
         let notes = stored.notes();
@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn everything_before_a_cut_arrives() {
         let store = Store::Spooled(Spool::Memory(Vec::new().into()));
-        let stored = Stored::new("t".to_owned(), store, 0);
-        let mut window = Window::new(Box::new(Trickle(b"abcdef")), &stored, 0);
+        let stored = StoredBytes::new("t".to_owned(), store, 0);
+        let mut window = GrowingWindow::new(Box::new(Trickle(b"abcdef")), &stored, 0);
         assert_eq!(window.pull(0, 2).unwrap().bytes.first(), Some(&b'a'));
         let chunk = window.pull(4, usize::MAX).unwrap();
         assert_eq!(

@@ -6,7 +6,7 @@ mod simulated;
 
 pub use local::Local;
 #[cfg(any(test, feature = "simulated"))]
-pub use simulated::{Fault, Simulated, Survivors};
+pub use simulated::{DiskFault, Simulated, Survivors};
 
 use std::io;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use crate::disk::Disk;
 use crate::frame::{GroupBuffer, RECORD_HEADER, Record, SegmentHeader};
 use crate::read::{Segments, Snapshot};
 use crate::recover::{self, Recovered};
-use crate::segment::{Extent, GroupReader, Segment, file_name, new_file_name};
+use crate::segment::{CommittedExtent, GroupReader, OpenSegment, file_name, new_file_name};
 
 /// The number of a record: records of a log are counted from 0, over all segments and openings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -52,7 +52,7 @@ pub struct Log {
     disk: Arc<dyn Disk>,
     options: Options,
     segments: Segments,
-    active: Arc<Segment>,
+    active: Arc<OpenSegment>,
     incarnation: u64,
     group: GroupBuffer,
     poisoned: bool,
@@ -231,15 +231,15 @@ impl Options {
 fn begin_segment(
     disk: &dyn Disk,
     header: SegmentHeader,
-    copied: Option<&Arc<Segment>>,
-) -> Result<Segment, Error> {
+    copied: Option<&Arc<OpenSegment>>,
+) -> Result<OpenSegment, Error> {
     let number = header.number;
     let new = new_file_name(number);
     let io = |doing| move |error: io::Error| Error::io(number, doing, error);
     let file = disk.create(&new).map_err(io("cannot create"))?;
     file.append(&header.encode())
         .map_err(io("cannot write the header"))?;
-    let segment = Segment::empty(header, file);
+    let segment = OpenSegment::empty(header, file);
     if let Some(copied) = copied {
         let mut groups = GroupReader::new(copied.clone(), copied.extent().bytes);
         let from = copied.header.number;
@@ -259,22 +259,22 @@ fn begin_segment(
 }
 
 /// Writes a group behind the last one, without syncing it.
-fn append_group(segment: &Segment, group: &mut GroupBuffer) -> Result<(), Error> {
+fn append_group(segment: &OpenSegment, group: &mut GroupBuffer) -> Result<(), Error> {
     let extent = segment.extent();
     let bytes = group.seal(&segment.header, extent.n_groups, extent.bytes, extent.end);
     let appended = segment.file.append(bytes);
     appended.map_err(|error| Error::io(segment.header.number, "cannot append", error))
 }
 
-fn extent_with(extent: Extent, group: &GroupBuffer) -> Extent {
-    Extent {
+fn extent_with(extent: CommittedExtent, group: &GroupBuffer) -> CommittedExtent {
+    CommittedExtent {
         bytes: extent.bytes + group.len() as u64,
         n_groups: extent.n_groups + 1,
         end: extent.end + u64::from(group.n_records()),
     }
 }
 
-fn sync(segment: &Segment) -> Result<(), Error> {
+fn sync(segment: &OpenSegment) -> Result<(), Error> {
     let synced = segment.file.sync();
     synced.map_err(|error| Error::io(segment.header.number, "cannot sync", error))
 }

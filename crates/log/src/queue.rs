@@ -13,7 +13,7 @@ use crate::{Error, Log};
 /// Submitting copies the record and returns its position at once; the record is durable when
 /// [`Queue::durable`] is behind that position.
 pub struct Queue {
-    shared: Arc<Shared>,
+    shared: Arc<QueueShared>,
     segments: Segments,
     options: Options,
     thread: Option<JoinHandle<Log>>,
@@ -33,15 +33,15 @@ pub enum Refused {
 /// Called after each group, and once after a failure.
 pub type Progress = Box<dyn Fn() + Send>;
 
-struct Shared {
-    state: Mutex<State>,
+struct QueueShared {
+    state: Mutex<QueueState>,
     /// Something for the committing thread to do.
     wake: Condvar,
     /// A group was committed, or writing ended.
     progress: Condvar,
 }
 
-struct State {
+struct QueueState {
     pending: GroupBuffer,
     /// Position of the record that is submitted next.
     next: u64,
@@ -52,8 +52,8 @@ struct State {
     failure: Option<Arc<Error>>,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl QueueShared {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         // Every change of the state is made whole under the lock, and none of them panics.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,8 +67,8 @@ impl Queue {
     pub fn start(log: Log, progress: Progress) -> io::Result<Self> {
         let end = log.snapshot().end().0;
         let (segments, options) = (log.segments(), log.options().clone());
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State {
+        let shared = Arc::new(QueueShared {
+            state: Mutex::new(QueueState {
                 pending: GroupBuffer::new(),
                 next: end,
                 durable: end,
@@ -193,7 +193,7 @@ impl fmt::Debug for Queue {
 }
 
 /// The committing thread: returns the log when the queue is closed or writing failed.
-fn commit_all(mut log: Log, shared: &Shared, progress: &Progress) -> Log {
+fn commit_all(mut log: Log, shared: &QueueShared, progress: &Progress) -> Log {
     let mut group = GroupBuffer::new();
     loop {
         let mut state = shared.lock();

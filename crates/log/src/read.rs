@@ -5,14 +5,14 @@ use crate::Error;
 use crate::disk::File;
 use crate::frame::{GROUP_HEADER, GroupHeader, RECORD_HEADER, Record, Records};
 use crate::log::Position;
-use crate::segment::{Extent, GroupReader, Segment};
+use crate::segment::{CommittedExtent, GroupReader, OpenSegment};
 
 /// The segments of a log, shared between its writer and those who read it.
 #[derive(Clone, Default)]
-pub(crate) struct Segments(Arc<Mutex<Vec<Arc<Segment>>>>);
+pub(crate) struct Segments(Arc<Mutex<Vec<Arc<OpenSegment>>>>);
 
 impl Segments {
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Vec<Arc<Segment>>) -> T) -> T {
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Vec<Arc<OpenSegment>>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -30,7 +30,7 @@ impl Segments {
 /// What was committed at one moment. It stays readable while the log goes on and deletes segments.
 #[derive(Clone)]
 pub struct Snapshot {
-    segments: Vec<(Arc<Segment>, Extent)>,
+    segments: Vec<(Arc<OpenSegment>, CommittedExtent)>,
 }
 
 impl Snapshot {
@@ -122,7 +122,7 @@ pub struct SegmentSummary {
 
 /// Reads the committed groups of a [`Snapshot`] in order.
 pub struct Reader {
-    segments: std::vec::IntoIter<(Arc<Segment>, Extent)>,
+    segments: std::vec::IntoIter<(Arc<OpenSegment>, CommittedExtent)>,
     current: Option<GroupReader>,
     from: u64,
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::disk::Disk;
 use crate::log::Position;
-use crate::segment::{Broken, Extent, GroupReader, Segment, number_of, whole_group_behind};
+use crate::segment::{
+    CommittedExtent, GroupReader, OpenSegment, UnreadableGroup, number_of, whole_group_behind,
+};
 use crate::{Error, segment};
 
 /// What [`crate::Log::open`] found.
@@ -35,9 +37,9 @@ pub struct TornTail {
 }
 
 /// A folder whose segments were all checked.
-pub(crate) struct Found {
+pub(crate) struct RecoveredFolder {
     /// Segments in order, each with its extent set.
-    pub(crate) live: Vec<Arc<Segment>>,
+    pub(crate) live: Vec<Arc<OpenSegment>>,
     /// Names of files that a later segment or an interrupted start made superfluous.
     pub(crate) superfluous: Vec<String>,
     /// The highest number that a file of the folder has.
@@ -47,7 +49,7 @@ pub(crate) struct Found {
     torn: Option<TornTail>,
 }
 
-impl Found {
+impl RecoveredFolder {
     pub(crate) fn recovered(&self) -> Recovered {
         let start = self.live.first().map_or(0, |segment| segment.header.first);
         let end = self.live.last().map_or(0, |segment| segment.extent().end);
@@ -61,7 +63,7 @@ impl Found {
 }
 
 /// Reads and checks every segment of a folder, without changing anything.
-pub(crate) fn find(disk: &dyn Disk) -> Result<Found, Error> {
+pub(crate) fn find(disk: &dyn Disk) -> Result<RecoveredFolder, Error> {
     let names = disk
         .list()
         .map_err(|error| Error::io(0, "cannot list the folder", error))?;
@@ -70,7 +72,7 @@ pub(crate) fn find(disk: &dyn Disk) -> Result<Found, Error> {
     let mut last_number = 0;
     for name in names {
         if let Some(number) = number_of(&name, ".seg") {
-            segments.push(Arc::new(Segment::open(disk, &name, number)?));
+            segments.push(Arc::new(OpenSegment::open(disk, &name, number)?));
             last_number = last_number.max(number);
         } else if let Some(number) = number_of(&name, ".new") {
             superfluous.push(name);
@@ -93,7 +95,7 @@ pub(crate) fn find(disk: &dyn Disk) -> Result<Found, Error> {
         live
     });
     let torn = check(&segments)?;
-    Ok(Found {
+    Ok(RecoveredFolder {
         live: segments,
         superfluous,
         last_number,
@@ -103,7 +105,7 @@ pub(crate) fn find(disk: &dyn Disk) -> Result<Found, Error> {
 }
 
 /// Reads every group, sets the extents, and holds each segment against the one before it.
-fn check(segments: &[Arc<Segment>]) -> Result<Option<TornTail>, Error> {
+fn check(segments: &[Arc<OpenSegment>]) -> Result<Option<TornTail>, Error> {
     for (before, segment) in segments.iter().zip(segments.iter().skip(1)) {
         let extent = read_whole(before)?;
         before.set_extent(extent);
@@ -132,7 +134,7 @@ fn check(segments: &[Arc<Segment>]) -> Result<Option<TornTail>, Error> {
 }
 
 /// Reads a segment that was finished: every byte belongs to a group.
-fn read_whole(segment: &Arc<Segment>) -> Result<Extent, Error> {
+fn read_whole(segment: &Arc<OpenSegment>) -> Result<CommittedExtent, Error> {
     let number = segment.header.number;
     let mut groups = GroupReader::new(segment.clone(), length(segment)?);
     while groups
@@ -144,7 +146,7 @@ fn read_whole(segment: &Arc<Segment>) -> Result<Extent, Error> {
 }
 
 /// Reads the segment that was written last: what a crash interrupted is left out and reported.
-fn read_last(segment: &Arc<Segment>) -> Result<(Extent, Option<TornTail>), Error> {
+fn read_last(segment: &Arc<OpenSegment>) -> Result<(CommittedExtent, Option<TornTail>), Error> {
     let number = segment.header.number;
     let file_end = length(segment)?;
     let mut groups = GroupReader::new(segment.clone(), file_end);
@@ -152,8 +154,8 @@ fn read_last(segment: &Arc<Segment>) -> Result<(Extent, Option<TornTail>), Error
         match groups.advance() {
             Ok(Some(_)) => {}
             Ok(None) => return Ok((groups.extent(), None)),
-            Err(Broken::Io(error)) => return Err(Error::io(number, "cannot read", error)),
-            Err(Broken::Invalid { offset, reason }) => {
+            Err(UnreadableGroup::Io(error)) => return Err(Error::io(number, "cannot read", error)),
+            Err(UnreadableGroup::Invalid { offset, reason }) => {
                 let behind = whole_group_behind(segment, offset)
                     .map_err(|error| Error::io(number, "cannot read", error))?;
                 if let Some(behind) = behind {
@@ -172,7 +174,7 @@ fn read_last(segment: &Arc<Segment>) -> Result<(Extent, Option<TornTail>), Error
     }
 }
 
-fn length(segment: &Segment) -> Result<u64, Error> {
+fn length(segment: &OpenSegment) -> Result<u64, Error> {
     let length = segment.file.length();
     length.map_err(|error| Error::io(segment.header.number, "cannot read the length", error))
 }

@@ -28,7 +28,7 @@ pub(crate) fn number_of(name: &str, extension: &str) -> Option<u64> {
 
 /// How far a segment is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub(crate) struct CommittedExtent {
     /// Bytes up to the end of the last committed group.
     pub(crate) bytes: u64,
     /// Number of groups.
@@ -38,16 +38,16 @@ pub(crate) struct Extent {
 }
 
 /// A segment with its open file. Dropping the last handle of a removed segment frees its space.
-pub(crate) struct Segment {
+pub(crate) struct OpenSegment {
     pub(crate) header: SegmentHeader,
     pub(crate) file: Arc<dyn File>,
-    extent: Mutex<Extent>,
+    extent: Mutex<CommittedExtent>,
 }
 
-impl Segment {
+impl OpenSegment {
     /// Wraps a segment that ends with its header.
     pub(crate) fn empty(header: SegmentHeader, file: Arc<dyn File>) -> Self {
-        let extent = Mutex::new(Extent {
+        let extent = Mutex::new(CommittedExtent {
             bytes: SEGMENT_HEADER as u64,
             n_groups: 0,
             end: header.first,
@@ -59,7 +59,7 @@ impl Segment {
         }
     }
 
-    /// Opens a segment and reads its header. It counts as empty until [`Segment::set_extent`].
+    /// Opens a segment and reads its header. It counts as empty until [`OpenSegment::set_extent`].
     pub(crate) fn open(disk: &dyn Disk, name: &str, number: u64) -> Result<Self, Error> {
         let file = disk
             .open(name)
@@ -74,15 +74,15 @@ impl Segment {
         Ok(Self::empty(SegmentHeader::decode(&bytes, number)?, file))
     }
 
-    pub(crate) fn extent(&self) -> Extent {
+    pub(crate) fn extent(&self) -> CommittedExtent {
         *self.lock()
     }
 
-    pub(crate) fn set_extent(&self, extent: Extent) {
+    pub(crate) fn set_extent(&self, extent: CommittedExtent) {
         *self.lock() = extent;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Extent> {
+    fn lock(&self) -> MutexGuard<'_, CommittedExtent> {
         // An extent is one assignment: it is whole, whoever panicked.
         self.extent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,23 +90,23 @@ impl Segment {
 
 /// Reads the groups of a segment in order.
 pub(crate) struct GroupReader {
-    segment: Arc<Segment>,
+    segment: Arc<OpenSegment>,
     /// Offset at which reading ends.
     end: u64,
-    read: Extent,
+    read: CommittedExtent,
     group: Vec<u8>,
 }
 
 /// Why no group can be read at an offset.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum UnreadableGroup {
     /// The bytes are not the group that belongs there.
     Invalid { offset: u64, reason: &'static str },
     /// The file system refused.
     Io(std::io::Error),
 }
 
-impl Broken {
+impl UnreadableGroup {
     pub(crate) fn into_error(self, segment: u64) -> Error {
         match self {
             Self::Invalid { offset, reason } => Error::corrupt(segment, offset, reason),
@@ -117,8 +117,8 @@ impl Broken {
 
 impl GroupReader {
     /// Starts at the first group and stops at offset `end`.
-    pub(crate) fn new(segment: Arc<Segment>, end: u64) -> Self {
-        let read = Extent {
+    pub(crate) fn new(segment: Arc<OpenSegment>, end: u64) -> Self {
+        let read = CommittedExtent {
             bytes: SEGMENT_HEADER as u64,
             n_groups: 0,
             end: segment.header.first,
@@ -132,12 +132,12 @@ impl GroupReader {
     }
 
     /// Returns the segment being read.
-    pub(crate) fn segment(&self) -> &Segment {
+    pub(crate) fn segment(&self) -> &OpenSegment {
         &self.segment
     }
 
     /// Returns the extent of the groups read so far.
-    pub(crate) fn extent(&self) -> Extent {
+    pub(crate) fn extent(&self) -> CommittedExtent {
         self.read
     }
 
@@ -147,18 +147,18 @@ impl GroupReader {
     }
 
     /// Reads the next group; `None` at the end.
-    pub(crate) fn advance(&mut self) -> Result<Option<GroupHeader>, Broken> {
+    pub(crate) fn advance(&mut self) -> Result<Option<GroupHeader>, UnreadableGroup> {
         let offset = self.read.bytes;
         if offset >= self.end {
             return Ok(None);
         }
-        let invalid = |reason| Broken::Invalid { offset, reason };
+        let invalid = |reason| UnreadableGroup::Invalid { offset, reason };
         if self.end - offset < GROUP_HEADER as u64 {
             return Err(invalid("the group is cut within its header"));
         }
         self.group.resize(GROUP_HEADER, 0);
         let file = &*self.segment.file;
-        read_exact_at(file, &mut self.group, offset).map_err(Broken::Io)?;
+        read_exact_at(file, &mut self.group, offset).map_err(UnreadableGroup::Io)?;
         let header = GroupHeader::decode(&self.group).ok_or(invalid("there is no group"))?;
         let whole = GROUP_HEADER as u64 + u64::from(header.length);
         if self.end - offset < whole {
@@ -166,7 +166,7 @@ impl GroupReader {
         }
         self.group.resize(GROUP_HEADER + header.length as usize, 0);
         let payload = &mut self.group[GROUP_HEADER..];
-        read_exact_at(file, payload, offset + GROUP_HEADER as u64).map_err(Broken::Io)?;
+        read_exact_at(file, payload, offset + GROUP_HEADER as u64).map_err(UnreadableGroup::Io)?;
         if !frame::checksum_holds(&self.segment.header, &self.group) {
             return Err(invalid("the checksum of the group does not hold"));
         }
@@ -174,7 +174,7 @@ impl GroupReader {
         if (header.offset, header.number, header.first) != expected {
             return Err(invalid("the group belongs elsewhere"));
         }
-        self.read = Extent {
+        self.read = CommittedExtent {
             bytes: offset + whole,
             n_groups: header.number + 1,
             end: header.first + u64::from(header.n_records),
@@ -187,7 +187,7 @@ impl GroupReader {
 ///
 /// What lies behind an interrupted write is no group: only one group is written at a time. A whole group
 /// behind invalid bytes means that committed bytes were changed.
-pub(crate) fn whole_group_behind(segment: &Segment, from: u64) -> std::io::Result<Option<u64>> {
+pub(crate) fn whole_group_behind(segment: &OpenSegment, from: u64) -> std::io::Result<Option<u64>> {
     let file = &*segment.file;
     let end = file.length()?;
     let mut window = vec![0; WINDOW + GROUP_HEADER];

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use traceloom_log::disk::{Disk, Fault, Simulated, Survivors};
+use traceloom_log::disk::{Disk, DiskFault, Simulated, Survivors};
 use traceloom_log::{ErrorKind, Log, Options, Position, Record, Snapshot};
 
 /// A small generator (xorshift), so that a seed replays.
@@ -109,7 +109,7 @@ fn simulate(seed: u64, lie: bool) -> Result<(), String> {
     }
     let mut model = Model::default();
     for _ in 0..2 + random.below(6) {
-        let fault = [Fault::Crash, Fault::Error][random.below(2) as usize];
+        let fault = [DiskFault::Crash, DiskFault::Error][random.below(2) as usize];
         // Openings are short: many faults must come early to fall into them.
         let within = [6, 20, 60][random.below(3) as usize];
         disk.fail_at(disk.n_changes() + random.below(within), fault);
@@ -313,7 +313,7 @@ fn what_a_failed_sync_lost_is_durable_after_the_next_opening() {
         bytes,
     };
     log.commit(&[record(b"safe")]).unwrap();
-    disk.fail_at(disk.n_changes() + 1, Fault::Error);
+    disk.fail_at(disk.n_changes() + 1, DiskFault::Error);
     assert_eq!(
         log.commit(&[record(b"lost")]).unwrap_err().kind(),
         ErrorKind::Io

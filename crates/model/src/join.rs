@@ -27,10 +27,10 @@ use crate::{
 pub struct Join<'s, S: Sink + ?Sized> {
     to: &'s mut S,
     tables: Tables,
-    ids: Ids,
+    ids: JoinedIds,
     process: Option<ResourceId>,
     resources: Vec<(Resource, ResourceId)>,
-    tracks: HashMap<Identity, (TrackId, Option<StringId>)>,
+    tracks: HashMap<TrackIdentity, (TrackId, Option<StringId>)>,
     profiles: Vec<(Profile, ProfileId)>,
     event_types: HashMap<(StringId, Vec<AttrKeyId>), EventTypeId, RandomState>,
     spans: u64,
@@ -42,7 +42,7 @@ pub struct Join<'s, S: Sink + ?Sized> {
 
 /// What identifies a line of execution; the name only where no id of the runtime does.
 #[derive(PartialEq, Eq, Hash)]
-struct Identity {
+struct TrackIdentity {
     kind: TrackKind,
     parent: Option<TrackId>,
     lane: u32,
@@ -52,7 +52,7 @@ struct Identity {
 
 /// Ids of the joined recording, by the numbers of one piece.
 #[derive(Default)]
-struct Ids {
+struct JoinedIds {
     strings: Vec<Option<StringId>>,
     resources: Vec<Option<ResourceId>>,
     tracks: Vec<Option<TrackId>>,
@@ -85,7 +85,7 @@ impl<'s, S: Sink + ?Sized> Join<'s, S> {
         Self {
             to,
             tables: Tables::new(),
-            ids: Ids::default(),
+            ids: JoinedIds::default(),
             process: None,
             resources: Vec::new(),
             tracks: HashMap::new(),
@@ -101,7 +101,7 @@ impl<'s, S: Sink + ?Sized> Join<'s, S> {
 
     /// Says that a piece is complete and the next one follows.
     pub fn next_piece(&mut self) {
-        self.ids = Ids::default();
+        self.ids = JoinedIds::default();
         self.spans = self.next_span;
         self.dumps = self.next_dump;
     }
@@ -129,7 +129,7 @@ impl<'s, S: Sink + ?Sized> Join<'s, S> {
 
     fn add_track(&mut self, mut row: Track) -> TrackId {
         row.resource = row.resource.or(self.process);
-        let identity = Identity {
+        let identity = TrackIdentity {
             kind: row.kind,
             parent: row.parent,
             lane: row.lane,

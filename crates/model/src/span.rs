@@ -296,7 +296,7 @@ impl SpanBatch {
     /// Iterates over the spans in their order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = SpanRow<'_>> {
-        Rows {
+        SpanRows {
             batch: self,
             row: 0,
             attributes: 0,
@@ -337,7 +337,7 @@ impl SpanBatch {
 }
 
 /// The rows of a batch, one after the other.
-struct Rows<'a> {
+struct SpanRows<'a> {
     batch: &'a SpanBatch,
     row: usize,
     /// How many attributes and counters the rows before it have.
@@ -349,7 +349,7 @@ struct Rows<'a> {
     origins: Each<'a, Origin>,
 }
 
-impl<'a> Iterator for Rows<'a> {
+impl<'a> Iterator for SpanRows<'a> {
     type Item = SpanRow<'a>;
 
     // A row is two hundred bytes: handed over by a call it would be copied, which takes as long as making it.

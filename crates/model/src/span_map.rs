@@ -16,7 +16,7 @@ const MOST: usize = 1 << 15;
 /// are found by one look, without a hash.
 #[derive(Clone, Debug)]
 pub struct SpanMap<V> {
-    near: Box<[Place<V>]>,
+    near: Box<[Bucket<V>]>,
     /// Those whose place is another one's.
     far: HashMap<SpanId, V, RandomState>,
     len: usize,
@@ -24,7 +24,7 @@ pub struct SpanMap<V> {
 
 /// Where the spans whose ids end alike are looked for.
 #[derive(Clone, Debug)]
-struct Place<V> {
+struct Bucket<V> {
     id: SpanId,
     /// What is kept for that span; the id says nothing where there is none.
     value: Option<V>,
@@ -32,7 +32,7 @@ struct Place<V> {
     far: u32,
 }
 
-impl<V> Place<V> {
+impl<V> Bucket<V> {
     const EMPTY: Self = Self {
         id: SpanId(0),
         value: None,
@@ -127,7 +127,7 @@ impl<V> SpanMap<V> {
     fn grow(&mut self) {
         let rows: Vec<(SpanId, V)> = self.drain().collect();
         let places = (self.near.len() * 2).max(FIRST);
-        self.near = (0..places).map(|_| Place::EMPTY).collect();
+        self.near = (0..places).map(|_| Bucket::EMPTY).collect();
         // The room is there: this grows no further.
         for (id, value) in rows {
             self.insert(id, value);

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use indexmap::map::raw_entry_v1::RawEntryApiV1;
 use indexmap::{IndexMap, IndexSet};
 
-use crate::values::Values;
+use crate::values::ValueTable;
 use crate::{
     AttrKeyId, AttributeKey, Class, ClassId, EventType, EventTypeId, Exception, ExceptionId, Frame,
     FrameId, Function, FunctionId, Mapping, MappingId, Profile, ProfileId, Resource, ResourceId,
@@ -61,7 +61,7 @@ type Interned<T> = IndexSet<T, RandomState>;
 pub struct Tables {
     /// Ids ascend: values take numbers in between.
     strings: IndexMap<Box<[u8]>, StringId, RandomState>,
-    values: Values,
+    values: ValueTable,
     value_bytes: usize,
     /// Values that are shared no more, of which rows to come may still tell.
     retired: Vec<StringId>,

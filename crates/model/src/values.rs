@@ -9,19 +9,19 @@ use crate::StringId;
 /// Ids of texts by the hash of their bytes, which lie one behind the other: a value is seldom met again,
 /// and an allocation for each would take longer than all that is done with it.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
-    places: HashMap<u64, Place, RandomState>,
+pub(crate) struct ValueTable {
+    places: HashMap<u64, ValueEntry, RandomState>,
     bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct ValueEntry {
     id: StringId,
     start: usize,
     length: usize,
 }
 
-impl Values {
+impl ValueTable {
     /// Returns the id of a text of this hash.
     #[inline]
     pub(crate) fn get(&self, hash: u64, text: &[u8]) -> Option<StringId> {
@@ -32,7 +32,7 @@ impl Values {
 
     /// Remembers a text; returns the id of another of the same hash, which is known no more.
     pub(crate) fn insert(&mut self, hash: u64, text: &[u8], id: StringId) -> Option<StringId> {
-        let place = Place {
+        let place = ValueEntry {
             id,
             start: self.bytes.len(),
             length: text.len(),
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn texts_of_one_hash_are_told_apart() {
-        let mut values = Values::default();
+        let mut values = ValueTable::default();
         let [one, two] = [1, 2].map(StringId::new);
         assert_eq!(values.insert(7, b"one", one), None);
         assert_eq!(values.get(7, b"one"), Some(one));

@@ -22,12 +22,12 @@ fn address(function: u64) -> u64 {
 }
 
 /// Writes pieces and counts their bytes.
-struct Out<'a> {
+struct CountedOutput<'a> {
     put: &'a mut dyn FnMut(&[u8]),
     n_bytes: u64,
 }
 
-impl Out<'_> {
+impl CountedOutput<'_> {
     fn line(&mut self, line: &str) {
         (self.put)(line.as_bytes());
         (self.put)(b"\n");
@@ -50,7 +50,7 @@ fn hex(stack: &[u64]) -> String {
     words.collect()
 }
 
-fn comments(stack: &[u64], out: &mut Out<'_>) {
+fn comments(stack: &[u64], out: &mut CountedOutput<'_>) {
     for &function in stack {
         let name = usize::try_from(function)
             .ok()
@@ -87,7 +87,7 @@ pub(crate) fn cpu(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
 
 pub(crate) fn heap(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
     let mut random = Random::new(seed);
-    let mut out = Out {
+    let mut out = CountedOutput {
         put: out,
         n_bytes: 0,
     };
@@ -118,7 +118,7 @@ pub(crate) fn heap(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
 
 pub(crate) fn contention(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
     let mut random = Random::new(seed);
-    let mut out = Out {
+    let mut out = CountedOutput {
         put: out,
         n_bytes: 0,
     };
@@ -147,7 +147,7 @@ pub(crate) fn count(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
         total += count;
         samples.push((count, stack));
     }
-    let mut out = Out {
+    let mut out = CountedOutput {
         put: out,
         n_bytes: 0,
     };

@@ -26,7 +26,7 @@ pub(crate) fn xml(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
 }
 
 #[derive(Default)]
-struct Thread {
+struct SampleThread {
     stack: Vec<(u64, u64)>,
     ticket: u64,
 }
@@ -76,7 +76,7 @@ fn generate(seed: u64, bytes: u64, xml: bool, out: &mut dyn FnMut(&[u8])) {
         written: 0,
         next_object: 1000,
     };
-    let mut threads: Vec<Thread> = (0..N_THREADS).map(|_| Thread::default()).collect();
+    let mut threads: Vec<SampleThread> = (0..N_THREADS).map(|_| SampleThread::default()).collect();
     generator.open();
     while generator.written + generator.out.len() as u64 <= bytes {
         let at = generator.random.number(N_THREADS);
@@ -186,7 +186,7 @@ impl Generator {
         }
     }
 
-    fn step(&mut self, id: u64, thread: &mut Thread) {
+    fn step(&mut self, id: u64, thread: &mut SampleThread) {
         match self.random.number(1000) {
             0 => self.collect(),
             1 => self.contend(id, thread),
@@ -197,7 +197,7 @@ impl Generator {
         }
     }
 
-    fn enter(&mut self, id: u64, thread: &mut Thread) {
+    fn enter(&mut self, id: u64, thread: &mut SampleThread) {
         let method = match thread.stack.last() {
             Some(&(method, _)) => (method * 7 + self.random.number(5)) % N_METHODS + 1,
             None => self.random.number(8) + 1,
@@ -214,7 +214,7 @@ impl Generator {
         self.put(&entry.number("stackDepth", thread.stack.len() as u64));
     }
 
-    fn exit(&mut self, id: u64, thread: &mut Thread) {
+    fn exit(&mut self, id: u64, thread: &mut SampleThread) {
         let Some((method, ticket)) = thread.stack.pop() else {
             return;
         };
@@ -230,7 +230,7 @@ impl Generator {
         );
     }
 
-    fn allocate(&mut self, id: u64, thread: &Thread) {
+    fn allocate(&mut self, id: u64, thread: &SampleThread) {
         self.next_object += 1;
         let method = thread.stack.last().map_or(0, |top| top.0);
         let size = 16 + 8 * self.random.number(40);
@@ -262,7 +262,7 @@ impl Generator {
         self.put(&finish.number("usedObjSpace", self.next_object * 40));
     }
 
-    fn contend(&mut self, id: u64, thread: &Thread) {
+    fn contend(&mut self, id: u64, thread: &SampleThread) {
         let names: Vec<String> = thread
             .stack
             .iter()

@@ -1,14 +1,14 @@
 //! Generated streams of every generation, for laws, fuzzing and benches.
 
 use traceloom_formats::zorka::{
-    Begin, End, EndForm, Item, Method, Order, Start, StartForm, Symbol, Value, write,
+    Begin, CborValue, End, EndForm, Item, Method, Order, Start, StartForm, Symbol, write,
 };
 
 use crate::random::Random;
 
 /// Which generation a sample is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum GenerationChoice {
     S0,
     S0b,
     B1,
@@ -18,7 +18,7 @@ enum Shape {
     CTyped,
 }
 
-impl Shape {
+impl GenerationChoice {
     const fn is_c(self) -> bool {
         matches!(self, Self::C | Self::CTyped)
     }
@@ -36,29 +36,29 @@ impl Shape {
 type Out<'o> = &'o mut dyn FnMut(&[u8]);
 
 pub(crate) fn s0(seed: u64, bytes: u64, out: Out<'_>) {
-    traces(Shape::S0, seed, bytes, out);
+    traces(GenerationChoice::S0, seed, bytes, out);
 }
 
 pub(crate) fn s0b(seed: u64, bytes: u64, out: Out<'_>) {
-    traces(Shape::S0b, seed, bytes, out);
+    traces(GenerationChoice::S0b, seed, bytes, out);
 }
 
 pub(crate) fn b1(seed: u64, bytes: u64, out: Out<'_>) {
-    traces(Shape::B1, seed, bytes, out);
+    traces(GenerationChoice::B1, seed, bytes, out);
 }
 
 pub(crate) fn b2(seed: u64, bytes: u64, out: Out<'_>) {
-    traces(Shape::B2, seed, bytes, out);
+    traces(GenerationChoice::B2, seed, bytes, out);
 }
 
 pub(crate) fn c(seed: u64, bytes: u64, out: Out<'_>) {
-    traces(Shape::C, seed, bytes, out);
+    traces(GenerationChoice::C, seed, bytes, out);
 }
 
 /// Makes about `bytes` bytes of `zorka-c` with fractions, lists and maps as values: no agent writes them, and the reader of
 /// the original stops at them.
 pub fn c_typed(seed: u64, bytes: u64, out: Out<'_>) {
-    traces(Shape::CTyped, seed, bytes, out);
+    traces(GenerationChoice::CTyped, seed, bytes, out);
 }
 
 /// Symbols every sample refers to; ids count from 1.
@@ -120,7 +120,7 @@ pub(crate) fn agd(seed: u64, bytes: u64, out: Out<'_>) {
 }
 
 fn define(out: &mut Vec<u8>, id: i64, text: &str, symbol_type: Option<i64>) {
-    let text = Value::Text(text.as_bytes());
+    let text = CborValue::Text(text.as_bytes());
     write::item(
         out,
         &Item::Symbol(Symbol {
@@ -149,7 +149,7 @@ fn definitions(out: &mut Vec<u8>, typed: bool) {
     }
 }
 
-fn traces(shape: Shape, seed: u64, bytes: u64, out: Out<'_>) {
+fn traces(shape: GenerationChoice, seed: u64, bytes: u64, out: Out<'_>) {
     let mut random = Random::new(seed);
     let mut left = bytes;
     let mut piece = Vec::new();
@@ -169,18 +169,18 @@ fn traces(shape: Shape, seed: u64, bytes: u64, out: Out<'_>) {
     }
 }
 
-struct Writer<'w> {
-    shape: Shape,
+struct ItemBuilder<'w> {
+    shape: GenerationChoice,
     order: Order,
     out: &'w mut Vec<u8>,
 }
 
-fn trace(shape: Shape, random: &mut Random, clock: i64, most: u64, out: &mut Vec<u8>) {
+fn trace(shape: GenerationChoice, random: &mut Random, clock: i64, most: u64, out: &mut Vec<u8>) {
     // The local tracer of B wrote big-endian, streaming tracers as their machine.
     let big = random.number(8) == 0;
     let order = if big { Order::Big } else { Order::Little };
     let from = out.len() as u64;
-    let mut writer = Writer { shape, order, out };
+    let mut writer = ItemBuilder { shape, order, out };
     let mut time = writer.time(clock);
     let mut open: Vec<u64> = Vec::new();
     let mut thrown = None;
@@ -231,23 +231,23 @@ fn trace(shape: Shape, random: &mut Random, clock: i64, most: u64, out: &mut Vec
     }
 }
 
-impl Writer<'_> {
+impl ItemBuilder<'_> {
     fn item(&mut self, item: &Item<'_>) {
         write::item(self.out, item);
     }
 
     fn time(&self, clock: i64) -> i64 {
         match self.shape {
-            Shape::C | Shape::CTyped => clock * 1_000_000,
+            GenerationChoice::C | GenerationChoice::CTyped => clock * 1_000_000,
             _ => clock * 1_000_000 / 65_536 % 0x80_0000_0000,
         }
     }
 
     fn start(&mut self, time: i64, method: i64) {
         let form = match (self.shape, self.order) {
-            (Shape::S0, Order::Big) => StartForm::Seed { tag: 10 },
-            (Shape::S0, Order::Little) => StartForm::Seed { tag: 11 },
-            (Shape::C | Shape::CTyped, _) => StartForm::Nanos,
+            (GenerationChoice::S0, Order::Big) => StartForm::Seed { tag: 10 },
+            (GenerationChoice::S0, Order::Little) => StartForm::Seed { tag: 11 },
+            (GenerationChoice::C | GenerationChoice::CTyped, _) => StartForm::Nanos,
             _ => StartForm::Tagged,
         };
         let order = if self.shape.is_c() {
@@ -268,18 +268,18 @@ impl Writer<'_> {
         let span = Some(random.bits().cast_signed());
         let parent = Some(random.bits().cast_signed()).filter(|_| random.number(2) == 0);
         self.item(&Item::Begin(match self.shape {
-            Shape::S0 | Shape::S0b | Shape::B1 => Begin {
+            GenerationChoice::S0 | GenerationChoice::S0b | GenerationChoice::B1 => Begin {
                 clock_ms,
                 ttype,
                 ..Begin::default()
             },
-            Shape::B2 => Begin {
+            GenerationChoice::B2 => Begin {
                 clock_ms,
                 span_id: span,
                 parent_id: parent,
                 ..Begin::default()
             },
-            Shape::C | Shape::CTyped => Begin {
+            GenerationChoice::C | GenerationChoice::CTyped => Begin {
                 nanos: true,
                 clock_ms,
                 ttype,
@@ -291,18 +291,27 @@ impl Writer<'_> {
 
     fn key(&mut self, id: u64) {
         match self.shape {
-            Shape::S0 | Shape::S0b | Shape::C | Shape::CTyped => write::head(self.out, 0, id),
-            Shape::B1 | Shape::B2 => write::value(self.out, Value::Ref(id)),
+            GenerationChoice::S0
+            | GenerationChoice::S0b
+            | GenerationChoice::C
+            | GenerationChoice::CTyped => write::head(self.out, 0, id),
+            GenerationChoice::B1 | GenerationChoice::B2 => {
+                write::value(self.out, CborValue::Ref(id))
+            }
         }
     }
 
     fn attribute(&mut self, random: &mut Random) {
         let id = 4 + random.number(7);
-        let upward = self.shape != Shape::B2 && random.number(16) == 0;
+        let upward = self.shape != GenerationChoice::B2 && random.number(16) == 0;
         match (self.shape, upward) {
-            (Shape::C | Shape::CTyped, false) => self.out.extend([0xc6, 0x82]),
-            (Shape::C | Shape::CTyped, true) => self.out.extend([0xc6, 0x83, 0]),
-            (Shape::B1, true) => self.out.extend([0xd8, 0x26, 0x82, 0, 0xa1]),
+            (GenerationChoice::C | GenerationChoice::CTyped, false) => {
+                self.out.extend([0xc6, 0x82])
+            }
+            (GenerationChoice::C | GenerationChoice::CTyped, true) => {
+                self.out.extend([0xc6, 0x83, 0])
+            }
+            (GenerationChoice::B1, true) => self.out.extend([0xd8, 0x26, 0x82, 0, 0xa1]),
             (_, true) => self.out.extend([0xc9, 0xd8, 0x26, 0xa1, 0, 0xa1]),
             (_, false) => self.out.extend([0xc9, 0xa1]),
         }
@@ -318,8 +327,8 @@ impl Writer<'_> {
             2 | 3 => write::text(self.out, statement.as_bytes()),
             4 => write::int(self.out, number.cast_signed()),
             5 => write::int(self.out, -random.int(70_000)),
-            6 => write::value(self.out, Value::Bool(number & 1 == 1)),
-            7 => write::value(self.out, Value::F64(0.25_f64.to_bits() + number % 1000)),
+            6 => write::value(self.out, CborValue::Bool(number & 1 == 1)),
+            7 => write::value(self.out, CborValue::F64(0.25_f64.to_bits() + number % 1000)),
             8 => self.out.extend([0x83, 0x01, 0x62, b'o', b'k', 0xf6]),
             _ => {
                 self.out.extend([0xa1, 0x61, b'k', 0x82]);
@@ -331,7 +340,7 @@ impl Writer<'_> {
 
     fn exception(&mut self, random: &mut Random) -> u64 {
         let id = random.number(1 << 31);
-        let s0 = matches!(self.shape, Shape::S0 | Shape::S0b);
+        let s0 = matches!(self.shape, GenerationChoice::S0 | GenerationChoice::S0b);
         let depth = random.number(12);
         let mut stack = Vec::new();
         write::head(&mut stack, 4, depth);
@@ -339,7 +348,7 @@ impl Writer<'_> {
             stack.push(0x84);
             for symbol in [11, 13, 18] {
                 match s0 {
-                    true => write::value(&mut stack, Value::Ref(symbol)),
+                    true => write::value(&mut stack, CborValue::Ref(symbol)),
                     false => write::head(&mut stack, 0, symbol),
                 }
             }
@@ -350,8 +359,8 @@ impl Writer<'_> {
         self.out.push(0x85);
         write::head(self.out, 0, id);
         match self.shape {
-            Shape::C | Shape::CTyped => write::head(self.out, 0, 19),
-            _ => write::value(self.out, Value::Ref(19)),
+            GenerationChoice::C | GenerationChoice::CTyped => write::head(self.out, 0, 19),
+            _ => write::value(self.out, CborValue::Ref(19)),
         }
         write::text(self.out, "no stock: żółw".as_bytes());
         if s0 {
@@ -372,9 +381,9 @@ impl Writer<'_> {
     fn end(&mut self, time: i64, calls: u64, root: bool) {
         let c = self.shape.is_c();
         let form = match self.shape {
-            Shape::S0 | Shape::S0b => EndForm::Untagged,
-            Shape::B1 | Shape::B2 => EndForm::Tagged,
-            Shape::C | Shape::CTyped => EndForm::Nanos,
+            GenerationChoice::S0 | GenerationChoice::S0b => EndForm::Untagged,
+            GenerationChoice::B1 | GenerationChoice::B2 => EndForm::Tagged,
+            GenerationChoice::C | GenerationChoice::CTyped => EndForm::Nanos,
         };
         self.item(&Item::End(End {
             form,
@@ -395,7 +404,13 @@ pub(crate) fn store(seed: u64, bytes: u64, out: Out<'_>) {
     let mut left = bytes.saturating_sub(16);
     while left > 0 {
         let mut data = Vec::new();
-        trace(Shape::B2, &mut random, 1_790_000_000_000, left, &mut data);
+        trace(
+            GenerationChoice::B2,
+            &mut random,
+            1_790_000_000_000,
+            left,
+            &mut data,
+        );
         let size = u32::try_from(data.len()).unwrap_or(0).to_be_bytes();
         let crc = crc32fast::hash(&data).to_be_bytes();
         out(&[&b"ZCH0"[..], &size, &size, &crc, &data].concat());
@@ -415,7 +430,13 @@ pub(crate) fn requests(seed: u64, bytes: u64, out: Out<'_>) {
             body.truncate(if bytes > 64 << 10 { body.len() } else { 0 });
             ("agd", "\"X-Zorka-Session-Reset\":[\"true\"]".to_owned())
         } else {
-            trace(Shape::C, &mut random, 1_790_000_000_000, left, &mut body);
+            trace(
+                GenerationChoice::C,
+                &mut random,
+                1_790_000_000_000,
+                left,
+                &mut body,
+            );
             let id = format!("{:016x}{:016x}", random.bits(), random.bits());
             ("trc", format!("\"X-Zorka-Trace-ID\":[\"{id}\"]"))
         };

@@ -13,7 +13,7 @@ use std::time::Duration;
 use traceloom_formats::protocol::{Entry, Identity, Protocol, Sender, Session, SessionOptions};
 use traceloom_formats::{Part, cdt};
 use traceloom_input::captures::{CaptureId, Captures, EVENTS, Event};
-use traceloom_log::disk::{Disk, Fault, Simulated, Survivors};
+use traceloom_log::disk::{Disk, DiskFault, Simulated, Survivors};
 use traceloom_log::{Log, Options, Record, Snapshot};
 
 const PROTOCOL: &Protocol = &cdt::PROTOCOL;
@@ -182,7 +182,8 @@ fn start(
     faults: bool,
 ) -> Result<(), String> {
     if faults {
-        let fault = [Fault::Crash, Fault::Crash, Fault::Error][random.below(3) as usize];
+        let fault =
+            [DiskFault::Crash, DiskFault::Crash, DiskFault::Error][random.below(3) as usize];
         disk.fail_at(disk.n_changes() + random.below(70), fault);
     }
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());

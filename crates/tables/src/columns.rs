@@ -12,13 +12,13 @@ use traceloom_model::flat::{Cell, Column, ColumnType, FlatTable};
 use crate::Error;
 
 /// Rows of a table that are no batch yet.
-pub(crate) struct Columns {
+pub(crate) struct ColumnBuffers {
     pub schema: SchemaRef,
-    builders: Vec<Builder>,
+    builders: Vec<CellBuilder>,
     pub rows: usize,
 }
 
-enum Builder {
+enum CellBuilder {
     I64(Int64Builder),
     F64(Float64Builder),
     Bool(BooleanBuilder),
@@ -26,7 +26,7 @@ enum Builder {
     Time(TimestampMicrosecondBuilder),
 }
 
-impl Builder {
+impl CellBuilder {
     fn new(kind: ColumnType) -> Self {
         match kind {
             ColumnType::I64 => Self::I64(Int64Builder::new()),
@@ -83,7 +83,7 @@ fn data_type(column: Column) -> DataType {
     }
 }
 
-impl Columns {
+impl ColumnBuffers {
     pub fn new(table: &FlatTable) -> Self {
         let fields = table
             .columns
@@ -95,7 +95,7 @@ impl Columns {
             builders: table
                 .columns
                 .iter()
-                .map(|column| Builder::new(column.kind))
+                .map(|column| CellBuilder::new(column.kind))
                 .collect(),
             rows: 0,
         }
@@ -123,7 +123,7 @@ impl Columns {
     /// Takes the rows as a batch.
     pub fn take(&mut self) -> Result<RecordBatch, Error> {
         self.rows = 0;
-        let arrays = self.builders.iter_mut().map(Builder::finish).collect();
+        let arrays = self.builders.iter_mut().map(CellBuilder::finish).collect();
         RecordBatch::try_new(self.schema.clone(), arrays).map_err(Error::of)
     }
 }

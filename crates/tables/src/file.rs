@@ -36,28 +36,28 @@ impl FileFormat {
 const ROW_GROUP: usize = 262_144;
 
 /// One file being written; its bytes gather in `made`.
-pub(crate) struct File {
-    writer: Writer,
-    made: Made,
+pub(crate) struct TableFile {
+    writer: ColumnWriter,
+    made: SharedBytes,
 }
 
-enum Writer {
-    Arrow(Box<FileWriter<Made>>),
-    Parquet(Box<ArrowWriter<Made>>),
+enum ColumnWriter {
+    Arrow(Box<FileWriter<SharedBytes>>),
+    Parquet(Box<ArrowWriter<SharedBytes>>),
 }
 
 /// Bytes that a writer has made, which their taker shares with it.
 #[derive(Clone, Default)]
-struct Made(Arc<Mutex<Vec<u8>>>);
+struct SharedBytes(Arc<Mutex<Vec<u8>>>);
 
-impl Made {
+impl SharedBytes {
     fn take(&self) -> Vec<u8> {
         // Nothing panics while it holds the bytes.
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl io::Write for Made {
+impl io::Write for SharedBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         made.extend_from_slice(bytes);
@@ -69,13 +69,13 @@ impl io::Write for Made {
     }
 }
 
-impl File {
+impl TableFile {
     pub fn new(format: FileFormat, schema: &SchemaRef) -> Result<Self, Error> {
-        let made = Made::default();
+        let made = SharedBytes::default();
         let writer = match format {
             FileFormat::Arrow => {
                 let writer = FileWriter::try_new(made.clone(), schema).map_err(Error::of)?;
-                Writer::Arrow(Box::new(writer))
+                ColumnWriter::Arrow(Box::new(writer))
             }
             FileFormat::Parquet => {
                 let properties = WriterProperties::builder()
@@ -83,7 +83,7 @@ impl File {
                     .set_max_row_group_row_count(Some(ROW_GROUP))
                     .build();
                 let writer = ArrowWriter::try_new(made.clone(), schema.clone(), Some(properties));
-                Writer::Parquet(Box::new(writer.map_err(Error::of)?))
+                ColumnWriter::Parquet(Box::new(writer.map_err(Error::of)?))
             }
         };
         Ok(Self { writer, made })
@@ -92,8 +92,8 @@ impl File {
     /// Takes a batch and returns what became ready.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, Error> {
         match &mut self.writer {
-            Writer::Arrow(writer) => writer.write(batch).map_err(Error::of)?,
-            Writer::Parquet(writer) => writer.write(batch).map_err(Error::of)?,
+            ColumnWriter::Arrow(writer) => writer.write(batch).map_err(Error::of)?,
+            ColumnWriter::Parquet(writer) => writer.write(batch).map_err(Error::of)?,
         }
         Ok(self.made.take())
     }
@@ -101,8 +101,8 @@ impl File {
     /// Ends the file and returns the last of it.
     pub fn finish(self) -> Result<Vec<u8>, Error> {
         match self.writer {
-            Writer::Arrow(mut writer) => writer.finish().map_err(Error::of)?,
-            Writer::Parquet(writer) => {
+            ColumnWriter::Arrow(mut writer) => writer.finish().map_err(Error::of)?,
+            ColumnWriter::Parquet(writer) => {
                 writer.close().map_err(Error::of)?;
             }
         }

@@ -3,8 +3,8 @@
 use traceloom_model::Flow;
 use traceloom_model::flat::{Cell, FlatRows, TABLES};
 
-use crate::columns::Columns;
-use crate::file::File;
+use crate::columns::ColumnBuffers;
+use crate::file::TableFile;
 use crate::{Error, FileFormat};
 
 /// Takes the bytes of a file, appended to what it took before.
@@ -14,7 +14,7 @@ pub type Write<'w> = dyn FnMut(&str, &[u8]) -> Result<(), Error> + Send + 'w;
 pub struct Tables<'w> {
     format: FileFormat,
     write: Box<Write<'w>>,
-    tables: Vec<(Columns, Option<File>)>,
+    tables: Vec<(ColumnBuffers, Option<TableFile>)>,
     error: Option<Error>,
 }
 
@@ -29,7 +29,7 @@ impl<'w> Tables<'w> {
     /// Writes files of `format` through `write`.
     #[must_use]
     pub fn new(format: FileFormat, write: Box<Write<'w>>) -> Self {
-        let tables = TABLES.iter().map(|table| (Columns::new(table), None));
+        let tables = TABLES.iter().map(|table| (ColumnBuffers::new(table), None));
         Self {
             format,
             write,
@@ -76,7 +76,7 @@ impl<'w> Tables<'w> {
         };
         let batch = columns.take()?;
         if file.is_none() {
-            *file = Some(File::new(self.format, &columns.schema)?);
+            *file = Some(TableFile::new(self.format, &columns.schema)?);
         }
         let bytes = match file {
             Some(file) => file.write(&batch)?,
@@ -91,7 +91,7 @@ impl<'w> Tables<'w> {
         }
         let done = self.put(table).and_then(|()| {
             let file = self.tables.get_mut(table).and_then(|(_, file)| file.take());
-            let bytes = file.map_or_else(|| Ok(Vec::new()), File::finish)?;
+            let bytes = file.map_or_else(|| Ok(Vec::new()), TableFile::finish)?;
             self.hand_out(table, &bytes)
         });
         self.keep(done)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tree::{File, Tree};
+use super::tree::{RepoFile, Tree};
 use super::{Finding, rust};
 
 /// The crates whose folders import each other in one direction alone.
@@ -13,7 +13,7 @@ const REGISTRY: &str = "registry";
 
 /// An import of one top-level module of a crate by another.
 struct Import<'t> {
-    file: &'t File,
+    file: &'t RepoFile,
     line: usize,
     from: String,
     to: String,
@@ -94,7 +94,7 @@ fn reaches<'t>(below: &BTreeMap<&'t str, BTreeSet<&'t str>>, from: &'t str, to: 
 }
 
 /// The path of a source file below `src/` without its extension; none for tests.
-fn module_of<'t>(file: &'t File, name: &str) -> Option<&'t str> {
+fn module_of<'t>(file: &'t RepoFile, name: &str) -> Option<&'t str> {
     let path = file.path.strip_prefix("crates/")?.strip_prefix(name)?;
     let path = path.strip_prefix("/src/")?.strip_suffix(".rs")?;
     let is_test = path.split('/').any(|part| part == "tests");
@@ -103,7 +103,7 @@ fn module_of<'t>(file: &'t File, name: &str) -> Option<&'t str> {
 
 /// The imports between top-level modules of a crate, by the modules in which names live.
 fn imports<'t>(tree: &'t Tree, name: &str) -> Vec<Import<'t>> {
-    let files: Vec<(&File, &str)> = tree
+    let files: Vec<(&RepoFile, &str)> = tree
         .with_extension(&["rs"])
         .filter_map(|file| Some((file, module_of(file, name)?)))
         .collect();

@@ -10,7 +10,7 @@ pub struct Dependency {
     pub package: String,
     pub kind: Kind,
     pub line: usize,
-    source: Source,
+    source: DependencySource,
     justified: bool,
 }
 
@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Source {
+enum DependencySource {
     Path,
     /// `workspace = true`: the entry of the root tells the rest.
     Workspace,
@@ -36,7 +36,7 @@ pub fn dependencies_are_justified(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in manifests {
         for dependency in dependencies(&file.text) {
-            if dependency.source == Source::Registry && !dependency.justified {
+            if dependency.source == DependencySource::Registry && !dependency.justified {
                 let message = format!(
                     "no comment on this line or above says why `{}` is needed",
                     dependency.package
@@ -67,11 +67,11 @@ pub fn package_name(text: &str) -> Option<String> {
 
 /// Every dependency of a manifest, those of `[workspace.dependencies]` as normal ones.
 pub fn dependencies(text: &str) -> Vec<Dependency> {
-    entries(text).into_iter().map(Entry::read).collect()
+    entries(text).into_iter().map(RawDependency::read).collect()
 }
 
 /// The raw text of a dependency, before its keys are looked at.
-struct Entry {
+struct RawDependency {
     key: String,
     kind: Kind,
     line: usize,
@@ -80,15 +80,15 @@ struct Entry {
     justified: bool,
 }
 
-impl Entry {
+impl RawDependency {
     fn read(self) -> Dependency {
         let package = string_at("package", &self.body).unwrap_or(self.key);
         let source = if has_key("path", &self.body) {
-            Source::Path
+            DependencySource::Path
         } else if has_key("workspace", &self.body) {
-            Source::Workspace
+            DependencySource::Workspace
         } else {
-            Source::Registry
+            DependencySource::Registry
         };
         Dependency {
             package,
@@ -100,9 +100,9 @@ impl Entry {
     }
 }
 
-fn entries(text: &str) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut table = Table::Other;
+fn entries(text: &str) -> Vec<RawDependency> {
+    let mut entries: Vec<RawDependency> = Vec::new();
+    let mut table = ManifestTable::Other;
     let mut depth = 0;
     let mut comment_above = false;
     for (number, line) in (1..).zip(text.lines()) {
@@ -117,9 +117,9 @@ fn entries(text: &str) -> Vec<Entry> {
         if depth == 0
             && let Some(header) = table_header(code)
         {
-            table = Table::named(header);
-            if let Table::OneDependency(kind, key) = &table {
-                entries.push(Entry {
+            table = ManifestTable::named(header);
+            if let ManifestTable::OneDependency(kind, key) = &table {
+                entries.push(RawDependency {
                     key: key.clone(),
                     kind: *kind,
                     line: number,
@@ -132,7 +132,7 @@ fn entries(text: &str) -> Vec<Entry> {
         let starts_entry = depth == 0;
         depth = depth_after(code, depth);
         match &table {
-            Table::Dependencies(kind) if starts_entry => {
+            ManifestTable::Dependencies(kind) if starts_entry => {
                 let (key, body) = key_and_body(code);
                 match entries.last_mut() {
                     // `a.version = …` and `a.features = …` on lines of their own are one entry.
@@ -140,7 +140,7 @@ fn entries(text: &str) -> Vec<Entry> {
                         last.body.push_str(&body);
                         last.justified |= says_why;
                     }
-                    _ => entries.push(Entry {
+                    _ => entries.push(RawDependency {
                         key,
                         kind: *kind,
                         line: number,
@@ -149,27 +149,27 @@ fn entries(text: &str) -> Vec<Entry> {
                     }),
                 }
             }
-            Table::Dependencies(_) | Table::OneDependency(..) => {
+            ManifestTable::Dependencies(_) | ManifestTable::OneDependency(..) => {
                 if let Some(last) = entries.last_mut() {
                     last.body.push('\n');
                     last.body.push_str(code);
                     last.justified |= says_why;
                 }
             }
-            Table::Other => {}
+            ManifestTable::Other => {}
         }
     }
     entries
 }
 
-enum Table {
+enum ManifestTable {
     Dependencies(Kind),
     /// `[dependencies.NAME]`.
     OneDependency(Kind, String),
     Other,
 }
 
-impl Table {
+impl ManifestTable {
     /// The tables of a target and of the workspace end like the plain ones.
     fn named(header: &str) -> Self {
         const WORD: &str = "dependencies";

@@ -2,7 +2,7 @@
 
 /// A source line split into what the compiler reads and what people read.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct SourceLine {
     /// The code, with the contents of string and character literals left out.
     pub code: String,
     /// The text of the comments, from after `//` or `/*`; a doc comment keeps its third mark.
@@ -24,10 +24,10 @@ enum Inside {
 }
 
 /// Splits a source file, whose literals and comments may span lines.
-pub fn split(text: &str) -> Vec<Line> {
+pub fn split(text: &str) -> Vec<SourceLine> {
     let chars: Vec<char> = text.chars().collect();
     let mut lines = Vec::new();
-    let mut line = Line::default();
+    let mut line = SourceLine::default();
     let mut inside = Inside::Code;
     let mut at = 0;
     while let Some(&c) = chars.get(at) {
@@ -90,7 +90,7 @@ pub fn split(text: &str) -> Vec<Line> {
             }
         };
     }
-    if line != Line::default() {
+    if line != SourceLine::default() {
         lines.push(line);
     }
     lines
@@ -145,7 +145,7 @@ fn raw_text(rest: &[char]) -> Option<(usize, usize)> {
 }
 
 /// Empties the lines of items marked `#[cfg(test)]`, keeping the numbers of the others.
-pub fn without_tests(mut lines: Vec<Line>) -> Vec<Line> {
+pub fn without_tests(mut lines: Vec<SourceLine>) -> Vec<SourceLine> {
     let whole = lines
         .iter()
         .any(|line| line.code.trim_start().starts_with("#![cfg(test)]"));
@@ -156,7 +156,7 @@ pub fn without_tests(mut lines: Vec<Line>) -> Vec<Line> {
         }
         if let Some(open) = &mut item {
             let ended = open.ends_in(&line.code);
-            *line = Line::default();
+            *line = SourceLine::default();
             if ended {
                 item = None;
             }
@@ -197,7 +197,7 @@ impl TestItem {
 }
 
 /// The paths that start with `root::`, each with its line; groups are taken apart.
-pub fn paths_under(root: &str, lines: &[Line]) -> Vec<(usize, String)> {
+pub fn paths_under(root: &str, lines: &[SourceLine]) -> Vec<(usize, String)> {
     let code: Vec<&str> = lines.iter().map(|line| line.code.as_str()).collect();
     let code: Vec<char> = code.join("\n").chars().collect();
     let needle: Vec<char> = format!("{root}::").chars().collect();

@@ -6,11 +6,11 @@ use std::path::Path;
 
 /// The files of the repository, sorted by path.
 pub struct Tree {
-    files: Vec<File>,
+    files: Vec<RepoFile>,
 }
 
 /// A file with its path from the root of the repository, separated by `/`.
-pub struct File {
+pub struct RepoFile {
     pub path: String,
     /// The whole file; bytes that are not UTF-8 are replaced.
     pub text: String,
@@ -38,47 +38,47 @@ impl Tree {
                 continue;
             }
             let bytes = fs::read(&full).map_err(|error| format!("{path}: {error}"))?;
-            files.push(File::new(path, bytes));
+            files.push(RepoFile::new(path, bytes));
         }
         Ok(Self { files })
     }
 
     #[cfg(test)]
     pub fn of(files: &[(&str, &str)]) -> Self {
-        let file = |&(path, text): &(&str, &str)| File::new(path.to_owned(), text.into());
+        let file = |&(path, text): &(&str, &str)| RepoFile::new(path.to_owned(), text.into());
         Self {
             files: files.iter().map(file).collect(),
         }
     }
 
     /// Every file, binary ones too.
-    pub fn all(&self) -> impl Iterator<Item = &File> {
+    pub fn all(&self) -> impl Iterator<Item = &RepoFile> {
         self.files.iter()
     }
 
     /// The text files this project writes: vectors and snapshots hold what they must hold.
-    pub fn written(&self) -> impl Iterator<Item = &File> {
-        let kept_as_is = |file: &File| {
+    pub fn written(&self) -> impl Iterator<Item = &RepoFile> {
+        let kept_as_is = |file: &RepoFile| {
             file.binary || file.path.starts_with("testdata/") || file.path.ends_with(".snap")
         };
         self.files.iter().filter(move |file| !kept_as_is(file))
     }
 
     /// The written files whose name ends in a dot and one of the extensions.
-    pub fn with_extension(&self, extensions: &'static [&str]) -> impl Iterator<Item = &File> {
+    pub fn with_extension(&self, extensions: &'static [&str]) -> impl Iterator<Item = &RepoFile> {
         self.written()
             .filter(|file| extensions.contains(&file.extension()))
     }
 
-    /// Whether a file or a folder is there, the path given as in [`File::path`].
+    /// Whether a file or a folder is there, the path given as in [`RepoFile::path`].
     pub fn contains(&self, path: &str) -> bool {
         let folder = format!("{path}/");
-        let is_here = |file: &File| file.path == path || file.path.starts_with(&folder);
+        let is_here = |file: &RepoFile| file.path == path || file.path.starts_with(&folder);
         path.is_empty() || self.files.iter().any(is_here)
     }
 }
 
-impl File {
+impl RepoFile {
     fn new(path: String, bytes: Vec<u8>) -> Self {
         let (text, binary) = match String::from_utf8(bytes) {
             Ok(text) => (text, false),
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_known_as_such() {
-        let file = File::new("testdata/a.b".to_owned(), vec![0xff, 0xfe]);
+        let file = RepoFile::new("testdata/a.b".to_owned(), vec![0xff, 0xfe]);
         assert!(file.binary);
         assert_eq!((file.name(), file.extension()), ("a.b", "b"));
     }
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn vectors_and_snapshots_are_not_held_to_the_rules_of_prose() {
         let tree = Tree::of(&[("testdata/a.txt", ""), ("a.snap", ""), ("a.md", "")]);
-        let written: Vec<&str> = tree.written().map(File::name).collect();
+        let written: Vec<&str> = tree.written().map(RepoFile::name).collect();
         assert_eq!(written, ["a.md"]);
         assert_eq!(tree.all().count(), 3);
     }

@@ -13,7 +13,7 @@ use super::table::{Call, Calls};
 pub struct CallList<N> {
     descending: bool,
     limit: Option<usize>,
-    rows: Vec<Row<N>>,
+    rows: Vec<ListedCall<N>>,
     /// Tables and pauses; the calls are in `rows`.
     recordings: Vec<Option<Calls>>,
     /// Recordings that are held.
@@ -51,7 +51,7 @@ impl CallCounts {
 }
 
 #[derive(Debug)]
-struct Row<N> {
+struct ListedCall<N> {
     key: SortKey,
     recording: usize,
     /// Place among the calls of its recording.
@@ -106,13 +106,14 @@ impl<N> CallList<N> {
         let recording = self.recordings.len();
         let keys = std::mem::take(&mut calls.keys);
         let rows = rows.into_iter().zip(keys).enumerate();
-        self.rows.extend(rows.map(|(number, (call, key))| Row {
-            key,
-            recording,
-            number,
-            id: id(&call),
-            call,
-        }));
+        self.rows
+            .extend(rows.map(|(number, (call, key))| ListedCall {
+                key,
+                recording,
+                number,
+                id: id(&call),
+                call,
+            }));
         self.recordings.push(Some(calls));
         self.n_held += 1;
         // A few more recordings than calls, so that not every one of thousands sorts the list again.

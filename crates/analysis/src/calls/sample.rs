@@ -23,16 +23,16 @@ pub(crate) struct SampleFilter {
     /// Verdicts by stack and thread, while nothing else of a sample is asked for.
     verdicts: Option<HashMap<(Option<StackId>, Option<TrackId>), bool, RandomState>>,
     profile: Option<ProfileId>,
-    names: Names,
+    names: FunctionNames,
     /// Samples that passed, and those that were refused.
     pub told: (u64, u64),
 }
 
 /// Names of functions, found out once each.
 #[derive(Debug, Default)]
-struct Names(Vec<OnceCell<String>>);
+struct FunctionNames(Vec<OnceCell<String>>);
 
-impl Names {
+impl FunctionNames {
     /// Makes room for the functions that are defined.
     fn reach(&mut self, tables: &Recording) {
         self.0.resize_with(tables.functions.len(), OnceCell::new);
@@ -45,7 +45,7 @@ impl SampleFilter {
             verdicts: (!filter.asks_for_values()).then(HashMap::default),
             filter,
             profile: None,
-            names: Names::default(),
+            names: FunctionNames::default(),
             told: (0, 0),
         }
     }
@@ -90,7 +90,7 @@ impl SampleFilter {
 #[derive(Debug)]
 pub(crate) struct EventFilter {
     filter: Filter,
-    names: Names,
+    names: FunctionNames,
 }
 
 impl EventFilter {
@@ -99,7 +99,7 @@ impl EventFilter {
     pub fn new(filter: Filter) -> Self {
         Self {
             filter,
-            names: Names::default(),
+            names: FunctionNames::default(),
         }
     }
 
@@ -174,7 +174,7 @@ impl EventFilter {
 /// A sample, event or heap object as filters see it.
 struct Moment<'a> {
     tables: &'a Recording,
-    names: &'a Names,
+    names: &'a FunctionNames,
     kind: Option<EventTypeId>,
     stack: Option<StackId>,
     track: Option<TrackId>,
@@ -191,7 +191,7 @@ struct Moment<'a> {
 }
 
 impl<'a> Moment<'a> {
-    fn new(tables: &'a Recording, names: &'a Names) -> Self {
+    fn new(tables: &'a Recording, names: &'a FunctionNames) -> Self {
         Self {
             tables,
             names,
@@ -208,7 +208,7 @@ impl<'a> Moment<'a> {
         }
     }
 
-    fn of_event(tables: &'a Recording, names: &'a Names, row: &EventRow<'a>) -> Self {
+    fn of_event(tables: &'a Recording, names: &'a FunctionNames, row: &EventRow<'a>) -> Self {
         Self {
             kind: Some(row.event_type),
             stack: row.stack,
@@ -223,7 +223,7 @@ impl<'a> Moment<'a> {
 
     fn of_sample(
         tables: &'a Recording,
-        names: &'a Names,
+        names: &'a FunctionNames,
         profile: ProfileId,
         row: &SampleRow<'a>,
     ) -> Self {

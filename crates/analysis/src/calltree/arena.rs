@@ -15,7 +15,7 @@ pub(super) const ROOT: u32 = 0;
 
 /// A node while the tree grows: 48 bytes, so that an enter touches one cache line.
 #[derive(Clone, Debug)]
-pub(crate) struct Growing {
+pub(crate) struct ArenaNode {
     pub key: u32,
     pub parent: u32,
     pub first_child: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Growing {
     pub count: u64,
 }
 
-impl Growing {
+impl ArenaNode {
     const fn new(key: u32, parent: u32, next_sibling: u32) -> Self {
         Self {
             key,
@@ -53,7 +53,7 @@ impl Growing {
 /// costs a cache miss for every enter.
 #[derive(Debug)]
 pub(crate) struct Arena {
-    nodes: Vec<Growing>,
+    nodes: Vec<ArenaNode>,
     children: HashMap<u64, u32, RandomState>,
     free: u32,
     /// Nodes that stand for spans of which a part was not recorded, and for how many.
@@ -75,7 +75,7 @@ const fn edge(parent: u32, key: u32) -> u64 {
 impl Arena {
     pub fn new() -> Self {
         Self {
-            nodes: vec![Growing::new(NONE, NONE, NONE)],
+            nodes: vec![ArenaNode::new(NONE, NONE, NONE)],
             children: HashMap::default(),
             free: NONE,
             partial: HashMap::default(),
@@ -85,17 +85,17 @@ impl Arena {
     }
 
     #[inline]
-    pub fn node(&self, node: u32) -> &Growing {
+    pub fn node(&self, node: u32) -> &ArenaNode {
         &self.nodes[node as usize]
     }
 
     /// Returns a node; none for what follows the last sibling.
-    pub fn get(&self, node: u32) -> Option<&Growing> {
+    pub fn get(&self, node: u32) -> Option<&ArenaNode> {
         self.nodes.get(node as usize)
     }
 
     #[inline]
-    pub fn node_mut(&mut self, node: u32) -> &mut Growing {
+    pub fn node_mut(&mut self, node: u32) -> &mut ArenaNode {
         &mut self.nodes[node as usize]
     }
 
@@ -212,11 +212,11 @@ impl Arena {
         if node == NONE {
             let node = u32::try_from(self.nodes.len()).unwrap_or(NONE);
             assert!(node != NONE, "a call tree holds fewer than 2^32 - 1 nodes");
-            self.nodes.push(Growing::new(NONE, NONE, NONE));
+            self.nodes.push(ArenaNode::new(NONE, NONE, NONE));
             return node;
         }
         self.free = self.nodes[node as usize].next_sibling;
-        self.nodes[node as usize] = Growing::new(NONE, NONE, NONE);
+        self.nodes[node as usize] = ArenaNode::new(NONE, NONE, NONE);
         node
     }
 
@@ -225,7 +225,7 @@ impl Arena {
         if !self.durations.is_empty() {
             self.durations.remove(&node);
         }
-        self.nodes[node as usize] = Growing::new(NONE, NONE, self.free);
+        self.nodes[node as usize] = ArenaNode::new(NONE, NONE, self.free);
         self.free = node;
     }
 
@@ -275,7 +275,7 @@ impl Arena {
     }
 
     fn add_values(&mut self, from: u32, to: u32) {
-        let Growing {
+        let ArenaNode {
             total, own, count, ..
         } = self.nodes[from as usize];
         let row = &mut self.nodes[to as usize];
@@ -350,7 +350,7 @@ impl Arena {
             self.add_values(from, to);
             return;
         }
-        let Growing {
+        let ArenaNode {
             total, own, count, ..
         } = self.nodes[from as usize];
         let row = &mut self.nodes[to as usize];

@@ -12,10 +12,10 @@ use traceloom_model::{
 
 use super::arena::{Arena, ROOT};
 use super::ground::{Grounds, GroupBy};
-use super::samples::Columns;
-use super::spans::{Piece, Pieces};
-use super::steps::Lines;
-use super::symbol::{self, KeyMap, Symbols};
+use super::samples::SampleColumns;
+use super::spans::{SpanFeed, TreeSpan};
+use super::steps::TrackStacks;
+use super::symbol::{self, KeyMap, SymbolInterner};
 use super::tracks::{AsyncCalls, Tracks, choose_tracks};
 use super::{CallTree, Measure, flatten};
 use crate::calls::{CallOfRow, SampleFilter, Selection, of_resource, service_name, track_name};
@@ -148,9 +148,9 @@ pub struct TreeBuilder {
     order: Order,
     tables: Recording,
     arena: Arena,
-    lines: Lines,
-    pieces: Pieces,
-    columns: Columns,
+    lines: TrackStacks,
+    pieces: SpanFeed,
+    columns: SampleColumns,
     grounds: Option<Grounds>,
     /// Which samples count, where some do not.
     chosen: Option<SampleFilter>,
@@ -160,7 +160,7 @@ pub struct TreeBuilder {
     /// Calls on async tracks that do not count.
     passed_over: AsyncCalls,
     /// Their tree, as long as nothing came that counts.
-    lanes: Option<Box<Lanes>>,
+    lanes: Option<Box<AsyncTree>>,
     /// The first and the last time of anything that counts.
     seen: Option<(Timestamp, Timestamp)>,
     /// Steps that wait for the rows of their calls.
@@ -173,19 +173,19 @@ pub struct TreeBuilder {
 
 /// The tree of async tracks, for recordings that have nothing else.
 #[derive(Debug)]
-struct Lanes {
+struct AsyncTree {
     arena: Arena,
-    pieces: Pieces,
+    pieces: SpanFeed,
 }
 
 impl TreeBuilder {
     /// A builder without anything in it.
     #[must_use]
     pub fn new(options: TreeOptions) -> Self {
-        let columns = Columns::new(options.values.clone(), options.beside, options.alike);
-        let lines = Lines::new(options.durations);
+        let columns = SampleColumns::new(options.values.clone(), options.beside, options.alike);
+        let lines = TrackStacks::new(options.durations);
         Self {
-            pieces: Pieces::new(options.lanes, options.durations),
+            pieces: SpanFeed::new(options.lanes, options.durations),
             chosen: options
                 .calls
                 .as_ref()
@@ -281,7 +281,7 @@ impl TreeBuilder {
         self.pieces.finish(&mut self.arena, selecting, &mut ground);
         let lanes = self.lanes.take().filter(|_| !self.threads_seen);
         let lanes = lanes.map(|mut lanes| {
-            let Lanes { arena, pieces } = &mut *lanes;
+            let AsyncTree { arena, pieces } = &mut *lanes;
             pieces.finish(arena, selecting, &mut ground);
             if self.grounds.is_some() {
                 arena.sum_grounds();
@@ -452,7 +452,7 @@ impl TreeBuilder {
             } else if self.threads_seen {
                 continue;
             }
-            let mut piece = Piece::of(&row, refused);
+            let mut piece = TreeSpan::of(&row, refused);
             // Where all of a call is on one track, its ground says the same.
             let lanes = self.options.lanes || passed_over;
             let apart = |grounds: &&mut Grounds| lanes || !grounds.by().is_of_track();
@@ -462,9 +462,9 @@ impl TreeBuilder {
             if passed_over {
                 let durations = self.options.durations;
                 let lanes = self.lanes.get_or_insert_with(|| {
-                    Box::new(Lanes {
+                    Box::new(AsyncTree {
                         arena: Arena::new(),
-                        pieces: Pieces::new(true, durations),
+                        pieces: SpanFeed::new(true, durations),
                     })
                 });
                 if self.order == Order::Nested {
@@ -502,7 +502,7 @@ fn with_symbols(
     total: Option<i64>,
     grounds: Option<&Grounds>,
 ) -> CallTree {
-    let mut symbols = Symbols::default();
+    let mut symbols = SymbolInterner::default();
     let mut ids = KeyMap::default();
     for node in arena.used() {
         let key = arena.node(node).key;

@@ -44,7 +44,7 @@ pub(crate) fn flatten(
     total: i64,
     symbol_of: impl Fn(u32) -> u32,
 ) -> CallTree {
-    let mut siblings = Siblings::new(arena.len(), symbols.len());
+    let mut siblings = ChildNodes::new(arena.len(), symbols.len());
     let mut nodes: Vec<Node> = Vec::with_capacity(arena.len().saturating_sub(1));
     let mut durations = Vec::new();
     let timed = arena.is_timed();
@@ -89,7 +89,7 @@ pub(crate) fn flatten(
 }
 
 /// The children of one node of the finished tree.
-struct Siblings {
+struct ChildNodes {
     /// One node of the arena for each child; it holds the values of all that were joined.
     children: Vec<u32>,
     /// The next node joined to a node.
@@ -99,7 +99,7 @@ struct Siblings {
     round: u32,
 }
 
-impl Siblings {
+impl ChildNodes {
     fn new(nodes: usize, symbols: usize) -> Self {
         Self {
             children: Vec::new(),

@@ -6,7 +6,7 @@ use traceloom_model::{PathBatch, Recording, Spot};
 
 use super::arena::NONE;
 use super::named::Naming;
-use super::symbol::{KeyMap, NO_STACK, Symbols, key_of_spot, symbol_of_key};
+use super::symbol::{KeyMap, NO_STACK, SymbolInterner, key_of_spot, symbol_of_key};
 use super::{Measure, SymbolId};
 use crate::top::{Functions, TopRow};
 
@@ -15,17 +15,17 @@ use crate::top::{Functions, TopRow};
 /// A function counts once in a sample, however often it is on its stack: what a call tree's outermost
 /// nodes come to. `a_table_without_a_tree_is_the_same_table` holds both against each other.
 #[derive(Debug)]
-pub(super) struct Sums {
+pub(super) struct FunctionSums {
     measure: Measure,
     /// The value column shown.
     at: usize,
-    names: Names,
+    names: FunctionIndex,
     keys: KeyMap,
     /// Symbols of sites, the inner one first and [`NONE`] where there is no other; of more, [`NONE`] and where `runs`
     /// has them.
     sites: Vec<(u32, u32)>,
     runs: Vec<Vec<u32>>,
-    rows: Vec<Row>,
+    rows: Vec<FunctionTotals>,
     /// Own values, how many samples they are of, and samples the function was in before the rows began anew.
     own: Vec<(i64, u64, u64)>,
     /// Number of the sample at hand since the rows began.
@@ -37,14 +37,14 @@ pub(super) struct Sums {
 
 /// Which functions are one.
 #[derive(Debug)]
-enum Names {
+enum FunctionIndex {
     Same(Naming),
-    Alike(Symbols),
+    Alike(SymbolInterner),
 }
 
 /// What changes with every frame: kept apart from the rest, so that it stays near the processor.
 #[derive(Clone, Copy, Debug, Default)]
-struct Row {
+struct FunctionTotals {
     total: i64,
     /// Samples it was in.
     inclusive: u32,
@@ -52,14 +52,14 @@ struct Row {
     last: u32,
 }
 
-impl Sums {
+impl FunctionSums {
     pub fn new(measure: Measure, at: usize, alike: bool) -> Self {
         Self {
             measure,
             at,
             names: match alike {
-                true => Names::Alike(Symbols::default()),
-                false => Names::Same(Naming::default()),
+                true => FunctionIndex::Alike(SymbolInterner::default()),
+                false => FunctionIndex::Same(Naming::default()),
             },
             keys: KeyMap::default(),
             sites: Vec::new(),
@@ -77,7 +77,7 @@ impl Sums {
             let functions = tables.functions.len();
             self.rows.reserve(functions);
             self.own.reserve(functions);
-            if let Names::Same(names) = &mut self.names {
+            if let FunctionIndex::Same(names) = &mut self.names {
                 names.reserve(functions);
             }
         }
@@ -184,12 +184,13 @@ impl Sums {
     fn of_key(&mut self, tables: &Recording, key: u32) -> u32 {
         let names = &mut self.names;
         self.keys.get_or_insert(key, || match names {
-            Names::Alike(symbols) => symbols.intern_alike(symbol_of_key(tables, key)),
-            Names::Same(names) => names.intern(tables, key),
+            FunctionIndex::Alike(symbols) => symbols.intern_alike(symbol_of_key(tables, key)),
+            FunctionIndex::Same(names) => names.intern(tables, key),
         });
         let symbol = self.keys.get(key);
         if self.rows.len() <= symbol as usize {
-            self.rows.resize(symbol as usize + 1, Row::default());
+            self.rows
+                .resize(symbol as usize + 1, FunctionTotals::default());
             self.own.resize(symbol as usize + 1, (0, 0, 0));
         }
         symbol
@@ -223,8 +224,8 @@ impl Sums {
             rows,
             measure: self.measure,
             symbols: match self.names {
-                Names::Same(names) => names.into_symbols(tables),
-                Names::Alike(symbols) => symbols.into_rows().into(),
+                FunctionIndex::Same(names) => names.into_symbols(tables),
+                FunctionIndex::Alike(symbols) => symbols.into_rows().into(),
             },
             durations: crate::Durations::default(),
             inclusive: self

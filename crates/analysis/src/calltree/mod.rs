@@ -20,14 +20,14 @@ pub use ground::{GroupBy, NoGroup};
 pub use named::SymbolTable;
 pub use select::{FrameFilter, Predicate};
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
-pub(crate) use symbol::{Symbols, is_synthetic, symbol_of_frame};
+pub(crate) use symbol::{SymbolInterner, is_synthetic, symbol_of_frame};
 pub use tracks::{AsyncCalls, Shown, Tracks, choose_tracks};
 
-pub(crate) use arena::{Arena, Growing};
+pub(crate) use arena::{Arena, ArenaNode};
 pub(crate) use flatten::{add, add_of, flatten};
 pub(crate) use ground::{Grounds, STATEMENTS, thread_name};
 pub(crate) use samples::settle;
-pub(crate) use spans::{Piece, Pieces, children_first};
+pub(crate) use spans::{SpanFeed, TreeSpan, children_first};
 pub(crate) use symbol::function_of_key;
 
 use arena::ROOT;
@@ -373,7 +373,7 @@ impl CallTree {
     ///
     /// Functions are the same when their names are.
     pub fn merge(&mut self, other: &Self) {
-        let mut symbols = Symbols::default();
+        let mut symbols = SymbolInterner::default();
         let mut arena = Arena::new();
         arena.base = self.base.saturating_add(other.base);
         for tree in [&*self, other] {

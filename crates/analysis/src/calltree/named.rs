@@ -22,11 +22,11 @@ use crate::names;
 pub(super) struct Naming {
     /// The last row of each hash of what is said.
     rows_of: HashMap<u64, u32, RandomState>,
-    rows: Vec<Row>,
+    rows: Vec<NamedRow>,
 }
 
 #[derive(Clone, Debug)]
-struct Row {
+struct NamedRow {
     key: u32,
     /// The row before it whose hash is the same.
     before: u32,
@@ -66,17 +66,17 @@ impl Naming {
                 before = slot.insert(next);
             }
         }
-        self.rows.push(Row { key, before, made });
+        self.rows.push(NamedRow { key, before, made });
         next
     }
 
     /// Returns the symbols, each made of these tables when it is asked for.
     pub fn into_symbols(self, tables: &Arc<Recording>) -> SymbolTable {
-        SymbolTable(Kind::Later(tables.clone(), self.rows))
+        SymbolTable(SymbolOrigin::Later(tables.clone(), self.rows))
     }
 }
 
-impl Row {
+impl NamedRow {
     fn said<'r>(&'r self, tables: &'r Recording) -> &'r str {
         let made = said(&self.made);
         made.or_else(|| plain(tables, self.key)).unwrap_or_default()
@@ -97,12 +97,12 @@ fn plain(tables: &Recording, key: u32) -> Option<&str> {
 
 /// The symbols of a table of functions, by number.
 #[derive(Clone, Debug)]
-pub struct SymbolTable(Kind);
+pub struct SymbolTable(SymbolOrigin);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum SymbolOrigin {
     Made(Vec<Symbol>),
-    Later(Arc<Recording>, Vec<Row>),
+    Later(Arc<Recording>, Vec<NamedRow>),
 }
 
 impl SymbolTable {
@@ -110,8 +110,8 @@ impl SymbolTable {
     #[must_use]
     pub fn get(&self, id: SymbolId) -> Option<&Symbol> {
         match &self.0 {
-            Kind::Made(symbols) => symbols.get(id.index()),
-            Kind::Later(tables, rows) => {
+            SymbolOrigin::Made(symbols) => symbols.get(id.index()),
+            SymbolOrigin::Later(tables, rows) => {
                 let row = rows.get(id.index())?;
                 let make = || Box::new(symbol_of_key(tables, row.key));
                 Some(row.made.get_or_init(make))
@@ -123,16 +123,20 @@ impl SymbolTable {
     #[must_use]
     pub fn name(&self, id: SymbolId) -> &str {
         match &self.0 {
-            Kind::Made(symbols) => symbols.get(id.index()).map_or("", |symbol| &symbol.name),
-            Kind::Later(tables, rows) => rows.get(id.index()).map_or("", |row| row.said(tables)),
+            SymbolOrigin::Made(symbols) => {
+                symbols.get(id.index()).map_or("", |symbol| &symbol.name)
+            }
+            SymbolOrigin::Later(tables, rows) => {
+                rows.get(id.index()).map_or("", |row| row.said(tables))
+            }
         }
     }
 
     /// Returns all names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let count = match &self.0 {
-            Kind::Made(symbols) => symbols.len(),
-            Kind::Later(_, rows) => rows.len(),
+            SymbolOrigin::Made(symbols) => symbols.len(),
+            SymbolOrigin::Later(_, rows) => rows.len(),
         };
         let ids = (0..u32::try_from(count).unwrap_or(u32::MAX)).map(SymbolId);
         ids.map(|id| self.name(id))
@@ -141,8 +145,8 @@ impl SymbolTable {
     /// Returns all symbols.
     pub(crate) fn into_rows(self) -> Vec<Symbol> {
         match self.0 {
-            Kind::Made(symbols) => symbols,
-            Kind::Later(tables, rows) => {
+            SymbolOrigin::Made(symbols) => symbols,
+            SymbolOrigin::Later(tables, rows) => {
                 let rows = rows.into_iter();
                 let made = rows.map(|row| match row.made.into_inner() {
                     Some(symbol) => *symbol,
@@ -156,7 +160,7 @@ impl SymbolTable {
 
 impl From<Vec<Symbol>> for SymbolTable {
     fn from(symbols: Vec<Symbol>) -> Self {
-        Self(Kind::Made(symbols))
+        Self(SymbolOrigin::Made(symbols))
     }
 }
 

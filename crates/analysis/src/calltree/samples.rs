@@ -10,7 +10,7 @@ use traceloom_model::{
 };
 
 use super::arena::{Arena, NONE, ROOT};
-use super::functions::Sums;
+use super::functions::FunctionSums;
 use super::ground::Grounds;
 use super::symbol::{NO_STACK, key_of_frame};
 use super::{Measure, MeasureUnit, Tracks, TreeSource};
@@ -24,7 +24,7 @@ const BASE_LABEL: &str = "pprof::base";
 /// A sample is two additions in a row found by its stack's number; frames are walked once a stack, not
 /// once a sample, and only when every definition has come.
 #[derive(Debug)]
-struct Column {
+struct StackColumn {
     value_type: ValueType,
     at: usize,
     /// Row of a stack, by the stack's number; the last row stands for no stack.
@@ -40,12 +40,12 @@ struct Column {
 
 /// The columns that samples came for.
 #[derive(Debug, Default)]
-pub(super) struct Columns {
+pub(super) struct SampleColumns {
     wanted: Vec<String>,
     /// Statistics are wanted with all their columns.
     beside: bool,
     /// The column shown, and those beside it.
-    columns: HashMap<ProfileId, Vec<Column>, RandomState>,
+    columns: HashMap<ProfileId, Vec<StackColumn>, RandomState>,
     order: Vec<ProfileId>,
     /// Batches of profiles that are not defined yet.
     early: Vec<SampleBatch>,
@@ -57,10 +57,10 @@ pub(super) struct Columns {
 struct OfProfile {
     profile: ProfileId,
     /// None where the profile lacks the value asked for.
-    sums: Option<Sums>,
+    sums: Option<FunctionSums>,
 }
 
-impl Columns {
+impl SampleColumns {
     pub fn new(wanted: Vec<String>, beside: bool, alike: bool) -> Self {
         Self {
             wanted,
@@ -81,7 +81,7 @@ impl Columns {
         let at = known.unwrap_or_else(|| {
             let columns = self.choose(tables, batch.profile).unwrap_or_default();
             let sums = columns.first().map(|column| {
-                Sums::new(measure(tables, &column.value_type), column.at, self.alike)
+                FunctionSums::new(measure(tables, &column.value_type), column.at, self.alike)
             });
             let profile = batch.profile;
             self.paths.push(OfProfile { profile, sums });
@@ -92,7 +92,7 @@ impl Columns {
         }
     }
 
-    /// Returns what [`Columns::take_paths`] added up, in the order profiles came.
+    /// Returns what [`SampleColumns::take_paths`] added up, in the order profiles came.
     pub fn finish_paths(&mut self, tables: Arc<Recording>) -> impl Iterator<Item = Functions> {
         let paths = std::mem::take(&mut self.paths).into_iter();
         paths.filter_map(move |of| Some(of.sums?.finish(&tables)))
@@ -130,11 +130,11 @@ impl Columns {
     /// Chooses the column ([`Recording::shown_column`]).
     ///
     /// A profile with minima or maxima is a statistic: its other columns stand beside the chosen one.
-    fn choose(&self, tables: &Recording, profile: ProfileId) -> Option<Vec<Column>> {
+    fn choose(&self, tables: &Recording, profile: ProfileId) -> Option<Vec<StackColumn>> {
         let profile = tables.profile(profile)?;
         let at = tables.shown_column(profile, &self.wanted)?;
         let column = |at: usize| {
-            Some(Column {
+            Some(StackColumn {
                 value_type: *tables.value_type(*profile.value_types.get(at)?)?,
                 at,
                 rows: Vec::new(),
@@ -148,7 +148,7 @@ impl Columns {
         let mut columns = vec![column(at)?];
         if self.beside && self.wanted.is_empty() {
             let others = (0..profile.value_types.len()).filter(|&other| other != at);
-            let others: Vec<Column> = others.filter_map(column).collect();
+            let others: Vec<StackColumn> = others.filter_map(column).collect();
             if others
                 .iter()
                 .any(|other| other.value_type.merge != Merge::Sum)
@@ -185,7 +185,7 @@ impl Columns {
     }
 }
 
-impl Column {
+impl StackColumn {
     /// Grows the tree of this measure.
     fn join(&self, tables: &Recording, trees: &mut Vec<(Measure, Arena, i64)>) {
         let measure = measure(tables, &self.value_type);
@@ -270,7 +270,7 @@ impl Column {
     fn grow(&self, tables: &Recording, arena: &mut Arena, measure: &Measure) {
         let adds_up = (measure.merge, measure.scope) == (Merge::Sum, Scope::Own);
         let child = if adds_up { Arena::append } else { Arena::child };
-        let mut stacks = Stacks::new(tables, child, !self.groups.is_empty());
+        let mut stacks = GroundStacks::new(tables, child, !self.groups.is_empty());
         if self.groups.is_empty() {
             stacks.hang(arena, ROOT, self.values.iter(), measure.merge);
             return;
@@ -310,7 +310,7 @@ fn base_rows(tables: &Recording, batch: &SampleBatch) -> Vec<usize> {
 }
 
 /// Nodes of the stacks that were met on one ground.
-struct Stacks<'t> {
+struct GroundStacks<'t> {
     tables: &'t Recording,
     child: fn(&mut Arena, u32, u32) -> u32,
     known: Vec<u32>,
@@ -319,7 +319,7 @@ struct Stacks<'t> {
     met: Option<Vec<usize>>,
 }
 
-impl<'t> Stacks<'t> {
+impl<'t> GroundStacks<'t> {
     fn new(tables: &'t Recording, child: fn(&mut Arena, u32, u32) -> u32, grounds: bool) -> Self {
         Self {
             tables,

@@ -45,7 +45,7 @@ impl FrameFilter<'_> {
 
 /// What becomes of a node while its path is walked.
 #[derive(Clone, Copy)]
-struct Step {
+struct PathStep {
     focused: bool,
     ignored: bool,
     /// Where it or, when hidden, its nearest caller went.
@@ -69,7 +69,7 @@ impl CallTree {
         let marked = |marks: &[bool], node: &super::Node| {
             marks.get(node.symbol.index()).copied().unwrap_or(false)
         };
-        let mut steps: Vec<Step> = Vec::with_capacity(self.nodes.len());
+        let mut steps: Vec<PathStep> = Vec::with_capacity(self.nodes.len());
         let mut kept = vec![false; self.nodes.len()];
         let mut lost = vec![0_i64; self.nodes.len()];
         for (number, node) in self.nodes.iter().enumerate() {
@@ -77,7 +77,7 @@ impl CallTree {
             let focused = caller.map_or(filter.focus.is_none(), |caller| caller.focused)
                 || marked(&focus, node);
             let ignored = caller.is_some_and(|caller| caller.ignored) || marked(&ignore, node);
-            steps.push(Step {
+            steps.push(PathStep {
                 focused,
                 ignored,
                 at: ROOT,

@@ -11,7 +11,7 @@ use super::symbol::key_of_function;
 
 /// What of a span matters to the tree.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct TreeSpan {
     pub id: SpanId,
     pub parent: Option<SpanId>,
     pub track: TrackId,
@@ -25,7 +25,7 @@ pub(crate) struct Piece {
     pub group: Option<u32>,
 }
 
-impl Piece {
+impl TreeSpan {
     pub(crate) fn of(row: &SpanRow<'_>, refused: bool) -> Self {
         Self {
             id: row.id,
@@ -43,7 +43,7 @@ impl Piece {
 
 /// Children of a span that has not come: their side tree, and what of it they cover.
 #[derive(Debug)]
-struct Waiting {
+struct PendingChildren {
     side: u32,
     cover: Cover,
     /// That of the child that came first.
@@ -67,19 +67,19 @@ pub(crate) type Ground<'g> = &'g mut dyn FnMut(&mut Arena, TrackId) -> u32;
 
 /// Spans on their way into the tree.
 #[derive(Debug)]
-pub(crate) struct Pieces {
+pub(crate) struct SpanFeed {
     /// Spans of other tracks count as children too.
     across: bool,
     /// Durations are noted.
     timed: bool,
-    waiting: HashMap<Place, Waiting, RandomState>,
+    waiting: HashMap<Place, PendingChildren, RandomState>,
     /// Children with groups of their own, or in which such children are, of spans that are waited for.
     apart: HashMap<Place, Vec<Apart>, RandomState>,
     /// Spans of a reader without order, until all have come.
-    held: Vec<Piece>,
+    held: Vec<TreeSpan>,
 }
 
-impl Pieces {
+impl SpanFeed {
     pub fn new(across: bool, timed: bool) -> Self {
         Self {
             across,
@@ -90,8 +90,8 @@ impl Pieces {
         }
     }
 
-    /// Keeps a span for [`Pieces::finish`], which puts children before parents.
-    pub fn hold(&mut self, piece: Piece) {
+    /// Keeps a span for [`SpanFeed::finish`], which puts children before parents.
+    pub fn hold(&mut self, piece: TreeSpan) {
         self.held.push(piece);
     }
 
@@ -99,7 +99,7 @@ impl Pieces {
     ///
     /// What of it belongs to other groups is told there once more, with the time that it took: the parts of all
     /// groups come to the duration.
-    pub fn put(&mut self, arena: &mut Arena, ground: u32, piece: &Piece) {
+    pub fn put(&mut self, arena: &mut Arena, ground: u32, piece: &TreeSpan) {
         let line = (!self.across).then_some(piece.track);
         let waiting = self.waiting.remove(&(piece.id, line));
         let apart = match self.apart.is_empty() {
@@ -167,7 +167,7 @@ impl Pieces {
     fn apart(
         &mut self,
         arena: &mut Arena,
-        piece: &Piece,
+        piece: &TreeSpan,
         line: Option<TrackId>,
         (group, time): (u32, i64),
     ) -> u32 {
@@ -191,9 +191,9 @@ impl Pieces {
         parent: SpanId,
         line: Option<TrackId>,
         track: TrackId,
-    ) -> &mut Waiting {
+    ) -> &mut PendingChildren {
         let entry = self.waiting.entry((parent, line));
-        entry.or_insert_with(|| Waiting {
+        entry.or_insert_with(|| PendingChildren {
             side: arena.side_tree(),
             cover: Cover::default(),
             track,

@@ -7,7 +7,7 @@ use super::symbol::key_of_function;
 
 /// A function that was entered and not left.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct EnteredFunction {
     node: u32,
     start: Timestamp,
     /// Duration of the children that ended.
@@ -16,10 +16,10 @@ struct Open {
 
 /// What is open on one track.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct TrackStack {
     /// What is open, outermost first. At the bottom lies what calls hang from: their ground, or
     /// a side tree while calls are selected.
-    stack: Vec<Open>,
+    stack: Vec<EnteredFunction>,
     last: Timestamp,
     /// The root, or the group of the track.
     ground: u32,
@@ -27,8 +27,8 @@ pub(super) struct Line {
 
 /// The tracks that steps came for.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
-    lines: Vec<Option<Line>>,
+pub(super) struct TrackStacks {
+    lines: Vec<Option<TrackStack>>,
     /// Durations are noted.
     timed: bool,
 }
@@ -39,7 +39,7 @@ pub(super) type Verdict<'a> = &'a mut dyn FnMut(usize, u32, Timestamp, Timestamp
 /// Decides about a call that never ended, by its track.
 pub(super) type LastVerdict<'a> = &'a mut dyn FnMut(TrackId, u32, Timestamp, Timestamp) -> bool;
 
-impl Lines {
+impl TrackStacks {
     /// No track yet; how long calls took is noted with `timed`.
     pub fn new(timed: bool) -> Self {
         Self {
@@ -77,15 +77,15 @@ impl Lines {
         arena: &mut Arena,
         (track, ground): (TrackId, u32),
         selecting: bool,
-    ) -> &mut Line {
+    ) -> &mut TrackStack {
         if self.lines.len() <= track.index() {
             self.lines.resize_with(track.index() + 1, || None);
         }
         #[expect(clippy::indexing_slicing, reason = "resized above")]
         self.lines[track.index()].get_or_insert_with(|| {
             let base = if selecting { arena.side_tree() } else { ground };
-            Line {
-                stack: vec![Open {
+            TrackStack {
+                stack: vec![EnteredFunction {
                     node: base,
                     start: 0,
                     covered: 0,
@@ -123,7 +123,7 @@ impl Lines {
 
 /// Books an exit and returns the duration.
 #[inline]
-fn leave<const TIMED: bool>(arena: &mut Arena, open: &Open, time: Timestamp) -> i64 {
+fn leave<const TIMED: bool>(arena: &mut Arena, open: &EnteredFunction, time: Timestamp) -> i64 {
     let duration = time.saturating_sub(open.start).max(0);
     let node = arena.node_mut(open.node);
     node.total = node.total.saturating_add(duration);
@@ -137,7 +137,7 @@ fn leave<const TIMED: bool>(arena: &mut Arena, open: &Open, time: Timestamp) -> 
     duration
 }
 
-impl Line {
+impl TrackStack {
     fn fold<const TIMED: bool>(
         &mut self,
         arena: &mut Arena,
@@ -153,7 +153,7 @@ impl Line {
             if function.is_some() {
                 let node = arena.child(top.node, key_of_function(function));
                 stack.push(top);
-                top = Open {
+                top = EnteredFunction {
                     node,
                     start: time,
                     covered: 0,
@@ -179,7 +179,7 @@ impl Line {
             if function.is_some() {
                 let parent = self.stack.last().map_or(ROOT, |open| open.node);
                 let node = arena.child(parent, key_of_function(function));
-                self.stack.push(Open {
+                self.stack.push(EnteredFunction {
                     node,
                     start: time,
                     covered: 0,

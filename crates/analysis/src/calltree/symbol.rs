@@ -253,12 +253,12 @@ pub(crate) fn is_synthetic(symbol: &Symbol) -> bool {
 
 /// Interns symbols by name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Symbols {
+pub(crate) struct SymbolInterner {
     ids: HashMap<(String, bool), u32, RandomState>,
     rows: Vec<Symbol>,
 }
 
-impl Symbols {
+impl SymbolInterner {
     pub fn intern(&mut self, symbol: Symbol) -> u32 {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let key = (symbol.name.clone(), symbol.group);

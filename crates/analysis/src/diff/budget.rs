@@ -23,8 +23,8 @@ pub struct Budget {
     text: String,
     value: Which,
     function: Option<String>,
-    operator: Operator,
-    limit: Limit,
+    operator: BudgetOperator,
+    limit: BudgetLimit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ enum Which {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
+enum BudgetOperator {
     More,
     AtLeast,
     Less,
@@ -43,7 +43,7 @@ enum Operator {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Limit {
+enum BudgetLimit {
     /// A change in percent.
     Percent(f64),
     /// A change in the unit of the value.
@@ -86,11 +86,11 @@ impl FromStr for Budget {
     type Err = BudgetError;
 
     fn from_str(text: &str) -> Result<Self, BudgetError> {
-        const SIGNS: [(&str, Operator); 4] = [
-            (">=", Operator::AtLeast),
-            ("<=", Operator::AtMost),
-            (">", Operator::More),
-            ("<", Operator::Less),
+        const SIGNS: [(&str, BudgetOperator); 4] = [
+            (">=", BudgetOperator::AtLeast),
+            ("<=", BudgetOperator::AtMost),
+            (">", BudgetOperator::More),
+            ("<", BudgetOperator::Less),
         ];
         // A function's name may hold operators; the limit does not.
         let found = text.rfind(['>', '<']).map(|at| text.split_at(at));
@@ -129,7 +129,7 @@ impl FromStr for Budget {
     }
 }
 
-fn limit(text: &str) -> Result<Limit, BudgetError> {
+fn limit(text: &str) -> Result<BudgetLimit, BudgetError> {
     const UNITS: [(&str, f64); 15] = [
         ("", 1.0),
         ("ns", 1.0),
@@ -163,7 +163,7 @@ fn limit(text: &str) -> Result<Limit, BudgetError> {
     let unit = unit.trim();
     if unit == "%" {
         return if signed {
-            Ok(Limit::Percent(number))
+            Ok(BudgetLimit::Percent(number))
         } else {
             refused(format!(
                 "`{text}`: a limit in percent is of the change: write +{text}"
@@ -174,9 +174,9 @@ fn limit(text: &str) -> Result<Limit, BudgetError> {
         return expected();
     };
     Ok(if signed {
-        Limit::Change(number * factor)
+        BudgetLimit::Change(number * factor)
     } else {
-        Limit::Value(number * factor)
+        BudgetLimit::Value(number * factor)
     })
 }
 
@@ -195,19 +195,20 @@ impl Budget {
         let (before, after) = self.values(diff)?;
         let change = after - before;
         let value = match self.limit {
-            Limit::Value(_) => after,
-            Limit::Change(_) => change,
-            Limit::Percent(_) if before == 0.0 && change == 0.0 => 0.0,
+            BudgetLimit::Value(_) => after,
+            BudgetLimit::Change(_) => change,
+            BudgetLimit::Percent(_) if before == 0.0 && change == 0.0 => 0.0,
             // From nothing to something is more than any share.
-            Limit::Percent(_) if before == 0.0 => f64::INFINITY.copysign(change),
-            Limit::Percent(_) => change * 100.0 / before.abs(),
+            BudgetLimit::Percent(_) if before == 0.0 => f64::INFINITY.copysign(change),
+            BudgetLimit::Percent(_) => change * 100.0 / before.abs(),
         };
-        let (Limit::Percent(limit) | Limit::Change(limit) | Limit::Value(limit)) = self.limit;
+        let (BudgetLimit::Percent(limit) | BudgetLimit::Change(limit) | BudgetLimit::Value(limit)) =
+            self.limit;
         let met = match self.operator {
-            Operator::More => value > limit,
-            Operator::AtLeast => value >= limit,
-            Operator::Less => value < limit,
-            Operator::AtMost => value <= limit,
+            BudgetOperator::More => value > limit,
+            BudgetOperator::AtLeast => value >= limit,
+            BudgetOperator::Less => value < limit,
+            BudgetOperator::AtMost => value <= limit,
         };
         let shown = |value: f64| self.shown(diff, value);
         let percent = match before {

@@ -166,14 +166,14 @@ impl Diff {
     /// # Errors
     /// [`DiffError`] when there is nothing to divide by.
     pub fn new(before: Recorded<'_>, after: Recorded<'_>, per: Per) -> Result<Self, DiffError> {
-        let mut names = Names::default();
+        let mut names = SharedSymbols::default();
         // The second recording first: its names are the ones people look at now.
         let after_named = names.named(&after);
         names.done = u32::try_from(names.symbols.len()).unwrap_or(u32::MAX);
         let before_named = names.named(&before);
         let symbols = names.symbols;
-        let side = |named: Named, seconds: Option<f64>| {
-            let Named {
+        let side = |named: RenamedTree, seconds: Option<f64>| {
+            let RenamedTree {
                 mut tree,
                 mut amounts,
                 calls,
@@ -415,14 +415,14 @@ fn whole(unit: &MeasureUnit, value: f64) -> String {
 
 /// Symbols of both recordings, one for all that are named alike.
 #[derive(Default)]
-struct Names {
+struct SharedSymbols {
     known: HashMap<String, u32, RandomState>,
     symbols: Vec<Symbol>,
     /// Symbols below this are of a recording that is done.
     done: u32,
 }
 
-impl Names {
+impl SharedSymbols {
     fn number(&mut self, symbol: &Symbol) -> u32 {
         let next = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
         let number = *self
@@ -441,7 +441,7 @@ impl Names {
     }
 
     /// Adds up functions under their new names.
-    fn named(&mut self, recorded: &Recorded<'_>) -> Named {
+    fn named(&mut self, recorded: &Recorded<'_>) -> RenamedTree {
         if let Some(functions) = recorded.functions {
             return self.named_functions(recorded, functions);
         }
@@ -458,14 +458,14 @@ impl Names {
         for node in &mut tree.nodes {
             node.count = recorded.count(node.own, node.count);
         }
-        Named {
+        RenamedTree {
             calls: recorded.count(tree.total, rows),
             tree,
             amounts,
         }
     }
 
-    fn named_functions(&mut self, recorded: &Recorded<'_>, functions: &Functions) -> Named {
+    fn named_functions(&mut self, recorded: &Recorded<'_>, functions: &Functions) -> RenamedTree {
         let mut amounts: Vec<Amounts> = Vec::new();
         let mut rows = 0_u64;
         for row in &functions.rows {
@@ -487,7 +487,7 @@ impl Names {
             }
         }
         amounts.iter_mut().for_each(|one| recorded.recount(one));
-        Named {
+        RenamedTree {
             tree: CallTree {
                 total: functions.total,
                 whole: functions.whole,
@@ -523,7 +523,7 @@ impl Names {
 }
 
 /// One recording under the names of both.
-struct Named {
+struct RenamedTree {
     tree: CallTree,
     /// By the number of the name.
     amounts: Vec<Amounts>,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::flame::Compared;
-use crate::made::Made;
+use crate::made::MadeName;
 use crate::{TreeBuilder, TreeOptions};
 use traceloom_model::{
     Function, Profile, SampleBatch, SampleRow, Sink, Spot, StepBatch, Tables, Track, Unit,
@@ -32,7 +32,7 @@ fn traced(names: [&str; 3], calls: &[(i64, i64)]) -> CallTree {
 }
 
 fn sampled(counts: &[(&str, u64)]) -> CallTree {
-    let mut made = Made::default();
+    let mut made = MadeName::default();
     let cpu = made.tables.string("cpu");
     let value_type = made.tables.value_type(ValueType::sum(cpu, Unit::Count));
     let profile = made.tables.profile(Profile {

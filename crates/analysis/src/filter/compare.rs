@@ -136,10 +136,10 @@ impl Operator {
 /// What a field is compared with.
 #[derive(Clone, Debug)]
 pub(super) enum Operand {
-    Number(Number),
+    Number(ExactDecimal),
     Text(String),
     /// Both: an attribute may hold either.
-    Either(Number, String),
+    Either(ExactDecimal, String),
     Regex(Regex),
 }
 
@@ -173,7 +173,7 @@ impl Operand {
                 .map(Self::Regex)
                 .map_err(|error| format!("no regular expression: {error}").into());
         }
-        let number = Number::parse(text);
+        let number = ExactDecimal::parse(text);
         match field {
             Field::Duration => match number {
                 Some(number) if number.time => Ok(Self::Number(number)),
@@ -184,11 +184,11 @@ impl Operand {
                 _ => Err("expected a duration: a number and ns, us, ms, s, min or h".into()),
             },
             Field::Time => {
-                let since = number.filter(|number| number.time && number.nano % Number::SCALE == 0);
+                let since = number.filter(|number| number.time && number.nano % ExactDecimal::SCALE == 0);
                 let since =
-                    since.and_then(|number| i64::try_from(number.nano / Number::SCALE).ok());
+                    since.and_then(|number| i64::try_from(number.nano / ExactDecimal::SCALE).ok());
                 let point = super::time::point(text).or(since);
-                point.map(|ns| Self::Number(Number::whole(ns))).ok_or_else(|| {
+                point.map(|ns| Self::Number(ExactDecimal::whole(ns))).ok_or_else(|| {
                     let expected = "expected a time, such as 2026-03-01T12:00:00Z, '2026-03-01 12:00' or \
                                     nanoseconds since 1970";
                     match number {
@@ -201,10 +201,10 @@ impl Operand {
             }
             Field::Error => match (operator, text) {
                 (Operator::Equal | Operator::NotEqual, "true") => {
-                    Ok(Self::Number(Number::whole(1)))
+                    Ok(Self::Number(ExactDecimal::whole(1)))
                 }
                 (Operator::Equal | Operator::NotEqual, "false") => {
-                    Ok(Self::Number(Number::whole(0)))
+                    Ok(Self::Number(ExactDecimal::whole(0)))
                 }
                 _ => Err("error is = true or = false".into()),
             },
@@ -223,14 +223,14 @@ impl Operand {
 
 /// A decimal number, exact: in units of 10⁻⁹ of a nanosecond, a byte or one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Number {
+pub(super) struct ExactDecimal {
     nano: i128,
     time: bool,
     /// It has no unit.
     bare: bool,
 }
 
-impl Number {
+impl ExactDecimal {
     const SCALE: i128 = 1_000_000_000;
 
     const fn whole(value: i64) -> Self {
@@ -395,7 +395,7 @@ impl Comparison {
     }
 
     fn text(&self, operator: Operator, text: &str) -> bool {
-        let held = || Number::parse(text.trim());
+        let held = || ExactDecimal::parse(text.trim());
         match &self.operand {
             Operand::Regex(regex) => regex.is_match(text),
             Operand::Number(number) => {

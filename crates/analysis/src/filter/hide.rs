@@ -2,7 +2,7 @@
 //!
 //! What an excluded function called hangs under whoever called it, its own time falls to that caller,
 //! and frames of it are in no stack. A span is told by its function, and its callees come before it, so
-//! the recording is read twice: [`Survey`] learns which spans go, [`Hide`] passes on the others.
+//! the recording is read twice: [`HideSurvey`] learns which spans go, [`Hide`] passes on the others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ use crate::calltree::goes_with_function;
 ///
 /// Memory is that of the tables, some 32 bytes for each span that goes and some 16 for each row of a statistic.
 #[derive(Debug)]
-pub struct Survey<'f> {
+pub struct HideSurvey<'f> {
     filter: &'f Filter,
     tables: Recording,
     /// Verdicts on functions that are defined: whether they go.
@@ -40,7 +40,7 @@ type Place = (ProfileId, Option<TrackId>, StackId);
 
 /// What becomes of a column's values when their function goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Column {
+enum HiddenColumn {
     /// They are the caller's from then on.
     Passes,
     /// The caller has them already.
@@ -49,7 +49,7 @@ enum Column {
     Goes,
 }
 
-impl<'f> Survey<'f> {
+impl<'f> HideSurvey<'f> {
     /// A survey before anything was read.
     #[must_use]
     pub fn new(filter: &'f Filter) -> Self {
@@ -151,7 +151,7 @@ impl<'f> Survey<'f> {
 
     fn kept_samples(&mut self, batch: &SampleBatch) -> SampleBatch {
         let columns = self.columns(batch.profile);
-        let statistic = columns.contains(&Column::Goes);
+        let statistic = columns.contains(&HiddenColumn::Goes);
         let mut kept = SampleBatch::new(batch.profile, batch.width());
         let mut values = Vec::new();
         for row in batch.iter() {
@@ -178,7 +178,7 @@ impl<'f> Survey<'f> {
                 }
             } else if cut {
                 for (value, column) in values.iter_mut().zip(&columns) {
-                    if *column == Column::Included {
+                    if *column == HiddenColumn::Included {
                         *value = 0;
                     }
                 }
@@ -194,7 +194,7 @@ impl<'f> Survey<'f> {
     }
 
     /// Learns which places of a statistic have a row that stays, and what the others leave to them.
-    fn take_statistic(&mut self, batch: &SampleBatch, columns: &[Column]) {
+    fn take_statistic(&mut self, batch: &SampleBatch, columns: &[HiddenColumn]) {
         for row in batch.iter() {
             let Some(stack) = row.stack else { continue };
             let (above, cut) = self.stack(stack);
@@ -207,7 +207,7 @@ impl<'f> Survey<'f> {
             let owed = self.owed.entry(place).or_default();
             owed.resize(batch.width(), 0);
             for ((owed, value), column) in owed.iter_mut().zip(row.values).zip(columns) {
-                if *column == Column::Passes {
+                if *column == HiddenColumn::Passes {
                     *owed = owed.saturating_add(*value);
                 }
             }
@@ -225,7 +225,7 @@ impl<'f> Survey<'f> {
         }
     }
 
-    fn columns(&self, profile: ProfileId) -> Vec<Column> {
+    fn columns(&self, profile: ProfileId) -> Vec<HiddenColumn> {
         let types = self
             .tables
             .profile(profile)
@@ -233,22 +233,22 @@ impl<'f> Survey<'f> {
         let types = types.unwrap_or_default().iter();
         let columns = types.map(|&id| {
             let Some(row) = self.tables.value_type(id) else {
-                return Column::Passes;
+                return HiddenColumn::Passes;
             };
             let name = self.tables.text(row.name);
             if goes_with_function(&name, row.unit == Unit::Count, row.merge) {
-                Column::Goes
+                HiddenColumn::Goes
             } else if row.scope == Scope::Inclusive {
-                Column::Included
+                HiddenColumn::Included
             } else {
-                Column::Passes
+                HiddenColumn::Passes
             }
         });
         columns.collect()
     }
 }
 
-impl Sink for Survey<'_> {
+impl Sink for HideSurvey<'_> {
     fn define(&mut self, definitions: Definitions) -> Flow {
         self.tables.define(definitions)
     }
@@ -270,7 +270,7 @@ impl Sink for Survey<'_> {
 
     fn samples(&mut self, batch: SampleBatch) -> Flow {
         let columns = self.columns(batch.profile);
-        if columns.contains(&Column::Goes) {
+        if columns.contains(&HiddenColumn::Goes) {
             self.take_statistic(&batch, &columns);
         }
         Flow::Continue(())
@@ -286,7 +286,7 @@ impl Sink for Survey<'_> {
 /// Spans keep the depth the producer gave them, and with it their order. A sample all of whose frames go
 /// goes too. Events stay, because no function makes them.
 pub struct Hide<'s, 'f> {
-    survey: &'s mut Survey<'f>,
+    survey: &'s mut HideSurvey<'f>,
     to: &'s mut dyn Sink,
 }
 
@@ -300,7 +300,7 @@ impl std::fmt::Debug for Hide<'_, '_> {
 
 impl<'s, 'f> Hide<'s, 'f> {
     /// Passes on to `to`; `survey` has seen the same input.
-    pub fn new(survey: &'s mut Survey<'f>, to: &'s mut dyn Sink) -> Self {
+    pub fn new(survey: &'s mut HideSurvey<'f>, to: &'s mut dyn Sink) -> Self {
         Self { survey, to }
     }
 }

@@ -24,7 +24,7 @@ mod time;
 
 pub use asked::AskedName;
 pub use compare::{Comparison, Field, Operator};
-pub use hide::{Hide, Survey};
+pub use hide::{Hide, HideSurvey};
 pub(crate) use rules::class_and_method;
 pub use rules::{Pattern, RuleError, rules};
 pub use time::is_timestamp;
@@ -207,13 +207,13 @@ impl Filter {
     /// Returns true if a method of this name passes, where nothing else is known of the call.
     #[must_use]
     pub fn admits(&self, method: &str) -> bool {
-        struct Named<'n>(&'n str);
-        impl CallView for Named<'_> {
+        struct NamedRule<'n>(&'n str);
+        impl CallView for NamedRule<'_> {
             fn method(&self) -> Cow<'_, str> {
                 self.0.into()
             }
         }
-        self.accepts(&Named(method))
+        self.accepts(&NamedRule(method))
     }
 
     /// Returns true if more than names, threads and parameters is asked for: a time, or what was counted.

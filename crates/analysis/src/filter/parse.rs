@@ -20,7 +20,7 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use super::compare::{Comparison, Field, Number, Operand, Operator};
+use super::compare::{Comparison, ExactDecimal, Field, Operand, Operator};
 use super::{Filter, FilterError, Needle};
 
 /// Parentheses and `not` within each other.
@@ -30,17 +30,17 @@ impl FromStr for Filter {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Self, FilterError> {
-        let mut parser = Parser::new(text, false);
+        let mut parser = FilterParser::new(text, false);
         let filter = parser.filter()?;
         // On its own it is a word that people look for; among conditions it is one.
         if parser.conditions && parser.lone_error {
-            return Parser::new(text, true).filter();
+            return FilterParser::new(text, true).filter();
         }
         Ok(filter)
     }
 }
 
-struct Parser<'t> {
+struct FilterParser<'t> {
     text: &'t str,
     rest: &'t str,
     depth: usize,
@@ -51,7 +51,7 @@ struct Parser<'t> {
     error_is_condition: bool,
 }
 
-impl<'t> Parser<'t> {
+impl<'t> FilterParser<'t> {
     fn new(text: &'t str, error_is_condition: bool) -> Self {
         Self {
             text,
@@ -255,7 +255,7 @@ impl<'t> Parser<'t> {
         self.rest = before;
         match operator {
             Operator::Less | Operator::AtMost | Operator::More | Operator::AtLeast => {
-                Number::parse(value).is_some()
+                ExactDecimal::parse(value).is_some()
             }
             Operator::NotEqual | Operator::MatchesNot => !value.is_empty(),
             Operator::Equal | Operator::Matches => !value.is_empty() && (!touching || blank),

@@ -341,7 +341,7 @@ mod hiding {
         Scope, Sink, SpanBatch, SpanId, SpanRow, Stack, StackId, Tables, Track, Unit, ValueType,
     };
 
-    use super::super::{Hide, Survey, rules};
+    use super::super::{Hide, HideSurvey, rules};
 
     struct Made {
         tables: Tables,
@@ -379,7 +379,7 @@ mod hiding {
 
     fn through(filter: &str, push: &dyn Fn(&mut dyn Sink)) -> Recording {
         let filter = rules(filter).unwrap();
-        let mut survey = Survey::new(&filter);
+        let mut survey = HideSurvey::new(&filter);
         push(&mut survey);
         survey.settle();
         let mut kept = Recording::default();

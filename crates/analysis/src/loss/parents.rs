@@ -5,7 +5,7 @@
 use traceloom_model::{SpanBatch, SpanMap, TrackId};
 
 /// How many spans wait for a parent, and on which tracks they are.
-pub(super) struct Waiting {
+pub(super) struct SpansWithoutParent {
     track: TrackId,
     spans: u64,
     /// Those on other tracks than the first one.
@@ -13,7 +13,7 @@ pub(super) struct Waiting {
 }
 
 /// Spans by the parent they wait for: a parent comes after what is inside it.
-pub(super) type Parents = SpanMap<Waiting>;
+pub(super) type Parents = SpanMap<SpansWithoutParent>;
 
 /// Parents waited for at most; the spans of more are not looked at.
 const PARENTS: usize = 1 << 20;
@@ -40,7 +40,7 @@ pub(super) fn distant(parents: &mut Parents, batch: &SpanBatch) -> u64 {
                 waiting.elsewhere.push(track);
             }
         } else if parents.len() < PARENTS {
-            let waiting = Waiting {
+            let waiting = SpansWithoutParent {
                 track,
                 spans: 1,
                 elsewhere: Vec::new(),

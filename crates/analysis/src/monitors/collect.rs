@@ -43,15 +43,15 @@ impl Default for MonitorOptions {
 
 /// What a row is of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Key {
+struct MonitorKey {
     object: Option<ObjectId>,
     generation: u32,
-    class: Class,
+    class: ClassRecord,
 }
 
 /// A class, as the producer told it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Class {
+enum ClassRecord {
     Unknown,
     Known(ClassId),
     Named(StringId),
@@ -61,7 +61,7 @@ enum Class {
 
 /// What a row is called: rows of one name are one.
 #[derive(PartialEq, Eq, Hash, Debug)]
-struct Name {
+struct MonitorName {
     object: Option<ObjectId>,
     generation: u32,
     class: Option<String>,
@@ -76,14 +76,14 @@ struct Version {
 }
 
 #[derive(Debug, Default)]
-struct Growing {
+struct GrowingMonitor {
     waits: [Waits; 3],
     threads: Shares<TrackId>,
     owners: Shares<TrackId>,
     stacks: Shares<StackId>,
 }
 
-impl Growing {
+impl GrowingMonitor {
     fn append(&mut self, other: Self) {
         for (own, other) in self.waits.iter_mut().zip(other.waits) {
             own.append(other);
@@ -141,7 +141,7 @@ impl<I: Copy + Eq + Hash + Ord> Shares<I> {
 
 /// What the value of an attribute or label tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Tells {
+enum LabelMeaning {
     Nothing,
     Class,
     Lock,
@@ -156,9 +156,9 @@ enum Tells {
 pub struct MonitorTable {
     options: MonitorOptions,
     result: Monitors,
-    rows: HashMap<Key, Growing, RandomState>,
+    rows: HashMap<MonitorKey, GrowingMonitor, RandomState>,
     kinds: Vec<Option<Option<WaitKind>>>,
-    tells: HashMap<AttrKeyId, Tells, RandomState>,
+    tells: HashMap<AttrKeyId, LabelMeaning, RandomState>,
     held: Option<EventBatch>,
     objects: HashMap<ObjectId, Version, RandomState>,
     /// Versions that objects of the held batch's time were replaced by.
@@ -193,7 +193,7 @@ impl MonitorTable {
     #[must_use]
     pub fn finish(mut self) -> Monitors {
         self.release();
-        let mut named: HashMap<Name, Growing, RandomState> = HashMap::default();
+        let mut named: HashMap<MonitorName, GrowingMonitor, RandomState> = HashMap::default();
         for (key, row) in std::mem::take(&mut self.rows) {
             match named.entry(self.name(key)) {
                 Entry::Vacant(empty) => {
@@ -217,25 +217,25 @@ impl MonitorTable {
         self.result
     }
 
-    fn name(&self, key: Key) -> Name {
+    fn name(&self, key: MonitorKey) -> MonitorName {
         let object = match key.class {
-            Class::Printed(lock) => address(&self.result.tables.text(lock)),
+            ClassRecord::Printed(lock) => address(&self.result.tables.text(lock)),
             _ => key.object,
         };
-        Name {
+        MonitorName {
             object: object.filter(|_| !self.options.by_class),
             generation: key.generation,
             class: self.class_name(key.class).map(Cow::into_owned),
         }
     }
 
-    fn class_name(&self, class: Class) -> Option<Cow<'_, str>> {
+    fn class_name(&self, class: ClassRecord) -> Option<Cow<'_, str>> {
         let tables = &self.result.tables;
         match class {
-            Class::Unknown => None,
-            Class::Known(id) => tables.class(id).map(|row| tables.text(row.name)),
-            Class::Named(name) => Some(tables.text(name)),
-            Class::Printed(lock) => match tables.text(lock) {
+            ClassRecord::Unknown => None,
+            ClassRecord::Known(id) => tables.class(id).map(|row| tables.text(row.name)),
+            ClassRecord::Named(name) => Some(tables.text(name)),
+            ClassRecord::Printed(lock) => match tables.text(lock) {
                 Cow::Borrowed(lock) => printed_class(lock).map(Cow::Borrowed),
                 Cow::Owned(lock) => printed_class(&lock).map(|class| class.to_owned().into()),
             },
@@ -245,7 +245,7 @@ impl MonitorTable {
     /// Returns true if a wait counts, and remembers when it does not.
     fn counts(
         &mut self,
-        class: Class,
+        class: ClassRecord,
         accepts: impl FnOnce(&mut EventFilter, &Recording, Option<&str>) -> bool,
     ) -> bool {
         let Some(mut filter) = self.filter.take() else {
@@ -258,7 +258,7 @@ impl MonitorTable {
         counts
     }
 
-    fn row(&self, name: Name, row: Growing) -> Monitor {
+    fn row(&self, name: MonitorName, row: GrowingMonitor) -> Monitor {
         let threads = &self.threads;
         Monitor {
             of_thread: name.object.and_then(|object| threads.get(&object).copied()),
@@ -286,20 +286,20 @@ impl MonitorTable {
         slot.flatten()
     }
 
-    fn tells(&mut self, key: AttrKeyId) -> Tells {
+    fn tells(&mut self, key: AttrKeyId) -> LabelMeaning {
         let tables = &self.result.tables;
         *self.tells.entry(key).or_insert_with(|| {
             let name = tables.attribute_key(key).map(|row| tables.text(row.name));
             match name.as_deref() {
-                Some("monitorClass" | "parkedClass") => Tells::Class,
-                Some("lock") => Tells::Lock,
-                Some("state") => Tells::State,
-                _ => Tells::Nothing,
+                Some("monitorClass" | "parkedClass") => LabelMeaning::Class,
+                Some("lock") => LabelMeaning::Lock,
+                Some("state") => LabelMeaning::State,
+                _ => LabelMeaning::Nothing,
             }
         })
     }
 
-    fn find(&mut self, attributes: &[Attribute], wanted: Tells) -> Option<StringId> {
+    fn find(&mut self, attributes: &[Attribute], wanted: LabelMeaning) -> Option<StringId> {
         attributes
             .iter()
             .find_map(|attribute| match attribute.value {
@@ -329,17 +329,17 @@ impl MonitorTable {
     }
 
     fn event(&mut self, kind: WaitKind, row: &EventRow<'_>) {
-        let named = self.find(row.attributes, Tells::Class);
+        let named = self.find(row.attributes, LabelMeaning::Class);
         let version = row.object.and_then(|object| self.version(object, row.time));
         let class = match (named, version) {
-            (Some(name), _) => Class::Named(name),
+            (Some(name), _) => ClassRecord::Named(name),
             (
                 None,
                 Some(Version {
                     class: Some(class), ..
                 }),
-            ) => Class::Known(class),
-            (None, _) => Class::Unknown,
+            ) => ClassRecord::Known(class),
+            (None, _) => ClassRecord::Unknown,
         };
         let generation = version.map_or(0, |version| version.generation);
         let length = row.end.map(|end| end.max(row.time).abs_diff(row.time));
@@ -350,7 +350,7 @@ impl MonitorTable {
             return;
         }
         let by_class = self.options.by_class;
-        let key = Key {
+        let key = MonitorKey {
             object: row.object.filter(|_| !by_class),
             generation: if by_class { 0 } else { generation },
             class,
@@ -396,7 +396,7 @@ impl MonitorTable {
         }
     }
 
-    fn add(&mut self, key: Key, then: impl FnOnce(&mut Growing, &mut usize)) {
+    fn add(&mut self, key: MonitorKey, then: impl FnOnce(&mut GrowingMonitor, &mut usize)) {
         if self.rows.len() >= self.options.most_monitors && !self.rows.contains_key(&key) {
             self.result.crowded_out += 1;
             return;
@@ -431,22 +431,22 @@ impl MonitorTable {
     }
 
     fn sample(&mut self, profile: ProfileId, row: &SampleRow<'_>) {
-        let Some(lock) = self.find(row.labels, Tells::Lock) else {
+        let Some(lock) = self.find(row.labels, LabelMeaning::Lock) else {
             self.result.samples += 1;
             return;
         };
-        if !self.counts(Class::Printed(lock), |filter, tables, class| {
+        if !self.counts(ClassRecord::Printed(lock), |filter, tables, class| {
             filter.accepts_sample(tables, profile, row, class)
         }) {
             return;
         }
-        let state = self.find(row.labels, Tells::State);
+        let state = self.find(row.labels, LabelMeaning::State);
         let tables = &self.result.tables;
         let kind = WaitKind::of_state(&state.map(|id| tables.text(id)).unwrap_or_default());
-        let key = Key {
+        let key = MonitorKey {
             object: None,
             generation: 0,
-            class: Class::Printed(lock),
+            class: ClassRecord::Printed(lock),
         };
         self.add(key, |found, room| {
             let [contended, waited, parked] = &mut found.waits;

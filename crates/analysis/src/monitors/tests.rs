@@ -4,10 +4,10 @@ use traceloom_model::{
 };
 
 use super::*;
-use crate::made::Made;
+use crate::made::MadeName;
 
 /// An object of a class, allocated at `time`.
-fn object(made: &mut Made, id: u64, generation: u32, class: &str, time: i64) {
+fn object(made: &mut MadeName, id: u64, generation: u32, class: &str, time: i64) {
     let class = made.class(class);
     made.allocate(id, generation, class, 16, Some(time));
 }
@@ -22,7 +22,7 @@ fn share<I>(of: I, count: u64, total: u64) -> Share<I> {
 
 #[test]
 fn waits_owners_and_stacks_add_up_by_object() {
-    let mut made = Made::default();
+    let mut made = MadeName::default();
     let blocked = made.event_type("monitor_contention");
     let waited = made.event_type("monitor_wait");
     let other = made.event_type("gc");
@@ -78,7 +78,7 @@ fn waits_owners_and_stacks_add_up_by_object() {
 #[test]
 fn a_contention_inside_a_wait_counts_once() {
     for wait_first in [false, true] {
-        let mut made = Made::default();
+        let mut made = MadeName::default();
         let blocked = made.event_type("monitor_contention");
         let waited = made.event_type("monitor_wait");
         let (one, two) = (made.thread("one"), made.thread("two"));
@@ -114,10 +114,10 @@ fn a_contention_inside_a_wait_counts_once() {
 /// One id, three objects in turn: each wait belongs to the object of its time, whatever the batches.
 #[test]
 fn objects_that_share_an_id_are_told_apart() {
-    let mut made = Made::default();
+    let mut made = MadeName::default();
     let blocked = made.event_type("monitor_contention");
     let mut table = MonitorTable::new(MonitorOptions::default());
-    let wait = |made: &mut Made, time| {
+    let wait = |made: &mut MadeName, time| {
         let row = EventRow::of_process(blocked, time, Some(time + 1));
         made.events.push(&EventRow {
             object: Some(ObjectId(1)),
@@ -146,7 +146,7 @@ fn objects_that_share_an_id_are_told_apart() {
 #[test]
 fn classes_named_by_attributes_are_joined() {
     for (by_class, rows) in [(false, 2), (true, 1)] {
-        let mut made = Made::default();
+        let mut made = MadeName::default();
         let enter = made.event_type("jdk.JavaMonitorEnter");
         let park = made.event_type("com.oracle.jdk.ThreadPark");
         let keys = ["monitorClass", "parkedClass"].map(|name| made.tables.attribute_named(name));
@@ -185,7 +185,7 @@ fn classes_named_by_attributes_are_joined() {
 
 #[test]
 fn thread_dumps_count_as_seen() {
-    let mut made = Made::default();
+    let mut made = MadeName::default();
     let name = made.tables.string("threads");
     let value_type = made.tables.value_type(ValueType::sum(name, Unit::Count));
     let profile = made.tables.profile(Profile {
@@ -236,7 +236,7 @@ fn thread_dumps_count_as_seen() {
 /// Memory follows the options, and what found no room is counted.
 #[test]
 fn bounds_hold() {
-    let mut made = Made::default();
+    let mut made = MadeName::default();
     let blocked = made.event_type("monitor_contention");
     let threads: Vec<TrackId> = (0..50).map(|n| made.thread(&format!("t{n}"))).collect();
     for (at, thread) in (0..).zip(&threads) {

@@ -9,12 +9,12 @@ use super::row::{Amount, Change};
 
 /// One count of the heap.
 #[derive(Debug)]
-pub(super) struct Count {
+pub(super) struct HeapCount {
     pub time: Timestamp,
     pub classes: HashMap<u32, Amount, RandomState>,
 }
 
-impl Count {
+impl HeapCount {
     pub fn whole(&self) -> Amount {
         let mut whole = Amount::default();
         self.classes.values().for_each(|&amount| whole.add(amount));
@@ -41,7 +41,7 @@ impl Count {
 /// The counts, by the number of their collection. Past the budget the oldest are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Census {
-    pub counts: BTreeMap<u64, Count>,
+    pub counts: BTreeMap<u64, HeapCount>,
     cells: usize,
 }
 
@@ -54,7 +54,7 @@ impl Census {
         amount: Amount,
         most: usize,
     ) {
-        let count = self.counts.entry(collection).or_insert_with(|| Count {
+        let count = self.counts.entry(collection).or_insert_with(|| HeapCount {
             time,
             classes: HashMap::default(),
         });
@@ -71,7 +71,7 @@ impl Census {
     }
 
     /// Returns the last count and the one before it.
-    pub fn last_two(&self) -> (Option<&Count>, Option<&Count>) {
+    pub fn last_two(&self) -> (Option<&HeapCount>, Option<&HeapCount>) {
         let mut counts = self.counts.values().rev();
         (counts.next(), counts.next())
     }

@@ -41,7 +41,7 @@ impl Default for ObjectOptions {
 
 /// A class while it is counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ClassTally {
     pub allocated: Amount,
     pub freed: Amount,
     pub live: Amount,
@@ -54,7 +54,7 @@ pub(super) struct Tally {
 
 /// A class, as the producer told it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Told {
+enum ClassNames {
     Nothing,
     Class(ClassId),
     Name(StringId),
@@ -63,16 +63,16 @@ enum Told {
 /// Classes by number.
 #[derive(Debug, Default)]
 pub(super) struct Classes {
-    numbers: HashMap<Told, u32, RandomState>,
-    rows: Vec<Tally>,
+    numbers: HashMap<ClassNames, u32, RandomState>,
+    rows: Vec<ClassTally>,
 }
 
 impl Classes {
-    fn number(&mut self, told: Told) -> u32 {
+    fn number(&mut self, told: ClassNames) -> u32 {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(told).or_insert(next);
         if number == next {
-            self.rows.push(Tally::default());
+            self.rows.push(ClassTally::default());
         }
         number
     }
@@ -81,14 +81,14 @@ impl Classes {
         clippy::indexing_slicing,
         reason = "numbers are handed out by this table"
     )]
-    pub fn tally(&mut self, number: u32) -> &mut Tally {
+    pub fn tally(&mut self, number: u32) -> &mut ClassTally {
         &mut self.rows[number as usize]
     }
 }
 
 /// What an event means here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Meaning {
+enum EventMeaning {
     Nothing,
     Free,
     Collection,
@@ -98,7 +98,7 @@ enum Meaning {
 
 /// What a field of an event or sample tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Tells {
+enum FieldMeaning {
     Nothing,
     Class,
     /// A structure whose field `type` is the class.
@@ -115,7 +115,7 @@ enum Tells {
 
 /// Columns of a heap profile: objects and bytes, allocated and live.
 #[derive(Clone, Copy, Debug, Default)]
-struct Columns {
+struct HeapColumns {
     allocated: (Option<usize>, Option<usize>),
     live: (Option<usize>, Option<usize>),
 }
@@ -134,9 +134,9 @@ pub struct ObjectTable {
     census: Census,
     collections: Collections,
     pairs: HashMap<(u32, u32), u64, RandomState>,
-    meanings: Vec<Option<Meaning>>,
-    tells: HashMap<AttrKeyId, Tells, RandomState>,
-    profiles: HashMap<ProfileId, Option<Columns>, RandomState>,
+    meanings: Vec<Option<EventMeaning>>,
+    tells: HashMap<AttrKeyId, FieldMeaning, RandomState>,
+    profiles: HashMap<ProfileId, Option<HeapColumns>, RandomState>,
     held: Option<EventBatch>,
     waiting: Vec<ObjectRow>,
     filter: Option<EventFilter>,
@@ -165,7 +165,7 @@ impl ObjectTable {
     /// Returns true if something of a class counts, and remembers when it does not.
     fn counts(
         &mut self,
-        class: Told,
+        class: ClassNames,
         accepts: impl FnOnce(&mut EventFilter, &Recording, Option<&str>) -> bool,
     ) -> bool {
         let Some(mut filter) = self.filter.take() else {
@@ -185,7 +185,7 @@ impl ObjectTable {
             None => {
                 let filter = self.filter.as_ref();
                 let counts = filter.is_none_or(|filter| filter.accepts_unknown(&self.tables));
-                (self.classes.number(Told::Nothing), counts)
+                (self.classes.number(ClassNames::Nothing), counts)
             }
         }
     }
@@ -283,14 +283,14 @@ impl ObjectTable {
         self.result
     }
 
-    fn class_name(&self, told: Told) -> Option<String> {
+    fn class_name(&self, told: ClassNames) -> Option<String> {
         let name = match told {
-            Told::Nothing => return None,
-            Told::Class(id) => match self.tables.class(id) {
+            ClassNames::Nothing => return None,
+            ClassNames::Class(id) => match self.tables.class(id) {
                 Some(row) => row.name,
                 None => return Some(format!("#{}", id.raw())),
             },
-            Told::Name(name) => name,
+            ClassNames::Name(name) => name,
         };
         Some(self.tables.text(name).into_owned())
     }
@@ -302,18 +302,18 @@ impl ObjectTable {
         live
     }
 
-    fn meaning(&mut self, event_type: EventTypeId) -> Meaning {
+    fn meaning(&mut self, event_type: EventTypeId) -> EventMeaning {
         let at = event_type.index();
         if self.meanings.len() <= at {
             self.meanings.resize(at + 1, None);
         }
         let tables = &self.tables;
         let Some(slot) = self.meanings.get_mut(at) else {
-            return Meaning::Nothing;
+            return EventMeaning::Nothing;
         };
         if slot.is_none() {
             let Some(row) = tables.event_type(event_type) else {
-                return Meaning::Nothing;
+                return EventMeaning::Nothing;
             };
             let name = tables.text(row.name);
             let mut fields = row
@@ -321,44 +321,46 @@ impl ObjectTable {
                 .iter()
                 .filter_map(|&key| tables.attribute_key(key));
             *slot = Some(match name.strip_prefix("com.oracle.").unwrap_or(&name) {
-                "obj_free" => Meaning::Free,
-                "gc" | "gc_finish" | "jdk.GarbageCollection" => Meaning::Collection,
-                "jdk.ObjectCount" | "jdk.ObjectCountAfterGC" => Meaning::Counted,
-                "jdk.GCHeapSummary" => Meaning::HeapUsed,
+                "obj_free" => EventMeaning::Free,
+                "gc" | "gc_finish" | "jdk.GarbageCollection" => EventMeaning::Collection,
+                "jdk.ObjectCount" | "jdk.ObjectCountAfterGC" => EventMeaning::Counted,
+                "jdk.GCHeapSummary" => EventMeaning::HeapUsed,
                 // A collector's log: its pauses say what the heap was.
-                _ if fields.any(|key| tables.text(key.name) == "heap_after") => Meaning::Collection,
-                _ => Meaning::Nothing,
+                _ if fields.any(|key| tables.text(key.name) == "heap_after") => {
+                    EventMeaning::Collection
+                }
+                _ => EventMeaning::Nothing,
             });
         }
-        slot.unwrap_or(Meaning::Nothing)
+        slot.unwrap_or(EventMeaning::Nothing)
     }
 
-    fn tells(&mut self, key: AttrKeyId) -> Tells {
+    fn tells(&mut self, key: AttrKeyId) -> FieldMeaning {
         let tables = &self.tables;
         *self.tells.entry(key).or_insert_with(|| {
             let name = tables.attribute_key(key).map(|row| tables.text(row.name));
             match name.as_deref() {
-                Some("objectClass") => Tells::Class,
-                Some("object") => Tells::Object,
-                Some("obj_age" | "age") => Tells::Age,
-                Some("gcId" | "number") => Tells::Number,
-                Some("count") => Tells::Count,
-                Some("totalSize") => Tells::Bytes,
-                Some("used_obj_space" | "heap_after" | "heapUsed") => Tells::Used,
-                Some("when") => Tells::When,
-                Some("transient_obj_id_ref") => Tells::Moving,
-                _ => Tells::Nothing,
+                Some("objectClass") => FieldMeaning::Class,
+                Some("object") => FieldMeaning::Object,
+                Some("obj_age" | "age") => FieldMeaning::Age,
+                Some("gcId" | "number") => FieldMeaning::Number,
+                Some("count") => FieldMeaning::Count,
+                Some("totalSize") => FieldMeaning::Bytes,
+                Some("used_obj_space" | "heap_after" | "heapUsed") => FieldMeaning::Used,
+                Some("when") => FieldMeaning::When,
+                Some("transient_obj_id_ref") => FieldMeaning::Moving,
+                _ => FieldMeaning::Nothing,
             }
         })
     }
 
-    fn find<'a>(&mut self, attributes: &'a [Attribute], wanted: Tells) -> Option<&'a Value> {
+    fn find<'a>(&mut self, attributes: &'a [Attribute], wanted: FieldMeaning) -> Option<&'a Value> {
         let mut found = attributes.iter();
         let found = found.find(|attribute| self.tells(attribute.key) == wanted);
         found.map(|attribute| &attribute.value)
     }
 
-    fn number(&mut self, attributes: &[Attribute], wanted: Tells) -> Option<u64> {
+    fn number(&mut self, attributes: &[Attribute], wanted: FieldMeaning) -> Option<u64> {
         match *self.find(attributes, wanted)? {
             Value::U64(number) => Some(number),
             Value::I64(number) => u64::try_from(number).ok(),
@@ -366,18 +368,18 @@ impl ObjectTable {
         }
     }
 
-    fn named_class(&mut self, attributes: &[Attribute]) -> Option<Told> {
-        if let Some(&Value::Text(name)) = self.find(attributes, Tells::Class) {
-            return Some(Told::Name(name));
+    fn named_class(&mut self, attributes: &[Attribute]) -> Option<ClassNames> {
+        if let Some(&Value::Text(name)) = self.find(attributes, FieldMeaning::Class) {
+            return Some(ClassNames::Name(name));
         }
-        let Some(Value::Map(fields)) = self.find(attributes, Tells::Object) else {
+        let Some(Value::Map(fields)) = self.find(attributes, FieldMeaning::Object) else {
             return None;
         };
         let tables = &self.tables;
         let is_type =
             |key: &Value| matches!(key, Value::Text(name) if tables.text(*name) == "type");
         fields.iter().find_map(|(key, value)| match value {
-            Value::Text(name) if is_type(key) => Some(Told::Name(*name)),
+            Value::Text(name) if is_type(key) => Some(ClassNames::Name(*name)),
             _ => None,
         })
     }
@@ -391,11 +393,13 @@ impl ObjectTable {
         self.result.events += batch.len() as u64;
         for row in batch.iter() {
             let meaning = self.meaning(row.event_type);
-            if meaning == Meaning::Nothing {
+            if meaning == EventMeaning::Nothing {
                 continue;
             }
             let object = match (row.object, meaning) {
-                (None, Meaning::Free) => self.number(row.attributes, Tells::Moving).map(ObjectId),
+                (None, EventMeaning::Free) => self
+                    .number(row.attributes, FieldMeaning::Moving)
+                    .map(ObjectId),
                 (object, _) => object,
             };
             let time = row.end.unwrap_or(row.time);
@@ -415,7 +419,7 @@ impl ObjectTable {
     }
 
     fn allocate(&mut self, row: &ObjectRow) {
-        let told = row.class.map_or(Told::Nothing, Told::Class);
+        let told = row.class.map_or(ClassNames::Nothing, ClassNames::Class);
         let counts = self.counts(told, |filter, tables, class| {
             filter.accepts_object(tables, row, class)
         });
@@ -429,40 +433,44 @@ impl ObjectTable {
         self.tracked.allocate(row, class, counts, most, classes);
     }
 
-    fn event(&mut self, meaning: Meaning, object: Option<ObjectId>, row: &EventRow<'_>) {
+    fn event(&mut self, meaning: EventMeaning, object: Option<ObjectId>, row: &EventRow<'_>) {
         let most = self.options.most_collections;
         match meaning {
-            Meaning::Nothing => {}
-            Meaning::Free => {
-                let age = self.number(row.attributes, Tells::Age);
+            EventMeaning::Nothing => {}
+            EventMeaning::Free => {
+                let age = self.number(row.attributes, FieldMeaning::Age);
                 let id = object.unwrap_or(ObjectId(0));
                 self.tracked.seen = true;
                 self.result.source.tracked = true;
                 if !self.tracked.free(id, age, &mut self.classes)
-                    && self.counts(Told::Nothing, |filter, tables, class| {
+                    && self.counts(ClassNames::Nothing, |filter, tables, class| {
                         filter.accepts_about(tables, row, class)
                     })
                 {
-                    let unknown = self.classes.number(Told::Nothing);
+                    let unknown = self.classes.number(ClassNames::Nothing);
                     let tally = self.classes.tally(unknown);
                     self.tracked.free_unknown(unknown, age, tally);
                 }
             }
-            Meaning::Collection => {
-                let number = self.number(row.attributes, Tells::Number);
+            EventMeaning::Collection => {
+                let number = self.number(row.attributes, FieldMeaning::Number);
                 let found = Collection {
                     number: number.unwrap_or_else(|| self.collections.next_number()),
                     time: Some(row.time),
                     took: row.end.map(|end| end.max(row.time).abs_diff(row.time)),
-                    used: self.number(row.attributes, Tells::Used),
+                    used: self.number(row.attributes, FieldMeaning::Used),
                     ..Collection::default()
                 };
                 let live = self.live();
                 self.collections.close(found, &mut self.tracked, live, most);
             }
-            Meaning::Counted => {
-                let number = self.number(row.attributes, Tells::Number).unwrap_or(0);
-                let class = self.named_class(row.attributes).unwrap_or(Told::Nothing);
+            EventMeaning::Counted => {
+                let number = self
+                    .number(row.attributes, FieldMeaning::Number)
+                    .unwrap_or(0);
+                let class = self
+                    .named_class(row.attributes)
+                    .unwrap_or(ClassNames::Nothing);
                 if !self.counts(class, |filter, tables, class| {
                     filter.accepts_about(tables, row, class)
                 }) {
@@ -470,18 +478,22 @@ impl ObjectTable {
                 }
                 let class = self.classes.number(class);
                 let amount = Amount {
-                    count: self.number(row.attributes, Tells::Count).unwrap_or(0),
-                    bytes: self.number(row.attributes, Tells::Bytes).unwrap_or(0),
+                    count: self
+                        .number(row.attributes, FieldMeaning::Count)
+                        .unwrap_or(0),
+                    bytes: self
+                        .number(row.attributes, FieldMeaning::Bytes)
+                        .unwrap_or(0),
                 };
                 self.census.add(number, row.time, class, amount, most);
             }
-            Meaning::HeapUsed => {
-                let after = match self.find(row.attributes, Tells::When) {
+            EventMeaning::HeapUsed => {
+                let after = match self.find(row.attributes, FieldMeaning::When) {
                     Some(&Value::Text(when)) => self.tables.text(when).starts_with("After"),
                     _ => false,
                 };
-                let number = self.number(row.attributes, Tells::Number);
-                let used = self.number(row.attributes, Tells::Used);
+                let number = self.number(row.attributes, FieldMeaning::Number);
+                let used = self.number(row.attributes, FieldMeaning::Used);
                 if let (true, Some(number), Some(used)) = (after, number, used) {
                     self.collections.used(number, used, most);
                 }
@@ -489,7 +501,7 @@ impl ObjectTable {
         }
     }
 
-    fn columns(&mut self, profile: ProfileId) -> Option<Columns> {
+    fn columns(&mut self, profile: ProfileId) -> Option<HeapColumns> {
         if let Some(known) = self.profiles.get(&profile) {
             return *known;
         }
@@ -507,7 +519,7 @@ impl ObjectTable {
                     .is_some_and(|name| wanted.contains(&name.as_ref()))
             })
         };
-        let columns = Columns {
+        let columns = HeapColumns {
             allocated: (
                 find(&["alloc_objects", "alloc_tlab_events", "alloc_sample_events"]),
                 find(&["alloc", "alloc_space", "alloc_tlab", "alloc_sample"]),

@@ -14,7 +14,7 @@ const MOST_CLASSES: usize = 1_000;
 
 /// A collection whose classes are numbers.
 #[derive(Debug, Default)]
-pub(super) struct Numbered {
+pub(super) struct NumberedCollection {
     pub row: Collection,
     pub classes: Vec<(u32, Change)>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Numbered {
 /// The collections of a recording, bounded in number and in classes over all of them.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
-    rows: Vec<Numbered>,
+    rows: Vec<NumberedCollection>,
     used: HashMap<u64, u64, RandomState>,
     cells: usize,
     pub left_out: u64,
@@ -71,7 +71,7 @@ impl Collections {
         classes.truncate(MOST_CLASSES.min(most.saturating_sub(self.cells)));
         classes.shrink_to_fit();
         self.cells += classes.len();
-        self.rows.push(Numbered { row, classes });
+        self.rows.push(NumberedCollection { row, classes });
     }
 
     /// Bytes in use after the collection of this number, from another event.
@@ -86,7 +86,7 @@ impl Collections {
     }
 
     /// Returns the collections in time, counts of the heap put where they belong.
-    pub fn finish(mut self, census: &Census, most: usize) -> Vec<Numbered> {
+    pub fn finish(mut self, census: &Census, most: usize) -> Vec<NumberedCollection> {
         let numbers = self.rows.iter().enumerate();
         let numbers: HashMap<u64, usize, RandomState> =
             numbers.map(|(at, found)| (found.row.number, at)).collect();

@@ -4,11 +4,11 @@ use traceloom_model::{
 };
 
 use super::*;
-use crate::made::Made;
+use crate::made::MadeName;
 
 /// Frees an object; `age` is the attribute that tells its age.
 fn release(
-    made: &mut Made,
+    made: &mut MadeName,
     event_type: EventTypeId,
     id: u64,
     time: i64,
@@ -38,7 +38,7 @@ const fn amount(count: u64, bytes: u64) -> Amount {
 /// Two collections: what was allocated and freed between them, what lives, how old it got.
 #[test]
 fn objects_live_age_and_die() {
-    let mut made = Made::default();
+    let mut made = MadeName::default();
     let (free, gc) = (made.event_type("obj_free"), made.event_type("gc"));
     let age = made.tables.attribute_named("obj_age");
     let (a, b) = (made.class("A"), made.class("B"));
@@ -154,7 +154,7 @@ fn objects_live_age_and_die() {
 
 #[test]
 fn dumps_tell_who_refers() {
-    let mut made = Made::default();
+    let mut made = MadeName::default();
     let free = made.event_type("obj_free");
     let (list, item) = (made.class("List"), made.class("Item"));
     made.allocate(1, 0, list, 24, Some(1));
@@ -192,7 +192,7 @@ fn dumps_tell_who_refers() {
 
 #[test]
 fn counts_of_the_heap_give_deltas() {
-    let mut made = Made::default();
+    let mut made = MadeName::default();
     let count = made.event_type("jdk.ObjectCountAfterGC");
     let gc = made.event_type("jdk.GarbageCollection");
     let keys =
@@ -263,7 +263,7 @@ fn counts_of_the_heap_give_deltas() {
 
 #[test]
 fn samples_with_classes_are_counted() {
-    let mut made = Made::default();
+    let mut made = MadeName::default();
     let columns = [("alloc_objects", Unit::Count), ("alloc", Unit::Bytes)].map(|(name, unit)| {
         let name = made.tables.string(name);
         made.tables.value_type(ValueType::sum(name, unit))
@@ -298,7 +298,7 @@ fn samples_with_classes_are_counted() {
 
 #[test]
 fn bounds_hold() {
-    let mut made = Made::default();
+    let mut made = MadeName::default();
     let gc = made.event_type("gc");
     let class = made.class("A");
     let mut table = ObjectTable::new(ObjectOptions {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 use traceloom_model::{ObjectId, ObjectRow};
 
-use super::collect::{Classes, Tally};
+use super::collect::{ClassTally, Classes};
 use super::row::Amount;
 
 /// An object that lives: 24 bytes beside its id.
@@ -126,7 +126,7 @@ impl Tracked {
     }
 
     /// An object of which nothing was known died.
-    pub fn free_unknown(&mut self, unknown: u32, age: Option<u64>, tally: &mut Tally) {
+    pub fn free_unknown(&mut self, unknown: u32, age: Option<u64>, tally: &mut ClassTally) {
         tally.freed.add(Amount { count: 1, bytes: 0 });
         if let Some(age) = age {
             tally.freed_ages.add(age, 1);

@@ -10,7 +10,7 @@ use traceloom_model::{
 };
 
 use super::fresh::Fresh;
-use crate::calltree::{Arena, Growing, Piece, Pieces, function_of_key};
+use crate::calltree::{Arena, ArenaNode, SpanFeed, TreeSpan, function_of_key};
 
 /// Merges spans by their path into samples of a profile with the columns `calls` and `wall`: how often a path
 /// ended, and its own nanoseconds. They are what [`crate::TreeBuilder`] counts, so that a view of the result
@@ -23,7 +23,7 @@ pub struct AsSamples<'s> {
     lanes: bool,
     order: Order,
     arena: Arena,
-    pieces: Pieces,
+    pieces: SpanFeed,
     grounds: Grounds,
     overlapping: Vec<bool>,
     fresh: Fresh,
@@ -61,7 +61,7 @@ impl<'s> AsSamples<'s> {
             lanes,
             order: Order::default(),
             arena: Arena::new(),
-            pieces: Pieces::new(lanes, false),
+            pieces: SpanFeed::new(lanes, false),
             grounds: Grounds::default(),
             overlapping: Vec::new(),
             fresh: Fresh::default(),
@@ -91,7 +91,7 @@ impl<'s> AsSamples<'s> {
             self.done.told += 1;
             let (from, to) = self.taken.unwrap_or((row.start, row.end));
             self.taken = Some((from.min(row.start), to.max(row.end)));
-            let piece = Piece::of(&row, false);
+            let piece = TreeSpan::of(&row, false);
             if at_end {
                 self.pieces.hold(piece);
             } else {
@@ -117,7 +117,7 @@ impl<'s> AsSamples<'s> {
             let Some(node) = self.arena.get(at) else {
                 continue;
             };
-            let &Growing {
+            let &ArenaNode {
                 key,
                 own,
                 count,

@@ -31,7 +31,7 @@ pub struct AsSpans<'s> {
 
 /// How many samples became spans and how many could not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ConvertedSamples {
     /// Samples that spans tell of.
     pub told: u64,
     /// Samples without a time, or of another profile.
@@ -47,7 +47,7 @@ impl std::fmt::Debug for AsSpans<'_> {
 }
 
 /// A frame that is running.
-struct Open {
+struct RunningFrame {
     id: SpanId,
     frame: FrameId,
     start: Timestamp,
@@ -69,7 +69,7 @@ impl<'s> AsSpans<'s> {
     }
 
     /// Pushes the spans.
-    pub fn finish(mut self) -> Told {
+    pub fn finish(mut self) -> ConvertedSamples {
         let points = std::mem::take(&mut self.points);
         let told = points.values().map(|points| points.len() as u64).sum();
         let mut functions = BTreeMap::new();
@@ -81,7 +81,7 @@ impl<'s> AsSpans<'s> {
                 break;
             }
         }
-        Told {
+        ConvertedSamples {
             told,
             left: self.left,
         }
@@ -154,7 +154,7 @@ impl<'s> AsSpans<'s> {
     ) -> Flow {
         let typical = self.typical(points);
         let longest = typical.saturating_mul(2);
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<RunningFrame> = Vec::new();
         let mut batch = SpanBatch::default();
         for (at, &(time, stack)) in points.iter().enumerate() {
             let frames = self.frames(stack);
@@ -166,7 +166,7 @@ impl<'s> AsSpans<'s> {
             self.close(&mut open, keep, time, track, functions, &mut batch);
             for &frame in frames.iter().skip(keep) {
                 let id = self.fresh.span();
-                open.push(Open {
+                open.push(RunningFrame {
                     id,
                     frame,
                     start: time,
@@ -189,7 +189,7 @@ impl<'s> AsSpans<'s> {
 
     fn close(
         &mut self,
-        open: &mut Vec<Open>,
+        open: &mut Vec<RunningFrame>,
         keep: usize,
         end: Timestamp,
         track: TrackId,

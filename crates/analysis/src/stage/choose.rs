@@ -7,7 +7,7 @@ use traceloom_model::{
     SpanId, SpanRow, Stage, StringId, Wants,
 };
 
-use super::held::Held;
+use super::held::HeldSpans;
 use crate::calls::{CallOfRow, SampleFilter, Selection};
 
 /// One call or sample in so many, the same ones in every run.
@@ -62,7 +62,7 @@ pub struct Choose<'s> {
     limit: usize,
     tables: Recording,
     order: Order,
-    held: Held,
+    held: HeldSpans,
     samples: u64,
     chosen: Option<SampleFilter>,
     /// Strings that nothing to come refers to, except spans that are held.
@@ -96,7 +96,7 @@ impl<'s> Choose<'s> {
             limit,
             tables: Recording::default(),
             order: Order::default(),
-            held: Held::default(),
+            held: HeldSpans::default(),
             samples: 0,
             passed: Forgotten::default(),
         }

@@ -7,7 +7,7 @@ use traceloom_model::{SpanBatch, SpanId, SpanRow};
 
 /// Spans that wait for their call.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct HeldSpans {
     pub(super) spans: SpanBatch,
     /// Rows that are waiting no more, until they are most of them.
     gone: Vec<bool>,
@@ -17,7 +17,7 @@ pub(super) struct Held {
     sibling: Vec<Option<usize>>,
 }
 
-impl Held {
+impl HeldSpans {
     pub(super) fn len(&self) -> usize {
         self.spans.len() - self.n_gone
     }
@@ -52,7 +52,7 @@ impl Held {
         rows
     }
 
-    /// Drops rows that [`Held::take`] returned.
+    /// Drops rows that [`HeldSpans::take`] returned.
     pub(super) fn forget(&mut self, rows: &[usize]) {
         for &at in rows {
             if let Some(gone) = self.gone.get_mut(at) {

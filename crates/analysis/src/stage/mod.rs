@@ -18,7 +18,7 @@ mod tests;
 mod window;
 
 pub use as_samples::{AsSamples, ToldSpans};
-pub use as_spans::{AsSpans, Told};
+pub use as_spans::{AsSpans, ConvertedSamples};
 pub use choose::{Choose, Fraction};
 pub use extent::Extent;
 pub use redact::{Category, Learning, Redact, Redaction};

@@ -321,7 +321,7 @@ fn samples_as_spans_last_until_the_next_and_no_longer() {
     let mut spans = AsSpans::new(&mut told, None);
     let _ = spans.define(tables.take_definitions());
     let _ = Sink::samples(&mut spans, batch);
-    assert_eq!(spans.finish(), Told { told: 4, left: 1 });
+    assert_eq!(spans.finish(), ConvertedSamples { told: 4, left: 1 });
     let shown: Vec<_> = told
         .spans
         .iter()

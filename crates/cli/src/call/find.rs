@@ -13,7 +13,7 @@ use crate::lowered::{documents, mention};
 use crate::timing::Timing;
 
 /// What is shown.
-pub(super) struct Found {
+pub(super) struct FoundCall {
     pub(super) recording: Recording,
     /// The call, or the calls that a trace begins with.
     pub(super) roots: Vec<SpanId>,
@@ -26,14 +26,14 @@ pub(super) struct Found {
 }
 
 /// A recording among the inputs.
-struct Place<'a> {
+struct RecordingIndex<'a> {
     number: usize,
     input: &'a Input,
     document: Document<'a>,
     timing: &'a Timing<'a>,
 }
 
-impl Place<'_> {
+impl RecordingIndex<'_> {
     fn lower(&self, options: &LowerOptions, sink: &mut dyn Sink) -> anyhow::Result<Notes> {
         self.timing
             .lower(self.number, self.input, &self.document, options, sink)
@@ -46,11 +46,11 @@ pub(super) fn find(
     wanted: &Id,
     timing: &Timing<'_>,
     common: &Common,
-) -> anyhow::Result<Option<Found>> {
+) -> anyhow::Result<Option<FoundCall>> {
     let mut all = Vec::new();
     for (number, input) in inputs.iter().enumerate() {
         let own = documents(input)?.into_iter();
-        all.extend(own.map(|document| Place {
+        all.extend(own.map(|document| RecordingIndex {
             number,
             input,
             document,
@@ -87,7 +87,7 @@ pub(super) fn find(
                 Some(TreeKey::Origin(origin)) => span.origin == Some(place(origin)),
                 _ => false,
             });
-            let below = |found: &Found| !found.attached.is_empty();
+            let below = |found: &FoundCall| !found.attached.is_empty();
             if let Some(root) = moved.map(|span| span.id).filter(|_| below(&found)) {
                 found.roots = vec![root];
                 found.trace = None;
@@ -95,7 +95,7 @@ pub(super) fn find(
             }
         }
         let parts = names(&all[at..=at], inputs.len() > 1);
-        return Ok(Some(Found {
+        return Ok(Some(FoundCall {
             recording,
             roots: vec![root],
             attached: HashMap::new(),
@@ -108,7 +108,7 @@ pub(super) fn find(
 
 /// Lowers the call alone, where it is in this document.
 fn alone(
-    place: &Place<'_>,
+    place: &RecordingIndex<'_>,
     wanted: &Id,
     common: &Common,
 ) -> anyhow::Result<Option<(Recording, SpanId)>> {
@@ -155,11 +155,11 @@ fn local(document: &Document<'_>, part: usize) -> Option<PartId> {
 
 /// Lowers the trees of a trace from every document into one recording.
 fn joined(
-    all: &[Place<'_>],
+    all: &[RecordingIndex<'_>],
     trace: u128,
     from: &[SpanContext],
     common: &Common,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<FoundCall> {
     let options = common.lower_options()?;
     let mut trees = Vec::new();
     for place in all {
@@ -183,7 +183,7 @@ fn joined(
     let several = all
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if a.number != b.number));
-    Ok(Found {
+    Ok(FoundCall {
         recording,
         roots,
         attached,
@@ -221,9 +221,9 @@ fn roots(recording: &Recording, trace: u128, attached: &HashMap<SpanId, SpanId>)
 }
 
 /// Names the parts of all documents in their order; of several inputs with their path.
-fn names(all: &[Place<'_>], several: bool) -> Vec<String> {
+fn names(all: &[RecordingIndex<'_>], several: bool) -> Vec<String> {
     let mut names = Vec::new();
-    for Place {
+    for RecordingIndex {
         input, document, ..
     } in all
     {

@@ -5,9 +5,9 @@ use traceloom_analysis::calls::{title, value_text};
 use traceloom_model::{SpanRow, SpanStatus};
 
 use super::exceptions;
-use super::tree::{Place, Tree};
+use super::tree::{PrintedSpan, PrintedTree};
 
-impl Tree<'_> {
+impl PrintedTree<'_> {
     pub(super) fn json(&self) -> Value {
         let places = self.walk();
         let spans: Vec<_> = places
@@ -46,7 +46,7 @@ impl Tree<'_> {
         })
     }
 
-    fn span_json(&self, place: Place) -> Option<Value> {
+    fn span_json(&self, place: PrintedSpan) -> Option<Value> {
         let span = self.span(place.row)?;
         let attributes: Vec<_> = span
             .attributes

@@ -8,11 +8,11 @@ use traceloom_model::{Clock, ExceptionId, SpanRow, SpanStatus, printable};
 
 use super::Options;
 use super::exceptions;
-use super::tree::{Place, Tree};
+use super::tree::{PrintedSpan, PrintedTree};
 use crate::info::unit_name;
 use crate::style::{Style, count, duration};
 
-impl Tree<'_> {
+impl PrintedTree<'_> {
     pub(super) fn print(
         &self,
         options: &Options,
@@ -42,7 +42,7 @@ impl Tree<'_> {
     fn print_trace(
         &self,
         trace: u128,
-        places: &[Place],
+        places: &[PrintedSpan],
         style: &Style,
         out: &mut impl Write,
     ) -> io::Result<()> {
@@ -175,7 +175,12 @@ impl Tree<'_> {
         Ok(())
     }
 
-    fn print_sql(&self, places: &[Place], style: &Style, out: &mut impl Write) -> io::Result<()> {
+    fn print_sql(
+        &self,
+        places: &[PrintedSpan],
+        style: &Style,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         let shapes = self.sql(places);
         if !shapes.is_empty() {
             writeln!(
@@ -198,7 +203,7 @@ impl Tree<'_> {
     fn print_spans(
         &self,
         root: &SpanRow<'_>,
-        places: &[Place],
+        places: &[PrintedSpan],
         options: &Options,
         style: &Style,
         out: &mut impl Write,
@@ -209,7 +214,7 @@ impl Tree<'_> {
         );
         writeln!(out, "{}", style.dim(head))?;
         let least = options.min_duration.unwrap_or(0);
-        let printed: Vec<(&Place, SpanRow<'_>)> = places
+        let printed: Vec<(&PrintedSpan, SpanRow<'_>)> = places
             .iter()
             .filter_map(|place| Some((place, self.span(place.row)?)))
             .filter(|(place, span)| place.depth == 0 || span.duration() >= least)

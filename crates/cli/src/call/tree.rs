@@ -8,10 +8,10 @@ use traceloom_analysis::names::ShortNames;
 use traceloom_analysis::{Pauses, shape};
 use traceloom_model::{Attribute, AttributeKey, Recording, SpanId, SpanRow};
 
-use super::find::Found;
+use super::find::FoundCall;
 
-pub(super) struct Tree<'r> {
-    pub(super) found: &'r Found,
+pub(super) struct PrintedTree<'r> {
+    pub(super) found: &'r FoundCall,
     pub(super) recording: &'r Recording,
     /// Rows of the span batch by span.
     rows: HashMap<SpanId, usize>,
@@ -25,16 +25,16 @@ pub(super) struct Tree<'r> {
 
 /// A span where it is printed.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct PrintedSpan {
     pub(super) row: usize,
     pub(super) depth: usize,
     /// It hangs below a span of another process.
     pub(super) remote: bool,
 }
 
-impl<'r> Tree<'r> {
+impl<'r> PrintedTree<'r> {
     /// Builds it without the methods that are not admitted: what they called hangs below what called them.
-    pub(super) fn of(found: &'r Found, methods: &Filter, names: ShortNames<'r>) -> Self {
+    pub(super) fn of(found: &'r FoundCall, methods: &Filter, names: ShortNames<'r>) -> Self {
         let recording = &found.recording;
         let mut children: BTreeMap<SpanId, Vec<usize>> = BTreeMap::new();
         let mut rows = HashMap::new();
@@ -101,15 +101,15 @@ impl<'r> Tree<'r> {
     }
 
     /// Spans depth first, without recursion.
-    pub(super) fn walk(&self) -> Vec<Place> {
+    pub(super) fn walk(&self) -> Vec<PrintedSpan> {
         let mut places = Vec::new();
         let mut seen = HashSet::new();
-        let top = |&row: &usize| Place {
+        let top = |&row: &usize| PrintedSpan {
             row,
             depth: 0,
             remote: false,
         };
-        let mut pending: Vec<Place> = self.roots.iter().rev().map(top).collect();
+        let mut pending: Vec<PrintedSpan> = self.roots.iter().rev().map(top).collect();
         while let Some(place) = pending.pop() {
             let Some(&id) = self.recording.spans.id.get(place.row) else {
                 continue;
@@ -122,7 +122,7 @@ impl<'r> Tree<'r> {
             let below = self.children.get(&id).map_or(&[][..], Vec::as_slice);
             pending.extend(below.iter().rev().map(|&row| {
                 let id = self.recording.spans.id.get(row);
-                Place {
+                PrintedSpan {
                     row,
                     depth: place.depth + 1,
                     remote: id.is_some_and(|&id| self.is_remote(id)),
@@ -201,7 +201,7 @@ impl<'r> Tree<'r> {
     }
 
     /// Statements by shape: how often, and the time of the spans that ran them.
-    pub(super) fn sql(&self, places: &[Place]) -> Vec<(String, (u64, u64))> {
+    pub(super) fn sql(&self, places: &[PrintedSpan]) -> Vec<(String, (u64, u64))> {
         let mut shapes: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for span in places.iter().filter_map(|place| self.span(place.row)) {
             for attribute in span.attributes {

@@ -10,7 +10,7 @@ use traceloom_input::Input;
 use traceloom_input::save::{Save, Stdout};
 use traceloom_model::{Clock, Concat, Feature, Flow, Level, Note, Notes};
 
-use super::reading::{Reading, Told};
+use super::reading::{RecordingFeed, RowCounts};
 use super::{JobFlags, pages};
 use crate::Outcome;
 use crate::args::Common;
@@ -116,13 +116,13 @@ impl Job<'_> {
             _ => all.of_many(),
         };
         let mut done = Written::default();
-        let mut told = Told::default();
+        let mut told = RowCounts::default();
         for (at, input) in inputs.iter().enumerate() {
             let mut notes: Vec<Notes> = Vec::new();
             with_progress(input, "converting", || {
                 for document in documents(input)? {
                     done.1.extend(document.format().map(|format| format.name));
-                    let reading = Reading {
+                    let reading = RecordingFeed {
                         job: self,
                         timing: &timing,
                         redaction: &redaction,

@@ -10,10 +10,10 @@ use super::Job;
 use crate::only::Only;
 use crate::pick::{Pick, Tell};
 use crate::timing::Timing;
-use crate::values::Values;
+use crate::values::WantedValues;
 
 /// A recording on its way to the target.
-pub(super) struct Reading<'r> {
+pub(super) struct RecordingFeed<'r> {
     pub(super) job: &'r Job<'r>,
     pub(super) timing: &'r Timing<'r>,
     pub(super) redaction: &'r Redaction,
@@ -46,13 +46,13 @@ const OF_SAMPLES: [Feature; 4] = [
     Feature::InclusiveValues,
 ];
 
-impl Reading<'_> {
+impl RecordingFeed<'_> {
     /// Reads it into `to`, told as the job asks, and adds what was lost.
     pub(super) fn pass(
         &self,
         to: &mut (dyn Sink + Send),
         losses: &mut Losses,
-        told: &mut Told,
+        told: &mut RowCounts,
     ) -> anyhow::Result<Notes> {
         let source = self.document.format();
         let holds = match source {
@@ -61,10 +61,10 @@ impl Reading<'_> {
         };
         match self.job.pick.tell() {
             Tell::Plain => {
-                let mut held = Held {
+                let mut held = WithheldSpans {
                     to,
                     holds,
-                    told: Told::default(),
+                    told: RowCounts::default(),
                 };
                 let notes = self.read(&mut held, holds, losses, &mut told.values)?;
                 told.add(held.told);
@@ -112,7 +112,7 @@ impl Reading<'_> {
         to: &mut (dyn Sink + Send),
         holds: Capabilities,
         losses: &mut Losses,
-        values: &mut Values,
+        values: &mut WantedValues,
     ) -> anyhow::Result<Notes> {
         let options = self.job.common.lower_options()?;
         let pick = self.job.pick;
@@ -175,15 +175,15 @@ fn lost(kind: &'static str, field: &str, count: u64) -> Losses {
 
 /// How many spans and samples there were, to say why nothing came of them.
 #[derive(Clone, Default)]
-pub(super) struct Told {
+pub(super) struct RowCounts {
     spans: u64,
     samples: u64,
     /// Spans came as steps, which are not counted.
     steps: bool,
-    values: Values,
+    values: WantedValues,
 }
 
-impl Told {
+impl RowCounts {
     fn add(&mut self, other: Self) {
         self.spans += other.spans;
         self.samples += other.samples;
@@ -237,13 +237,13 @@ impl Told {
 }
 
 /// Keeps spans from a target of samples: some writers would merge them, which nobody asked for.
-struct Held<'s> {
+struct WithheldSpans<'s> {
     to: &'s mut (dyn Sink + Send),
     holds: Capabilities,
-    told: Told,
+    told: RowCounts,
 }
 
-impl Stage for Held<'_> {
+impl Stage for WithheldSpans<'_> {
     fn asks(&self) -> Asks {
         let asks = self.to.asks();
         // What is kept from the target is counted, and steps are not.

@@ -9,11 +9,11 @@ use traceloom_model::{
 
 /// A type's name as it was typed: all of it, its last word, or with `*` for anything.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct TypePattern {
     text: String,
 }
 
-impl Pattern {
+impl TypePattern {
     pub(super) fn new(text: &str) -> Self {
         Self {
             text: text.trim().to_lowercase(),
@@ -50,7 +50,7 @@ fn glob(pattern: &str, name: &str) -> bool {
 }
 
 /// A type of event and what there is of it.
-pub(super) struct EventKind {
+pub(super) struct EventTypeSummary {
     pub(super) name: String,
     pub(super) label: Option<String>,
     pub(super) count: u64,
@@ -63,7 +63,7 @@ pub(super) struct EventKind {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Tally {
+struct TypeTally {
     count: u64,
     duration: Option<u64>,
     first: Option<Timestamp>,
@@ -71,19 +71,19 @@ struct Tally {
 }
 
 /// Keeps events of the types asked for, and counts those of every type.
-pub(super) struct Collect {
+pub(super) struct EventCollector {
     pub(super) tables: Recording,
     pub(super) events: EventBatch,
-    patterns: Vec<Pattern>,
+    patterns: Vec<TypePattern>,
     enough: Option<usize>,
     /// By number of the type: whether it was asked for, once its name is known.
     wanted: Vec<Option<bool>>,
-    tallies: Vec<Tally>,
+    tallies: Vec<TypeTally>,
 }
 
-impl Collect {
+impl EventCollector {
     /// Keeps what matches `patterns`, at most `enough` events.
-    pub(super) fn new(patterns: Vec<Pattern>, enough: Option<usize>) -> Self {
+    pub(super) fn new(patterns: Vec<TypePattern>, enough: Option<usize>) -> Self {
         Self {
             tables: Recording::default(),
             events: EventBatch::default(),
@@ -130,8 +130,8 @@ impl Collect {
     }
 
     /// Returns the types there are, each name once: chunks of a recording may describe one again.
-    pub(super) fn kinds(&self) -> Vec<EventKind> {
-        let mut kinds: BTreeMap<String, EventKind> = BTreeMap::new();
+    pub(super) fn kinds(&self) -> Vec<EventTypeSummary> {
+        let mut kinds: BTreeMap<String, EventTypeSummary> = BTreeMap::new();
         for (at, tally) in self.tallies.iter().enumerate() {
             if tally.count == 0 {
                 continue;
@@ -141,15 +141,17 @@ impl Collect {
                 || format!("#{at}"),
                 |row| self.tables.text(row.name).into_owned(),
             );
-            let kind = kinds.entry(name.clone()).or_insert_with(|| EventKind {
-                name,
-                label: row.and_then(|row| Some(self.tables.text(row.label?).into_owned())),
-                count: 0,
-                duration: None,
-                first: None,
-                last: None,
-                fields: Vec::new(),
-            });
+            let kind = kinds
+                .entry(name.clone())
+                .or_insert_with(|| EventTypeSummary {
+                    name,
+                    label: row.and_then(|row| Some(self.tables.text(row.label?).into_owned())),
+                    count: 0,
+                    duration: None,
+                    first: None,
+                    last: None,
+                    fields: Vec::new(),
+                });
             kind.count += tally.count;
             kind.duration = match (kind.duration, tally.duration) {
                 (Some(a), Some(b)) => Some(a.saturating_add(b)),
@@ -168,7 +170,7 @@ impl Collect {
     }
 
     /// Returns `true` if a type of this name is defined, whether or not an event of it came.
-    pub(super) fn defines(&self, pattern: &Pattern) -> bool {
+    pub(super) fn defines(&self, pattern: &TypePattern) -> bool {
         let mut rows = self.tables.event_types.iter().flatten();
         rows.any(|row| pattern.matches(&self.tables.text(row.name)))
     }
@@ -193,7 +195,7 @@ impl Collect {
     }
 }
 
-impl Sink for Collect {
+impl Sink for EventCollector {
     fn begin(&mut self, order: Order, clock: Clock) {
         self.tables.begin(order, clock);
     }
@@ -219,7 +221,7 @@ impl Sink for Collect {
         for event in batch.iter() {
             let at = event.event_type.index();
             if self.tallies.len() <= at {
-                self.tallies.resize(at + 1, Tally::default());
+                self.tallies.resize(at + 1, TypeTally::default());
             }
             if let Some(tally) = self.tallies.get_mut(at) {
                 tally.count += 1;
@@ -269,7 +271,7 @@ mod tests {
             ("*", "anything", true),
         ] {
             assert_eq!(
-                Pattern::new(typed).matches(name),
+                TypePattern::new(typed).matches(name),
                 expected,
                 "{typed} {name}"
             );

@@ -2,27 +2,27 @@
 
 use traceloom_model::{Clock, EventRow, StackId, TrackId, Unit};
 
-use super::collect::Collect;
-use super::value::{Amount, Cell};
+use super::collect::EventCollector;
+use super::value::{AmountUnit, PrintedValue};
 use crate::args::{Usage, nearest};
 
 /// What the name of a field has in front in CSV, and may have where columns are typed.
 const FIELD: &str = "attr.";
 
 /// What every event has, by the name of its column.
-const COMMON: [(&str, Common); 8] = [
-    ("time", Common::Time),
-    ("end", Common::End),
-    ("duration", Common::Duration),
-    ("type", Common::Type),
-    ("thread", Common::Thread),
-    ("owner", Common::Owner),
-    ("object", Common::Object),
-    ("stack", Common::Stack),
+const COMMON: [(&str, CommonUnit); 8] = [
+    ("time", CommonUnit::Time),
+    ("end", CommonUnit::End),
+    ("duration", CommonUnit::Duration),
+    ("type", CommonUnit::Type),
+    ("thread", CommonUnit::Thread),
+    ("owner", CommonUnit::Owner),
+    ("object", CommonUnit::Object),
+    ("stack", CommonUnit::Stack),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Common {
+enum CommonUnit {
     Time,
     End,
     Duration,
@@ -35,24 +35,24 @@ enum Common {
 
 /// One column.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct PrintedColumn {
     name: String,
-    what: What,
+    what: ColumnContent,
 }
 
 #[derive(Debug)]
-enum What {
-    Common(Common),
+enum ColumnContent {
+    Common(CommonUnit),
     /// A field by its name, and the way into its value.
     Field(String, Vec<String>),
 }
 
-impl Column {
-    fn common(what: Common) -> Self {
+impl PrintedColumn {
+    fn common(what: CommonUnit) -> Self {
         let name = COMMON.iter().find(|(_, known)| *known == what);
         Self {
             name: name.map_or("", |(name, _)| name).to_owned(),
-            what: What::Common(what),
+            what: ColumnContent::Common(what),
         }
     }
 
@@ -62,11 +62,11 @@ impl Column {
 
     /// Returns `true` if the name is the capture's own.
     pub(super) fn is_field(&self) -> bool {
-        matches!(self.what, What::Field(..))
+        matches!(self.what, ColumnContent::Field(..))
     }
 
     /// Returns the heading in CSV: names of the capture with a prefix, numbers with their unit.
-    pub(super) fn heading(&self, events: &Collect) -> String {
+    pub(super) fn heading(&self, events: &EventCollector) -> String {
         let prefix = if self.is_field() { FIELD } else { "" };
         match self.unit(events) {
             Some(unit) => format!("{prefix}{} ({unit})", self.name),
@@ -75,11 +75,13 @@ impl Column {
     }
 
     /// Returns the word of the unit that exact numbers of the column are in.
-    pub(super) fn unit(&self, events: &Collect) -> Option<String> {
+    pub(super) fn unit(&self, events: &EventCollector) -> Option<String> {
         match &self.what {
-            What::Common(Common::Time | Common::End | Common::Duration) => Some("ns".to_owned()),
-            What::Common(_) => None,
-            What::Field(name, path) if path.is_empty() => {
+            ColumnContent::Common(CommonUnit::Time | CommonUnit::End | CommonUnit::Duration) => {
+                Some("ns".to_owned())
+            }
+            ColumnContent::Common(_) => None,
+            ColumnContent::Field(name, path) if path.is_empty() => {
                 let keys = &events.tables.attribute_keys;
                 let named = keys
                     .iter()
@@ -88,39 +90,39 @@ impl Column {
                 let text = |id| events.tables.text(id).into_owned();
                 named.map(|key| crate::info::unit_name(key.unit, &text))
             }
-            What::Field(..) => None,
+            ColumnContent::Field(..) => None,
         }
     }
 
     /// Returns the value of the event at `row`.
-    pub(super) fn cell(&self, events: &Collect, row: usize) -> Cell {
+    pub(super) fn cell(&self, events: &EventCollector, row: usize) -> PrintedValue {
         let Some(event) = events.events.row(row) else {
-            return Cell::Nothing;
+            return PrintedValue::Nothing;
         };
         match &self.what {
-            What::Common(what) => common(*what, &event, events),
-            What::Field(name, path) => {
+            ColumnContent::Common(what) => common(*what, &event, events),
+            ColumnContent::Field(name, path) => {
                 let tables = &events.tables;
                 let found = event.attributes.iter().find(|attribute| {
                     let key = tables.attribute_key(attribute.key);
                     key.is_some_and(|key| tables.text(key.name) == *name)
                 });
-                found.map_or(Cell::Nothing, |attribute| {
-                    let amount = Amount::of(events.unit_of(attribute.key), tables);
-                    Cell::of(&attribute.value, &amount, tables).at(path)
+                found.map_or(PrintedValue::Nothing, |attribute| {
+                    let amount = AmountUnit::of(events.unit_of(attribute.key), tables);
+                    PrintedValue::of(&attribute.value, &amount, tables).at(path)
                 })
             }
         }
     }
 }
 
-fn common(what: Common, event: &EventRow<'_>, events: &Collect) -> Cell {
+fn common(what: CommonUnit, event: &EventRow<'_>, events: &EventCollector) -> PrintedValue {
     let tables = &events.tables;
     let dated = tables.clock == Clock::Unix;
     let thread = |id: Option<TrackId>| {
         let row = id.and_then(|id| tables.track(id));
-        row.map_or(Cell::Nothing, |row| {
-            Cell::Text(match (row.name, row.os_id.or(row.id)) {
+        row.map_or(PrintedValue::Nothing, |row| {
+            PrintedValue::Text(match (row.name, row.os_id.or(row.id)) {
                 (Some(name), _) => tables.text(name).into_owned(),
                 (None, Some(id)) => format!("#{id}"),
                 (None, None) => String::new(),
@@ -128,32 +130,32 @@ fn common(what: Common, event: &EventRow<'_>, events: &Collect) -> Cell {
         })
     };
     match what {
-        Common::Time => Cell::Time(event.time, dated),
-        Common::End => event
+        CommonUnit::Time => PrintedValue::Time(event.time, dated),
+        CommonUnit::End => event
             .end
-            .map_or(Cell::Nothing, |end| Cell::Time(end, dated)),
-        Common::Duration => event.end.map_or(Cell::Nothing, |end| {
+            .map_or(PrintedValue::Nothing, |end| PrintedValue::Time(end, dated)),
+        CommonUnit::Duration => event.end.map_or(PrintedValue::Nothing, |end| {
             let length = i128::from(end) - i128::from(event.time);
-            Cell::Integer(length, Amount::Nanoseconds)
+            PrintedValue::Integer(length, AmountUnit::Nanoseconds)
         }),
-        Common::Type => {
+        CommonUnit::Type => {
             let row = tables.event_type(event.event_type);
-            row.map_or(Cell::Nothing, |row| {
-                Cell::Text(tables.text(row.name).into_owned())
+            row.map_or(PrintedValue::Nothing, |row| {
+                PrintedValue::Text(tables.text(row.name).into_owned())
             })
         }
-        Common::Thread => thread(event.track),
-        Common::Owner => thread(event.owner),
-        Common::Object => event
-            .object
-            .map_or(Cell::Nothing, |id| Cell::Text(format!("{:#x}", id.0))),
-        Common::Stack => event
-            .stack
-            .map_or(Cell::Nothing, |stack| Cell::Stack(frames(stack, events))),
+        CommonUnit::Thread => thread(event.track),
+        CommonUnit::Owner => thread(event.owner),
+        CommonUnit::Object => event.object.map_or(PrintedValue::Nothing, |id| {
+            PrintedValue::Text(format!("{:#x}", id.0))
+        }),
+        CommonUnit::Stack => event.stack.map_or(PrintedValue::Nothing, |stack| {
+            PrintedValue::Stack(frames(stack, events))
+        }),
     }
 }
 
-fn frames(stack: StackId, events: &Collect) -> Vec<String> {
+fn frames(stack: StackId, events: &EventCollector) -> Vec<String> {
     let tables = &events.tables;
     let mut frames = Vec::new();
     let mut next = Some(stack);
@@ -179,11 +181,11 @@ fn frames(stack: StackId, events: &Collect) -> Vec<String> {
 }
 
 /// The columns to print.
-pub(super) struct Columns(Vec<Column>);
+pub(super) struct PrintedColumns(Vec<PrintedColumn>);
 
-impl Columns {
+impl PrintedColumns {
     /// Takes the columns that were named, else all that any event fills.
-    pub(super) fn choose(events: &Collect, named: &[String]) -> anyhow::Result<Self> {
+    pub(super) fn choose(events: &EventCollector, named: &[String]) -> anyhow::Result<Self> {
         if named.is_empty() {
             return Ok(Self::filled(events));
         }
@@ -194,35 +196,35 @@ impl Columns {
         columns.map(Self)
     }
 
-    pub(super) fn list(&self) -> &[Column] {
+    pub(super) fn list(&self) -> &[PrintedColumn] {
         &self.0
     }
 
-    fn filled(events: &Collect) -> Self {
+    fn filled(events: &EventCollector) -> Self {
         let batch = &events.events;
-        let mut columns = vec![Column::common(Common::Time)];
+        let mut columns = vec![PrintedColumn::common(CommonUnit::Time)];
         let types: std::collections::BTreeSet<_> = batch.event_type.iter().collect();
         let mut add = |filled: bool, what| {
             if filled {
-                columns.push(Column::common(what));
+                columns.push(PrintedColumn::common(what));
             }
         };
-        add(batch.end.iter().any(Option::is_some), Common::Duration);
+        add(batch.end.iter().any(Option::is_some), CommonUnit::Duration);
         let names = types.iter().filter_map(|id| events.tables.event_type(**id));
         let names: std::collections::BTreeSet<_> = names.map(|row| row.name).collect();
-        add(names.len() > 1, Common::Type);
-        add(batch.track.iter().any(Option::is_some), Common::Thread);
-        add(batch.owner.iter().any(Option::is_some), Common::Owner);
-        add(batch.object.iter().any(Option::is_some), Common::Object);
+        add(names.len() > 1, CommonUnit::Type);
+        add(batch.track.iter().any(Option::is_some), CommonUnit::Thread);
+        add(batch.owner.iter().any(Option::is_some), CommonUnit::Owner);
+        add(batch.object.iter().any(Option::is_some), CommonUnit::Object);
         let stacks = batch.stack.iter().any(Option::is_some);
         for name in fields(events) {
-            columns.push(Column {
-                what: What::Field(name.clone(), Vec::new()),
+            columns.push(PrintedColumn {
+                what: ColumnContent::Field(name.clone(), Vec::new()),
                 name,
             });
         }
         if stacks {
-            columns.push(Column::common(Common::Stack));
+            columns.push(PrintedColumn::common(CommonUnit::Stack));
         }
         Self(columns)
     }
@@ -231,12 +233,12 @@ impl Columns {
     ///
     /// # Errors
     /// When there is none, with the nearest one that is.
-    pub(super) fn one(events: &Collect, name: &str) -> anyhow::Result<Column> {
+    pub(super) fn one(events: &EventCollector, name: &str) -> anyhow::Result<PrintedColumn> {
         let plain = name.strip_prefix(FIELD).or(name.strip_prefix('.'));
         if plain.is_none()
             && let Some((_, what)) = COMMON.iter().find(|(known, _)| *known == name)
         {
-            return Ok(Column::common(*what));
+            return Ok(PrintedColumn::common(*what));
         }
         let wanted = plain.unwrap_or(name);
         let fields = fields(events);
@@ -246,9 +248,9 @@ impl Columns {
             let (field, rest) = wanted.split_at(end);
             if fields.iter().any(|known| known == field) {
                 let path = rest.split('.').skip(1).map(str::to_owned).collect();
-                return Ok(Column {
+                return Ok(PrintedColumn {
                     name: wanted.to_owned(),
-                    what: What::Field(field.to_owned(), path),
+                    what: ColumnContent::Field(field.to_owned(), path),
                 });
             }
         }
@@ -268,7 +270,7 @@ impl Columns {
 }
 
 /// The fields of the types that the events are of, in their order.
-fn fields(events: &Collect) -> Vec<String> {
+fn fields(events: &EventCollector) -> Vec<String> {
     let types: std::collections::BTreeSet<_> = events.events.event_type.iter().collect();
     let mut names = Vec::new();
     let rows = types

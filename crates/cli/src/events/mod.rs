@@ -15,9 +15,9 @@ use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::Input;
 use traceloom_model::Concat;
 
-use self::collect::{Collect, EventKind, Pattern};
-use self::column::{Column, Columns};
-use self::value::Cell;
+use self::collect::{EventCollector, EventTypeSummary, TypePattern};
+use self::column::{PrintedColumn, PrintedColumns};
+use self::value::PrintedValue;
 use crate::Outcome;
 use crate::args::{Common, Usage, nearest};
 use crate::lowered::{documents, mention};
@@ -91,10 +91,10 @@ impl Options {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
-    let patterns: Vec<Pattern> = options
+    let patterns: Vec<TypePattern> = options
         .types
         .iter()
-        .map(|name| Pattern::new(name))
+        .map(|name| TypePattern::new(name))
         .collect();
     // Without an order the first rows are the ones to print, and the rest need not be read.
     let enough = (options.rows > 0 && options.sort.is_none()).then_some(options.rows);
@@ -104,7 +104,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     );
     // Names are only known to be wrong when all that could have them was read.
     let enough = enough.filter(|_| choice.0.asked_names().is_empty());
-    let mut events = Collect::new(patterns, enough);
+    let mut events = EventCollector::new(patterns, enough);
     let mut among = Among::new(&options.paths, &options.common);
     let inputs = among.all()?;
     let mut all = Concat::new(&mut events);
@@ -137,7 +137,7 @@ fn read(
     timing: &Timing<'_>,
     options: &Options,
     (filter, methods): &(Filter, Filter),
-    all: &mut Concat<'_, Collect>,
+    all: &mut Concat<'_, EventCollector>,
 ) -> anyhow::Result<u64> {
     let mut notes = Vec::new();
     let mut refused = 0;
@@ -165,10 +165,10 @@ fn read(
 }
 
 /// Fails when a type asked for is not there, with the nearest one that is.
-fn known(events: &Collect, options: &Options, filtered: bool) -> anyhow::Result<()> {
+fn known(events: &EventCollector, options: &Options, filtered: bool) -> anyhow::Result<()> {
     let kinds = events.kinds();
     for name in &options.types {
-        let pattern = Pattern::new(name);
+        let pattern = TypePattern::new(name);
         if kinds.iter().any(|kind| pattern.matches(&kind.name)) {
             continue;
         }
@@ -192,7 +192,7 @@ fn known(events: &Collect, options: &Options, filtered: bool) -> anyhow::Result<
 }
 
 fn print_types(
-    events: &Collect,
+    events: &EventCollector,
     options: &Options,
     style: &Style,
     out: &mut impl Write,
@@ -258,7 +258,7 @@ fn print_types(
     Ok(())
 }
 
-fn kind_json(kind: &EventKind) -> serde_json::Value {
+fn kind_json(kind: &EventTypeSummary) -> serde_json::Value {
     let fields = kind.fields.iter();
     let fields: Vec<_> = fields
         .map(|(name, unit)| json!({"name": name, "unit": unit}))
@@ -275,16 +275,16 @@ fn kind_json(kind: &EventKind) -> serde_json::Value {
 }
 
 fn print_events(
-    events: &Collect,
+    events: &EventCollector,
     options: &Options,
     style: &Style,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let columns = Columns::choose(events, &options.columns)?;
+    let columns = PrintedColumns::choose(events, &options.columns)?;
     let mut rows = events.rows();
     if let Some(order) = options.order() {
-        let by = Columns::one(events, order.name)?;
-        let mut keyed: Vec<(Cell, usize)> = rows
+        let by = PrintedColumns::one(events, order.name)?;
+        let mut keyed: Vec<(PrintedValue, usize)> = rows
             .into_iter()
             .map(|row| (by.cell(events, row), row))
             .collect();
@@ -337,7 +337,7 @@ fn print_events(
     let names = (!options.wide && !options.csv).then_some(&names);
     let mut table = Table::new(&heads);
     for row in rows {
-        let cells = columns.list().iter().map(|column: &Column| {
+        let cells = columns.list().iter().map(|column: &PrintedColumn| {
             let cell = column.cell(events, row);
             if options.csv {
                 cell.exact()

@@ -13,24 +13,24 @@ const DATE: i128 = 100_000_000_000_000_000;
 
 /// A value with what is needed to print it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell {
+pub(super) enum PrintedValue {
     Nothing,
     Bool(bool),
-    Integer(i128, Amount),
-    Float(f64, Amount),
+    Integer(i128, AmountUnit),
+    Float(f64, AmountUnit),
     /// Nanoseconds since the Unix epoch.
     /// Nanoseconds, and whether the clock has a date.
     Time(i64, bool),
     Text(String),
     /// Frames, innermost first.
     Stack(Vec<String>),
-    List(Vec<Cell>),
-    Map(Vec<(String, Cell)>),
+    List(Vec<PrintedValue>),
+    Map(Vec<(String, PrintedValue)>),
 }
 
 /// The unit of a number.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Amount {
+pub(super) enum AmountUnit {
     Plain,
     Nanoseconds,
     Bytes,
@@ -38,7 +38,7 @@ pub(super) enum Amount {
     Of(String),
 }
 
-impl Amount {
+impl AmountUnit {
     pub(super) fn of(unit: Unit, tables: &Recording) -> Self {
         match unit {
             Unit::Nanoseconds => Self::Nanoseconds,
@@ -50,9 +50,9 @@ impl Amount {
     }
 }
 
-impl Cell {
+impl PrintedValue {
     /// Takes a value of the model; what is inside of it has the unit of the whole.
-    pub(super) fn of(value: &Value, amount: &Amount, tables: &Recording) -> Self {
+    pub(super) fn of(value: &Value, amount: &AmountUnit, tables: &Recording) -> Self {
         let inner = |value: &Value| Self::of(value, amount, tables);
         match value {
             Value::Null => Self::Nothing,
@@ -101,10 +101,10 @@ impl Cell {
     /// Orders cells of a column: nothing first, numbers as numbers, the rest as text.
     pub(super) fn compare(&self, other: &Self) -> Ordering {
         let number = |cell: &Self| match cell {
-            Self::Integer(value, _) => Some(Number::Integer(*value)),
-            Self::Time(value, _) => Some(Number::Integer((*value).into())),
-            Self::Bool(value) => Some(Number::Integer((*value).into())),
-            Self::Float(value, _) => Some(Number::Float(*value)),
+            Self::Integer(value, _) => Some(SortNumber::Integer(*value)),
+            Self::Time(value, _) => Some(SortNumber::Integer((*value).into())),
+            Self::Bool(value) => Some(SortNumber::Integer((*value).into())),
+            Self::Float(value, _) => Some(SortNumber::Float(*value)),
             _ => None,
         };
         match (self, other, number(self), number(other)) {
@@ -123,15 +123,15 @@ impl Cell {
         let wide = names.is_none();
         match self {
             Self::Time(ns, dated) => style.when(*dated, *ns),
-            Self::Integer(value, Amount::Nanoseconds) if *value >= DATE => {
+            Self::Integer(value, AmountUnit::Nanoseconds) if *value >= DATE => {
                 i64::try_from(*value).map_or_else(|_| value.to_string(), |ns| style.when(true, ns))
             }
             Self::Integer(value, amount) => integer(*value, amount, wide),
-            Self::Float(value, Amount::Plain) => format!("{value}"),
-            Self::Float(value, Amount::Percent) => format!("{value:.2} %"),
-            Self::Float(value, Amount::Nanoseconds) => format!("{value} ns"),
-            Self::Float(value, Amount::Bytes) => format!("{value} B"),
-            Self::Float(value, Amount::Of(unit)) => format!("{value} {unit}"),
+            Self::Float(value, AmountUnit::Plain) => format!("{value}"),
+            Self::Float(value, AmountUnit::Percent) => format!("{value:.2} %"),
+            Self::Float(value, AmountUnit::Nanoseconds) => format!("{value} ns"),
+            Self::Float(value, AmountUnit::Bytes) => format!("{value} B"),
+            Self::Float(value, AmountUnit::Of(unit)) => format!("{value} {unit}"),
             Self::Stack(frames) => match (names, frames.first()) {
                 (Some(names), Some(frame)) => short_frame(frame, names),
                 _ => self.exact(),
@@ -198,25 +198,25 @@ impl Cell {
     }
 }
 
-fn integer(value: i128, amount: &Amount, wide: bool) -> String {
+fn integer(value: i128, amount: &AmountUnit, wide: bool) -> String {
     match (amount, u64::try_from(value)) {
-        (Amount::Plain, _) => value.to_string(),
-        (Amount::Percent, _) => format!("{value} %"),
-        (Amount::Of(unit), _) => format!("{value} {unit}"),
-        (Amount::Nanoseconds, Ok(ns)) if !wide => duration(ns),
-        (Amount::Bytes, Ok(bytes)) if !wide => size(bytes),
-        (Amount::Nanoseconds, _) => format!("{value} ns"),
-        (Amount::Bytes, _) => format!("{value} B"),
+        (AmountUnit::Plain, _) => value.to_string(),
+        (AmountUnit::Percent, _) => format!("{value} %"),
+        (AmountUnit::Of(unit), _) => format!("{value} {unit}"),
+        (AmountUnit::Nanoseconds, Ok(ns)) if !wide => duration(ns),
+        (AmountUnit::Bytes, Ok(bytes)) if !wide => size(bytes),
+        (AmountUnit::Nanoseconds, _) => format!("{value} ns"),
+        (AmountUnit::Bytes, _) => format!("{value} B"),
     }
 }
 
 /// A number of either kind: integers are compared as such, so that large ones keep their order.
-enum Number {
+enum SortNumber {
     Integer(i128),
     Float(f64),
 }
 
-impl Number {
+impl SortNumber {
     fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a.cmp(&b),
@@ -239,23 +239,23 @@ mod tests {
     #[test]
     fn numbers_sort_as_numbers_and_nothing_comes_first() {
         let mut cells = [
-            Cell::Integer(10, Amount::Plain),
-            Cell::Text("9".into()),
-            Cell::Float(9.5, Amount::Plain),
-            Cell::Nothing,
+            PrintedValue::Integer(10, AmountUnit::Plain),
+            PrintedValue::Text("9".into()),
+            PrintedValue::Float(9.5, AmountUnit::Plain),
+            PrintedValue::Nothing,
         ];
-        cells.sort_by(Cell::compare);
-        let texts: Vec<_> = cells.iter().map(Cell::exact).collect();
+        cells.sort_by(PrintedValue::compare);
+        let texts: Vec<_> = cells.iter().map(PrintedValue::exact).collect();
         assert_eq!(texts, ["", "9.5", "10", "9"]);
     }
 
     #[test]
     fn a_path_reaches_into_maps_and_lists() {
-        let one = Cell::Integer(1, Amount::Plain);
-        let list = Cell::List(vec![Cell::Nothing, one.clone()]);
-        let map = Cell::Map(vec![("sizes".into(), list)]);
+        let one = PrintedValue::Integer(1, AmountUnit::Plain);
+        let list = PrintedValue::List(vec![PrintedValue::Nothing, one.clone()]);
+        let map = PrintedValue::Map(vec![("sizes".into(), list)]);
         let path = |text: &str| -> Vec<String> { text.split('.').map(Into::into).collect() };
         assert_eq!(map.clone().at(&path("sizes.1")), one);
-        assert_eq!(map.at(&path("sizes.2.x")), Cell::Nothing);
+        assert_eq!(map.at(&path("sizes.2.x")), PrintedValue::Nothing);
     }
 }

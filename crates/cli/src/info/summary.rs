@@ -7,19 +7,19 @@ use traceloom_formats::Source as _;
 use traceloom_input::Document;
 use traceloom_model::{Level, printable};
 
-use super::{Facts, stretch};
+use super::{PartSummary, stretch};
 use crate::style::{Style, count, size, things};
 
 /// Prints what the parts of a document hold together.
 pub(super) fn print(
     document: &Document<'_>,
-    facts: &[Facts],
+    facts: &[PartSummary],
     style: &Style,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let members: Vec<_> = document.members().collect();
     let names: Vec<&str> = document.parts().iter().map(|part| &*part.name).collect();
-    let of: Vec<&Facts> = members
+    let of: Vec<&PartSummary> = members
         .iter()
         .filter_map(|(at, _)| facts.get(*at))
         .collect();

@@ -7,8 +7,8 @@ use traceloom_analysis::names::ShortNames;
 use traceloom_analysis::{CallTree, Functions, GroupTop, TopRow, top_of_groups};
 
 use super::{
-    Options, ROWS, Shown, cells, csv_cells, csv_head, functions_json, head, heading, measure_json,
-    rows_table,
+    FunctionDetails, Options, ROWS, cells, csv_cells, csv_head, functions_json, head, heading,
+    measure_json, rows_table,
 };
 use crate::Outcome;
 use crate::percentiles;
@@ -66,10 +66,10 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 /// What is shown of the functions of a group.
-fn shown<'t>(options: &Options, group: &'t GroupTop) -> Shown<'t> {
-    Shown {
+fn shown<'t>(options: &Options, group: &'t GroupTop) -> FunctionDetails<'t> {
+    FunctionDetails {
         durations: options.percentiles.then_some(&group.durations),
-        ..Shown::default()
+        ..FunctionDetails::default()
     }
 }
 
@@ -85,7 +85,7 @@ fn print(
     let listed = groups.get(..most).unwrap_or(groups);
     let timed = listed
         .first()
-        .map_or_else(Shown::default, |one| shown(options, one));
+        .map_or_else(FunctionDetails::default, |one| shown(options, one));
     let partial = listed.iter().any(|group| group.sum.partial > 0);
     let mut sums = Table::new(&head(of, timed, partial, &options.groups.word()));
     for group in listed {
@@ -122,7 +122,7 @@ fn print(
 fn csv(options: &Options, of: &Functions, groups: &[GroupTop]) -> Table {
     let timed = groups
         .first()
-        .map_or_else(Shown::default, |one| shown(options, one));
+        .map_or_else(FunctionDetails::default, |one| shown(options, one));
     let mut names = vec!["group".to_owned()];
     names.extend(csv_head(of, timed));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

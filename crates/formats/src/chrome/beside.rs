@@ -2,7 +2,7 @@
 
 use traceloom_model::{SpanId, Timestamp};
 
-use crate::spans::begin_end::Extent;
+use crate::spans::begin_end::SpanExtent;
 
 /// Rows kept of a line. A call around more of them than that may count too few.
 const MOST: usize = 1 << 16;
@@ -17,7 +17,7 @@ struct Instants {
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct BesideLine {
     /// By time; what came last is last.
     rows: Vec<Instants>,
 }
@@ -27,16 +27,16 @@ struct Line {
 /// A span of no length is kept until the span around it comes. Another span that begins at its time came after
 /// it, or around it; the parents tell which, and nothing of what is written does.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
-    lines: Vec<Line>,
+pub(super) struct OverlapLines {
+    lines: Vec<BesideLine>,
 }
 
-impl Beside {
+impl OverlapLines {
     /// Takes the next span of a line; returns how many of no length lie at its begin and not in it.
-    pub(super) fn span(&mut self, line: u32, span: &Extent) -> u64 {
+    pub(super) fn span(&mut self, line: u32, span: &SpanExtent) -> u64 {
         let at = line as usize;
         if self.lines.len() <= at {
-            self.lines.resize_with(at + 1, Line::default);
+            self.lines.resize_with(at + 1, BesideLine::default);
         }
         let Some(line) = self.lines.get_mut(at) else {
             return 0;

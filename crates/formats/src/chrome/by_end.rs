@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
 
-use crate::spans::slices::{Annotated, Open, SliceLine, Step};
+use crate::spans::slices::{Annotated, OpenSlice, SliceLine, SliceStep};
 
 /// The events that are kept.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct ByEnd {
 
 #[derive(Debug)]
 struct Ended {
-    open: Open,
+    open: OpenSlice,
     end: Timestamp,
     /// How many of those before it lie inside it.
     inside: usize,
@@ -35,7 +35,7 @@ impl Ended {
 }
 
 /// A step of the walk over events that lie inside one another.
-enum Walk {
+enum NestStep {
     Begin(usize),
     End(Timestamp),
 }
@@ -83,7 +83,7 @@ impl ByEnd {
     pub(super) fn push(
         &mut self,
         line: SliceLine,
-        open: Open,
+        open: OpenSlice,
         end: Timestamp,
     ) -> Option<SliceLine> {
         let rows = self.rows.entry(line).or_default();
@@ -134,36 +134,37 @@ impl ByEnd {
     }
 
     /// Begins and ends the events kept of a track, the outer ones around the inner ones.
-    pub(super) fn release(&mut self, line: SliceLine) -> Vec<(Timestamp, Step)> {
+    pub(super) fn release(&mut self, line: SliceLine) -> Vec<(Timestamp, SliceStep)> {
         let rows = self.rows.remove(&line).unwrap_or_default();
         self.n_rows -= rows.len();
         let mut steps = Vec::with_capacity(2 * rows.len());
         let extents: Vec<(Timestamp, usize)> =
             rows.iter().map(|row| (row.end, row.inside)).collect();
-        let mut opens: Vec<Option<Open>> = rows.into_iter().map(|row| Some(row.open)).collect();
+        let mut opens: Vec<Option<OpenSlice>> =
+            rows.into_iter().map(|row| Some(row.open)).collect();
         let mut walk = Vec::new();
         // Events inside one another lie right before it, each with those inside it.
-        let outermost = |walk: &mut Vec<Walk>, from: usize, to: usize| {
+        let outermost = |walk: &mut Vec<NestStep>, from: usize, to: usize| {
             let mut end = to;
             while let Some(at) = end.checked_sub(1).filter(|&at| at >= from) {
-                walk.push(Walk::Begin(at));
+                walk.push(NestStep::Begin(at));
                 end = at - extents.get(at).map_or(0, |&(_, inside)| inside.min(at));
             }
         };
         outermost(&mut walk, 0, opens.len());
         while let Some(step) = walk.pop() {
             match step {
-                Walk::Begin(at) => {
+                NestStep::Begin(at) => {
                     let Some(mut open) = opens.get_mut(at).and_then(Option::take) else {
                         continue;
                     };
                     let (end, inside) = extents.get(at).copied().unwrap_or_default();
                     open.until = None;
-                    steps.push((open.start, Step::Begin(open)));
-                    walk.push(Walk::End(end));
+                    steps.push((open.start, SliceStep::Begin(open)));
+                    walk.push(NestStep::End(end));
                     outermost(&mut walk, at - inside.min(at), at);
                 }
-                Walk::End(end) => steps.push((end, Step::End(Annotated::default()))),
+                NestStep::End(end) => steps.push((end, SliceStep::End(Annotated::default()))),
             }
         }
         steps

@@ -6,7 +6,7 @@ use crate::text::json::{Kind, Value, scale};
 
 /// An event; what is not there is none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Event<'d> {
+pub(super) struct TraceEvent<'d> {
     ph: Option<Value<'d>>,
     pub(super) name: Option<Value<'d>>,
     pub(super) cat: Option<Value<'d>>,
@@ -28,7 +28,7 @@ pub(super) struct Event<'d> {
     pub(super) dur: Option<i64>,
 }
 
-impl<'d> Event<'d> {
+impl<'d> TraceEvent<'d> {
     pub(super) fn read(value: Value<'d>) -> Self {
         let mut event = Self::default();
         for member in value.items() {

@@ -8,7 +8,7 @@ use crate::text::json::{Kind, Value};
 
 /// A track as our writer describes it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct WrittenTrackFacts {
     pub(super) kind: TrackKind,
     pub(super) lane: u32,
     /// The track above it.
@@ -22,7 +22,7 @@ pub(super) struct Facts {
     pub(super) name: Option<Option<Box<[u8]>>>,
 }
 
-impl Facts {
+impl WrittenTrackFacts {
     pub(super) fn read(row: Value<'_>) -> Self {
         let number = |value: Value<'_>| numeric(&word(value));
         let thread = |key: &str| {

@@ -10,14 +10,14 @@ use traceloom_model::{
 
 use super::arguments::{annotated, text};
 use super::by_end::ByEnd;
-use super::event::{Event, word};
+use super::event::{TraceEvent, word};
 use super::points::{Timed, is_event};
-use super::survey::{Part, Sorted, Survey, each, id_of, survey, thread};
-use super::tracks::Tracks;
+use super::survey::{Sorted, TracePart, TraceSurvey, each, id_of, survey, thread};
+use super::tracks::TrackLines;
 use crate::codec::CountedNotes;
 use crate::codec::two_pass;
-use crate::spans::rows::Rows;
-use crate::spans::slices::{Flows, Open, SliceLine, Slices, Step};
+use crate::spans::rows::PendingRows;
+use crate::spans::slices::{Flows, OpenSlice, SliceLine, SliceStep, Slices};
 use crate::text::json::Value;
 use crate::{Error, LowerOptions, Pull, Source};
 
@@ -30,7 +30,7 @@ pub(super) fn lower(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    let begin = |survey: &Survey, tables: &mut Tables| {
+    let begin = |survey: &TraceSurvey, tables: &mut Tables| {
         let clock = if survey.is_unix {
             Clock::Unix
         } else {
@@ -50,7 +50,7 @@ pub(super) fn lower(
 }
 
 fn rows(
-    survey: &Survey,
+    survey: &TraceSurvey,
     pull: &mut dyn Pull,
     options: &LowerOptions,
     (tables, tally): (&mut Tables, &mut CountedNotes),
@@ -64,8 +64,8 @@ fn rows(
         tables,
         tally,
         slices: Slices::new(&options.limits),
-        rows: Rows::default(),
-        tracks: Tracks::new(survey),
+        rows: PendingRows::default(),
+        tracks: TrackLines::new(survey),
         by_end: ByEnd::new(options.limits.size(Limit::OpenSpans)),
         flows: HashMap::default(),
         arriving: HashMap::default(),
@@ -74,11 +74,11 @@ fn rows(
         stacks: HashMap::default(),
     };
     let whole = each(pull, &options.limits, |piece| match piece {
-        Part::Event(value, offset) => {
-            lowering.event(&Event::read(value), offset);
+        TracePart::Event(value, offset) => {
+            lowering.event(&TraceEvent::read(value), offset);
             lowering.flush(sink, BATCH_ROWS)
         }
-        Part::Member(..) | Part::Note(_) => Flow::Continue(()),
+        TracePart::Member(..) | TracePart::Note(_) => Flow::Continue(()),
     })?;
     if !whole {
         return Ok(Flow::Break(()));
@@ -90,12 +90,12 @@ fn rows(
 const LANES: u32 = 64;
 
 pub(super) struct Lowering<'a> {
-    pub(super) survey: &'a Survey,
+    pub(super) survey: &'a TraceSurvey,
     pub(super) tables: &'a mut Tables,
     pub(super) tally: &'a mut CountedNotes,
     slices: Slices,
-    pub(super) rows: Rows,
-    pub(super) tracks: Tracks<'a>,
+    pub(super) rows: PendingRows,
+    pub(super) tracks: TrackLines<'a>,
     by_end: ByEnd,
     flows: HashMap<Box<[u8]>, u64, RandomState>,
     /// Flows that end at the next event of a track.
@@ -108,7 +108,7 @@ pub(super) struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    fn event(&mut self, event: &Event<'_>, offset: u64) {
+    fn event(&mut self, event: &TraceEvent<'_>, offset: u64) {
         let phase = event.phase();
         if phase == b'M' {
             return;
@@ -124,11 +124,11 @@ impl Lowering<'_> {
             b'X' => self.complete(event, time, offset),
             b'B' => {
                 let open = self.open(event, time, None);
-                self.on_thread(event, time, Step::Begin(open), offset);
+                self.on_thread(event, time, SliceStep::Begin(open), offset);
             }
             b'E' => {
                 let annotated = annotated(event.args, self.tables);
-                self.on_thread(event, time, Step::End(annotated), offset);
+                self.on_thread(event, time, SliceStep::End(annotated), offset);
             }
             b'b' if is_event(event) => self.event_begins(event, time),
             b'e' if is_event(event) => self.event_ends(event, time, offset),
@@ -139,7 +139,7 @@ impl Lowering<'_> {
                     track.into(),
                     time,
                     Flows::default(),
-                    Step::Begin(open),
+                    SliceStep::Begin(open),
                     offset,
                 );
             }
@@ -150,7 +150,7 @@ impl Lowering<'_> {
                     track.into(),
                     time,
                     Flows::default(),
-                    Step::End(annotated),
+                    SliceStep::End(annotated),
                     offset,
                 );
             }
@@ -174,12 +174,17 @@ impl Lowering<'_> {
         }
     }
 
-    fn open(&mut self, event: &Event<'_>, time: Timestamp, until: Option<Timestamp>) -> Open {
+    fn open(
+        &mut self,
+        event: &TraceEvent<'_>,
+        time: Timestamp,
+        until: Option<Timestamp>,
+    ) -> OpenSlice {
         let name = text(event.name, self.tables).filter(|_| event.name.is_some());
         let function = name.map(|name| self.tables.function(Function::named(name)));
         let kind = text(event.cat, self.tables);
         let kind = kind.filter(|&kind| !self.tables.string_bytes(kind).is_empty());
-        Open {
+        OpenSlice {
             name,
             function,
             kind,
@@ -190,22 +195,22 @@ impl Lowering<'_> {
     }
 
     /// A complete event.
-    fn complete(&mut self, event: &Event<'_>, time: Timestamp, offset: u64) {
+    fn complete(&mut self, event: &TraceEvent<'_>, time: Timestamp, offset: u64) {
         let until = time.saturating_add(event.dur.unwrap_or(0).max(0));
         let open = self.open(event, time, Some(until));
         let (line, sorted) = self.tracks.thread(event, self.tables);
         if sorted == Sorted::ByEnd && event.bind_id.is_none() {
             return self.ended(event, line, open, until, offset);
         }
-        self.on_thread(event, time, Step::Begin(open), offset);
+        self.on_thread(event, time, SliceStep::Begin(open), offset);
     }
 
     /// Keeps an event that comes after those inside it.
     fn ended(
         &mut self,
-        event: &Event<'_>,
+        event: &TraceEvent<'_>,
         line: SliceLine,
-        open: Open,
+        open: OpenSlice,
         end: Timestamp,
         offset: u64,
     ) {
@@ -231,7 +236,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn on_thread(&mut self, event: &Event<'_>, time: Timestamp, step: Step, offset: u64) {
+    fn on_thread(&mut self, event: &TraceEvent<'_>, time: Timestamp, step: SliceStep, offset: u64) {
         let (line, sorted) = self.tracks.thread(event, self.tables);
         let mut flows = Flows::default();
         if let Some(id) = event.bind_id {
@@ -242,7 +247,7 @@ impl Lowering<'_> {
                 (false, false) => {}
             }
         }
-        if matches!(step, Step::Begin(_)) {
+        if matches!(step, SliceStep::Begin(_)) {
             let arrived = self.arriving.remove(&line);
             flows.ending.extend(arrived.unwrap_or_default());
         }
@@ -254,9 +259,16 @@ impl Lowering<'_> {
     }
 
     /// Takes a step on a line, or on a lane beside its track where it would overlap.
-    fn take(&mut self, line: SliceLine, time: Timestamp, flows: &Flows, step: Step, offset: u64) {
+    fn take(
+        &mut self,
+        line: SliceLine,
+        time: Timestamp,
+        flows: &Flows,
+        step: SliceStep,
+        offset: u64,
+    ) {
         let mut place = line;
-        if let Step::Begin(Open {
+        if let SliceStep::Begin(OpenSlice {
             until: Some(until), ..
         }) = step
         {
@@ -273,7 +285,14 @@ impl Lowering<'_> {
     }
 
     /// Keeps a step of a track that is out of order.
-    fn hold(&mut self, line: SliceLine, time: Timestamp, flows: Flows, step: Step, offset: u64) {
+    fn hold(
+        &mut self,
+        line: SliceLine,
+        time: Timestamp,
+        flows: Flows,
+        step: SliceStep,
+        offset: u64,
+    ) {
         let place = (time, offset);
         if let Some(full) = self.slices.hold(line, place, flows, step, self.tally) {
             self.put_held(full);
@@ -292,7 +311,7 @@ impl Lowering<'_> {
     }
 
     /// A flow begins, goes on or ends: at the slice that is open, or at the next one.
-    fn flow(&mut self, event: &Event<'_>, phase: u8, time: Timestamp, offset: u64) {
+    fn flow(&mut self, event: &TraceEvent<'_>, phase: u8, time: Timestamp, offset: u64) {
         let (id, _, _) = id_of(event);
         let mut word = event.cat.map(word).unwrap_or_default().into_vec();
         word.push(0);
@@ -317,9 +336,9 @@ impl Lowering<'_> {
             },
         };
         if sorted == Sorted::ByStart {
-            self.take(line, time, &flows, Step::Touch, offset);
+            self.take(line, time, &flows, SliceStep::Touch, offset);
         } else {
-            self.hold(line, time, flows, Step::Touch, offset);
+            self.hold(line, time, flows, SliceStep::Touch, offset);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 use traceloom_model::{ResourceId, Track, TrackId};
 
-use super::value::Names;
+use super::value::JsonNames;
 
 /// Ids for what has none, where the small ones are taken: no operating system gives them out.
 const FIRST_MADE_UP: u64 = 5_000_000;
@@ -16,7 +16,7 @@ const DEEPEST: usize = 16;
 
 /// A line of events: a track, or one beside it for spans that overlap others on the track.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct OutputLine {
     pub(super) track: Option<TrackId>,
     /// 0 for the track itself.
     pub(super) overlap: u32,
@@ -28,8 +28,8 @@ pub(super) struct Place {
 
 /// All lines in the order of their first events. An id that is written once stays.
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    pub(super) rows: Vec<Place>,
+pub(super) struct OutputLines {
+    pub(super) rows: Vec<OutputLine>,
     /// Indices of tracks themselves, by track; the first one is of no track.
     tracks: Vec<Option<u32>>,
     overlaps: HashMap<(TrackId, u32), u32, RandomState>,
@@ -39,9 +39,9 @@ pub(super) struct Places {
     taken_tids: HashSet<(u64, u64), RandomState>,
 }
 
-impl Places {
+impl OutputLines {
     /// Returns the index of a line.
-    pub(super) fn line(&mut self, track: Option<TrackId>, overlap: u32, names: &Names) -> u32 {
+    pub(super) fn line(&mut self, track: Option<TrackId>, overlap: u32, names: &JsonNames) -> u32 {
         let at = track.map_or(0, |track| track.index() + 1);
         if overlap == 0 {
             if let Some(&Some(known)) = self.tracks.get(at) {
@@ -68,12 +68,12 @@ impl Places {
     }
 
     /// Returns the index of a track, if anything was written on it.
-    pub(super) fn known(&self, track: TrackId) -> Option<&Place> {
+    pub(super) fn known(&self, track: TrackId) -> Option<&OutputLine> {
         let at = self.tracks.get(track.index() + 1).copied().flatten()?;
         self.rows.get(at as usize)
     }
 
-    fn add(&mut self, track: Option<TrackId>, overlap: u32, names: &Names) -> u32 {
+    fn add(&mut self, track: Option<TrackId>, overlap: u32, names: &JsonNames) -> u32 {
         let row = track.and_then(|track| names.tracks.get(&track));
         let pid = self.pid(process_of(row, names), names);
         let tid = match (track, row) {
@@ -87,7 +87,7 @@ impl Places {
             (Some(track), _) => self.tid(pid, FIRST_MADE_UP, track),
         };
         let text = format!(",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{tid},\"ts\":");
-        self.rows.push(Place {
+        self.rows.push(OutputLine {
             track,
             overlap,
             pid,
@@ -107,7 +107,7 @@ impl Places {
     }
 
     /// Returns the process id of a resource: its own where that is free.
-    pub(super) fn pid(&mut self, id: Option<ResourceId>, names: &Names) -> u64 {
+    pub(super) fn pid(&mut self, id: Option<ResourceId>, names: &JsonNames) -> u64 {
         if let Some(&known) = self.pids.get(&id) {
             return known;
         }
@@ -125,7 +125,7 @@ impl Places {
 }
 
 /// Returns the process of a track: its own, or that of the nearest track above it.
-fn process_of(row: Option<&Track>, names: &Names) -> Option<ResourceId> {
+fn process_of(row: Option<&Track>, names: &JsonNames) -> Option<ResourceId> {
     let mut next = row;
     for _ in 0..DEEPEST {
         let row = next?;

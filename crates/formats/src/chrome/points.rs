@@ -7,7 +7,7 @@ use traceloom_model::{
 };
 
 use super::arguments::{annotated, text};
-use super::event::{Event, number, word};
+use super::event::{TraceEvent, number, word};
 use super::lower::Lowering;
 use super::survey::id_of;
 use crate::spans::slices::SliceLine;
@@ -17,7 +17,7 @@ use crate::text::json::{Kind, Value};
 pub(super) const EVENTS: &str = "traceloom.event";
 
 /// Returns true if an asynchronous event is an event with an end, as our writer marks it.
-pub(super) fn is_event(event: &Event<'_>) -> bool {
+pub(super) fn is_event(event: &TraceEvent<'_>) -> bool {
     let scope = event.id_scope.and_then(Value::bytes);
     scope.is_some_and(|scope| *scope == *EVENTS.as_bytes())
 }
@@ -33,7 +33,7 @@ pub(super) struct Timed {
 
 impl Lowering<'_> {
     /// An event with an end begins; its end is what comes next.
-    pub(super) fn event_begins(&mut self, event: &Event<'_>, time: Timestamp) {
+    pub(super) fn event_begins(&mut self, event: &TraceEvent<'_>, time: Timestamp) {
         self.put_timed(None);
         let name = text(event.name, self.tables);
         let name = name.unwrap_or_else(|| self.tables.string(""));
@@ -48,7 +48,7 @@ impl Lowering<'_> {
         });
     }
 
-    pub(super) fn event_ends(&mut self, event: &Event<'_>, time: Timestamp, offset: u64) {
+    pub(super) fn event_ends(&mut self, event: &TraceEvent<'_>, time: Timestamp, offset: u64) {
         let begun = self.timed.as_ref();
         if begun.is_some_and(|begun| begun.id == id_of(event).0) {
             return self.put_timed(Some(time));
@@ -69,7 +69,12 @@ impl Lowering<'_> {
     }
 
     /// An event without a length.
-    pub(super) fn instant(&mut self, event: &Event<'_>, track: Option<TrackId>, time: Timestamp) {
+    pub(super) fn instant(
+        &mut self,
+        event: &TraceEvent<'_>,
+        track: Option<TrackId>,
+        time: Timestamp,
+    ) {
         let name = text(event.name, self.tables);
         let name = name.unwrap_or_else(|| self.tables.string(""));
         let event_type = self.rows.event_type(name, self.tables);
@@ -118,7 +123,7 @@ impl Lowering<'_> {
     }
 
     /// Every member of the arguments is a series of its own.
-    pub(super) fn counter(&mut self, event: &Event<'_>, time: Timestamp) {
+    pub(super) fn counter(&mut self, event: &TraceEvent<'_>, time: Timestamp) {
         let name = event.name.map(word).unwrap_or_default();
         let members = event.args.into_iter().flat_map(Value::items);
         for member in members {
@@ -146,7 +151,7 @@ impl Lowering<'_> {
     }
 
     /// An object is made, told about or deleted.
-    pub(super) fn object(&mut self, event: &Event<'_>, phase: u8, time: Timestamp) {
+    pub(super) fn object(&mut self, event: &TraceEvent<'_>, phase: u8, time: Timestamp) {
         let (id, _, number) = id_of(event);
         let next = self.objects.len() as u64;
         let id = ObjectId(number.unwrap_or_else(|| *self.objects.entry(id).or_insert(next)));
@@ -194,7 +199,7 @@ impl Lowering<'_> {
     }
 
     /// A sample of the only profile there is.
-    pub(super) fn sample(&mut self, event: &Event<'_>, time: Timestamp) {
+    pub(super) fn sample(&mut self, event: &TraceEvent<'_>, time: Timestamp) {
         let (SliceLine { track, .. }, _) = self.tracks.thread(event, self.tables);
         let stack = event.sf.and_then(|id| self.stack(id));
         let tables = &mut *self.tables;

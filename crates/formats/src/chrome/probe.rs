@@ -2,8 +2,8 @@
 
 use traceloom_model::Limits;
 
-use super::event::Event;
-use super::split::{Piece, Splitter};
+use super::event::TraceEvent;
+use super::split::{TracePiece, TraceSplitter};
 use crate::text::json::{Document, Kind};
 use crate::{Confidence, Probe};
 
@@ -18,27 +18,27 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
         return None;
     }
     let limits = Limits::default();
-    let mut splitter = Splitter::new(&limits);
+    let mut splitter = TraceSplitter::new(&limits);
     let (mut at, mut events, mut fitting) = (0, 0, 0);
     let (mut keyed, mut broken) = (false, false);
     while let Some(window) = probe.head.get(at..) {
         let len = match splitter.next(window, probe.whole) {
-            Piece::Need(_) | Piece::End => break,
+            TracePiece::Need(_) | TracePiece::End => break,
             // Cut inside an event, or damaged there: those before it tell.
-            Piece::Damage(..) => {
+            TracePiece::Damage(..) => {
                 broken = true;
                 break;
             }
-            Piece::Text(len) => {
+            TracePiece::Text(len) => {
                 let text = window.get(..len).unwrap_or(&[]);
                 keyed |= text.starts_with(b"\"traceEvents\"");
                 len
             }
-            Piece::Member(_, _, end) => end,
-            Piece::Event(from, end) => {
+            TracePiece::Member(_, _, end) => end,
+            TracePiece::Event(from, end) => {
                 let document = Document::parse(window.get(from..end)?, &limits);
                 let root = document.root().filter(|root| root.kind() == Kind::Object)?;
-                let event = Event::read(root);
+                let event = TraceEvent::read(root);
                 let timed = event.ts.is_some() || event.phase() == b'M';
                 events += 1;
                 fitting += usize::from(event.phase() != 0 && timed);

@@ -2,15 +2,15 @@
 
 use traceloom_model::{Flow, Limits};
 
-use super::event::Event;
-use super::split::{Piece, Splitter};
+use super::event::TraceEvent;
+use super::split::{TracePiece, TraceSplitter};
 use crate::text::json::{Document, Kind, Value};
 use crate::{Chunk, Field, Opaque, Reader as Native, Record, RecordSink, Step, damage, info};
 
 /// Reads a trace.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
-    splitter: Splitter,
+    splitter: TraceSplitter,
     limits: Limits,
     told: bool,
 }
@@ -18,7 +18,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            splitter: Splitter::new(limits),
+            splitter: TraceSplitter::new(limits),
             limits: *limits,
             told: false,
         }
@@ -93,7 +93,7 @@ impl Record for Parsed<'_> {
         let event = self
             .value
             .filter(|_| self.kind == "event")
-            .map(Event::read)?;
+            .map(TraceEvent::read)?;
         let start = event.ts?;
         // Metadata has no time of its own.
         (event.phase() != b'M').then(|| (start, start.saturating_add(event.dur.unwrap_or(0))))
@@ -151,8 +151,8 @@ impl Native for Reader {
             let offset = chunk.offset + at as u64;
             let of = |len: usize| window.get(..len).unwrap_or(window);
             let (len, flow) = match self.splitter.next(window, chunk.eof) {
-                Piece::Need(need) => return Step::More { consumed: at, need },
-                Piece::End => {
+                TracePiece::Need(need) => return Step::More { consumed: at, need },
+                TracePiece::End => {
                     if self.splitter.unterminated && !std::mem::replace(&mut self.told, true) {
                         let text = "the trace ends without closing its brackets, as it may";
                         if out.note(info("unterminated", offset, text)).is_break() {
@@ -164,7 +164,7 @@ impl Native for Reader {
                         need: 1,
                     };
                 }
-                Piece::Text(len) => {
+                TracePiece::Text(len) => {
                     let text = Opaque {
                         kind: "text",
                         offset,
@@ -172,11 +172,13 @@ impl Native for Reader {
                     };
                     (len, out.record(&text))
                 }
-                Piece::Event(from, end) => (end, self.value("event", (offset, of(end), from), out)),
-                Piece::Member(_, from, end) => {
+                TracePiece::Event(from, end) => {
+                    (end, self.value("event", (offset, of(end), from), out))
+                }
+                TracePiece::Member(_, from, end) => {
                     (end, self.value("member", (offset, of(end), from), out))
                 }
-                Piece::Damage(len, kind) => {
+                TracePiece::Damage(len, kind) => {
                     let text = "bytes that are no event and no member";
                     let note = damage(kind, offset, text).counting(len as u64);
                     let flow = out.record(&Opaque::damage(offset, of(len)));

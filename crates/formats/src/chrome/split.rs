@@ -7,7 +7,7 @@ use traceloom_model::{Limit, Limits};
 
 /// What lies at the beginning of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Piece {
+pub(super) enum TracePiece {
     /// So many bytes that are no value: brackets, commas, space.
     Text(usize),
     /// An event: where its value begins, and where it ends.
@@ -23,7 +23,7 @@ pub(super) enum Piece {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum SplitState {
     Start,
     /// Between the members of the outermost object.
     Object,
@@ -37,8 +37,8 @@ enum State {
 
 /// Finds the pieces.
 #[derive(Clone, Debug)]
-pub(super) struct Splitter {
-    state: State,
+pub(super) struct TraceSplitter {
+    state: SplitState,
     limit: usize,
     /// The array of events was never closed.
     pub(super) unterminated: bool,
@@ -47,70 +47,79 @@ pub(super) struct Splitter {
 /// Bytes around damage that must be seen to find the next event.
 const LOOKAHEAD: usize = 4096;
 
-impl Splitter {
+impl TraceSplitter {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            state: State::Start,
+            state: SplitState::Start,
             limit: limits.size(Limit::String),
             unterminated: false,
         }
     }
 
     /// Looks at the first bytes of a window; nothing follows it when `eof`.
-    pub(super) fn next(&mut self, window: &[u8], eof: bool) -> Piece {
+    pub(super) fn next(&mut self, window: &[u8], eof: bool) -> TracePiece {
         if window.is_empty() {
-            self.unterminated |= eof && matches!(self.state, State::Events { .. } | State::Object);
-            return Piece::End;
+            self.unterminated |=
+                eof && matches!(self.state, SplitState::Events { .. } | SplitState::Object);
+            return TracePiece::End;
         }
         let space = window.iter().take_while(|&&byte| is_space(byte)).count();
         let Some(&byte) = window.get(space) else {
             // Space alone: what follows it decides what it belongs to, unless there is much of it.
             return if eof || window.len() >= LOOKAHEAD {
-                Piece::Text(window.len().min(LOOKAHEAD))
+                TracePiece::Text(window.len().min(LOOKAHEAD))
             } else {
-                Piece::Need(window.len() + 1)
+                TracePiece::Need(window.len() + 1)
             };
         };
         if space > 0 {
-            return Piece::Text(space.min(LOOKAHEAD));
+            return TracePiece::Text(space.min(LOOKAHEAD));
         }
         match (self.state, byte) {
-            (State::Start, 0xef) if window.starts_with(b"\xef\xbb\xbf") => Piece::Text(3),
-            (State::Start, 0xef) if window.len() < 3 && !eof => Piece::Need(3),
-            (State::Start, b'[') => self.go(State::Events { bare: true }),
-            (State::Start, b'{') => self.go(State::Object),
-            (State::Object, b',') | (State::Events { .. }, b',') => Piece::Text(1),
-            (State::Object, b'}') => self.go(State::Done),
-            (State::Object, b'"') => self.member(window, eof),
-            (State::Events { bare: true }, b']') => self.go(State::Done),
-            (State::Events { bare: false }, b']') => self.go(State::Object),
-            (State::Events { .. }, b'{') => self.event(window, eof),
-            (State::Events { .. }, _) => self.lost(window, eof, "unexpected_bytes"),
-            (State::Done, _) if !eof && window.len() < LOOKAHEAD => Piece::Need(LOOKAHEAD),
-            (State::Done, _) => Piece::Damage(window.len().min(LOOKAHEAD), "bytes_after_document"),
-            (State::Start | State::Object, _) => self.lost(window, eof, "unexpected_bytes"),
+            (SplitState::Start, 0xef) if window.starts_with(b"\xef\xbb\xbf") => TracePiece::Text(3),
+            (SplitState::Start, 0xef) if window.len() < 3 && !eof => TracePiece::Need(3),
+            (SplitState::Start, b'[') => self.go(SplitState::Events { bare: true }),
+            (SplitState::Start, b'{') => self.go(SplitState::Object),
+            (SplitState::Object, b',') | (SplitState::Events { .. }, b',') => TracePiece::Text(1),
+            (SplitState::Object, b'}') => self.go(SplitState::Done),
+            (SplitState::Object, b'"') => self.member(window, eof),
+            (SplitState::Events { bare: true }, b']') => self.go(SplitState::Done),
+            (SplitState::Events { bare: false }, b']') => self.go(SplitState::Object),
+            (SplitState::Events { .. }, b'{') => self.event(window, eof),
+            (SplitState::Events { .. }, _) => self.lost(window, eof, "unexpected_bytes"),
+            (SplitState::Done, _) if !eof && window.len() < LOOKAHEAD => {
+                TracePiece::Need(LOOKAHEAD)
+            }
+            (SplitState::Done, _) => {
+                TracePiece::Damage(window.len().min(LOOKAHEAD), "bytes_after_document")
+            }
+            (SplitState::Start | SplitState::Object, _) => {
+                self.lost(window, eof, "unexpected_bytes")
+            }
         }
     }
 
-    fn go(&mut self, state: State) -> Piece {
+    fn go(&mut self, state: SplitState) -> TracePiece {
         self.state = state;
-        Piece::Text(1)
+        TracePiece::Text(1)
     }
 
-    fn event(&mut self, window: &[u8], eof: bool) -> Piece {
+    fn event(&mut self, window: &[u8], eof: bool) -> TracePiece {
         match value_end(window, 0, self.limit) {
-            End::At(end) => Piece::Event(0, end),
-            End::Cut if !eof => Piece::Need(window.len().saturating_mul(2).max(LOOKAHEAD)),
-            End::Cut | End::TooLong => self.lost(window, eof, "truncated_event"),
+            TraceEnd::At(end) => TracePiece::Event(0, end),
+            TraceEnd::Cut if !eof => {
+                TracePiece::Need(window.len().saturating_mul(2).max(LOOKAHEAD))
+            }
+            TraceEnd::Cut | TraceEnd::TooLong => self.lost(window, eof, "truncated_event"),
         }
     }
 
-    fn member(&mut self, window: &[u8], eof: bool) -> Piece {
-        let more = Piece::Need(window.len().saturating_mul(2).max(LOOKAHEAD));
+    fn member(&mut self, window: &[u8], eof: bool) -> TracePiece {
+        let more = TracePiece::Need(window.len().saturating_mul(2).max(LOOKAHEAD));
         let key_end = match value_end(window, 0, self.limit) {
-            End::At(end) => end,
-            End::Cut if !eof => return more,
-            End::Cut | End::TooLong => return self.lost(window, eof, "truncated_member"),
+            TraceEnd::At(end) => end,
+            TraceEnd::Cut if !eof => return more,
+            TraceEnd::Cut | TraceEnd::TooLong => return self.lost(window, eof, "truncated_member"),
         };
         let rest = window.get(key_end..).unwrap_or(&[]);
         let gap = |byte: &&u8| is_space(**byte) || **byte == b':';
@@ -122,38 +131,38 @@ impl Splitter {
             return more;
         };
         if window.get(..key_end) == Some(b"\"traceEvents\"") && byte == b'[' {
-            self.state = State::Events { bare: false };
-            return Piece::Text(from + 1);
+            self.state = SplitState::Events { bare: false };
+            return TracePiece::Text(from + 1);
         }
         if matches!(byte, b',' | b'}' | b']') {
-            return Piece::Damage(from, "json_key_without_value");
+            return TracePiece::Damage(from, "json_key_without_value");
         }
         match value_end(window, from, self.limit) {
-            End::At(end) => Piece::Member(0, from, end),
+            TraceEnd::At(end) => TracePiece::Member(0, from, end),
             // A number is whole when something follows it.
-            End::Cut if !eof => more,
-            End::Cut | End::TooLong => self.lost(window, eof, "truncated_member"),
+            TraceEnd::Cut if !eof => more,
+            TraceEnd::Cut | TraceEnd::TooLong => self.lost(window, eof, "truncated_member"),
         }
     }
 
     /// Steps over bytes up to what looks like the next event, a block at a time.
-    fn lost(&mut self, window: &[u8], eof: bool, kind: &'static str) -> Piece {
+    fn lost(&mut self, window: &[u8], eof: bool, kind: &'static str) -> TracePiece {
         if !eof && window.len() < LOOKAHEAD {
-            return Piece::Need(LOOKAHEAD);
+            return TracePiece::Need(LOOKAHEAD);
         }
         let block = window.get(..LOOKAHEAD).unwrap_or(window);
         let starts = |pair: &[u8]| matches!(pair, [b'\n' | b',' | b'[' | b' ', b'{']);
         let found = block.windows(2).skip(1).position(starts);
         match found {
             Some(at) => {
-                if matches!(self.state, State::Start | State::Object) {
-                    self.state = State::Events { bare: false };
+                if matches!(self.state, SplitState::Start | SplitState::Object) {
+                    self.state = SplitState::Events { bare: false };
                 }
-                Piece::Damage(at + 2, kind)
+                TracePiece::Damage(at + 2, kind)
             }
             // The last byte of a block may be the first one of the mark.
-            None if block.len() == LOOKAHEAD => Piece::Damage(LOOKAHEAD - 1, kind),
-            None => Piece::Damage(block.len(), kind),
+            None if block.len() == LOOKAHEAD => TracePiece::Damage(LOOKAHEAD - 1, kind),
+            None => TracePiece::Damage(block.len(), kind),
         }
     }
 }
@@ -162,52 +171,56 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-enum End {
+enum TraceEnd {
     At(usize),
     Cut,
     TooLong,
 }
 
 /// Finds where the value that begins at `from` ends.
-fn value_end(window: &[u8], from: usize, limit: usize) -> End {
+fn value_end(window: &[u8], from: usize, limit: usize) -> TraceEnd {
     let mut depth = 0_usize;
     let mut at = from;
     let first = window.get(from).copied();
     let scalar = !matches!(first, Some(b'{' | b'[' | b'"'));
     while let Some(&byte) = window.get(at) {
         if at - from > limit {
-            return End::TooLong;
+            return TraceEnd::TooLong;
         }
         match byte {
             b'"' => {
                 let Some(end) = string_end(window, at) else {
                     let long = window.len() - from > limit;
-                    return if long { End::TooLong } else { End::Cut };
+                    return if long {
+                        TraceEnd::TooLong
+                    } else {
+                        TraceEnd::Cut
+                    };
                 };
                 at = end;
                 if depth == 0 && !scalar {
-                    return End::At(at);
+                    return TraceEnd::At(at);
                 }
                 continue;
             }
             b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth == 0 => return End::At(at),
+            b'}' | b']' if depth == 0 => return TraceEnd::At(at),
             b'}' | b']' => {
                 depth -= 1;
                 if depth == 0 {
-                    return End::At(at + 1);
+                    return TraceEnd::At(at + 1);
                 }
             }
-            b',' if depth == 0 => return End::At(at),
-            byte if depth == 0 && scalar && is_space(byte) => return End::At(at),
+            b',' if depth == 0 => return TraceEnd::At(at),
+            byte if depth == 0 && scalar && is_space(byte) => return TraceEnd::At(at),
             _ => {}
         }
         at += 1;
     }
     if window.len() - from > limit {
-        End::TooLong
+        TraceEnd::TooLong
     } else {
-        End::Cut
+        TraceEnd::Cut
     }
 }
 

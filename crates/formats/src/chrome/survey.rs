@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use super::event::{Event, id_number, number, word};
-use super::facts::Facts;
-use super::split::{Piece, Splitter};
+use super::event::{TraceEvent, id_number, number, word};
+use super::facts::WrittenTrackFacts;
+use super::split::{TracePiece, TraceSplitter};
 use crate::Step;
 use crate::codec::each_window;
 use crate::text::json::{Document, Kind, Value, scale};
@@ -35,7 +35,7 @@ pub(super) enum Sorted {
 }
 
 #[derive(Debug)]
-struct Seen {
+struct SurveyedIds {
     start: i64,
     end: i64,
     by_start: bool,
@@ -48,11 +48,11 @@ struct Seen {
 
 /// What is known of a trace before its events are lowered.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
+pub(super) struct TraceSurvey {
     pub(super) process_names: HashMap<Box<[u8]>, Box<[u8]>, RandomState>,
     pub(super) thread_names: HashMap<Thread, Box<[u8]>, RandomState>,
     /// What our writer says of threads beside their names.
-    pub(super) facts: HashMap<Thread, Facts, RandomState>,
+    pub(super) facts: HashMap<Thread, WrittenTrackFacts, RandomState>,
     /// Processes whose id our writer made up, with the id they had, if they were processes at all.
     pub(super) made_up: HashMap<Box<[u8]>, Option<Option<u64>>, RandomState>,
     pub(super) labels: HashMap<Box<[u8]>, Box<[u8]>, RandomState>,
@@ -63,7 +63,7 @@ pub(super) struct Survey {
     /// Complete events come by their end, as the writer says.
     is_finish: bool,
     n_tops: usize,
-    threads: HashMap<Thread, Seen, RandomState>,
+    threads: HashMap<Thread, SurveyedIds, RandomState>,
 }
 
 /// Reads all events; none when the taker of notes broke.
@@ -71,25 +71,25 @@ pub(super) fn survey(
     pull: &mut dyn Pull,
     limits: &Limits,
     note: &mut dyn FnMut(Note) -> Flow,
-) -> Result<Option<Survey>, Error> {
-    let mut survey = Survey::default();
+) -> Result<Option<TraceSurvey>, Error> {
+    let mut survey = TraceSurvey::default();
     let most = limits.size(Limit::Table);
     let whole = each(pull, limits, |piece| match piece {
-        Part::Event(value, _) => {
-            survey.event(&Event::read(value), most);
+        TracePart::Event(value, _) => {
+            survey.event(&TraceEvent::read(value), most);
             Flow::Continue(())
         }
-        Part::Member(key, value) => {
+        TracePart::Member(key, value) => {
             survey.member(key, value, most);
             Flow::Continue(())
         }
-        Part::Note(text) => note(text),
+        TracePart::Note(text) => note(text),
     })?;
     Ok(whole.then_some(survey))
 }
 
 /// What a walk over a trace meets.
-pub(super) enum Part<'d> {
+pub(super) enum TracePart<'d> {
     /// An event and its offset.
     Event(Value<'d>, u64),
     /// A member of the outermost object.
@@ -101,9 +101,9 @@ pub(super) enum Part<'d> {
 pub(super) fn each(
     pull: &mut dyn Pull,
     limits: &Limits,
-    mut see: impl FnMut(Part<'_>) -> Flow,
+    mut see: impl FnMut(TracePart<'_>) -> Flow,
 ) -> Result<bool, Error> {
-    let mut splitter = Splitter::new(limits);
+    let mut splitter = TraceSplitter::new(limits);
     let mut ended = false;
     let whole = each_window(pull, 1, |chunk| {
         let mut at = 0;
@@ -111,18 +111,18 @@ pub(super) fn each(
             let window = chunk.bytes.get(at..).unwrap_or(&[]);
             let offset = chunk.offset + at as u64;
             let (len, flow) = match splitter.next(window, chunk.eof) {
-                Piece::Need(need) => break need,
-                Piece::End => {
+                TracePiece::Need(need) => break need,
+                TracePiece::End => {
                     if splitter.unterminated && chunk.eof {
                         let text = "the trace ends without closing its brackets, as it may";
                         let note = info("unterminated", offset, text);
-                        ended = see(Part::Note(note)).is_continue();
+                        ended = see(TracePart::Note(note)).is_continue();
                         return Step::Stop;
                     }
                     break 1;
                 }
-                Piece::Text(len) => (len, Flow::Continue(())),
-                Piece::Event(from, end) => {
+                TracePiece::Text(len) => (len, Flow::Continue(())),
+                TracePiece::Event(from, end) => {
                     let text = window.get(from..end).unwrap_or(&[]);
                     let document = Document::parse(text, limits);
                     let flow = match document.defects().first() {
@@ -130,30 +130,30 @@ pub(super) fn each(
                             let at = offset + (from + defect.offset) as u64;
                             let count = document.defects().len() as u64;
                             let note = damage(defect.kind, at, defect.text).counting(count);
-                            see(Part::Note(note))
+                            see(TracePart::Note(note))
                         }
                         None => Flow::Continue(()),
                     };
                     match document.root().filter(|_| flow.is_continue()) {
-                        Some(value) => (end, see(Part::Event(value, offset))),
+                        Some(value) => (end, see(TracePart::Event(value, offset))),
                         None => (end, flow),
                     }
                 }
-                Piece::Member(key, from, end) => {
+                TracePiece::Member(key, from, end) => {
                     let document = Document::parse(window.get(from..end).unwrap_or(&[]), limits);
                     let key = window.get(key..from).unwrap_or(&[]);
                     let key = Document::parse(key, limits);
                     let name = key.root().and_then(Value::bytes).unwrap_or_default();
                     let flow = match document.root() {
-                        Some(value) => see(Part::Member(&name, value)),
+                        Some(value) => see(TracePart::Member(&name, value)),
                         None => Flow::Continue(()),
                     };
                     (end, flow)
                 }
-                Piece::Damage(len, kind) => {
+                TracePiece::Damage(len, kind) => {
                     let text = "bytes that are no event and no member";
                     let note = damage(kind, offset, text).counting(len as u64);
-                    (len, see(Part::Note(note)))
+                    (len, see(TracePart::Note(note)))
                 }
             };
             if flow.is_break() {
@@ -166,7 +166,7 @@ pub(super) fn each(
     Ok(whole || ended)
 }
 
-impl Seen {
+impl SurveyedIds {
     /// Counts a complete event; those of its thread that lie in it are no outermost ones.
     fn complete(&mut self, start: i64, room: bool) {
         if self.by_end {
@@ -183,13 +183,13 @@ impl Seen {
     }
 }
 
-impl Survey {
+impl TraceSurvey {
     /// Returns in which order the events of a thread come.
     pub(super) fn sorted(&self, thread: &Thread) -> Sorted {
         match self.threads.get(thread) {
-            Some(Seen { by_end: true, .. }) if self.is_finish => Sorted::ByEnd,
-            Some(Seen { by_start: true, .. }) | None => Sorted::ByStart,
-            Some(Seen { by_end: true, .. }) => Sorted::ByEnd,
+            Some(SurveyedIds { by_end: true, .. }) if self.is_finish => Sorted::ByEnd,
+            Some(SurveyedIds { by_start: true, .. }) | None => Sorted::ByStart,
+            Some(SurveyedIds { by_end: true, .. }) => Sorted::ByEnd,
             Some(_) => Sorted::No,
         }
     }
@@ -202,7 +202,7 @@ impl Survey {
         tops.map(|&(_, nth)| nth)
     }
 
-    fn event(&mut self, event: &Event<'_>, most: usize) {
+    fn event(&mut self, event: &TraceEvent<'_>, most: usize) {
         let phase = event.phase();
         self.has_flows |= matches!(phase, b's' | b't' | b'f') || event.bind_id.is_some();
         if phase == b'M' {
@@ -229,7 +229,7 @@ impl Survey {
                 self.n_tops = (self.n_tops + seen.tops.len()).saturating_sub(held);
             }
             None if !full => {
-                let mut seen = Seen {
+                let mut seen = SurveyedIds {
                     start,
                     end,
                     by_start: true,
@@ -246,7 +246,7 @@ impl Survey {
         }
     }
 
-    fn metadata(&mut self, event: &Event<'_>, most: usize) {
+    fn metadata(&mut self, event: &TraceEvent<'_>, most: usize) {
         let known = self.process_names.len() + self.thread_names.len() + self.labels.len();
         let full = known + self.facts.len() + self.made_up.len() >= most;
         let (Some(args), false) = (event.args, full) else {
@@ -262,7 +262,7 @@ impl Survey {
             }
             (b"thread_name", _, Some(row)) => {
                 let thread = (process.clone(), thread.clone());
-                self.facts.insert(thread, Facts::read(row));
+                self.facts.insert(thread, WrittenTrackFacts::read(row));
             }
             _ => {}
         }
@@ -328,7 +328,7 @@ impl Survey {
 }
 
 /// Process and thread of an event.
-pub(super) fn thread(event: &Event<'_>) -> Thread {
+pub(super) fn thread(event: &TraceEvent<'_>) -> Thread {
     let text = |value: Option<Value<'_>>| value.map(word).unwrap_or_default();
     (text(event.pid), text(event.tid))
 }
@@ -339,7 +339,7 @@ pub(super) fn numeric(word: &[u8]) -> Option<u64> {
 }
 
 /// An id of an object, a flow or an asynchronous event: its word, and whether the process belongs to it.
-pub(super) fn id_of(event: &Event<'_>) -> (Box<[u8]>, bool, Option<u64>) {
+pub(super) fn id_of(event: &TraceEvent<'_>) -> (Box<[u8]>, bool, Option<u64>) {
     if let Some(id) = event.id {
         return (word(id), false, id_number(id));
     }

@@ -7,17 +7,17 @@ use traceloom_model::{
     Attribute, Resource, ResourceId, Tables, Track, TrackId, TrackKind, Value as Held,
 };
 
-use super::event::{Event, word};
-use super::facts::Facts;
-use super::survey::{Sorted, Survey, Thread, id_of, numeric, thread};
+use super::event::{TraceEvent, word};
+use super::facts::WrittenTrackFacts;
+use super::survey::{Sorted, Thread, TraceSurvey, id_of, numeric, thread};
 use crate::spans::slices::SliceLine;
 
 /// Tracks above one another that are looked at.
 const DEEPEST: usize = 64;
 
 /// The tracks met so far.
-pub(super) struct Tracks<'a> {
-    survey: &'a Survey,
+pub(super) struct TrackLines<'a> {
+    survey: &'a TraceSurvey,
     processes: HashMap<Box<[u8]>, Option<ResourceId>, RandomState>,
     threads: HashMap<Thread, (SliceLine, Sorted), RandomState>,
     /// Lines of spans that overlap others, by their track.
@@ -26,8 +26,8 @@ pub(super) struct Tracks<'a> {
     asynchronous: HashMap<(Box<[u8]>, Box<[u8]>, Box<[u8]>), TrackId, RandomState>,
 }
 
-impl<'a> Tracks<'a> {
-    pub(super) fn new(survey: &'a Survey) -> Self {
+impl<'a> TrackLines<'a> {
+    pub(super) fn new(survey: &'a TraceSurvey) -> Self {
         Self {
             survey,
             processes: HashMap::default(),
@@ -70,7 +70,11 @@ impl<'a> Tracks<'a> {
     }
 
     /// The line of an event's thread, and the order in which its events come.
-    pub(super) fn thread(&mut self, event: &Event<'_>, tables: &mut Tables) -> (SliceLine, Sorted) {
+    pub(super) fn thread(
+        &mut self,
+        event: &TraceEvent<'_>,
+        tables: &mut Tables,
+    ) -> (SliceLine, Sorted) {
         let thread = thread(event);
         if let Some(&known) = self.threads.get(&thread) {
             return known;
@@ -107,7 +111,7 @@ impl<'a> Tracks<'a> {
         let named = name.map(|name| tables.bytes(name));
         let word = || tid.is_none() && !thread.1.is_empty();
         let name = named.or_else(|| word().then(|| tables.bytes(&thread.1)));
-        let plain = Facts::default();
+        let plain = WrittenTrackFacts::default();
         let facts = facts.unwrap_or(&plain);
         let name = match &facts.name {
             Some(own) => own.as_ref().map(|name| tables.bytes(name)),
@@ -126,7 +130,7 @@ impl<'a> Tracks<'a> {
     }
 
     /// The track of an asynchronous event: one for each id.
-    pub(super) fn asynchronous(&mut self, event: &Event<'_>, tables: &mut Tables) -> TrackId {
+    pub(super) fn asynchronous(&mut self, event: &TraceEvent<'_>, tables: &mut Tables) -> TrackId {
         let (id, local, number) = id_of(event);
         let category = event.cat.map(word).unwrap_or_default();
         let process = event.pid.map(word).unwrap_or_default();

@@ -17,7 +17,7 @@ const FEW: usize = 16;
 
 /// What was defined so far. Texts are kept as JSON, with their quotes.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct JsonNames {
     strings: Strings,
     functions: Vec<Option<StringId>>,
     keys: Vec<Option<StringId>>,
@@ -38,7 +38,7 @@ fn place<T>(table: &mut Vec<Option<T>>, index: usize, row: T) {
     }
 }
 
-impl Names {
+impl JsonNames {
     pub fn define(&mut self, definitions: Definitions) {
         for (id, text) in definitions.strings {
             let mut escaped = Vec::with_capacity(text.as_bytes().len() + 2);
@@ -173,27 +173,32 @@ impl Names {
             Value::List(..) | Value::Map(_) => {}
             scalar => return self.scalar(scalar, out),
         }
-        let mut work = vec![Work::Value(value)];
+        let mut work = vec![WriteStep::Value(value)];
         while let Some(next) = work.pop() {
             match next {
-                Work::Raw(text) => out.extend_from_slice(text),
-                Work::Value(Value::List(_, values)) => {
-                    work.push(Work::Raw(b"]"));
+                WriteStep::Raw(text) => out.extend_from_slice(text),
+                WriteStep::Value(Value::List(_, values)) => {
+                    work.push(WriteStep::Raw(b"]"));
                     let first = work.len();
                     for value in values.iter().rev() {
-                        work.extend([Work::Value(value), Work::Raw(b",")]);
+                        work.extend([WriteStep::Value(value), WriteStep::Raw(b",")]);
                     }
                     work.truncate(work.len().saturating_sub(1).max(first));
                     out.push(b'[');
                 }
-                Work::Value(Value::Map(pairs)) => self.map(pairs, &mut work, out),
-                Work::Value(scalar) => self.scalar(scalar, out),
+                WriteStep::Value(Value::Map(pairs)) => self.map(pairs, &mut work, out),
+                WriteStep::Value(scalar) => self.scalar(scalar, out),
             }
         }
     }
 
     /// An object when the keys are different texts, else a list of pairs.
-    fn map<'v>(&self, pairs: &'v [(Value, Value)], work: &mut Vec<Work<'v>>, out: &mut Vec<u8>) {
+    fn map<'v>(
+        &self,
+        pairs: &'v [(Value, Value)],
+        work: &mut Vec<WriteStep<'v>>,
+        out: &mut Vec<u8>,
+    ) {
         let is_text = |key: &Value| matches!(key, Value::Text(_));
         let mut keys: Vec<u32> = Vec::with_capacity(pairs.len());
         keys.extend(pairs.iter().filter_map(|(key, _)| match key {
@@ -204,21 +209,25 @@ impl Names {
         keys.dedup();
         let is_object = keys.len() == pairs.len() && pairs.iter().all(|(key, _)| is_text(key));
         let close: &[u8] = if is_object { b"}" } else { b"]" };
-        work.push(Work::Raw(close));
+        work.push(WriteStep::Raw(close));
         let first = work.len();
         for (key, value) in pairs.iter().rev() {
             if is_object {
-                work.extend([Work::Value(value), Work::Raw(b":"), Work::Value(key)]);
+                work.extend([
+                    WriteStep::Value(value),
+                    WriteStep::Raw(b":"),
+                    WriteStep::Value(key),
+                ]);
             } else {
                 work.extend([
-                    Work::Raw(b"]"),
-                    Work::Value(value),
-                    Work::Raw(b","),
-                    Work::Value(key),
-                    Work::Raw(b"["),
+                    WriteStep::Raw(b"]"),
+                    WriteStep::Value(value),
+                    WriteStep::Raw(b","),
+                    WriteStep::Value(key),
+                    WriteStep::Raw(b"["),
                 ]);
             }
-            work.push(Work::Raw(b","));
+            work.push(WriteStep::Raw(b","));
         }
         work.truncate(work.len().saturating_sub(1).max(first));
         out.push(if is_object { b'{' } else { b'[' });
@@ -275,7 +284,7 @@ pub(super) fn member(out: &mut Vec<u8>) {
     }
 }
 
-enum Work<'v> {
+enum WriteStep<'v> {
     Value(&'v Value),
     Raw(&'static [u8]),
 }

@@ -5,12 +5,12 @@ use traceloom_model::{
     SpanRow, StringId, Timestamp, Track, TrackId, TrackKind,
 };
 
-use super::beside::Beside;
-use super::places::{Place, Places};
+use super::beside::OverlapLines;
+use super::places::{OutputLine, OutputLines};
 use super::points::EVENTS;
-use super::value::{Names, member};
+use super::value::{JsonNames, member};
 use crate::codec::Buffered;
-use crate::spans::begin_end::{BeginEnd, Extent, PairSink};
+use crate::spans::begin_end::{BeginEnd, PairSink, SpanExtent};
 use crate::spans::reserved_args::status_word;
 use crate::spans::stash::{Stash, Stashed};
 use crate::text::scalars;
@@ -40,30 +40,30 @@ pub(super) fn open<'o>(
     let mut out = Buffered::new(output, "");
     out.text("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     Ok(Box::new(Writer {
-        events: Events {
+        events: EventBuffer {
             out,
             relative,
             base: None,
             first: true,
-            places: Places::default(),
+            places: OutputLines::default(),
         },
-        names: Names::default(),
+        names: JsonNames::default(),
         clock: Clock::default(),
         begun: false,
         held: BeginEnd::new(HELD, true),
         bodies: Stash::default(),
-        beside: Beside::default(),
+        beside: OverlapLines::default(),
         pairs: 0,
     }))
 }
 
 /// The trace as far as it is not handed out.
-struct Events<'o> {
+struct EventBuffer<'o> {
     out: Buffered<'o>,
     relative: bool,
     base: Option<Timestamp>,
     first: bool,
-    places: Places,
+    places: OutputLines,
 }
 
 /// What is written of a span between its start and the end of its arguments.
@@ -75,17 +75,17 @@ struct SpanText {
 }
 
 struct Writer<'o> {
-    events: Events<'o>,
-    names: Names,
+    events: EventBuffer<'o>,
+    names: JsonNames,
     clock: Clock,
     begun: bool,
     held: BeginEnd<SpanText>,
     bodies: Stash<u8>,
-    beside: Beside,
+    beside: OverlapLines,
     pairs: u64,
 }
 
-impl Events<'_> {
+impl EventBuffer<'_> {
     #[inline]
     fn raw(&mut self, text: &str) {
         self.out.bytes.extend_from_slice(text.as_bytes());
@@ -140,7 +140,7 @@ impl Events<'_> {
 
 impl Writer<'_> {
     fn span(&mut self, span: &SpanRow<'_>) {
-        let extent = Extent {
+        let extent = SpanExtent {
             id: span.id,
             parent: span.parent,
             track: span.track,
@@ -256,7 +256,7 @@ impl Writer<'_> {
             }
         }
         let rows = std::mem::take(&mut events.places.rows);
-        let mut order: Vec<(Vec<TrackId>, u32, &Place)> = Vec::with_capacity(rows.len());
+        let mut order: Vec<(Vec<TrackId>, u32, &OutputLine)> = Vec::with_capacity(rows.len());
         for place in &rows {
             if let Some(track) = place.track {
                 order.push((ancestors(names, track), place.overlap, place));
@@ -299,7 +299,7 @@ impl Writer<'_> {
 
 /// Appends what is written of a span after its start, up to the end of its arguments; returns whether there are
 /// arguments.
-fn span_text(span: &SpanRow<'_>, names: &Names, out: &mut Vec<u8>) -> bool {
+fn span_text(span: &SpanRow<'_>, names: &JsonNames, out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(b",\"dur\":");
     scalars::microseconds(span.end.max(span.start), span.start, out);
     out.extend_from_slice(b",\"name\":");
@@ -350,10 +350,10 @@ fn span_text(span: &SpanRow<'_>, names: &Names, out: &mut Vec<u8>) -> bool {
 
 /// Writes spans where they end, on lines that nest.
 struct OnPlaces<'a, 'o> {
-    events: &'a mut Events<'o>,
-    names: &'a Names,
+    events: &'a mut EventBuffer<'o>,
+    names: &'a JsonNames,
     bodies: &'a mut Stash<u8>,
-    beside: &'a mut Beside,
+    beside: &'a mut OverlapLines,
 }
 
 impl PairSink for OnPlaces<'_, '_> {
@@ -366,10 +366,10 @@ impl PairSink for OnPlaces<'_, '_> {
     }
 
     #[inline]
-    fn begin(&mut self, _: u32, _: &Extent, _: &SpanText, _: bool) {}
+    fn begin(&mut self, _: u32, _: &SpanExtent, _: &SpanText, _: bool) {}
 
     #[inline]
-    fn end(&mut self, line: u32, extent: &Extent, text: &SpanText, outermost: bool) {
+    fn end(&mut self, line: u32, extent: &SpanExtent, text: &SpanText, outermost: bool) {
         let follows = self.beside.span(line, extent);
         self.events.event(b'X', line, extent.start);
         let out = &mut self.events.out.bytes;
@@ -396,14 +396,14 @@ impl PairSink for OnPlaces<'_, '_> {
 
 /// Returns members that say what a thread's name and id do not, none where they say all.
 fn facts(
-    names: &Names,
-    places: &Places,
+    names: &JsonNames,
+    places: &OutputLines,
     (id, track): (TrackId, &Track),
-    place: &Place,
+    place: &OutputLine,
     label: &[u8],
 ) -> Vec<u8> {
     let mut out = Vec::new();
-    let line = |out: &mut Vec<u8>, key: &str, place: &Place| {
+    let line = |out: &mut Vec<u8>, key: &str, place: &OutputLine| {
         let (pid, tid) = (place.pid, place.tid);
         separate(out);
         out.extend_from_slice(format!("\"{key}\":{{\"pid\":{pid},\"tid\":{tid}}}").as_bytes());
@@ -469,7 +469,7 @@ fn separate(out: &mut Vec<u8>) {
 
 /// Returns a track's ancestors, outermost first, and itself. Ids fall towards the root, so that a loop
 /// ends; more than 16 levels order by the innermost ones.
-fn ancestors(names: &Names, id: TrackId) -> Vec<TrackId> {
+fn ancestors(names: &JsonNames, id: TrackId) -> Vec<TrackId> {
     let mut chain = vec![id];
     let mut next = names.tracks.get(&id).and_then(|track| track.parent);
     while let Some(parent) = next.filter(|parent| chain.len() < 16 && chain.last() > Some(parent)) {
@@ -480,7 +480,7 @@ fn ancestors(names: &Names, id: TrackId) -> Vec<TrackId> {
     chain
 }
 
-fn label(names: &Names, track: &Track, out: &mut Vec<u8>) {
+fn label(names: &JsonNames, track: &Track, out: &mut Vec<u8>) {
     let kind = match track.kind {
         TrackKind::Thread => "thread",
         TrackKind::Stream => "stream",

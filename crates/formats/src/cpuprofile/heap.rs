@@ -31,21 +31,21 @@ pub(super) fn lower(
     lower_documents(source, options, sink, Order::None, clock, document)
 }
 
-struct Node {
+struct AllocationNode {
     id: Option<i64>,
     stack: StackId,
     size: i64,
     at: usize,
 }
 
-fn nodes(head: Value<'_>, to: &mut Lowered<'_>) -> Vec<Node> {
+fn nodes(head: Value<'_>, to: &mut Lowered<'_>) -> Vec<AllocationNode> {
     let mut nodes = Vec::new();
     let mut open = vec![(head, None)];
     while let Some((value, parent)) = open.pop() {
         let frame = frame(value.get("callFrame").unwrap_or(value), to.tables);
         let own = stack(parent, frame, to.tables);
         let number = |key: &str| value.get(key).and_then(Value::i64);
-        nodes.push(Node {
+        nodes.push(AllocationNode {
             id: number("id"),
             stack: own,
             size: number("selfSize").unwrap_or(0),

@@ -21,7 +21,7 @@ pub(super) fn lower(
 }
 
 /// A node: its id, its parent's place in the list, and what it hit.
-struct Node {
+struct ProfileNode {
     id: i64,
     stack: StackId,
     hits: i64,
@@ -39,7 +39,7 @@ fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
     let factor = if old { 1_000_000_000 } else { 1_000 };
     let start = root.get("startTime").and_then(|time| time.scaled(factor));
     let end = root.get("endTime").and_then(|time| time.scaled(factor));
-    let samples = Samples {
+    let samples = HitList {
         root,
         by_id: &by_id,
         start: start.unwrap_or(0),
@@ -55,8 +55,8 @@ fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
     Flow::Continue(())
 }
 
-struct Nodes(Vec<Node>);
-struct Count(i64);
+struct Nodes(Vec<ProfileNode>);
+struct HitCount(i64);
 
 type Found<T> = std::ops::ControlFlow<(), T>;
 
@@ -171,7 +171,7 @@ fn flat(root: Value<'_>, to: &mut Lowered<'_>) -> Found<Nodes> {
     }
     for (value, stack) in values.iter().zip(stacks) {
         let Some(stack) = stack else { continue };
-        nodes.push(Node {
+        nodes.push(ProfileNode {
             id: number(*value, "id").unwrap_or(-1),
             stack,
             hits: number(*value, "hitCount").unwrap_or(0),
@@ -187,7 +187,7 @@ fn nested(head: Value<'_>, to: &mut Lowered<'_>) -> Found<Nodes> {
     while let Some((value, parent)) = open.pop() {
         let frame = frame(value.get("callFrame").unwrap_or(value), to.tables);
         let own = stack(parent, frame, to.tables);
-        nodes.push(Node {
+        nodes.push(ProfileNode {
             id: number(value, "id").unwrap_or(-1),
             stack: own,
             hits: number(value, "hitCount").unwrap_or(0),
@@ -202,14 +202,14 @@ fn nested(head: Value<'_>, to: &mut Lowered<'_>) -> Found<Nodes> {
     Found::Continue(Nodes(nodes))
 }
 
-struct Samples<'d> {
+struct HitList<'d> {
     root: Value<'d>,
     by_id: &'d HashMap<i64, StackId>,
     start: i64,
     end: Option<i64>,
 }
 
-impl Samples<'_> {
+impl HitList<'_> {
     /// Returns when each sample was taken, from deltas or from absolute times.
     fn times(&self, n_samples: usize) -> Vec<i64> {
         let list = |key: &str| self.root.get(key).into_iter().flat_map(Value::items);
@@ -229,7 +229,7 @@ impl Samples<'_> {
         times
     }
 
-    fn lower(&self, to: &mut Lowered<'_>) -> Found<Count> {
+    fn lower(&self, to: &mut Lowered<'_>) -> Found<HitCount> {
         let ids: Vec<Value<'_>> = self
             .root
             .get("samples")
@@ -237,7 +237,7 @@ impl Samples<'_> {
             .flat_map(Value::items)
             .collect();
         if ids.is_empty() {
-            return Found::Continue(Count(0));
+            return Found::Continue(HitCount(0));
         }
         let times = self.times(ids.len());
         let timed = times.len() == ids.len();
@@ -278,7 +278,7 @@ impl Samples<'_> {
         if !batch.is_empty() {
             to.sink.samples(batch)?;
         }
-        Found::Continue(Count(i64::try_from(ids.len()).unwrap_or(i64::MAX)))
+        Found::Continue(HitCount(i64::try_from(ids.len()).unwrap_or(i64::MAX)))
     }
 
     fn profile(&self, timed: bool, tables: &mut Tables) -> ProfileId {
@@ -298,7 +298,12 @@ impl Samples<'_> {
     }
 }
 
-fn hit_counts(nodes: &[Node], start: Option<i64>, end: Option<i64>, to: &mut Lowered<'_>) -> Flow {
+fn hit_counts(
+    nodes: &[ProfileNode],
+    start: Option<i64>,
+    end: Option<i64>,
+    to: &mut Lowered<'_>,
+) -> Flow {
     let name = to.tables.string("hits");
     let kind = to.tables.value_type(ValueType::sum(name, Unit::Count));
     let profile = to.tables.profile(Profile {

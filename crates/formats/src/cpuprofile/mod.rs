@@ -11,7 +11,7 @@ mod lower;
 
 use traceloom_model::Limits;
 
-use crate::text::json::{Document, JsonReader, Kind, Layout, Value};
+use crate::text::json::{Document, JsonLayout, JsonReader, Kind, Value};
 use crate::{Confidence, Format, Probe};
 
 /// `.cpuprofile`.
@@ -38,13 +38,13 @@ pub const HEAP: Format = Format {
     ..FORMAT
 };
 
-static HEAP_LAYOUT: Layout = Layout {
+static HEAP_LAYOUT: JsonLayout = JsonLayout {
     document: "profile",
     elements: &[(&["samples", "*"], "sample")],
     time: |_| None,
 };
 
-static LAYOUT: Layout = Layout {
+static LAYOUT: JsonLayout = JsonLayout {
     document: "profile",
     elements: &[(&["nodes", "*"], "node")],
     time: |root| {

@@ -25,7 +25,7 @@ pub(super) fn raise<'o>(
         let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
         (names.join(",") + "\r\n").into_bytes()
     };
-    Ok(Box::new(Flatten::new(Lines {
+    Ok(Box::new(Flatten::new(CsvRows {
         output,
         tables: TABLES.iter().map(|table| header(table.columns)).collect(),
         error: None,
@@ -33,7 +33,7 @@ pub(super) fn raise<'o>(
     })))
 }
 
-struct Lines<'o> {
+struct CsvRows<'o> {
     output: &'o mut dyn Output,
     /// What is not handed out yet of each table.
     tables: Vec<Vec<u8>>,
@@ -41,7 +41,7 @@ struct Lines<'o> {
     day: Day,
 }
 
-impl Lines<'_> {
+impl CsvRows<'_> {
     fn hand_out(&mut self, least: usize) -> Flow {
         for (table, bytes) in TABLES.iter().zip(&mut self.tables) {
             if self.error.is_none() && bytes.len() >= least && !bytes.is_empty() {
@@ -58,7 +58,7 @@ impl Lines<'_> {
     }
 }
 
-impl FlatRows for Lines<'_> {
+impl FlatRows for CsvRows<'_> {
     fn row(&mut self, table: usize, cells: &[Cell<'_>]) -> Flow {
         let Some(out) = self.tables.get_mut(table) else {
             return Flow::Continue(());
@@ -111,7 +111,7 @@ fn put_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-impl RowTarget for Lines<'_> {
+impl RowTarget for CsvRows<'_> {
     fn end(&mut self) -> Result<(), Error> {
         // A break is the error below.
         let _ = self.hand_out(0);

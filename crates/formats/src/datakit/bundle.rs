@@ -11,7 +11,7 @@ use traceloom_model::{
 use super::grouping::{file_name, folder, is_attachment, is_config, is_metadata, rank, stored_id};
 use super::http;
 use super::ingest;
-use super::merge::{Change, Tracks, merge};
+use super::merge::{BundleTracks, RowEdit, merge};
 use super::metadata::Metadata;
 use super::sample_labels::SampleLabels;
 use super::{EVENT, INGEST};
@@ -34,7 +34,7 @@ pub(super) fn lower(
         options,
         sink,
         tables: Tables::new(),
-        tracks: Tracks::default(),
+        tracks: BundleTracks::default(),
     }
     .run()?;
     Ok(())
@@ -45,7 +45,7 @@ pub(super) struct Bundle<'s> {
     pub(super) options: &'s LowerOptions,
     pub(super) sink: &'s mut dyn Sink,
     pub(super) tables: Tables,
-    pub(super) tracks: Tracks,
+    pub(super) tracks: BundleTracks,
 }
 
 fn part_id(part: usize) -> PartId {
@@ -187,11 +187,11 @@ impl Bundle<'_> {
             if documents.contains(&at) {
                 continue;
             }
-            let Found::Format(format) = recognise(self.source, at)? else {
+            let FoundPart::Format(format) = recognise(self.source, at)? else {
                 continue;
             };
             let mut labels = SampleLabels::default();
-            let one = One::new(self.source, at, part, format);
+            let one = SinglePart::new(self.source, at, part, format);
             // What fails here fails again, with a note, where the file is lowered.
             let lowered = format
                 .lower
@@ -237,12 +237,12 @@ impl Bundle<'_> {
             Ok(sink.note(note).map_continue(|()| false))
         };
         let format = match recognise(self.source, part)? {
-            Found::Format(format) => format,
-            Found::Nothing => {
+            FoundPart::Format(format) => format,
+            FoundPart::Nothing => {
                 let text = format!("`{}` is kept and not read", file_name(&name));
                 return skip(info("attachment_not_read", 0, text), self.sink);
             }
-            Found::Compressed(how) => {
+            FoundPart::Compressed(how) => {
                 let text = format!(
                     "`{}` is compressed with {how} and was not opened",
                     file_name(&name)
@@ -259,7 +259,7 @@ impl Bundle<'_> {
             return skip(warn("attachment_not_read", 0, text), self.sink);
         };
         let mut recording = Recording::default();
-        let one = One::new(self.source, part, row, format);
+        let one = SinglePart::new(self.source, part, row, format);
         if let Err(error) = lower(&one, self.options, &mut recording) {
             let text = format!("`{}`: {error}", file_name(&name));
             return skip(
@@ -294,7 +294,7 @@ impl Bundle<'_> {
             let value = Value::Text(tables.string(file));
             row.settings.push(Attribute::new(key, value));
         };
-        let change = Change {
+        let change = RowEdit {
             resource,
             end: profile.end,
             part: part_id(part),
@@ -312,7 +312,7 @@ impl Bundle<'_> {
     }
 }
 
-pub(super) enum Found {
+pub(super) enum FoundPart {
     Format(&'static Format),
     Compressed(&'static str),
     Nothing,
@@ -325,12 +325,12 @@ fn is_attached(format: &Format) -> bool {
 }
 
 /// Finds a part's format: what the input found, unless the bytes say better.
-fn recognise(source: &dyn Source, part: usize) -> Result<Found, Error> {
+fn recognise(source: &dyn Source, part: usize) -> Result<FoundPart, Error> {
     let Some(row) = source.parts().get(part) else {
-        return Ok(Found::Nothing);
+        return Ok(FoundPart::Nothing);
     };
     if let Some(format) = row.format.filter(|format| is_attached(format)) {
-        return Ok(Found::Format(format));
+        return Ok(FoundPart::Format(format));
     }
     let mut pull = source.open(part, 0)?;
     let chunk = pull.pull(0, 64 << 10)?;
@@ -338,7 +338,7 @@ fn recognise(source: &dyn Source, part: usize) -> Result<Found, Error> {
     Ok(sniff(&row.name, head, eof))
 }
 
-pub(super) fn sniff(name: &str, head: &[u8], whole: bool) -> Found {
+pub(super) fn sniff(name: &str, head: &[u8], whole: bool) -> FoundPart {
     let probe = Probe {
         head,
         whole,
@@ -354,24 +354,24 @@ pub(super) fn sniff(name: &str, head: &[u8], whole: bool) -> Found {
         }
     }
     match (best, head) {
-        (Some((Confidence::Certain | Confidence::Likely, format)), _) => Found::Format(format),
-        (_, [0x1f, 0x8b, ..]) => Found::Compressed("gzip"),
-        (_, [0x04, 0x22, 0x4d, 0x18, ..]) => Found::Compressed("lz4"),
-        (_, [b'P', b'K', 3, 4, ..]) => Found::Compressed("zip"),
-        (_, [0x28, 0xb5, 0x2f, 0xfd, ..]) => Found::Compressed("zstd"),
-        (Some((Confidence::Possible, format)), _) if !head.is_empty() => Found::Format(format),
-        _ => Found::Nothing,
+        (Some((Confidence::Certain | Confidence::Likely, format)), _) => FoundPart::Format(format),
+        (_, [0x1f, 0x8b, ..]) => FoundPart::Compressed("gzip"),
+        (_, [0x04, 0x22, 0x4d, 0x18, ..]) => FoundPart::Compressed("lz4"),
+        (_, [b'P', b'K', 3, 4, ..]) => FoundPart::Compressed("zip"),
+        (_, [0x28, 0xb5, 0x2f, 0xfd, ..]) => FoundPart::Compressed("zstd"),
+        (Some((Confidence::Possible, format)), _) if !head.is_empty() => FoundPart::Format(format),
+        _ => FoundPart::Nothing,
     }
 }
 
 /// One part of a source as a source of its own.
-struct One<'s> {
+struct SinglePart<'s> {
     source: &'s dyn Source,
     part: usize,
     row: [Part; 1],
 }
 
-impl<'s> One<'s> {
+impl<'s> SinglePart<'s> {
     fn new(source: &'s dyn Source, part: usize, row: &Part, format: &'static Format) -> Self {
         let row = Part {
             format: Some(format),
@@ -385,7 +385,7 @@ impl<'s> One<'s> {
     }
 }
 
-impl Source for One<'_> {
+impl Source for SinglePart<'_> {
     fn parts(&self) -> &[Part] {
         &self.row
     }

@@ -10,7 +10,7 @@ use memchr::memmem;
 
 /// One request or response of a recording, or a multipart body recorded without its head.
 #[derive(Debug, Default)]
-pub(super) struct Message<'a> {
+pub(super) struct HttpMessage<'a> {
     /// Request line and headers with the blank line; empty for a bare body.
     pub(super) head: Range<usize>,
     /// Method, empty for a bare body; `HTTP/1.1` for a response.
@@ -56,7 +56,7 @@ impl BodyPart<'_> {
     }
 }
 
-impl Message<'_> {
+impl HttpMessage<'_> {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| *value)
@@ -115,7 +115,7 @@ pub(super) fn bare_boundary(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// Reads every message of a recording; what cannot be read ends it.
-pub(super) fn messages(bytes: &[u8]) -> Vec<Message<'_>> {
+pub(super) fn messages(bytes: &[u8]) -> Vec<HttpMessage<'_>> {
     let mut messages = Vec::new();
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -132,12 +132,12 @@ pub(super) fn messages(bytes: &[u8]) -> Vec<Message<'_>> {
     messages
 }
 
-fn bare(bytes: &[u8]) -> Message<'_> {
-    let mut message = Message {
+fn bare(bytes: &[u8]) -> HttpMessage<'_> {
+    let mut message = HttpMessage {
         pieces: std::iter::once(0..bytes.len()).collect(),
         body: Cow::Borrowed(bytes),
         end: bytes.len(),
-        ..Message::default()
+        ..HttpMessage::default()
     };
     if let Some(boundary) = bare_boundary(bytes) {
         split(&mut message, boundary);
@@ -174,18 +174,18 @@ fn headers(block: &[u8]) -> Vec<(String, &str)> {
         .collect()
 }
 
-fn message(bytes: &[u8], start: usize) -> Message<'_> {
+fn message(bytes: &[u8], start: usize) -> HttpMessage<'_> {
     let rest = bytes.get(start..).unwrap_or(&[]);
     let (block, length) = headers_end(rest).unwrap_or((rest.len(), rest.len()));
     let head = rest.get(..block).unwrap_or(rest);
     let line_end = memchr::memchr(b'\n', head).unwrap_or(head.len());
     let mut words = text(head.get(..line_end).unwrap_or(head)).split_whitespace();
-    let mut message = Message {
+    let mut message = HttpMessage {
         head: start..start + length,
         method: words.next().unwrap_or(""),
         target: words.next().unwrap_or(""),
         headers: headers(head.get(line_end..).unwrap_or(&[])),
-        ..Message::default()
+        ..HttpMessage::default()
     };
     body(bytes, start + length, &mut message);
     let boundary = message.header("content-type").and_then(boundary_of);
@@ -205,7 +205,7 @@ fn boundary_of(content_type: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Finds where the body is: in chunks, by its length, or everything up to the next message.
-fn body<'a>(bytes: &'a [u8], start: usize, message: &mut Message<'a>) {
+fn body<'a>(bytes: &'a [u8], start: usize, message: &mut HttpMessage<'a>) {
     let chunked = message
         .header("transfer-encoding")
         .is_some_and(|coding| coding.to_ascii_lowercase().contains("chunked"));
@@ -226,7 +226,7 @@ fn body<'a>(bytes: &'a [u8], start: usize, message: &mut Message<'a>) {
     message.body = Cow::Borrowed(bytes.get(start..message.end).unwrap_or(&[]));
 }
 
-fn chunks(bytes: &[u8], start: usize, message: &mut Message<'_>) {
+fn chunks(bytes: &[u8], start: usize, message: &mut HttpMessage<'_>) {
     let mut at = start;
     let mut body = Vec::new();
     while let Some(line_end) = bytes.get(at..).and_then(|rest| memchr::memchr(b'\n', rest)) {
@@ -258,7 +258,7 @@ fn chunks(bytes: &[u8], start: usize, message: &mut Message<'_>) {
 }
 
 /// Splits a body at its boundaries.
-fn split(message: &mut Message<'_>, boundary: &[u8]) {
+fn split(message: &mut HttpMessage<'_>, boundary: &[u8]) {
     let mut mark = b"--".to_vec();
     mark.extend_from_slice(boundary);
     let body = &message.body;

@@ -3,10 +3,10 @@
 
 use traceloom_model::{Limits, Note};
 
-use super::http::{Message, query};
+use super::http::{HttpMessage, query};
 use super::members::member;
 use super::metadata::{Metadata, unix};
-use crate::text::json::{Document, JsonReader, Kind, Layout, Value};
+use crate::text::json::{Document, JsonLayout, JsonReader, Kind, Value};
 use crate::{Confidence, Format, Member, Probe, damage};
 
 /// How Pyroscope means the values of the profile it comes with.
@@ -19,7 +19,7 @@ pub const CONFIG: Format = Format {
     ..Format::BASE
 };
 
-static LAYOUT: Layout = Layout {
+static LAYOUT: JsonLayout = JsonLayout {
     document: "sample_type_config",
     elements: &[(&["*"], "sample_type")],
     time: |_| None,
@@ -54,7 +54,7 @@ fn probe(probe: &Probe<'_>) -> Option<Confidence> {
 }
 
 /// Returns true if a message is Pyroscope's: by its path, or by the parts of a bare body.
-pub(super) fn is_ingest(message: &Message<'_>) -> bool {
+pub(super) fn is_ingest(message: &HttpMessage<'_>) -> bool {
     let path = message.target.split('?').next().unwrap_or("");
     let named = |name: &str| message.parts.iter().any(|part| part.name == name);
     let bare = message.head.is_empty() && !named("event") && !named("event.json");
@@ -65,7 +65,7 @@ pub(super) fn is_ingest(message: &Message<'_>) -> bool {
 struct Query(Vec<(String, String)>);
 
 impl Query {
-    fn of(message: &Message<'_>) -> Self {
+    fn of(message: &HttpMessage<'_>) -> Self {
         Self(query(message.target))
     }
 
@@ -105,7 +105,7 @@ impl Query {
 }
 
 /// What tells the requests of one bundle: their session, or for Node their application, and their end.
-pub(super) fn session(message: &Message<'_>) -> Option<(String, String)> {
+pub(super) fn session(message: &HttpMessage<'_>) -> Option<(String, String)> {
     let query = Query::of(message);
     let (_, mut labels) = query.name();
     let labelled = labels.find(|(key, _)| *key == "__session_id__");
@@ -122,7 +122,7 @@ pub(super) fn session(message: &Message<'_>) -> Option<(String, String)> {
 }
 
 /// Reads what the query says: its keys are tags, the labels of `name` fill them.
-pub(super) fn metadata(message: &Message<'_>) -> Metadata {
+pub(super) fn metadata(message: &HttpMessage<'_>) -> Metadata {
     let mut metadata = Metadata::default();
     if message.head.is_empty() {
         return metadata;
@@ -153,27 +153,27 @@ pub(super) fn metadata(message: &Message<'_>) -> Metadata {
 }
 
 /// Returns the media type of the body, in lower case.
-fn media_type(message: &Message<'_>) -> String {
+fn media_type(message: &HttpMessage<'_>) -> String {
     let media = message.header("content-type").unwrap_or("");
     let media = media.split(';').next().unwrap_or("");
     media.trim().to_ascii_lowercase()
 }
 
 /// The body is the file itself. Agents add its format: `binary/octet-stream+trie`.
-fn is_plain(message: &Message<'_>) -> bool {
+fn is_plain(message: &HttpMessage<'_>) -> bool {
     let media = media_type(message);
     let plain = media.strip_prefix("binary/octet-stream");
     plain.is_some_and(|format| format.is_empty() || format.starts_with('+'))
 }
 
 /// Returns true if the body is in none of the forms that are taken.
-fn is_refused(message: &Message<'_>) -> bool {
+fn is_refused(message: &HttpMessage<'_>) -> bool {
     let taken = is_plain(message) || media_type(message) == "multipart/form-data";
     !message.head.is_empty() && !taken
 }
 
 /// Notes what a server would answer with an error: another type of content, times that are none.
-pub(super) fn notes(message: &Message<'_>) -> Vec<Note> {
+pub(super) fn notes(message: &HttpMessage<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
     if message.head.is_empty() {
         return notes;
@@ -203,7 +203,7 @@ pub(super) fn notes(message: &Message<'_>) -> Vec<Note> {
 }
 
 /// Lists the files of a request.
-pub(super) fn members(message: &Message<'_>) -> Vec<Member> {
+pub(super) fn members(message: &HttpMessage<'_>) -> Vec<Member> {
     let query = Query::of(message);
     let mut members = Vec::new();
     if !message.head.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use traceloom_model::Limits;
 
 use super::grouping::is_attachment;
-use super::http::{BodyPart, Message, messages};
+use super::http::{BodyPart, HttpMessage, messages};
 use super::ingest;
 use crate::codec::whole;
 use crate::{Error, Member, Pull};
@@ -69,7 +69,7 @@ fn numbered(name: &str, number: usize) -> String {
     }
 }
 
-fn of_message(message: &Message<'_>) -> Vec<Member> {
+fn of_message(message: &HttpMessage<'_>) -> Vec<Member> {
     if ingest::is_ingest(message) {
         return ingest::members(message);
     }

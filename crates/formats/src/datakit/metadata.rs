@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use traceloom_model::Limits;
 
-use super::http::Message;
+use super::http::HttpMessage;
 use crate::points::Language;
 use crate::points::text_of;
 use crate::points::{EXTRA, Profile};
@@ -71,7 +71,7 @@ impl Metadata {
     }
 
     /// Reads the older form: `tags[]` values and keys of their own, tags first.
-    pub(super) fn from_form(message: &Message<'_>) -> Self {
+    pub(super) fn from_form(message: &HttpMessage<'_>) -> Self {
         let mut metadata = Self::default();
         let values = || {
             message

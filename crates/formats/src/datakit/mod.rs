@@ -15,7 +15,7 @@ mod recorded;
 mod request;
 mod sample_labels;
 
-use crate::text::json::{Document, JsonReader, Kind, Layout, Value};
+use crate::text::json::{Document, JsonLayout, JsonReader, Kind, Value};
 use crate::{Confidence, Format, Probe};
 
 pub use crate::points::{
@@ -72,7 +72,7 @@ pub const INGEST: Format = Format {
     ..Format::BASE
 };
 
-static LAYOUT: Layout = Layout {
+static LAYOUT: JsonLayout = JsonLayout {
     document: "event",
     elements: &[],
     time: |root| {
@@ -100,7 +100,7 @@ fn probe_event(probe: &Probe<'_>) -> Option<Confidence> {
     (named && document.defects().is_empty()).then_some(Confidence::Possible)
 }
 
-fn first_message<'p>(probe: &Probe<'p>) -> Option<http::Message<'p>> {
+fn first_message<'p>(probe: &Probe<'p>) -> Option<http::HttpMessage<'p>> {
     let begins = http::begins_message(probe.head) || http::bare_boundary(probe.head).is_some();
     begins.then(|| http::messages(probe.head).into_iter().next())?
 }

@@ -2,9 +2,9 @@
 
 use traceloom_model::{Clock, Order, Sink, Tables};
 
-use super::bundle::{Bundle, Found, sniff};
+use super::bundle::{Bundle, FoundPart, sniff};
 use super::grouping::groups;
-use super::merge::Tracks;
+use super::merge::BundleTracks;
 use super::{CONFIG, EVENT, INGEST, REQUEST};
 use crate::codec::whole;
 use crate::{Confidence, Error, Format, LowerOptions, Part, Probe, Pull, Source, damage};
@@ -33,7 +33,7 @@ pub(super) fn lower(
     let mut parts = Vec::new();
     for (name, content) in &texts {
         let format = sniff_metadata(name, content).or_else(|| match sniff(name, content, true) {
-            Found::Format(format) => Some(format),
+            FoundPart::Format(format) => Some(format),
             _ => None,
         });
         parts.push(Part {
@@ -45,13 +45,13 @@ pub(super) fn lower(
     sink.begin(Order::None, Clock::Unix);
     if groups(&parts).next().is_none()
         && let Some((name, content)) = texts.first()
-        && let Found::Compressed(how) = sniff(name, content, true)
+        && let FoundPart::Compressed(how) = sniff(name, content, true)
     {
         let text = format!("the body is compressed with {how} and was not opened");
         let _ = sink.note(damage("attachment_compressed", 0, text));
         return Ok(());
     }
-    let (mut tables, mut tracks) = (Tables::new(), Tracks::default());
+    let (mut tables, mut tracks) = (Tables::new(), BundleTracks::default());
     for group in groups(&parts) {
         let of = |at: &usize| Some((parts.get(*at)?.clone(), texts.get(*at)?.1.as_slice()));
         let (parts, bytes) = group.iter().filter_map(of).unzip();

@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Limits};
 
-use super::http::{self, Message};
+use super::http::{self, HttpMessage};
 use crate::codec::WholeInput;
 use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage};
 
@@ -56,8 +56,8 @@ fn recording(chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Flow {
     out.record(&Opaque::damage(offset, rest))
 }
 
-fn records(chunk: Chunk<'_>, message: &Message<'_>, out: &mut dyn RecordSink) -> Flow {
-    let piece = |kind, start: usize, end: usize| Piece {
+fn records(chunk: Chunk<'_>, message: &HttpMessage<'_>, out: &mut dyn RecordSink) -> Flow {
+    let piece = |kind, start: usize, end: usize| RequestPiece {
         kind,
         offset: chunk.offset + start as u64,
         bytes: chunk.bytes.get(start..end).unwrap_or(&[]),
@@ -130,14 +130,14 @@ fn records(chunk: Chunk<'_>, message: &Message<'_>, out: &mut dyn RecordSink) ->
 
 /// A stretch of the recording. Heads, boundaries and contents are as the sender spelled them; the bytes
 /// are the record.
-struct Piece<'a> {
+struct RequestPiece<'a> {
     kind: &'static str,
     offset: u64,
     bytes: &'a [u8],
     fields: Vec<(String, String)>,
 }
 
-impl Record for Piece<'_> {
+impl Record for RequestPiece<'_> {
     fn kind(&self) -> &'static str {
         self.kind
     }

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::{FrameId, FrameKind, FunctionId, MappingId, Recording, StackId, StringId};
 
 use super::column::{column, index, length, repeated, some_index, text};
-use super::numbers::Numbers;
+use super::numbers::FirstUseNumbers;
 use crate::codec::Buffered;
 use crate::text::label;
 use crate::text::scalars;
@@ -39,12 +39,12 @@ fn category(kind: FrameKind) -> u32 {
 
 /// Texts of all threads, each once, and as JSON: most threads have the same ones.
 #[derive(Default)]
-struct Texts {
+struct StringArray {
     known: HashMap<Box<[u8]>, u32, RandomState>,
     rows: Vec<Box<[u8]>>,
 }
 
-impl Texts {
+impl StringArray {
     fn number(&mut self, text: &[u8]) -> u32 {
         if let Some(&known) = self.known.get(text) {
             return known;
@@ -60,7 +60,7 @@ impl Texts {
 
 /// A function, its texts and its place by their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Function {
+struct FuncRow {
     name: u32,
     file: Option<u32>,
     line: u32,
@@ -68,7 +68,7 @@ struct Function {
 }
 
 #[derive(Clone, Copy)]
-struct Frame {
+struct FrameRow {
     function: u32,
     address: Option<u64>,
     line: u32,
@@ -79,7 +79,7 @@ struct Frame {
 
 /// Where a function's code lies: a mapped binary, or what its producer calls a library.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum CodeResource {
     Mapping(MappingId),
     Library(StringId),
 }
@@ -113,49 +113,49 @@ impl<R: Copy + Eq + Hash> Distinct<R> {
 /// What is known of code, and the tables of one thread after the other.
 ///
 /// Frames, functions and texts are made once, and a thread numbers those that it has.
-pub(super) struct Code<'r> {
+pub(super) struct CodeTables<'r> {
     tables: &'r Recording,
-    texts: Texts,
-    places: Distinct<Place>,
-    functions: Distinct<Function>,
+    texts: StringArray,
+    places: Distinct<CodeResource>,
+    functions: Distinct<FuncRow>,
     /// By frame.
-    frames: Vec<Option<Frame>>,
+    frames: Vec<Option<FrameRow>>,
     /// The texts of functions' names: of none, then by function.
     names: Vec<Option<u32>>,
-    libs: Numbers,
-    thread: Thread,
+    libs: FirstUseNumbers,
+    thread: ThreadTables,
     /// What is missing of a stack, innermost first.
     missing: Vec<(StackId, FrameId)>,
 }
 
 /// The numbers of one thread.
 #[derive(Default)]
-struct Thread {
-    texts: Numbers,
-    places: Numbers,
-    functions: Numbers,
-    frames: Numbers,
-    stacks: Numbers,
+struct ThreadTables {
+    texts: FirstUseNumbers,
+    places: FirstUseNumbers,
+    functions: FirstUseNumbers,
+    frames: FirstUseNumbers,
+    stacks: FirstUseNumbers,
     // Rows, which refer to each other by the numbers of the thread.
-    frame_rows: Vec<Frame>,
-    function_rows: Vec<Function>,
+    frame_rows: Vec<FrameRow>,
+    function_rows: Vec<FuncRow>,
     /// Library and name.
     place_rows: Vec<(Option<u32>, u32)>,
     /// Caller and frame.
     stack_rows: Vec<(Option<u32>, u32)>,
 }
 
-impl<'r> Code<'r> {
+impl<'r> CodeTables<'r> {
     pub fn new(tables: &'r Recording) -> Self {
         Self {
             tables,
-            texts: Texts::default(),
+            texts: StringArray::default(),
             places: Distinct::default(),
             functions: Distinct::default(),
             frames: Vec::new(),
             names: Vec::new(),
-            libs: Numbers::default(),
-            thread: Thread::default(),
+            libs: FirstUseNumbers::default(),
+            thread: ThreadTables::default(),
             missing: Vec::new(),
         }
     }
@@ -206,16 +206,18 @@ impl<'r> Code<'r> {
         self.string(text)
     }
 
-    fn new_frame(&mut self, id: FrameId) -> Frame {
+    fn new_frame(&mut self, id: FrameId) -> FrameRow {
         let tables = self.tables;
         let row = tables.frame(id).cloned().unwrap_or_default();
         let function = row.function.and_then(|id| tables.function(id));
         let name = self.texts.number(&label::frame(tables, id));
         let file = function.and_then(|row| row.file);
         let file = file.map(|id| self.texts.number(&label::text(tables, id)));
-        let library = function.and_then(|row| row.library).map(Place::Library);
-        let place = row.mapping.map(Place::Mapping).or(library);
-        let function = Function {
+        let library = function
+            .and_then(|row| row.library)
+            .map(CodeResource::Library);
+        let place = row.mapping.map(CodeResource::Mapping).or(library);
+        let function = FuncRow {
             name,
             file,
             line: function.map_or(0, |row| row.line),
@@ -229,7 +231,7 @@ impl<'r> Code<'r> {
             }
             _ => address,
         });
-        Frame {
+        FrameRow {
             function: self.functions.number(function),
             address,
             line: row.line,
@@ -259,7 +261,7 @@ impl<'r> Code<'r> {
             }
         };
         let function = self.function(frame.function);
-        self.thread.frame_rows.push(Frame { function, ..frame });
+        self.thread.frame_rows.push(FrameRow { function, ..frame });
         number
     }
 
@@ -267,7 +269,7 @@ impl<'r> Code<'r> {
     fn function(&mut self, function: u32) -> u32 {
         let (number, new) = self.thread.functions.number(function);
         if let (Some(&row), true) = (self.functions.rows.get(function as usize), new) {
-            let row = Function {
+            let row = FuncRow {
                 name: self.string(row.name),
                 file: row.file.map(|text| self.string(text)),
                 place: row.place.map(|place| self.place(place)),
@@ -284,8 +286,8 @@ impl<'r> Code<'r> {
         if let (Some(&row), true) = (self.places.rows.get(place as usize), new) {
             let tables = self.tables;
             let (name, lib) = match row {
-                Place::Library(id) => (label::text(tables, id), None),
-                Place::Mapping(id) => {
+                CodeResource::Library(id) => (label::text(tables, id), None),
+                CodeResource::Mapping(id) => {
                     let file = tables.mapping(id).and_then(|row| row.file);
                     let path =
                         file.map_or_else(|| b"[unknown]".to_vec(), |id| label::text(tables, id));

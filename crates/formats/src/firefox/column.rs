@@ -140,14 +140,14 @@ pub(super) fn since(base: Timestamp, time: Timestamp, out: &mut Vec<u8>) {
 }
 
 /// What is written again and again: short texts by a store whose length is known, as a copy of a few bytes is a call.
-pub(super) enum Word {
+pub(super) enum StoredText {
     Short([u8; SHORT], usize),
     Long(Box<[u8]>),
 }
 
 const SHORT: usize = 32;
 
-impl Word {
+impl StoredText {
     pub fn of(bytes: &[u8]) -> Self {
         let mut short = [0; SHORT];
         match short.get_mut(..bytes.len()) {
@@ -183,7 +183,7 @@ mod tests {
         let bytes: Vec<u8> = (0..40).collect();
         for length in 0..bytes.len() {
             let mut out = b"<".to_vec();
-            Word::of(&bytes[..length]).put(&mut out);
+            StoredText::of(&bytes[..length]).put(&mut out);
             assert_eq!(out, [b"<", &bytes[..length]].concat());
         }
     }

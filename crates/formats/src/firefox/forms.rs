@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use traceloom_model::{AttrKeyId, Attribute, EventTypeId, Recording, Unit, Value};
 
 use super::column::{column, text};
-use super::rows::Rows;
+use super::rows::MarkerRows;
 use crate::codec::Buffered;
 use crate::text::label;
 
@@ -18,7 +18,7 @@ const EXACT: u64 = 1 << 53;
 
 /// How the values of one key are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
+pub(super) enum ValueForm {
     Text,
     Integer,
     Decimal,
@@ -27,7 +27,7 @@ pub(super) enum Form {
     Duration,
 }
 
-impl Form {
+impl ValueForm {
     fn name(self) -> &'static str {
         match self {
             Self::Text => "string",
@@ -45,9 +45,9 @@ const OTHERS: u8 = 4;
 
 /// Which kinds of values the keys of a schema have, by the keys' numbers: a key has one form for all of them.
 #[derive(Clone, Default)]
-pub(super) struct Seen(Vec<u8>);
+pub(super) struct SeenForms(Vec<u8>);
 
-impl Seen {
+impl SeenForms {
     #[inline]
     pub fn see(&mut self, attribute: &Attribute) {
         let kind = match attribute.value {
@@ -75,17 +75,17 @@ impl Seen {
             let unit = recording.attribute_key(key).map(|row| row.unit);
             match (kinds, unit) {
                 (0, _) => None,
-                (INTEGERS, Some(Unit::Bytes)) => Some(Form::Bytes),
-                (INTEGERS, Some(Unit::Nanoseconds)) => Some(Form::Duration),
-                (INTEGERS, _) => Some(Form::Integer),
-                (DECIMALS, _) => Some(Form::Decimal),
+                (INTEGERS, Some(Unit::Bytes)) => Some(ValueForm::Bytes),
+                (INTEGERS, Some(Unit::Nanoseconds)) => Some(ValueForm::Duration),
+                (INTEGERS, _) => Some(ValueForm::Integer),
+                (DECIMALS, _) => Some(ValueForm::Decimal),
                 (kinds, unit) => {
                     let plain = !matches!(unit, Some(Unit::Bytes | Unit::Nanoseconds));
                     let numbers = kinds == INTEGERS | DECIMALS;
                     Some(if numbers && plain {
-                        Form::Decimal
+                        ValueForm::Decimal
                     } else {
-                        Form::Text
+                        ValueForm::Text
                     })
                 }
             }
@@ -95,13 +95,13 @@ impl Seen {
 }
 
 /// The forms of a schema's keys, by the keys' numbers.
-pub(super) struct Forms(Vec<Option<Form>>);
+pub(super) struct Forms(Vec<Option<ValueForm>>);
 
 impl Forms {
     #[inline]
-    pub fn of(&self, key: AttrKeyId) -> Form {
+    pub fn of(&self, key: AttrKeyId) -> ValueForm {
         let form = self.0.get(key.index()).copied().flatten();
-        form.unwrap_or(Form::Text)
+        form.unwrap_or(ValueForm::Text)
     }
 }
 
@@ -110,8 +110,8 @@ pub(super) struct Schemas(BTreeMap<Vec<u8>, Forms>);
 
 impl Schemas {
     /// The schemas of everything that is a marker; types of events that share a name share a schema.
-    pub fn of(rows: &Rows, recording: &Recording) -> Self {
-        let mut seen: BTreeMap<Vec<u8>, Seen> = BTreeMap::new();
+    pub fn of(rows: &MarkerRows, recording: &Recording) -> Self {
+        let mut seen: BTreeMap<Vec<u8>, SeenForms> = BTreeMap::new();
         if let Some(spans) = &rows.of_spans {
             seen.insert(SPAN.into(), spans.clone());
         }
@@ -122,7 +122,7 @@ impl Schemas {
                 all.add(key, kinds);
             }
         }
-        let forms = |(name, seen): (_, Seen)| (name, seen.forms(recording));
+        let forms = |(name, seen): (_, SeenForms)| (name, seen.forms(recording));
         Self(seen.into_iter().map(forms).collect())
     }
 

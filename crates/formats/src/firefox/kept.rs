@@ -24,7 +24,7 @@ pub(super) enum Item {
 
 /// What a marker is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum What {
+pub(super) enum MarkerKind {
     Span(Option<FunctionId>),
     Event(EventTypeId),
     /// An event without an end.
@@ -35,7 +35,7 @@ pub(super) enum What {
 #[derive(Default)]
 pub(super) struct Markers {
     /// Of [`PIECE`] markers each, but the last one.
-    pieces: Vec<Piece>,
+    pieces: Vec<MarkerPiece>,
     pub has_spans: bool,
     pub has_events: bool,
 }
@@ -43,14 +43,14 @@ pub(super) struct Markers {
 const PIECE: usize = 1 << 10;
 
 #[derive(Default)]
-struct Piece {
-    rows: Vec<Row>,
+struct MarkerPiece {
+    rows: Vec<MarkerRow>,
     /// What the markers are of and their items, one marker after the other.
     said: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
-struct Row {
+struct MarkerRow {
     start: Timestamp,
     /// Nanoseconds until the end, or [`WIDE`], or [`INSTANT`].
     length: u32,
@@ -66,7 +66,7 @@ const NONE: u32 = u32::MAX;
 /// Where what a marker says may begin: behind eight gigabytes of its piece it says nothing.
 const FURTHEST: u32 = u32::MAX >> 1;
 
-impl Row {
+impl MarkerRow {
     const fn said(&self) -> usize {
         (self.at >> 1) as usize
     }
@@ -88,7 +88,12 @@ impl Markers {
 
     /// Adds a marker; returns where its items are added.
     #[inline]
-    pub fn add(&mut self, what: What, start: Timestamp, end: Timestamp) -> Option<&mut Vec<u32>> {
+    pub fn add(
+        &mut self,
+        what: MarkerKind,
+        start: Timestamp,
+        end: Timestamp,
+    ) -> Option<&mut Vec<u32>> {
         if self
             .pieces
             .last()
@@ -96,18 +101,18 @@ impl Markers {
         {
             self.next_piece();
         }
-        let Piece { rows, said } = self.pieces.last_mut()?;
+        let MarkerPiece { rows, said } = self.pieces.last_mut()?;
         let length = end.checked_sub(start).and_then(|ns| u32::try_from(ns).ok());
         let length = length.filter(|&length| length < INSTANT).unwrap_or(WIDE);
         let (id, is_event, length) = match what {
-            What::Span(id) => (id.map_or(NONE, FunctionId::raw), false, length),
-            What::Event(id) => (id.raw(), true, length),
-            What::Instant(id) => (id.raw(), true, INSTANT),
+            MarkerKind::Span(id) => (id.map_or(NONE, FunctionId::raw), false, length),
+            MarkerKind::Event(id) => (id.raw(), true, length),
+            MarkerKind::Instant(id) => (id.raw(), true, INSTANT),
         };
         self.has_events |= is_event;
         self.has_spans |= !is_event;
         let at = u32::try_from(said.len()).unwrap_or(u32::MAX).min(FURTHEST);
-        rows.push(Row {
+        rows.push(MarkerRow {
             start,
             length,
             at: at << 1 | u32::from(is_event),
@@ -122,7 +127,7 @@ impl Markers {
     #[inline(never)]
     fn next_piece(&mut self) {
         // The first one grows: there are many tracks of a few markers.
-        let next = self.pieces.last().map(|last| Piece {
+        let next = self.pieces.last().map(|last| MarkerPiece {
             rows: Vec::with_capacity(PIECE),
             said: Vec::with_capacity(last.said.len()),
         });
@@ -136,7 +141,7 @@ impl Markers {
     }
 
     #[inline]
-    fn row(&self, at: u32) -> Option<(&Row, &Piece)> {
+    fn row(&self, at: u32) -> Option<(&MarkerRow, &MarkerPiece)> {
         let piece = self.pieces.get(at as usize / PIECE)?;
         Some((piece.rows.get(at as usize % PIECE)?, piece))
     }
@@ -162,21 +167,21 @@ impl Markers {
 
     /// Returns what a marker is of, and its items.
     #[inline]
-    pub fn get(&self, at: u32) -> Option<(What, Items<'_>)> {
+    pub fn get(&self, at: u32) -> Option<(MarkerKind, MarkerItems<'_>)> {
         let (row, piece) = self.row(at)?;
         let next = piece.rows.get(at as usize % PIECE + 1);
-        let end = next.map_or(piece.said.len(), Row::said);
+        let end = next.map_or(piece.said.len(), MarkerRow::said);
         let said = piece.said.get(row.said()..end).unwrap_or(&[]);
         let (&id, items) = said.split_first().unwrap_or((&NONE, &[]));
         let what = if !row.is_event() {
-            What::Span((id != NONE).then(|| FunctionId::new(id)))
+            MarkerKind::Span((id != NONE).then(|| FunctionId::new(id)))
         } else if row.length == INSTANT {
-            What::Instant(EventTypeId::new(id))
+            MarkerKind::Instant(EventTypeId::new(id))
         } else {
-            What::Event(EventTypeId::new(id))
+            MarkerKind::Event(EventTypeId::new(id))
         };
         let skipped = if row.length == WIDE { 2 } else { 0 };
-        Some((what, Items(items.get(skipped..).unwrap_or(&[]))))
+        Some((what, MarkerItems(items.get(skipped..).unwrap_or(&[]))))
     }
 }
 
@@ -281,9 +286,9 @@ impl Item {
 
 /// The items of a marker.
 #[derive(Clone, Copy)]
-pub(super) struct Items<'m>(&'m [u32]);
+pub(super) struct MarkerItems<'m>(&'m [u32]);
 
-impl Items<'_> {
+impl MarkerItems<'_> {
     /// Returns true if none is left.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -309,7 +314,7 @@ impl Items<'_> {
     }
 }
 
-impl Iterator for Items<'_> {
+impl Iterator for MarkerItems<'_> {
     type Item = Item;
 
     #[inline]
@@ -384,11 +389,11 @@ mod tests {
                 ]);
             }
         }
-        let mut whats = vec![What::Span(None)];
+        let mut whats = vec![MarkerKind::Span(None)];
         for id in ids {
-            whats.push(What::Span(Some(FunctionId::new(id))));
-            whats.push(What::Event(EventTypeId::new(id)));
-            whats.push(What::Instant(EventTypeId::new(id)));
+            whats.push(MarkerKind::Span(Some(FunctionId::new(id))));
+            whats.push(MarkerKind::Event(EventTypeId::new(id)));
+            whats.push(MarkerKind::Instant(EventTypeId::new(id)));
         }
         let times = [
             (0, 0),
@@ -409,11 +414,11 @@ mod tests {
         }
         assert_eq!(markers.len(), expected.len());
         assert!(markers.has_spans && markers.has_events);
-        let is_event = |what| !matches!(what, What::Span(_));
+        let is_event = |what| !matches!(what, MarkerKind::Span(_));
         let starts = || expected.iter().map(|row| (row.1, is_event(row.0)));
         assert!(markers.starts().eq(starts()) && markers.starts().rev().eq(starts().rev()));
         for (at, (what, start, end, items)) in (0..).zip(expected) {
-            let end = Some(end).filter(|_| !matches!(what, What::Instant(_)));
+            let end = Some(end).filter(|_| !matches!(what, MarkerKind::Instant(_)));
             assert_eq!((markers.start(at), markers.end(at)), (Some(start), end));
             let (found, kept) = markers.get(at).unwrap();
             assert_eq!((found, kept.collect::<Vec<_>>()), (what, items));

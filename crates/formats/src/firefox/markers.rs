@@ -9,30 +9,32 @@ use traceloom_model::{
     AttrKeyId, EventTypeId, Recording, StringId, Text, Timestamp, Value, ValueTypeId,
 };
 
-use super::code::Code;
-use super::column::{Word, column, index, indices, length, milliseconds, repeated, text, times};
-use super::forms::{Form, Forms, SPAN, Schemas, key_name, schema_name};
-use super::kept::{Item, Items, Markers, What};
+use super::code::CodeTables;
+use super::column::{
+    StoredText, column, index, indices, length, milliseconds, repeated, text, times,
+};
+use super::forms::{Forms, SPAN, Schemas, ValueForm, key_name, schema_name};
+use super::kept::{Item, MarkerItems, MarkerKind, Markers};
 use super::order::MarkerOrder;
-use super::rows::Rows;
+use super::rows::MarkerRows;
 use crate::codec::Buffered;
 use crate::spans::reserved_args;
 use crate::text::label;
 use crate::text::scalars;
 
 /// What markers are written with: names as JSON, each made once.
-pub(super) struct Words<'r> {
+pub(super) struct MarkerTexts<'r> {
     recording: &'r Recording,
-    rows: &'r Rows,
+    rows: &'r MarkerRows,
     schemas: &'r Schemas,
-    keys: Vec<Option<Key>>,
+    keys: Vec<Option<AttributeName>>,
     numbers: HashMap<Vec<u8>, u32, RandomState>,
     /// How often each name came, by its number, and in which marker that was counted.
     met: Vec<(u64, u32)>,
     /// Markers written.
     marker: u64,
-    counters: Vec<Option<Word>>,
-    events: Vec<Option<Known<'r>>>,
+    counters: Vec<Option<StoredText>>,
+    events: Vec<Option<EventTypeText<'r>>>,
     of_spans: Option<&'r Forms>,
     /// The value under way.
     value: String,
@@ -42,16 +44,16 @@ pub(super) struct Words<'r> {
 }
 
 /// An event type: how its markers begin, and the text of their name.
-struct Known<'r> {
-    head: Word,
+struct EventTypeText<'r> {
+    head: StoredText,
     name: u32,
     forms: Option<&'r Forms>,
 }
 
 /// The name of an attribute: its number, and as a member.
-struct Key {
+struct AttributeName {
     number: u32,
-    member: Word,
+    member: StoredText,
 }
 
 /// Returns what a table has in a place, made when it is not there.
@@ -63,8 +65,8 @@ fn made<T>(table: &mut Vec<Option<T>>, at: usize, make: impl FnOnce() -> T) -> O
     Some(slot.get_or_insert_with(make))
 }
 
-impl<'r> Words<'r> {
-    pub fn new(recording: &'r Recording, rows: &'r Rows, schemas: &'r Schemas) -> Self {
+impl<'r> MarkerTexts<'r> {
+    pub fn new(recording: &'r Recording, rows: &'r MarkerRows, schemas: &'r Schemas) -> Self {
         Self {
             recording,
             rows,
@@ -85,17 +87,17 @@ impl<'r> Words<'r> {
     /// Writes the data of a marker; returns the number of its name.
     fn data(
         &mut self,
-        (what, mut items): (What, Items<'_>),
-        code: &mut Code<'r>,
+        (what, mut items): (MarkerKind, MarkerItems<'_>),
+        code: &mut CodeTables<'r>,
         out: &mut Vec<u8>,
     ) -> u32 {
         self.marker += 1;
         let (name, forms) = match what {
-            What::Span(function) => {
+            MarkerKind::Span(function) => {
                 out.extend_from_slice(b"{\"type\":\"Span\"");
                 (code.name(function), self.of_spans)
             }
-            What::Event(id) | What::Instant(id) => match self.event(id, code) {
+            MarkerKind::Event(id) | MarkerKind::Instant(id) => match self.event(id, code) {
                 Some(known) => {
                     known.head.put(out);
                     (code.string(known.name), known.forms)
@@ -116,7 +118,7 @@ impl<'r> Words<'r> {
         &mut self,
         item: Item,
         (forms, alone): (Option<&Forms>, bool),
-        code: &mut Code<'r>,
+        code: &mut CodeTables<'r>,
         out: &mut Vec<u8>,
     ) {
         let key = match item {
@@ -152,17 +154,17 @@ impl<'r> Words<'r> {
             }
         };
         self.key(key, alone, out);
-        let form = forms.map_or(Form::Text, |forms| forms.of(key));
+        let form = forms.map_or(ValueForm::Text, |forms| forms.of(key));
         match (item, form) {
-            (Item::I64(_, ns), Form::Duration) => milliseconds(i128::from(ns), out),
-            (Item::U64(_, ns), Form::Duration) => milliseconds(i128::from(ns), out),
-            (Item::I64(_, number), Form::Integer | Form::Decimal | Form::Bytes) => {
+            (Item::I64(_, ns), ValueForm::Duration) => milliseconds(i128::from(ns), out),
+            (Item::U64(_, ns), ValueForm::Duration) => milliseconds(i128::from(ns), out),
+            (Item::I64(_, number), ValueForm::Integer | ValueForm::Decimal | ValueForm::Bytes) => {
                 scalars::signed(number, out);
             }
-            (Item::U64(_, number), Form::Integer | Form::Decimal | Form::Bytes) => {
+            (Item::U64(_, number), ValueForm::Integer | ValueForm::Decimal | ValueForm::Bytes) => {
                 scalars::unsigned(number, out);
             }
-            (Item::F64(_, number), Form::Decimal) => scalars::float(number, out),
+            (Item::F64(_, number), ValueForm::Decimal) => scalars::float(number, out),
             (Item::Text(_, id), _) => self.string(id, out),
             (Item::I64(_, number), _) => {
                 out.push(b'"');
@@ -209,9 +211,9 @@ impl<'r> Words<'r> {
             if number == next {
                 met.push((0, 0));
             }
-            Key {
+            AttributeName {
                 number,
-                member: Word::of(&member),
+                member: StoredText::of(&member),
             }
         });
         let Some(key) = key else { return };
@@ -260,14 +262,14 @@ impl<'r> Words<'r> {
         scalars::hex(&context.parent.to_be_bytes(), out);
     }
 
-    fn event(&mut self, id: EventTypeId, code: &mut Code<'r>) -> Option<&Known<'r>> {
+    fn event(&mut self, id: EventTypeId, code: &mut CodeTables<'r>) -> Option<&EventTypeText<'r>> {
         let (recording, schemas) = (self.recording, self.schemas);
         made(&mut self.events, id.index(), || {
             let schema = schema_name(recording, id);
             let mut head = b"{\"type\":".to_vec();
             text(&schema, &mut head);
-            Known {
-                head: Word::of(&head),
+            EventTypeText {
+                head: StoredText::of(&head),
                 name: code.text(&schema),
                 forms: schemas.get(&schema),
             }
@@ -284,7 +286,7 @@ impl<'r> Words<'r> {
             let mut member = vec![b','];
             text(key, &mut member);
             member.push(b':');
-            Word::of(&member)
+            StoredText::of(&member)
         });
         if let Some(name) = name {
             name.put(out);
@@ -296,7 +298,7 @@ impl<'r> Words<'r> {
         &mut self,
         markers: &Markers,
         base: Timestamp,
-        code: &mut Code<'r>,
+        code: &mut CodeTables<'r>,
         out: &mut Buffered<'_>,
     ) {
         let (mut order, mut names) = (mem::take(&mut self.order), mem::take(&mut self.names));

@@ -5,14 +5,14 @@
 /// Ids are row numbers of tables, so that they are looked up in a list as long as the largest; it stays for
 /// the next thread, with what this one used taken out.
 #[derive(Default)]
-pub(super) struct Numbers {
+pub(super) struct FirstUseNumbers {
     of: Vec<u32>,
     ids: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
 
-impl Numbers {
+impl FirstUseNumbers {
     /// Returns the number of an id, and whether it is new.
     #[inline]
     pub fn number(&mut self, id: u32) -> (u32, bool) {
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn each_thread_counts_from_nought() {
-        let mut numbers = Numbers::default();
+        let mut numbers = FirstUseNumbers::default();
         assert_eq!(
             [7, 3, 7].map(|id| numbers.number(id)),
             [(0, true), (1, true), (0, false)]

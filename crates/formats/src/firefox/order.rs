@@ -48,7 +48,7 @@ mod tests {
     use traceloom_model::EventTypeId;
 
     use super::*;
-    use crate::firefox::kept::What;
+    use crate::firefox::kept::MarkerKind;
 
     proptest! {
         #[test]
@@ -58,8 +58,8 @@ mod tests {
             let mut markers = Markers::default();
             for &(start, event) in &rows {
                 let what = match event {
-                    true => What::Instant(EventTypeId::new(0)),
-                    false => What::Span(None),
+                    true => MarkerKind::Instant(EventTypeId::new(0)),
+                    false => MarkerKind::Span(None),
                 };
                 markers.add(what, start, start);
             }

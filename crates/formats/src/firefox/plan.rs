@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use traceloom_model::{Merge, ProfileId, Recording, ResourceId, Scope, Timestamp, TrackId, Unit};
 
-use super::rows::Rows;
+use super::rows::MarkerRows;
 use crate::text::label;
 
 /// What a sample weighs and in which unit.
@@ -19,7 +19,7 @@ pub(super) enum Weight {
 }
 
 /// A thread: a track with its markers, its samples of one profile, or both.
-pub(super) struct Thread {
+pub(super) struct PlannedThread {
     pub track: Option<TrackId>,
     pub resource: Option<ResourceId>,
     pub name: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) struct Thread {
     pub column: Option<(usize, Weight)>,
 }
 
-impl Thread {
+impl PlannedThread {
     fn new(tables: &Recording, track: Option<TrackId>, number: usize) -> Self {
         let row = track.and_then(|id| tables.track(id));
         let resource = row.and_then(|row| row.resource);
@@ -57,7 +57,11 @@ impl Thread {
 ///
 /// A track whose samples are of several profiles has a thread for each, because a thread has one column
 /// of weights; markers are on the first. `variant` chooses the column by name.
-pub(super) fn threads(recording: &Recording, rows: &Rows, variant: Option<&str>) -> Vec<Thread> {
+pub(super) fn threads(
+    recording: &Recording,
+    rows: &MarkerRows,
+    variant: Option<&str>,
+) -> Vec<PlannedThread> {
     let mut samples: BTreeMap<(Option<TrackId>, ProfileId), Vec<(usize, usize)>> = BTreeMap::new();
     for (at, batch) in recording.samples.iter().enumerate() {
         if column(recording, batch.profile, variant).is_none() {
@@ -76,13 +80,13 @@ pub(super) fn threads(recording: &Recording, rows: &Rows, variant: Option<&str>)
     }
     let mut threads = Vec::new();
     for track in tracks {
-        let mut thread = Thread::new(recording, track, threads.len());
+        let mut thread = PlannedThread::new(recording, track, threads.len());
         thread.markers = true;
         let mut first = Some(thread);
         let profiles = samples.range((track, ProfileId::new(0))..);
         for (&(_, profile), rows) in profiles.take_while(|((of, _), _)| *of == track) {
             let mut thread = first.take().unwrap_or_else(|| {
-                let mut more = Thread::new(recording, track, threads.len());
+                let mut more = PlannedThread::new(recording, track, threads.len());
                 more.name
                     .extend(format!(" ({})", title(recording, profile, variant)).bytes());
                 more
@@ -134,7 +138,7 @@ fn title(recording: &Recording, profile: ProfileId, variant: Option<&str>) -> St
 }
 
 /// Gives processes ids that differ, and each process one main thread.
-fn identify(recording: &Recording, threads: &mut [Thread]) {
+fn identify(recording: &Recording, threads: &mut [PlannedThread]) {
     let mut pids: BTreeMap<Option<ResourceId>, String> = BTreeMap::new();
     let mut taken: BTreeSet<String> = BTreeSet::new();
     let mut mains: BTreeMap<Option<ResourceId>, usize> = BTreeMap::new();
@@ -163,7 +167,7 @@ fn identify(recording: &Recording, threads: &mut [Thread]) {
 }
 
 /// The first time of anything, in whole milliseconds.
-pub(super) fn base(recording: &Recording, rows: &Rows) -> Timestamp {
+pub(super) fn base(recording: &Recording, rows: &MarkerRows) -> Timestamp {
     let samples = recording.samples.iter().flat_map(|batch| &batch.time);
     let times = samples.flatten().chain(&recording.counters.time);
     let first = times.chain(&rows.first).min().copied().unwrap_or(0);

@@ -5,13 +5,13 @@ use traceloom_model::{
     SampleBatch, Sink, SpanBatch, Timestamp, Unit,
 };
 
-use super::code::{CATEGORIES, Code};
+use super::code::{CATEGORIES, CodeTables};
 use super::column::{column, length, milliseconds, since, some_index, text};
 use super::forms::Schemas;
 use super::kept::Markers;
-use super::markers::Words;
-use super::plan::{Thread, Weight, base, threads};
-use super::rows::Rows;
+use super::markers::MarkerTexts;
+use super::plan::{PlannedThread, Weight, base, threads};
+use super::rows::MarkerRows;
 use crate::codec::Buffered;
 use crate::text::label;
 use crate::text::scalars;
@@ -30,7 +30,7 @@ pub(super) fn raise<'o>(
     Ok(Box::new(Writer {
         column: options.variant.clone(),
         recording: Recording::default(),
-        rows: Rows::default(),
+        rows: MarkerRows::default(),
         out: Buffered::new(output, ""),
     }))
 }
@@ -40,7 +40,7 @@ struct Writer<'o> {
     /// Tables, counters and samples.
     recording: Recording,
     /// Spans and events.
-    rows: Rows,
+    rows: MarkerRows,
     out: Buffered<'o>,
 }
 
@@ -93,7 +93,7 @@ impl Target for Writer<'_> {
 }
 
 impl Writer<'_> {
-    fn write(&mut self, recording: &Recording, mut rows: Rows) -> Result<(), Error> {
+    fn write(&mut self, recording: &Recording, mut rows: MarkerRows) -> Result<(), Error> {
         let mut threads = threads(recording, &rows, self.column.as_deref());
         if let (Some(column), false) = (&self.column, recording.samples.is_empty())
             && threads.iter().all(|thread| thread.column.is_none())
@@ -103,8 +103,8 @@ impl Writer<'_> {
         let base = base(recording, &rows);
         let schemas = Schemas::of(&rows, recording);
         let mut tracks = rows.take_tracks();
-        let mut code = Code::new(recording);
-        let mut words = Words::new(recording, &rows, &schemas);
+        let mut code = CodeTables::new(recording);
+        let mut words = MarkerTexts::new(recording, &rows, &schemas);
         self.meta(recording, &schemas, base);
         self.out.text("\"threads\":[");
         for (at, thread) in threads.iter_mut().enumerate() {
@@ -160,9 +160,9 @@ impl Writer<'_> {
         &mut self,
         recording: &'r Recording,
         base: Timestamp,
-        (thread, markers): (&mut Thread, &Markers),
-        code: &mut Code<'r>,
-        words: &mut Words<'r>,
+        (thread, markers): (&mut PlannedThread, &Markers),
+        code: &mut CodeTables<'r>,
+        words: &mut MarkerTexts<'r>,
     ) {
         let out = &mut self.out;
         out.text("{\"name\":");
@@ -200,7 +200,7 @@ impl Writer<'_> {
         out.text("}");
     }
 
-    fn counters(&mut self, recording: &Recording, threads: &[Thread], base: Timestamp) {
+    fn counters(&mut self, recording: &Recording, threads: &[PlannedThread], base: Timestamp) {
         let mut points: Vec<Vec<(Timestamp, f64)>> = Vec::new();
         points.resize_with(recording.series.len(), Vec::new);
         let batch = &recording.counters;
@@ -268,10 +268,10 @@ fn interval(recording: &Recording) -> i128 {
 /// Writes the samples of a thread by their time, with a comma behind the table. Samples without a time
 /// follow each other at the sampling interval.
 fn samples(
-    thread: &mut Thread,
+    thread: &mut PlannedThread,
     recording: &Recording,
     base: Timestamp,
-    code: &mut Code<'_>,
+    code: &mut CodeTables<'_>,
     out: &mut Buffered<'_>,
 ) {
     let row = |&(batch, row): &(usize, usize)| recording.samples.get(batch)?.row(row);

@@ -4,24 +4,24 @@ use traceloom_model::{
     Attribute, EventBatch, SpanBatch, SpanContext, SpanStatus, Timestamp, TrackId, Value,
 };
 
-use super::forms::Seen;
-use super::kept::{Item, Markers, What};
+use super::forms::SeenForms;
+use super::kept::{Item, MarkerKind, Markers};
 
 /// Markers by track, and what has no place in a few words.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct MarkerRows {
     /// Of no track, then of each one.
     tracks: Vec<Markers>,
     pub contexts: Vec<SpanContext>,
     pub values: Vec<Value>,
     /// Which values the attributes of spans have, and of each type of events.
-    pub of_spans: Option<Seen>,
-    pub of_events: Vec<Option<Seen>>,
+    pub of_spans: Option<SeenForms>,
+    pub of_events: Vec<Option<SeenForms>>,
     /// The first time of any marker.
     pub first: Option<Timestamp>,
 }
 
-impl Rows {
+impl MarkerRows {
     pub fn spans(&mut self, mut batch: SpanBatch) {
         if batch.is_empty() {
             return;
@@ -37,7 +37,7 @@ impl Rows {
             let Some(on) = on(&mut self.tracks, Some(track)) else {
                 continue;
             };
-            let Some(items) = on.add(What::Span(function), start, end.max(start)) else {
+            let Some(items) = on.add(MarkerKind::Span(function), start, end.max(start)) else {
                 continue;
             };
             if let Some(&kind) = kind {
@@ -68,8 +68,8 @@ impl Rows {
                 continue;
             };
             let (what, end) = match event.end {
-                Some(end) => (What::Event(event.event_type), end),
-                None => (What::Instant(event.event_type), event.time),
+                Some(end) => (MarkerKind::Event(event.event_type), end),
+                None => (MarkerKind::Instant(event.event_type), event.time),
             };
             let Some(items) = on.add(what, event.time, end) else {
                 continue;
@@ -101,15 +101,15 @@ impl Rows {
     }
 
     /// Takes the markers.
-    pub fn take_tracks(&mut self) -> Tracks {
-        Tracks(std::mem::take(&mut self.tracks))
+    pub fn take_tracks(&mut self) -> TrackMarkers {
+        TrackMarkers(std::mem::take(&mut self.tracks))
     }
 }
 
 /// Markers of which each track's are taken once.
-pub(super) struct Tracks(Vec<Markers>);
+pub(super) struct TrackMarkers(Vec<Markers>);
 
-impl Tracks {
+impl TrackMarkers {
     pub fn take(&mut self, track: Option<TrackId>) -> Markers {
         let markers = self.0.get_mut(number(track));
         markers.map_or_else(Markers::default, std::mem::take)

@@ -6,7 +6,7 @@ use crate::points::{Language, NameParts};
 
 /// The properties of a frame; empty where nobody knows them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct FrameProperties {
     pub(super) method: String,
     pub(super) line: u32,
     pub(super) start_line: u32,
@@ -53,7 +53,7 @@ pub(super) fn modifier_bits(words: &str) -> u32 {
         .fold(0, |bits, bit| bits | bit)
 }
 
-impl Facts {
+impl FrameProperties {
     /// Collects what the model knows of a frame, completed by its language's habits of naming.
     pub(super) fn of(recording: &Recording, id: FrameId, language: Option<Language>) -> Self {
         let Some(frame) = recording.frame(id) else {

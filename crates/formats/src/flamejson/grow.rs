@@ -6,29 +6,29 @@ use traceloom_model::{
     FrameId, FunctionId, Recording, SampleBatch, Scope, SpanId, StackId, TrackId, TrackKind, Unit,
 };
 
-use super::facts::Facts;
-use super::tree::{Dimension, Leaf, Node, Tree};
+use super::facts::FrameProperties;
+use super::tree::{Dimension, GraphNode, GraphTree, Leaf};
 use crate::points::Language;
 
 /// A node's identity below its parent.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
+enum ChildKey {
     Frame(u32),
     Thread(Option<TrackId>),
 }
 
-pub(super) struct Builder<'r> {
+pub(super) struct GraphBuilder<'r> {
     recording: &'r Recording,
     dimension: Dimension,
     language: Option<Language>,
-    nodes: Vec<Node>,
-    children: HashMap<(usize, Key), usize>,
-    keys: Vec<Option<Key>>,
+    nodes: Vec<GraphNode>,
+    children: HashMap<(usize, ChildKey), usize>,
+    keys: Vec<Option<ChildKey>>,
     /// Frames seen: key number and line.
     frames: HashMap<FrameId, (u32, u32)>,
     functions: HashMap<Option<FunctionId>, u32>,
     texts: HashMap<String, u32>,
-    facts: Vec<Facts>,
+    facts: Vec<FrameProperties>,
     /// Stacks seen and their nodes.
     stacks: HashMap<StackId, usize>,
     threads: HashSet<TrackId>,
@@ -37,7 +37,7 @@ pub(super) struct Builder<'r> {
     says: [bool; 6],
 }
 
-impl<'r> Builder<'r> {
+impl<'r> GraphBuilder<'r> {
     pub(super) fn new(
         recording: &'r Recording,
         dimension: Dimension,
@@ -47,7 +47,7 @@ impl<'r> Builder<'r> {
             recording,
             dimension,
             language,
-            nodes: vec![Node::default()],
+            nodes: vec![GraphNode::default()],
             children: HashMap::new(),
             keys: vec![None],
             frames: HashMap::new(),
@@ -72,7 +72,7 @@ impl<'r> Builder<'r> {
         if let Some(&known) = self.frames.get(&frame) {
             return known;
         }
-        let facts = Facts::of(self.recording, frame, self.language);
+        let facts = FrameProperties::of(self.recording, frame, self.language);
         let line = facts.line;
         let key = (self.key(facts), line);
         self.frames.insert(frame, key);
@@ -84,10 +84,10 @@ impl<'r> Builder<'r> {
             return known;
         }
         let facts = match function {
-            Some(id) => Facts::of_function(self.recording, id, self.language),
-            None => Facts {
+            Some(id) => FrameProperties::of_function(self.recording, id, self.language),
+            None => FrameProperties {
                 method: "?".to_owned(),
-                ..Facts::default()
+                ..FrameProperties::default()
             },
         };
         let key = self.key(facts);
@@ -95,7 +95,7 @@ impl<'r> Builder<'r> {
         key
     }
 
-    fn key(&mut self, facts: Facts) -> u32 {
+    fn key(&mut self, facts: FrameProperties) -> u32 {
         let says = [
             true,
             !facts.package.is_empty(),
@@ -118,7 +118,7 @@ impl<'r> Builder<'r> {
                 ]
                 .join("\0");
                 let line = facts.start_line;
-                (text, Facts { line, ..facts })
+                (text, FrameProperties { line, ..facts })
             }
             Dimension::Line => {
                 let text = format!(
@@ -157,7 +157,7 @@ impl<'r> Builder<'r> {
     fn child(
         &mut self,
         parent: usize,
-        key: Key,
+        key: ChildKey,
         thread: impl FnOnce(&Recording) -> String,
     ) -> usize {
         if self.dimension.collapses() && self.keys.get(parent) == Some(&Some(key.clone())) {
@@ -168,17 +168,17 @@ impl<'r> Builder<'r> {
         }
         let row = self.nodes.len();
         let facts = match key {
-            Key::Frame(number) => self.facts.get(number as usize).cloned().unwrap_or_default(),
-            Key::Thread(_) => Facts::default(),
+            ChildKey::Frame(number) => self.facts.get(number as usize).cloned().unwrap_or_default(),
+            ChildKey::Thread(_) => FrameProperties::default(),
         };
         let track = match key {
-            Key::Thread(track) => track,
-            Key::Frame(_) => None,
+            ChildKey::Thread(track) => track,
+            ChildKey::Frame(_) => None,
         };
-        let mut node = Node {
+        let mut node = GraphNode {
             facts,
             track,
-            ..Node::default()
+            ..GraphNode::default()
         };
         if self.dimension == Dimension::Thread {
             node.thread = thread(self.recording);
@@ -197,7 +197,7 @@ impl<'r> Builder<'r> {
         self.threads.extend(track);
         let by_frames = self.walk(stack);
         match self.dimension {
-            Dimension::Thread => self.child(0, Key::Thread(track), |recording| {
+            Dimension::Thread => self.child(0, ChildKey::Thread(track), |recording| {
                 thread_name(recording, track)
             }),
             _ => by_frames,
@@ -228,7 +228,7 @@ impl<'r> Builder<'r> {
         for (id, frame) in path.into_iter().rev() {
             let (key, line) = self.frame_key(frame);
             if self.dimension != Dimension::Thread {
-                row = self.child(row, Key::Frame(key), |_| String::new());
+                row = self.child(row, ChildKey::Frame(key), |_| String::new());
                 self.line(row, line);
             }
             self.stacks.insert(id, row);
@@ -332,15 +332,15 @@ impl<'r> Builder<'r> {
         let key = self.function_key(span.function);
         if self.dimension == Dimension::Thread {
             let track = Some(span.track);
-            return self.child(0, Key::Thread(track), |recording| {
+            return self.child(0, ChildKey::Thread(track), |recording| {
                 thread_name(recording, track)
             });
         }
-        self.child(parent, Key::Frame(key), |_| String::new())
+        self.child(parent, ChildKey::Frame(key), |_| String::new())
     }
 
     /// Sums up, sorts, and names the root: by `name`, or `root` when there are several threads.
-    pub(super) fn finish(mut self, name: &str, unit: Unit) -> Tree {
+    pub(super) fn finish(mut self, name: &str, unit: Unit) -> GraphTree {
         for row in (0..self.nodes.len()).rev() {
             let children = self
                 .nodes
@@ -382,11 +382,11 @@ impl<'r> Builder<'r> {
         });
         let available = available.map(|(dimension, _)| dimension).collect();
         let leaf = |((frame, track), value)| Leaf {
-            facts: Facts::of(self.recording, frame, self.language),
+            facts: FrameProperties::of(self.recording, frame, self.language),
             track,
             value,
         };
-        Tree {
+        GraphTree {
             nodes: self.nodes,
             leaves: self.leaves.into_iter().flatten().map(leaf).collect(),
             unit,
@@ -396,14 +396,14 @@ impl<'r> Builder<'r> {
 }
 
 /// Facts of a node that stands for one property; a frame without it belongs to a node that says so.
-fn only(text: &str, set: impl FnOnce(&mut Facts, String)) -> Facts {
-    let mut facts = Facts {
+fn only(text: &str, set: impl FnOnce(&mut FrameProperties, String)) -> FrameProperties {
+    let mut facts = FrameProperties {
         method: if text.is_empty() {
             "(unknown)".to_owned()
         } else {
             text.to_owned()
         },
-        ..Facts::default()
+        ..FrameProperties::default()
     };
     set(&mut facts, text.to_owned());
     facts

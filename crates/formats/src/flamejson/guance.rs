@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use traceloom_model::{Recording, TrackId, Unit};
 
-use super::facts::Facts;
-use super::tree::{Node, Tree};
+use super::facts::FrameProperties;
+use super::tree::{GraphNode, GraphTree};
 use crate::points::{Language, Quantity};
 use crate::text::json::push_string;
 
@@ -32,9 +32,9 @@ fn dimensions(language: Option<Language>) -> &'static [(&'static str, &'static [
     }
 }
 
-struct Shape<'t> {
+struct PositionalFields<'t> {
     recording: &'t Recording,
-    tree: &'t Tree,
+    tree: &'t GraphTree,
     quantity: Quantity,
     language: Option<Language>,
     total: i64,
@@ -43,7 +43,7 @@ struct Shape<'t> {
 /// Appends the document in its envelope.
 pub(super) fn document(
     recording: &Recording,
-    tree: &Tree,
+    tree: &GraphTree,
     language: Option<Language>,
     out: &mut Vec<u8>,
 ) {
@@ -53,7 +53,7 @@ pub(super) fn document(
         _ => Quantity::Count,
     };
     let total = tree.nodes.first().map_or(0, |root| root.value);
-    let shape = Shape {
+    let shape = PositionalFields {
         recording,
         tree,
         quantity,
@@ -72,7 +72,7 @@ pub(super) fn document(
     out.extend(b"]}}\n");
 }
 
-impl Shape<'_> {
+impl PositionalFields<'_> {
     fn frames(&self, out: &mut Vec<u8>) {
         let mut open = vec![(0, 0)];
         while let Some((row, child)) = open.pop() {
@@ -123,7 +123,7 @@ impl Shape<'_> {
         format!("{}.{:02}", hundredths / 100, hundredths % 100)
     }
 
-    fn begin(&self, node: &Node, out: &mut Vec<u8>) {
+    fn begin(&self, node: &GraphNode, out: &mut Vec<u8>) {
         out.push(b'[');
         self.amount(node.value, out);
         out.extend(format!(",{},", self.shown(node.value)).bytes());
@@ -153,7 +153,7 @@ impl Shape<'_> {
         out.extend(b",[");
     }
 
-    fn property(&self, facts: &Facts, track: Option<TrackId>, name: &str) -> String {
+    fn property(&self, facts: &FrameProperties, track: Option<TrackId>, name: &str) -> String {
         let track = track.and_then(|id| self.recording.track(id));
         let dotnet = self.language == Some(Language::Dotnet);
         match name {
@@ -197,7 +197,7 @@ impl Shape<'_> {
     /// What the leaves hold for themselves, by the values of some properties, largest first.
     fn dimension(&self, title: &str, mapping: &[&str], out: &mut Vec<u8>) {
         let mut sums: HashMap<Vec<String>, i64> = HashMap::new();
-        let mut add = |facts: &Facts, track: Option<TrackId>, own: i64| {
+        let mut add = |facts: &FrameProperties, track: Option<TrackId>, own: i64| {
             if own != 0 {
                 let value = |name: &&str| self.property(facts, track, name);
                 let sum: &mut i64 = sums.entry(mapping.iter().map(value).collect()).or_default();

@@ -48,7 +48,7 @@ fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
         default: Some(kind),
         ..Profile::default()
     });
-    let mut walk = Walk {
+    let mut walk = NodeWalk {
         profile,
         factor,
         batch: SampleBatch::new(profile, 1),
@@ -93,14 +93,14 @@ fn children<'d>(frame: Value<'d>) -> impl Iterator<Item = Value<'d>> {
         .flat_map(Value::items)
 }
 
-struct Walk {
+struct NodeWalk {
     profile: ProfileId,
     factor: i64,
     batch: SampleBatch,
     threads: HashMap<Vec<u8>, TrackId>,
 }
 
-impl Walk {
+impl NodeWalk {
     fn value(&self, frame: Value<'_>) -> i64 {
         let value = property(frame, "value", 1);
         let quoted = value

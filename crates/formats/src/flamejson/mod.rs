@@ -15,7 +15,7 @@ mod write;
 
 use traceloom_model::{Capabilities, Feature, Limits, Variant};
 
-use crate::text::json::{Document, JsonReader, Kind, Layout};
+use crate::text::json::{Document, JsonLayout, JsonReader, Kind};
 use crate::{Confidence, Format, Probe};
 
 pub use raise::{Options, write_recording};
@@ -50,7 +50,7 @@ pub const FORMAT: Format = Format {
     ..Format::BASE
 };
 
-static LAYOUT: Layout = Layout {
+static LAYOUT: JsonLayout = JsonLayout {
     document: "flamegraph",
     elements: &[],
     time: |_| None,

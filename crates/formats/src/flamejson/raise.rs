@@ -2,8 +2,8 @@
 
 use traceloom_model::{Recording, Unit};
 
-use super::grow::Builder;
-use super::tree::{Dimension, Shown, Tree};
+use super::grow::GraphBuilder;
+use super::tree::{Dimension, GraphColumn, GraphTree};
 use super::{guance, write};
 use crate::codec::WholeRecording;
 use crate::points::{Language, profiles, value_names};
@@ -86,7 +86,7 @@ pub fn write_recording(recording: &Recording, options: &Options) -> Result<Vec<u
 
 fn document(
     recording: &Recording,
-    tree: &Tree,
+    tree: &GraphTree,
     language: Option<Language>,
     options: &Options,
 ) -> Vec<u8> {
@@ -108,8 +108,8 @@ fn tree(
     recording: &Recording,
     language: Option<Language>,
     options: &Options,
-) -> Result<Tree, Error> {
-    let mut builder = Builder::new(recording, options.dimension, language);
+) -> Result<GraphTree, Error> {
+    let mut builder = GraphBuilder::new(recording, options.dimension, language);
     if options.positional {
         builder = builder.with_leaves();
     }
@@ -126,9 +126,10 @@ fn tree(
         profile.is_some_and(|profile| recording.shows_cpu(profile))
     });
     let cpu = cpu.filter(|_| wanted.is_empty());
-    let mut shown = cpu.and_then(|batch| Some(Shown::of(recording, batch, &wanted, language)?.1));
+    let mut shown =
+        cpu.and_then(|batch| Some(GraphColumn::of(recording, batch, &wanted, language)?.1));
     for batch in batches() {
-        let Some((column, found)) = Shown::of(recording, batch, &wanted, language) else {
+        let Some((column, found)) = GraphColumn::of(recording, batch, &wanted, language) else {
             continue;
         };
         let shown = shown.get_or_insert_with(|| found.clone());
@@ -168,7 +169,8 @@ pub(super) fn raise<'o>(
     Ok(Box::new(WholeRecording::new(move |recording| {
         let written = if is_empty(&recording) && options.value.is_none() {
             // A conversion of nothing is a graph of its root.
-            let tree = Builder::new(&recording, options.dimension, None).finish("all", Unit::Count);
+            let tree =
+                GraphBuilder::new(&recording, options.dimension, None).finish("all", Unit::Count);
             document(&recording, &tree, None, &options)
         } else {
             write_recording(&recording, &options)?

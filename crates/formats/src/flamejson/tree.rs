@@ -2,7 +2,7 @@
 
 use traceloom_model::{Recording, SampleBatch, Scope, TrackId, Unit};
 
-use super::facts::Facts;
+use super::facts::FrameProperties;
 use crate::points::{EventKind, Language};
 
 /// What the nodes of a graph stand for.
@@ -55,8 +55,8 @@ impl Dimension {
 
 /// A node.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Node {
-    pub(super) facts: Facts,
+pub(super) struct GraphNode {
+    pub(super) facts: FrameProperties,
     pub(super) thread: String,
     pub(super) track: Option<TrackId>,
     /// Inclusive value.
@@ -71,22 +71,22 @@ pub(super) struct Node {
 /// What samples of one innermost frame and thread have together.
 #[derive(Debug)]
 pub(super) struct Leaf {
-    pub(super) facts: Facts,
+    pub(super) facts: FrameProperties,
     pub(super) track: Option<TrackId>,
     pub(super) value: i64,
 }
 
 /// A finished tree; row 0 is the root.
 #[derive(Debug)]
-pub(super) struct Tree {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct GraphTree {
+    pub(super) nodes: Vec<GraphNode>,
     /// What is a frame's own, where samples say it and it was asked for.
     pub(super) leaves: Vec<Leaf>,
     pub(super) unit: Unit,
     pub(super) available: Vec<Dimension>,
 }
 
-impl Tree {
+impl GraphTree {
     /// Makes the one frame that everything is in the root: graphs that are read have a root among their frames.
     pub(super) fn with_its_own_root(mut self) -> Self {
         let only = match self.nodes.first().map(|root| root.children.as_slice()) {
@@ -113,7 +113,7 @@ impl Tree {
 
 /// What a graph is of: columns of the same name, unit and scope are one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Shown {
+pub(super) struct GraphColumn {
     pub(super) name: String,
     /// What Datakit calls it.
     pub(super) event: Option<&'static str>,
@@ -121,7 +121,7 @@ pub(super) struct Shown {
     pub(super) scope: Scope,
 }
 
-impl Shown {
+impl GraphColumn {
     /// Finds the column that a batch has to show, as every view does ([`Recording::shown_column`]).
     pub(super) fn of(
         recording: &Recording,

@@ -3,7 +3,7 @@
 use traceloom_model::{Recording, Unit};
 
 use super::raise::Options;
-use super::tree::{Node, Tree};
+use super::tree::{GraphNode, GraphTree};
 use crate::text::json::push_string;
 
 /// The word of a unit and how many of the model's units are one.
@@ -30,7 +30,12 @@ fn text(out: &mut Vec<u8>, key: &str, value: &str) {
 }
 
 /// Appends the document, without white space.
-pub(super) fn document(recording: &Recording, tree: &Tree, options: &Options, out: &mut Vec<u8>) {
+pub(super) fn document(
+    recording: &Recording,
+    tree: &GraphTree,
+    options: &Options,
+    out: &mut Vec<u8>,
+) {
     let (unit, factor) = unit_word(recording, tree.unit, options);
     out.extend(b"{\"unit\":");
     push_string(unit.as_bytes(), out);
@@ -53,7 +58,7 @@ pub(super) fn document(recording: &Recording, tree: &Tree, options: &Options, ou
 }
 
 /// Appends the frames: a stack of our own, because trees are deeper than the program's.
-fn frames(tree: &Tree, factor: i64, out: &mut Vec<u8>) {
+fn frames(tree: &GraphTree, factor: i64, out: &mut Vec<u8>) {
     let mut open = vec![(0, 0)];
     while let Some((row, child)) = open.pop() {
         let Some(node) = tree.nodes.get(row) else {
@@ -75,7 +80,7 @@ fn frames(tree: &Tree, factor: i64, out: &mut Vec<u8>) {
     }
 }
 
-fn begin(node: &Node, factor: i64, out: &mut Vec<u8>) {
+fn begin(node: &GraphNode, factor: i64, out: &mut Vec<u8>) {
     out.extend(format!("{{\"value\":{}", node.value.div_euclid(factor)).bytes());
     text(out, "method", &node.facts.method);
     if node.facts.line > 0 {
@@ -87,7 +92,7 @@ fn begin(node: &Node, factor: i64, out: &mut Vec<u8>) {
     out.extend(b",\"sub_frame\":[");
 }
 
-fn end(node: &Node, out: &mut Vec<u8>) {
+fn end(node: &GraphNode, out: &mut Vec<u8>) {
     out.push(b']');
     text(out, "thread", &node.thread);
     text(out, "modifier", &node.facts.modifier);

@@ -4,7 +4,7 @@ use traceloom_model::FrameKind;
 
 /// The text of a frame, taken apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct FrameParts<'a> {
     /// The function with the mark of its kind.
     pub(super) name: &'a [u8],
     pub(super) file: Option<&'a [u8]>,
@@ -15,7 +15,7 @@ pub(super) struct Parts<'a> {
 
 /// Takes a frame apart: `func (file:line)` as py-spy writes it, marks as async-profiler and perf's
 /// stack collapsers write them.
-pub(super) fn parts(text: &[u8]) -> Parts<'_> {
+pub(super) fn parts(text: &[u8]) -> FrameParts<'_> {
     let (name, file, line) = match place(text) {
         Some((name, file, line)) => (name, Some(file), line),
         None => (text, None, 0),
@@ -28,7 +28,7 @@ pub(super) fn parts(text: &[u8]) -> Parts<'_> {
         Some(b"_[1]") => FrameKind::JitTier1,
         _ => FrameKind::Unknown,
     };
-    Parts {
+    FrameParts {
         name,
         file,
         line,

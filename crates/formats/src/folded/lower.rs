@@ -28,7 +28,7 @@ pub fn lower(
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
     sink.begin(Order::Nested, Clock::Unix);
-    let mut stacks = Stacks::new(&options.limits);
+    let mut stacks = StackTrie::new(&options.limits);
     for part in 0..source.parts().len() {
         stacks.pair = is_comparison(source, part, options)?;
         let names: &[&str] = match stacks.pair {
@@ -109,14 +109,14 @@ fn flush(
 ///
 /// Tools write lines in the order of their text, so most of a line is the beginning of the one before:
 /// its stacks are taken from there and only the rest is looked up.
-struct Stacks {
+struct StackTrie {
     model: Tables,
     frames: HashMap<Box<[u8]>, FrameId, RandomState>,
     stacks: HashMap<(Option<StackId>, FrameId), StackId, RandomState>,
     owners: HashMap<(OwnerId, Box<[u8]>), OwnerId, RandomState>,
     /// The stack of the line before, and what holds after each of its frames.
     before: Vec<u8>,
-    ends: Vec<Place>,
+    ends: Vec<TrieDepth>,
     owner: OwnerId,
     depth: usize,
     room: usize,
@@ -126,7 +126,7 @@ struct Stacks {
 
 /// What holds after a frame.
 #[derive(Clone, Copy)]
-struct Place {
+struct TrieDepth {
     /// Where the frame ends in the line.
     end: usize,
     stack: Option<StackId>,
@@ -140,7 +140,7 @@ struct OwnerId {
     track: Option<TrackId>,
 }
 
-impl Stacks {
+impl StackTrie {
     fn new(limits: &Limits) -> Self {
         Self {
             model: Tables::new(),
@@ -203,7 +203,7 @@ impl Stacks {
         note.map_or(Ok(()), Err)
     }
 
-    fn stack(&mut self, text: &[u8]) -> Found {
+    fn stack(&mut self, text: &[u8]) -> ParsedStack {
         let text = if text == NO_STACK { b"" } else { text };
         let shared = common(&self.before, text);
         // A frame of the line before is one of this line where both go on the same way after it.
@@ -234,7 +234,7 @@ impl Stacks {
                 }
                 stack = Some(self.call(stack, frame));
             }
-            self.ends.push(Place {
+            self.ends.push(TrieDepth {
                 end: at + len,
                 stack,
                 owner: self.owner,
@@ -243,7 +243,7 @@ impl Stacks {
         }
         self.before.clear();
         self.before.extend_from_slice(text);
-        Found { stack, limited }
+        ParsedStack { stack, limited }
     }
 
     fn call(&mut self, caller: Option<StackId>, text: &[u8]) -> StackId {
@@ -340,7 +340,7 @@ fn number(count: &[u8], offset: u64, note: &mut Option<traceloom_model::Note>) -
     value
 }
 
-struct Found {
+struct ParsedStack {
     stack: Option<StackId>,
     limited: bool,
 }

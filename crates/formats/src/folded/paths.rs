@@ -18,7 +18,7 @@ pub(super) struct Paths<'r> {
     tables: &'r Recording,
     /// Whether the texts of frames have their file and line.
     lines: bool,
-    nodes: Vec<Node>,
+    nodes: Vec<PathNode>,
     /// Nodes by the one above and the text, those of no caller and those of callers that have many.
     known: HashMap<(u32, u32), u32, RandomState>,
     texts: Vec<Box<[u8]>>,
@@ -32,7 +32,7 @@ pub(super) struct Paths<'r> {
 }
 
 /// A path. Where stacks are all different there is one for each of their frames, so that it is small.
-struct Node {
+struct PathNode {
     above: u32,
     /// Frames above it.
     depth: u32,
@@ -129,7 +129,7 @@ impl<'r> Paths<'r> {
                 return known;
             }
         }
-        self.nodes.push(Node {
+        self.nodes.push(PathNode {
             above,
             depth,
             text,

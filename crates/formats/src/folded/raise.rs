@@ -9,7 +9,7 @@ use traceloom_model::{
 };
 
 use super::paths::{Paths, Sum};
-use super::value::{AFTER, BEFORE, NO_STACK, Value};
+use super::value::{AFTER, BEFORE, LineValue, NO_STACK};
 use crate::codec::Buffered;
 use crate::text::scalars;
 use crate::{Error, LeftOut, Output, RaiseOptions, Target};
@@ -44,7 +44,7 @@ struct Writer<'o> {
     /// The tables of the model; no rows but those of tables.
     tables: Recording,
     /// By profile: definitions may come after the samples, so which columns are meant is known at the end.
-    sums: BTreeMap<ProfileId, Sums>,
+    sums: BTreeMap<ProfileId, StackSums>,
     /// The profile of the first sample.
     first: Option<ProfileId>,
     lost: Vec<LeftOut>,
@@ -54,7 +54,7 @@ struct Writer<'o> {
 
 /// Sums of every column of a profile, stack by stack.
 #[derive(Default)]
-struct Sums {
+struct StackSums {
     width: usize,
     /// The row of each stack, from 1; 0 for stacks without samples.
     rows: Vec<u32>,
@@ -66,7 +66,7 @@ struct Sums {
     samples: Vec<u64>,
 }
 
-impl Sums {
+impl StackSums {
     /// Returns the sums of a stack, 0 when it is new.
     #[inline]
     fn of(&mut self, stack: Option<StackId>) -> &mut [i64] {
@@ -116,7 +116,7 @@ impl Sums {
 }
 
 /// The columns to write of each profile that has them all.
-struct Chosen {
+struct ChosenColumns {
     of_profile: HashMap<ProfileId, Vec<usize>, RandomState>,
     /// How many numbers a line has.
     width: usize,
@@ -134,14 +134,15 @@ impl Writer<'_> {
     /// Chooses what to write: the value asked for; else before and after where every profile is a comparison;
     /// else the value that the first profile shows where all have it, another one that all have, and where they
     /// share none, the one that the first shows.
-    fn choose(&self) -> Result<Chosen, Error> {
+    fn choose(&self) -> Result<ChosenColumns, Error> {
         let profiles = self.profiles();
         let own = |profile: &Profile| {
             let types = profile.value_types.iter();
-            types.map(|&id| Value::of(&self.tables, id)).collect()
+            types.map(|&id| LineValue::of(&self.tables, id)).collect()
         };
-        let values: Vec<Vec<Option<Value>>> = profiles.iter().map(|(_, row)| own(row)).collect();
-        let wanted: Vec<Value> = match (&self.column, values.first(), profiles.first()) {
+        let values: Vec<Vec<Option<LineValue>>> =
+            profiles.iter().map(|(_, row)| own(row)).collect();
+        let wanted: Vec<LineValue> = match (&self.column, values.first(), profiles.first()) {
             (Some(name), ..) => {
                 let mut all = values.iter().flatten().flatten();
                 let found = all.find(|value| value.name == *name);
@@ -153,11 +154,11 @@ impl Writer<'_> {
                 }
             }
             (None, Some(first), Some((_, profile))) => {
-                let in_all = |value: &&Value| {
+                let in_all = |value: &&LineValue| {
                     let mut others = values.iter();
                     others.all(|own| own.iter().flatten().any(|own| own == *value))
                 };
-                let pair: Vec<&Value> = first.iter().flatten().filter(in_all).collect();
+                let pair: Vec<&LineValue> = first.iter().flatten().filter(in_all).collect();
                 let shown = self.tables.shown_column(profile, &[]);
                 let shown = shown.and_then(|at| first.get(at)?.as_ref());
                 // Of columns that cover callees the first that does not stands in.
@@ -174,7 +175,7 @@ impl Writer<'_> {
             }
             _ => Vec::new(),
         };
-        let place = |value: &Value, own: &[Option<Value>]| {
+        let place = |value: &LineValue, own: &[Option<LineValue>]| {
             own.iter().position(|own| own.as_ref() == Some(value))
         };
         let rows = profiles.iter().zip(&values).filter_map(|((id, _), own)| {
@@ -182,21 +183,21 @@ impl Writer<'_> {
                 wanted.iter().map(|value| place(value, own)).collect();
             Some((*id, columns.filter(|columns| !columns.is_empty())?))
         });
-        Ok(Chosen {
+        Ok(ChosenColumns {
             of_profile: rows.collect(),
             width: wanted.len(),
         })
     }
 
     /// Counts the samples of values that are not written, by name.
-    fn not_written(&self, chosen: &Chosen) -> Vec<LeftOut> {
+    fn not_written(&self, chosen: &ChosenColumns) -> Vec<LeftOut> {
         let mut lost: BTreeMap<String, u64> = BTreeMap::new();
         for (id, profile) in self.profiles() {
             let written = chosen.of_profile.get(&id).map_or(&[][..], |own| own);
             let sums = self.sums.get(&id);
             for (at, &value_type) in profile.value_types.iter().enumerate() {
                 let samples = sums.and_then(|sums| sums.samples.get(at).copied());
-                let value = Value::of(&self.tables, value_type);
+                let value = LineValue::of(&self.tables, value_type);
                 if let (Some(value), Some(samples @ 1..)) = (value, samples)
                     && !written.contains(&at)
                 {
@@ -270,10 +271,10 @@ impl Sink for Writer<'_> {
         if !batch.is_empty() {
             self.first.get_or_insert(batch.profile);
         }
-        let sums = self.sums.entry(batch.profile).or_insert_with(|| Sums {
+        let sums = self.sums.entry(batch.profile).or_insert_with(|| StackSums {
             width: batch.width(),
             samples: vec![0; batch.width()],
-            ..Sums::default()
+            ..StackSums::default()
         });
         for (row, &stack) in batch.stack.iter().enumerate() {
             let values = batch.values(row);

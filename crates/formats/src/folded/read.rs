@@ -2,7 +2,7 @@
 
 use traceloom_model::Limits;
 
-use crate::text::lines::{self, Line, Lines, canonical};
+use crate::text::lines::{self, Line, LineSplitter, canonical};
 use crate::{Chunk, Field, Reader as Native, Record as NativeRecord, RecordSink, Step, damage};
 
 /// Splits a line into the stack and the count after its last space; none without a count.
@@ -34,12 +34,12 @@ pub(super) fn compares(stack: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     offset: u64,
-    content: Content<'a>,
+    content: LineContent<'a>,
     end: &'a [u8],
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Content<'a> {
+enum LineContent<'a> {
     Stack {
         stack: &'a [u8],
         count: i64,
@@ -65,11 +65,11 @@ impl<'a> Record<'a> {
     /// Takes a line apart, of a comparison with `pairs`; `None` when it has no count.
     fn new(line: &Line<'a>, pairs: bool) -> Option<Self> {
         let content = if line.text.trim_ascii().is_empty() {
-            Content::Blank(line.text)
+            LineContent::Blank(line.text)
         } else if let Some((stack, after)) = split_count(line.text)
             && let Some((stack, before)) = split_count(stack).filter(|_| pairs)
         {
-            Content::Pair {
+            LineContent::Pair {
                 stack,
                 before,
                 after,
@@ -79,15 +79,15 @@ impl<'a> Record<'a> {
             let plain = stack.len() + count.len() + 1 == line.text.len()
                 && line.text.get(stack.len()) == Some(&b' ');
             match canonical(count).filter(|_| plain) {
-                Some(count) => Content::Stack { stack, count },
-                None => Content::Spelled {
+                Some(count) => LineContent::Stack { stack, count },
+                None => LineContent::Spelled {
                     stack,
                     count,
                     line: line.text,
                 },
             }
         } else if line.text.starts_with(b"#") {
-            Content::Comment(line.text)
+            LineContent::Comment(line.text)
         } else {
             return None;
         };
@@ -102,9 +102,11 @@ impl<'a> Record<'a> {
 impl NativeRecord for Record<'_> {
     fn kind(&self) -> &'static str {
         match self.content {
-            Content::Stack { .. } | Content::Pair { .. } | Content::Spelled { .. } => "stack",
-            Content::Comment(_) => "comment",
-            Content::Blank(_) => "blank",
+            LineContent::Stack { .. } | LineContent::Pair { .. } | LineContent::Spelled { .. } => {
+                "stack"
+            }
+            LineContent::Comment(_) => "comment",
+            LineContent::Blank(_) => "blank",
         }
     }
 
@@ -114,9 +116,9 @@ impl NativeRecord for Record<'_> {
 
     fn len(&self) -> u64 {
         let text = match self.content {
-            Content::Stack { stack, count } => stack.len() + 1 + count.to_string().len(),
-            Content::Pair { line, .. } | Content::Spelled { line, .. } => line.len(),
-            Content::Comment(text) | Content::Blank(text) => text.len(),
+            LineContent::Stack { stack, count } => stack.len() + 1 + count.to_string().len(),
+            LineContent::Pair { line, .. } | LineContent::Spelled { line, .. } => line.len(),
+            LineContent::Comment(text) | LineContent::Blank(text) => text.len(),
         };
         (text + self.end.len()) as u64
     }
@@ -130,11 +132,11 @@ impl NativeRecord for Record<'_> {
             show("frames", Field::List(&frames));
         };
         match self.content {
-            Content::Stack { stack, count } => {
+            LineContent::Stack { stack, count } => {
                 frames(stack, show);
                 show("count", Field::I64(count));
             }
-            Content::Pair {
+            LineContent::Pair {
                 stack,
                 before,
                 after,
@@ -146,26 +148,26 @@ impl NativeRecord for Record<'_> {
                     show(name, number);
                 }
             }
-            Content::Spelled { stack, count, .. } => {
+            LineContent::Spelled { stack, count, .. } => {
                 frames(stack, show);
                 show("count", Field::Text(count));
             }
-            Content::Comment(text) => show("text", Field::Text(text)),
-            Content::Blank(_) => {}
+            LineContent::Comment(text) => show("text", Field::Text(text)),
+            LineContent::Blank(_) => {}
         }
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         match self.content {
-            Content::Stack { stack, count } => {
+            LineContent::Stack { stack, count } => {
                 out.extend_from_slice(stack);
                 out.push(b' ');
                 out.extend(count.to_string().bytes());
             }
-            Content::Pair { line, .. } | Content::Spelled { line, .. } => {
+            LineContent::Pair { line, .. } | LineContent::Spelled { line, .. } => {
                 out.extend_from_slice(line);
             }
-            Content::Comment(text) | Content::Blank(text) => out.extend_from_slice(text),
+            LineContent::Comment(text) | LineContent::Blank(text) => out.extend_from_slice(text),
         }
         out.extend_from_slice(self.end);
     }
@@ -174,7 +176,7 @@ impl NativeRecord for Record<'_> {
 /// Reads folded stacks.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    lines: Lines,
+    lines: LineSplitter,
     /// Whether lines end in two numbers, as the first with a stack does.
     pairs: Option<bool>,
 }
@@ -184,7 +186,7 @@ impl Reader {
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self {
-            lines: Lines::new(limits),
+            lines: LineSplitter::new(limits),
             pairs: None,
         }
     }

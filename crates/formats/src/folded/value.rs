@@ -14,12 +14,12 @@ pub(super) const AFTER: &str = "after";
 
 /// A value that lines can hold. Columns of several profiles with the same name and unit are the same value.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Value {
+pub(super) struct LineValue {
     pub(super) name: String,
     unit: Unit,
 }
 
-impl Value {
+impl LineValue {
     /// Returns the value of a column; `None` for one that covers callees or has no sum, because every reader of
     /// folded stacks adds up lines.
     pub(super) fn of(tables: &Recording, id: ValueTypeId) -> Option<Self> {

@@ -10,7 +10,7 @@ use traceloom_model::{
 };
 
 use crate::points::GO_METRICS;
-use crate::text::json::{Document, JsonReader, Kind, Layout, Lowered, Value, lower_documents};
+use crate::text::json::{Document, JsonLayout, JsonReader, Kind, Lowered, Value, lower_documents};
 use crate::{Confidence, Error, Format, LowerOptions, Probe, Source, warn};
 
 /// Go metrics.
@@ -25,7 +25,7 @@ pub const FORMAT: Format = Format {
     ..Format::BASE
 };
 
-static LAYOUT: Layout = Layout {
+static LAYOUT: JsonLayout = JsonLayout {
     document: "metrics",
     elements: &[(&["*"], "metric")],
     time: |_| None,

@@ -12,7 +12,7 @@ use crate::{Error, LowerOptions, Source};
 const FRAMES: usize = 65_536;
 
 #[derive(Debug, Default, PartialEq)]
-struct Call {
+struct GoroutineCall {
     function: String,
     file: String,
     line: u32,
@@ -25,7 +25,7 @@ pub(super) struct Goroutine {
     state: String,
     wait_minutes: Option<i64>,
     /// Innermost first, as printed.
-    calls: Vec<Call>,
+    calls: Vec<GoroutineCall>,
     created_by: Option<String>,
     truncated: bool,
     /// The next line is the place of the last function.
@@ -75,15 +75,15 @@ impl Goroutine {
                 return;
             }
             self.place = true;
-            self.calls.push(Call {
+            self.calls.push(GoroutineCall {
                 function: function.to_owned(),
-                ..Call::default()
+                ..GoroutineCall::default()
             });
         }
     }
 }
 
-fn frame(call: &Call, tables: &mut Tables) -> FrameId {
+fn frame(call: &GoroutineCall, tables: &mut Tables) -> FrameId {
     let file = (!call.file.is_empty()).then(|| tables.string(&call.file));
     let function = Function {
         file,
@@ -249,7 +249,7 @@ mod tests {
         ] {
             goroutine.line(line);
         }
-        let call = |function: &str, file: &str, line| Call {
+        let call = |function: &str, file: &str, line| GoroutineCall {
             function: function.to_owned(),
             file: file.to_owned(),
             line,

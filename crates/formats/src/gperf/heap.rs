@@ -54,7 +54,7 @@ pub(super) fn mark(text: &[u8], mark: u8) -> Option<&[u8]> {
 
 /// The first line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Header<'a> {
+pub(super) struct HeapHeader<'a> {
     pub(super) counts: Counts,
     /// One of `KINDS`.
     pub(super) kind: &'a [u8],
@@ -74,7 +74,7 @@ const KINDS: [&[u8]; 9] = [
     b"fragmentationz",
 ];
 
-impl<'a> Header<'a> {
+impl<'a> HeapHeader<'a> {
     /// Takes the first line apart; none when it is that of another format.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let (counts, rest) = Counts::parse(line.strip_prefix(TITLE)?)?;

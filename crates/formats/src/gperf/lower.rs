@@ -9,11 +9,11 @@ use traceloom_model::{
     Value,
 };
 
-use super::maps::{Entry, Maps};
+use super::maps::{MappedRange, Maps};
 use super::read::GperfReader;
-use super::record::{Content, GperfRecord, Numbers};
-use super::scheme::{Scheme, Values};
-use super::symbols::{self, Symbol, Symbols};
+use super::record::{GperfContent, GperfRecord, SampleNumbers};
+use super::scheme::{SampleValues, Scheme};
+use super::symbols::{self, AddressSymbol, AddressSymbols};
 use crate::codec::each_window;
 use crate::{Error, LowerOptions, Source, warn};
 
@@ -46,7 +46,7 @@ pub fn lower(
 
 /// A profile as its file has it, held whole: names and the memory map come last.
 #[derive(Default)]
-struct Samples {
+struct HeldProfile {
     scheme: Scheme,
     /// The profile is one of words.
     of_words: bool,
@@ -58,7 +58,7 @@ struct Samples {
     sizes: Vec<i64>,
     /// Row, key and value.
     labels: Vec<(usize, Vec<u8>, Vec<u8>)>,
-    symbols: Symbols,
+    symbols: AddressSymbols,
     binary: Option<Vec<u8>>,
     maps: Maps,
     /// A stack of jemalloc, until the line with its numbers.
@@ -73,9 +73,9 @@ fn read(
     part: usize,
     limits: &Limits,
     sink: &mut dyn Sink,
-) -> Result<Option<Samples>, Error> {
+) -> Result<Option<HeldProfile>, Error> {
     let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
-    let mut samples = Samples::default();
+    let mut samples = HeldProfile::default();
     let mut notes = Vec::new();
     let mut reader = GperfReader::new(limits);
     let mut pull = source.open(part, 0)?;
@@ -105,11 +105,11 @@ fn read(
     Ok(Some(samples))
 }
 
-impl Samples {
+impl HeldProfile {
     fn take(&mut self, record: &GperfRecord<'_>, notes: &mut Vec<Note>) {
         let offset = record.offset;
         match &record.content {
-            Content::Words {
+            GperfContent::Words {
                 kind: "header",
                 values,
                 ..
@@ -119,27 +119,29 @@ impl Samples {
                 // What follows the leaf is a return address, unless names were already found for it.
                 self.symbols.exact = true;
             }
-            Content::Words {
+            GperfContent::Words {
                 kind: "sample",
                 values,
                 ..
             } => self.words(values),
-            Content::Words { .. } | Content::Line => {}
-            Content::Marker(b"symbol") => self.symbols.exact = true,
-            Content::Marker(marker) => {
+            GperfContent::Words { .. } | GperfContent::Line => {}
+            GperfContent::Marker(b"symbol") => self.symbols.exact = true,
+            GperfContent::Marker(marker) => {
                 self.scheme.marker(marker);
                 self.symbols.exact |= self.scheme.java;
             }
-            Content::Heap(header) => self.scheme.heap(header),
-            Content::Jemalloc(rate) => self.scheme.jemalloc(*rate),
-            Content::Total(kind, total) => self.scheme.counts(kind, *total, offset),
-            Content::Attribute(b"binary", path) => self.binary = Some(path.to_vec()),
-            Content::Attribute(name, value) => {
+            GperfContent::Heap(header) => self.scheme.heap(header),
+            GperfContent::Jemalloc(rate) => self.scheme.jemalloc(*rate),
+            GperfContent::Total(kind, total) => self.scheme.counts(kind, *total, offset),
+            GperfContent::Attribute(b"binary", path) => self.binary = Some(path.to_vec()),
+            GperfContent::Attribute(name, value) => {
                 notes.extend(self.scheme.attribute(name, value, offset));
                 self.symbols.exact |= self.scheme.java;
             }
-            Content::Sample(numbers, addresses) => self.sample(*numbers, addresses, offset, notes),
-            Content::Thread(thread, counts) => {
+            GperfContent::Sample(numbers, addresses) => {
+                self.sample(*numbers, addresses, offset, notes)
+            }
+            GperfContent::Thread(thread, counts) => {
                 if *thread == b"t*" {
                     match self.pending.take() {
                         Some((offset, addresses)) => {
@@ -152,11 +154,13 @@ impl Samples {
                     self.totalled = true;
                 }
             }
-            Content::Symbol(address, names) => {
+            GperfContent::Symbol(address, names) => {
                 self.symbols.add(*address, symbols::section_names(names));
             }
-            Content::Comment(address, symbol) => self.symbols.comment(*address, symbol.clone()),
-            Content::Labels(text) => match symbols::labels(text) {
+            GperfContent::Comment(address, symbol) => {
+                self.symbols.comment(*address, symbol.clone())
+            }
+            GperfContent::Labels(text) => match symbols::labels(text) {
                 Some(labels) => {
                     if let Some(row) = self.ends.len().checked_sub(1) {
                         let labels = labels.into_iter();
@@ -166,10 +170,15 @@ impl Samples {
                 }
                 None => notes.push(warn("no_labels", offset, "labels that cannot be read")),
             },
-            Content::Location(address, symbol) => self.symbols.add(*address, vec![symbol.clone()]),
-            Content::Mapping(_) => {}
+            GperfContent::Location(address, symbol) => {
+                self.symbols.add(*address, vec![symbol.clone()])
+            }
+            GperfContent::Mapping(_) => {}
         }
-        if matches!(record.content, Content::Mapping(_) | Content::Line) {
+        if matches!(
+            record.content,
+            GperfContent::Mapping(_) | GperfContent::Line
+        ) {
             self.maps.line(record.text());
         }
     }
@@ -187,13 +196,19 @@ impl Samples {
         self.values.extend(self.scheme.of_words(count).row);
     }
 
-    fn sample(&mut self, numbers: Numbers, addresses: &[u64], offset: u64, notes: &mut Vec<Note>) {
+    fn sample(
+        &mut self,
+        numbers: SampleNumbers,
+        addresses: &[u64],
+        offset: u64,
+        notes: &mut Vec<Note>,
+    ) {
         self.end_comments();
         let values = match numbers {
-            Numbers::Heap(counts) => self.scheme.of_heap(&counts, offset),
-            Numbers::Pair(value, count) => self.scheme.of_pair(value, count, offset),
-            Numbers::Count(count) => self.scheme.of_count(count),
-            Numbers::None => {
+            SampleNumbers::Heap(counts) => self.scheme.of_heap(&counts, offset),
+            SampleNumbers::Pair(value, count) => self.scheme.of_pair(value, count, offset),
+            SampleNumbers::Count(count) => self.scheme.of_count(count),
+            SampleNumbers::None => {
                 self.without_numbers(notes);
                 self.pending = Some((offset, addresses.to_vec()));
                 return;
@@ -202,7 +217,7 @@ impl Samples {
         self.push(values, addresses, notes);
     }
 
-    fn push(&mut self, values: Values, addresses: &[u64], notes: &mut Vec<Note>) {
+    fn push(&mut self, values: SampleValues, addresses: &[u64], notes: &mut Vec<Note>) {
         notes.extend(values.note);
         self.sizes.extend(values.size);
         self.values.extend(values.row);
@@ -251,10 +266,10 @@ impl Samples {
         self.without_numbers(notes);
         notes.extend(self.scheme.finish(&mut self.values));
         if let Some(file) = self.binary.take().filter(|_| self.maps.is_empty()) {
-            self.maps.push(Entry {
+            self.maps.push(MappedRange {
                 limit: u64::MAX,
                 file,
-                ..Entry::default()
+                ..MappedRange::default()
             });
         }
     }
@@ -402,7 +417,7 @@ impl Samples {
         };
         let address = (!self.scheme.java).then_some(address);
         let mapping = address.and_then(|address| self.maps.find(address));
-        let frame = |(depth, symbol): (usize, &Symbol)| {
+        let frame = |(depth, symbol): (usize, &AddressSymbol)| {
             let file = (!symbol.file.is_empty()).then(|| model.bytes(&symbol.file));
             let name = model.bytes(&symbol.function);
             let function = model.function(Function {

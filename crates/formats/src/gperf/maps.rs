@@ -5,7 +5,7 @@ use traceloom_model::{Mapping, MappingId, Tables};
 
 /// One mapped stretch of an object.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct MappedRange {
     pub(super) start: u64,
     pub(super) limit: u64,
     pub(super) offset: u64,
@@ -29,7 +29,7 @@ fn hex(text: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
 }
 
-impl Entry {
+impl MappedRange {
     /// Takes a line apart; none when it is no mapping.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let line = line.trim_ascii();
@@ -125,7 +125,7 @@ fn hex_digits(text: &[u8]) -> bool {
 /// The mappings of a profile, and which of them an address lies in.
 #[derive(Debug, Default)]
 pub(super) struct Maps {
-    entries: Vec<Entry>,
+    entries: Vec<MappedRange>,
     /// `$name` and what it stands for.
     names: Vec<(Vec<u8>, Vec<u8>)>,
     order: Vec<usize>,
@@ -139,7 +139,7 @@ impl Maps {
         for (name, value) in &self.names {
             text = replaced(&text, name, value);
         }
-        if let Some(entry) = Entry::parse(&text) {
+        if let Some(entry) = MappedRange::parse(&text) {
             if entry.executable() {
                 self.push(entry);
             }
@@ -154,7 +154,7 @@ impl Maps {
         }
     }
 
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: MappedRange) {
         match self.entries.last_mut() {
             Some(last) if last.goes_on(&entry) => {
                 last.limit = entry.limit;
@@ -175,7 +175,7 @@ impl Maps {
 
     /// Puts the program first, as readers of profiles expect it, and gives every mapping an id.
     pub(super) fn define(&mut self, model: &mut Tables) {
-        if let Some(main) = self.entries.iter().position(Entry::is_main) {
+        if let Some(main) = self.entries.iter().position(MappedRange::is_main) {
             self.entries.swap(0, main);
         }
         // Huge pages laid over the beginning of the program hide it.

@@ -35,7 +35,7 @@ pub static CPU: Format = Format {
     title: "gperftools CPU profile",
     extensions: &["prof", "cpu"],
     magic: &[0; 8],
-    probe: |probe| of_kind(probe, Kind::Cpu),
+    probe: |probe| of_kind(probe, ProfileFormat::Cpu),
     ..GPERF
 };
 
@@ -45,7 +45,7 @@ pub static HEAP: Format = Format {
     title: "heap profile as text (gperftools, jemalloc, Go, Java)",
     extensions: &["heap"],
     magic: b"heap pro",
-    probe: |probe| of_kind(probe, Kind::Heap),
+    probe: |probe| of_kind(probe, ProfileFormat::Heap),
     ..GPERF
 };
 
@@ -55,7 +55,7 @@ pub static CONTENTION: Format = Format {
     title: "mutex, block or contention profile as text (gperftools, Go, Java)",
     extensions: &["contention"],
     magic: b"--- mute",
-    probe: |probe| of_kind(probe, Kind::Contention),
+    probe: |probe| of_kind(probe, ProfileFormat::Contention),
     ..GPERF
 };
 
@@ -65,27 +65,27 @@ pub static COUNT: Format = Format {
     title: "goroutine or threadcreate profile as text (Go)",
     extensions: &["txt"],
     magic: b"goroutin",
-    probe: |probe| of_kind(probe, Kind::Count),
+    probe: |probe| of_kind(probe, ProfileFormat::Count),
     ..GPERF
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ProfileFormat {
     Cpu,
     Heap,
     Contention,
     Count,
 }
 
-fn of_kind(probe: &Probe<'_>, kind: Kind) -> Option<Confidence> {
+fn of_kind(probe: &Probe<'_>, kind: ProfileFormat) -> Option<Confidence> {
     (kind_of(probe.head) == Some(kind)).then_some(Confidence::Certain)
 }
 
 /// Finds the kind of a profile: by its first words, or by the first line that is neither a command nor in a
 /// section of symbols.
-fn kind_of(head: &[u8]) -> Option<Kind> {
-    if words::Words::detect(head).is_some() {
-        return Some(Kind::Cpu);
+fn kind_of(head: &[u8]) -> Option<ProfileFormat> {
+    if words::WordEncoding::detect(head).is_some() {
+        return Some(ProfileFormat::Cpu);
     }
     let mut in_symbols = false;
     for line in head.split(|&byte| byte == b'\n') {
@@ -97,18 +97,18 @@ fn kind_of(head: &[u8]) -> Option<Kind> {
         }
         match marker {
             Some(b"symbol") => in_symbols = true,
-            Some(b"profile") => return Some(Kind::Cpu),
-            Some(b"heap" | b"growth") => return Some(Kind::Heap),
-            Some(marker) if marker.starts_with(b"heapz") => return Some(Kind::Heap),
-            Some(marker) => return text::shape_of(marker).map(|_| Kind::Contention),
-            None if heap::Header::parse(line).is_some() => return Some(Kind::Heap),
-            None if text::jemalloc(line).is_some() => return Some(Kind::Heap),
-            None if text::total(line).is_some() => return Some(Kind::Count),
+            Some(b"profile") => return Some(ProfileFormat::Cpu),
+            Some(b"heap" | b"growth") => return Some(ProfileFormat::Heap),
+            Some(marker) if marker.starts_with(b"heapz") => return Some(ProfileFormat::Heap),
+            Some(marker) => return text::shape_of(marker).map(|_| ProfileFormat::Contention),
+            None if heap::HeapHeader::parse(line).is_some() => return Some(ProfileFormat::Heap),
+            None if text::jemalloc(line).is_some() => return Some(ProfileFormat::Heap),
+            None if text::total(line).is_some() => return Some(ProfileFormat::Count),
             None if line.starts_with(b"%") || line.starts_with(b"#") => {}
             None if line.trim_ascii().is_empty() => {}
             None => return None,
         }
     }
     // A section of symbols longer than what there is to look at is most often that of a CPU profile.
-    in_symbols.then_some(Kind::Cpu)
+    in_symbols.then_some(ProfileFormat::Cpu)
 }

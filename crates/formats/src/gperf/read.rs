@@ -3,24 +3,24 @@
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::record::GperfRecord;
-use super::text::Parser;
-use super::words::{HEADER, Words};
-use crate::text::lines::{Lines, Next};
+use super::text::ProfileParser;
+use super::words::{HEADER, WordEncoding};
+use crate::text::lines::{LineSplitter, LineStep};
 use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage};
 
 /// Reads every profile of this folder.
 #[derive(Clone, Debug)]
 pub struct GperfReader {
-    state: State,
-    words: Words,
+    state: ReadState,
+    words: WordEncoding,
     java: bool,
-    lines: Lines,
-    parser: Parser,
+    lines: LineSplitter,
+    parser: ProfileParser,
     values: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum ReadState {
     /// Nothing was read: words or lines.
     Start,
     Header,
@@ -35,7 +35,7 @@ const BLOCK: usize = 4096;
 /// Bytes of the shortest header with words of 8 bytes.
 const SHORTEST: usize = 40;
 
-enum Found<'a> {
+enum FoundRecord<'a> {
     Record(GperfRecord<'a>),
     Damage(&'a [u8], Option<Note>),
     Need(usize),
@@ -55,69 +55,75 @@ impl GperfReader {
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self {
-            state: State::Start,
-            words: Words {
+            state: ReadState::Start,
+            words: WordEncoding {
                 size: 8,
                 big: false,
             },
             java: false,
-            lines: Lines::new(limits),
-            parser: Parser::new(),
+            lines: LineSplitter::new(limits),
+            parser: ProfileParser::new(),
             values: limits.of(Limit::Values),
         }
     }
 
-    fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Found<'a> {
+    fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> FoundRecord<'a> {
         if window.is_empty() {
-            return Found::End;
+            return FoundRecord::End;
         }
         match self.state {
-            State::Start if window.len() < SHORTEST && !eof => Found::Need(SHORTEST),
-            State::Start => {
+            ReadState::Start if window.len() < SHORTEST && !eof => FoundRecord::Need(SHORTEST),
+            ReadState::Start => {
                 let text = begins_with_text(window);
-                self.state = if text { State::Text } else { State::Header };
+                self.state = if text {
+                    ReadState::Text
+                } else {
+                    ReadState::Header
+                };
                 self.next(window, offset, eof)
             }
-            State::Header => self.header(window, offset, eof),
-            State::Samples => self.sample(window, offset, eof),
-            State::Text => self.line(window, offset, eof),
-            State::Lost(..) if window.len() < BLOCK && !eof => Found::Need(BLOCK),
-            State::Lost(..) => {
+            ReadState::Header => self.header(window, offset, eof),
+            ReadState::Samples => self.sample(window, offset, eof),
+            ReadState::Text => self.line(window, offset, eof),
+            ReadState::Lost(..) if window.len() < BLOCK && !eof => FoundRecord::Need(BLOCK),
+            ReadState::Lost(..) => {
                 let bytes = window.get(..BLOCK).unwrap_or(window);
-                if let State::Lost(_, _, lost) = &mut self.state {
+                if let ReadState::Lost(_, _, lost) = &mut self.state {
                     *lost += bytes.len() as u64;
                 }
-                Found::Damage(bytes, None)
+                FoundRecord::Damage(bytes, None)
             }
         }
     }
 
-    fn line<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Found<'a> {
+    fn line<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> FoundRecord<'a> {
         match self.lines.next(window, offset, eof) {
-            Next::Line(line) => match self.parser.line(&line) {
+            LineStep::Line(line) => match self.parser.line(&line) {
                 Some(record) => {
                     if self.parser.words_follow {
-                        self.state = State::Header;
+                        self.state = ReadState::Header;
                     }
-                    Found::Record(record)
+                    FoundRecord::Record(record)
                 }
                 None => {
                     let text = "a line is neither header nor sample";
                     let note = damage("no_sample", line.offset, text).counting(line.len() as u64);
-                    Found::Damage(window.get(..line.len()).unwrap_or(window), Some(note))
+                    FoundRecord::Damage(window.get(..line.len()).unwrap_or(window), Some(note))
                 }
             },
-            Next::Long { bytes, note, .. } => Found::Damage(bytes, note.map(|note| *note)),
-            Next::Need(need) => Found::Need(need),
-            Next::End => Found::End,
+            LineStep::Long { bytes, note, .. } => {
+                FoundRecord::Damage(bytes, note.map(|note| *note))
+            }
+            LineStep::Need(need) => FoundRecord::Need(need),
+            LineStep::End => FoundRecord::End,
         }
     }
 
-    fn header<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Found<'a> {
+    fn header<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> FoundRecord<'a> {
         if window.len() < SHORTEST && !eof {
-            return Found::Need(SHORTEST);
+            return FoundRecord::Need(SHORTEST);
         }
-        let Some(words) = Words::detect(window) else {
+        let Some(words) = WordEncoding::detect(window) else {
             return self.lose("no_header", window, offset, eof);
         };
         self.words = words;
@@ -125,21 +131,21 @@ impl GperfReader {
         let more = words.get(window, 1).unwrap_or(0);
         let count = HEADER + usize::try_from(more).unwrap_or(0);
         if window.len() < count * words.size && !eof {
-            return Found::Need(count * words.size);
+            return FoundRecord::Need(count * words.size);
         }
         match self.record("header", window, offset, count) {
             Some(record) => {
-                self.state = State::Samples;
-                Found::Record(record)
+                self.state = ReadState::Samples;
+                FoundRecord::Record(record)
             }
             None => self.lose("truncated", window, offset, eof),
         }
     }
 
-    fn sample<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Found<'a> {
+    fn sample<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> FoundRecord<'a> {
         let words = self.words;
         if window.len() < 2 * words.size && !eof {
-            return Found::Need(2 * words.size);
+            return FoundRecord::Need(2 * words.size);
         }
         let Some(depth) = words.get(window, 1) else {
             return self.lose("truncated", window, offset, eof);
@@ -152,17 +158,17 @@ impl GperfReader {
             return if eof {
                 self.lose("truncated", window, offset, eof)
             } else {
-                Found::Need(count * words.size)
+                FoundRecord::Need(count * words.size)
             };
         }
         let end = [0, 1, 2].map(|nth| words.get(window, nth)) == [Some(0), Some(1), Some(0)];
         let kind = if end { "end" } else { "sample" };
         if end {
-            self.state = State::Text;
+            self.state = ReadState::Text;
             self.parser.after_words(self.java);
         }
         match self.record(kind, window, offset, count) {
-            Some(record) => Found::Record(record),
+            Some(record) => FoundRecord::Record(record),
             None => self.lose("truncated", window, offset, eof),
         }
     }
@@ -186,8 +192,8 @@ impl GperfReader {
         window: &'a [u8],
         offset: u64,
         eof: bool,
-    ) -> Found<'a> {
-        self.state = State::Lost(kind, offset, 0);
+    ) -> FoundRecord<'a> {
+        self.state = ReadState::Lost(kind, offset, 0);
         self.next(window, offset, eof)
     }
 
@@ -204,22 +210,22 @@ impl GperfReader {
             let offset = chunk.offset + at as u64;
             let more = |need| Step::More { consumed: at, need };
             let flow = match self.next(window, offset, chunk.eof) {
-                Found::Need(need) => return more(need),
-                Found::End => {
-                    if let (State::Lost(kind, from, bytes), true) = (self.state, chunk.eof) {
+                FoundRecord::Need(need) => return more(need),
+                FoundRecord::End => {
+                    if let (ReadState::Lost(kind, from, bytes), true) = (self.state, chunk.eof) {
                         let text = "nothing after this place can be read";
-                        self.state = State::Text;
+                        self.state = ReadState::Text;
                         if note(damage(kind, from, text).counting(bytes)).is_break() {
                             return Step::Stop;
                         }
                     }
                     return more(1);
                 }
-                Found::Record(record) => {
+                FoundRecord::Record(record) => {
                     at += usize::try_from(crate::Record::len(&record)).unwrap_or(0);
                     see(Ok(record))
                 }
-                Found::Damage(bytes, said) => {
+                FoundRecord::Damage(bytes, said) => {
                     at += bytes.len();
                     let flow = see(Err(Opaque::damage(offset, bytes)));
                     match said {

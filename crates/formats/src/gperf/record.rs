@@ -1,15 +1,15 @@
 //! A record: some words of the CPU profile, or a line.
 
-use super::heap::{Counts, Header};
-use super::maps::Entry;
-use super::symbols::Symbol;
-use super::words::Words;
+use super::heap::{Counts, HeapHeader};
+use super::maps::MappedRange;
+use super::symbols::AddressSymbol;
+use super::words::WordEncoding;
 use crate::text::lines::Line;
 use crate::{Field, Record};
 
 /// The numbers of a sample in text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Numbers {
+pub(super) enum SampleNumbers {
     /// `objects: bytes [objects: bytes] @`.
     Heap(Counts),
     /// `value count @`: a delay or bytes, and how often.
@@ -21,29 +21,29 @@ pub(super) enum Numbers {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Content<'a> {
+pub(super) enum GperfContent<'a> {
     /// The header, a sample or the end of a CPU profile.
     Words {
         kind: &'static str,
-        words: Words,
+        words: WordEncoding,
         values: Vec<u64>,
     },
     /// A line that begins with `---`, without its dashes.
     Marker(&'a [u8]),
-    Heap(Header<'a>),
+    Heap(HeapHeader<'a>),
     /// The first line of jemalloc, `heap_v2/RATE`.
     Jemalloc(i64),
     /// The first line of a profile of counts.
     Total(&'a [u8], i64),
     Attribute(&'a [u8], &'a [u8]),
-    Sample(Numbers, Vec<u64>),
+    Sample(SampleNumbers, Vec<u64>),
     /// What a thread of jemalloc, or all of them (`t*`), have.
     Thread(&'a [u8], Counts),
     Symbol(u64, &'a [u8]),
-    Comment(u64, Option<Symbol>),
+    Comment(u64, Option<AddressSymbol>),
     Labels(&'a [u8]),
-    Location(u64, Symbol),
-    Mapping(Entry),
+    Location(u64, AddressSymbol),
+    Mapping(MappedRange),
     Line,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Content<'a> {
 #[derive(Clone, Debug)]
 pub struct GperfRecord<'a> {
     pub(super) offset: u64,
-    pub(super) content: Content<'a>,
+    pub(super) content: GperfContent<'a>,
     /// The line and its end, empty for words.
     text: &'a [u8],
     end: &'a [u8],
@@ -63,12 +63,12 @@ impl<'a> GperfRecord<'a> {
     pub(super) fn words(
         offset: u64,
         kind: &'static str,
-        words: Words,
+        words: WordEncoding,
         values: Vec<u64>,
     ) -> GperfRecord<'static> {
         GperfRecord {
             offset,
-            content: Content::Words {
+            content: GperfContent::Words {
                 kind,
                 words,
                 values,
@@ -79,7 +79,7 @@ impl<'a> GperfRecord<'a> {
         }
     }
 
-    pub(super) fn line(line: &Line<'a>, content: Content<'a>) -> Self {
+    pub(super) fn line(line: &Line<'a>, content: GperfContent<'a>) -> Self {
         let mut written = Vec::new();
         Self {
             offset: line.offset,
@@ -97,49 +97,49 @@ impl<'a> GperfRecord<'a> {
 }
 
 /// Writes a content as this crate does; false for lines of which only the text is kept.
-fn put(content: &Content<'_>, out: &mut Vec<u8>) -> bool {
+fn put(content: &GperfContent<'_>, out: &mut Vec<u8>) -> bool {
     match content {
-        Content::Words { words, values, .. } => {
+        GperfContent::Words { words, values, .. } => {
             values.iter().for_each(|&value| words.put(out, value));
         }
-        Content::Heap(header) => header.put(out),
-        Content::Jemalloc(rate) => out.extend(format!("heap_v2/{rate}").bytes()),
-        Content::Total(kind, total) => {
+        GperfContent::Heap(header) => header.put(out),
+        GperfContent::Jemalloc(rate) => out.extend(format!("heap_v2/{rate}").bytes()),
+        GperfContent::Total(kind, total) => {
             out.extend_from_slice(kind);
             out.extend(format!(" profile: total {total}").bytes());
         }
-        Content::Attribute(name, value) => {
+        GperfContent::Attribute(name, value) => {
             out.extend_from_slice(name);
             out.push(b'=');
             out.extend_from_slice(value);
         }
-        Content::Sample(numbers, addresses) => {
+        GperfContent::Sample(numbers, addresses) => {
             match numbers {
-                Numbers::Heap(counts) => counts.put(out),
-                Numbers::Pair(value, count) => out.extend(format!("{value} {count}").bytes()),
-                Numbers::Count(count) => out.extend(format!("{count}").bytes()),
-                Numbers::None => {}
+                SampleNumbers::Heap(counts) => counts.put(out),
+                SampleNumbers::Pair(value, count) => out.extend(format!("{value} {count}").bytes()),
+                SampleNumbers::Count(count) => out.extend(format!("{count}").bytes()),
+                SampleNumbers::None => {}
             }
             out.extend_from_slice(if out.is_empty() { b"@" } else { b" @" });
             for address in addresses {
                 out.extend(format!(" {address:#x}").bytes());
             }
         }
-        Content::Symbol(address, names) => {
+        GperfContent::Symbol(address, names) => {
             out.extend(format!("{address:#x} ").bytes());
             out.extend_from_slice(names);
         }
-        Content::Labels(labels) => {
+        GperfContent::Labels(labels) => {
             out.extend_from_slice(b"# labels: ");
             out.extend_from_slice(labels);
         }
         // These are padded with blanks as their writer pleases.
-        Content::Marker(_)
-        | Content::Thread(..)
-        | Content::Comment(..)
-        | Content::Location(..)
-        | Content::Mapping(_)
-        | Content::Line => return false,
+        GperfContent::Marker(_)
+        | GperfContent::Thread(..)
+        | GperfContent::Comment(..)
+        | GperfContent::Location(..)
+        | GperfContent::Mapping(_)
+        | GperfContent::Line => return false,
     }
     true
 }
@@ -151,7 +151,11 @@ fn show_counts(counts: &Counts, show: &mut dyn FnMut(&str, Field<'_>)) {
     show("alloc_bytes", Field::I64(counts.alloc_bytes));
 }
 
-fn show_symbol(address: u64, symbol: Option<&Symbol>, show: &mut dyn FnMut(&str, Field<'_>)) {
+fn show_symbol(
+    address: u64,
+    symbol: Option<&AddressSymbol>,
+    show: &mut dyn FnMut(&str, Field<'_>),
+) {
     show("address", Field::U64(address));
     if let Some(symbol) = symbol {
         show("function", Field::Text(&symbol.function));
@@ -164,7 +168,7 @@ fn numbers(values: &[u64]) -> Vec<Field<'static>> {
     values.iter().map(|&value| Field::U64(value)).collect()
 }
 
-fn show_header(words: Words, values: &[u64], show: &mut dyn FnMut(&str, Field<'_>)) {
+fn show_header(words: WordEncoding, values: &[u64], show: &mut dyn FnMut(&str, Field<'_>)) {
     let names = ["", "header_words", "version", "period_us", "padding"];
     show("word_bytes", Field::U64(words.size as u64));
     show("big_endian", Field::Bool(words.big));
@@ -179,18 +183,18 @@ fn show_header(words: Words, values: &[u64], show: &mut dyn FnMut(&str, Field<'_
 impl Record for GperfRecord<'_> {
     fn kind(&self) -> &'static str {
         match &self.content {
-            Content::Words { kind, .. } => kind,
-            Content::Marker(_) => "marker",
-            Content::Heap(_) | Content::Jemalloc(_) | Content::Total(..) => "header",
-            Content::Attribute(..) => "attribute",
-            Content::Sample(..) => "sample",
-            Content::Thread(..) => "thread",
-            Content::Symbol(..) => "symbol",
-            Content::Comment(..) => "frame",
-            Content::Labels(_) => "labels",
-            Content::Location(..) => "location",
-            Content::Mapping(_) => "mapping",
-            Content::Line => "line",
+            GperfContent::Words { kind, .. } => kind,
+            GperfContent::Marker(_) => "marker",
+            GperfContent::Heap(_) | GperfContent::Jemalloc(_) | GperfContent::Total(..) => "header",
+            GperfContent::Attribute(..) => "attribute",
+            GperfContent::Sample(..) => "sample",
+            GperfContent::Thread(..) => "thread",
+            GperfContent::Symbol(..) => "symbol",
+            GperfContent::Comment(..) => "frame",
+            GperfContent::Labels(_) => "labels",
+            GperfContent::Location(..) => "location",
+            GperfContent::Mapping(_) => "mapping",
+            GperfContent::Line => "line",
         }
     }
 
@@ -200,61 +204,61 @@ impl Record for GperfRecord<'_> {
 
     fn len(&self) -> u64 {
         match &self.content {
-            Content::Words { words, values, .. } => (values.len() * words.size) as u64,
+            GperfContent::Words { words, values, .. } => (values.len() * words.size) as u64,
             _ => (self.text.len() + self.end.len()) as u64,
         }
     }
 
     fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
         match &self.content {
-            Content::Words {
+            GperfContent::Words {
                 kind: "header",
                 words,
                 values,
             } => show_header(*words, values, show),
-            Content::Words { values, .. } => {
+            GperfContent::Words { values, .. } => {
                 show("count", Field::U64(values.first().copied().unwrap_or(0)));
                 show("pcs", Field::List(&numbers(values.get(2..).unwrap_or(&[]))));
             }
-            Content::Marker(marker) => show("marker", Field::Text(marker)),
-            Content::Heap(header) => {
+            GperfContent::Marker(marker) => show("marker", Field::Text(marker)),
+            GperfContent::Heap(header) => {
                 show_counts(&header.counts, show);
                 show("profile", Field::Text(header.kind));
                 show("rate", header.rate.map_or(Field::Null, Field::I64));
             }
-            Content::Jemalloc(rate) => show("rate", Field::I64(*rate)),
-            Content::Total(kind, total) => {
+            GperfContent::Jemalloc(rate) => show("rate", Field::I64(*rate)),
+            GperfContent::Total(kind, total) => {
                 show("profile", Field::Text(kind));
                 show("total", Field::I64(*total));
             }
-            Content::Attribute(name, value) => {
+            GperfContent::Attribute(name, value) => {
                 show("name", Field::Text(name));
                 show("value", Field::Text(value));
             }
-            Content::Sample(values, addresses) => {
+            GperfContent::Sample(values, addresses) => {
                 match values {
-                    Numbers::Heap(counts) => show_counts(counts, show),
-                    Numbers::Pair(value, count) => {
+                    SampleNumbers::Heap(counts) => show_counts(counts, show),
+                    SampleNumbers::Pair(value, count) => {
                         show("value", Field::I64(*value));
                         show("count", Field::I64(*count));
                     }
-                    Numbers::Count(count) => show("count", Field::I64(*count)),
-                    Numbers::None => {}
+                    SampleNumbers::Count(count) => show("count", Field::I64(*count)),
+                    SampleNumbers::None => {}
                 }
                 show("addresses", Field::List(&numbers(addresses)));
             }
-            Content::Thread(thread, counts) => {
+            GperfContent::Thread(thread, counts) => {
                 show("thread", Field::Text(thread));
                 show_counts(counts, show);
             }
-            Content::Symbol(address, names) => {
+            GperfContent::Symbol(address, names) => {
                 show("address", Field::U64(*address));
                 show("names", Field::Text(names));
             }
-            Content::Comment(address, symbol) => show_symbol(*address, symbol.as_ref(), show),
-            Content::Labels(labels) => show("labels", Field::Text(labels)),
-            Content::Location(address, symbol) => show_symbol(*address, Some(symbol), show),
-            Content::Mapping(entry) => {
+            GperfContent::Comment(address, symbol) => show_symbol(*address, symbol.as_ref(), show),
+            GperfContent::Labels(labels) => show("labels", Field::Text(labels)),
+            GperfContent::Location(address, symbol) => show_symbol(*address, Some(symbol), show),
+            GperfContent::Mapping(entry) => {
                 show("start", Field::U64(entry.start));
                 show("limit", Field::U64(entry.limit));
                 show("offset", Field::U64(entry.offset));
@@ -262,7 +266,7 @@ impl Record for GperfRecord<'_> {
                 show("file", Field::Text(&entry.file));
                 show("build_id", Field::Text(&entry.build_id));
             }
-            Content::Line => show("text", Field::Text(self.text)),
+            GperfContent::Line => show("text", Field::Text(self.text)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use traceloom_model::{Note, Profile, Tables, Unit, ValueType, ValueTypeId};
 
-use super::heap::{Counts, Header};
+use super::heap::{Counts, HeapHeader};
 use crate::profile::unit;
 use crate::{info, warn};
 
@@ -10,7 +10,7 @@ use crate::{info, warn};
 const JAVA_RATE: i64 = 524_288;
 
 #[derive(Clone, Debug, Default)]
-enum Kind {
+enum SampleKind {
     /// No line said it.
     #[default]
     Unknown,
@@ -28,7 +28,7 @@ enum Kind {
 /// How the numbers of a profile are meant.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scheme {
-    kind: Kind,
+    kind: SampleKind,
     /// Nanoseconds, bytes or contentions that one sample stands for; 0 when unknown.
     period: i64,
     /// Names, files and lines stand for addresses, which are only numbers of frames.
@@ -44,17 +44,17 @@ pub(super) struct Scheme {
 
 /// The values of a sample, and the bytes of one of its objects.
 #[derive(Default, Debug, PartialEq, Eq)]
-pub(super) struct Values {
+pub(super) struct SampleValues {
     pub(super) row: Vec<i64>,
     pub(super) size: Option<i64>,
     pub(super) note: Option<Note>,
 }
 
-fn kind_of_marker(marker: &[u8]) -> Kind {
+fn kind_of_marker(marker: &[u8]) -> SampleKind {
     if marker.starts_with(b"heapz") {
-        Kind::JavaHeap
+        SampleKind::JavaHeap
     } else {
-        Kind::Contention
+        SampleKind::Contention
     }
 }
 
@@ -63,10 +63,10 @@ impl Scheme {
         let micros = words.get(3).copied().unwrap_or(0);
         self.period = i64::try_from(micros).unwrap_or(0).saturating_mul(1000);
         self.java = words.get(2) == Some(&1);
-        self.kind = Kind::Cpu;
+        self.kind = SampleKind::Cpu;
     }
 
-    pub(super) fn heap(&mut self, header: &Header<'_>) {
+    pub(super) fn heap(&mut self, header: &HeapHeader<'_>) {
         let rate = header.rate.unwrap_or(0);
         let (sampled, period) = match header.kind {
             b"heapz_v2" | b"heap_v2" => (true, rate),
@@ -75,7 +75,7 @@ impl Scheme {
             _ => (false, 1),
         };
         self.period = period;
-        self.kind = Kind::Heap {
+        self.kind = SampleKind::Heap {
             sampled,
             allocations: header.kind.starts_with(b"heap") && differ(&header.counts),
         };
@@ -83,7 +83,7 @@ impl Scheme {
 
     pub(super) fn jemalloc(&mut self, rate: i64) {
         self.period = rate;
-        self.kind = Kind::Heap {
+        self.kind = SampleKind::Heap {
             sampled: true,
             allocations: false,
         };
@@ -91,17 +91,17 @@ impl Scheme {
 
     /// Takes the totals of jemalloc: allocations are counted only when it was told to.
     pub(super) fn totals(&mut self, counts: &Counts) {
-        if let Kind::Heap { allocations, .. } = &mut self.kind {
+        if let SampleKind::Heap { allocations, .. } = &mut self.kind {
             *allocations = differ(counts);
         }
     }
 
     pub(super) fn marker(&mut self, marker: &[u8]) {
-        let first = matches!(self.kind, Kind::Unknown);
+        let first = matches!(self.kind, SampleKind::Unknown);
         if first && super::text::shape_of(marker).is_some() {
             self.period = 1;
             self.kind = kind_of_marker(marker);
-            self.java = matches!(self.kind, Kind::JavaHeap);
+            self.java = matches!(self.kind, SampleKind::JavaHeap);
             self.go_mutex = marker == b"mutex:";
         }
     }
@@ -109,7 +109,7 @@ impl Scheme {
     pub(super) fn counts(&mut self, kind: &[u8], total: i64, offset: u64) {
         self.period = 1;
         self.total = Some((total, offset));
-        self.kind = Kind::Counts(kind.to_vec());
+        self.kind = SampleKind::Counts(kind.to_vec());
     }
 
     /// Takes an attribute; returns a note about a number that is none.
@@ -138,32 +138,32 @@ impl Scheme {
 
     /// Returns `true` if the innermost frames are those of the allocator.
     pub(super) fn is_heap(&self) -> bool {
-        matches!(self.kind, Kind::Heap { .. })
+        matches!(self.kind, SampleKind::Heap { .. })
     }
 
-    pub(super) fn of_words(&self, count: u64) -> Values {
+    pub(super) fn of_words(&self, count: u64) -> SampleValues {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        Values {
+        SampleValues {
             row: vec![count, count.saturating_mul(self.period)],
-            ..Values::default()
+            ..SampleValues::default()
         }
     }
 
-    pub(super) fn of_heap(&mut self, counts: &Counts, offset: u64) -> Values {
-        if matches!(self.kind, Kind::Unknown) {
-            self.kind = Kind::Heap {
+    pub(super) fn of_heap(&mut self, counts: &Counts, offset: u64) -> SampleValues {
+        if matches!(self.kind, SampleKind::Unknown) {
+            self.kind = SampleKind::Heap {
                 sampled: false,
                 allocations: false,
             };
         }
-        let Kind::Heap {
+        let SampleKind::Heap {
             sampled,
             allocations,
         } = self.kind
         else {
-            return Values::default();
+            return SampleValues::default();
         };
-        let mut values = Values::default();
+        let mut values = SampleValues::default();
         let allocated = allocations.then_some((counts.alloc_objects, counts.alloc_bytes));
         let in_use = (counts.in_use_objects, counts.in_use_bytes);
         for (objects, bytes) in allocated.into_iter().chain([in_use]) {
@@ -183,13 +183,13 @@ impl Scheme {
         values
     }
 
-    pub(super) fn of_pair(&mut self, value: i64, count: i64, offset: u64) -> Values {
-        if matches!(self.kind, Kind::Unknown) {
-            self.kind = Kind::Contention;
+    pub(super) fn of_pair(&mut self, value: i64, count: i64, offset: u64) -> SampleValues {
+        if matches!(self.kind, SampleKind::Unknown) {
+            self.kind = SampleKind::Contention;
             self.period = 1;
         }
-        let mut values = Values::default();
-        if let Kind::JavaHeap = self.kind {
+        let mut values = SampleValues::default();
+        if let SampleKind::JavaHeap = self.kind {
             if count == 0 && value != 0 {
                 let text = format!("no objects have {value} bytes");
                 values.note = Some(warn("bytes_of_nothing", offset, text));
@@ -203,13 +203,13 @@ impl Scheme {
         values
     }
 
-    pub(super) fn of_count(&mut self, count: i64) -> Values {
-        if matches!(self.kind, Kind::Unknown) {
-            self.kind = Kind::Counts(b"count".to_vec());
+    pub(super) fn of_count(&mut self, count: i64) -> SampleValues {
+        if matches!(self.kind, SampleKind::Unknown) {
+            self.kind = SampleKind::Counts(b"count".to_vec());
         }
-        Values {
+        SampleValues {
             row: vec![count],
-            ..Values::default()
+            ..SampleValues::default()
         }
     }
 
@@ -217,21 +217,21 @@ impl Scheme {
     pub(super) fn profile(&self, model: &mut Tables) -> (Profile, i64) {
         let mut factor = 1;
         let columns: Vec<(Vec<u8>, Unit)> = match &self.kind {
-            Kind::Cpu => columns(&[("samples", Unit::Count), ("cpu", Unit::Nanoseconds)]),
-            Kind::Unknown | Kind::Heap { .. } if !self.allocations() => {
+            SampleKind::Cpu => columns(&[("samples", Unit::Count), ("cpu", Unit::Nanoseconds)]),
+            SampleKind::Unknown | SampleKind::Heap { .. } if !self.allocations() => {
                 columns(&[("objects", Unit::Count), ("space", Unit::Bytes)])
             }
-            Kind::Unknown | Kind::Heap { .. } => columns(&[
+            SampleKind::Unknown | SampleKind::Heap { .. } => columns(&[
                 ("alloc_objects", Unit::Count),
                 ("alloc_space", Unit::Bytes),
                 ("inuse_objects", Unit::Count),
                 ("inuse_space", Unit::Bytes),
             ]),
-            Kind::JavaHeap => {
+            SampleKind::JavaHeap => {
                 let unit = self.resolved(Unit::Bytes, &mut factor, model);
                 columns(&[("inuse_objects", Unit::Count), ("inuse_space", unit)])
             }
-            Kind::Contention => {
+            SampleKind::Contention => {
                 let plain = if self.cycles_per_second > 0 {
                     Unit::Nanoseconds
                 } else {
@@ -240,7 +240,7 @@ impl Scheme {
                 let unit = self.resolved(plain, &mut factor, model);
                 columns(&[("contentions", Unit::Count), ("delay", unit)])
             }
-            Kind::Counts(kind) => vec![(kind.clone(), Unit::Count)],
+            SampleKind::Counts(kind) => vec![(kind.clone(), Unit::Count)],
         };
         let value_types: Vec<ValueTypeId> = columns
             .iter()
@@ -250,10 +250,10 @@ impl Scheme {
             })
             .collect();
         let period_type = match self.kind {
-            Kind::Contention | Kind::Counts(_) => value_types.first().copied(),
-            Kind::Cpu => value_types.last().copied(),
-            Kind::JavaHeap => None,
-            Kind::Unknown | Kind::Heap { .. } => {
+            SampleKind::Contention | SampleKind::Counts(_) => value_types.first().copied(),
+            SampleKind::Cpu => value_types.last().copied(),
+            SampleKind::JavaHeap => None,
+            SampleKind::Unknown | SampleKind::Heap { .. } => {
                 let name = model.string("space");
                 Some(model.value_type(ValueType::sum(name, Unit::Bytes)))
             }
@@ -270,7 +270,7 @@ impl Scheme {
     fn allocations(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Heap {
+            SampleKind::Heap {
                 allocations: true,
                 ..
             }
@@ -288,7 +288,7 @@ impl Scheme {
 
     /// Converts what was kept as written, when the last line was read; returns a note about how.
     pub(super) fn finish(&self, values: &mut [i64]) -> Option<Note> {
-        if !matches!(self.kind, Kind::Contention) {
+        if !matches!(self.kind, SampleKind::Contention) {
             return self.missing(values);
         }
         // A period of 0 is that of a profile which says none.

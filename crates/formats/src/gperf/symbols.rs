@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 /// A function at an address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Symbol {
+pub(super) struct AddressSymbol {
     pub(super) function: Vec<u8>,
     pub(super) file: Vec<u8>,
     /// 0 when unknown.
@@ -55,16 +55,16 @@ pub(super) fn section_line(text: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// Parts the names of a line of a symbol section, innermost first.
-pub(super) fn section_names(names: &[u8]) -> Vec<Symbol> {
+pub(super) fn section_names(names: &[u8]) -> Vec<AddressSymbol> {
     let mut all = Vec::new();
     let mut rest = names;
     loop {
         let at = rest.windows(2).position(|pair| pair == b"--");
         let (name, after) = rest.split_at(at.unwrap_or(rest.len()));
         if !name.is_empty() {
-            all.push(Symbol {
+            all.push(AddressSymbol {
                 function: name.to_vec(),
-                ..Symbol::default()
+                ..AddressSymbol::default()
             });
         }
         match after.get(2..) {
@@ -77,7 +77,7 @@ pub(super) fn section_names(names: &[u8]) -> Vec<Symbol> {
 }
 
 /// Reads a comment of Go, `#\t0x401000\tmain.work+0x1f\t/src/main.go:12`.
-pub(super) fn comment(text: &[u8]) -> Option<(u64, Option<Symbol>)> {
+pub(super) fn comment(text: &[u8]) -> Option<(u64, Option<AddressSymbol>)> {
     let mut columns = text
         .strip_prefix(b"#\t")?
         .split(|&byte| byte == b'\t')
@@ -89,7 +89,7 @@ pub(super) fn comment(text: &[u8]) -> Option<(u64, Option<Symbol>)> {
     let plus = name.windows(3).rposition(|part| part == b"+0x");
     let function = name.get(..plus.unwrap_or(name.len()))?.trim_ascii();
     let (file, line) = file_line(columns.next().unwrap_or(b"").trim_ascii());
-    let symbol = Symbol {
+    let symbol = AddressSymbol {
         function: function.to_vec(),
         file: file.to_vec(),
         line,
@@ -98,7 +98,7 @@ pub(super) fn comment(text: &[u8]) -> Option<(u64, Option<Symbol>)> {
 }
 
 /// Reads a location of Java: `0x1f com.acme.Shop.buy (Shop.java:12)`, `0x1f name (/lib/jvm.so)`, or `0x1f GC`.
-pub(super) fn location(text: &[u8]) -> Option<(u64, Symbol)> {
+pub(super) fn location(text: &[u8]) -> Option<(u64, AddressSymbol)> {
     let (word, rest) = split_word(text.trim_ascii());
     let address = address(word)?;
     let rest = rest.trim_ascii();
@@ -112,15 +112,15 @@ pub(super) fn location(text: &[u8]) -> Option<(u64, Symbol)> {
     let symbol = match place {
         Some((function, place)) => {
             let (file, line) = file_line(place);
-            Symbol {
+            AddressSymbol {
                 function: function.to_vec(),
                 file: file.to_vec(),
                 line,
             }
         }
-        None => Symbol {
+        None => AddressSymbol {
             function: rest.to_vec(),
-            ..Symbol::default()
+            ..AddressSymbol::default()
         },
     };
     Some((address, symbol))
@@ -193,23 +193,23 @@ fn quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
 
 /// The names of a profile by address.
 #[derive(Debug, Default)]
-pub(super) struct Symbols {
+pub(super) struct AddressSymbols {
     /// Functions at an address, innermost first.
-    by_address: HashMap<u64, Vec<Symbol>, RandomState>,
+    by_address: HashMap<u64, Vec<AddressSymbol>, RandomState>,
     /// The addresses of samples are those of symbols: nothing is taken off.
     pub(super) exact: bool,
     /// Comments since the last sample.
-    comments: Vec<(u64, Option<Symbol>)>,
+    comments: Vec<(u64, Option<AddressSymbol>)>,
 }
 
-impl Symbols {
+impl AddressSymbols {
     /// Adds the functions of an address. The first line about an address counts.
-    pub(super) fn add(&mut self, address: u64, functions: Vec<Symbol>) {
+    pub(super) fn add(&mut self, address: u64, functions: Vec<AddressSymbol>) {
         self.by_address.entry(address).or_insert(functions);
     }
 
     /// Adds a comment of Go, in its order below a sample. Code of other languages has no name.
-    pub(super) fn comment(&mut self, address: u64, symbol: Option<Symbol>) {
+    pub(super) fn comment(&mut self, address: u64, symbol: Option<AddressSymbol>) {
         self.comments.push((address, symbol));
     }
 
@@ -236,7 +236,7 @@ impl Symbols {
     }
 
     /// Finds the functions of an address that a sample has, innermost first, and the address of the symbol.
-    pub(super) fn find(&self, address: u64) -> Option<(u64, &[Symbol])> {
+    pub(super) fn find(&self, address: u64) -> Option<(u64, &[AddressSymbol])> {
         let before = address.wrapping_sub(1);
         let order = if self.exact {
             [address, before]
@@ -256,7 +256,7 @@ impl Symbols {
 
 /// Returns the length of the part that `functions` repeats. A function that calls itself has its address, and with it
 /// its comments, several times.
-fn period(functions: &[Symbol]) -> usize {
+fn period(functions: &[AddressSymbol]) -> usize {
     // The border table of Knuth, Morris and Pratt: linear in the number of functions.
     let mut borders = vec![0_usize; functions.len()];
     let mut border = 0;

@@ -1,14 +1,14 @@
 //! Lines of the text profiles: which line means what depends on the lines before it (SPEC.md §2).
 
-use super::heap::{self, Counts, Header};
-use super::maps::Entry;
-use super::record::{Content, GperfRecord, Numbers};
+use super::heap::{self, Counts, HeapHeader};
+use super::maps::MappedRange;
+use super::record::{GperfContent, GperfRecord, SampleNumbers};
 use super::symbols;
 use crate::text::lines::Line;
 
 /// What the samples of a text profile look like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Shape {
+pub(super) enum SampleLayout {
     Heap,
     Jemalloc,
     /// A value and a count: contention, and the heap of Java.
@@ -19,11 +19,11 @@ pub(super) enum Shape {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum ProfileSection {
     /// Before the line that says which profile it is.
     Head,
     Symbols,
-    Samples(Shape),
+    Samples(SampleLayout),
     Map,
     /// Behind a CPU profile of Java.
     Locations,
@@ -31,16 +31,16 @@ enum Place {
 
 /// Takes the lines of a profile apart, in their order.
 #[derive(Clone, Debug)]
-pub(super) struct Parser {
-    place: Place,
+pub(super) struct ProfileParser {
+    place: ProfileSection,
     /// The words of a CPU profile follow.
     pub(super) words_follow: bool,
 }
 
-impl Parser {
+impl ProfileParser {
     pub(super) fn new() -> Self {
         Self {
-            place: Place::Head,
+            place: ProfileSection::Head,
             words_follow: false,
         }
     }
@@ -48,7 +48,11 @@ impl Parser {
     /// Goes on behind the words of a CPU profile.
     pub(super) fn after_words(&mut self, java: bool) {
         self.words_follow = false;
-        self.place = if java { Place::Locations } else { Place::Map };
+        self.place = if java {
+            ProfileSection::Locations
+        } else {
+            ProfileSection::Map
+        };
     }
 
     /// Returns the record of a line, none when it is not what belongs there.
@@ -57,113 +61,120 @@ impl Parser {
         Some(GperfRecord::line(line, content))
     }
 
-    fn content<'a>(&mut self, text: &'a [u8]) -> Option<Content<'a>> {
+    fn content<'a>(&mut self, text: &'a [u8]) -> Option<GperfContent<'a>> {
         let trimmed = text.trim_ascii();
-        if is_map_sentinel(trimmed) && self.place != Place::Head {
-            self.place = Place::Map;
-            return Some(Content::Line);
+        if is_map_sentinel(trimmed) && self.place != ProfileSection::Head {
+            self.place = ProfileSection::Map;
+            return Some(GperfContent::Line);
         }
         if trimmed.is_empty() {
-            return Some(Content::Line);
+            return Some(GperfContent::Line);
         }
         match self.place {
-            Place::Head => self.head(text),
-            Place::Symbols => self.symbol(text),
-            Place::Samples(shape) => self.sample(shape, text),
-            Place::Map => Some(Entry::parse(text).map_or(Content::Line, Content::Mapping)),
-            Place::Locations => Some(location(text).unwrap_or(Content::Line)),
+            ProfileSection::Head => self.head(text),
+            ProfileSection::Symbols => self.symbol(text),
+            ProfileSection::Samples(shape) => self.sample(shape, text),
+            ProfileSection::Map => {
+                Some(MappedRange::parse(text).map_or(GperfContent::Line, GperfContent::Mapping))
+            }
+            ProfileSection::Locations => Some(location(text).unwrap_or(GperfContent::Line)),
         }
     }
 
-    fn head<'a>(&mut self, text: &'a [u8]) -> Option<Content<'a>> {
+    fn head<'a>(&mut self, text: &'a [u8]) -> Option<GperfContent<'a>> {
         if text.starts_with(b"%") || text.starts_with(b"#") {
-            return Some(Content::Line);
+            return Some(GperfContent::Line);
         }
-        self.place = Place::Samples(Shape::Unknown);
+        self.place = ProfileSection::Samples(SampleLayout::Unknown);
         if let Some(marker) = marker(text) {
             self.place = match marker {
-                b"symbol" => Place::Symbols,
-                b"profile" | b"heap" | b"growth" => Place::Head,
-                _ => Place::Samples(shape_of(marker)?),
+                b"symbol" => ProfileSection::Symbols,
+                b"profile" | b"heap" | b"growth" => ProfileSection::Head,
+                _ => ProfileSection::Samples(shape_of(marker)?),
             };
             self.words_follow = marker == b"profile";
-            return Some(Content::Marker(marker));
+            return Some(GperfContent::Marker(marker));
         }
-        if let Some(header) = Header::parse(text) {
-            self.place = Place::Samples(Shape::Heap);
-            return Some(Content::Heap(header));
+        if let Some(header) = HeapHeader::parse(text) {
+            self.place = ProfileSection::Samples(SampleLayout::Heap);
+            return Some(GperfContent::Heap(header));
         }
         if let Some(rate) = jemalloc(text) {
-            self.place = Place::Samples(Shape::Jemalloc);
-            return Some(Content::Jemalloc(rate));
+            self.place = ProfileSection::Samples(SampleLayout::Jemalloc);
+            return Some(GperfContent::Jemalloc(rate));
         }
         let (kind, total) = total(text)?;
-        self.place = Place::Samples(Shape::Counts);
-        Some(Content::Total(kind, total))
+        self.place = ProfileSection::Samples(SampleLayout::Counts);
+        Some(GperfContent::Total(kind, total))
     }
 
-    fn symbol<'a>(&mut self, text: &'a [u8]) -> Option<Content<'a>> {
+    fn symbol<'a>(&mut self, text: &'a [u8]) -> Option<GperfContent<'a>> {
         if let Some(marker) = marker(text) {
-            self.place = Place::Head;
-            return Some(Content::Marker(marker));
+            self.place = ProfileSection::Head;
+            return Some(GperfContent::Marker(marker));
         }
         if let Some((address, names)) = symbols::section_line(text) {
-            return Some(Content::Symbol(address, names));
+            return Some(GperfContent::Symbol(address, names));
         }
         attribute(text)
     }
 
-    fn sample<'a>(&mut self, shape: Shape, text: &'a [u8]) -> Option<Content<'a>> {
+    fn sample<'a>(&mut self, shape: SampleLayout, text: &'a [u8]) -> Option<GperfContent<'a>> {
         if let Some(labels) = text.strip_prefix(b"# labels: ") {
-            return Some(Content::Labels(labels));
+            return Some(GperfContent::Labels(labels));
         }
         if let Some((address, symbol)) = symbols::comment(text) {
-            return Some(Content::Comment(address, symbol));
+            return Some(GperfContent::Comment(address, symbol));
         }
         if text.trim_ascii_start().starts_with(b"#") {
-            return Some(Content::Line);
+            return Some(GperfContent::Line);
         }
         let sample = |numbers, rest: &[u8]| {
             let addresses = symbols::addresses(heap::mark(rest, b'@')?)?;
-            Some(Content::Sample(numbers, addresses))
+            Some(GperfContent::Sample(numbers, addresses))
         };
         match shape {
-            Shape::Heap => {
+            SampleLayout::Heap => {
                 let (counts, rest) = Counts::parse(text)?;
-                sample(Numbers::Heap(counts), rest)
+                sample(SampleNumbers::Heap(counts), rest)
             }
-            Shape::Jemalloc if text.trim_ascii_start().starts_with(b"@") => {
-                sample(Numbers::None, text)
+            SampleLayout::Jemalloc if text.trim_ascii_start().starts_with(b"@") => {
+                sample(SampleNumbers::None, text)
             }
-            Shape::Jemalloc => {
+            SampleLayout::Jemalloc => {
                 let colon = text.iter().position(|&byte| byte == b':')?;
                 let (thread, rest) = text.split_at(colon);
                 let (counts, rest) = Counts::parse(rest.get(1..)?)?;
                 let thread = thread.trim_ascii();
                 let fits = thread.starts_with(b"t") && rest.trim_ascii().is_empty();
-                fits.then_some(Content::Thread(thread, counts))
+                fits.then_some(GperfContent::Thread(thread, counts))
             }
-            Shape::Unknown => {
-                let shapes = [Shape::Heap, Shape::Pairs, Shape::Counts, Shape::Jemalloc];
+            SampleLayout::Unknown => {
+                let shapes = [
+                    SampleLayout::Heap,
+                    SampleLayout::Pairs,
+                    SampleLayout::Counts,
+                    SampleLayout::Jemalloc,
+                ];
                 shapes.into_iter().find_map(|shape| {
                     let content = self.sample(shape, text)?;
-                    if matches!(content, Content::Sample(..)) {
-                        self.place = Place::Samples(shape);
+                    if matches!(content, GperfContent::Sample(..)) {
+                        self.place = ProfileSection::Samples(shape);
                     }
                     Some(content)
                 })
             }
-            Shape::Counts => {
+            SampleLayout::Counts => {
                 let (count, rest) = heap::number(text)?;
-                sample(Numbers::Count(count), rest)
+                sample(SampleNumbers::Count(count), rest)
             }
-            Shape::Pairs => {
+            SampleLayout::Pairs => {
                 if let Some(marker) = marker(text) {
-                    return Some(Content::Marker(marker));
+                    return Some(GperfContent::Marker(marker));
                 }
                 let pair = heap::number(text).and_then(|(value, rest)| {
                     let (count, rest) = heap::number(rest)?;
-                    sample(Numbers::Pair(value, count), rest)
+                    sample(SampleNumbers::Pair(value, count), rest)
                 });
                 pair.or_else(|| location(text))
                     .or_else(|| attribute(text))
@@ -180,7 +191,7 @@ pub(super) fn marker(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns the form of the samples behind a marker.
-pub(super) fn shape_of(marker: &[u8]) -> Option<Shape> {
+pub(super) fn shape_of(marker: &[u8]) -> Option<SampleLayout> {
     let word = marker.split(u8::is_ascii_whitespace).next()?;
     let pairs: [&[u8]; 6] = [
         b"contention",
@@ -190,7 +201,7 @@ pub(super) fn shape_of(marker: &[u8]) -> Option<Shape> {
         b"heapz",
         b"Stacks:",
     ];
-    pairs.contains(&word).then_some(Shape::Pairs)
+    pairs.contains(&word).then_some(SampleLayout::Pairs)
 }
 
 /// Reads `heap_v2/524288`, the whole first line of jemalloc.
@@ -218,22 +229,22 @@ fn is_map_sentinel(text: &[u8]) -> bool {
         .any(|sentinel| text.starts_with(sentinel))
 }
 
-fn attribute(text: &[u8]) -> Option<Content<'_>> {
+fn attribute(text: &[u8]) -> Option<GperfContent<'_>> {
     let at = text.iter().position(|&byte| byte == b'=')?;
     let (name, value) = text.split_at(at);
     let name = name.trim_ascii();
     let first = name.first().is_some_and(u8::is_ascii_alphabetic);
-    first.then(|| Content::Attribute(name, value.get(1..).unwrap_or(&[]).trim_ascii()))
+    first.then(|| GperfContent::Attribute(name, value.get(1..).unwrap_or(&[]).trim_ascii()))
 }
 
-fn location(text: &[u8]) -> Option<Content<'static>> {
+fn location(text: &[u8]) -> Option<GperfContent<'static>> {
     let (address, symbol) = symbols::location(text)?;
-    Some(Content::Location(address, symbol))
+    Some(GperfContent::Location(address, symbol))
 }
 
 /// A map without a line before it, as some servers write it behind their samples.
-fn kernel_mapping(text: &[u8]) -> Option<Content<'static>> {
+fn kernel_mapping(text: &[u8]) -> Option<GperfContent<'static>> {
     let word = text.trim_ascii().split(u8::is_ascii_whitespace).next()?;
-    let entry = Entry::parse(text).filter(|_| word.contains(&b'-'))?;
-    Some(Content::Mapping(entry))
+    let entry = MappedRange::parse(text).filter(|_| word.contains(&b'-'))?;
+    Some(GperfContent::Mapping(entry))
 }

@@ -2,7 +2,7 @@
 
 /// How the words of a file are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Words {
+pub(super) struct WordEncoding {
     pub(super) size: usize,
     pub(super) big: bool,
 }
@@ -12,7 +12,7 @@ pub(super) const HEADER: usize = 2;
 /// Words a header may have more than today's three.
 const HEADER_WORDS: u64 = 64;
 
-impl Words {
+impl WordEncoding {
     const ALL: [Self; 4] = [
         Self {
             size: 4,

@@ -1,7 +1,7 @@
 //! Waiting events, and what they say besides their times.
 
-use super::mark::Mark;
-use super::names::Described;
+use super::mark::EventPosition;
+use super::names::DescriptionNumber;
 use super::record::{Attributes, Event};
 
 /// Bytes that may lie about before what is left is moved together.
@@ -9,12 +9,12 @@ const SLACK: usize = 1 << 16;
 
 /// An event that waits for what may enclose it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct PendingEvent {
     pub start: u64,
     /// Not before `start`.
     pub end: u64,
     pub offset: u64,
-    pub described: Described,
+    pub described: DescriptionNumber,
     body: usize,
     attributes: u32,
     undecoded: u32,
@@ -24,13 +24,13 @@ pub(super) struct Row {
     pub up: u32,
     /// Rows that it encloses, with itself.
     pub size: u32,
-    /// How many of the last rows it encloses; [`Row::CONTAINED`] for what it contains.
+    /// How many of the last rows it encloses; [`PendingEvent::CONTAINED`] for what it contains.
     pub encloses: u32,
     /// A call inside another, or an outermost event that is no call.
     pub is_other_entry: bool,
 }
 
-impl Row {
+impl PendingEvent {
     /// Containment decides what the row encloses.
     pub const CONTAINED: u32 = u32::MAX;
 
@@ -41,7 +41,7 @@ impl Row {
 
 /// What is said of an event besides its times.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Body<'a> {
+pub(super) struct EventBody<'a> {
     /// The description, when it has no number.
     pub description: &'a [u8],
     pub attributes: Attributes<'a>,
@@ -67,9 +67,9 @@ impl Bodies {
         &mut self,
         event: &Event<'_>,
         attributes: &[u8],
-        mark: Mark,
-        described: Described,
-    ) -> Row {
+        mark: EventPosition,
+        described: DescriptionNumber,
+    ) -> PendingEvent {
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let body = self.bytes.len();
         let mut description = 0;
@@ -84,7 +84,7 @@ impl Bodies {
             self.bytes.extend_from_slice(event.undecoded);
         }
         self.needed += self.bytes.len() - body;
-        Row {
+        PendingEvent {
             start: event.start,
             end: event.end.max(event.start),
             offset: event.offset,
@@ -95,19 +95,19 @@ impl Bodies {
             description,
             up: 0,
             size: 1,
-            encloses: mark.encloses.unwrap_or(Row::CONTAINED),
+            encloses: mark.encloses.unwrap_or(PendingEvent::CONTAINED),
             is_other_entry: mark.is_other_entry,
         }
     }
 
-    fn bytes_of(&self, row: &Row) -> &[u8] {
+    fn bytes_of(&self, row: &PendingEvent) -> &[u8] {
         self.bytes
             .get(row.body..row.body + row.len())
             .unwrap_or(&[])
     }
 
     #[inline]
-    pub fn body(&self, row: &Row) -> Body<'_> {
+    pub fn body(&self, row: &PendingEvent) -> EventBody<'_> {
         let bytes = self.bytes_of(row);
         let (description, rest) = bytes
             .split_at_checked(usize::from(row.description))
@@ -115,7 +115,7 @@ impl Bodies {
         let (attributes, undecoded) = rest
             .split_at_checked(row.attributes as usize)
             .unwrap_or_default();
-        Body {
+        EventBody {
             description,
             attributes: Attributes { bytes: attributes },
             undecoded,
@@ -124,12 +124,12 @@ impl Bodies {
 
     /// Learns that a row waits no longer.
     #[inline]
-    pub fn let_go(&mut self, row: &Row) {
+    pub fn let_go(&mut self, row: &PendingEvent) {
         self.needed -= row.len();
     }
 
     /// Moves what `rows` need together, when more lies about than that: they are all that wait.
-    pub fn tidy<'r>(&mut self, rows: impl Iterator<Item = &'r mut Row>) {
+    pub fn tidy<'r>(&mut self, rows: impl Iterator<Item = &'r mut PendingEvent>) {
         if self.bytes.len() < SLACK + 2 * self.needed {
             return;
         }

@@ -17,10 +17,10 @@ const CLEAN: usize = 64;
 
 /// The counters of one run at a time.
 #[derive(Clone, Debug)]
-pub(super) struct Counters {
-    streams: HashMap<u32, Stream, RandomState>,
+pub(super) struct RunCounters {
+    streams: HashMap<u32, StreamCounter, RandomState>,
     /// The next counter of low streams that have nothing open, kept apart because it is all most events
-    /// need; [`Counters::join`] puts it back.
+    /// need; [`RunCounters::join`] puts it back.
     clean: [Option<u32>; CLEAN],
     most_streams: usize,
     untracked: u64,
@@ -29,23 +29,23 @@ pub(super) struct Counters {
     any_event: bool,
     epoch: Option<u64>,
     /// A new epoch that has not shown yet whether it begins a run.
-    pending: Option<Pending>,
+    pending: Option<PendingGap>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingGap {
     offset: u64,
     had_epoch: bool,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Stream {
+struct StreamCounter {
     expected: u32,
     first_offset: u64,
     first: u32,
     holes: Vec<Hole>,
-    duplicates: CountedNotes,
-    late: CountedNotes,
+    duplicates: CounterNotes,
+    late: CounterNotes,
     /// A step far back: where the counter would go on from there.
     suspect: Option<(u32, u64)>,
     after_epoch: bool,
@@ -61,12 +61,12 @@ struct Hole {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct CountedNotes {
+struct CounterNotes {
     count: u64,
     first_offset: u64,
 }
 
-impl CountedNotes {
+impl CounterNotes {
     fn add(&mut self, offset: u64) {
         if self.count == 0 {
             self.first_offset = offset;
@@ -75,7 +75,7 @@ impl CountedNotes {
     }
 }
 
-impl Counters {
+impl RunCounters {
     pub fn new(limits: &Limits) -> Self {
         Self {
             streams: HashMap::default(),
@@ -98,7 +98,7 @@ impl Counters {
         self.settle(out)?;
         let had_epoch = self.epoch.replace(epoch).is_some();
         if self.any_event || had_epoch {
-            self.pending = Some(Pending { offset, had_epoch });
+            self.pending = Some(PendingGap { offset, had_epoch });
             self.streams
                 .values_mut()
                 .for_each(|stream| stream.after_epoch = false);
@@ -137,7 +137,7 @@ impl Counters {
                 return Counted::Continue(Seen::default());
             }
             Entry::Vacant(entry) => {
-                entry.insert(Stream::begin(event, pending));
+                entry.insert(StreamCounter::begin(event, pending));
                 return Counted::Continue(Seen::default());
             }
         };
@@ -202,7 +202,7 @@ impl Counters {
 
     fn no_restart<V: Visit>(&mut self, out: &mut V) -> Flow {
         match self.pending.take() {
-            Some(Pending {
+            Some(PendingGap {
                 offset,
                 had_epoch: true,
             }) => {
@@ -215,7 +215,7 @@ impl Counters {
     }
 
     fn restart<V: Visit>(&mut self, out: &mut V) -> Flow {
-        let Some(Pending { offset, .. }) = self.pending.take() else {
+        let Some(PendingGap { offset, .. }) = self.pending.take() else {
             return Flow::Continue(());
         };
         let (fresh, over) = self
@@ -246,12 +246,12 @@ impl Counters {
 
     fn run_notes<V: Visit>(
         &mut self,
-        streams: HashMap<u32, Stream, RandomState>,
+        streams: HashMap<u32, StreamCounter, RandomState>,
         out: &mut V,
     ) -> Flow {
         let used_next = self.streams.values().any(|stream| stream.expected != 1);
         let used = std::mem::replace(&mut self.used, used_next);
-        let mut streams: Vec<(u32, Stream)> = streams.into_iter().collect();
+        let mut streams: Vec<(u32, StreamCounter)> = streams.into_iter().collect();
         streams.sort_unstable_by_key(|&(id, _)| id);
         let repeated = streams
             .iter()
@@ -262,7 +262,7 @@ impl Counters {
         }
         for (id, mut stream) in streams {
             stream.close_holes(id, true, out)?;
-            let CountedNotes {
+            let CounterNotes {
                 count,
                 first_offset,
             } = stream.duplicates;
@@ -270,7 +270,7 @@ impl Counters {
                 let text = format!("stream {id}: {count} packets are there twice, once is kept");
                 out.note(warn("duplicate_packets", first_offset, text).counting(count))?;
             }
-            let CountedNotes {
+            let CounterNotes {
                 count,
                 first_offset,
             } = stream.late;
@@ -285,7 +285,7 @@ impl Counters {
 
 type Counted = std::ops::ControlFlow<(), Seen>;
 
-impl Stream {
+impl StreamCounter {
     fn begin(event: &Event<'_>, after_epoch: bool) -> Self {
         let mut stream = Self {
             expected: event.counter.wrapping_add(1),

@@ -35,7 +35,7 @@ impl Forests {
 /// The events written on one track that nothing written encloses so far.
 #[derive(Debug, Default)]
 pub(super) struct Forest {
-    runs: Vec<Siblings>,
+    runs: Vec<SiblingList>,
     /// There are more events, written before those of `runs`.
     is_cut: bool,
     /// Start and end of the event written last.
@@ -44,7 +44,7 @@ pub(super) struct Forest {
 
 /// Neighbours with the same parent.
 #[derive(Debug)]
-struct Siblings {
+struct SiblingList {
     parent: Option<SpanId>,
     /// How many events these are, with those that they enclose.
     size: u32,
@@ -60,11 +60,11 @@ impl Forest {
     /// The decision is that of [`super::nest::Nest`].
     pub fn add(&mut self, id: SpanId, parent: Option<SpanId>, start: u64, end: u64) -> Option<u32> {
         let end = end.max(start);
-        let is_child = |run: &mut Siblings| run.parent == Some(id);
+        let is_child = |run: &mut SiblingList| run.parent == Some(id);
         let children = self.runs.pop_if(is_child);
         let is_after = |last: (u64, u64)| last.1 < end || (last.1 == end && last.0 >= start);
-        let is_beside = |run: &Siblings| run.last.0 < start && run.last.1 <= start;
-        let is_inside = |run: &Siblings| start <= run.first_start && run.last_start < end;
+        let is_beside = |run: &SiblingList| run.last.0 < start && run.last.1 <= start;
+        let is_inside = |run: &SiblingList| start <= run.first_start && run.last_start < end;
         let is_contained = self.last.is_none_or(is_after)
             && self.runs.last().map_or(!self.is_cut, is_beside)
             && children.as_ref().is_none_or(is_inside);
@@ -83,7 +83,7 @@ impl Forest {
                     self.is_cut = true;
                     self.runs.drain(..MOST_RUNS / 2);
                 }
-                self.runs.push(Siblings {
+                self.runs.push(SiblingList {
                     parent,
                     size,
                     first_start: start,

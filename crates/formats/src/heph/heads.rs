@@ -2,14 +2,14 @@
 
 use traceloom_model::AttrKeyId;
 
-use super::known::{Known, Words};
+use super::known::{NameIds, ShortName};
 
 /// The place after a description or a head that has no number.
 pub(super) const NOWHERE: usize = usize::MAX;
 
 /// Name and type of an attribute, as they stand before its value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(super) struct AttributeHead {
     /// Bytes up to the value.
     pub length: usize,
     pub type_byte: u8,
@@ -24,8 +24,8 @@ pub(super) struct Head {
 /// description nearly always have the same attributes.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    heads: Vec<(Words, Head)>,
-    known: Known<usize>,
+    heads: Vec<(ShortName, AttributeHead)>,
+    known: NameIds<usize>,
     /// Which head is expected, at even places after a description, at odd ones after a head.
     expected: Vec<usize>,
 }
@@ -38,27 +38,27 @@ impl Heads {
 
     /// Returns the head expected at a place when `bytes` begin with it.
     #[inline(always)]
-    pub fn expected(&self, place: usize, bytes: &[u8]) -> Option<Head> {
+    pub fn expected(&self, place: usize, bytes: &[u8]) -> Option<AttributeHead> {
         let (words, head) = self.heads.get(*self.expected.get(place)?)?;
         words.begin(bytes).then_some(*head)
     }
 
     /// Finds the head that these bytes are.
-    pub fn known(&mut self, bytes: &[u8]) -> Option<Head> {
+    pub fn known(&mut self, bytes: &[u8]) -> Option<AttributeHead> {
         let at = self.known.get(bytes)?;
         self.heads.get(at).map(|(_, head)| *head)
     }
 
     /// Remembers a head that `bytes` begin with, unless it is long.
-    pub fn add(&mut self, bytes: &[u8], head: Head) -> Head {
+    pub fn add(&mut self, bytes: &[u8], head: AttributeHead) -> AttributeHead {
         let Some((bytes, words)) = bytes
             .get(..head.length)
-            .and_then(|bytes| Some((bytes, Words::of(bytes)?)))
+            .and_then(|bytes| Some((bytes, ShortName::of(bytes)?)))
         else {
             return head;
         };
         let at = self.heads.len();
-        let head = Head {
+        let head = AttributeHead {
             next: 2 * at + 1,
             ..head
         };
@@ -68,7 +68,7 @@ impl Heads {
     }
 
     /// Expects a head at a place the next time.
-    pub fn expect(&mut self, place: usize, head: &Head) {
+    pub fn expect(&mut self, place: usize, head: &AttributeHead) {
         if place == NOWHERE || head.next == NOWHERE {
             return;
         }

@@ -7,12 +7,12 @@ const RECENT: usize = 128;
 
 /// Ids by name.
 #[derive(Debug)]
-pub(super) struct Known<I> {
+pub(super) struct NameIds<I> {
     all: Map<Box<[u8]>, I>,
     recent: Recent<I>,
 }
 
-impl<I> Default for Known<I> {
+impl<I> Default for NameIds<I> {
     fn default() -> Self {
         Self {
             all: Map::default(),
@@ -21,16 +21,16 @@ impl<I> Default for Known<I> {
     }
 }
 
-impl<I: Copy> Known<I> {
+impl<I: Copy> NameIds<I> {
     #[inline(always)]
     pub fn get(&mut self, name: &[u8]) -> Option<I> {
-        let words = Words::of(name);
+        let words = ShortName::of(name);
         let found = words.as_ref().and_then(|words| self.recent.get(words));
         found.or_else(|| self.look_up(name, words))
     }
 
     #[inline(never)]
-    fn look_up(&mut self, name: &[u8], words: Option<Words>) -> Option<I> {
+    fn look_up(&mut self, name: &[u8], words: Option<ShortName>) -> Option<I> {
         let id = self.all.get(name).copied()?;
         if let Some(words) = words {
             self.recent.put(words, id);
@@ -45,7 +45,7 @@ impl<I: Copy> Known<I> {
 
 /// What the names met last stand for, as far as they are short.
 #[derive(Debug)]
-pub(super) struct Recent<I>(Vec<Option<(Words, I)>>);
+pub(super) struct Recent<I>(Vec<Option<(ShortName, I)>>);
 
 impl<I> Default for Recent<I> {
     fn default() -> Self {
@@ -55,14 +55,14 @@ impl<I> Default for Recent<I> {
 
 impl<I: Copy> Recent<I> {
     #[inline(always)]
-    pub fn get(&self, words: &Words) -> Option<I> {
+    pub fn get(&self, words: &ShortName) -> Option<I> {
         match self.0.get(words.slot()) {
             Some(Some((known, id))) if known == words => Some(*id),
             _ => None,
         }
     }
 
-    pub fn put(&mut self, words: Words, id: I) {
+    pub fn put(&mut self, words: ShortName, id: I) {
         if let Some(slot) = self.0.get_mut(words.slot()) {
             *slot = Some((words, id));
         }
@@ -71,13 +71,13 @@ impl<I: Copy> Recent<I> {
 
 /// A name of up to 32 bytes as loads that overlap: equal where names are, and compared without a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Words {
+pub(super) struct ShortName {
     length: usize,
     ends: [u64; 2],
     middle: [u64; 2],
 }
 
-impl Words {
+impl ShortName {
     #[inline(always)]
     pub fn of(name: &[u8]) -> Option<Self> {
         let length = name.len();
@@ -143,7 +143,7 @@ mod tests {
             }
             names.push(vec![0; length]);
         }
-        let mut known = Known::default();
+        let mut known = NameIds::default();
         for (name, id) in names.iter().zip(0_u32..) {
             assert_eq!(known.get(name), None);
             known.insert(name, id);

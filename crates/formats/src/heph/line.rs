@@ -5,18 +5,18 @@ use std::ops::ControlFlow;
 use traceloom_model::{ResourceId, SpanId, StringId, Track, TrackId, TrackKind};
 
 use super::bodies::Bodies;
-use super::lower::{Map, Out, Placed};
-use super::nest::{Nest, Place};
+use super::lower::{Map, PassOutput, Placed};
+use super::nest::{EventNest, Nesting};
 
 /// A track and its lanes.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct LanedTrack {
     /// Position of its stream.
     pub stream: usize,
     /// The substream or actor; none for the stream itself.
     pub within: Option<u64>,
-    pub nest: Nest,
-    lanes: Lanes,
+    pub nest: EventNest,
+    lanes: LaneTracks,
 }
 
 /// Where a line lies: stream, substream or actor, and the lane that its events are marked with.
@@ -24,7 +24,7 @@ pub(super) type Address = (u32, Option<u64>, u32);
 
 /// The tracks of a line: its own, and those of spans that overlap partly.
 #[derive(Debug, Default)]
-struct Lanes {
+struct LaneTracks {
     tracks: Vec<TrackId>,
     /// The line's own track, while its name is not known.
     nameless: Option<(TrackId, Track)>,
@@ -32,26 +32,26 @@ struct Lanes {
 
 /// What lines are settled with, one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct SettleScratch {
     pub bodies: Bodies,
-    placed: Vec<Place>,
+    placed: Vec<Nesting>,
 }
 
 /// What the tracks of a line are described with.
-pub(super) struct Tracks<'a> {
+pub(super) struct TrackTemplate<'a> {
     pub stream: TrackId,
     pub resource: Option<ResourceId>,
     pub names: &'a Map<u64, StringId>,
     pub epoch: Option<u64>,
 }
 
-impl Line {
+impl LanedTrack {
     pub fn new(stream: usize, within: Option<u64>) -> Self {
         Self {
             stream,
             within,
-            nest: Nest::default(),
-            lanes: Lanes::default(),
+            nest: EventNest::default(),
+            lanes: LaneTracks::default(),
         }
     }
 
@@ -60,8 +60,8 @@ impl Line {
         own: TrackId,
         base: &Self,
         number: u32,
-        tracks: &Tracks<'_>,
-        out: &mut Out<'_>,
+        tracks: &TrackTemplate<'_>,
+        out: &mut PassOutput<'_>,
     ) -> Self {
         let mut line = Self::new(base.stream, base.within);
         let number = usize::try_from(number).unwrap_or(usize::MAX);
@@ -71,7 +71,11 @@ impl Line {
     }
 
     /// Returns the line's own track.
-    pub fn track(&mut self, tracks: &Tracks<'_>, out: &mut Out<'_>) -> Option<TrackId> {
+    pub fn track(
+        &mut self,
+        tracks: &TrackTemplate<'_>,
+        out: &mut PassOutput<'_>,
+    ) -> Option<TrackId> {
         self.lanes.track(0, self.within, tracks, out)
     }
 
@@ -81,11 +85,11 @@ impl Line {
         &mut self,
         horizon: u64,
         all: bool,
-        tracks: &Tracks<'_>,
-        room: &mut Room,
-        out: &mut Out<'_>,
+        tracks: &TrackTemplate<'_>,
+        room: &mut SettleScratch,
+        out: &mut PassOutput<'_>,
     ) -> ControlFlow<(), usize> {
-        let Room { bodies, placed } = room;
+        let SettleScratch { bodies, placed } = room;
         self.nest.place(horizon, all, placed);
         let first = out.tables().reserve_spans(placed.len() as u64);
         let id = |number: u32| SpanId(first.0 + u64::from(number));
@@ -121,7 +125,7 @@ impl Line {
     }
 
     /// Names the track when the actor's name turned up after its first span.
-    pub fn name_late(&mut self, names: &Map<u64, StringId>, out: &mut Out<'_>) {
+    pub fn name_late(&mut self, names: &Map<u64, StringId>, out: &mut PassOutput<'_>) {
         let name = self.within.and_then(|id| names.get(&id)).copied();
         if let (Some((id, row)), Some(_)) = (self.lanes.nameless.take(), name) {
             out.tables().redefine_track(id, Track { name, ..row });
@@ -129,15 +133,15 @@ impl Line {
     }
 }
 
-impl Lanes {
+impl LaneTracks {
     /// Returns the track of a lane.
     #[inline]
     fn track(
         &mut self,
         lane: usize,
         within: Option<u64>,
-        tracks: &Tracks<'_>,
-        out: &mut Out<'_>,
+        tracks: &TrackTemplate<'_>,
+        out: &mut PassOutput<'_>,
     ) -> Option<TrackId> {
         while self.tracks.len() <= lane {
             self.add(within, tracks, out);
@@ -146,7 +150,7 @@ impl Lanes {
     }
 
     #[inline(never)]
-    fn add(&mut self, within: Option<u64>, tracks: &Tracks<'_>, out: &mut Out<'_>) {
+    fn add(&mut self, within: Option<u64>, tracks: &TrackTemplate<'_>, out: &mut PassOutput<'_>) {
         let own = self.tracks.first().copied();
         let track = match (own, within) {
             (None, None) => tracks.stream,
@@ -164,7 +168,12 @@ impl Lanes {
 }
 
 /// Describes lane `number` of a line whose own track is `own`.
-fn lane(number: usize, own: Option<TrackId>, within: Option<u64>, tracks: &Tracks<'_>) -> Track {
+fn lane(
+    number: usize,
+    own: Option<TrackId>,
+    within: Option<u64>,
+    tracks: &TrackTemplate<'_>,
+) -> Track {
     let name = within.and_then(|id| tracks.names.get(&id)).copied();
     match own {
         None => Track {

@@ -14,11 +14,11 @@ use traceloom_model::{
     SpanBatch, SpanRow, SpanStatus, Tables, TrackId, Wants,
 };
 
-use super::names::Names;
+use super::names::LoweringTables;
 use super::read::Decoder;
 use super::record::{Event, Metadata, Seen, Visit};
 use super::run::{Effort, RunState};
-use super::survey::{Run, Survey};
+use super::survey::{RunSummary, RunSurvey};
 use crate::{
     Chunk, Error, LowerOptions, Opaque, Reader, RecordSink, Source, Step, drive, info, warn,
 };
@@ -40,12 +40,12 @@ pub fn lower(
     for part in 0..source.parts().len() {
         let mut pass = Pass {
             decoder: Decoder::new(&options.limits),
-            visitor: Survey::new(),
+            visitor: RunSurvey::new(),
         };
         drive(source.open(part, 0)?.as_mut(), &mut pass, &mut Nowhere)?;
         surveys.push(pass.visitor.finish());
     }
-    let mut names = Names::new(&options.limits);
+    let mut names = LoweringTables::new(&options.limits);
     let dated = surveys
         .iter()
         .flat_map(|(runs, _)| runs)
@@ -67,7 +67,7 @@ pub fn lower(
     let calls_only = sink.asks().wants == Wants::Calls;
     for (part, (runs, shift)) in surveys.into_iter().enumerate() {
         let mut lowering = Lowering {
-            out: Out {
+            out: PassOutput {
                 sink: &mut *sink,
                 names,
                 batch: SpanBatch::with_capacity(BATCH),
@@ -149,8 +149,8 @@ impl RecordSink for Nowhere {
 
 /// The second pass.
 struct Lowering<'s> {
-    out: Out<'s>,
-    waiting: VecDeque<Run>,
+    out: PassOutput<'s>,
+    waiting: VecDeque<RunSummary>,
     /// Where the next one begins.
     next_run: u64,
     run: Option<RunState>,
@@ -261,9 +261,9 @@ impl Visit for Lowering<'_> {
 }
 
 /// What goes to the sink.
-pub(super) struct Out<'s> {
+pub(super) struct PassOutput<'s> {
     sink: &'s mut dyn Sink,
-    pub names: Names,
+    pub names: LoweringTables,
     batch: SpanBatch,
     /// Most attributes of a batch so far.
     attributes: usize,
@@ -272,7 +272,7 @@ pub(super) struct Out<'s> {
     calls_only: bool,
 }
 
-impl Out<'_> {
+impl PassOutput<'_> {
     pub fn tables(&mut self) -> &mut Tables {
         &mut self.names.tables
     }
@@ -283,7 +283,7 @@ impl Out<'_> {
     }
 
     /// Describes a run and says what is doubtful about its epoch.
-    pub fn begin_run(&mut self, run: &Run, number: u32) -> ControlFlow<(), ResourceId> {
+    pub fn begin_run(&mut self, run: &RunSummary, number: u32) -> ControlFlow<(), ResourceId> {
         if run.epoch_is_borrowed {
             let text = "a run without epoch among runs that have one: its times count from the epoch of the run before it, \
                         or of the first that has one";
@@ -383,8 +383,8 @@ pub(super) struct Placed<'a> {
     pub start: u64,
     pub end: u64,
     pub offset: u64,
-    pub described: super::names::Described,
-    pub body: super::bodies::Body<'a>,
+    pub described: super::names::DescriptionNumber,
+    pub body: super::bodies::EventBody<'a>,
 }
 
 /// Maps that only ever see the few distinct names of a trace.

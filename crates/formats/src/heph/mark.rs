@@ -14,7 +14,7 @@ const BY_CONTAINMENT: u64 = u64::MAX;
 
 /// The place of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Mark {
+pub(super) struct EventPosition {
     /// How many of the last events of its lane it encloses; containment decides when absent.
     pub encloses: Option<u32>,
     /// Lane of its stream or substream; 0 is the stream or substream itself.
@@ -23,7 +23,7 @@ pub(super) struct Mark {
     pub is_other_entry: bool,
 }
 
-impl Mark {
+impl EventPosition {
     /// Splits the mark off the attributes of an event.
     #[inline(always)]
     pub fn split(attributes: &[u8]) -> Option<(Self, &[u8])> {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_the_last_attribute_alone() {
-        let mark = Mark {
+        let mark = EventPosition {
             encloses: Some(7),
             lane: 2,
             is_other_entry: true,
@@ -90,15 +90,15 @@ mod tests {
         let mut all = b"\0\x01a\x01\0\0\0\0\0\0\0\x05".to_vec();
         let others = all.clone();
         all.extend(&bytes);
-        assert_eq!(Mark::split(&all), Some((mark, &*others)));
+        assert_eq!(EventPosition::split(&all), Some((mark, &*others)));
         all.extend(b"\0\0\x04\0\0");
-        assert_eq!(Mark::split(&all), None);
+        assert_eq!(EventPosition::split(&all), None);
         let mut text = b"\0\x01a\x04".to_vec();
         text.extend(u16::try_from(LENGTH).unwrap().to_be_bytes());
         text.extend(&bytes);
-        assert_eq!(Mark::split(&text), None);
+        assert_eq!(EventPosition::split(&text), None);
         let mut none = Vec::new();
-        Mark::default().write(&mut none);
+        EventPosition::default().write(&mut none);
         assert!(none.is_empty());
     }
 }

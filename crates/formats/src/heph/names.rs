@@ -5,12 +5,12 @@ use traceloom_model::{
     Value,
 };
 
-use super::bodies::Body;
-use super::heads::{Head, Heads, NOWHERE};
-use super::known::{Known, Recent, Words};
+use super::bodies::EventBody;
+use super::heads::{AttributeHead, Heads, NOWHERE};
+use super::known::{NameIds, Recent, ShortName};
 use super::parse;
 use super::record::{self, texts};
-use super::survey::Class;
+use super::survey::TrackClass;
 use crate::damage;
 
 /// The attribute that holds what could not be decoded; raising writes its bytes back.
@@ -18,11 +18,11 @@ pub(super) const UNDECODED: &str = "heph.undecoded";
 
 /// The tables of a lowering, with shortcuts from bytes to ids.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct LoweringTables {
     pub tables: Tables,
-    descriptions: Known<(Described, Class)>,
-    functions: Vec<Named>,
-    keys: Known<AttrKeyId>,
+    descriptions: NameIds<(DescriptionNumber, TrackClass)>,
+    functions: Vec<DescribedName>,
+    keys: NameIds<AttrKeyId>,
     heads: Heads,
     texts: Recent<StringId>,
     most: u64,
@@ -32,9 +32,9 @@ pub(super) struct Names {
 
 /// The number of a description, as long as there are not too many.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Described(u32);
+pub(super) struct DescriptionNumber(u32);
 
-impl Described {
+impl DescriptionNumber {
     pub fn number(self) -> Option<usize> {
         usize::try_from(self.0).ok().filter(|_| self.0 != u32::MAX)
     }
@@ -42,19 +42,19 @@ impl Described {
 
 /// What a description became.
 #[derive(Debug)]
-struct Named {
+struct DescribedName {
     /// The description itself until a span of it is pushed: functions are numbered in the order of the spans.
     description: Box<[u8]>,
     function: Option<FunctionId>,
 }
 
-impl Names {
+impl LoweringTables {
     pub fn new(limits: &Limits) -> Self {
         Self {
             tables: Tables::new(),
-            descriptions: Known::default(),
+            descriptions: NameIds::default(),
             functions: Vec::new(),
-            keys: Known::default(),
+            keys: NameIds::default(),
             heads: Heads::default(),
             texts: Recent::default(),
             most: limits.of(Limit::Table),
@@ -69,7 +69,7 @@ impl Names {
             self.refused += 1;
             return full;
         }
-        let words = Words::of(text);
+        let words = ShortName::of(text);
         if let Some(id) = words.as_ref().and_then(|words| self.texts.get(words)) {
             return id;
         }
@@ -85,40 +85,40 @@ impl Names {
 
     /// Returns the number of a description, and what its event is when it has no substream.
     #[inline]
-    pub fn describe(&mut self, description: &[u8]) -> (Described, Class) {
+    pub fn describe(&mut self, description: &[u8]) -> (DescriptionNumber, TrackClass) {
         let known = self.descriptions.get(description);
         known.unwrap_or_else(|| self.new_description(description))
     }
 
     #[inline(never)]
-    fn new_description(&mut self, description: &[u8]) -> (Described, Class) {
-        let class = Class::of_description(description);
+    fn new_description(&mut self, description: &[u8]) -> (DescriptionNumber, TrackClass) {
+        let class = TrackClass::of_description(description);
         let number = self.functions.len();
         let Some(number) = u32::try_from(number)
             .ok()
             .filter(|at| u64::from(*at) < self.most)
         else {
-            return (Described(u32::MAX), class);
+            return (DescriptionNumber(u32::MAX), class);
         };
-        self.functions.push(Named {
+        self.functions.push(DescribedName {
             description: description.into(),
             function: None,
         });
-        let known = (Described(number), class);
+        let known = (DescriptionNumber(number), class);
         self.descriptions.insert(description, known);
         known
     }
 
     /// Returns the function of a description, which is given as well when it has no number.
     #[inline]
-    pub fn function(&mut self, described: Described, description: &[u8]) -> FunctionId {
+    pub fn function(&mut self, described: DescriptionNumber, description: &[u8]) -> FunctionId {
         let known = self.functions.get(described.0 as usize);
         let function = known.and_then(|named| named.function);
         function.unwrap_or_else(|| self.new_function(described, description))
     }
 
     #[inline(never)]
-    fn new_function(&mut self, described: Described, description: &[u8]) -> FunctionId {
+    fn new_function(&mut self, described: DescriptionNumber, description: &[u8]) -> FunctionId {
         let at = described.0 as usize;
         let name = match self.functions.get_mut(at) {
             Some(named) => std::mem::take(&mut named.description),
@@ -166,8 +166,8 @@ impl Names {
     #[inline]
     pub fn attributes(
         &mut self,
-        described: Described,
-        body: &Body<'_>,
+        described: DescriptionNumber,
+        body: &EventBody<'_>,
         lowered: &mut Vec<Attribute>,
     ) {
         if !body.attributes.bytes.is_empty() {
@@ -181,7 +181,7 @@ impl Names {
 
     fn whole_attributes(
         &mut self,
-        described: Described,
+        described: DescriptionNumber,
         mut bytes: &[u8],
         lowered: &mut Vec<Attribute>,
     ) {
@@ -203,12 +203,12 @@ impl Names {
 
     /// Finds the key of the attribute that `bytes` begin with, where it is not the one expected.
     #[inline(never)]
-    fn unexpected(&mut self, place: usize, bytes: &[u8]) -> Option<Head> {
+    fn unexpected(&mut self, place: usize, bytes: &[u8]) -> Option<AttributeHead> {
         let (attribute, _) = parse::attribute(bytes)?;
         let length = attribute.name.len() + 3;
         let known = self.heads.known(bytes.get(..length)?);
         let head = known.unwrap_or_else(|| {
-            let head = Head {
+            let head = AttributeHead {
                 length,
                 type_byte: attribute.value.type_byte(),
                 key: self.key(attribute.name),

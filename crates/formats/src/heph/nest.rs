@@ -1,11 +1,11 @@
 //! Nesting by containment of the events of one track (SPEC.md §6.11).
 
-use super::bodies::Row;
+use super::bodies::PendingEvent;
 use super::sorted;
 
 /// Where an event lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Nesting {
     /// Its row.
     pub row: usize,
     /// How many of those placed begin before it.
@@ -23,8 +23,8 @@ pub(super) struct Place {
 /// Writers write at the end, so that each row nearly always encloses some of the last ones before it and
 /// touches no other. As long as that is so, rows are nested as they come.
 #[derive(Debug)]
-pub(super) struct Nest {
-    rows: Vec<Row>,
+pub(super) struct EventNest {
+    rows: Vec<PendingEvent>,
     /// Rows that none encloses so far.
     roots: Vec<usize>,
     /// Rows came by their ends and none overlaps another partly.
@@ -34,7 +34,7 @@ pub(super) struct Nest {
     retry: usize,
 }
 
-impl Default for Nest {
+impl Default for EventNest {
     fn default() -> Self {
         Self {
             rows: Vec::new(),
@@ -46,16 +46,16 @@ impl Default for Nest {
     }
 }
 
-impl Nest {
+impl EventNest {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    pub fn row(&self, at: usize) -> Option<&Row> {
+    pub fn row(&self, at: usize) -> Option<&PendingEvent> {
         self.rows.get(at)
     }
 
-    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut PendingEvent> {
         self.rows.iter_mut()
     }
 
@@ -65,7 +65,7 @@ impl Nest {
     }
 
     #[inline]
-    pub fn push(&mut self, mut row: Row) {
+    pub fn push(&mut self, mut row: PendingEvent) {
         if self.is_nested {
             self.is_nested = self.enclose(&mut row);
         }
@@ -74,13 +74,14 @@ impl Nest {
 
     /// Finds what the next row encloses; false when it does not simply enclose the last ones.
     #[inline]
-    fn enclose(&mut self, row: &mut Row) -> bool {
+    fn enclose(&mut self, row: &mut PendingEvent) -> bool {
         let at = self.rows.len();
         (row.up, row.size) = (0, 1);
         // Equal ends would have to come by their starts, the later ones first.
-        let is_after =
-            |last: &Row| last.end < row.end || (last.end == row.end && last.start >= row.start);
-        if row.encloses != Row::CONTAINED {
+        let is_after = |last: &PendingEvent| {
+            last.end < row.end || (last.end == row.end && last.start >= row.start)
+        };
+        if row.encloses != PendingEvent::CONTAINED {
             self.enclose_marked(row);
             return true;
         }
@@ -113,7 +114,7 @@ impl Nest {
 
     /// Makes the next row enclose as many of the last ones as it says, or fewer where those are gone.
     #[inline(never)]
-    fn enclose_marked(&mut self, row: &mut Row) {
+    fn enclose_marked(&mut self, row: &mut PendingEvent) {
         let at = self.rows.len();
         let whole = row.encloses.saturating_add(1);
         while let Some(&root) = self.roots.last()
@@ -130,8 +131,8 @@ impl Nest {
     }
 
     /// Places the events that nothing from `horizon` on can enclose or overlap, all of them when `all`, in
-    /// the order in which they finished; [`Nest::drop_placed`] forgets them.
-    pub fn place(&mut self, horizon: u64, all: bool, placed: &mut Vec<Place>) {
+    /// the order in which they finished; [`EventNest::drop_placed`] forgets them.
+    pub fn place(&mut self, horizon: u64, all: bool, placed: &mut Vec<Nesting>) {
         placed.clear();
         if !self.is_nested {
             self.overlaps += sorted::place(&self.rows, horizon, all, placed);
@@ -143,7 +144,7 @@ impl Nest {
         let over = self.roots.iter().take_while(|root| is_over(root)).count();
         let last = over.checked_sub(1).and_then(|at| self.roots.get(at));
         let count = last.map_or(0, |last| last + 1);
-        placed.resize(count, Place::default());
+        placed.resize(count, Nesting::default());
         // What encloses a row comes after it.
         for at in (0..count).rev() {
             let Some(row) = rows.get(at) else { continue };
@@ -153,7 +154,7 @@ impl Nest {
             // Before it begin those that enclose it, and of the rows before it those it does not enclose.
             let number = u32::try_from(at + 1).unwrap_or(u32::MAX) - row.size + depth;
             if let Some(place) = placed.get_mut(at) {
-                *place = Place {
+                *place = Nesting {
                     row: at,
                     number,
                     parent: outer.map(|outer| outer.number),
@@ -165,8 +166,8 @@ impl Nest {
         }
     }
 
-    /// Forgets what the last [`Nest::place`] placed.
-    pub fn drop_placed(&mut self, placed: &[Place]) {
+    /// Forgets what the last [`EventNest::place`] placed.
+    pub fn drop_placed(&mut self, placed: &[Nesting]) {
         self.retry = (self.rows.len() - placed.len()) * 2;
         if self.is_nested {
             self.rows.drain(..placed.len());
@@ -196,10 +197,10 @@ mod tests {
     use super::*;
     use traceloom_samples::Random;
 
-    fn row(start: u64, end: u64) -> Row {
-        let mut row = Row::default();
+    fn row(start: u64, end: u64) -> PendingEvent {
+        let mut row = PendingEvent::default();
         (row.start, row.end) = (start, end);
-        row.encloses = Row::CONTAINED;
+        row.encloses = PendingEvent::CONTAINED;
         row
     }
 
@@ -209,7 +210,7 @@ mod tests {
         let mut below = |below| random.number(below);
         let (mut nested, mut sorted) = (0, 0);
         for round in 0..4000 {
-            let mut nest = Nest::default();
+            let mut nest = EventNest::default();
             let mut rows = Vec::new();
             let (mut now, mut starts) = (0, Vec::new());
             for _ in 0..12 {

@@ -1,7 +1,7 @@
 //! The model to packets: one event a span, in the order the spans come.
 //!
 //! Threads and streams become streams, async tracks substreams of theirs; lanes go back to the track they
-//! were split from, with a [`Mark`], as have events that containment would nest otherwise. The epoch is a midnight, the second last before the first span starts: whatever
+//! were split from, with a [`EventPosition`], as have events that containment would nest otherwise. The epoch is a midnight, the second last before the first span starts: whatever
 //! began at most a day before it still counts from there. A span that began earlier yet begins another
 //! run with an epoch of its own. Without a known origin there is no epoch, and times before the origin
 //! are held as 0, as are those before 1970. Texts and lists beyond 65,535 go on in further attributes
@@ -19,7 +19,7 @@ use traceloom_model::{
 
 use super::forest::Forests;
 use super::lower::Map;
-use super::mark::Mark;
+use super::mark::EventPosition;
 use super::names::UNDECODED;
 use super::record::{self, Attributes, Event, Layout, Metadata};
 use super::write;
@@ -165,7 +165,7 @@ impl Writer<'_> {
         let since = |time: Timestamp| u64::try_from(time).unwrap_or(0).saturating_sub(epoch);
         let (start, end) = (since(span.start), since(span.end));
         let forest = self.forests.of(span.track, is_known);
-        let mark = Mark {
+        let mark = EventPosition {
             encloses: forest.add(span.id, span.parent, start, end),
             lane,
             is_other_entry: span.entry != span.parent.is_none(),

@@ -2,10 +2,10 @@
 
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use super::counters::Counters;
+use super::counters::RunCounters;
 use super::parse::{self, find_magic, is_cut_magic, is_magic};
 use super::record::{EVENT, Event, Layout, METADATA, Metadata, Seen, Visit};
-use super::resync::{Inner, Scan, Scanned};
+use super::resync::{ResyncScan, ResyncState, Scanned};
 use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
 
 /// Reads Heph packets; [`crate::Reader`] over typed visitors.
@@ -20,11 +20,11 @@ pub struct Decoder {
     most_bytes: u64,
     most_values: usize,
     layout: Option<Layout>,
-    scan: Option<Scan>,
-    counters: Counters,
+    scan: Option<ResyncScan>,
+    counters: RunCounters,
 }
 
-pub(super) enum Next {
+pub(super) enum PacketStep {
     Took(usize),
     Wait(usize),
     Stop,
@@ -40,7 +40,7 @@ impl Decoder {
             most_values: limits.size(Limit::Values),
             layout: None,
             scan: None,
-            counters: Counters::new(limits),
+            counters: RunCounters::new(limits),
         }
     }
 
@@ -69,9 +69,9 @@ impl Decoder {
                 self.scan(window, out)
             };
             match next {
-                Next::Took(length) => at += length,
-                Next::Wait(need) => return Step::More { consumed: at, need },
-                Next::Stop => return Step::Stop,
+                PacketStep::Took(length) => at += length,
+                PacketStep::Wait(need) => return Step::More { consumed: at, need },
+                PacketStep::Stop => return Step::Stop,
             }
         }
     }
@@ -100,13 +100,13 @@ impl Decoder {
     }
 
     #[inline(never)]
-    fn packet<V: Visit>(&mut self, window: Chunk<'_>, out: &mut V) -> Next {
+    fn packet<V: Visit>(&mut self, window: Chunk<'_>, out: &mut V) -> PacketStep {
         let Chunk { bytes, offset, eof } = window;
         let Some(&[a, b, c, d, size @ ..]) = bytes.first_chunk::<8>() else {
             return if eof {
                 self.tail(window, 8, out)
             } else {
-                Next::Wait(8)
+                PacketStep::Wait(8)
             };
         };
         let is_event = match [a, b, c, d] {
@@ -131,7 +131,7 @@ impl Decoder {
             return if eof {
                 self.tail(window, size, out)
             } else {
-                Next::Wait(size)
+                PacketStep::Wait(size)
             };
         };
         let next = followed(after, eof);
@@ -170,18 +170,18 @@ impl Decoder {
         size: usize,
         followed: Option<bool>,
         complete: bool,
-    ) -> Option<Next> {
+    ) -> Option<PacketStep> {
         let packet = window.bytes.get(..size).unwrap_or(window.bytes);
         if complete && !may_hold_packet(packet) {
             return None;
         }
         if followed.is_none() {
-            return Some(Next::Wait(size + 4));
+            return Some(PacketStep::Wait(size + 4));
         }
         match self.inner(window, size) {
-            Inner::Found(at) => Some(self.lose(window.offset, at, "a torn packet")),
-            Inner::Wait(need) => Some(Next::Wait(need.max(window.bytes.len() * 2))),
-            Inner::Nothing => None,
+            ResyncState::Found(at) => Some(self.lose(window.offset, at, "a torn packet")),
+            ResyncState::Wait(need) => Some(PacketStep::Wait(need.max(window.bytes.len() * 2))),
+            ResyncState::Nothing => None,
         }
     }
 
@@ -269,18 +269,18 @@ impl Decoder {
     }
 
     /// Starts looking for the next packet from `from` bytes after `offset` on.
-    fn lose(&mut self, offset: u64, from: usize, why: &'static str) -> Next {
-        self.scan = Some(Scan::new(offset, from, why));
-        Next::Took(0)
+    fn lose(&mut self, offset: u64, from: usize, why: &'static str) -> PacketStep {
+        self.scan = Some(ResyncScan::new(offset, from, why));
+        PacketStep::Took(0)
     }
 
     /// The input ends before the `size` bytes that the packet here should have.
-    fn tail<V: Visit>(&mut self, window: Chunk<'_>, size: usize, out: &mut V) -> Next {
+    fn tail<V: Visit>(&mut self, window: Chunk<'_>, size: usize, out: &mut V) -> PacketStep {
         let Chunk { bytes, offset, .. } = window;
         if !is_magic(bytes) && !is_cut_magic(bytes) {
             return self.lose(offset, 1, "bytes that are no packet");
         }
-        if let Inner::Found(at) = self.inner(window, bytes.len()) {
+        if let ResyncState::Found(at) = self.inner(window, bytes.len()) {
             return self.lose(offset, at, "a packet whose size reaches past the end");
         }
         let have = bytes.len();
@@ -294,34 +294,34 @@ impl Decoder {
                 .note(warn("packet_cut", offset, text).counting(have as u64))
                 .is_break()
         {
-            return Next::Stop;
+            return PacketStep::Stop;
         }
-        Next::Took(have)
+        PacketStep::Took(have)
     }
 
     #[cold]
-    fn scan<V: Visit>(&mut self, window: Chunk<'_>, out: &mut V) -> Next {
+    fn scan<V: Visit>(&mut self, window: Chunk<'_>, out: &mut V) -> PacketStep {
         let Some(mut scan) = self.scan.take() else {
-            return Next::Took(0);
+            return PacketStep::Took(0);
         };
         match scan.run(self, &self.limits, window, out) {
-            Scanned::Stop => Next::Stop,
+            Scanned::Stop => PacketStep::Stop,
             Scanned::Wait { emitted, need } => {
                 self.scan = Some(scan);
                 if emitted > 0 {
                     // What was emitted is consumed first; the need is counted from there.
-                    return Next::Took(emitted);
+                    return PacketStep::Took(emitted);
                 }
-                Next::Wait(need)
+                PacketStep::Wait(need)
             }
             Scanned::Over { emitted } => {
                 if out
                     .note(scan_note(&scan, window.offset + emitted as u64))
                     .is_break()
                 {
-                    return Next::Stop;
+                    return PacketStep::Stop;
                 }
-                Next::Took(emitted)
+                PacketStep::Took(emitted)
             }
         }
     }
@@ -333,23 +333,23 @@ impl Decoder {
         self.counters.finish(out)
     }
 
-    fn inner(&self, window: Chunk<'_>, size: usize) -> Inner {
+    fn inner(&self, window: Chunk<'_>, size: usize) -> ResyncState {
         super::resync::inside(self, &self.limits, window, size)
     }
 }
 
-fn took(size: usize, flow: Flow) -> Next {
+fn took(size: usize, flow: Flow) -> PacketStep {
     if flow.is_break() {
-        Next::Stop
+        PacketStep::Stop
     } else {
-        Next::Took(size)
+        PacketStep::Took(size)
     }
 }
 
 const MISFIT: &str = "a packet whose fields do not fit";
 const LIMIT: &str = "a packet larger than the limit `record`";
 
-fn scan_note(scan: &Scan, end: u64) -> Note {
+fn scan_note(scan: &ResyncScan, end: u64) -> Note {
     let (bytes, why) = (end - scan.start, scan.why);
     let kind = if why == LIMIT {
         "limit_record"
@@ -395,9 +395,9 @@ fn metadata_note(metadata: &Metadata<'_>) -> Option<Note> {
 }
 
 /// Hands packets to a [`RecordSink`] as records.
-struct Records<'o>(&'o mut dyn RecordSink);
+struct RecordEmitter<'o>(&'o mut dyn RecordSink);
 
-impl Visit for Records<'_> {
+impl Visit for RecordEmitter<'_> {
     fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {
         self.0.record(event)
     }
@@ -417,6 +417,6 @@ impl Visit for Records<'_> {
 
 impl crate::Reader for Decoder {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        Self::read(self, chunk, &mut Records(out))
+        Self::read(self, chunk, &mut RecordEmitter(out))
     }
 }

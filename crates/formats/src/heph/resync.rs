@@ -20,7 +20,7 @@ const SMALL: usize = 512;
 
 /// A search under way.
 #[derive(Clone, Debug)]
-pub(super) struct Scan {
+pub(super) struct ResyncScan {
     /// Where the damage begins.
     pub start: u64,
     /// What was found there.
@@ -41,19 +41,19 @@ pub(super) enum Scanned {
     Stop,
 }
 
-pub(super) enum Inner {
+pub(super) enum ResyncState {
     Found(usize),
     Nothing,
     Wait(usize),
 }
 
-enum Verdict {
+enum CandidateVerdict {
     Packet,
     No { size: usize },
     Wait(usize),
 }
 
-impl Scan {
+impl ResyncScan {
     pub fn new(start: u64, from: usize, why: &'static str) -> Self {
         Self {
             start,
@@ -83,12 +83,12 @@ impl Scan {
             };
             let allowed = WORK + WORK_PER_BYTE * (offset + found as u64 - self.start);
             match verify(decoder, limits, window, found, allowed > self.work) {
-                Verdict::Packet => break (found, None),
-                Verdict::No { size } => {
+                CandidateVerdict::Packet => break (found, None),
+                CandidateVerdict::No { size } => {
                     self.work += size as u64;
                     at = found + 1;
                 }
-                Verdict::Wait(need) => break (found, Some(need)),
+                CandidateVerdict::Wait(need) => break (found, Some(need)),
             }
         };
         self.from = self.from.max(offset + end as u64);
@@ -136,19 +136,24 @@ fn emit<V: Visit>(
 }
 
 /// Looks for a packet that begins inside the first `size` bytes of the window, after its head.
-pub(super) fn inside(decoder: &Decoder, limits: &Limits, window: Chunk<'_>, size: usize) -> Inner {
+pub(super) fn inside(
+    decoder: &Decoder,
+    limits: &Limits,
+    window: Chunk<'_>,
+    size: usize,
+) -> ResyncState {
     let mut at = 4;
     let mut work = 0;
     while let Some(found) = find_magic(window.bytes, at).filter(|&found| found < size) {
         let allowed = WORK + WORK_PER_BYTE * found as u64;
         match verify(decoder, limits, window, found, allowed > work) {
-            Verdict::Packet => return Inner::Found(found),
-            Verdict::No { size } => work += size as u64,
-            Verdict::Wait(need) => return Inner::Wait(need),
+            CandidateVerdict::Packet => return ResyncState::Found(found),
+            CandidateVerdict::No { size } => work += size as u64,
+            CandidateVerdict::Wait(need) => return ResyncState::Wait(need),
         }
         at = found + 1;
     }
-    Inner::Nothing
+    ResyncState::Nothing
 }
 
 /// Judges whether a packet begins at `at`: its size is in range, all of it parses, and either its text is
@@ -159,14 +164,14 @@ fn verify(
     window: Chunk<'_>,
     at: usize,
     large: bool,
-) -> Verdict {
-    let none = Verdict::No { size: 0 };
+) -> CandidateVerdict {
+    let none = CandidateVerdict::No { size: 0 };
     let bytes = window.bytes.get(at..).unwrap_or(&[]);
     let Some(&[a, b, c, d, size @ ..]) = bytes.first_chunk::<8>() else {
         return if window.eof {
             none
         } else {
-            Verdict::Wait(at + 8)
+            CandidateVerdict::Wait(at + 8)
         };
     };
     let size = u64::from(u32::from_be_bytes(size));
@@ -181,7 +186,7 @@ fn verify(
         return if window.eof {
             none
         } else {
-            Verdict::Wait(at.saturating_add(size))
+            CandidateVerdict::Wait(at.saturating_add(size))
         };
     };
     let fits = if [a, b, c, d] == EVENT {
@@ -193,8 +198,8 @@ fn verify(
             .map(|metadata| !metadata.name.is_empty() && std::str::from_utf8(metadata.name).is_ok())
     };
     match (fits, followed(after, window.eof)) {
-        (None, _) | (Some(false), Some(false)) => Verdict::No { size },
-        (Some(true), _) | (_, Some(true)) => Verdict::Packet,
-        (Some(false), None) => Verdict::Wait(at.saturating_add(size) + 4),
+        (None, _) | (Some(false), Some(false)) => CandidateVerdict::No { size },
+        (Some(true), _) | (_, Some(true)) => CandidateVerdict::Packet,
+        (Some(false), None) => CandidateVerdict::Wait(at.saturating_add(size) + 4),
     }
 }

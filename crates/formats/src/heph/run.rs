@@ -5,23 +5,23 @@ use std::collections::VecDeque;
 use traceloom_model::{Flow, ResourceId, StringId, Track, TrackId, TrackKind};
 
 use super::actors::{self, Running, Runs};
-use super::bodies::Row;
-use super::line::{Address, Line, Room, Tracks};
-use super::lower::{Map, Out};
-use super::mark::Mark;
+use super::bodies::PendingEvent;
+use super::line::{Address, LanedTrack, SettleScratch, TrackTemplate};
+use super::lower::{Map, PassOutput};
+use super::mark::EventPosition;
 use super::record::Event;
-use super::survey::{Class, Run};
+use super::survey::{RunSummary, TrackClass};
 use crate::{damage, info};
 
 #[derive(Debug)]
 pub(super) struct RunState {
-    run: Run,
+    run: RunSummary,
     /// Substreams are missing and actors are there: they are recovered.
     recover: bool,
-    streams: Vec<Stream>,
+    streams: Vec<StreamState>,
     stream_of: Map<u32, usize>,
     last_stream: Option<(u32, usize)>,
-    lines: Vec<Line>,
+    lines: Vec<LanedTrack>,
     line_of: Map<Address, usize>,
     last_line: Option<(Address, usize)>,
     actor_names: Map<u64, StringId>,
@@ -31,14 +31,14 @@ pub(super) struct RunState {
     workers: Vec<usize>,
     resource: Option<ResourceId>,
     waiting: usize,
-    room: Room,
+    room: SettleScratch,
     recovered: u64,
     ambiguous: u64,
     released: u64,
 }
 
 #[derive(Debug)]
-struct Stream {
+struct StreamState {
     id: u32,
     track: TrackId,
     /// Position of its own line, once it has one.
@@ -46,7 +46,7 @@ struct Stream {
     is_worker: bool,
     runs: Runs,
     /// Events that wait for their actor.
-    held: VecDeque<Row>,
+    held: VecDeque<PendingEvent>,
 }
 
 /// More streams than this cannot be workers of one process: thread-safe actors stay unassigned.
@@ -64,7 +64,7 @@ pub(super) enum Effort {
 }
 
 impl RunState {
-    pub fn begin(run: Run, resource: ResourceId, recover: bool) -> Self {
+    pub fn begin(run: RunSummary, resource: ResourceId, recover: bool) -> Self {
         Self {
             recover: recover && run.has_running && !run.has_substreams,
             running: run.horizon.running().collect(),
@@ -79,7 +79,7 @@ impl RunState {
             workers: Vec::new(),
             resource: Some(resource),
             waiting: 0,
-            room: Room::default(),
+            room: SettleScratch::default(),
             recovered: 0,
             ambiguous: 0,
             released: 0,
@@ -98,30 +98,30 @@ impl RunState {
 
     /// Returns how many bytes they take.
     pub fn waiting_bytes(&self) -> usize {
-        self.room.bodies.len() + self.waiting * size_of::<Row>()
+        self.room.bodies.len() + self.waiting * size_of::<PendingEvent>()
     }
 
     /// Takes an event.
     #[inline(always)]
-    pub fn event(&mut self, event: &Event<'_>, out: &mut Out<'_>) {
+    pub fn event(&mut self, event: &Event<'_>, out: &mut PassOutput<'_>) {
         let at = self.stream(event.stream, out);
         let (described, class) = out.names.describe(event.description);
         let within = (event.substream != 0).then_some(event.substream);
-        if within.is_none() && class == Class::Running {
+        if within.is_none() && class == TrackClass::Running {
             self.actor_runs(at, event, out);
         }
         self.waiting += 1;
         let attributes = event.attributes.bytes;
-        let marked = Mark::split(attributes);
-        let (mark, attributes) = marked.unwrap_or((Mark::default(), attributes));
+        let marked = EventPosition::split(attributes);
+        let (mark, attributes) = marked.unwrap_or((EventPosition::default(), attributes));
         let mut row = self.room.bodies.keep(event, attributes, mark, described);
         let Some(stream) = self.streams.get_mut(at) else {
             return;
         };
         if within.is_none() {
-            if self.recover && class == Class::Plain {
+            if self.recover && class == TrackClass::Plain {
                 // It lies among others than those that its mark counts.
-                row.encloses = Row::CONTAINED;
+                row.encloses = PendingEvent::CONTAINED;
                 stream.held.push_back(row);
                 return;
             }
@@ -142,7 +142,7 @@ impl RunState {
 
     /// Takes note of an actor being run.
     #[inline(never)]
-    fn actor_runs(&mut self, at: usize, event: &Event<'_>, out: &mut Out<'_>) {
+    fn actor_runs(&mut self, at: usize, event: &Event<'_>, out: &mut PassOutput<'_>) {
         let (Some(actor), name) = actors::actor(event) else {
             return;
         };
@@ -161,7 +161,7 @@ impl RunState {
     }
 
     #[inline]
-    fn stream(&mut self, id: u32, out: &mut Out<'_>) -> usize {
+    fn stream(&mut self, id: u32, out: &mut PassOutput<'_>) -> usize {
         if let Some((_, at)) = self.last_stream.filter(|(last, _)| *last == id) {
             return at;
         }
@@ -169,7 +169,7 @@ impl RunState {
     }
 
     #[inline(never)]
-    fn other_stream(&mut self, id: u32, out: &mut Out<'_>) -> usize {
+    fn other_stream(&mut self, id: u32, out: &mut PassOutput<'_>) -> usize {
         if let Some(&at) = self.stream_of.get(&id) {
             self.last_stream = Some((id, at));
             return at;
@@ -188,7 +188,7 @@ impl RunState {
             id: Some(u64::from(id)),
             ..Track::default()
         });
-        self.streams.push(Stream {
+        self.streams.push(StreamState {
             id,
             track,
             line: None,
@@ -219,14 +219,14 @@ impl RunState {
             if let Some(stream) = self.streams.get_mut(stream).filter(|_| within.is_none()) {
                 stream.line = Some(at);
             }
-            self.lines.push(Line::new(stream, within));
+            self.lines.push(LanedTrack::new(stream, within));
         }
         at
     }
 
     /// Returns the position of the line of a lane that events are marked with.
     #[inline(never)]
-    fn lane(&mut self, address: Address, out: &mut Out<'_>) -> usize {
+    fn lane(&mut self, address: Address, out: &mut PassOutput<'_>) -> usize {
         if let Some(&at) = self.line_of.get(&address) {
             return at;
         }
@@ -240,21 +240,21 @@ impl RunState {
         let (Some(base), Some(stream)) = (self.lines.get_mut(base), stream) else {
             return base;
         };
-        let tracks = Tracks {
+        let tracks = TrackTemplate {
             stream: stream.track,
             resource: self.resource,
             names: &self.actor_names,
             epoch: self.run.epoch,
         };
         let own = base.track(&tracks, out).unwrap_or(stream.track);
-        let line = Line::beside(own, base, lane, &tracks, out);
+        let line = LanedTrack::beside(own, base, lane, &tracks, out);
         self.lines.push(line);
         self.line_of.insert(address, next);
         next
     }
 
     /// Pushes the spans that no event after `block` can enclose.
-    pub fn settle(&mut self, block: u32, effort: Effort, out: &mut Out<'_>) -> Flow {
+    pub fn settle(&mut self, block: u32, effort: Effort, out: &mut PassOutput<'_>) -> Flow {
         let all = effort == Effort::All;
         if self.recover {
             self.assign(block, all);
@@ -273,7 +273,7 @@ impl RunState {
             } else {
                 within
             };
-            let tracks = Tracks {
+            let tracks = TrackTemplate {
                 stream: stream.track,
                 resource: self.resource,
                 names: &self.actor_names,
@@ -288,7 +288,7 @@ impl RunState {
     }
 
     /// Makes room when too many events wait.
-    pub fn relieve(&mut self, block: u32, most: usize, out: &mut Out<'_>) -> Flow {
+    pub fn relieve(&mut self, block: u32, most: usize, out: &mut PassOutput<'_>) -> Flow {
         self.settle(block, Effort::Every, out)?;
         if self.waiting > most / 2 || self.waiting_bytes() > super::lower::MOST_BYTES / 2 {
             self.released += self.waiting as u64;
@@ -301,18 +301,18 @@ impl RunState {
     fn assign(&mut self, block: u32, all: bool) {
         let mut earliest = u64::MAX;
         for &stream in &self.running {
-            earliest = earliest.min(self.run.horizon.after(stream, Class::Running, block));
+            earliest = earliest.min(self.run.horizon.after(stream, TrackClass::Running, block));
         }
         for at in 0..self.streams.len() {
             let id = self.streams.get(at).map_or(0, |stream| stream.id);
             let horizon = if id == 0 {
                 earliest
             } else {
-                self.run.horizon.after(id, Class::Running, block)
+                self.run.horizon.after(id, TrackClass::Running, block)
             };
             self.give(at, horizon, all);
         }
-        let needed = |stream: &Stream| {
+        let needed = |stream: &StreamState| {
             stream
                 .held
                 .iter()
@@ -395,12 +395,14 @@ impl RunState {
                     .map(|row| row.start)
                     .min()
                     .unwrap_or(u64::MAX);
-                let plain = after(Class::Plain).min(held);
-                let thread = after(Class::Runtime).min(after(Class::Running)).min(plain);
+                let plain = after(TrackClass::Plain).min(held);
+                let thread = after(TrackClass::Runtime)
+                    .min(after(TrackClass::Running))
+                    .min(plain);
                 let within = if self.recover {
                     plain
                 } else {
-                    after(Class::Substream)
+                    after(TrackClass::Substream)
                 };
                 (thread, within)
             })
@@ -408,7 +410,7 @@ impl RunState {
     }
 
     /// Pushes what waits and says what was found.
-    pub fn finish(&mut self, out: &mut Out<'_>) -> Flow {
+    pub fn finish(&mut self, out: &mut PassOutput<'_>) -> Flow {
         self.settle(u32::MAX, Effort::All, out)?;
         for line in &mut self.lines {
             line.name_late(&self.actor_names, out);

@@ -2,20 +2,25 @@
 
 use std::cmp::Reverse;
 
-use super::bodies::Row;
-use super::nest::Place;
+use super::bodies::PendingEvent;
+use super::nest::Nesting;
 
 /// Lanes of one track. Spans that overlap so many others share the last one.
 const MOST_LANES: usize = 64;
 
 /// Places the rows that nothing from `horizon` on can enclose or overlap, all of them when `all`, in the
 /// order in which they finished; returns how many overlap the innermost open one partly.
-pub(super) fn place(rows: &[Row], horizon: u64, all: bool, placed: &mut Vec<Place>) -> u64 {
+pub(super) fn place(
+    rows: &[PendingEvent],
+    horizon: u64,
+    all: bool,
+    placed: &mut Vec<Nesting>,
+) -> u64 {
     let mut order = by_start(rows);
     order.truncate(closed(&order, horizon, all));
     let overlaps = stack(&order, placed);
     let after = after_children(placed);
-    let finish = |place: &Place| {
+    let finish = |place: &Nesting| {
         let after = after.get(place.number as usize).copied();
         rows.get(place.row).map(|row| (row.end, after))
     };
@@ -33,7 +38,7 @@ type Key = (u64, Reverse<u64>, Reverse<usize>);
 ///
 /// Starts of one block span little, so that start and position nearly always fit one integer, which sorts
 /// several times faster than three keys do.
-fn by_start(rows: &[Row]) -> Vec<Key> {
+fn by_start(rows: &[PendingEvent]) -> Vec<Key> {
     let key = |at: usize| {
         let row = rows.get(at)?;
         Some((row.start, Reverse(row.end), Reverse(at)))
@@ -84,7 +89,7 @@ fn closed(order: &[Key], horizon: u64, all: bool) -> usize {
 /// Returns for each of `places`, which are in the order of nesting, its position when children come before their parent.
 ///
 /// It decides between equal ends: a point comes after what ends where it lies, unless that encloses it.
-fn after_children(places: &[Place]) -> Vec<u64> {
+fn after_children(places: &[Nesting]) -> Vec<u64> {
     let mut positions = vec![0_u64; places.len()];
     for at in (0..places.len()).rev() {
         let Some(place) = places.get(at) else {
@@ -105,14 +110,14 @@ fn after_children(places: &[Place]) -> Vec<u64> {
 }
 
 #[derive(Clone, Copy)]
-struct Open {
+struct EnclosingEvent {
     end: u64,
     place: usize,
 }
 
 /// Places the rows of `order`; returns how many overlap the innermost open one.
-fn stack(order: &[Key], places: &mut Vec<Place>) -> u64 {
-    let mut open: Vec<Open> = Vec::new();
+fn stack(order: &[Key], places: &mut Vec<Nesting>) -> u64 {
+    let mut open: Vec<EnclosingEvent> = Vec::new();
     let mut lanes: Vec<u64> = Vec::new();
     let mut overlaps = 0;
     for (place, &(start, Reverse(row_end), Reverse(at))) in order.iter().enumerate() {
@@ -137,7 +142,7 @@ fn stack(order: &[Key], places: &mut Vec<Place>) -> u64 {
         if let Some(end) = lanes.get_mut(lane) {
             *end = row_end.max(*end);
         }
-        places.push(Place {
+        places.push(Nesting {
             row: at,
             number: u32::try_from(place).unwrap_or(u32::MAX),
             parent: inside.map(|inside| inside.number),
@@ -145,7 +150,7 @@ fn stack(order: &[Key], places: &mut Vec<Place>) -> u64 {
             depth: inside.map_or(0, |inside| inside.depth + 1),
             lane,
         });
-        open.push(Open {
+        open.push(EnclosingEvent {
             end: row_end,
             place,
         });

@@ -2,7 +2,7 @@
 //!
 //! A packet is written when its event ends, so whatever encloses an event comes after it, and an epoch
 //! may come last. Lowering therefore looks at the input twice. This pass keeps, for every stream and
-//! [`Class`], the earliest start of each block of events; from it [`Horizon::after`] tells what no later
+//! [`TrackClass`], the earliest start of each block of events; from it [`Horizon::after`] tells what no later
 //! event can enclose any more. Blocks grow so that there are at most [`MOST_ROWS`] of them over all
 //! streams: the memory does not depend on the length of the input.
 
@@ -21,7 +21,7 @@ const MOST_OPTIONS: usize = 64;
 
 /// Which events of a stream can lie on a track together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Class {
+pub(super) enum TrackClass {
     /// Substream 0, known to be the runtime's own.
     Runtime,
     /// An actor being run.
@@ -32,7 +32,7 @@ pub(super) enum Class {
     Substream,
 }
 
-impl Class {
+impl TrackClass {
     /// Returns what an event of this description in substream 0 is.
     pub fn of_description(description: &[u8]) -> Self {
         if actors::is_running(description) {
@@ -50,7 +50,7 @@ pub(super) type RunOption = (Box<[u8]>, Box<[u8]>);
 
 /// What the first pass learned of one run.
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(super) struct RunSummary {
     /// Where it begins.
     pub offset: u64,
     pub epoch: Option<u64>,
@@ -68,18 +68,18 @@ pub(super) struct Run {
 /// Earliest starts of the events still to come.
 #[derive(Debug, Default)]
 pub(super) struct Horizon {
-    lines: HashMap<(u32, Class), Line, RandomState>,
+    lines: HashMap<(u32, TrackClass), SurveyedTrack, RandomState>,
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct SurveyedTrack {
     /// Block number and the earliest start in it; after [`Horizon::seal`] in it or later.
     rows: Vec<(u32, u64)>,
     at: usize,
 }
 
 impl Horizon {
-    fn add(&mut self, key: (u32, Class), block: u32, start: u64) -> bool {
+    fn add(&mut self, key: (u32, TrackClass), block: u32, start: u64) -> bool {
         let line = self.lines.entry(key).or_default();
         match line.rows.last_mut() {
             Some(last) if last.0 == block => {
@@ -126,7 +126,7 @@ impl Horizon {
 
     /// Returns the earliest start of the events of this line in blocks after `block`; blocks are asked
     /// for in ascending order.
-    pub fn after(&mut self, stream: u32, class: Class, block: u32) -> u64 {
+    pub fn after(&mut self, stream: u32, class: TrackClass, block: u32) -> u64 {
         let Some(line) = self.lines.get_mut(&(stream, class)) else {
             return u64::MAX;
         };
@@ -139,16 +139,16 @@ impl Horizon {
     /// Returns the streams that run actors.
     pub fn running(&self) -> impl Iterator<Item = u32> {
         let keys = self.lines.keys();
-        keys.filter(|(_, class)| *class == Class::Running)
+        keys.filter(|(_, class)| *class == TrackClass::Running)
             .map(|&(stream, _)| stream)
     }
 }
 
 /// The first pass as a visitor.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
+pub(super) struct RunSurvey {
     /// One for each different epoch, plus what lies before the first.
-    segments: Vec<Run>,
+    segments: Vec<RunSummary>,
     begins: Vec<u64>,
     events: u64,
     shift: u32,
@@ -160,17 +160,17 @@ pub(super) struct Survey {
 
 /// Streams whose block is kept apart, times the classes there are.
 const LOW: usize = 64 * CLASSES.len();
-const CLASSES: [Class; 4] = [
-    Class::Runtime,
-    Class::Running,
-    Class::Plain,
-    Class::Substream,
+const CLASSES: [TrackClass; 4] = [
+    TrackClass::Runtime,
+    TrackClass::Running,
+    TrackClass::Plain,
+    TrackClass::Substream,
 ];
 
-impl Survey {
+impl RunSurvey {
     pub fn new() -> Self {
         Self {
-            segments: vec![Run::default()],
+            segments: vec![RunSummary::default()],
             shift: FIRST_BLOCK,
             low: vec![u64::MAX; LOW],
             ..Self::default()
@@ -178,10 +178,10 @@ impl Survey {
     }
 
     /// Returns the runs in order, the first from offset 0, and the size of a block as a power of two.
-    pub fn finish(mut self) -> (Vec<Run>, u32) {
+    pub fn finish(mut self) -> (Vec<RunSummary>, u32) {
         self.close_block();
         self.begins.sort_unstable();
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<RunSummary> = Vec::new();
         for segment in self.segments {
             match runs.last_mut() {
                 Some(run) if self.begins.binary_search(&segment.offset).is_err() => {
@@ -218,11 +218,11 @@ impl Survey {
         };
         segment.uses_counters |= event.counter != 0;
         let class = match event.substream {
-            0 => Class::of_description(event.description),
-            _ => Class::Substream,
+            0 => TrackClass::of_description(event.description),
+            _ => TrackClass::Substream,
         };
-        segment.has_substreams |= class == Class::Substream;
-        segment.has_running |= class == Class::Running;
+        segment.has_substreams |= class == TrackClass::Substream;
+        segment.has_running |= class == TrackClass::Running;
         let at = event.stream as usize * CLASSES.len() + class as usize;
         match self.low.get_mut(at) {
             Some(earliest) if block == self.block => *earliest = event.start.min(*earliest),
@@ -231,7 +231,7 @@ impl Survey {
     }
 
     #[inline(never)]
-    fn add(&mut self, block: u32, key: (u32, Class), start: u64) {
+    fn add(&mut self, block: u32, key: (u32, TrackClass), start: u64) {
         if block != self.block {
             self.close_block();
             self.block = block;
@@ -262,7 +262,7 @@ impl Survey {
             let class = CLASSES
                 .get(at % CLASSES.len())
                 .copied()
-                .unwrap_or(Class::Plain);
+                .unwrap_or(TrackClass::Plain);
             let stream = u32::try_from(at / CLASSES.len()).unwrap_or(u32::MAX);
             let start = std::mem::replace(start, u64::MAX);
             self.rows += usize::from(segment.horizon.add((stream, class), self.block, start));
@@ -270,7 +270,7 @@ impl Survey {
     }
 }
 
-impl Visit for Survey {
+impl Visit for RunSurvey {
     const SKIMS: bool = true;
 
     // Beside the decoder, so that only the fields looked at are read.
@@ -289,10 +289,10 @@ impl Visit for Survey {
         let known = self.segments.last().and_then(|segment| segment.epoch);
         if epoch.is_some() && epoch != known {
             self.close_block();
-            self.segments.push(Run {
+            self.segments.push(RunSummary {
                 offset: metadata.offset,
                 epoch,
-                ..Run::default()
+                ..RunSummary::default()
             });
         }
         Flow::Continue(())

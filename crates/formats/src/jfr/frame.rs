@@ -13,7 +13,7 @@ const PIECE: usize = 64 << 10;
 
 /// How a chunk's extent was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum End {
+pub(super) enum ExtentSource {
     /// As its header says.
     Declared,
     /// Its writer never finished it.
@@ -27,9 +27,9 @@ pub(super) enum End {
 }
 
 /// Takes what the input is cut into.
-pub(super) trait Pieces {
+pub(super) trait PieceSink {
     /// Takes a chunk.
-    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: End) -> Flow;
+    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: ExtentSource) -> Flow;
 
     /// Takes bytes that belong to no chunk.
     fn stray(&mut self, bytes: &[u8], offset: u64) -> Flow;
@@ -40,7 +40,7 @@ pub(super) trait Pieces {
 
 /// Where cutting stands between windows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct ChunkCutter {
     /// Bytes of the window in which no chunk begins.
     searched: usize,
     stray: Option<Stray>,
@@ -55,19 +55,19 @@ struct Stray {
     version: Option<(u16, u16)>,
 }
 
-enum Next {
+enum FrameStepResult {
     Need(usize),
     Stray(usize),
-    Chunk(usize, Header, End),
+    Chunk(usize, Header, ExtentSource),
 }
 
-impl Frames {
+impl ChunkCutter {
     /// Hands on every whole piece of `window`.
     pub(super) fn feed(
         &mut self,
         window: Chunk<'_>,
         limits: &Limits,
-        pieces: &mut dyn Pieces,
+        pieces: &mut dyn PieceSink,
     ) -> Step {
         let mut at = 0;
         loop {
@@ -83,8 +83,8 @@ impl Frames {
                 };
             }
             let flow = match self.next(rest, window.eof, limits) {
-                Next::Need(need) => return Step::More { consumed: at, need },
-                Next::Stray(len) => {
+                FrameStepResult::Need(need) => return Step::More { consumed: at, need },
+                FrameStepResult::Stray(len) => {
                     let bytes = rest.get(..len).unwrap_or(rest);
                     at += bytes.len();
                     let version = other_version(bytes);
@@ -96,7 +96,7 @@ impl Frames {
                     stray.count += bytes.len() as u64;
                     pieces.stray(bytes, offset)
                 }
-                Next::Chunk(len, header, end) => {
+                FrameStepResult::Chunk(len, header, end) => {
                     self.searched = 0;
                     let bytes = rest.get(..len).unwrap_or(rest);
                     at += bytes.len();
@@ -113,7 +113,7 @@ impl Frames {
         }
     }
 
-    fn end_stray(&mut self, pieces: &mut dyn Pieces) -> Flow {
+    fn end_stray(&mut self, pieces: &mut dyn PieceSink) -> Flow {
         let Some(stray) = self.stray.take() else {
             return ControlFlow::Continue(());
         };
@@ -135,70 +135,85 @@ impl Frames {
         })
     }
 
-    fn next(&mut self, rest: &[u8], eof: bool, limits: &Limits) -> Next {
+    fn next(&mut self, rest: &[u8], eof: bool, limits: &Limits) -> FrameStepResult {
         if !eof && rest.len() < HEADER + 8 {
-            return Next::Need(HEADER + 8);
+            return FrameStepResult::Need(HEADER + 8);
         }
         let header = Header::read(rest).filter(Header::is_supported);
         let Some(header) = header.filter(|_| begins_chunk(rest)) else {
             return match find_magic(rest, 1) {
-                Some(at) => Next::Stray(at.min(PIECE)),
-                None if eof || rest.len() >= PIECE + 8 => Next::Stray(PIECE.min(rest.len())),
-                None => Next::Need(PIECE + 8),
+                Some(at) => FrameStepResult::Stray(at.min(PIECE)),
+                None if eof || rest.len() >= PIECE + 8 => {
+                    FrameStepResult::Stray(PIECE.min(rest.len()))
+                }
+                None => FrameStepResult::Need(PIECE + 8),
             };
         };
         let limit = limits.size(Limit::Record).max(HEADER);
         let declared = header.chunk_size;
         let Some(size) = usize::try_from(declared).ok().filter(|&size| size <= limit) else {
-            return self.search(rest, eof, limit, header, End::Limited { declared });
+            return self.search(rest, eof, limit, header, ExtentSource::Limited { declared });
         };
         if !header.finished() {
-            return self.search(rest, eof, limit, header, End::Unfinished);
+            return self.search(rest, eof, limit, header, ExtentSource::Unfinished);
         }
         if !eof && rest.len() < size + 8 {
-            return Next::Need(size + 8);
+            return FrameStepResult::Need(size + 8);
         }
         let Some((chunk, after)) = rest.split_at_checked(size) else {
             let missing = (size - rest.len()) as u64;
             return match find_magic(rest, HEADER) {
-                Some(at) => Next::Chunk(at, header, End::Searched { declared }),
-                None => Next::Chunk(rest.len(), header, End::Cut { missing }),
+                Some(at) => FrameStepResult::Chunk(at, header, ExtentSource::Searched { declared }),
+                None => FrameStepResult::Chunk(rest.len(), header, ExtentSource::Cut { missing }),
             };
         };
         if after.is_empty() || begins_chunk(after) || (eof && is_cut_magic(after)) {
-            return Next::Chunk(size, header, End::Declared);
+            return FrameStepResult::Chunk(size, header, ExtentSource::Declared);
         }
         // Something follows that is no chunk: either the size is wrong, or that is stray.
         if let Some(at) = find_magic(chunk, HEADER) {
-            return Next::Chunk(at, header, End::Searched { declared });
+            return FrameStepResult::Chunk(at, header, ExtentSource::Searched { declared });
         }
         if lands_on(chunk, &header) {
-            return Next::Chunk(size, header, End::Declared);
+            return FrameStepResult::Chunk(size, header, ExtentSource::Declared);
         }
-        self.search(rest, eof, limit, header, End::Searched { declared })
+        self.search(
+            rest,
+            eof,
+            limit,
+            header,
+            ExtentSource::Searched { declared },
+        )
     }
 
     /// Looks for the end of a chunk whose size nobody knows: the next chunk, or the end of the input.
-    fn search(&mut self, rest: &[u8], eof: bool, limit: usize, header: Header, end: End) -> Next {
+    fn search(
+        &mut self,
+        rest: &[u8],
+        eof: bool,
+        limit: usize,
+        header: Header,
+        end: ExtentSource,
+    ) -> FrameStepResult {
         let declared = header.chunk_size;
         match find_magic(rest, HEADER.max(self.searched)) {
-            Some(at) if at <= limit => return Next::Chunk(at, header, end),
+            Some(at) if at <= limit => return FrameStepResult::Chunk(at, header, end),
             _ if rest.len() >= limit + 8 || (eof && rest.len() > limit) => {
-                return Next::Chunk(limit, header, End::Limited { declared });
+                return FrameStepResult::Chunk(limit, header, ExtentSource::Limited { declared });
             }
             _ if eof => {
                 let end = match end {
-                    End::Limited { .. } => End::Cut {
+                    ExtentSource::Limited { .. } => ExtentSource::Cut {
                         missing: declared.saturating_sub(rest.len() as u64),
                     },
                     other => other,
                 };
-                return Next::Chunk(rest.len(), header, end);
+                return FrameStepResult::Chunk(rest.len(), header, end);
             }
             _ => {}
         }
         self.searched = rest.len().saturating_sub(8);
-        Next::Need((rest.len() * 2).min(limit + 8))
+        FrameStepResult::Need((rest.len() * 2).min(limit + 8))
     }
 }
 
@@ -229,28 +244,28 @@ pub(super) fn unsupported(major: u16, minor: u16) -> String {
     format!("unsupported version {major}.{minor}{by}; versions 1.x and 2.x are read")
 }
 
-fn note_end(offset: u64, end: End, pieces: &mut dyn Pieces) -> Flow {
+fn note_end(offset: u64, end: ExtentSource, pieces: &mut dyn PieceSink) -> Flow {
     pieces.note(match end {
-        End::Declared => return ControlFlow::Continue(()),
-        End::Unfinished => warn(
+        ExtentSource::Declared => return ControlFlow::Continue(()),
+        ExtentSource::Unfinished => warn(
             "unfinished_chunk",
             offset,
             "the chunk was not finished; what is there of it is read",
         ),
-        End::Cut { missing } => damage(
+        ExtentSource::Cut { missing } => damage(
             "cut_chunk",
             offset,
             format!("the input ends {missing} bytes before the chunk does"),
         )
         .counting(missing),
-        End::Searched { declared } => warn(
+        ExtentSource::Searched { declared } => warn(
             "chunk_size",
             offset,
             format!(
                 "no chunk ends after {declared} bytes; the next one or the end of the input counts"
             ),
         ),
-        End::Limited { declared } => damage(
+        ExtentSource::Limited { declared } => damage(
             "limit_record",
             offset,
             format!("the chunk of {declared} bytes is above the limit `record`"),

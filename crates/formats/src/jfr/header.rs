@@ -170,9 +170,9 @@ impl ChunkClock {
 
 /// From the first start of the chunks met to their last end: chunks of several recorders may overlap.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Extent(Option<(i64, i64)>);
+pub(super) struct RecordingExtent(Option<(i64, i64)>);
 
-impl Extent {
+impl RecordingExtent {
     pub(super) fn add(&mut self, header: &Header) {
         let start = header.start_time_ns;
         let end = start.saturating_add(header.duration_ns.max(0));

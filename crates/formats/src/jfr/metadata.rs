@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use traceloom_model::{Limit, Limits};
 
 use super::scan::{Bad, Scan, Str};
-use super::value::Emit;
+use super::value::ValueVisitor;
 
 /// What an element is, as far as decoding cares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ pub(super) enum Tag {
 
 /// One element of the tree, in document order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Element {
+pub(super) struct MetadataElement {
     pub(super) tag: Tag,
     /// Elements around it.
     pub(super) depth: u32,
@@ -30,20 +30,20 @@ pub(super) struct Element {
 
 /// A metadata event (SPEC.md §4).
 #[derive(Debug, Default)]
-pub(super) struct Metadata<'a> {
+pub(super) struct MetadataEvent<'a> {
     pub(super) start: u64,
     pub(super) duration: u64,
     pub(super) id: u64,
     pub(super) strings: Vec<Str<'a>>,
-    pub(super) elements: Vec<Element>,
+    pub(super) elements: Vec<MetadataElement>,
     attributes: Vec<(usize, usize)>,
 }
 
-impl<'a> Metadata<'a> {
+impl<'a> MetadataEvent<'a> {
     /// Reads the event's body; elements nest in data, not on the stack.
     ///
     /// What it reads it also hands to `emit`, in order, so that the bytes can be written from it.
-    pub(super) fn read<E: Emit>(
+    pub(super) fn read<E: ValueVisitor>(
         scan: &mut Scan<'a>,
         limits: &Limits,
         emit: &mut E,
@@ -79,7 +79,7 @@ impl<'a> Metadata<'a> {
                 let value = index(emit.int(scan)?, known.len())?;
                 metadata.attributes.push((key, value));
             }
-            metadata.elements.push(Element {
+            metadata.elements.push(MetadataElement {
                 tag: known.get(name).copied().unwrap_or(Tag::Other),
                 depth: u32::try_from(open.len()).unwrap_or(u32::MAX),
                 name,
@@ -92,7 +92,7 @@ impl<'a> Metadata<'a> {
     }
 
     /// Iterates over the attributes of an element, as string indices.
-    pub(super) fn attributes(&self, element: &Element) -> &[(usize, usize)] {
+    pub(super) fn attributes(&self, element: &MetadataElement) -> &[(usize, usize)] {
         let end = element.first + element.count;
         self.attributes.get(element.first..end).unwrap_or(&[])
     }
@@ -103,7 +103,7 @@ impl<'a> Metadata<'a> {
         string.text().unwrap_or(Cow::Borrowed(&[]))
     }
 
-    fn value(&self, element: &Element, key: &str) -> Option<Cow<'a, [u8]>> {
+    fn value(&self, element: &MetadataElement, key: &str) -> Option<Cow<'a, [u8]>> {
         let (_, value) = self
             .attributes(element)
             .iter()
@@ -112,13 +112,13 @@ impl<'a> Metadata<'a> {
     }
 
     /// Returns the attribute `key` as text.
-    pub(super) fn text(&self, element: &Element, key: &str) -> Option<String> {
+    pub(super) fn text(&self, element: &MetadataElement, key: &str) -> Option<String> {
         let value = self.value(element, key)?;
         Some(String::from_utf8_lossy(&value).into_owned())
     }
 
     /// Returns the attribute `key` as a number; ids may be written with a sign.
-    pub(super) fn number(&self, element: &Element, key: &str) -> Option<u64> {
+    pub(super) fn number(&self, element: &MetadataElement, key: &str) -> Option<u64> {
         let value = self.value(element, key)?;
         let digits = std::str::from_utf8(&value).ok()?;
         let signed = digits.parse::<i64>().ok().map(i64::cast_unsigned);
@@ -126,7 +126,7 @@ impl<'a> Metadata<'a> {
     }
 
     /// Returns true if the attribute `key` is `value`.
-    pub(super) fn is(&self, element: &Element, key: &str, value: &str) -> bool {
+    pub(super) fn is(&self, element: &MetadataElement, key: &str, value: &str) -> bool {
         self.value(element, key)
             .is_some_and(|found| *found == *value.as_bytes())
     }

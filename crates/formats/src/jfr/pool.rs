@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::scan::{Bad, Scan};
-use super::value::{Emit, Rules, Skip};
+use super::value::{Rules, SkippedValues, ValueVisitor};
 
 /// The entries of one type that one checkpoint brings.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Segment {
+pub(super) struct PoolSegment {
     /// Index of the type.
     pub(super) type_index: usize,
     pub(super) count: u64,
@@ -18,8 +18,8 @@ pub(super) struct Segment {
 
 /// A piece of a checkpoint's body, in order.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Piece {
-    Pool(Segment),
+pub(super) enum CheckpointPiece {
+    Pool(PoolSegment),
     /// Bytes that are no pool: one bad byte costs the pool it is in.
     Hole(Range<usize>, Bad),
 }
@@ -33,7 +33,7 @@ pub(super) struct Checkpoint {
     pub(super) delta: u64,
     pub(super) mask: u8,
     pub(super) pools: u64,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<CheckpointPiece>,
 }
 
 impl Checkpoint {
@@ -56,10 +56,10 @@ impl Checkpoint {
         let mut left = checkpoint.pools;
         while left > 0 {
             let from = scan.at();
-            match segment(rules, scan, &mut Skip) {
+            match segment(rules, scan, &mut SkippedValues) {
                 Ok(pool) => {
                     left -= 1;
-                    checkpoint.pieces.push(Piece::Pool(pool));
+                    checkpoint.pieces.push(CheckpointPiece::Pool(pool));
                 }
                 Err(bad) => {
                     let stuck = scan.at();
@@ -67,7 +67,7 @@ impl Checkpoint {
                     let (to, lost) = found.unwrap_or((stuck + scan.left(), left));
                     scan.seek(to);
                     left -= lost;
-                    checkpoint.pieces.push(Piece::Hole(from..to, bad));
+                    checkpoint.pieces.push(CheckpointPiece::Hole(from..to, bad));
                 }
             }
         }
@@ -76,7 +76,7 @@ impl Checkpoint {
             scan.seek(from + scan.left());
             checkpoint
                 .pieces
-                .push(Piece::Hole(from..scan.at(), Bad::Extra));
+                .push(CheckpointPiece::Hole(from..scan.at(), Bad::Extra));
         }
         Ok(checkpoint)
     }
@@ -84,25 +84,25 @@ impl Checkpoint {
     /// Iterates over the damage in it.
     pub(super) fn damage(&self) -> impl Iterator<Item = (&Range<usize>, Bad)> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Hole(range, bad) => Some((range, *bad)),
-            Piece::Pool(_) => None,
+            CheckpointPiece::Hole(range, bad) => Some((range, *bad)),
+            CheckpointPiece::Pool(_) => None,
         })
     }
 
-    pub(super) fn pools(&self) -> impl Iterator<Item = &Segment> {
+    pub(super) fn pools(&self) -> impl Iterator<Item = &PoolSegment> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Pool(pool) => Some(pool),
-            Piece::Hole(..) => None,
+            CheckpointPiece::Pool(pool) => Some(pool),
+            CheckpointPiece::Hole(..) => None,
         })
     }
 }
 
 /// Passes one pool on: its type, its count, and each entry's key and value.
-pub(super) fn segment<E: Emit>(
+pub(super) fn segment<E: ValueVisitor>(
     rules: &Rules<'_>,
     scan: &mut Scan<'_>,
     emit: &mut E,
-) -> Result<Segment, Bad> {
+) -> Result<PoolSegment, Bad> {
     let id = emit.long(scan)?;
     let type_index = rules.schema.index(id).ok_or(Bad::Undefined)?;
     let count = emit.int(scan)?;
@@ -114,7 +114,7 @@ pub(super) fn segment<E: Emit>(
         emit.long(scan)?;
         entry(rules, scan, type_index, emit)?;
     }
-    Ok(Segment {
+    Ok(PoolSegment {
         type_index,
         count,
         entries: from..scan.at(),
@@ -122,7 +122,7 @@ pub(super) fn segment<E: Emit>(
 }
 
 /// Passes the value of a constant on. Strings of the pool are written as strings, not as structures.
-fn entry<E: Emit>(
+fn entry<E: ValueVisitor>(
     rules: &Rules<'_>,
     scan: &mut Scan<'_>,
     type_index: usize,
@@ -151,7 +151,7 @@ fn resume(
         trial.seek(at);
         let mut pools = 0;
         while trial.left() > 0 && pools < missing {
-            if segment(rules, &mut trial, &mut Skip).is_err() {
+            if segment(rules, &mut trial, &mut SkippedValues).is_err() {
                 break;
             }
             pools += 1;
@@ -200,7 +200,7 @@ impl Pools {
                 }
                 self.entries += 1;
                 map.insert(key, base + scan.at());
-                if entry(rules, &mut scan, pool.type_index, &mut Skip).is_err() {
+                if entry(rules, &mut scan, pool.type_index, &mut SkippedValues).is_err() {
                     break;
                 }
             }

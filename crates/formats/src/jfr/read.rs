@@ -4,22 +4,22 @@ use std::ops::ControlFlow;
 
 use traceloom_model::{Flow, Limits, Note};
 
-use super::frame::{End, Frames, Pieces};
+use super::frame::{ChunkCutter, ExtentSource, PieceSink};
 use super::header::{HEADER, Header};
-use super::lower::Texts;
-use super::record::{ChunkPart, ChunkRecord, Place, What};
-use super::schema::Schema;
-use super::value::Skip;
-use super::walk::{Stretch, Walk, find_schema};
+use super::lower::ChunkConstants;
+use super::record::{ChunkContext, ChunkPart, ChunkRecord, ChunkRecordKind};
+use super::schema::TypeSchemas;
+use super::value::SkippedValues;
+use super::walk::{ChunkStretch, EventWalk, find_schema};
 use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info, warn};
 
 /// Reads recordings: chunk by chunk, each as a whole, because its types stand at its end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JfrReader {
     limits: Limits,
-    frames: Frames,
+    frames: ChunkCutter,
     /// Types of the last chunk that had any.
-    schema: Option<Schema>,
+    schema: Option<TypeSchemas>,
 }
 
 impl JfrReader {
@@ -33,7 +33,7 @@ impl JfrReader {
 
 impl Reader for JfrReader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        let mut records = ToRecords {
+        let mut records = ChunkRecordSink {
             limits: &self.limits,
             schema: &mut self.schema,
             out,
@@ -42,19 +42,19 @@ impl Reader for JfrReader {
     }
 }
 
-struct ToRecords<'r> {
+struct ChunkRecordSink<'r> {
     limits: &'r Limits,
-    schema: &'r mut Option<Schema>,
+    schema: &'r mut Option<TypeSchemas>,
     out: &'r mut dyn RecordSink,
 }
 
-impl Pieces for ToRecords<'_> {
-    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: End) -> Flow {
+impl PieceSink for ChunkRecordSink<'_> {
+    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: ExtentSource) -> Flow {
         self.out.record(&ChunkRecord {
             offset,
             header: *header,
         })?;
-        let nothing = Schema::default();
+        let nothing = TypeSchemas::default();
         settle_schema(
             self.schema,
             bytes,
@@ -63,9 +63,9 @@ impl Pieces for ToRecords<'_> {
             self.limits,
             &mut |note| self.out.note(note),
         )?;
-        let mut walk = Walk::new(bytes, header, self.schema.as_ref(), &nothing, self.limits);
-        let texts = Texts::new(bytes, header, walk.rules(), self.limits);
-        let place = Place {
+        let mut walk = EventWalk::new(bytes, header, self.schema.as_ref(), &nothing, self.limits);
+        let texts = ChunkConstants::new(bytes, header, walk.rules(), self.limits);
+        let place = ChunkContext {
             chunk: bytes,
             offset,
             header,
@@ -74,7 +74,7 @@ impl Pieces for ToRecords<'_> {
             texts: Some(&texts),
         };
         // Lent, not moved: a move waits for the stores of its parts, for a third of the loop.
-        while let Some(stretch) = &walk.next(&mut Skip) {
+        while let Some(stretch) = &walk.next(&mut SkippedValues) {
             if let Some(note) = note_of(stretch, &place, end) {
                 self.out.note(note)?;
             }
@@ -82,19 +82,21 @@ impl Pieces for ToRecords<'_> {
                 Opaque::damage(offset + from as u64, bytes.get(from..to).unwrap_or(&[]))
             };
             let (head, what) = match stretch {
-                &Stretch::Event {
+                &ChunkStretch::Event {
                     head,
                     type_index,
                     used,
-                } => (head, What::Event { type_index, used }),
-                Stretch::Metadata(head) => (*head, What::Metadata),
-                Stretch::Checkpoint(head, checkpoint) => (*head, What::Checkpoint(checkpoint)),
-                Stretch::Unknown(head) => (*head, What::Unknown),
-                Stretch::Bad(head, _) => {
+                } => (head, ChunkRecordKind::Event { type_index, used }),
+                ChunkStretch::Metadata(head) => (*head, ChunkRecordKind::Metadata),
+                ChunkStretch::Checkpoint(head, checkpoint) => {
+                    (*head, ChunkRecordKind::Checkpoint(checkpoint))
+                }
+                ChunkStretch::Unknown(head) => (*head, ChunkRecordKind::Unknown),
+                ChunkStretch::Bad(head, _) => {
                     self.out.record(&opaque(head.at, head.end))?;
                     continue;
                 }
-                &Stretch::Lost(from, to) => {
+                &ChunkStretch::Lost(from, to) => {
                     self.out.record(&opaque(from, to))?;
                     continue;
                 }
@@ -119,7 +121,7 @@ impl Pieces for ToRecords<'_> {
 
 /// Finds a chunk's types; those of the chunk before stand in when they were lost.
 pub(super) fn settle_schema(
-    schema: &mut Option<Schema>,
+    schema: &mut Option<TypeSchemas>,
     bytes: &[u8],
     offset: u64,
     header: &Header,
@@ -152,37 +154,45 @@ pub(super) fn settle_schema(
 
 /// Returns the note a stretch deserves.
 #[inline]
-pub(super) fn note_of(stretch: &Stretch, place: &Place<'_>, end: End) -> Option<Note> {
+pub(super) fn note_of(
+    stretch: &ChunkStretch,
+    place: &ChunkContext<'_>,
+    end: ExtentSource,
+) -> Option<Note> {
     match stretch {
         // Nearly all there is.
-        Stretch::Event { head, used, .. } if *used >= head.end => None,
+        ChunkStretch::Event { head, used, .. } if *used >= head.end => None,
         _ => note_of_other(stretch, place, end),
     }
 }
 
-fn note_of_other(stretch: &Stretch, place: &Place<'_>, end: End) -> Option<Note> {
+fn note_of_other(
+    stretch: &ChunkStretch,
+    place: &ChunkContext<'_>,
+    end: ExtentSource,
+) -> Option<Note> {
     let at = |at: usize| place.offset + at as u64;
     Some(match stretch {
-        Stretch::Event { head, used, .. } => {
+        ChunkStretch::Event { head, used, .. } => {
             let extra = head.end - used;
             let text = format!("{extra} bytes follow the fields of an event");
             info("extra_bytes", at(*used), text).counting(extra as u64)
         }
-        Stretch::Metadata(_) => return None,
-        Stretch::Checkpoint(head, checkpoint) => {
+        ChunkStretch::Metadata(_) => return None,
+        ChunkStretch::Checkpoint(head, checkpoint) => {
             let (range, bad) = checkpoint.damage().next()?;
             let lost: usize = checkpoint.damage().map(|(range, _)| range.len()).sum();
             let text = format!("{lost} bytes of constants are lost: {bad}");
             damage("lost_constants", at(head.body + range.start), text).counting(lost as u64)
         }
         // Without any metadata one note has said so for all events.
-        Stretch::Unknown(_) if place.rules.schema.types.is_empty() => return None,
-        Stretch::Unknown(head) => warn(
+        ChunkStretch::Unknown(_) if place.rules.schema.types.is_empty() => return None,
+        ChunkStretch::Unknown(head) => warn(
             "unknown_type",
             at(head.at),
             format!("no metadata describes event type {}", head.type_id),
         ),
-        Stretch::Bad(head, bad) => {
+        ChunkStretch::Bad(head, bad) => {
             let kind = place.rules.schema.index(head.type_id);
             let kind = kind.and_then(|index| place.rules.schema.get(index));
             let name = kind.map_or("event", |found| found.name.as_str());
@@ -192,9 +202,11 @@ fn note_of_other(stretch: &Stretch, place: &Place<'_>, end: End) -> Option<Note>
                 format!("undecodable {name}: {bad}"),
             )
         }
-        Stretch::Lost(from, to) => {
+        ChunkStretch::Lost(from, to) => {
             let count = (to - from) as u64;
-            if *to == place.chunk.len() && matches!(end, End::Unfinished | End::Cut { .. }) {
+            if *to == place.chunk.len()
+                && matches!(end, ExtentSource::Unfinished | ExtentSource::Cut { .. })
+            {
                 let text = format!("the last event is not whole: {count} bytes of it are there");
                 warn("partial_event", at(*from), text).counting(count)
             } else {

@@ -1,12 +1,12 @@
 //! Native records: the chunk's header, and its events as the recording describes them.
 
 use super::header::{HEADER, Header};
-use super::metadata::Metadata;
-use super::pool::{Checkpoint, Piece, segment};
+use super::metadata::MetadataEvent;
+use super::pool::{Checkpoint, CheckpointPiece, segment};
 use super::scan::{Bad, Scan, put_integer};
-use super::schema::{Meaning, Schema, Type};
-use super::value::{Cell, Emit, Rules, Skip, Tree};
-use super::walk::Head;
+use super::schema::{NumberMeaning, TypeSchema, TypeSchemas};
+use super::value::{DecodedValue, Rules, SkippedValues, ValueTree, ValueVisitor};
+use super::walk::EventHead;
 use crate::{Field, Record};
 use traceloom_model::Limits;
 
@@ -65,7 +65,7 @@ pub(super) trait Resolve {
 
 /// What the records of a chunk's events share.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct ChunkContext<'a> {
     pub(super) chunk: &'a [u8],
     /// Offset of the chunk in the part.
     pub(super) offset: u64,
@@ -76,14 +76,14 @@ pub(super) struct Place<'a> {
     pub(super) texts: Option<&'a dyn Resolve>,
 }
 
-impl<'a> Place<'a> {
-    fn body(&self, head: &Head) -> Scan<'a> {
+impl<'a> ChunkContext<'a> {
+    fn body(&self, head: &EventHead) -> Scan<'a> {
         let bytes = self.chunk.get(head.body..head.end).unwrap_or(&[]);
         Scan::new(bytes, self.header.compressed())
     }
 
     /// Writes an event's size and type from their values, in the widths they have.
-    fn write_head(&self, head: &Head, out: &mut Vec<u8>) {
+    fn write_head(&self, head: &EventHead, out: &mut Vec<u8>) {
         let mut scan = Scan::new(self.chunk, self.header.compressed());
         scan.seek(head.at);
         let size = (head.end - head.at) as u64;
@@ -107,14 +107,14 @@ impl<'a> Place<'a> {
 
 /// A record of a chunk: an event, metadata, a checkpoint.
 pub(super) struct ChunkPart<'a, 'k> {
-    pub(super) place: &'k Place<'a>,
-    pub(super) head: Head,
-    pub(super) what: What<'k>,
+    pub(super) place: &'k ChunkContext<'a>,
+    pub(super) head: EventHead,
+    pub(super) what: ChunkRecordKind<'k>,
 }
 
 /// What a record of a chunk is.
 #[derive(Clone, Copy)]
-pub(super) enum What<'k> {
+pub(super) enum ChunkRecordKind<'k> {
     /// An event of a type that the metadata describes; its fields end at `used`.
     Event {
         type_index: usize,
@@ -130,12 +130,12 @@ pub(super) enum What<'k> {
 impl Record for ChunkPart<'_, '_> {
     fn kind(&self) -> &str {
         match self.what {
-            What::Event { type_index, .. } => {
+            ChunkRecordKind::Event { type_index, .. } => {
                 self.found(type_index).map_or("event", |found| &found.name)
             }
-            What::Unknown => "event",
-            What::Metadata => "jdk.Metadata",
-            What::Checkpoint(_) => "jdk.CheckPoint",
+            ChunkRecordKind::Unknown => "event",
+            ChunkRecordKind::Metadata => "jdk.Metadata",
+            ChunkRecordKind::Checkpoint(_) => "jdk.CheckPoint",
         }
     }
 
@@ -149,13 +149,13 @@ impl Record for ChunkPart<'_, '_> {
 
     fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
         match self.what {
-            What::Event { type_index, used } => self.show_event(type_index, used, show),
-            What::Unknown => {
+            ChunkRecordKind::Event { type_index, used } => self.show_event(type_index, used, show),
+            ChunkRecordKind::Unknown => {
                 show("type_id", Field::U64(self.head.type_id));
                 show("body", Field::Bytes(self.place.body(&self.head).rest()));
             }
-            What::Metadata => self.show_metadata(show),
-            What::Checkpoint(checkpoint) => self.show_checkpoint(checkpoint, show),
+            ChunkRecordKind::Metadata => self.show_metadata(show),
+            ChunkRecordKind::Checkpoint(checkpoint) => self.show_checkpoint(checkpoint, show),
         }
     }
 
@@ -168,10 +168,14 @@ impl Record for ChunkPart<'_, '_> {
         let mut scan = self.place.body(&self.head);
         // The walk has decoded all this before; what follows it is carried along.
         let _ = match self.what {
-            What::Event { type_index, .. } => self.place.rules.pass(&mut scan, type_index, out),
-            What::Unknown => Ok(()),
-            What::Metadata => Metadata::read(&mut scan, self.place.limits, out).map(drop),
-            What::Checkpoint(checkpoint) => {
+            ChunkRecordKind::Event { type_index, .. } => {
+                self.place.rules.pass(&mut scan, type_index, out)
+            }
+            ChunkRecordKind::Unknown => Ok(()),
+            ChunkRecordKind::Metadata => {
+                MetadataEvent::read(&mut scan, self.place.limits, out).map(drop)
+            }
+            ChunkRecordKind::Checkpoint(checkpoint) => {
                 let _ = write_checkpoint(&self.place.rules, &mut scan, checkpoint, out);
                 return;
             }
@@ -180,7 +184,7 @@ impl Record for ChunkPart<'_, '_> {
     }
 
     fn time(&self) -> Option<(i64, i64)> {
-        let What::Event { type_index, .. } = self.what else {
+        let ChunkRecordKind::Event { type_index, .. } = self.what else {
             return None;
         };
         let mut scan = self.place.body(&self.head);
@@ -192,8 +196,12 @@ impl Record for ChunkPart<'_, '_> {
         let (mut start, mut duration) = (None, 0);
         for (field, cell) in self.found(type_index)?.fields.iter().zip(cells) {
             match (field.name.as_str(), cell) {
-                ("startTime", Cell::Int(ticks)) if is_ticks(field.meaning) => start = Some(ticks),
-                ("duration", Cell::Int(ticks)) if is_ticks(field.meaning) => duration = ticks,
+                ("startTime", DecodedValue::Int(ticks)) if is_ticks(field.meaning) => {
+                    start = Some(ticks)
+                }
+                ("duration", DecodedValue::Int(ticks)) if is_ticks(field.meaning) => {
+                    duration = ticks
+                }
                 _ => {}
             }
         }
@@ -202,8 +210,8 @@ impl Record for ChunkPart<'_, '_> {
 }
 
 impl<'a> ChunkPart<'a, '_> {
-    fn found(&self, type_index: usize) -> Option<&'a Type> {
-        let schema: &'a Schema = self.place.rules.schema;
+    fn found(&self, type_index: usize) -> Option<&'a TypeSchema> {
+        let schema: &'a TypeSchemas = self.place.rules.schema;
         schema.get(type_index)
     }
 
@@ -255,7 +263,8 @@ impl<'a> ChunkPart<'a, '_> {
 
     fn show_metadata(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
         let mut scan = self.place.body(&self.head);
-        let Ok(metadata) = Metadata::read(&mut scan, self.place.limits, &mut Skip) else {
+        let Ok(metadata) = MetadataEvent::read(&mut scan, self.place.limits, &mut SkippedValues)
+        else {
             return;
         };
         show("start_ticks", Field::I64(metadata.start.cast_signed()));
@@ -266,7 +275,7 @@ impl<'a> ChunkPart<'a, '_> {
         show("metadata_id", Field::U64(metadata.id));
         show("strings", Field::U64(metadata.strings.len() as u64));
         let text = |index: usize| {
-            Tree::of(
+            ValueTree::of(
                 metadata
                     .strings
                     .get(index)
@@ -276,15 +285,15 @@ impl<'a> ChunkPart<'a, '_> {
         };
         let elements = metadata.elements.iter().map(|element| {
             let attributes = metadata.attributes(element).iter();
-            Tree::map(vec![
+            ValueTree::map(vec![
                 (
-                    Tree::Leaf(Field::Str("depth")),
-                    Tree::Leaf(Field::U64(element.depth.into())),
+                    ValueTree::Leaf(Field::Str("depth")),
+                    ValueTree::Leaf(Field::U64(element.depth.into())),
                 ),
-                (Tree::Leaf(Field::Str("element")), text(element.name)),
+                (ValueTree::Leaf(Field::Str("element")), text(element.name)),
                 (
-                    Tree::Leaf(Field::Str("attributes")),
-                    Tree::map(
+                    ValueTree::Leaf(Field::Str("attributes")),
+                    ValueTree::map(
                         attributes
                             .map(|&(key, value)| (text(key), text(value)))
                             .collect(),
@@ -292,7 +301,7 @@ impl<'a> ChunkPart<'a, '_> {
                 ),
             ])
         });
-        let elements = Tree::list(elements.collect());
+        let elements = ValueTree::list(elements.collect());
         show("elements", elements.lend());
     }
 
@@ -307,52 +316,61 @@ impl<'a> ChunkPart<'a, '_> {
         let mut pieces = Vec::new();
         for piece in &checkpoint.pieces {
             match piece {
-                Piece::Pool(pool) => pieces.extend(self.pool(pool)),
-                Piece::Hole(range, _) => {
+                CheckpointPiece::Pool(pool) => pieces.extend(self.pool(pool)),
+                CheckpointPiece::Hole(range, _) => {
                     let lost = self.place.body(&self.head).between(range.start, range.end);
-                    pieces.push(Tree::map(vec![(
-                        Tree::Leaf(Field::Str("damage")),
-                        Tree::Leaf(Field::Bytes(lost)),
+                    pieces.push(ValueTree::map(vec![(
+                        ValueTree::Leaf(Field::Str("damage")),
+                        ValueTree::Leaf(Field::Bytes(lost)),
                     )]));
                 }
             }
         }
-        let pools = Tree::list(pieces);
+        let pools = ValueTree::list(pieces);
         show("pools", pools.lend());
     }
 
-    fn pool(&self, pool: &super::pool::Segment) -> Result<Tree<'a>, Bad> {
+    fn pool(&self, pool: &super::pool::PoolSegment) -> Result<ValueTree<'a>, Bad> {
         let rules = self.place.rules;
         let mut scan = self.place.body(&self.head);
         scan.seek(pool.entries.start);
         let mut entries = Vec::new();
         for _ in 0..pool.count {
             let key = scan.long()?;
-            let mut pairs = vec![(Tree::Leaf(Field::Str("key")), Tree::Leaf(Field::U64(key)))];
+            let mut pairs = vec![(
+                ValueTree::Leaf(Field::Str("key")),
+                ValueTree::Leaf(Field::U64(key)),
+            )];
             if rules.schema.string == Some(pool.type_index) {
                 let string = scan.string(rules.longest)?;
-                pairs.push((Tree::Leaf(Field::Str("string")), Tree::of(string)));
+                pairs.push((ValueTree::Leaf(Field::Str("string")), ValueTree::of(string)));
             } else {
                 for (name, tree) in rules.show(&mut scan, pool.type_index, 0)? {
-                    pairs.push((Tree::Leaf(Field::Str(name)), tree));
+                    pairs.push((ValueTree::Leaf(Field::Str(name)), tree));
                 }
             }
-            entries.push(Tree::map(pairs));
+            entries.push(ValueTree::map(pairs));
         }
-        let schema: &'a Schema = rules.schema;
+        let schema: &'a TypeSchemas = rules.schema;
         let name = schema.get(pool.type_index).map_or("", |found| &found.name);
-        Ok(Tree::map(vec![
-            (Tree::Leaf(Field::Str("type")), Tree::Leaf(Field::Str(name))),
-            (Tree::Leaf(Field::Str("constants")), Tree::list(entries)),
+        Ok(ValueTree::map(vec![
+            (
+                ValueTree::Leaf(Field::Str("type")),
+                ValueTree::Leaf(Field::Str(name)),
+            ),
+            (
+                ValueTree::Leaf(Field::Str("constants")),
+                ValueTree::list(entries),
+            ),
         ]))
     }
 }
 
 /// Returns true if a start or duration is in ticks: writers that leave the annotation out mean ticks too.
-pub(super) fn is_ticks(meaning: Meaning) -> bool {
+pub(super) fn is_ticks(meaning: NumberMeaning) -> bool {
     matches!(
         meaning,
-        Meaning::TicksTime | Meaning::TicksSpan | Meaning::Plain
+        NumberMeaning::TicksTime | NumberMeaning::TicksSpan | NumberMeaning::Plain
     )
 }
 
@@ -369,8 +387,8 @@ fn write_checkpoint(
     out.int(scan)?;
     for piece in &checkpoint.pieces {
         match piece {
-            Piece::Pool(_) => segment(rules, scan, out).map(drop)?,
-            Piece::Hole(range, _) => out.bytes(scan, range.len())?,
+            CheckpointPiece::Pool(_) => segment(rules, scan, out).map(drop)?,
+            CheckpointPiece::Hole(range, _) => out.bytes(scan, range.len())?,
         }
     }
     Ok(())

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::metadata::{Element, Metadata, Tag};
+use super::metadata::{MetadataElement, MetadataEvent, Tag};
 
 /// How a value is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum FieldEncoding {
     Bool,
     Byte,
     Short,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
 
 /// What a number means, by its annotations (SPEC.md §4.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Meaning {
+pub(super) enum NumberMeaning {
     #[default]
     Plain,
     /// A point in time, in ticks of the chunk's clock.
@@ -47,11 +47,11 @@ pub(super) enum Meaning {
 
 /// A field of a type.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Field {
+pub(super) struct FieldSchema {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: FieldEncoding,
     pub(super) array: bool,
-    pub(super) meaning: Meaning,
+    pub(super) meaning: NumberMeaning,
     pub(super) unsigned: bool,
     pub(super) label: Option<String>,
     /// The unit as `dump` shows it.
@@ -62,21 +62,21 @@ pub(super) struct Field {
 
 /// A type of the recording: an event, a structure or a primitive.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Type {
+pub(super) struct TypeSchema {
     pub(super) id: u64,
     pub(super) name: String,
     pub(super) label: Option<String>,
     /// All declared fields.
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<FieldSchema>,
     /// Instances have no bytes: structures of nothing.
     pub(super) empty: bool,
     /// The fields again, as they are stepped over when integers are compressed.
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<SkippedFields>,
 }
 
 /// Fields in a row that are stepped over alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Run {
+pub(super) enum SkippedFields {
     /// So many compressed integers.
     Varints(u32),
     /// So many bytes.
@@ -85,20 +85,26 @@ pub(super) enum Run {
     Other(usize),
 }
 
-fn runs(fields: &[Field]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(fields: &[FieldSchema]) -> Vec<SkippedFields> {
+    let mut runs: Vec<SkippedFields> = Vec::new();
     for (at, field) in fields.iter().enumerate() {
         let run = match field.kind {
-            _ if field.array => Run::Other(at),
-            Kind::Short | Kind::Char | Kind::Int | Kind::Long | Kind::Ref(_) => Run::Varints(1),
-            Kind::Bool | Kind::Byte => Run::Bytes(1),
-            Kind::Float => Run::Bytes(4),
-            Kind::Double => Run::Bytes(8),
-            Kind::Str | Kind::Struct(_) | Kind::Unknown => Run::Other(at),
+            _ if field.array => SkippedFields::Other(at),
+            FieldEncoding::Short
+            | FieldEncoding::Char
+            | FieldEncoding::Int
+            | FieldEncoding::Long
+            | FieldEncoding::Ref(_) => SkippedFields::Varints(1),
+            FieldEncoding::Bool | FieldEncoding::Byte => SkippedFields::Bytes(1),
+            FieldEncoding::Float => SkippedFields::Bytes(4),
+            FieldEncoding::Double => SkippedFields::Bytes(8),
+            FieldEncoding::Str | FieldEncoding::Struct(_) | FieldEncoding::Unknown => {
+                SkippedFields::Other(at)
+            }
         };
         match (runs.last_mut(), run) {
-            (Some(Run::Varints(count)), Run::Varints(more)) => *count += more,
-            (Some(Run::Bytes(count)), Run::Bytes(more)) => *count += more,
+            (Some(SkippedFields::Varints(count)), SkippedFields::Varints(more)) => *count += more,
+            (Some(SkippedFields::Bytes(count)), SkippedFields::Bytes(more)) => *count += more,
             _ => runs.push(run),
         }
     }
@@ -107,8 +113,8 @@ fn runs(fields: &[Field]) -> Vec<Run> {
 
 /// The types of a chunk by id.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Schema {
-    pub(super) types: Vec<Type>,
+pub(super) struct TypeSchemas {
+    pub(super) types: Vec<TypeSchema>,
     by_id: HashMap<u64, usize, foldhash::fast::RandomState>,
     /// Indices of ids below [`DENSE`], plus one; 0 for none.
     dense: Vec<u32>,
@@ -124,9 +130,9 @@ const ANNOTATION: usize = 256;
 /// The type of strings, which have a pool of their own.
 pub(super) const STRING: &str = "java.lang.String";
 
-impl Schema {
+impl TypeSchemas {
     /// Builds the types from metadata.
-    pub(super) fn build(metadata: &Metadata<'_>) -> Self {
+    pub(super) fn build(metadata: &MetadataEvent<'_>) -> Self {
         let mut schema = Self::default();
         let mut raw: Vec<RawType> = Vec::new();
         for element in &metadata.elements {
@@ -167,7 +173,7 @@ impl Schema {
             }
         }
         let names: HashMap<u64, &str> = raw.iter().map(|t| (t.id, t.name.as_str())).collect();
-        let built: Vec<Type> = raw
+        let built: Vec<TypeSchema> = raw
             .iter()
             .map(|found| found.build(&schema, &names))
             .collect();
@@ -186,20 +192,24 @@ impl Schema {
         }
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<&Type> {
+    pub(super) fn get(&self, index: usize) -> Option<&TypeSchema> {
         self.types.get(index)
     }
 
-    pub(super) fn fields(&self, index: usize) -> &[Field] {
+    pub(super) fn fields(&self, index: usize) -> &[FieldSchema] {
         self.types.get(index).map_or(&[], |found| &found.fields)
     }
 
     /// Returns of how many integers a value of `kind` consists, none when of anything else.
-    pub(super) fn integers(&self, kind: Kind) -> Option<u64> {
+    pub(super) fn integers(&self, kind: FieldEncoding) -> Option<u64> {
         match kind {
-            Kind::Short | Kind::Char | Kind::Int | Kind::Long | Kind::Ref(_) => Some(1),
-            Kind::Struct(inner) => match self.types.get(inner)?.runs.as_slice() {
-                &[Run::Varints(count)] => Some(u64::from(count)),
+            FieldEncoding::Short
+            | FieldEncoding::Char
+            | FieldEncoding::Int
+            | FieldEncoding::Long
+            | FieldEncoding::Ref(_) => Some(1),
+            FieldEncoding::Struct(inner) => match self.types.get(inner)?.runs.as_slice() {
+                &[SkippedFields::Varints(count)] => Some(u64::from(count)),
                 _ => None,
             },
             _ => None,
@@ -219,7 +229,7 @@ impl Schema {
         for (index, found) in self.types.iter().enumerate() {
             for field in &found.fields {
                 match field.kind {
-                    Kind::Struct(inner) if !field.array => {
+                    FieldEncoding::Struct(inner) if !field.array => {
                         if let Some(list) = users.get_mut(inner) {
                             list.push(index);
                         }
@@ -263,7 +273,7 @@ struct RawType {
     depth: u32,
     /// The last child was a setting, whose annotations are no field's.
     settings: bool,
-    label: Vec<Note>,
+    label: Vec<RawAnnotation>,
     fields: Vec<RawField>,
 }
 
@@ -273,17 +283,17 @@ struct RawField {
     depth: u32,
     constant_pool: bool,
     array: bool,
-    annotations: Vec<Note>,
+    annotations: Vec<RawAnnotation>,
 }
 
 /// An annotation before its type's name is known.
-struct Note {
+struct RawAnnotation {
     class: u64,
     value: Option<String>,
 }
 
 impl RawType {
-    fn new(metadata: &Metadata<'_>, element: &Element) -> Self {
+    fn new(metadata: &MetadataEvent<'_>, element: &MetadataElement) -> Self {
         Self {
             id: metadata.number(element, "id").unwrap_or(u64::MAX),
             name: metadata.text(element, "name").unwrap_or_default(),
@@ -295,8 +305,8 @@ impl RawType {
     }
 
     /// Gives an annotation to the class, or to its last field when it is nested in that.
-    fn annotate(&mut self, metadata: &Metadata<'_>, element: &Element) {
-        let note = Note {
+    fn annotate(&mut self, metadata: &MetadataEvent<'_>, element: &MetadataElement) {
+        let note = RawAnnotation {
             class: metadata.number(element, "class").unwrap_or(u64::MAX),
             value: metadata
                 .text(element, "value")
@@ -312,13 +322,13 @@ impl RawType {
         }
     }
 
-    fn build(&self, schema: &Schema, names: &HashMap<u64, &str>) -> Type {
-        let fields: Vec<Field> = self
+    fn build(&self, schema: &TypeSchemas, names: &HashMap<u64, &str>) -> TypeSchema {
+        let fields: Vec<FieldSchema> = self
             .fields
             .iter()
             .map(|field| field.build(schema, names))
             .collect();
-        Type {
+        TypeSchema {
             id: self.id,
             name: self.name.clone(),
             label: label(&self.label, names),
@@ -329,7 +339,7 @@ impl RawType {
     }
 }
 
-fn label(notes: &[Note], names: &HashMap<u64, &str>) -> Option<String> {
+fn label(notes: &[RawAnnotation], names: &HashMap<u64, &str>) -> Option<String> {
     let found = notes
         .iter()
         .find(|note| short(names, note.class) == "Label")?;
@@ -343,7 +353,7 @@ fn short<'n>(names: &HashMap<u64, &'n str>, class: u64) -> &'n str {
 }
 
 impl RawField {
-    fn new(metadata: &Metadata<'_>, element: &Element) -> Self {
+    fn new(metadata: &MetadataEvent<'_>, element: &MetadataElement) -> Self {
         Self {
             name: metadata.text(element, "name").unwrap_or_default(),
             class: metadata.number(element, "class").unwrap_or(u64::MAX),
@@ -356,17 +366,17 @@ impl RawField {
         }
     }
 
-    fn build(&self, schema: &Schema, names: &HashMap<u64, &str>) -> Field {
+    fn build(&self, schema: &TypeSchemas, names: &HashMap<u64, &str>) -> FieldSchema {
         let kind = match (schema.index(self.class), names.get(&self.class)) {
-            (Some(index), _) if self.constant_pool => Kind::Ref(index),
-            (Some(index), Some(&name)) => primitive(name).unwrap_or(Kind::Struct(index)),
-            _ => Kind::Unknown,
+            (Some(index), _) if self.constant_pool => FieldEncoding::Ref(index),
+            (Some(index), Some(&name)) => primitive(name).unwrap_or(FieldEncoding::Struct(index)),
+            _ => FieldEncoding::Unknown,
         };
-        let mut field = Field {
+        let mut field = FieldSchema {
             name: self.name.clone(),
             kind,
             array: self.array,
-            meaning: Meaning::Plain,
+            meaning: NumberMeaning::Plain,
             unsigned: false,
             label: label(&self.annotations, names),
             unit: None,
@@ -384,28 +394,28 @@ impl RawField {
                     continue;
                 }
                 "Timestamp" => match value {
-                    "TICKS" => Meaning::TicksTime,
-                    "NANOSECONDS_SINCE_EPOCH" => Meaning::Time(1),
-                    _ => Meaning::Time(1_000_000),
+                    "TICKS" => NumberMeaning::TicksTime,
+                    "NANOSECONDS_SINCE_EPOCH" => NumberMeaning::Time(1),
+                    _ => NumberMeaning::Time(1_000_000),
                 },
                 "Timespan" => match value {
-                    "TICKS" => Meaning::TicksSpan,
-                    "SECONDS" => Meaning::Span(1_000_000_000),
-                    "MILLISECONDS" => Meaning::Span(1_000_000),
-                    "MICROSECONDS" => Meaning::Span(1_000),
-                    _ => Meaning::Span(1),
+                    "TICKS" => NumberMeaning::TicksSpan,
+                    "SECONDS" => NumberMeaning::Span(1_000_000_000),
+                    "MILLISECONDS" => NumberMeaning::Span(1_000_000),
+                    "MICROSECONDS" => NumberMeaning::Span(1_000),
+                    _ => NumberMeaning::Span(1),
                 },
                 "DataAmount" | "MemoryAmount" => match value {
-                    "BITS" => Meaning::Bits,
-                    _ => Meaning::Bytes,
+                    "BITS" => NumberMeaning::Bits,
+                    _ => NumberMeaning::Bytes,
                 },
-                "Percentage" => Meaning::Fraction,
-                "Frequency" => Meaning::Hertz,
-                "MemoryAddress" => Meaning::Address,
+                "Percentage" => NumberMeaning::Fraction,
+                "Frequency" => NumberMeaning::Hertz,
+                "MemoryAddress" => NumberMeaning::Address,
                 _ => continue,
             };
             // `Frequency` qualifies a rate whose amount another annotation names.
-            if field.meaning == Meaning::Plain || meaning != Meaning::Hertz {
+            if field.meaning == NumberMeaning::Plain || meaning != NumberMeaning::Hertz {
                 field.meaning = meaning;
             }
             field.unit = Some(match value {
@@ -417,17 +427,17 @@ impl RawField {
     }
 }
 
-fn primitive(name: &str) -> Option<Kind> {
+fn primitive(name: &str) -> Option<FieldEncoding> {
     Some(match name {
-        "boolean" => Kind::Bool,
-        "byte" => Kind::Byte,
-        "short" => Kind::Short,
-        "char" => Kind::Char,
-        "int" => Kind::Int,
-        "long" => Kind::Long,
-        "float" => Kind::Float,
-        "double" => Kind::Double,
-        STRING => Kind::Str,
+        "boolean" => FieldEncoding::Bool,
+        "byte" => FieldEncoding::Byte,
+        "short" => FieldEncoding::Short,
+        "char" => FieldEncoding::Char,
+        "int" => FieldEncoding::Int,
+        "long" => FieldEncoding::Long,
+        "float" => FieldEncoding::Float,
+        "double" => FieldEncoding::Double,
+        STRING => FieldEncoding::Str,
         _ => return None,
     })
 }

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use traceloom_model::{Limit, Limits};
 
-use super::header::{Extent, HEADER, Header, begins_chunk, find_magic};
+use super::header::{HEADER, Header, RecordingExtent, begins_chunk, find_magic};
 use super::lower::choose;
-use super::metadata::Metadata;
+use super::metadata::MetadataEvent;
 use super::scan::Scan;
-use super::value::Skip;
+use super::value::SkippedValues;
 use super::walk::{METADATA, head};
 use crate::{Chunk, Error, Pieces, Pull, Source};
 
@@ -28,9 +28,9 @@ pub(super) fn split(
     part: usize,
     limits: &Limits,
 ) -> Result<Option<Pieces>, Error> {
-    let mut view = View::new(source, part);
+    let mut view = PartView::new(source, part);
     let mut ranges: Vec<Range<u64>> = Vec::new();
-    let mut extent = Extent::default();
+    let mut extent = RecordingExtent::default();
     let mut endpoints = false;
     let mut start = 0_u64;
     loop {
@@ -85,12 +85,12 @@ pub(super) fn split(
 
 /// What a chunk's metadata says.
 #[derive(Clone, Copy)]
-struct Facts {
+struct ChunkMetadata {
     endpoints: bool,
 }
 
 /// A part seen through windows at rising offsets.
-struct View<'s> {
+struct PartView<'s> {
     source: &'s dyn Source,
     part: usize,
     pull: Option<Box<dyn Pull + 's>>,
@@ -98,7 +98,7 @@ struct View<'s> {
     len: usize,
 }
 
-impl<'s> View<'s> {
+impl<'s> PartView<'s> {
     fn new(source: &'s dyn Source, part: usize) -> Self {
         Self {
             source,
@@ -130,7 +130,7 @@ impl<'s> View<'s> {
         start: u64,
         header: &Header,
         limits: &Limits,
-    ) -> Result<Option<Facts>, Error> {
+    ) -> Result<Option<ChunkMetadata>, Error> {
         let inside = HEADER as u64..header.chunk_size;
         if !inside.contains(&header.metadata_offset) {
             return Ok(None);
@@ -154,12 +154,12 @@ impl<'s> View<'s> {
         };
         let mut scan = Scan::new(event, compressed);
         scan.seek(head.body);
-        let Ok(metadata) = Metadata::read(&mut scan, limits, &mut Skip) else {
+        let Ok(metadata) = MetadataEvent::read(&mut scan, limits, &mut SkippedValues) else {
             return Ok(None);
         };
         let mut strings = metadata.strings.iter();
         let endpoints = strings.any(|string| string.text().as_deref() == Some(ENDPOINT));
-        Ok((scan.left() == 0).then_some(Facts { endpoints }))
+        Ok((scan.left() == 0).then_some(ChunkMetadata { endpoints }))
     }
 
     /// Returns true if a chunk begins at or after `from`.

@@ -9,7 +9,9 @@ use crate::{
     Confidence, Error, ErrorKind, LowerOptions, Piece, Probe, Records, SliceSource, Source,
     read_chunked, read_slice,
 };
-use traceloom_samples::jfr::{Bytes, ChunkBuilder, Described, How, Member, TYPES, sample};
+use traceloom_samples::jfr::{
+    Bytes, ChunkBuilder, DescribedField, DescribedType, How, TYPES, sample,
+};
 
 fn read(bytes: &[u8]) -> Records {
     let mut records = Records::default();
@@ -372,61 +374,65 @@ fn show(recording: &Recording, value: &Value) -> String {
     }
 }
 
-const ODD: &[Described] = &[
+const ODD: &[DescribedType] = &[
     // The class of an event loaded twice: two ids, one name.
-    Described(
+    DescribedType(
         0x1_0000_0001,
         "com.acme.Twice",
-        &[Member("startTime", 11, How::Here, None)],
+        &[DescribedField("startTime", 11, How::Here, None)],
     ),
-    Described(
+    DescribedType(
         0x1_0000_0002,
         "com.acme.Twice",
-        &[Member("startTime", 11, How::Here, None)],
+        &[DescribedField("startTime", 11, How::Here, None)],
     ),
     // Holds itself in place, which no value can.
-    Described(50, "com.acme.Self", &[Member("inner", 50, How::Here, None)]),
-    Described(
+    DescribedType(
+        50,
+        "com.acme.Self",
+        &[DescribedField("inner", 50, How::Here, None)],
+    ),
+    DescribedType(
         51,
         "com.acme.Deep",
-        &[Member("inner", 51, How::Array, None)],
+        &[DescribedField("inner", 51, How::Array, None)],
     ),
-    Described(
+    DescribedType(
         52,
         "com.acme.Link",
         &[
-            Member("label", 20, How::Here, None),
-            Member("next", 52, How::Pool, None),
+            DescribedField("label", 20, How::Here, None),
+            DescribedField("next", 52, How::Pool, None),
         ],
     ),
-    Described(53, "com.acme.Nothing", &[]),
-    Described(
+    DescribedType(53, "com.acme.Nothing", &[]),
+    DescribedType(
         54,
         "com.acme.Crowd",
-        &[Member("nothing", 53, How::Array, None)],
+        &[DescribedField("nothing", 53, How::Array, None)],
     ),
-    Described(
+    DescribedType(
         60,
         "com.acme.Odd",
         &[
-            Member("startTime", 11, How::Here, None),
-            Member("self", 50, How::Here, None),
+            DescribedField("startTime", 11, How::Here, None),
+            DescribedField("self", 50, How::Here, None),
         ],
     ),
-    Described(
+    DescribedType(
         61,
         "com.acme.Nested",
-        &[Member("deep", 51, How::Here, None)],
+        &[DescribedField("deep", 51, How::Here, None)],
     ),
-    Described(
+    DescribedType(
         62,
         "com.acme.Linked",
-        &[Member("link", 52, How::Pool, None)],
+        &[DescribedField("link", 52, How::Pool, None)],
     ),
-    Described(
+    DescribedType(
         63,
         "com.acme.Crowded",
-        &[Member("crowd", 54, How::Here, None)],
+        &[DescribedField("crowd", 54, How::Here, None)],
     ),
 ];
 
@@ -560,25 +566,25 @@ fn other_versions_are_named() {
 #[test]
 fn allocations_have_one_source_and_the_value_says_which() {
     const TICKS: Option<(u64, &str)> = Some((40, "TICKS"));
-    const MORE: &[Described] = &[
-        Described(
+    const MORE: &[DescribedType] = &[
+        DescribedType(
             110,
             "jdk.ObjectAllocationInNewTLAB",
             &[
-                Member("startTime", 11, How::Here, TICKS),
-                Member("eventThread", 22, How::Pool, None),
-                Member("stackTrace", 26, How::Pool, None),
-                Member("tlabSize", 11, How::Here, None),
+                DescribedField("startTime", 11, How::Here, TICKS),
+                DescribedField("eventThread", 22, How::Pool, None),
+                DescribedField("stackTrace", 26, How::Pool, None),
+                DescribedField("tlabSize", 11, How::Here, None),
             ],
         ),
-        Described(
+        DescribedType(
             111,
             "jdk.NativeMethodSample",
             &[
-                Member("startTime", 11, How::Here, TICKS),
-                Member("sampledThread", 22, How::Pool, None),
-                Member("stackTrace", 26, How::Pool, None),
-                Member("state", 25, How::Pool, None),
+                DescribedField("startTime", 11, How::Here, TICKS),
+                DescribedField("sampledThread", 22, How::Pool, None),
+                DescribedField("stackTrace", 26, How::Pool, None),
+                DescribedField("state", 25, How::Pool, None),
             ],
         ),
     ];

@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 
 use super::scan::{Bad, Scan, Str, put_integer};
-use super::schema::{Field, Kind, Meaning, Run, Schema};
+use super::schema::{FieldEncoding, FieldSchema, NumberMeaning, SkippedFields, TypeSchemas};
 use crate::Field as Shown;
 use traceloom_model::Limit;
 
@@ -14,7 +14,7 @@ use traceloom_model::Limit;
 pub(super) const DEPTH: u32 = 64;
 
 /// Takes what is stepped over.
-pub(super) trait Emit {
+pub(super) trait ValueVisitor {
     /// Nothing is kept, so that runs of integers can be stepped over in one go.
     const SKIPS: bool = false;
 
@@ -49,9 +49,9 @@ pub(super) trait Emit {
 }
 
 /// Keeps nothing.
-pub(super) struct Skip;
+pub(super) struct SkippedValues;
 
-impl Emit for Skip {
+impl ValueVisitor for SkippedValues {
     const SKIPS: bool = true;
 
     #[inline]
@@ -67,7 +67,7 @@ impl Emit for Skip {
 }
 
 /// Writes everything again, from the values.
-impl Emit for Vec<u8> {
+impl ValueVisitor for Vec<u8> {
     fn integer(&mut self, compressed: bool, value: u64, width: usize) {
         put_integer(self, compressed, value, width);
     }
@@ -104,7 +104,7 @@ impl Emit for Vec<u8> {
 /// What decoding values needs to know besides the bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules<'s> {
-    pub(super) schema: &'s Schema,
+    pub(super) schema: &'s TypeSchemas,
     pub(super) longest: usize,
     pub(super) most: u64,
 }
@@ -117,20 +117,20 @@ impl Rules<'_> {
             return Err(Bad::Undefined);
         };
         if !scan.compressed {
-            return self.pass(scan, index, &mut Skip);
+            return self.pass(scan, index, &mut SkippedValues);
         }
         for &run in &found.runs {
             match run {
-                Run::Varints(count) => scan.skip_varints(u64::from(count))?,
-                Run::Bytes(count) => scan.take(count).map(drop)?,
-                Run::Other(at) => {
+                SkippedFields::Varints(count) => scan.skip_varints(u64::from(count))?,
+                SkippedFields::Bytes(count) => scan.take(count).map(drop)?,
+                SkippedFields::Other(at) => {
                     let Some(field) = found.fields.get(at) else {
                         return Err(Bad::Undefined);
                     };
                     if field.array {
-                        self.pass_array(scan, field.kind, &mut Skip, 0)?;
+                        self.pass_array(scan, field.kind, &mut SkippedValues, 0)?;
                     } else {
-                        self.pass_one(scan, field.kind, &mut Skip, 0)?;
+                        self.pass_one(scan, field.kind, &mut SkippedValues, 0)?;
                     }
                 }
             }
@@ -140,7 +140,7 @@ impl Rules<'_> {
 
     /// Passes the fields of type `index` on.
     #[inline]
-    pub(super) fn pass<E: Emit>(
+    pub(super) fn pass<E: ValueVisitor>(
         &self,
         scan: &mut Scan<'_>,
         index: usize,
@@ -150,7 +150,7 @@ impl Rules<'_> {
     }
 
     #[inline]
-    fn pass_at<E: Emit>(
+    fn pass_at<E: ValueVisitor>(
         &self,
         scan: &mut Scan<'_>,
         index: usize,
@@ -168,31 +168,31 @@ impl Rules<'_> {
     }
 
     #[inline]
-    fn pass_one<E: Emit>(
+    fn pass_one<E: ValueVisitor>(
         &self,
         scan: &mut Scan<'_>,
-        kind: Kind,
+        kind: FieldEncoding,
         emit: &mut E,
         depth: u32,
     ) -> Result<(), Bad> {
         match kind {
-            Kind::Long | Kind::Ref(_) => emit.long(scan).map(drop),
-            Kind::Int => emit.int(scan).map(drop),
-            Kind::Short | Kind::Char => {
+            FieldEncoding::Long | FieldEncoding::Ref(_) => emit.long(scan).map(drop),
+            FieldEncoding::Int => emit.int(scan).map(drop),
+            FieldEncoding::Short | FieldEncoding::Char => {
                 let (value, width) = scan.integer(2)?;
                 emit.integer(scan.compressed, value, width);
                 Ok(())
             }
-            Kind::Bool | Kind::Byte => emit.bytes(scan, 1),
-            Kind::Float => emit.bytes(scan, 4),
-            Kind::Double => emit.bytes(scan, 8),
-            Kind::Str => emit.string(scan, self.longest).map(drop),
-            Kind::Struct(inner) => self.pass_struct(scan, inner, emit, depth),
-            Kind::Unknown => Err(Bad::Undefined),
+            FieldEncoding::Bool | FieldEncoding::Byte => emit.bytes(scan, 1),
+            FieldEncoding::Float => emit.bytes(scan, 4),
+            FieldEncoding::Double => emit.bytes(scan, 8),
+            FieldEncoding::Str => emit.string(scan, self.longest).map(drop),
+            FieldEncoding::Struct(inner) => self.pass_struct(scan, inner, emit, depth),
+            FieldEncoding::Unknown => Err(Bad::Undefined),
         }
     }
 
-    fn pass_struct<E: Emit>(
+    fn pass_struct<E: ValueVisitor>(
         &self,
         scan: &mut Scan<'_>,
         inner: usize,
@@ -208,10 +208,10 @@ impl Rules<'_> {
         self.pass_at(scan, inner, emit, depth + 1)
     }
 
-    fn pass_array<E: Emit>(
+    fn pass_array<E: ValueVisitor>(
         &self,
         scan: &mut Scan<'_>,
-        kind: Kind,
+        kind: FieldEncoding,
         emit: &mut E,
         depth: u32,
     ) -> Result<(), Bad> {
@@ -230,13 +230,13 @@ impl Rules<'_> {
     }
 
     /// Reads how many elements an array of `kind` has.
-    pub(super) fn length(&self, scan: &mut Scan<'_>, kind: Kind) -> Result<u64, Bad> {
+    pub(super) fn length(&self, scan: &mut Scan<'_>, kind: FieldEncoding) -> Result<u64, Bad> {
         self.elements(scan.int()?, kind, scan.left())
     }
 
     /// Returns how many elements of an array to visit: none when they have no bytes.
-    fn elements(&self, count: u64, kind: Kind, left: usize) -> Result<u64, Bad> {
-        if let Kind::Struct(inner) = kind
+    fn elements(&self, count: u64, kind: FieldEncoding, left: usize) -> Result<u64, Bad> {
+        if let FieldEncoding::Struct(inner) = kind
             && self.schema.is_empty_type(inner)
         {
             return Ok(0);
@@ -255,7 +255,7 @@ impl Rules<'_> {
         &self,
         scan: &mut Scan<'a>,
         index: usize,
-        cells: &mut Vec<Cell<'a>>,
+        cells: &mut Vec<DecodedValue<'a>>,
     ) -> Result<(), Bad> {
         cells.clear();
         // A copy of the scan stays in registers, where the caller's would be stored for every field.
@@ -266,12 +266,14 @@ impl Rules<'_> {
             cells.push(match field.kind {
                 _ if field.array => {
                     let from = here;
-                    self.pass_array(&mut here, field.kind, &mut Skip, 0)?;
-                    Cell::Array(from)
+                    self.pass_array(&mut here, field.kind, &mut SkippedValues, 0)?;
+                    DecodedValue::Array(from)
                 }
-                Kind::Long => Cell::Int(here.long()?.cast_signed()),
-                Kind::Ref(_) => Cell::Ref(here.long()?),
-                Kind::Int => Cell::Int(i64::from(low32(here.int()?).cast_signed())),
+                FieldEncoding::Long => DecodedValue::Int(here.long()?.cast_signed()),
+                FieldEncoding::Ref(_) => DecodedValue::Ref(here.long()?),
+                FieldEncoding::Int => {
+                    DecodedValue::Int(i64::from(low32(here.int()?).cast_signed()))
+                }
                 _ => {
                     let (cell, at) = self.other_cell(here, field)?;
                     here.seek(at);
@@ -285,29 +287,40 @@ impl Rules<'_> {
 
     /// Takes one of the rarer kinds of fields apart; returns where it ends.
     #[inline(never)]
-    fn other_cell<'a>(&self, mut scan: Scan<'a>, field: &Field) -> Result<(Cell<'a>, usize), Bad> {
+    fn other_cell<'a>(
+        &self,
+        mut scan: Scan<'a>,
+        field: &FieldSchema,
+    ) -> Result<(DecodedValue<'a>, usize), Bad> {
         let cell = self.cell(&mut scan, field, 0)?;
         Ok((cell, scan.at()))
     }
 
-    fn cell<'a>(&self, scan: &mut Scan<'a>, field: &Field, depth: u32) -> Result<Cell<'a>, Bad> {
+    fn cell<'a>(
+        &self,
+        scan: &mut Scan<'a>,
+        field: &FieldSchema,
+        depth: u32,
+    ) -> Result<DecodedValue<'a>, Bad> {
         Ok(match field.kind {
-            Kind::Long => Cell::Int(scan.long()?.cast_signed()),
-            Kind::Ref(_) => Cell::Ref(scan.long()?),
-            Kind::Int => Cell::Int(i64::from(low32(scan.int()?).cast_signed())),
-            Kind::Short => Cell::Int(i64::from(low16(scan.integer(2)?.0).cast_signed())),
-            Kind::Char => Cell::Int(i64::from(low16(scan.integer(2)?.0))),
-            Kind::Byte => Cell::Int(i64::from(scan.u8()?.cast_signed())),
-            Kind::Bool => Cell::Bool(scan.u8()?),
-            Kind::Float => Cell::Float(f32::from_be_bytes(array(scan)?)),
-            Kind::Double => Cell::Double(f64::from_be_bytes(array(scan)?)),
-            Kind::Str => Cell::Str(scan.string(self.longest)?),
-            Kind::Struct(inner) => {
-                let from = *scan;
-                self.pass_struct(scan, inner, &mut Skip, depth)?;
-                Cell::Struct(from)
+            FieldEncoding::Long => DecodedValue::Int(scan.long()?.cast_signed()),
+            FieldEncoding::Ref(_) => DecodedValue::Ref(scan.long()?),
+            FieldEncoding::Int => DecodedValue::Int(i64::from(low32(scan.int()?).cast_signed())),
+            FieldEncoding::Short => {
+                DecodedValue::Int(i64::from(low16(scan.integer(2)?.0).cast_signed()))
             }
-            Kind::Unknown => return Err(Bad::Undefined),
+            FieldEncoding::Char => DecodedValue::Int(i64::from(low16(scan.integer(2)?.0))),
+            FieldEncoding::Byte => DecodedValue::Int(i64::from(scan.u8()?.cast_signed())),
+            FieldEncoding::Bool => DecodedValue::Bool(scan.u8()?),
+            FieldEncoding::Float => DecodedValue::Float(f32::from_be_bytes(array(scan)?)),
+            FieldEncoding::Double => DecodedValue::Double(f64::from_be_bytes(array(scan)?)),
+            FieldEncoding::Str => DecodedValue::Str(scan.string(self.longest)?),
+            FieldEncoding::Struct(inner) => {
+                let from = *scan;
+                self.pass_struct(scan, inner, &mut SkippedValues, depth)?;
+                DecodedValue::Struct(from)
+            }
+            FieldEncoding::Unknown => return Err(Bad::Undefined),
         })
     }
 
@@ -315,8 +328,8 @@ impl Rules<'_> {
     pub(super) fn each<'a>(
         &self,
         mut scan: Scan<'a>,
-        field: &Field,
-        visit: &mut dyn FnMut(Cell<'a>),
+        field: &FieldSchema,
+        visit: &mut dyn FnMut(DecodedValue<'a>),
     ) -> Result<(), Bad> {
         for _ in 0..self.length(&mut scan, field.kind)? {
             visit(self.cell(&mut scan, field, 1)?);
@@ -332,8 +345,8 @@ impl<'t> Rules<'t> {
         scan: &mut Scan<'t>,
         index: usize,
         depth: u32,
-    ) -> Result<Vec<(&'t str, Tree<'t>)>, Bad> {
-        let schema: &'t Schema = self.schema;
+    ) -> Result<Vec<(&'t str, ValueTree<'t>)>, Bad> {
+        let schema: &'t TypeSchemas = self.schema;
         let mut cells = Vec::new();
         self.cells(scan, index, &mut cells)?;
         let mut shown = Vec::with_capacity(cells.len());
@@ -343,33 +356,38 @@ impl<'t> Rules<'t> {
         Ok(shown)
     }
 
-    fn tree(&self, field: &'t Field, cell: Cell<'t>, depth: u32) -> Result<Tree<'t>, Bad> {
+    fn tree(
+        &self,
+        field: &'t FieldSchema,
+        cell: DecodedValue<'t>,
+        depth: u32,
+    ) -> Result<ValueTree<'t>, Bad> {
         if depth >= DEPTH {
             return Err(Bad::Depth);
         }
         Ok(match cell {
-            Cell::Bool(byte @ 0..=1) => Tree::Leaf(Shown::Bool(byte == 1)),
-            Cell::Bool(byte) => Tree::Leaf(Shown::U64(u64::from(byte))),
-            Cell::Int(value) if field.is_unsigned() => {
-                Tree::Leaf(Shown::U64(unsigned(field.kind, value)))
+            DecodedValue::Bool(byte @ 0..=1) => ValueTree::Leaf(Shown::Bool(byte == 1)),
+            DecodedValue::Bool(byte) => ValueTree::Leaf(Shown::U64(u64::from(byte))),
+            DecodedValue::Int(value) if field.is_unsigned() => {
+                ValueTree::Leaf(Shown::U64(unsigned(field.kind, value)))
             }
-            Cell::Int(value) => Tree::Leaf(Shown::I64(value)),
-            Cell::Float(value) => Tree::Leaf(Shown::F64(f64::from(value))),
-            Cell::Double(value) => Tree::Leaf(Shown::F64(value)),
-            Cell::Ref(key) => Tree::Leaf(Shown::Id(self.table(field.kind), key)),
-            Cell::Str(string) => Tree::of(string),
-            Cell::Struct(mut scan) => {
+            DecodedValue::Int(value) => ValueTree::Leaf(Shown::I64(value)),
+            DecodedValue::Float(value) => ValueTree::Leaf(Shown::F64(f64::from(value))),
+            DecodedValue::Double(value) => ValueTree::Leaf(Shown::F64(value)),
+            DecodedValue::Ref(key) => ValueTree::Leaf(Shown::Id(self.table(field.kind), key)),
+            DecodedValue::Str(string) => ValueTree::of(string),
+            DecodedValue::Struct(mut scan) => {
                 let mut pairs = Vec::new();
-                if let Kind::Struct(inner) = field.kind
+                if let FieldEncoding::Struct(inner) = field.kind
                     && !self.schema.is_empty_type(inner)
                 {
                     for (name, tree) in self.show(&mut scan, inner, depth + 1)? {
-                        pairs.push((Tree::Leaf(Shown::Str(name)), tree));
+                        pairs.push((ValueTree::Leaf(Shown::Str(name)), tree));
                     }
                 }
-                Tree::map(pairs)
+                ValueTree::map(pairs)
             }
-            Cell::Array(scan) => {
+            DecodedValue::Array(scan) => {
                 let mut items = Vec::new();
                 let mut failed = None;
                 self.each(
@@ -383,42 +401,42 @@ impl<'t> Rules<'t> {
                 if let Some(bad) = failed {
                     return Err(bad);
                 }
-                Tree::list(items)
+                ValueTree::list(items)
             }
         })
     }
 
     /// Returns the type whose pool a reference points into.
-    fn table(&self, kind: Kind) -> &'t str {
-        let schema: &'t Schema = self.schema;
+    fn table(&self, kind: FieldEncoding) -> &'t str {
+        let schema: &'t TypeSchemas = self.schema;
         match kind {
-            Kind::Ref(index) => schema.get(index).map_or("", |found| &found.name),
+            FieldEncoding::Ref(index) => schema.get(index).map_or("", |found| &found.name),
             _ => "",
         }
     }
 }
 
-impl Field {
+impl FieldSchema {
     /// Returns true if integers of the field have no sign.
     pub(super) fn is_unsigned(&self) -> bool {
-        self.unsigned || self.meaning == Meaning::Address || self.kind == Kind::Char
+        self.unsigned || self.meaning == NumberMeaning::Address || self.kind == FieldEncoding::Char
     }
 }
 
 /// Returns the bits of an integer of `kind` without sign.
-pub(super) fn unsigned(kind: Kind, value: i64) -> u64 {
+pub(super) fn unsigned(kind: FieldEncoding, value: i64) -> u64 {
     let bits = value.cast_unsigned();
     match kind {
-        Kind::Byte => bits & 0xff,
-        Kind::Short | Kind::Char => bits & 0xffff,
-        Kind::Int => bits & 0xffff_ffff,
+        FieldEncoding::Byte => bits & 0xff,
+        FieldEncoding::Short | FieldEncoding::Char => bits & 0xffff,
+        FieldEncoding::Int => bits & 0xffff_ffff,
         _ => bits,
     }
 }
 
 /// A decoded value; structures and arrays are positions at which to go on.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cell<'a> {
+pub(super) enum DecodedValue<'a> {
     Bool(u8),
     Int(i64),
     Float(f32),
@@ -431,17 +449,17 @@ pub(super) enum Cell<'a> {
 
 /// A value on its way to `dump`, which borrows lists from it.
 #[derive(Debug)]
-pub(super) enum Tree<'t> {
+pub(super) enum ValueTree<'t> {
     Leaf(Shown<'t>),
     Text(Vec<u8>),
-    List(Vec<Tree<'t>>, OnceCell<Vec<Shown<'t>>>),
+    List(Vec<ValueTree<'t>>, OnceCell<Vec<Shown<'t>>>),
     Map(
-        Vec<(Tree<'t>, Tree<'t>)>,
+        Vec<(ValueTree<'t>, ValueTree<'t>)>,
         OnceCell<Vec<(Shown<'t>, Shown<'t>)>>,
     ),
 }
 
-impl<'t> Tree<'t> {
+impl<'t> ValueTree<'t> {
     pub(super) fn list(items: Vec<Self>) -> Self {
         Self::List(items, OnceCell::new())
     }

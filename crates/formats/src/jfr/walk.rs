@@ -3,11 +3,11 @@
 use traceloom_model::{Limit, Limits};
 
 use super::header::{HEADER, Header};
-use super::metadata::Metadata;
+use super::metadata::MetadataEvent;
 use super::pool::Checkpoint;
 use super::scan::{Bad, Scan};
-use super::schema::Schema;
-use super::value::{Cell, Rules, Skip};
+use super::schema::TypeSchemas;
+use super::value::{DecodedValue, Rules, SkippedValues};
 
 /// Type id of the metadata event.
 pub(super) const METADATA: u64 = 0;
@@ -19,7 +19,7 @@ pub(super) const PATIENCE: usize = 32;
 
 /// The first two fields of every event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Head {
+pub(super) struct EventHead {
     /// Where the event begins in the chunk.
     pub(super) at: usize,
     /// Where it ends.
@@ -31,7 +31,7 @@ pub(super) struct Head {
 
 /// Reads an event's size and type; none when they do not fit the chunk.
 #[inline(always)]
-pub(super) fn head(chunk: &[u8], at: usize, compressed: bool) -> Option<Head> {
+pub(super) fn head(chunk: &[u8], at: usize, compressed: bool) -> Option<EventHead> {
     let mut scan = Scan::new(chunk, compressed);
     scan.seek(at);
     // All bits count: a size above 32 bits is damage, not a smaller size.
@@ -42,7 +42,7 @@ pub(super) fn head(chunk: &[u8], at: usize, compressed: bool) -> Option<Head> {
     if end > chunk.len() || end < scan.at() {
         return None;
     }
-    Some(Head {
+    Some(EventHead {
         at,
         end,
         body: scan.at(),
@@ -95,20 +95,20 @@ impl Outline {
 
 /// Finds the types of a chunk: in the metadata event its header names, which is the last one; in the last
 /// one that can be read when the chunk was not finished or that event cannot.
-pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Option<Schema> {
+pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Option<TypeSchemas> {
     let compressed = header.compressed();
     let read = |at: usize| {
         let head = head(chunk, at, compressed).filter(|head| head.type_id == METADATA)?;
         let mut scan = Scan::new(chunk.get(..head.end)?, compressed);
         scan.seek(head.body);
-        let metadata = Metadata::read(&mut scan, limits, &mut Skip);
+        let metadata = MetadataEvent::read(&mut scan, limits, &mut SkippedValues);
         Some((metadata.ok().filter(|_| scan.left() == 0), scan.at() - at))
     };
     let named = usize::try_from(header.metadata_offset).ok();
     if header.finished()
         && let Some((Some(metadata), _)) = named.and_then(read)
     {
-        return Some(Schema::build(&metadata));
+        return Some(TypeSchemas::build(&metadata));
     }
     let outline = Outline::of(chunk, compressed, &mut |_| false);
     let mut places = outline.metadata;
@@ -117,7 +117,7 @@ pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Opt
     places.dedup();
     for &at in places.iter().rev() {
         if let Some((Some(metadata), _)) = read(at) {
-            return Some(Schema::build(&metadata));
+            return Some(TypeSchemas::build(&metadata));
         }
     }
     if outline.reached == chunk.len() {
@@ -126,7 +126,7 @@ pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Opt
     let mut work = PATIENCE * chunk.len();
     for at in outline.reached..chunk.len() {
         match read(at) {
-            Some((Some(metadata), _)) => return Some(Schema::build(&metadata)),
+            Some((Some(metadata), _)) => return Some(TypeSchemas::build(&metadata)),
             Some((None, spent)) => work = work.checked_sub(spent)?,
             None => {}
         }
@@ -136,19 +136,19 @@ pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Opt
 
 /// One stretch of a chunk; they tile it.
 #[derive(Debug)]
-pub(super) enum Stretch {
-    Metadata(Head),
-    Checkpoint(Head, Box<Checkpoint>),
+pub(super) enum ChunkStretch {
+    Metadata(EventHead),
+    Checkpoint(EventHead, Box<Checkpoint>),
     /// An event of a known type; its fields end at `used`.
     Event {
-        head: Head,
+        head: EventHead,
         type_index: usize,
         used: usize,
     },
     /// An event of a type the metadata does not name.
-    Unknown(Head),
+    Unknown(EventHead),
     /// An event whose size and type fit and whose fields do not.
-    Bad(Head, Bad),
+    Bad(EventHead, Bad),
     /// Bytes that are no event, up to the next one.
     Lost(usize, usize),
 }
@@ -159,7 +159,7 @@ pub(super) trait Take<'a> {
     fn fields(&mut self, rules: &Rules<'_>, scan: &mut Scan<'a>, index: usize) -> Result<(), Bad>;
 }
 
-impl<'a> Take<'a> for Skip {
+impl<'a> Take<'a> for SkippedValues {
     #[inline]
     fn fields(&mut self, rules: &Rules<'_>, scan: &mut Scan<'a>, index: usize) -> Result<(), Bad> {
         rules.skip(scan, index)
@@ -167,7 +167,7 @@ impl<'a> Take<'a> for Skip {
 }
 
 /// Holds the fields of the event the walk is at.
-impl<'a> Take<'a> for Vec<Cell<'a>> {
+impl<'a> Take<'a> for Vec<DecodedValue<'a>> {
     #[inline]
     fn fields(&mut self, rules: &Rules<'_>, scan: &mut Scan<'a>, index: usize) -> Result<(), Bad> {
         rules.cells(scan, index, self)
@@ -176,22 +176,22 @@ impl<'a> Take<'a> for Vec<Cell<'a>> {
 
 /// A walk over a chunk's events that checks each one.
 #[derive(Debug)]
-pub(super) struct Walk<'a, 's> {
+pub(super) struct EventWalk<'a, 's> {
     chunk: &'a [u8],
     compressed: bool,
-    schema: Option<&'s Schema>,
+    schema: Option<&'s TypeSchemas>,
     rules: Rules<'s>,
     at: usize,
     work: usize,
     limits: Limits,
 }
 
-impl<'a, 's> Walk<'a, 's> {
+impl<'a, 's> EventWalk<'a, 's> {
     pub(super) fn new(
         chunk: &'a [u8],
         header: &Header,
-        schema: Option<&'s Schema>,
-        nothing: &'s Schema,
+        schema: Option<&'s TypeSchemas>,
+        nothing: &'s TypeSchemas,
         limits: &Limits,
     ) -> Self {
         Self {
@@ -219,14 +219,14 @@ impl<'a, 's> Walk<'a, 's> {
 
     /// Returns the fields of an event, as a scan that ends where the event does.
     #[inline]
-    pub(super) fn body(&self, head: &Head) -> Scan<'a> {
+    pub(super) fn body(&self, head: &EventHead) -> Scan<'a> {
         let bytes = self.chunk.get(head.body..head.end).unwrap_or(&[]);
         Scan::new(bytes, self.compressed)
     }
 
     /// Returns the event at `at` when its size fits and its type is known.
     #[inline]
-    fn fits(&self, at: usize) -> Option<Head> {
+    fn fits(&self, at: usize) -> Option<EventHead> {
         let head = head(self.chunk, at, self.compressed)?;
         match self.schema {
             _ if head.type_id <= CHECKPOINT => Some(head),
@@ -243,7 +243,7 @@ impl<'a, 's> Walk<'a, 's> {
 
     /// Returns the next stretch; when it is an event, `take` was given its fields.
     #[inline]
-    pub(super) fn next(&mut self, take: &mut impl Take<'a>) -> Option<Stretch> {
+    pub(super) fn next(&mut self, take: &mut impl Take<'a>) -> Option<ChunkStretch> {
         if self.at >= self.chunk.len() {
             return None;
         }
@@ -260,7 +260,7 @@ impl<'a, 's> Walk<'a, 's> {
             return Some(self.misfit(head, type_index, decoded.map(|()| used)));
         }
         self.at = head.end;
-        Some(Stretch::Event {
+        Some(ChunkStretch::Event {
             head,
             type_index,
             used,
@@ -277,12 +277,17 @@ impl<'a, 's> Walk<'a, 's> {
 
     /// Decides about an event whose fields, where they decode, do not end where it does.
     #[cold]
-    fn misfit(&mut self, head: Head, type_index: usize, decoded: Result<usize, Bad>) -> Stretch {
+    fn misfit(
+        &mut self,
+        head: EventHead,
+        type_index: usize,
+        decoded: Result<usize, Bad>,
+    ) -> ChunkStretch {
         let bounded = self.is_border(head.end);
         match decoded {
             Ok(used) if bounded => {
                 self.at = head.end;
-                Stretch::Event {
+                ChunkStretch::Event {
                     head,
                     type_index,
                     used,
@@ -291,11 +296,11 @@ impl<'a, 's> Walk<'a, 's> {
             // The fields end at the next event and the size does not: the size is wrong.
             Ok(used) if self.is_border(used) => {
                 self.at = used;
-                Stretch::Lost(head.at, used)
+                ChunkStretch::Lost(head.at, used)
             }
             Err(bad) if bounded => {
                 self.at = head.end;
-                Stretch::Bad(head, bad)
+                ChunkStretch::Bad(head, bad)
             }
             _ => self.lost(self.at + 1),
         }
@@ -303,24 +308,24 @@ impl<'a, 's> Walk<'a, 's> {
 
     /// Takes metadata, constants, and what no metadata describes.
     #[inline(never)]
-    fn no_event(&mut self, head: Head) -> Stretch {
+    fn no_event(&mut self, head: EventHead) -> ChunkStretch {
         let mut scan = self.body(&head);
         let bounded = self.is_border(head.end);
         let stretch = match head.type_id {
-            METADATA => match Metadata::read(&mut scan, &self.limits, &mut Skip) {
+            METADATA => match MetadataEvent::read(&mut scan, &self.limits, &mut SkippedValues) {
                 // What decodes to its last byte needs no neighbour to vouch for it.
-                Ok(_) if bounded || scan.left() == 0 => Stretch::Metadata(head),
-                Err(bad) if bounded => Stretch::Bad(head, bad),
+                Ok(_) if bounded || scan.left() == 0 => ChunkStretch::Metadata(head),
+                Err(bad) if bounded => ChunkStretch::Bad(head, bad),
                 _ => return self.lost(self.at + 1),
             },
             CHECKPOINT if bounded || self.is_checkpoint(&mut self.body(&head)) => {
                 match Checkpoint::read(&self.rules, &mut scan, &mut self.work) {
-                    Ok(checkpoint) => Stretch::Checkpoint(head, Box::new(checkpoint)),
-                    Err(bad) => Stretch::Bad(head, bad),
+                    Ok(checkpoint) => ChunkStretch::Checkpoint(head, Box::new(checkpoint)),
+                    Err(bad) => ChunkStretch::Bad(head, bad),
                 }
             }
             CHECKPOINT => return self.lost(self.at + 1),
-            _ if bounded => Stretch::Unknown(head),
+            _ if bounded => ChunkStretch::Unknown(head),
             _ => return self.lost(self.at + 1),
         };
         self.at = head.end;
@@ -330,11 +335,11 @@ impl<'a, 's> Walk<'a, 's> {
     /// Finds the next event behind damage: one whose size, type and fields all fit, and after which
     /// another one can begin.
     #[cold]
-    fn lost(&mut self, from: usize) -> Stretch {
+    fn lost(&mut self, from: usize) -> ChunkStretch {
         let begin = self.at;
         let end = self.found(from).unwrap_or(self.chunk.len());
         self.at = end;
-        Stretch::Lost(begin, end)
+        ChunkStretch::Lost(begin, end)
     }
 
     fn found(&mut self, from: usize) -> Option<usize> {
@@ -345,7 +350,9 @@ impl<'a, 's> Walk<'a, 's> {
             }
             let mut scan = self.body(&head);
             let decoded = match head.type_id {
-                METADATA => Metadata::read(&mut scan, &self.limits, &mut Skip).is_ok(),
+                METADATA => {
+                    MetadataEvent::read(&mut scan, &self.limits, &mut SkippedValues).is_ok()
+                }
                 CHECKPOINT => self.is_checkpoint(&mut scan),
                 id => match self.schema.and_then(|schema| schema.index(id)) {
                     Some(index) => self.rules.skip(&mut scan, index).is_ok(),
@@ -373,11 +380,11 @@ mod tests {
     use super::*;
     use traceloom_samples::jfr::sample;
 
-    fn stretches<'a>(chunk: &'a [u8], schema: &Schema, take: &mut impl Take<'a>) -> String {
+    fn stretches<'a>(chunk: &'a [u8], schema: &TypeSchemas, take: &mut impl Take<'a>) -> String {
         let header = Header::read(chunk).unwrap();
-        let nothing = Schema::default();
+        let nothing = TypeSchemas::default();
         let limits = Limits::default();
-        let mut walk = Walk::new(chunk, &header, Some(schema), &nothing, &limits);
+        let mut walk = EventWalk::new(chunk, &header, Some(schema), &nothing, &limits);
         let found = std::iter::from_fn(|| walk.next(take));
         found.map(|stretch| format!("{stretch:?}\n")).collect()
     }
@@ -392,15 +399,15 @@ mod tests {
             let size = usize::try_from(header.chunk_size).unwrap();
             whole.truncate(size);
             let schema = find_schema(&whole, &header, &Limits::default()).unwrap();
-            let clean = stretches(&whole, &schema, &mut Skip);
+            let clean = stretches(&whole, &schema, &mut SkippedValues);
             let mut differ = 0;
             for at in (HEADER..whole.len()).step_by(13) {
                 let mut chunk = whole.clone();
                 if let Some(byte) = chunk.get_mut(at) {
                     *byte ^= 0x80 >> (at % 8);
                 }
-                let over = stretches(&chunk, &schema, &mut Skip);
-                let apart = stretches(&chunk, &schema, &mut Vec::<Cell<'_>>::new());
+                let over = stretches(&chunk, &schema, &mut SkippedValues);
+                let apart = stretches(&chunk, &schema, &mut Vec::<DecodedValue<'_>>::new());
                 assert_eq!(over, apart, "seed {seed}, damage at {at:#x}");
                 differ += usize::from(over != clean);
             }

@@ -14,7 +14,7 @@ const FRAMES: usize = 65_536;
 
 /// A thread that is being read.
 #[derive(Default)]
-struct Thread {
+struct DumpedThread {
     name: String,
     java_id: Option<u64>,
     os_id: Option<u64>,
@@ -24,7 +24,7 @@ struct Thread {
     lock: Option<String>,
 }
 
-impl Thread {
+impl DumpedThread {
     /// Reads `"name" #12 [4242] daemon prio=5 … nid=0x1a waiting on condition  [0x…]`.
     fn head(line: &str) -> Option<Self> {
         let rest = line.strip_prefix('"')?;
@@ -120,18 +120,18 @@ fn frame(text: &str, tables: &mut Tables) -> traceloom_model::FrameId {
     })
 }
 
-struct Dumps {
+struct ThreadDumps {
     tables: Tables,
     batch: SampleBatch,
     time: Option<i64>,
     stamp: Option<i64>,
-    thread: Option<Thread>,
+    thread: Option<DumpedThread>,
     inside: bool,
     state: traceloom_model::AttrKeyId,
     lock: traceloom_model::AttrKeyId,
 }
 
-impl Dumps {
+impl ThreadDumps {
     fn new() -> Self {
         let mut tables = Tables::new();
         let name = tables.string("threads");
@@ -162,7 +162,7 @@ impl Dumps {
             self.end();
             self.stamp = Some(ms);
         } else if !self.inside {
-        } else if let Some(thread) = Thread::head(line) {
+        } else if let Some(thread) = DumpedThread::head(line) {
             self.end();
             self.thread = Some(thread);
         } else if line.is_empty() || line.starts_with("JNI global ref") {
@@ -227,7 +227,7 @@ pub(super) fn lower(
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
     sink.begin(Order::None, Clock::Unix);
-    let mut dumps = Dumps::new();
+    let mut dumps = ThreadDumps::new();
     for (part, row) in source.parts().iter().enumerate() {
         dumps.time = clock_in_name(&row.name);
         let mut notes = Vec::new();

@@ -3,7 +3,7 @@
 use traceloom_model::{Flow, Limit, Limits};
 
 use super::record::Point;
-use super::scan::{Scanner, Stop};
+use super::scan::{ScanStop, Scanner};
 use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage};
 
 /// Bytes of one record while a line above the limit is stepped over.
@@ -203,8 +203,8 @@ impl<'a> Lines<'a> {
                 self.at = end;
                 return Some(Line::Point(&self.point));
             }
-            Ok(Err(Stop::Incomplete)) => return Some(incomplete),
-            Ok(Err(Stop::Bad(why))) => Ok(why),
+            Ok(Err(ScanStop::Incomplete)) => return Some(incomplete),
+            Ok(Err(ScanStop::Bad(why))) => Ok(why),
             Err(kind) => Err(kind),
         };
         let Some(bytes) = until_newline().filter(|bytes| bytes.len() <= self.limit) else {

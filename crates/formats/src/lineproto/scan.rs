@@ -27,14 +27,14 @@ const CLASS: [u8; 256] = {
 
 /// Why a line gave no point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stop {
+pub(super) enum ScanStop {
     /// The window ends inside the line.
     Incomplete,
     /// The line is no point.
     Bad(&'static str),
 }
 
-use Stop::{Bad, Incomplete};
+use ScanStop::{Bad, Incomplete};
 
 pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
@@ -49,7 +49,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads a point; returns the offset after its line end.
-    pub(super) fn point(&mut self, point: &mut Point<'a>) -> Result<usize, Stop> {
+    pub(super) fn point(&mut self, point: &mut Point<'a>) -> Result<usize, ScanStop> {
         point.clear();
         let start = self.at;
         while matches!(self.peek(), Some(b' ' | b'\t' | 0)) {
@@ -103,7 +103,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The class that ends the bytes: a line end at the end of the input, otherwise unknown.
-    fn end_class(&mut self) -> Result<u8, Stop> {
+    fn end_class(&mut self) -> Result<u8, ScanStop> {
         self.at = self.bytes.len();
         if self.eof {
             Ok(NEWLINE)
@@ -114,7 +114,7 @@ impl<'a> Scanner<'a> {
 
     /// Moves to the next unprotected byte of a class in `ends` and returns its class.
     #[inline]
-    fn token(&mut self, ends: u8) -> Result<u8, Stop> {
+    fn token(&mut self, ends: u8) -> Result<u8, ScanStop> {
         let start = self.at;
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or(&[]);
@@ -133,7 +133,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    fn tag_key(&mut self) -> Result<&'a [u8], Stop> {
+    fn tag_key(&mut self) -> Result<&'a [u8], ScanStop> {
         self.at += 1;
         let start = self.at;
         let class = self.token(COMMA | SPACE | EQUALS | NEWLINE)?;
@@ -149,7 +149,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    fn tag_value(&mut self) -> Result<(&'a [u8], u8), Stop> {
+    fn tag_value(&mut self) -> Result<(&'a [u8], u8), ScanStop> {
         let start = self.at;
         let class = self.token(COMMA | SPACE | EQUALS | NEWLINE)?;
         let value = self.slice(start, self.at);
@@ -170,7 +170,7 @@ impl<'a> Scanner<'a> {
         self.slice(start, self.at)
     }
 
-    fn fields(&mut self, point: &mut Point<'a>, series: usize) -> Result<(), Stop> {
+    fn fields(&mut self, point: &mut Point<'a>, series: usize) -> Result<(), ScanStop> {
         loop {
             let start = self.at;
             let class = self.token(COMMA | SPACE | EQUALS | NEWLINE)?;
@@ -205,7 +205,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    fn value(&mut self) -> Result<Value<'a>, Stop> {
+    fn value(&mut self) -> Result<Value<'a>, ScanStop> {
         let value = match self.peek() {
             None if !self.eof => return Err(Incomplete),
             Some(b'"') => self.quoted()?,
@@ -219,7 +219,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn quoted(&mut self) -> Result<Value<'a>, Stop> {
+    fn quoted(&mut self) -> Result<Value<'a>, ScanStop> {
         let start = self.at + 1;
         let mut from = start;
         loop {
@@ -250,7 +250,7 @@ impl<'a> Scanner<'a> {
         Ok(Value::Bytes(inside))
     }
 
-    fn unbalanced<T>(&self) -> Result<T, Stop> {
+    fn unbalanced<T>(&self) -> Result<T, ScanStop> {
         Err(if self.eof {
             Bad("unbalanced quotes")
         } else {
@@ -258,7 +258,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    fn list(&mut self) -> Result<Value<'a>, Stop> {
+    fn list(&mut self) -> Result<Value<'a>, ScanStop> {
         self.at += 1;
         let start = self.at;
         loop {
@@ -284,7 +284,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    fn plain(&mut self) -> Result<Value<'a>, Stop> {
+    fn plain(&mut self) -> Result<Value<'a>, ScanStop> {
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
         let ends = |byte: &u8| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b']');
         let token = match rest.iter().position(ends) {
@@ -301,7 +301,7 @@ impl<'a> Scanner<'a> {
         Ok(value)
     }
 
-    fn time(&mut self, point: &mut Point<'a>) -> Result<(), Stop> {
+    fn time(&mut self, point: &mut Point<'a>) -> Result<(), ScanStop> {
         point.time_gap = self.blanks();
         let start = self.at;
         if matches!(self.peek(), Some(b'-' | b'+')) {
@@ -321,7 +321,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn line_end(&mut self, point: &mut Point<'a>) -> Result<(), Stop> {
+    fn line_end(&mut self, point: &mut Point<'a>) -> Result<(), ScanStop> {
         let start = self.at;
         while matches!(self.peek(), Some(b' ' | b'\r')) {
             self.at += 1;

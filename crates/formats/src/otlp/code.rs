@@ -5,7 +5,7 @@ use traceloom_model::{
     Tables,
 };
 
-use super::dictionary::Dictionary;
+use super::dictionary::ProfilesDictionary;
 use crate::codec::CountedNotes;
 
 /// What was lowered of a dictionary, by position.
@@ -34,7 +34,7 @@ fn narrow(value: u64) -> u32 {
 
 impl Code {
     pub(super) fn new(
-        dictionary: &Dictionary,
+        dictionary: &ProfilesDictionary,
         tables: &mut Tables,
         tally: &mut CountedNotes,
     ) -> Self {
@@ -76,7 +76,7 @@ impl Code {
     /// Returns a stack; position 0 stands for none.
     pub(super) fn stack(
         &mut self,
-        dictionary: &Dictionary,
+        dictionary: &ProfilesDictionary,
         index: u64,
         offset: u64,
         tables: &mut Tables,
@@ -114,7 +114,7 @@ impl Code {
     /// Returns the frames of a location, the outermost first.
     fn frames(
         &mut self,
-        dictionary: &Dictionary,
+        dictionary: &ProfilesDictionary,
         index: u64,
         offset: u64,
         tables: &mut Tables,
@@ -139,7 +139,7 @@ impl Code {
 
     fn lower(
         &mut self,
-        dictionary: &Dictionary,
+        dictionary: &ProfilesDictionary,
         slot: usize,
         offset: u64,
         tables: &mut Tables,
@@ -177,7 +177,7 @@ impl Code {
     }
 
     /// How a location was executed, where an attribute says so.
-    fn kind(&self, dictionary: &Dictionary, attribute: Option<u64>) -> FrameKind {
+    fn kind(&self, dictionary: &ProfilesDictionary, attribute: Option<u64>) -> FrameKind {
         let row = attribute.and_then(|index| usize::try_from(index).ok());
         let row = row.and_then(|slot| dictionary.attributes.get(slot));
         let Some(row) = row.filter(|row| dictionary.text(row.key) == FRAME_TYPE) else {
@@ -192,7 +192,7 @@ impl Code {
 
     fn function(
         &mut self,
-        dictionary: &Dictionary,
+        dictionary: &ProfilesDictionary,
         index: u64,
         offset: u64,
         tables: &mut Tables,

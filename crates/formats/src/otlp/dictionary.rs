@@ -10,7 +10,7 @@ use crate::protobuf::{fields, packed_varints};
 
 /// A mapped binary.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mapping {
+pub(super) struct DictionaryMapping {
     pub(super) start: u64,
     pub(super) limit: u64,
     pub(super) offset: u64,
@@ -21,7 +21,7 @@ pub(super) struct Mapping {
 
 /// A place in the program.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Location {
+pub(super) struct DictionaryLocation {
     pub(super) mapping: u64,
     pub(super) address: u64,
     pub(super) lines: Range<usize>,
@@ -30,7 +30,7 @@ pub(super) struct Location {
 
 /// A function at a line.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Line {
+pub(super) struct FunctionLine {
     pub(super) function: u64,
     pub(super) line: u64,
     pub(super) column: u64,
@@ -38,7 +38,7 @@ pub(super) struct Line {
 
 /// A function; texts are positions.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Function {
+pub(super) struct DictionaryFunction {
     pub(super) name: u64,
     pub(super) system_name: u64,
     pub(super) file: u64,
@@ -47,7 +47,7 @@ pub(super) struct Function {
 
 /// An attribute with its unit; the value is not decoded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Attribute {
+pub(super) struct UnitAttribute {
     pub(super) key: u64,
     pub(super) value: Box<[u8]>,
     pub(super) unit: u64,
@@ -55,20 +55,20 @@ pub(super) struct Attribute {
 
 /// The tables.
 #[derive(Debug, Default)]
-pub(super) struct Dictionary {
+pub(super) struct ProfilesDictionary {
     pub(super) strings: Strings,
-    pub(super) mappings: Vec<Mapping>,
-    pub(super) locations: Vec<Location>,
-    pub(super) lines: Vec<Line>,
-    pub(super) functions: Vec<Function>,
+    pub(super) mappings: Vec<DictionaryMapping>,
+    pub(super) locations: Vec<DictionaryLocation>,
+    pub(super) lines: Vec<FunctionLine>,
+    pub(super) functions: Vec<DictionaryFunction>,
     /// Trace and span.
     pub(super) links: Vec<(u128, u64)>,
-    pub(super) attributes: Vec<Attribute>,
+    pub(super) attributes: Vec<UnitAttribute>,
     pub(super) stacks: Vec<Range<usize>>,
     pub(super) stack_locations: Vec<u64>,
 }
 
-impl Dictionary {
+impl ProfilesDictionary {
     /// Takes one row: the field number of its table and its body.
     ///
     /// Returns false when the table is full.
@@ -107,7 +107,7 @@ impl Dictionary {
             }
             5 => self.strings.push(body),
             6 => {
-                let mut row = Attribute::default();
+                let mut row = UnitAttribute::default();
                 for (number, value) in fields(body) {
                     match number {
                         1 => row.key = value.number(),
@@ -131,7 +131,7 @@ impl Dictionary {
     }
 
     fn mapping(&mut self, body: &[u8]) {
-        let mut row = Mapping::default();
+        let mut row = DictionaryMapping::default();
         let mut attributes = Vec::new();
         for (number, value) in fields(body) {
             match number {
@@ -148,7 +148,7 @@ impl Dictionary {
     }
 
     fn location(&mut self, body: &[u8]) {
-        let mut row = Location::default();
+        let mut row = DictionaryLocation::default();
         let mut attributes = Vec::new();
         let from = self.lines.len();
         for (number, value) in fields(body) {
@@ -156,7 +156,7 @@ impl Dictionary {
                 1 => row.mapping = value.number(),
                 2 => row.address = value.number(),
                 3 => {
-                    let mut line = Line::default();
+                    let mut line = FunctionLine::default();
                     for (number, value) in fields(value.bytes()) {
                         match number {
                             1 => line.function = value.number(),
@@ -177,7 +177,7 @@ impl Dictionary {
     }
 
     fn function(&mut self, body: &[u8]) {
-        let mut row = Function::default();
+        let mut row = DictionaryFunction::default();
         for (number, value) in fields(body) {
             match number {
                 1 => row.name = value.number(),

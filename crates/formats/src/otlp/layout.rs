@@ -3,12 +3,12 @@
 //! Versions 1.9 and 1.10 put values, attributes and link of a sample under different numbers and kept
 //! the message's name, so that a reader of one finds neither values nor attributes in the other's.
 
-use super::sample::Columns;
-use crate::protobuf::{Raw, fields, packed_varints};
+use super::sample::SampleLists;
+use crate::protobuf::{RawValue, fields, packed_varints};
 
 /// The order of a sample's fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Layout {
+pub(super) enum SampleFieldOrder {
     /// Values, attributes, link in fields 2, 3, 4.
     V1_9,
     /// Attributes, link, values in fields 2, 3, 4: versions 1.10 and 1.11.
@@ -32,21 +32,21 @@ pub(super) struct Votes {
 
 impl Votes {
     /// Counts a sample.
-    pub(super) fn take(&mut self, body: &[u8], scratch: &mut Columns) {
+    pub(super) fn take(&mut self, body: &[u8], scratch: &mut SampleLists) {
         scratch.clear();
         let (mut decided, mut timestamps) = (false, 0);
         for (number, value) in fields(body) {
             match (number, value) {
-                (3, Raw::Len(_)) | (4, Raw::Varint(_)) => {
+                (3, RawValue::Len(_)) | (4, RawValue::Varint(_)) => {
                     self.old += 1;
                     decided = true;
                 }
-                (3, Raw::Varint(_)) | (4, Raw::Len(_)) => {
+                (3, RawValue::Varint(_)) | (4, RawValue::Len(_)) => {
                     self.new += 1;
                     decided = true;
                 }
                 (2, value) => packed_varints(value, &mut scratch.numbers),
-                (5, Raw::Len(run)) => timestamps += run.len() / 8,
+                (5, RawValue::Len(run)) => timestamps += run.len() / 8,
                 (5, _) => timestamps += 1,
                 _ => {}
             }
@@ -66,21 +66,21 @@ impl Votes {
     }
 
     /// Decides; `attributes` is the length of the attribute table.
-    pub(super) fn layout(&self, attributes: usize) -> Layout {
+    pub(super) fn layout(&self, attributes: usize) -> SampleFieldOrder {
         if self.old != self.new {
             return if self.old > self.new {
-                Layout::V1_9
+                SampleFieldOrder::V1_9
             } else {
-                Layout::V1_10
+                SampleFieldOrder::V1_10
             };
         }
         if self.old == 0 && self.bare > 0 {
-            return Layout::V1_9;
+            return SampleFieldOrder::V1_9;
         }
         let fits = self.largest < attributes as u64;
         if self.old == 0 && self.paired > 0 && self.unpaired == 0 && !fits {
-            return Layout::V1_9;
+            return SampleFieldOrder::V1_9;
         }
-        Layout::V1_10
+        SampleFieldOrder::V1_10
     }
 }

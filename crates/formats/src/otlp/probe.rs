@@ -1,12 +1,12 @@
 //! Detection: messages without a magic number, told apart by what their innermost ones hold.
 
 use super::schema::PROFILES_DATA;
-use crate::protobuf::{Field, Kind, Wire, find, skip, tag, varint};
+use crate::protobuf::{FieldSpec, FieldType, Wire, find, skip, tag, varint};
 use crate::{Confidence, Probe};
 
 /// What was recognised in the head of a part.
 #[derive(Default)]
-struct Seen {
+struct RecognisedFields {
     /// Containers entered.
     heads: usize,
     /// Records whose fields are all known, of these messages.
@@ -21,7 +21,12 @@ pub(super) fn profiles(probe: &Probe<'_>) -> Option<Confidence> {
     judge(probe, &seen, sure, &[".otlp-profiles", ".otlp"])
 }
 
-fn judge(probe: &Probe<'_>, seen: &Seen, sure: bool, names: &[&str]) -> Option<Confidence> {
+fn judge(
+    probe: &Probe<'_>,
+    seen: &RecognisedFields,
+    sure: bool,
+    names: &[&str],
+) -> Option<Confidence> {
     if sure {
         return Some(Confidence::Certain);
     }
@@ -30,11 +35,11 @@ fn judge(probe: &Probe<'_>, seen: &Seen, sure: bool, names: &[&str]) -> Option<C
 }
 
 /// Walks into containers; none when something is no field that the messages have.
-fn walk(probe: &Probe<'_>, root: &'static [Field]) -> Option<Seen> {
+fn walk(probe: &Probe<'_>, root: &'static [FieldSpec]) -> Option<RecognisedFields> {
     const ENOUGH: usize = 64;
     let head = probe.head;
-    let mut seen = Seen::default();
-    let mut around: Vec<(&'static [Field], usize)> = Vec::new();
+    let mut seen = RecognisedFields::default();
+    let mut around: Vec<(&'static [FieldSpec], usize)> = Vec::new();
     let mut at = 0;
     while at < head.len() && seen.rows < ENOUGH {
         while around.last().is_some_and(|&(_, end)| at >= end) {
@@ -46,7 +51,7 @@ fn walk(probe: &Probe<'_>, root: &'static [Field]) -> Option<Seen> {
         };
         let (number, wire) = tag(raw)?;
         let spec = find(message, number).filter(|spec| spec.takes(wire))?;
-        if let (Kind::Container(inner), Wire::Len) = (&spec.kind, wire) {
+        if let (FieldType::Container(inner), Wire::Len) = (&spec.kind, wire) {
             let Some((len, from)) = varint(head, next) else {
                 break;
             };
@@ -69,7 +74,7 @@ fn walk(probe: &Probe<'_>, root: &'static [Field]) -> Option<Seen> {
         if end > limit {
             return None;
         }
-        if let Kind::Message(inner) = &spec.kind {
+        if let FieldType::Message(inner) = &spec.kind {
             let body = varint(head, next).and_then(|(_, from)| head.get(from..end))?;
             if !known(body, inner, 0) {
                 return None;
@@ -82,7 +87,7 @@ fn walk(probe: &Probe<'_>, root: &'static [Field]) -> Option<Seen> {
 }
 
 /// Returns true if bytes are a message with no field that its table lacks, texts being texts.
-fn known(body: &[u8], message: &'static [Field], depth: usize) -> bool {
+fn known(body: &[u8], message: &'static [FieldSpec], depth: usize) -> bool {
     let mut at = 0;
     while at < body.len() {
         let Some((raw, next)) = varint(body, at) else {
@@ -100,10 +105,10 @@ fn known(body: &[u8], message: &'static [Field], depth: usize) -> bool {
         };
         let inside = || varint(body, next).and_then(|(_, from)| body.get(from..end));
         let fits = match &spec.kind {
-            Kind::Message(inner) if depth < 16 => {
+            FieldType::Message(inner) if depth < 16 => {
                 inside().is_some_and(|inside| known(inside, inner, depth + 1))
             }
-            Kind::Text => inside().is_some_and(|text| std::str::from_utf8(text).is_ok()),
+            FieldType::Text => inside().is_some_and(|text| std::str::from_utf8(text).is_ok()),
             _ => true,
         };
         if !fits {

@@ -9,16 +9,16 @@ use traceloom_model::{
 };
 
 use super::code::Code;
-use super::dictionary::Dictionary;
-use super::layout::Layout;
-use super::sample::Columns;
+use super::dictionary::ProfilesDictionary;
+use super::layout::SampleFieldOrder;
+use super::sample::SampleLists;
 use super::schema::{PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES, SCOPE_PROFILES};
-use super::survey::{Segments, survey};
+use super::survey::{MessageSegments, survey};
 use super::value;
 use crate::codec::CountedNotes;
 use crate::codec::two_pass;
 use crate::profile::unit;
-use crate::protobuf::{Content, Piece, Split, Splitter, each, fields, packed_varints};
+use crate::protobuf::{Content, FieldSplitter, MessagePiece, Split, each, fields, packed_varints};
 use crate::{Error, LowerOptions, Pull, Source};
 
 /// Lowers every part of a source, each a message or several end to end.
@@ -30,7 +30,7 @@ pub fn lower(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    let begin = |segments: &Segments, tables: &mut Tables| {
+    let begin = |segments: &MessageSegments, tables: &mut Tables| {
         let clock = match &segments.clock {
             Some(name) => Clock::Unknown(Some(tables.bytes(name))),
             None => Clock::Unix,
@@ -48,7 +48,7 @@ pub fn lower(
 }
 
 fn rows(
-    mut segments: Segments,
+    mut segments: MessageSegments,
     pull: &mut dyn Pull,
     options: &LowerOptions,
     (tables, tally): (&mut Tables, &mut CountedNotes),
@@ -56,10 +56,10 @@ fn rows(
 ) -> Result<Flow, Error> {
     *tally = std::mem::take(&mut segments.tally);
     let mut lowering = Lowering::new(&segments, tables, tally);
-    let mut splitter = Splitter::new(PROFILES_SCHEMA, &options.limits);
+    let mut splitter = FieldSplitter::new(PROFILES_SCHEMA, &options.limits);
     let whole = each(pull, &mut splitter, u64::MAX, |piece| match piece {
-        Piece::Field(field) => lowering.field(field, sink),
-        Piece::Damage { .. } => Flow::Continue(()),
+        MessagePiece::Field(field) => lowering.field(field, sink),
+        MessagePiece::Damage { .. } => Flow::Continue(()),
     })?;
     if !whole || lowering.end_profile(sink).is_break() {
         return Ok(Flow::Break(()));
@@ -78,43 +78,47 @@ struct Current {
 }
 
 struct Lowering<'a> {
-    segments: &'a Segments,
+    segments: &'a MessageSegments,
     tables: &'a mut Tables,
     tally: &'a mut CountedNotes,
     resources: usize,
     segment: usize,
-    layout: Layout,
+    layout: SampleFieldOrder,
     code: Code,
     attributes: Vec<Option<(AttrKeyId, Value)>>,
     resource: Option<ResourceId>,
     scope: Vec<Attribute>,
     current: Option<Current>,
-    columns: Columns,
+    columns: SampleLists,
     links: Option<[AttrKeyId; 2]>,
     link_texts: HashMap<u64, [StringId; 2], RandomState>,
 }
 
 impl<'a> Lowering<'a> {
-    fn new(segments: &'a Segments, tables: &'a mut Tables, tally: &'a mut CountedNotes) -> Self {
+    fn new(
+        segments: &'a MessageSegments,
+        tables: &'a mut Tables,
+        tally: &'a mut CountedNotes,
+    ) -> Self {
         Self {
             segments,
             tables,
             tally,
             resources: 0,
             segment: usize::MAX,
-            layout: Layout::default(),
+            layout: SampleFieldOrder::default(),
             code: Code::default(),
             attributes: Vec::new(),
             resource: None,
             scope: Vec::new(),
             current: None,
-            columns: Columns::default(),
+            columns: SampleLists::default(),
             links: None,
             link_texts: HashMap::default(),
         }
     }
 
-    fn dictionary(&self) -> Option<&'a Dictionary> {
+    fn dictionary(&self) -> Option<&'a ProfilesDictionary> {
         let segment = self.segments.all.get(self.segment)?;
         Some(&segment.dictionary)
     }
@@ -169,8 +173,10 @@ impl<'a> Lowering<'a> {
         self.segment = segment;
         let found = self.segments.all.get(segment);
         let rows = self.dictionary().map_or(0, |rows| rows.attributes.len());
-        self.layout = found.map_or(Layout::default(), |found| found.votes.layout(rows));
-        if self.layout == Layout::V1_9 {
+        self.layout = found.map_or(SampleFieldOrder::default(), |found| {
+            found.votes.layout(rows)
+        });
+        if self.layout == SampleFieldOrder::V1_9 {
             self.tally.add(Level::Info, "layout_1_9", offset, || {
                 "samples are laid out as in version 1.9, which readers of 1.10 find empty"
                     .to_owned()
@@ -283,7 +289,7 @@ impl<'a> Lowering<'a> {
                 let mut indices = Vec::new();
                 match value {
                     Content::Len(run) => {
-                        packed_varints(crate::protobuf::Raw::Len(run), &mut indices);
+                        packed_varints(crate::protobuf::RawValue::Len(run), &mut indices);
                     }
                     Content::Varint(index) => indices.push(index),
                     _ => {}

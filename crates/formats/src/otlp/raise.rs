@@ -11,7 +11,7 @@ use traceloom_model::{
     Sink, Unit, Value,
 };
 
-use super::symbols::Symbols;
+use super::symbols::DictionaryWriter;
 use super::value::put_resource;
 use crate::protobuf::{Wire, put_bytes, put_fixed64, put_number, put_packed, put_tag};
 use crate::{Error, Output, RaiseOptions, Target};
@@ -30,7 +30,7 @@ pub fn raise<'o>(
     }
     Ok(Box::new(Writer {
         output,
-        symbols: Symbols::new(),
+        symbols: DictionaryWriter::new(),
         columns: BTreeMap::new(),
         gathered: 0,
         kept: Vec::new(),
@@ -44,7 +44,7 @@ const PIECE: usize = 64 << 20;
 
 struct Writer<'o> {
     output: &'o mut dyn Output,
-    symbols: Symbols,
+    symbols: DictionaryWriter,
     /// Samples of each column of each profile, by the process they belong to.
     columns: BTreeMap<(Option<ResourceId>, ProfileId, usize), Vec<u8>>,
     gathered: usize,

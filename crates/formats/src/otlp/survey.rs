@@ -2,26 +2,26 @@
 
 use traceloom_model::{Flow, Level, Limits, Note};
 
-use super::dictionary::Dictionary;
+use super::dictionary::ProfilesDictionary;
 use super::layout::Votes;
-use super::sample::Columns;
+use super::sample::SampleLists;
 use super::schema::{DICTIONARY, PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES};
 use crate::codec::CountedNotes;
-use crate::protobuf::{Content, Splitter, each_field, fields};
+use crate::protobuf::{Content, FieldSplitter, each_field, fields};
 use crate::{Error, Pull};
 
 /// One message: its dictionary, and how its samples are laid out.
 #[derive(Debug, Default)]
-pub(super) struct Segment {
-    pub(super) dictionary: Dictionary,
+pub(super) struct MessageSegment {
+    pub(super) dictionary: ProfilesDictionary,
     has_dictionary: bool,
     pub(super) votes: Votes,
 }
 
 /// All messages of a part.
 #[derive(Debug, Default)]
-pub(super) struct Segments {
-    pub(super) all: Vec<Segment>,
+pub(super) struct MessageSegments {
+    pub(super) all: Vec<MessageSegment>,
     /// Which of them each `resource_profiles` belongs to.
     pub(super) of_resource: Vec<usize>,
     /// The clock of all times, where it does not count from 1970.
@@ -51,12 +51,12 @@ pub(super) fn survey(
     pull: &mut dyn Pull,
     limits: &Limits,
     note: &mut dyn FnMut(Note) -> Flow,
-) -> Result<Option<Segments>, Error> {
-    let mut segments = Segments::default();
-    segments.all.push(Segment::default());
+) -> Result<Option<MessageSegments>, Error> {
+    let mut segments = MessageSegments::default();
+    segments.all.push(MessageSegment::default());
     let mut dictionary_first = None;
-    let mut scratch = Columns::default();
-    let mut splitter = Splitter::new(PROFILES_SCHEMA, limits);
+    let mut scratch = SampleLists::default();
+    let mut splitter = FieldSplitter::new(PROFILES_SCHEMA, limits);
     let whole = each_field(pull, &mut splitter, note, |field, _| {
         let here = segments.all.len() - 1;
         let has_dictionary = segments.all.last().is_some_and(|last| last.has_dictionary);
@@ -65,7 +65,7 @@ pub(super) fn survey(
             let first = *dictionary_first.get_or_insert(is_dictionary);
             let next = has_dictionary && (is_dictionary || !first);
             if next {
-                segments.all.push(Segment::default());
+                segments.all.push(MessageSegment::default());
                 segments
                     .tally
                     .add(Level::Info, "concatenated", field.offset, || {

@@ -17,7 +17,7 @@ const DEEPEST: usize = 1 << 20;
 
 /// Rows written so far and where they are. Position 0 of every table stands for none.
 #[derive(Debug)]
-pub(super) struct Symbols {
+pub(super) struct DictionaryWriter {
     pub(super) tables: Recording,
     /// The fields of the dictionary.
     pub(super) bytes: Vec<u8>,
@@ -37,7 +37,7 @@ pub(super) struct Symbols {
     n_stacks: u64,
 }
 
-impl Symbols {
+impl DictionaryWriter {
     pub(super) fn new() -> Self {
         let mut bytes = Vec::new();
         for table in 1..=7 {

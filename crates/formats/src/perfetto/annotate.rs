@@ -13,7 +13,7 @@ use super::raise::Packets;
 use crate::codec::ById;
 use crate::protobuf::{Wire, put_bytes, put_double, put_message, put_number, put_tag};
 use crate::spans::reserved_args;
-use crate::wire::{Word, put_leb128, put_start};
+use crate::wire::{PackedBytes, put_leb128, put_start};
 
 /// Tables of `InternedData`, by their field numbers.
 const CATEGORIES: u32 = 1;
@@ -28,7 +28,7 @@ const ANNOTATION_TEXT: u8 = 0x32;
 
 /// What was defined, and which texts of it were interned.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct DefinedTexts {
     pub(super) tables: Recording,
     interned: HashSet<(u32, u32), RandomState>,
     counters: HashMap<ValueTypeId, String, RandomState>,
@@ -41,7 +41,7 @@ pub(super) struct Texts {
 /// Values inside values that are written; deeper ones are cut off.
 const DEEPEST: usize = 64;
 
-impl Texts {
+impl DefinedTexts {
     /// Takes definitions; what was made of a row that changes is made again.
     pub(super) fn define(&mut self, definitions: Definitions) {
         for (id, _) in &definitions.functions {
@@ -224,10 +224,10 @@ impl Texts {
                 let text = self.tables.text(*text);
                 let len = text.len() as u64;
                 if let (..0x4000, ..0x3f00) = (iid, len) {
-                    let head = Word::of(&[ANNOTATION_TEXT]).short(len);
-                    let name = Word::of(&[ANNOTATION_NAME]).short(iid);
+                    let head = PackedBytes::of(&[ANNOTATION_TEXT]).short(len);
+                    let name = PackedBytes::of(&[ANNOTATION_NAME]).short(iid);
                     let inner = (name.len() + head.len()) as u64 + len;
-                    let name = Word::of(&[ANNOTATION]).short(inner).then(name);
+                    let name = PackedBytes::of(&[ANNOTATION]).short(inner).then(name);
                     let words = u128::from(u64::from_le_bytes(name.bytes()))
                         | u128::from(u64::from_le_bytes(head.bytes())) << (8 * name.len());
                     put_start(body, words.to_le_bytes(), name.len() + head.len());

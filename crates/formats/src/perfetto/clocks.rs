@@ -17,12 +17,12 @@ const LAST_OF_SEQUENCE: u32 = 127;
 
 /// A clock, of a sequence where its id belongs to one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Clock {
+pub(super) struct SequenceClock {
     sequence: u32,
     pub(super) id: u32,
 }
 
-impl Clock {
+impl SequenceClock {
     pub(super) fn new(sequence: u32, id: u32) -> Self {
         let local = (FIRST_OF_SEQUENCE..=LAST_OF_SEQUENCE).contains(&id);
         Self {
@@ -51,20 +51,20 @@ impl Default for Rate {
 
 /// One clock of a snapshot.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
-    pub(super) clock: Clock,
+pub(super) struct ClockReading {
+    pub(super) clock: SequenceClock,
     pub(super) timestamp: u64,
     pub(super) rate: Rate,
 }
 
-impl Reading {
+impl ClockReading {
     pub(super) fn ns(&self) -> i128 {
         i128::from(self.timestamp.cast_signed()) * i128::from(self.rate.unit_ns)
     }
 }
 
 /// Reads a `ClockSnapshot` of a sequence; returns its primary clock where it names one.
-pub(super) fn readings(body: &[u8], sequence: u32) -> (Vec<Reading>, Option<u32>) {
+pub(super) fn readings(body: &[u8], sequence: u32) -> (Vec<ClockReading>, Option<u32>) {
     let mut primary = None;
     let mut list = Vec::new();
     for (number, value) in fields(body) {
@@ -80,8 +80,8 @@ pub(super) fn readings(body: &[u8], sequence: u32) -> (Vec<Reading>, Option<u32>
                         _ => {}
                     }
                 }
-                list.push(Reading {
-                    clock: Clock::new(sequence, id),
+                list.push(ClockReading {
+                    clock: SequenceClock::new(sequence, id),
                     timestamp,
                     rate,
                 });
@@ -98,14 +98,14 @@ pub(super) fn readings(body: &[u8], sequence: u32) -> (Vec<Reading>, Option<u32>
 pub(super) struct Clocks {
     primary: Option<u32>,
     /// Where each clock stood, and the primary one with it, both in nanoseconds.
-    points: HashMap<Clock, Vec<(i128, i128)>, RandomState>,
+    points: HashMap<SequenceClock, Vec<(i128, i128)>, RandomState>,
     /// From the primary clock to the wall clock.
     wall: Option<i128>,
 }
 
 impl Clocks {
     /// Takes the readings of a snapshot.
-    pub(super) fn take(&mut self, readings: &[Reading], primary: Option<u32>) {
+    pub(super) fn take(&mut self, readings: &[ClockReading], primary: Option<u32>) {
         if let Some(primary) = primary {
             self.primary.get_or_insert(primary);
         }
@@ -116,9 +116,9 @@ impl Clocks {
                 let points = self.points.get(&reading.clock)?;
                 convert(points, reading.ns())
             });
-            known.or_else(|| readings.first().map(Reading::ns))
+            known.or_else(|| readings.first().map(ClockReading::ns))
         };
-        let Some(now) = direct.map(Reading::ns).or_else(through) else {
+        let Some(now) = direct.map(ClockReading::ns).or_else(through) else {
             return;
         };
         for reading in readings {
@@ -153,7 +153,7 @@ impl Clocks {
     }
 
     /// Converts nanoseconds of a clock; false when nothing says how, and they are left as they are.
-    pub(super) fn convert(&self, clock: Clock, ns: i128) -> (i64, bool) {
+    pub(super) fn convert(&self, clock: SequenceClock, ns: i128) -> (i64, bool) {
         let wall = if self.primary() == REALTIME {
             0
         } else {

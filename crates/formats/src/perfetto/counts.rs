@@ -3,12 +3,12 @@
 use traceloom_model::{SeriesId, Timestamp};
 
 use super::lower::Lowering;
-use super::packet::{Event, Packet, Type};
+use super::packet::{Packet, TrackEvent, TrackEventType};
 
 impl Lowering<'_> {
     /// Counter values, of an event that is one and beside others.
-    pub(super) fn counts(&mut self, packet: &Packet<'_>, event: &Event<'_>, time: Timestamp) {
-        if event.r#type == Type::Counter {
+    pub(super) fn counts(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>, time: Timestamp) {
+        if event.r#type == TrackEventType::Counter {
             let uuid = self.sequences.track(packet, event);
             if let Some(value) = event.integer {
                 #[expect(clippy::cast_precision_loss, reason = "series hold floats")]

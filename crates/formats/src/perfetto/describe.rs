@@ -4,7 +4,7 @@ use traceloom_model::{Tables, Track, TrackKind, Unit};
 
 /// What a track is a line of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum TrackScope {
     Stream,
     Async,
     Lane(u32),
@@ -16,8 +16,8 @@ pub(super) enum Kind {
 
 /// What a description says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Described {
-    pub(super) kind: Option<Kind>,
+pub(super) struct TrackDescription {
+    pub(super) kind: Option<TrackScope>,
     /// The number that the producer gave the track.
     pub(super) id: Option<u64>,
     /// The thread id of the operating system, where the descriptor has another or none is known.
@@ -28,7 +28,7 @@ pub(super) struct Described {
     pub(super) no_pid: bool,
 }
 
-impl Described {
+impl TrackDescription {
     /// Reads a description; words it does not know say nothing.
     pub(super) fn parse(text: &[u8]) -> Self {
         let mut said = Self::default();
@@ -39,19 +39,19 @@ impl Described {
                     .and_then(|rest: &str| rest.parse().ok())
             };
             match part {
-                "stream" => said.kind = Some(Kind::Stream),
-                "async" => said.kind = Some(Kind::Async),
-                "events" => said.kind = Some(Kind::Events),
+                "stream" => said.kind = Some(TrackScope::Stream),
+                "async" => said.kind = Some(TrackScope::Async),
+                "events" => said.kind = Some(TrackScope::Events),
                 "no thread id" => said.thread_id = Some(None),
                 "no process" => said.no_process = true,
                 "no process id" => said.no_pid = true,
                 _ => {
                     if let Some(lane) = number("lane ") {
                         let lane = u32::try_from(lane).unwrap_or(u32::MAX);
-                        said.kind = Some(Kind::Lane(lane));
+                        said.kind = Some(TrackScope::Lane(lane));
                     } else if let Some(number) = number("overlap ") {
                         let number = u32::try_from(number).unwrap_or(u32::MAX);
-                        said.kind = Some(Kind::Overlap(number));
+                        said.kind = Some(TrackScope::Overlap(number));
                     } else if let Some(id) = number("thread id ") {
                         said.thread_id = Some(Some(id));
                     } else if let Some(id) = number("id ") {

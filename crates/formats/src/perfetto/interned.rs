@@ -8,8 +8,8 @@ use traceloom_model::{
     StringId, Tables, Value, ValueType,
 };
 
-use super::packet::{Name, narrow};
-use crate::protobuf::{Raw, fields, packed_varints};
+use super::packet::{InternedName, narrow};
+use crate::protobuf::{RawValue, fields, packed_varints};
 use crate::spans::reserved_args::{self, ReservedArg};
 use crate::spans::slices::Annotated;
 
@@ -27,7 +27,7 @@ pub(super) const CORRELATIONS: u32 = 43;
 
 /// A place in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct SourceLocation {
     pub(super) file: Option<StringId>,
     pub(super) line: u32,
 }
@@ -36,7 +36,7 @@ pub(super) struct Place {
 #[derive(Debug, Default)]
 pub(super) struct Interned {
     texts: HashMap<(u32, u64), StringId, RandomState>,
-    places: HashMap<u64, Place, RandomState>,
+    places: HashMap<u64, SourceLocation, RandomState>,
     frames: HashMap<u64, FrameId, RandomState>,
     stacks: HashMap<u64, StackId, RandomState>,
 }
@@ -127,15 +127,20 @@ impl Interned {
     }
 
     /// Returns the text of a name; none where there is no name or its id is unknown.
-    pub(super) fn text(&self, table: u32, name: Name<'_>, tables: &mut Tables) -> Option<StringId> {
+    pub(super) fn text(
+        &self,
+        table: u32,
+        name: InternedName<'_>,
+        tables: &mut Tables,
+    ) -> Option<StringId> {
         match name {
-            Name::None => None,
-            Name::Interned(iid) => self.texts.get(&(table, iid)).copied(),
-            Name::Text(text) => Some(tables.bytes(text)),
+            InternedName::None => None,
+            InternedName::Interned(iid) => self.texts.get(&(table, iid)).copied(),
+            InternedName::Text(text) => Some(tables.bytes(text)),
         }
     }
 
-    pub(super) fn place(&self, iid: u64) -> Option<Place> {
+    pub(super) fn place(&self, iid: u64) -> Option<SourceLocation> {
         self.places.get(&iid).copied()
     }
 
@@ -150,8 +155,8 @@ fn iid(row: &[u8]) -> u64 {
 }
 
 /// Reads a `SourceLocation`.
-pub(super) fn place(row: &[u8], tables: &mut Tables) -> Place {
-    let mut place = Place::default();
+pub(super) fn place(row: &[u8], tables: &mut Tables) -> SourceLocation {
+    let mut place = SourceLocation::default();
     for (number, value) in fields(row) {
         match number {
             2 => place.file = Some(tables.bytes(value.bytes())),
@@ -200,7 +205,7 @@ pub(super) fn inline_stack(body: &[u8], tables: &mut Tables) -> Option<StackId> 
 
 /// Keys of annotations, by their names, and which of them are reserved.
 #[derive(Debug, Default)]
-pub(super) struct Keys {
+pub(super) struct AnnotationKeys {
     known: HashMap<StringId, AttrKeyId, RandomState>,
     reserved: HashMap<StringId, Option<ReservedArg>, RandomState>,
 }
@@ -208,7 +213,7 @@ pub(super) struct Keys {
 /// Values inside values that are read; deeper ones read as nothing.
 const DEEPEST: usize = 64;
 
-impl Keys {
+impl AnnotationKeys {
     fn key(&mut self, name: StringId, tables: &mut Tables) -> AttrKeyId {
         let key = self
             .known
@@ -283,8 +288,8 @@ impl Keys {
 
 fn annotation_name(body: &[u8], interned: &Interned, tables: &mut Tables) -> Option<StringId> {
     let name = fields(body).find_map(|(number, value)| match number {
-        1 => Some(Name::Interned(value.number())),
-        10 => Some(Name::Text(value.bytes())),
+        1 => Some(InternedName::Interned(value.number())),
+        10 => Some(InternedName::Text(value.bytes())),
         _ => None,
     })?;
     interned.text(ANNOTATION_NAMES, name, tables)
@@ -356,9 +361,9 @@ fn nested(body: &[u8], tables: &mut Tables, depth: usize) -> Value {
 }
 
 /// The value of a correlation id.
-pub(super) fn correlation(raw: Raw<'_>, tables: &mut Tables) -> Value {
+pub(super) fn correlation(raw: RawValue<'_>, tables: &mut Tables) -> Value {
     match raw {
-        Raw::Len(text) => Value::Text(tables.value(text)),
+        RawValue::Len(text) => Value::Text(tables.value(text)),
         other => Value::U64(other.number()),
     }
 }

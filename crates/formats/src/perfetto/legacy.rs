@@ -3,16 +3,16 @@
 use traceloom_model::{Level, Timestamp, Track, TrackId, TrackKind};
 
 use super::lower::Lowering;
-use super::packet::{Event, Legacy, Packet};
-use super::tracks::Line;
-use crate::spans::slices::{Flows, Step};
+use super::packet::{Legacy, Packet, TrackEvent};
+use super::tracks::TrackTarget;
+use crate::spans::slices::{Flows, SliceStep};
 
 impl Lowering<'_> {
     /// Lowers an event in the words of Chrome's JSON format.
     pub(super) fn legacy(
         &mut self,
         packet: &Packet<'_>,
-        event: &Event<'_>,
+        event: &TrackEvent<'_>,
         legacy: &Legacy<'_>,
         uuid: u64,
         time: Timestamp,
@@ -22,16 +22,16 @@ impl Lowering<'_> {
         match legacy.phase {
             b'B' => {
                 let open = self.open(packet, event, name, time, None, offset);
-                self.step(uuid, time, event, Step::Begin(open), offset);
+                self.step(uuid, time, event, SliceStep::Begin(open), offset);
             }
             b'X' => {
                 let until = time.saturating_add(legacy.duration_us.saturating_mul(1000));
                 let open = self.open(packet, event, name, time, Some(until), offset);
-                self.step(uuid, time, event, Step::Begin(open), offset);
+                self.step(uuid, time, event, SliceStep::Begin(open), offset);
             }
             b'E' => {
                 let annotated = self.annotated(packet, event);
-                self.step(uuid, time, event, Step::End(annotated), offset);
+                self.step(uuid, time, event, SliceStep::End(annotated), offset);
             }
             b'I' | b'i' | b'R' => {
                 let line = self.tracks.line(uuid, self.tables);
@@ -44,7 +44,7 @@ impl Lowering<'_> {
                     track.into(),
                     time,
                     Flows::default(),
-                    Step::Begin(open),
+                    SliceStep::Begin(open),
                     true,
                     offset,
                 );
@@ -52,12 +52,12 @@ impl Lowering<'_> {
             b'e' | b'F' => {
                 let track = self.asynchronous(packet, event, legacy, uuid);
                 let annotated = self.annotated(packet, event);
-                let step = Step::End(annotated);
+                let step = SliceStep::End(annotated);
                 self.place(track.into(), time, Flows::default(), step, true, offset);
             }
             b'n' | b'T' | b'p' => {
                 let track = self.asynchronous(packet, event, legacy, uuid);
-                self.instant(packet, event, name, &Line::Track(track), time);
+                self.instant(packet, event, name, &TrackTarget::Track(track), time);
             }
             b's' | b't' | b'f' => {
                 let id = legacy.id.map_or(0, |(_, id)| id);
@@ -73,7 +73,7 @@ impl Lowering<'_> {
                 };
                 if let Some(line) = self.slice_line(uuid) {
                     let shuffled = self.is_shuffled(uuid);
-                    self.place(line, time, flows, Step::Touch, shuffled, offset);
+                    self.place(line, time, flows, SliceStep::Touch, shuffled, offset);
                 }
             }
             other => self.tally.add(Level::Info, "legacy_phase", offset, || {
@@ -85,7 +85,7 @@ impl Lowering<'_> {
     fn asynchronous(
         &mut self,
         packet: &Packet<'_>,
-        event: &Event<'_>,
+        event: &TrackEvent<'_>,
         legacy: &Legacy<'_>,
         uuid: u64,
     ) -> TrackId {

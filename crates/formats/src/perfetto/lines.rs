@@ -7,7 +7,7 @@ use traceloom_model::{
     EventTypeId, ResourceId, SeriesId, StringId, Track, TrackId, TrackKind, Unit, Value,
 };
 
-use super::annotate::Texts;
+use super::annotate::DefinedTexts;
 use super::describe::describe;
 use super::raise::Packets;
 use crate::protobuf::{put_bytes, put_number};
@@ -17,7 +17,7 @@ pub(super) type EventLine = (Option<TrackId>, EventTypeId, usize);
 
 /// Ids of what was described.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct TrackUuids {
     next: u64,
     /// The lane asked for last: most events lie on the one before.
     last: Option<((TrackId, u32), u64)>,
@@ -36,12 +36,12 @@ const FIRST_MADE_UP: u64 = 5_000_000;
 const LARGEST: u64 = i32::MAX.unsigned_abs() as u64;
 
 /// The parent of a track: older than it, because others would go round in a circle.
-fn parent(track: TrackId, texts: &Texts) -> Option<TrackId> {
+fn parent(track: TrackId, texts: &DefinedTexts) -> Option<TrackId> {
     let parent = texts.tables.track(track)?.parent;
     parent.filter(|&parent| parent < track)
 }
 
-impl Lines {
+impl TrackUuids {
     fn uuid(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -52,7 +52,7 @@ impl Lines {
         &mut self,
         track: TrackId,
         lane: u32,
-        texts: &Texts,
+        texts: &DefinedTexts,
         packets: &mut Packets<'_>,
     ) -> u64 {
         match self.last {
@@ -81,7 +81,7 @@ impl Lines {
         &mut self,
         track: TrackId,
         lane: u32,
-        texts: &Texts,
+        texts: &DefinedTexts,
         packets: &mut Packets<'_>,
     ) -> u64 {
         let uuid = self.uuid();
@@ -91,7 +91,12 @@ impl Lines {
     }
 
     /// Describes a track again that was described before more of it was known.
-    pub(super) fn redefined(&mut self, track: TrackId, texts: &Texts, packets: &mut Packets<'_>) {
+    pub(super) fn redefined(
+        &mut self,
+        track: TrackId,
+        texts: &DefinedTexts,
+        packets: &mut Packets<'_>,
+    ) {
         if let Some(&uuid) = self.tracks.get(&(track, 0)) {
             self.describe_track(uuid, track, 0, texts, packets);
         }
@@ -102,7 +107,7 @@ impl Lines {
         uuid: u64,
         id: TrackId,
         lane: u32,
-        texts: &Texts,
+        texts: &DefinedTexts,
         packets: &mut Packets<'_>,
     ) {
         let tables = &texts.tables;
@@ -175,7 +180,7 @@ impl Lines {
     fn process(
         &mut self,
         id: Option<ResourceId>,
-        texts: &Texts,
+        texts: &DefinedTexts,
         packets: &mut Packets<'_>,
     ) -> (u64, u64) {
         if let Some(&known) = self.processes.get(&id) {
@@ -242,7 +247,12 @@ impl Lines {
     }
 
     /// Returns the id of a counter track.
-    pub(super) fn series(&mut self, id: SeriesId, texts: &Texts, packets: &mut Packets<'_>) -> u64 {
+    pub(super) fn series(
+        &mut self,
+        id: SeriesId,
+        texts: &DefinedTexts,
+        packets: &mut Packets<'_>,
+    ) -> u64 {
         if let Some(&known) = self.series.get(&id) {
             return known;
         }
@@ -279,7 +289,7 @@ impl Lines {
     pub(super) fn events(
         &mut self,
         line: EventLine,
-        texts: &Texts,
+        texts: &DefinedTexts,
         packets: &mut Packets<'_>,
     ) -> u64 {
         if let Some(&known) = self.events.get(&line) {
@@ -299,7 +309,7 @@ impl Lines {
     }
 
     /// Describes what nothing lies on: it is known all the same.
-    pub(super) fn rest(&mut self, texts: &Texts, packets: &mut Packets<'_>) {
+    pub(super) fn rest(&mut self, texts: &DefinedTexts, packets: &mut Packets<'_>) {
         for index in (0..u32::MAX).take(texts.tables.tracks.len()) {
             let id = TrackId::new(index);
             if texts.tables.track(id).is_some() {

@@ -8,17 +8,17 @@ use traceloom_model::{
     Timestamp, TrackId, Value,
 };
 
-use super::interned::{Interned, Keys};
-use super::packet::{Event, Legacy, Packet, Type};
+use super::interned::{AnnotationKeys, Interned};
+use super::packet::{Legacy, Packet, TrackEvent, TrackEventType};
 use super::schema::SCHEMA;
-use super::survey::{Survey, survey};
+use super::survey::{PacketSurvey, survey};
 use super::timing::Sequences;
-use super::tracks::{Line, Tracks};
+use super::tracks::{TrackTable, TrackTarget};
 use crate::codec::CountedNotes;
 use crate::codec::two_pass;
-use crate::protobuf::{Content, Piece, Splitter, each};
-use crate::spans::rows::Rows;
-use crate::spans::slices::{Flows, Open, SliceLine, Slices, Step};
+use crate::protobuf::{Content, FieldSplitter, MessagePiece, each};
+use crate::spans::rows::PendingRows;
+use crate::spans::slices::{Flows, OpenSlice, SliceLine, SliceStep, Slices};
 use crate::{Error, LowerOptions, Pull, Source};
 
 /// Lowers every part of a source, each a trace of its own.
@@ -30,7 +30,7 @@ pub fn lower(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    let begin = |survey: &Survey, tables: &mut Tables| {
+    let begin = |survey: &PacketSurvey, tables: &mut Tables| {
         let clock = if survey.clocks.is_wall() {
             Clock::Unix
         } else {
@@ -49,7 +49,7 @@ pub fn lower(
 }
 
 fn rows(
-    mut survey: Survey,
+    mut survey: PacketSurvey,
     pull: &mut dyn Pull,
     options: &LowerOptions,
     (tables, tally): (&mut Tables, &mut CountedNotes),
@@ -65,19 +65,19 @@ fn rows(
         tally,
         sequences: Sequences::default(),
         interned: HashMap::default(),
-        tracks: Tracks::new(descriptors),
-        keys: Keys::default(),
+        tracks: TrackTable::new(descriptors),
+        keys: AnnotationKeys::default(),
         slices: Slices::new(&options.limits),
-        rows: Rows::default(),
+        rows: PendingRows::default(),
         kinds: HashMap::default(),
         asynchronous: HashMap::default(),
         open_events: HashMap::default(),
         running: HashMap::default(),
         most_interned: options.limits.size(Limit::Table),
     };
-    let mut splitter = Splitter::new(SCHEMA, &options.limits);
+    let mut splitter = FieldSplitter::new(SCHEMA, &options.limits);
     let whole = each(pull, &mut splitter, u64::MAX, |piece| {
-        let Piece::Field(field) = piece else {
+        let MessagePiece::Field(field) = piece else {
             return Flow::Continue(());
         };
         if let (1, Content::Len(body)) = (field.number, field.value) {
@@ -93,21 +93,21 @@ fn rows(
 }
 
 pub(super) struct Lowering<'t> {
-    survey: Survey,
+    survey: PacketSurvey,
     pub(super) tables: &'t mut Tables,
     pub(super) tally: &'t mut CountedNotes,
     pub(super) sequences: Sequences,
     pub(super) interned: HashMap<u32, Interned, RandomState>,
-    pub(super) tracks: Tracks,
-    pub(super) keys: Keys,
+    pub(super) tracks: TrackTable,
+    pub(super) keys: AnnotationKeys,
     slices: Slices,
-    pub(super) rows: Rows,
+    pub(super) rows: PendingRows,
     /// Categories of several words, joined.
     pub(super) kinds: HashMap<Vec<StringId>, StringId, RandomState>,
     /// Tracks of asynchronous events in Chrome's words, by id and scope.
     pub(super) asynchronous: HashMap<(u32, u64, Box<[u8]>), TrackId, RandomState>,
     /// Events with an end that began, by the track of events they lie on.
-    open_events: HashMap<u64, Vec<Open>, RandomState>,
+    open_events: HashMap<u64, Vec<OpenSlice>, RandomState>,
     /// Values of counters that are written as differences, by sequence and track.
     pub(super) running: HashMap<(u32, u64), f64, RandomState>,
     most_interned: usize,
@@ -150,7 +150,7 @@ impl Lowering<'_> {
                 });
             }
         }
-        let event = packet.event.map(Event::read);
+        let event = packet.event.map(TrackEvent::read);
         let primary = self.survey.clocks.primary();
         let stamp = self.sequences.stamp(&packet, event.as_ref(), primary);
         let Some(event) = event else { return };
@@ -173,29 +173,29 @@ impl Lowering<'_> {
         self.event(&packet, &event, time, offset);
     }
 
-    fn event(&mut self, packet: &Packet<'_>, event: &Event<'_>, time: Timestamp, offset: u64) {
+    fn event(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>, time: Timestamp, offset: u64) {
         self.counts(packet, event, time);
         let legacy = event.legacy.map(Legacy::read);
         let uuid = self.sequences.track(packet, event);
         match (event.r#type, legacy) {
-            (Type::Counter, _) => {}
-            (Type::Begin, _) => {
+            (TrackEventType::Counter, _) => {}
+            (TrackEventType::Begin, _) => {
                 let open = self.open(packet, event, None, time, None, offset);
-                self.step(uuid, time, event, Step::Begin(open), offset);
+                self.step(uuid, time, event, SliceStep::Begin(open), offset);
             }
-            (Type::End, _) => {
+            (TrackEventType::End, _) => {
                 let annotated = self.annotated(packet, event);
-                self.step(uuid, time, event, Step::End(annotated), offset);
+                self.step(uuid, time, event, SliceStep::End(annotated), offset);
             }
-            (Type::Instant, _) => {
+            (TrackEventType::Instant, _) => {
                 let line = self.tracks.line(uuid, self.tables);
                 self.instant(packet, event, None, &line, time);
-                self.step(uuid, time, event, Step::Touch, offset);
+                self.step(uuid, time, event, SliceStep::Touch, offset);
             }
-            (Type::Unspecified | Type::Other, Some(legacy)) => {
+            (TrackEventType::Unspecified | TrackEventType::Other, Some(legacy)) => {
                 self.legacy(packet, event, &legacy, uuid, time, offset);
             }
-            (Type::Unspecified | Type::Other, None) => {
+            (TrackEventType::Unspecified | TrackEventType::Other, None) => {
                 self.tally.add(Level::Info, "event_type", offset, || {
                     "track events of no known type are left out".to_owned()
                 });
@@ -205,9 +205,9 @@ impl Lowering<'_> {
 
     pub(super) fn slice_line(&mut self, uuid: u64) -> Option<SliceLine> {
         match self.tracks.line(uuid, self.tables) {
-            Line::Track(track) | Line::Process(track) => Some(track.into()),
-            Line::Overlap(line) => Some(line),
-            Line::Events(_) => None,
+            TrackTarget::Track(track) | TrackTarget::Process(track) => Some(track.into()),
+            TrackTarget::Overlap(line) => Some(line),
+            TrackTarget::Events(_) => None,
         }
     }
 
@@ -215,8 +215,8 @@ impl Lowering<'_> {
         &mut self,
         uuid: u64,
         time: Timestamp,
-        event: &Event<'_>,
-        step: Step,
+        event: &TrackEvent<'_>,
+        step: SliceStep,
         offset: u64,
     ) {
         let flows = Flows {
@@ -225,11 +225,11 @@ impl Lowering<'_> {
         };
         let shuffled = self.is_shuffled(uuid);
         match self.tracks.line(uuid, self.tables) {
-            Line::Track(track) | Line::Process(track) => {
+            TrackTarget::Track(track) | TrackTarget::Process(track) => {
                 self.place(track.into(), time, flows, step, shuffled, offset);
             }
-            Line::Overlap(line) => self.place(line, time, flows, step, shuffled, offset),
-            Line::Events(track) => self.event_step(uuid, track, time, step),
+            TrackTarget::Overlap(line) => self.place(line, time, flows, step, shuffled, offset),
+            TrackTarget::Events(track) => self.event_step(uuid, track, time, step),
         }
     }
 
@@ -243,7 +243,7 @@ impl Lowering<'_> {
         line: SliceLine,
         time: Timestamp,
         flows: Flows,
-        step: Step,
+        step: SliceStep,
         shuffled: bool,
         offset: u64,
     ) {
@@ -270,9 +270,9 @@ impl Lowering<'_> {
     pub(super) fn instant(
         &mut self,
         packet: &Packet<'_>,
-        event: &Event<'_>,
+        event: &TrackEvent<'_>,
         legacy: Option<u64>,
-        line: &Line,
+        line: &TrackTarget,
         time: Timestamp,
     ) {
         let name = self.name(packet, event, legacy);
@@ -285,9 +285,11 @@ impl Lowering<'_> {
         }
         let stack = self.stack(packet, event);
         let track = match line {
-            Line::Track(track) | Line::Overlap(SliceLine { track, .. }) => Some(*track),
-            Line::Process(_) => None,
-            Line::Events(track) => *track,
+            TrackTarget::Track(track) | TrackTarget::Overlap(SliceLine { track, .. }) => {
+                Some(*track)
+            }
+            TrackTarget::Process(_) => None,
+            TrackTarget::Events(track) => *track,
         };
         self.rows.events.push(&EventRow {
             track,
@@ -298,12 +300,12 @@ impl Lowering<'_> {
     }
 
     /// A begin or end on a track of events: an event when it ends.
-    fn event_step(&mut self, uuid: u64, track: Option<TrackId>, time: Timestamp, step: Step) {
+    fn event_step(&mut self, uuid: u64, track: Option<TrackId>, time: Timestamp, step: SliceStep) {
         match step {
-            Step::Begin(open) => {
+            SliceStep::Begin(open) => {
                 self.open_events.entry(uuid).or_default().push(open);
             }
-            Step::End(more) => {
+            SliceStep::End(more) => {
                 let rows = self.open_events.entry(uuid).or_default();
                 let Some(mut open) = rows.pop() else {
                     return;
@@ -311,11 +313,11 @@ impl Lowering<'_> {
                 open.annotated.append(more);
                 self.push_event(track, &open, Some(time));
             }
-            Step::Touch => {}
+            SliceStep::Touch => {}
         }
     }
 
-    fn push_event(&mut self, track: Option<TrackId>, open: &Open, end: Option<Timestamp>) {
+    fn push_event(&mut self, track: Option<TrackId>, open: &OpenSlice, end: Option<Timestamp>) {
         let name = open.name.unwrap_or_else(|| self.tables.string(""));
         let event_type = self.rows.event_type(name, self.tables);
         let attributes: &[traceloom_model::Attribute] = &open.annotated.attributes;
@@ -343,7 +345,7 @@ impl Lowering<'_> {
         for (uuid, rows) in open {
             let line = self.tracks.line(uuid, self.tables);
             for row in rows {
-                if let Line::Events(track) = line {
+                if let TrackTarget::Events(track) = line {
                     self.push_event(track, &row, None);
                 }
             }

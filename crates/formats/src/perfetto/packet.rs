@@ -1,6 +1,6 @@
 //! Packets and track events, decoded into borrowed fields (SPEC.md §1).
 
-use crate::protobuf::{Raw, fields, packed_fixed, packed_varints};
+use crate::protobuf::{RawValue, fields, packed_fixed, packed_varints};
 
 /// The fields of a `TracePacket` that lowering uses; payloads are bodies.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +48,7 @@ impl<'a> Packet<'a> {
                 50 | 133 => packet.compressed = true,
                 3 | 36 | 43 | 79 | 87 | 98 => {}
                 other => {
-                    if matches!(value, Raw::Len(_)) {
+                    if matches!(value, RawValue::Len(_)) {
                         packet.other = packet.other.or(Some(other));
                     }
                 }
@@ -60,7 +60,7 @@ impl<'a> Packet<'a> {
 
 /// A text, or the id of one that the sequence interned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Name<'a> {
+pub(super) enum InternedName<'a> {
     #[default]
     None,
     Interned(u64),
@@ -69,7 +69,7 @@ pub(super) enum Name<'a> {
 
 /// What a track event is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Type {
+pub(super) enum TrackEventType {
     #[default]
     Unspecified,
     Begin,
@@ -81,11 +81,11 @@ pub(super) enum Type {
 
 /// The fields of a `TrackEvent`; the lists serve event after event.
 #[derive(Debug, Default)]
-pub(super) struct Event<'a> {
-    pub(super) r#type: Type,
+pub(super) struct TrackEvent<'a> {
+    pub(super) r#type: TrackEventType,
     pub(super) track: Option<u64>,
-    pub(super) name: Name<'a>,
-    pub(super) categories: Vec<Name<'a>>,
+    pub(super) name: InternedName<'a>,
+    pub(super) categories: Vec<InternedName<'a>>,
     pub(super) integer: Option<i64>,
     pub(super) double: Option<f64>,
     pub(super) extra_tracks: Vec<u64>,
@@ -101,13 +101,13 @@ pub(super) struct Event<'a> {
     pub(super) source_iid: Option<u64>,
     pub(super) stack: Option<&'a [u8]>,
     pub(super) stack_iid: Option<u64>,
-    pub(super) correlation: Option<Raw<'a>>,
+    pub(super) correlation: Option<RawValue<'a>>,
     pub(super) correlation_iid: Option<u64>,
     pub(super) delta_us: Option<i64>,
     pub(super) absolute_us: Option<i64>,
 }
 
-impl<'a> Event<'a> {
+impl<'a> TrackEvent<'a> {
     pub(super) fn read(body: &'a [u8]) -> Self {
         let mut event = Self::default();
         let mut iids = Vec::new();
@@ -120,19 +120,19 @@ impl<'a> Event<'a> {
                     packed_varints(value, &mut iids);
                     event
                         .categories
-                        .extend(iids.iter().copied().map(Name::Interned));
+                        .extend(iids.iter().copied().map(InternedName::Interned));
                 }
-                22 => event.categories.push(Name::Text(value.bytes())),
-                10 => event.name = Name::Interned(value.number()),
-                23 => event.name = Name::Text(value.bytes()),
+                22 => event.categories.push(InternedName::Text(value.bytes())),
+                10 => event.name = InternedName::Interned(value.number()),
+                23 => event.name = InternedName::Text(value.bytes()),
                 9 => {
                     event.r#type = match value.number() {
-                        0 => Type::Unspecified,
-                        1 => Type::Begin,
-                        2 => Type::End,
-                        3 => Type::Instant,
-                        4 => Type::Counter,
-                        _ => Type::Other,
+                        0 => TrackEventType::Unspecified,
+                        1 => TrackEventType::Begin,
+                        2 => TrackEventType::End,
+                        3 => TrackEventType::Instant,
+                        4 => TrackEventType::Counter,
+                        _ => TrackEventType::Other,
                     }
                 }
                 11 => event.track = Some(value.number()),

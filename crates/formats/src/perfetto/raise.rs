@@ -13,13 +13,13 @@ use traceloom_model::{
     Order, Sink, SpanBatch, SpanId, SpanRow, StackId, StringId, Timestamp, TrackId,
 };
 
-use super::annotate::Texts;
-use super::lines::Lines;
+use super::annotate::DefinedTexts;
+use super::lines::TrackUuids;
 use crate::codec::Buffered;
 use crate::protobuf::{Wire, put_bytes, put_double, put_number, put_tag, varint_len};
-use crate::spans::begin_end::{BeginEnd, Extent, PairSink};
+use crate::spans::begin_end::{BeginEnd, PairSink, SpanExtent};
 use crate::spans::stash::{Stash, Stashed};
-use crate::wire::{Word, leb128, put_leb128, put_pieces};
+use crate::wire::{PackedBytes, leb128, put_leb128, put_pieces};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// Builds a target that writes a trace.
@@ -35,8 +35,8 @@ pub fn raise<'o>(
     }
     Ok(Box::new(Writer {
         packets: Packets::new(output),
-        texts: Texts::default(),
-        lines: Lines::default(),
+        texts: DefinedTexts::default(),
+        lines: TrackUuids::default(),
         held: BeginEnd::new(HELD, true),
         bodies: Stash::default(),
         begun: false,
@@ -156,16 +156,16 @@ impl<'o> Packets<'o> {
                 let (event, packet) = (low(event as u64), low(packet as u64));
                 let head = [PACKET, packet, sequence, one, needs, two, TIMESTAMP];
                 let line = [TRACK_EVENT, event, TYPE, r#type, TRACK, low(uuid)];
-                Some((Word::of(&head), Word::of(&line)))
+                Some((PackedBytes::of(&head), PackedBytes::of(&line)))
             }
             // Nearly all are of some hundred bytes at most.
             (1..0x3f00, ..0x3f00) => {
-                let line = Word::of(&[TYPE, r#type, TRACK]).short(uuid);
+                let line = PackedBytes::of(&[TYPE, r#type, TRACK]).short(uuid);
                 let event = (line.len() + body) as u64;
-                let line = Word::of(&[TRACK_EVENT]).short(event).then(line);
-                let head = Word::of(&[sequence, one, needs, two, TIMESTAMP]);
+                let line = PackedBytes::of(&[TRACK_EVENT]).short(event).then(line);
+                let head = PackedBytes::of(&[sequence, one, needs, two, TIMESTAMP]);
                 let packet = head.len() + len + line.len() + body;
-                let head = Word::of(&[PACKET]).short(packet as u64).then(head);
+                let head = PackedBytes::of(&[PACKET]).short(packet as u64).then(head);
                 Some((head, line))
             }
             _ => None,
@@ -206,8 +206,8 @@ const NO_CALL: &[u8] = b"\x22\x13\x52\x0aspan.entry\x32\x05false";
 
 struct Writer<'o> {
     packets: Packets<'o>,
-    texts: Texts,
-    lines: Lines,
+    texts: DefinedTexts,
+    lines: TrackUuids,
     held: BeginEnd<SpanBody>,
     /// What is encoded of them.
     bodies: Stash<u8>,
@@ -235,7 +235,7 @@ impl Writer<'_> {
                 }
             }
         });
-        let extent = Extent {
+        let extent = SpanExtent {
             id: span.id,
             parent: span.parent,
             track: span.track,
@@ -325,8 +325,8 @@ fn put_flow(body: &mut Vec<u8>, number: u32, span: SpanId) {
 /// Writes begins and ends on the lines of their tracks.
 struct OnLines<'a, 'o> {
     packets: &'a mut Packets<'o>,
-    lines: &'a mut Lines,
-    texts: &'a Texts,
+    lines: &'a mut TrackUuids,
+    texts: &'a DefinedTexts,
     bodies: &'a mut Stash<u8>,
 }
 
@@ -339,7 +339,7 @@ impl PairSink for OnLines<'_, '_> {
     }
 
     #[inline]
-    fn begin(&mut self, uuid: u64, extent: &Extent, span: &SpanBody, outermost: bool) {
+    fn begin(&mut self, uuid: u64, extent: &SpanExtent, span: &SpanBody, outermost: bool) {
         let no_call = outermost && span.is_inner;
         let more = if no_call { NO_CALL.len() } else { 0 };
         let len = span.body.len() + more;
@@ -350,7 +350,7 @@ impl PairSink for OnLines<'_, '_> {
     }
 
     #[inline]
-    fn end(&mut self, uuid: u64, extent: &Extent, _: &SpanBody, _: bool) {
+    fn end(&mut self, uuid: u64, extent: &SpanExtent, _: &SpanBody, _: bool) {
         self.packets.begin_event(extent.end, END, uuid, 0);
         self.packets.out.spill();
     }

@@ -3,17 +3,20 @@
 //! A packet can carry any of some hundred payloads; the ones here are those that describe tracks, clocks
 //! and what happens on tracks. Others are kept as bytes.
 
-use crate::protobuf::{Field, Kind, Layout, Schema, Siblings, Token, Value};
+use crate::protobuf::{
+    FieldSpec, FieldType, MessageSchema, RecordLayout, Token, TokenIter, TokenValue,
+};
 
 /// The message `Trace`.
-pub(super) static TRACE: [Field; 1] = [Field::many(1, "packet", Kind::Message(&PACKET))];
+pub(super) static TRACE: [FieldSpec; 1] =
+    [FieldSpec::many(1, "packet", FieldType::Message(&PACKET))];
 
-pub(super) static LAYOUT: Layout = Layout {
+pub(super) static LAYOUT: RecordLayout = RecordLayout {
     schema: SCHEMA,
     kind,
 };
 
-pub(super) const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: MessageSchema = MessageSchema {
     fields: &TRACE,
     closed: false,
 };
@@ -22,270 +25,290 @@ pub(super) const SCHEMA: Schema = Schema {
 fn kind(tokens: &[Token]) -> Option<&'static str> {
     let (packet, content) = tokens.split_first()?;
     packet.field.filter(|field| field.name == "packet")?;
-    let payload = Siblings(content).find_map(|(token, _)| {
+    let payload = TokenIter(content).find_map(|(token, _)| {
         let field = token.field?;
-        let carried = matches!(token.value, Value::Message(_) | Value::Bytes(..));
+        let carried = matches!(token.value, TokenValue::Message(_) | TokenValue::Bytes(..));
         let beside = matches!(field.name, "interned_data" | "trace_packet_defaults");
         (carried && !beside).then_some(field.name)
     });
     Some(payload.unwrap_or("packet"))
 }
 
-static PACKET: [Field; 18] = [
-    Field::one(8, "timestamp", Kind::Unsigned),
-    Field::one(58, "timestamp_clock_id", Kind::Unsigned),
-    Field::one(10, "trusted_packet_sequence_id", Kind::Unsigned),
-    Field::one(13, "sequence_flags", Kind::Unsigned),
-    Field::one(41, "incremental_state_cleared", Kind::Flag),
-    Field::one(42, "previous_packet_dropped", Kind::Unsigned),
-    Field::one(87, "first_packet_on_sequence", Kind::Flag),
-    Field::one(79, "trusted_pid", Kind::Signed),
-    Field::one(98, "machine_id", Kind::Unsigned),
-    Field::one(12, "interned_data", Kind::Message(&INTERNED)),
-    Field::one(59, "trace_packet_defaults", Kind::Message(&DEFAULTS)),
-    Field::one(11, "track_event", Kind::Message(&TRACK_EVENT)),
-    Field::one(60, "track_descriptor", Kind::Message(&TRACK_DESCRIPTOR)),
-    Field::one(6, "clock_snapshot", Kind::Message(&CLOCK_SNAPSHOT)),
-    Field::one(43, "process_descriptor", Kind::Message(&PROCESS)),
-    Field::one(44, "thread_descriptor", Kind::Message(&THREAD)),
-    Field::one(50, "compressed_packets", Kind::Bytes),
-    Field::one(36, "synchronization_marker", Kind::Bytes),
+static PACKET: [FieldSpec; 18] = [
+    FieldSpec::one(8, "timestamp", FieldType::Unsigned),
+    FieldSpec::one(58, "timestamp_clock_id", FieldType::Unsigned),
+    FieldSpec::one(10, "trusted_packet_sequence_id", FieldType::Unsigned),
+    FieldSpec::one(13, "sequence_flags", FieldType::Unsigned),
+    FieldSpec::one(41, "incremental_state_cleared", FieldType::Flag),
+    FieldSpec::one(42, "previous_packet_dropped", FieldType::Unsigned),
+    FieldSpec::one(87, "first_packet_on_sequence", FieldType::Flag),
+    FieldSpec::one(79, "trusted_pid", FieldType::Signed),
+    FieldSpec::one(98, "machine_id", FieldType::Unsigned),
+    FieldSpec::one(12, "interned_data", FieldType::Message(&INTERNED)),
+    FieldSpec::one(59, "trace_packet_defaults", FieldType::Message(&DEFAULTS)),
+    FieldSpec::one(11, "track_event", FieldType::Message(&TRACK_EVENT)),
+    FieldSpec::one(
+        60,
+        "track_descriptor",
+        FieldType::Message(&TRACK_DESCRIPTOR),
+    ),
+    FieldSpec::one(6, "clock_snapshot", FieldType::Message(&CLOCK_SNAPSHOT)),
+    FieldSpec::one(43, "process_descriptor", FieldType::Message(&PROCESS)),
+    FieldSpec::one(44, "thread_descriptor", FieldType::Message(&THREAD)),
+    FieldSpec::one(50, "compressed_packets", FieldType::Bytes),
+    FieldSpec::one(36, "synchronization_marker", FieldType::Bytes),
 ];
 
-static DEFAULTS: [Field; 2] = [
-    Field::one(58, "timestamp_clock_id", Kind::Unsigned),
-    Field::one(11, "track_event_defaults", Kind::Message(&EVENT_DEFAULTS)),
+static DEFAULTS: [FieldSpec; 2] = [
+    FieldSpec::one(58, "timestamp_clock_id", FieldType::Unsigned),
+    FieldSpec::one(
+        11,
+        "track_event_defaults",
+        FieldType::Message(&EVENT_DEFAULTS),
+    ),
 ];
 
-static EVENT_DEFAULTS: [Field; 3] = [
-    Field::one(11, "track_uuid", Kind::Unsigned),
-    Field::many(31, "extra_counter_track_uuids", Kind::Unsigned),
-    Field::many(45, "extra_double_counter_track_uuids", Kind::Unsigned),
+static EVENT_DEFAULTS: [FieldSpec; 3] = [
+    FieldSpec::one(11, "track_uuid", FieldType::Unsigned),
+    FieldSpec::many(31, "extra_counter_track_uuids", FieldType::Unsigned),
+    FieldSpec::many(45, "extra_double_counter_track_uuids", FieldType::Unsigned),
 ];
 
-static TRACK_EVENT: [Field; 33] = [
-    Field::one(1, "timestamp_delta_us", Kind::Signed),
-    Field::one(16, "timestamp_absolute_us", Kind::Signed),
-    Field::many(3, "category_iids", Kind::Id("event_category")),
-    Field::many(22, "categories", Kind::Text),
-    Field::one(10, "name_iid", Kind::Id("event_name")),
-    Field::one(23, "name", Kind::Text),
-    Field::one(9, "type", Kind::Unsigned),
-    Field::one(11, "track_uuid", Kind::Unsigned),
-    Field::one(30, "counter_value", Kind::Signed),
-    Field::one(44, "double_counter_value", Kind::Double),
-    Field::many(31, "extra_counter_track_uuids", Kind::Unsigned),
-    Field::many(12, "extra_counter_values", Kind::Signed),
-    Field::many(45, "extra_double_counter_track_uuids", Kind::Unsigned),
-    Field::many(46, "extra_double_counter_values", Kind::Double),
-    Field::many(36, "flow_ids_old", Kind::Unsigned),
-    Field::many(47, "flow_ids", Kind::Fixed64),
-    Field::many(42, "terminating_flow_ids_old", Kind::Unsigned),
-    Field::many(48, "terminating_flow_ids", Kind::Fixed64),
-    Field::one(52, "correlation_id", Kind::Unsigned),
-    Field::one(53, "correlation_id_str", Kind::Text),
-    Field::one(54, "correlation_id_str_iid", Kind::Id("correlation_id_str")),
-    Field::one(55, "callstack", Kind::Message(&INLINE_STACK)),
-    Field::one(56, "callstack_iid", Kind::Id("callstack")),
-    Field::one(57, "callstack_weight", Kind::Double),
-    Field::many(4, "debug_annotations", Kind::Message(&ANNOTATION)),
-    Field::one(6, "legacy_event", Kind::Message(&LEGACY)),
-    Field::one(21, "log_message", Kind::Message(&LOG_MESSAGE)),
-    Field::one(33, "source_location", Kind::Message(&SOURCE_LOCATION)),
-    Field::one(34, "source_location_iid", Kind::Id("source_location")),
-    Field::one(2, "thread_time_delta_us", Kind::Signed),
-    Field::one(17, "thread_time_absolute_us", Kind::Signed),
-    Field::one(8, "thread_instruction_count_delta", Kind::Signed),
-    Field::one(20, "thread_instruction_count_absolute", Kind::Signed),
+static TRACK_EVENT: [FieldSpec; 33] = [
+    FieldSpec::one(1, "timestamp_delta_us", FieldType::Signed),
+    FieldSpec::one(16, "timestamp_absolute_us", FieldType::Signed),
+    FieldSpec::many(3, "category_iids", FieldType::Id("event_category")),
+    FieldSpec::many(22, "categories", FieldType::Text),
+    FieldSpec::one(10, "name_iid", FieldType::Id("event_name")),
+    FieldSpec::one(23, "name", FieldType::Text),
+    FieldSpec::one(9, "type", FieldType::Unsigned),
+    FieldSpec::one(11, "track_uuid", FieldType::Unsigned),
+    FieldSpec::one(30, "counter_value", FieldType::Signed),
+    FieldSpec::one(44, "double_counter_value", FieldType::Double),
+    FieldSpec::many(31, "extra_counter_track_uuids", FieldType::Unsigned),
+    FieldSpec::many(12, "extra_counter_values", FieldType::Signed),
+    FieldSpec::many(45, "extra_double_counter_track_uuids", FieldType::Unsigned),
+    FieldSpec::many(46, "extra_double_counter_values", FieldType::Double),
+    FieldSpec::many(36, "flow_ids_old", FieldType::Unsigned),
+    FieldSpec::many(47, "flow_ids", FieldType::Fixed64),
+    FieldSpec::many(42, "terminating_flow_ids_old", FieldType::Unsigned),
+    FieldSpec::many(48, "terminating_flow_ids", FieldType::Fixed64),
+    FieldSpec::one(52, "correlation_id", FieldType::Unsigned),
+    FieldSpec::one(53, "correlation_id_str", FieldType::Text),
+    FieldSpec::one(
+        54,
+        "correlation_id_str_iid",
+        FieldType::Id("correlation_id_str"),
+    ),
+    FieldSpec::one(55, "callstack", FieldType::Message(&INLINE_STACK)),
+    FieldSpec::one(56, "callstack_iid", FieldType::Id("callstack")),
+    FieldSpec::one(57, "callstack_weight", FieldType::Double),
+    FieldSpec::many(4, "debug_annotations", FieldType::Message(&ANNOTATION)),
+    FieldSpec::one(6, "legacy_event", FieldType::Message(&LEGACY)),
+    FieldSpec::one(21, "log_message", FieldType::Message(&LOG_MESSAGE)),
+    FieldSpec::one(33, "source_location", FieldType::Message(&SOURCE_LOCATION)),
+    FieldSpec::one(34, "source_location_iid", FieldType::Id("source_location")),
+    FieldSpec::one(2, "thread_time_delta_us", FieldType::Signed),
+    FieldSpec::one(17, "thread_time_absolute_us", FieldType::Signed),
+    FieldSpec::one(8, "thread_instruction_count_delta", FieldType::Signed),
+    FieldSpec::one(20, "thread_instruction_count_absolute", FieldType::Signed),
 ];
 
-static INLINE_STACK: [Field; 1] = [Field::many(1, "frames", Kind::Message(&INLINE_FRAME))];
+static INLINE_STACK: [FieldSpec; 1] = [FieldSpec::many(
+    1,
+    "frames",
+    FieldType::Message(&INLINE_FRAME),
+)];
 
-static INLINE_FRAME: [Field; 3] = [
-    Field::one(1, "function_name", Kind::Text),
-    Field::one(2, "source_file", Kind::Text),
-    Field::one(3, "line_number", Kind::Unsigned),
+static INLINE_FRAME: [FieldSpec; 3] = [
+    FieldSpec::one(1, "function_name", FieldType::Text),
+    FieldSpec::one(2, "source_file", FieldType::Text),
+    FieldSpec::one(3, "line_number", FieldType::Unsigned),
 ];
 
-static LOG_MESSAGE: [Field; 3] = [
-    Field::one(1, "source_location_iid", Kind::Id("source_location")),
-    Field::one(2, "body_iid", Kind::Id("log_message_body")),
-    Field::one(3, "prio", Kind::Unsigned),
+static LOG_MESSAGE: [FieldSpec; 3] = [
+    FieldSpec::one(1, "source_location_iid", FieldType::Id("source_location")),
+    FieldSpec::one(2, "body_iid", FieldType::Id("log_message_body")),
+    FieldSpec::one(3, "prio", FieldType::Unsigned),
 ];
 
-static LEGACY: [Field; 17] = [
-    Field::one(1, "name_iid", Kind::Id("event_name")),
-    Field::one(2, "phase", Kind::Signed),
-    Field::one(3, "duration_us", Kind::Signed),
-    Field::one(4, "thread_duration_us", Kind::Signed),
-    Field::one(6, "unscoped_id", Kind::Unsigned),
-    Field::one(10, "local_id", Kind::Unsigned),
-    Field::one(11, "global_id", Kind::Unsigned),
-    Field::one(7, "id_scope", Kind::Text),
-    Field::one(9, "use_async_tts", Kind::Flag),
-    Field::one(8, "bind_id", Kind::Unsigned),
-    Field::one(12, "bind_to_enclosing", Kind::Flag),
-    Field::one(13, "flow_direction", Kind::Unsigned),
-    Field::one(14, "instant_event_scope", Kind::Unsigned),
-    Field::one(15, "thread_instruction_delta", Kind::Signed),
-    Field::one(18, "pid_override", Kind::Signed),
-    Field::one(19, "tid_override", Kind::Signed),
-    Field::one(5, "thread_instruction_count", Kind::Signed),
+static LEGACY: [FieldSpec; 17] = [
+    FieldSpec::one(1, "name_iid", FieldType::Id("event_name")),
+    FieldSpec::one(2, "phase", FieldType::Signed),
+    FieldSpec::one(3, "duration_us", FieldType::Signed),
+    FieldSpec::one(4, "thread_duration_us", FieldType::Signed),
+    FieldSpec::one(6, "unscoped_id", FieldType::Unsigned),
+    FieldSpec::one(10, "local_id", FieldType::Unsigned),
+    FieldSpec::one(11, "global_id", FieldType::Unsigned),
+    FieldSpec::one(7, "id_scope", FieldType::Text),
+    FieldSpec::one(9, "use_async_tts", FieldType::Flag),
+    FieldSpec::one(8, "bind_id", FieldType::Unsigned),
+    FieldSpec::one(12, "bind_to_enclosing", FieldType::Flag),
+    FieldSpec::one(13, "flow_direction", FieldType::Unsigned),
+    FieldSpec::one(14, "instant_event_scope", FieldType::Unsigned),
+    FieldSpec::one(15, "thread_instruction_delta", FieldType::Signed),
+    FieldSpec::one(18, "pid_override", FieldType::Signed),
+    FieldSpec::one(19, "tid_override", FieldType::Signed),
+    FieldSpec::one(5, "thread_instruction_count", FieldType::Signed),
 ];
 
-static ANNOTATION: [Field; 16] = [
-    Field::one(1, "name_iid", Kind::Id("debug_annotation_name")),
-    Field::one(10, "name", Kind::Text),
-    Field::one(2, "bool_value", Kind::Flag),
-    Field::one(3, "uint_value", Kind::Unsigned),
-    Field::one(4, "int_value", Kind::Signed),
-    Field::one(5, "double_value", Kind::Double),
-    Field::one(7, "pointer_value", Kind::Unsigned),
-    Field::one(8, "nested_value", Kind::Message(&NESTED)),
-    Field::one(9, "legacy_json_value", Kind::Text),
-    Field::one(6, "string_value", Kind::Text),
-    Field::one(
+static ANNOTATION: [FieldSpec; 16] = [
+    FieldSpec::one(1, "name_iid", FieldType::Id("debug_annotation_name")),
+    FieldSpec::one(10, "name", FieldType::Text),
+    FieldSpec::one(2, "bool_value", FieldType::Flag),
+    FieldSpec::one(3, "uint_value", FieldType::Unsigned),
+    FieldSpec::one(4, "int_value", FieldType::Signed),
+    FieldSpec::one(5, "double_value", FieldType::Double),
+    FieldSpec::one(7, "pointer_value", FieldType::Unsigned),
+    FieldSpec::one(8, "nested_value", FieldType::Message(&NESTED)),
+    FieldSpec::one(9, "legacy_json_value", FieldType::Text),
+    FieldSpec::one(6, "string_value", FieldType::Text),
+    FieldSpec::one(
         17,
         "string_value_iid",
-        Kind::Id("debug_annotation_string_value"),
+        FieldType::Id("debug_annotation_string_value"),
     ),
-    Field::one(16, "proto_type_name", Kind::Text),
-    Field::one(
+    FieldSpec::one(16, "proto_type_name", FieldType::Text),
+    FieldSpec::one(
         13,
         "proto_type_name_iid",
-        Kind::Id("debug_annotation_value_type_name"),
+        FieldType::Id("debug_annotation_value_type_name"),
     ),
-    Field::one(14, "proto_value", Kind::Bytes),
-    Field::many(11, "dict_entries", Kind::Message(&ANNOTATION)),
-    Field::many(12, "array_values", Kind::Message(&ANNOTATION)),
+    FieldSpec::one(14, "proto_value", FieldType::Bytes),
+    FieldSpec::many(11, "dict_entries", FieldType::Message(&ANNOTATION)),
+    FieldSpec::many(12, "array_values", FieldType::Message(&ANNOTATION)),
 ];
 
-static NESTED: [Field; 8] = [
-    Field::one(1, "nested_type", Kind::Unsigned),
-    Field::many(2, "dict_keys", Kind::Text),
-    Field::many(3, "dict_values", Kind::Message(&NESTED)),
-    Field::many(4, "array_values", Kind::Message(&NESTED)),
-    Field::one(5, "int_value", Kind::Signed),
-    Field::one(6, "double_value", Kind::Double),
-    Field::one(7, "bool_value", Kind::Flag),
-    Field::one(8, "string_value", Kind::Text),
+static NESTED: [FieldSpec; 8] = [
+    FieldSpec::one(1, "nested_type", FieldType::Unsigned),
+    FieldSpec::many(2, "dict_keys", FieldType::Text),
+    FieldSpec::many(3, "dict_values", FieldType::Message(&NESTED)),
+    FieldSpec::many(4, "array_values", FieldType::Message(&NESTED)),
+    FieldSpec::one(5, "int_value", FieldType::Signed),
+    FieldSpec::one(6, "double_value", FieldType::Double),
+    FieldSpec::one(7, "bool_value", FieldType::Flag),
+    FieldSpec::one(8, "string_value", FieldType::Text),
 ];
 
-static INTERNED: [Field; 13] = [
-    Field::many(1, "event_categories", Kind::Message(&NAME)),
-    Field::many(2, "event_names", Kind::Message(&NAME)),
-    Field::many(3, "debug_annotation_names", Kind::Message(&NAME)),
-    Field::many(4, "source_locations", Kind::Message(&SOURCE_LOCATION)),
-    Field::many(5, "function_names", Kind::Message(&BYTES)),
-    Field::many(6, "frames", Kind::Message(&FRAME)),
-    Field::many(7, "callstacks", Kind::Message(&CALLSTACK)),
-    Field::many(16, "build_ids", Kind::Message(&BYTES)),
-    Field::many(17, "mapping_paths", Kind::Message(&BYTES)),
-    Field::many(19, "mappings", Kind::Message(&MAPPING)),
-    Field::many(20, "log_message_body", Kind::Message(&NAME)),
-    Field::many(29, "debug_annotation_string_values", Kind::Message(&BYTES)),
-    Field::many(43, "correlation_id_str", Kind::Message(&BYTES)),
+static INTERNED: [FieldSpec; 13] = [
+    FieldSpec::many(1, "event_categories", FieldType::Message(&NAME)),
+    FieldSpec::many(2, "event_names", FieldType::Message(&NAME)),
+    FieldSpec::many(3, "debug_annotation_names", FieldType::Message(&NAME)),
+    FieldSpec::many(4, "source_locations", FieldType::Message(&SOURCE_LOCATION)),
+    FieldSpec::many(5, "function_names", FieldType::Message(&BYTES)),
+    FieldSpec::many(6, "frames", FieldType::Message(&FRAME)),
+    FieldSpec::many(7, "callstacks", FieldType::Message(&CALLSTACK)),
+    FieldSpec::many(16, "build_ids", FieldType::Message(&BYTES)),
+    FieldSpec::many(17, "mapping_paths", FieldType::Message(&BYTES)),
+    FieldSpec::many(19, "mappings", FieldType::Message(&MAPPING)),
+    FieldSpec::many(20, "log_message_body", FieldType::Message(&NAME)),
+    FieldSpec::many(
+        29,
+        "debug_annotation_string_values",
+        FieldType::Message(&BYTES),
+    ),
+    FieldSpec::many(43, "correlation_id_str", FieldType::Message(&BYTES)),
 ];
 
-static NAME: [Field; 2] = [
-    Field::one(1, "iid", Kind::Unsigned),
-    Field::one(2, "name", Kind::Text),
+static NAME: [FieldSpec; 2] = [
+    FieldSpec::one(1, "iid", FieldType::Unsigned),
+    FieldSpec::one(2, "name", FieldType::Text),
 ];
 
-static BYTES: [Field; 2] = [
-    Field::one(1, "iid", Kind::Unsigned),
-    Field::one(2, "str", Kind::Bytes),
+static BYTES: [FieldSpec; 2] = [
+    FieldSpec::one(1, "iid", FieldType::Unsigned),
+    FieldSpec::one(2, "str", FieldType::Bytes),
 ];
 
-static SOURCE_LOCATION: [Field; 4] = [
-    Field::one(1, "iid", Kind::Unsigned),
-    Field::one(2, "file_name", Kind::Text),
-    Field::one(3, "function_name", Kind::Text),
-    Field::one(4, "line_number", Kind::Unsigned),
+static SOURCE_LOCATION: [FieldSpec; 4] = [
+    FieldSpec::one(1, "iid", FieldType::Unsigned),
+    FieldSpec::one(2, "file_name", FieldType::Text),
+    FieldSpec::one(3, "function_name", FieldType::Text),
+    FieldSpec::one(4, "line_number", FieldType::Unsigned),
 ];
 
-static FRAME: [Field; 6] = [
-    Field::one(1, "iid", Kind::Unsigned),
-    Field::one(2, "function_name_id", Kind::Id("function_name")),
-    Field::one(3, "mapping_id", Kind::Id("mapping")),
-    Field::one(4, "rel_pc", Kind::Unsigned),
-    Field::one(5, "source_path_iid", Kind::Unsigned),
-    Field::one(6, "line_number", Kind::Unsigned),
+static FRAME: [FieldSpec; 6] = [
+    FieldSpec::one(1, "iid", FieldType::Unsigned),
+    FieldSpec::one(2, "function_name_id", FieldType::Id("function_name")),
+    FieldSpec::one(3, "mapping_id", FieldType::Id("mapping")),
+    FieldSpec::one(4, "rel_pc", FieldType::Unsigned),
+    FieldSpec::one(5, "source_path_iid", FieldType::Unsigned),
+    FieldSpec::one(6, "line_number", FieldType::Unsigned),
 ];
 
-static CALLSTACK: [Field; 2] = [
-    Field::one(1, "iid", Kind::Unsigned),
-    Field::many(2, "frame_ids", Kind::Id("frame")),
+static CALLSTACK: [FieldSpec; 2] = [
+    FieldSpec::one(1, "iid", FieldType::Unsigned),
+    FieldSpec::many(2, "frame_ids", FieldType::Id("frame")),
 ];
 
-static MAPPING: [Field; 8] = [
-    Field::one(1, "iid", Kind::Unsigned),
-    Field::one(2, "build_id", Kind::Id("build_id")),
-    Field::one(3, "start_offset", Kind::Unsigned),
-    Field::one(4, "start", Kind::Unsigned),
-    Field::one(5, "end", Kind::Unsigned),
-    Field::one(6, "load_bias", Kind::Unsigned),
-    Field::many(7, "path_string_ids", Kind::Id("mapping_path")),
-    Field::one(8, "exact_offset", Kind::Unsigned),
+static MAPPING: [FieldSpec; 8] = [
+    FieldSpec::one(1, "iid", FieldType::Unsigned),
+    FieldSpec::one(2, "build_id", FieldType::Id("build_id")),
+    FieldSpec::one(3, "start_offset", FieldType::Unsigned),
+    FieldSpec::one(4, "start", FieldType::Unsigned),
+    FieldSpec::one(5, "end", FieldType::Unsigned),
+    FieldSpec::one(6, "load_bias", FieldType::Unsigned),
+    FieldSpec::many(7, "path_string_ids", FieldType::Id("mapping_path")),
+    FieldSpec::one(8, "exact_offset", FieldType::Unsigned),
 ];
 
-static TRACK_DESCRIPTOR: [Field; 14] = [
-    Field::one(1, "uuid", Kind::Unsigned),
-    Field::one(2, "name", Kind::Text),
-    Field::one(3, "process", Kind::Message(&PROCESS)),
-    Field::one(4, "thread", Kind::Message(&THREAD)),
-    Field::one(5, "parent_uuid", Kind::Unsigned),
-    Field::one(6, "chrome_process", Kind::Bytes),
-    Field::one(7, "chrome_thread", Kind::Bytes),
-    Field::one(8, "counter", Kind::Message(&COUNTER)),
-    Field::one(9, "disallow_merging_with_system_tracks", Kind::Flag),
-    Field::one(10, "static_name", Kind::Text),
-    Field::one(13, "atrace_name", Kind::Text),
-    Field::one(14, "description", Kind::Text),
-    Field::one(11, "child_ordering", Kind::Unsigned),
-    Field::one(12, "sibling_order_rank", Kind::Signed),
+static TRACK_DESCRIPTOR: [FieldSpec; 14] = [
+    FieldSpec::one(1, "uuid", FieldType::Unsigned),
+    FieldSpec::one(2, "name", FieldType::Text),
+    FieldSpec::one(3, "process", FieldType::Message(&PROCESS)),
+    FieldSpec::one(4, "thread", FieldType::Message(&THREAD)),
+    FieldSpec::one(5, "parent_uuid", FieldType::Unsigned),
+    FieldSpec::one(6, "chrome_process", FieldType::Bytes),
+    FieldSpec::one(7, "chrome_thread", FieldType::Bytes),
+    FieldSpec::one(8, "counter", FieldType::Message(&COUNTER)),
+    FieldSpec::one(9, "disallow_merging_with_system_tracks", FieldType::Flag),
+    FieldSpec::one(10, "static_name", FieldType::Text),
+    FieldSpec::one(13, "atrace_name", FieldType::Text),
+    FieldSpec::one(14, "description", FieldType::Text),
+    FieldSpec::one(11, "child_ordering", FieldType::Unsigned),
+    FieldSpec::one(12, "sibling_order_rank", FieldType::Signed),
 ];
 
-static PROCESS: [Field; 8] = [
-    Field::one(1, "pid", Kind::Signed),
-    Field::many(2, "cmdline", Kind::Text),
-    Field::one(3, "legacy_sort_index", Kind::Signed),
-    Field::one(4, "chrome_process_type", Kind::Unsigned),
-    Field::one(5, "process_priority", Kind::Signed),
-    Field::one(6, "process_name", Kind::Text),
-    Field::one(7, "start_timestamp_ns", Kind::Signed),
-    Field::many(8, "process_labels", Kind::Text),
+static PROCESS: [FieldSpec; 8] = [
+    FieldSpec::one(1, "pid", FieldType::Signed),
+    FieldSpec::many(2, "cmdline", FieldType::Text),
+    FieldSpec::one(3, "legacy_sort_index", FieldType::Signed),
+    FieldSpec::one(4, "chrome_process_type", FieldType::Unsigned),
+    FieldSpec::one(5, "process_priority", FieldType::Signed),
+    FieldSpec::one(6, "process_name", FieldType::Text),
+    FieldSpec::one(7, "start_timestamp_ns", FieldType::Signed),
+    FieldSpec::many(8, "process_labels", FieldType::Text),
 ];
 
-static THREAD: [Field; 8] = [
-    Field::one(1, "pid", Kind::Signed),
-    Field::one(2, "tid", Kind::Signed),
-    Field::one(3, "legacy_sort_index", Kind::Signed),
-    Field::one(4, "chrome_thread_type", Kind::Unsigned),
-    Field::one(5, "thread_name", Kind::Text),
-    Field::one(6, "reference_timestamp_us", Kind::Signed),
-    Field::one(7, "reference_thread_time_us", Kind::Signed),
-    Field::one(8, "reference_thread_instruction_count", Kind::Signed),
+static THREAD: [FieldSpec; 8] = [
+    FieldSpec::one(1, "pid", FieldType::Signed),
+    FieldSpec::one(2, "tid", FieldType::Signed),
+    FieldSpec::one(3, "legacy_sort_index", FieldType::Signed),
+    FieldSpec::one(4, "chrome_thread_type", FieldType::Unsigned),
+    FieldSpec::one(5, "thread_name", FieldType::Text),
+    FieldSpec::one(6, "reference_timestamp_us", FieldType::Signed),
+    FieldSpec::one(7, "reference_thread_time_us", FieldType::Signed),
+    FieldSpec::one(8, "reference_thread_instruction_count", FieldType::Signed),
 ];
 
-static COUNTER: [Field; 7] = [
-    Field::one(1, "type", Kind::Unsigned),
-    Field::many(2, "categories", Kind::Text),
-    Field::one(3, "unit", Kind::Unsigned),
-    Field::one(4, "unit_multiplier", Kind::Signed),
-    Field::one(5, "is_incremental", Kind::Flag),
-    Field::one(6, "unit_name", Kind::Text),
-    Field::one(7, "y_axis_share_key", Kind::Text),
+static COUNTER: [FieldSpec; 7] = [
+    FieldSpec::one(1, "type", FieldType::Unsigned),
+    FieldSpec::many(2, "categories", FieldType::Text),
+    FieldSpec::one(3, "unit", FieldType::Unsigned),
+    FieldSpec::one(4, "unit_multiplier", FieldType::Signed),
+    FieldSpec::one(5, "is_incremental", FieldType::Flag),
+    FieldSpec::one(6, "unit_name", FieldType::Text),
+    FieldSpec::one(7, "y_axis_share_key", FieldType::Text),
 ];
 
-static CLOCK_SNAPSHOT: [Field; 2] = [
-    Field::many(1, "clocks", Kind::Message(&CLOCK)),
-    Field::one(2, "primary_trace_clock", Kind::Unsigned),
+static CLOCK_SNAPSHOT: [FieldSpec; 2] = [
+    FieldSpec::many(1, "clocks", FieldType::Message(&CLOCK)),
+    FieldSpec::one(2, "primary_trace_clock", FieldType::Unsigned),
 ];
 
-static CLOCK: [Field; 4] = [
-    Field::one(1, "clock_id", Kind::Unsigned),
-    Field::one(2, "timestamp", Kind::Unsigned),
-    Field::one(3, "is_incremental", Kind::Flag),
-    Field::one(4, "unit_multiplier_ns", Kind::Unsigned),
+static CLOCK: [FieldSpec; 4] = [
+    FieldSpec::one(1, "clock_id", FieldType::Unsigned),
+    FieldSpec::one(2, "timestamp", FieldType::Unsigned),
+    FieldSpec::one(3, "is_incremental", FieldType::Flag),
+    FieldSpec::one(4, "unit_multiplier_ns", FieldType::Unsigned),
 ];

@@ -6,21 +6,21 @@ use super::interned::{
     CATEGORIES, CORRELATIONS, EVENT_NAMES, LOG_BODIES, correlation, inline_stack, place,
 };
 use super::lower::Lowering;
-use super::packet::{Event, Name, Packet};
+use super::packet::{InternedName, Packet, TrackEvent};
 use crate::protobuf::fields;
-use crate::spans::slices::{Annotated, Open};
+use crate::spans::slices::{Annotated, OpenSlice};
 
 impl Lowering<'_> {
     pub(super) fn open(
         &mut self,
         packet: &Packet<'_>,
-        event: &Event<'_>,
+        event: &TrackEvent<'_>,
         legacy: Option<u64>,
         time: Timestamp,
         until: Option<Timestamp>,
         offset: u64,
-    ) -> Open {
-        let has_name = event.name != Name::None || legacy.is_some();
+    ) -> OpenSlice {
+        let has_name = event.name != InternedName::None || legacy.is_some();
         let name = self.name(packet, event, legacy);
         if has_name && name.is_none() {
             self.tally.add(Level::Warn, "unknown_name", offset, || {
@@ -29,7 +29,7 @@ impl Lowering<'_> {
         }
         let function = name.map(|name| self.function(packet, event, name));
         let annotated = self.annotated(packet, event);
-        Open {
+        OpenSlice {
             name,
             function,
             kind: self.kind(packet, event),
@@ -42,18 +42,23 @@ impl Lowering<'_> {
     pub(super) fn name(
         &mut self,
         packet: &Packet<'_>,
-        event: &Event<'_>,
+        event: &TrackEvent<'_>,
         legacy: Option<u64>,
     ) -> Option<StringId> {
         let interned = self.interned.get(&packet.sequence)?;
         let name = match (event.name, legacy) {
-            (Name::None, Some(iid)) => Name::Interned(iid),
+            (InternedName::None, Some(iid)) => InternedName::Interned(iid),
             (name, _) => name,
         };
         interned.text(EVENT_NAMES, name, self.tables)
     }
 
-    fn function(&mut self, packet: &Packet<'_>, event: &Event<'_>, name: StringId) -> FunctionId {
+    fn function(
+        &mut self,
+        packet: &Packet<'_>,
+        event: &TrackEvent<'_>,
+        name: StringId,
+    ) -> FunctionId {
         let interned = self.interned.get(&packet.sequence);
         let place = match (event.source, event.source_iid) {
             (Some(body), _) => Some(place(body, self.tables)),
@@ -69,7 +74,7 @@ impl Lowering<'_> {
     }
 
     /// The categories of an event as one word.
-    pub(super) fn kind(&mut self, packet: &Packet<'_>, event: &Event<'_>) -> Option<StringId> {
+    pub(super) fn kind(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> Option<StringId> {
         let interned = self.interned.get(&packet.sequence)?;
         let mut names = Vec::with_capacity(event.categories.len());
         for &category in &event.categories {
@@ -91,7 +96,7 @@ impl Lowering<'_> {
         Some(joined)
     }
 
-    pub(super) fn annotated(&mut self, packet: &Packet<'_>, event: &Event<'_>) -> Annotated {
+    pub(super) fn annotated(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> Annotated {
         let mut annotated = Annotated::default();
         let Some(interned) = self.interned.get(&packet.sequence) else {
             return annotated;
@@ -105,7 +110,8 @@ impl Lowering<'_> {
             annotated.attributes.push(attribute);
         }
         if let Some(iid) = event.correlation_iid
-            && let Some(text) = interned.text(CORRELATIONS, Name::Interned(iid), self.tables)
+            && let Some(text) =
+                interned.text(CORRELATIONS, InternedName::Interned(iid), self.tables)
         {
             let value = Value::Text(text);
             let attribute = self.keys.named("correlation_id", value, self.tables);
@@ -114,7 +120,11 @@ impl Lowering<'_> {
         if let Some(log) = event.log {
             let iid = fields(log).find(|&(number, _)| number == 2);
             let text = iid.and_then(|(_, iid)| {
-                interned.text(LOG_BODIES, Name::Interned(iid.number()), self.tables)
+                interned.text(
+                    LOG_BODIES,
+                    InternedName::Interned(iid.number()),
+                    self.tables,
+                )
             });
             if let Some(text) = text {
                 let attribute = self.keys.named("message", Value::Text(text), self.tables);
@@ -124,7 +134,7 @@ impl Lowering<'_> {
         annotated
     }
 
-    pub(super) fn stack(&mut self, packet: &Packet<'_>, event: &Event<'_>) -> Option<StackId> {
+    pub(super) fn stack(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> Option<StackId> {
         match (event.stack, event.stack_iid) {
             (Some(body), _) => inline_stack(body, self.tables),
             (None, Some(iid)) => self.interned.get(&packet.sequence)?.callstack(iid),

@@ -5,27 +5,27 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use super::clocks::{Clock, Clocks};
-use super::packet::{Event, Packet, Type};
+use super::clocks::{Clocks, SequenceClock};
+use super::packet::{Packet, TrackEvent, TrackEventType};
 use super::schema::SCHEMA;
 use super::timing::Sequences;
-use super::tracks::Descriptor;
-use crate::protobuf::{Content, Splitter, each_field};
+use super::tracks::TrackFacts;
+use crate::protobuf::{Content, FieldSplitter, each_field};
 use crate::{Error, Pull, damage};
 
 /// What is known of a trace before its events are lowered.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
-    pub(super) descriptors: HashMap<u64, Descriptor, RandomState>,
+pub(super) struct PacketSurvey {
+    pub(super) descriptors: HashMap<u64, TrackFacts, RandomState>,
     pub(super) clocks: Clocks,
     /// Tracks whose slices do not come in the order of their times, or come from several sequences.
     pub(super) shuffled: HashSet<u64, RandomState>,
     pub(super) has_flows: bool,
 }
 
-struct Seen {
+struct SequenceFacts {
     sequence: u32,
-    clock: Clock,
+    clock: SequenceClock,
     ns: i128,
 }
 
@@ -34,14 +34,14 @@ pub(super) fn survey(
     pull: &mut dyn Pull,
     limits: &Limits,
     note: &mut dyn FnMut(Note) -> Flow,
-) -> Result<Option<Survey>, Error> {
-    let mut survey = Survey::default();
+) -> Result<Option<PacketSurvey>, Error> {
+    let mut survey = PacketSurvey::default();
     let mut sequences = Sequences::default();
-    let mut seen: HashMap<u64, Seen, RandomState> = HashMap::default();
+    let mut seen: HashMap<u64, SequenceFacts, RandomState> = HashMap::default();
     let mut clock_ids: HashSet<u32, RandomState> = HashSet::default();
     let most = limits.size(Limit::Table);
     let mut over = false;
-    let mut splitter = Splitter::new(SCHEMA, limits);
+    let mut splitter = FieldSplitter::new(SCHEMA, limits);
     let whole = each_field(pull, &mut splitter, note, |field, note| {
         let (1, Content::Len(body)) = (field.number, field.value) else {
             return Flow::Continue(());
@@ -50,7 +50,7 @@ pub(super) fn survey(
         let (readings, primary) = sequences.take(&packet);
         survey.clocks.take(&readings, primary);
         if let Some(row) = packet.descriptor {
-            let uuid = Descriptor::uuid(row);
+            let uuid = TrackFacts::uuid(row);
             if survey.descriptors.len() < most || survey.descriptors.contains_key(&uuid) {
                 survey.descriptors.entry(uuid).or_default().take(row);
             } else if !std::mem::replace(&mut over, true) {
@@ -58,7 +58,7 @@ pub(super) fn survey(
                 note(damage("limit_table", field.offset, text))?;
             }
         }
-        let event = packet.event.map(Event::read);
+        let event = packet.event.map(TrackEvent::read);
         let primary = survey.clocks.primary();
         let Some(stamp) = sequences.stamp(&packet, event.as_ref(), primary) else {
             return Flow::Continue(());
@@ -70,11 +70,14 @@ pub(super) fn survey(
             clock_ids.insert(stamp.clock.id);
         }
         survey.has_flows |= !event.flows.is_empty() || !event.terminating_flows.is_empty();
-        if matches!(event.r#type, Type::Counter | Type::Instant) {
+        if matches!(
+            event.r#type,
+            TrackEventType::Counter | TrackEventType::Instant
+        ) {
             return Flow::Continue(());
         }
         let track = sequences.track(&packet, &event);
-        let now = Seen {
+        let now = SequenceFacts {
             sequence: packet.sequence,
             clock: stamp.clock,
             ns: stamp.ns,

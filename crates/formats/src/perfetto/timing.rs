@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::clocks::{Clock, Rate, Reading, readings};
-use super::packet::{Event, Packet, narrow};
+use super::clocks::{ClockReading, Rate, SequenceClock, readings};
+use super::packet::{Packet, TrackEvent, narrow};
 use crate::protobuf::{fields, packed_varints};
 
 /// State of one sequence.
@@ -24,7 +24,7 @@ pub(super) struct Sequence {
 /// A time as a packet gives it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamp {
-    pub(super) clock: Clock,
+    pub(super) clock: SequenceClock,
     pub(super) ns: i128,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Sequences {
 
 impl Sequences {
     /// Takes what a packet changes, and returns its snapshot's readings and primary clock.
-    pub(super) fn take(&mut self, packet: &Packet<'_>) -> (Vec<Reading>, Option<u32>) {
+    pub(super) fn take(&mut self, packet: &Packet<'_>) -> (Vec<ClockReading>, Option<u32>) {
         let sequence = self.all.entry(packet.sequence).or_default();
         if packet.cleared {
             sequence.clock = None;
@@ -70,7 +70,7 @@ impl Sequences {
             let id = reading.clock.id;
             sequence.running.insert(id, reading.timestamp);
             sequence.rates.insert(id, reading.rate);
-            if Clock::new(1, id) == Clock::new(2, id) {
+            if SequenceClock::new(1, id) == SequenceClock::new(2, id) {
                 self.rates.insert(id, reading.rate);
             }
         }
@@ -83,7 +83,7 @@ impl Sequences {
     }
 
     /// Returns the track of an event.
-    pub(super) fn track(&self, packet: &Packet<'_>, event: &Event<'_>) -> u64 {
+    pub(super) fn track(&self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> u64 {
         let default = || self.of(packet).and_then(|sequence| sequence.track);
         event.track.or_else(default).unwrap_or(0)
     }
@@ -92,7 +92,7 @@ impl Sequences {
     pub(super) fn stamp(
         &mut self,
         packet: &Packet<'_>,
-        event: Option<&Event<'_>>,
+        event: Option<&TrackEvent<'_>>,
         primary: u32,
     ) -> Option<Stamp> {
         let sequence = self.all.entry(packet.sequence).or_default();
@@ -107,12 +107,12 @@ impl Sequences {
                 (None, None) => return None,
             };
             return Some(Stamp {
-                clock: Clock::new(packet.sequence, primary),
+                clock: SequenceClock::new(packet.sequence, primary),
                 ns: i128::from(us) * 1000,
             });
         };
         let id = packet.clock.or(sequence.clock).unwrap_or(primary);
-        let clock = Clock::new(packet.sequence, id);
+        let clock = SequenceClock::new(packet.sequence, id);
         let rate = sequence.rates.get(&id).or_else(|| self.rates.get(&id));
         let rate = rate.copied().unwrap_or_default();
         let ticks = if rate.incremental {

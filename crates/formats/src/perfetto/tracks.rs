@@ -8,23 +8,23 @@ use traceloom_model::{
     TrackKind, Unit, Value,
 };
 
-use super::describe::{self, Described};
+use super::describe::{self, TrackDescription};
 use crate::protobuf::fields;
 use crate::spans::slices::SliceLine;
 
 /// A track as its descriptors tell, the last one of each fact.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Descriptor {
+pub(super) struct TrackFacts {
     pub(super) parent: Option<u64>,
     name: Option<Vec<u8>>,
     description: Vec<u8>,
-    process: Option<Process>,
-    thread: Option<Thread>,
-    counter: Option<Counter>,
+    process: Option<ProcessDescriptor>,
+    thread: Option<ThreadDescriptor>,
+    counter: Option<CounterTrack>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Process {
+struct ProcessDescriptor {
     pid: u64,
     name: Option<Vec<u8>>,
     command: Vec<Vec<u8>>,
@@ -32,14 +32,14 @@ struct Process {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Thread {
+struct ThreadDescriptor {
     pid: u64,
     tid: u64,
     name: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Counter {
+pub(super) struct CounterTrack {
     r#type: u64,
     unit: u64,
     unit_name: Vec<u8>,
@@ -47,7 +47,7 @@ pub(super) struct Counter {
     pub(super) incremental: bool,
 }
 
-impl Descriptor {
+impl TrackFacts {
     /// Returns the id of the track that a `TrackDescriptor` tells about.
     pub(super) fn uuid(body: &[u8]) -> u64 {
         let uuids = fields(body).filter(|&(number, _)| number == 1);
@@ -74,8 +74,8 @@ impl Descriptor {
     }
 }
 
-fn process(body: &[u8]) -> Process {
-    let mut process = Process::default();
+fn process(body: &[u8]) -> ProcessDescriptor {
+    let mut process = ProcessDescriptor::default();
     for (number, value) in fields(body) {
         match number {
             1 => process.pid = value.number(),
@@ -88,8 +88,8 @@ fn process(body: &[u8]) -> Process {
     process
 }
 
-fn thread(body: &[u8]) -> Thread {
-    let mut thread = Thread::default();
+fn thread(body: &[u8]) -> ThreadDescriptor {
+    let mut thread = ThreadDescriptor::default();
     for (number, value) in fields(body) {
         match number {
             1 => thread.pid = value.number(),
@@ -101,8 +101,8 @@ fn thread(body: &[u8]) -> Thread {
     thread
 }
 
-fn counter(body: &[u8]) -> Counter {
-    let mut counter = Counter {
+fn counter(body: &[u8]) -> CounterTrack {
+    let mut counter = CounterTrack {
         r#type: 0,
         unit: 0,
         unit_name: Vec::new(),
@@ -124,7 +124,7 @@ fn counter(body: &[u8]) -> Counter {
 
 /// What an id of a track stands for in the model.
 #[derive(Clone, Debug)]
-pub(super) enum Line {
+pub(super) enum TrackTarget {
     /// Slices and instants lie on a track.
     Track(TrackId),
     /// Slices lie on a track and overlap others of it.
@@ -137,10 +137,10 @@ pub(super) enum Line {
 
 /// The tracks of a trace.
 #[derive(Debug, Default)]
-pub(super) struct Tracks {
-    descriptors: HashMap<u64, Descriptor, RandomState>,
-    lines: HashMap<u64, Line, RandomState>,
-    series: HashMap<u64, (SeriesId, Option<Counter>), RandomState>,
+pub(super) struct TrackTable {
+    descriptors: HashMap<u64, TrackFacts, RandomState>,
+    lines: HashMap<u64, TrackTarget, RandomState>,
+    series: HashMap<u64, (SeriesId, Option<CounterTrack>), RandomState>,
     processes: HashMap<u64, ResourceId, RandomState>,
     by_pid: HashMap<u64, u64, RandomState>,
     has_threads: bool,
@@ -149,12 +149,12 @@ pub(super) struct Tracks {
 /// Parents that a track has at most: beyond it they go round in a circle.
 const DEEPEST: usize = 64;
 
-impl Tracks {
-    pub(super) fn new(descriptors: HashMap<u64, Descriptor, RandomState>) -> Self {
+impl TrackTable {
+    pub(super) fn new(descriptors: HashMap<u64, TrackFacts, RandomState>) -> Self {
         let told = descriptors.iter();
         let pids = told.filter_map(|(&uuid, row)| Some((row.process.as_ref()?.pid, uuid)));
         Self {
-            has_threads: descriptors.values().any(Descriptor::is_thread),
+            has_threads: descriptors.values().any(TrackFacts::is_thread),
             by_pid: pids.collect(),
             descriptors,
             ..Self::default()
@@ -162,11 +162,11 @@ impl Tracks {
     }
 
     /// Returns what a track is in the model.
-    pub(super) fn line(&mut self, uuid: u64, tables: &mut Tables) -> Line {
+    pub(super) fn line(&mut self, uuid: u64, tables: &mut Tables) -> TrackTarget {
         self.line_below(uuid, tables, 0)
     }
 
-    fn line_below(&mut self, uuid: u64, tables: &mut Tables, depth: usize) -> Line {
+    fn line_below(&mut self, uuid: u64, tables: &mut Tables, depth: usize) -> TrackTarget {
         if let Some(line) = self.lines.get(&uuid) {
             return line.clone();
         }
@@ -175,7 +175,7 @@ impl Tracks {
         line
     }
 
-    fn new_line(&mut self, uuid: u64, tables: &mut Tables, depth: usize) -> Line {
+    fn new_line(&mut self, uuid: u64, tables: &mut Tables, depth: usize) -> TrackTarget {
         let Some(row) = self.descriptors.get(&uuid).cloned() else {
             let id = Some(uuid).filter(|&uuid| uuid != 0);
             let track = tables.track(Track {
@@ -184,11 +184,11 @@ impl Tracks {
                 ..Track::default()
             });
             return match uuid {
-                0 => Line::Process(track),
-                _ => Line::Track(track),
+                0 => TrackTarget::Process(track),
+                _ => TrackTarget::Track(track),
             };
         };
-        let described = Described::parse(&row.description);
+        let described = TrackDescription::parse(&row.description);
         let parent_row = row.parent.filter(|&parent| {
             depth < DEEPEST && parent != uuid && self.descriptors.contains_key(&parent)
         });
@@ -196,16 +196,19 @@ impl Tracks {
         let mut resource = None;
         if let Some(above) = parent_row {
             match self.line_below(above, tables, depth + 1) {
-                Line::Track(track) | Line::Overlap(SliceLine { track, .. }) => parent = Some(track),
-                Line::Process(_) | Line::Events(_) => {}
+                TrackTarget::Track(track) | TrackTarget::Overlap(SliceLine { track, .. }) => {
+                    parent = Some(track)
+                }
+                TrackTarget::Process(_) | TrackTarget::Events(_) => {}
             }
             resource = self.resource_of(above, tables);
         }
-        if described.kind == Some(describe::Kind::Events) {
-            return Line::Events(parent);
+        if described.kind == Some(describe::TrackScope::Events) {
+            return TrackTarget::Events(parent);
         }
-        if let (Some(describe::Kind::Overlap(number)), Some(track)) = (described.kind, parent) {
-            return Line::Overlap(SliceLine { track, number });
+        if let (Some(describe::TrackScope::Overlap(number)), Some(track)) = (described.kind, parent)
+        {
+            return TrackTarget::Overlap(SliceLine { track, number });
         }
         let text = |bytes: &Option<Vec<u8>>, tables: &mut Tables| {
             let bytes = bytes.as_ref().filter(|bytes| !bytes.is_empty());
@@ -218,7 +221,7 @@ impl Tracks {
                 Some(id) => id,
                 None => Some(thread.tid),
             };
-            return Line::Track(tables.track(Track {
+            return TrackTarget::Track(tables.track(Track {
                 kind: TrackKind::Thread,
                 resource,
                 parent,
@@ -231,7 +234,7 @@ impl Tracks {
         let name = text(&row.name, tables);
         if row.process.is_some() {
             let resource = self.resource_of(uuid, tables);
-            return Line::Process(tables.track(Track {
+            return TrackTarget::Process(tables.track(Track {
                 kind: TrackKind::Stream,
                 resource,
                 name,
@@ -239,10 +242,10 @@ impl Tracks {
             }));
         }
         let (kind, lane) = match described.kind {
-            Some(describe::Kind::Stream) => (TrackKind::Stream, 0),
-            Some(describe::Kind::Async) => (TrackKind::Async, 0),
-            Some(describe::Kind::Lane(lane)) => (TrackKind::Lane, lane),
-            Some(describe::Kind::Events | describe::Kind::Overlap(_)) | None => {
+            Some(describe::TrackScope::Stream) => (TrackKind::Stream, 0),
+            Some(describe::TrackScope::Async) => (TrackKind::Async, 0),
+            Some(describe::TrackScope::Lane(lane)) => (TrackKind::Lane, lane),
+            Some(describe::TrackScope::Events | describe::TrackScope::Overlap(_)) | None => {
                 let kind = if self.has_threads {
                     TrackKind::Async
                 } else {
@@ -253,7 +256,7 @@ impl Tracks {
         };
         // Two tracks that agree in everything told are two all the same.
         let plain = described.kind.is_none();
-        Line::Track(tables.track(Track {
+        TrackTarget::Track(tables.track(Track {
             kind,
             resource,
             parent,
@@ -292,7 +295,7 @@ impl Tracks {
             .and_then(|uuid| self.descriptors.get(uuid));
         let row = row.and_then(|row| Some((row.process.as_ref()?, &row.description)));
         let no_process =
-            row.is_some_and(|(_, description)| Described::parse(description).no_process);
+            row.is_some_and(|(_, description)| TrackDescription::parse(description).no_process);
         if no_process || (row.is_none() && pid == 0) {
             return None;
         }
@@ -301,7 +304,7 @@ impl Tracks {
             ..Resource::default()
         };
         if let Some((process, description)) = row {
-            if Described::parse(description).no_pid {
+            if TrackDescription::parse(description).no_pid {
                 resource.pid = None;
             }
             let name = process.name.as_ref().filter(|name| !name.is_empty());
@@ -323,7 +326,11 @@ impl Tracks {
     }
 
     /// Returns the series of a counter track, and how its values are to be read.
-    pub(super) fn series(&mut self, uuid: u64, tables: &mut Tables) -> (SeriesId, Option<Counter>) {
+    pub(super) fn series(
+        &mut self,
+        uuid: u64,
+        tables: &mut Tables,
+    ) -> (SeriesId, Option<CounterTrack>) {
         if let Some(known) = self.series.get(&uuid) {
             return known.clone();
         }
@@ -331,8 +338,10 @@ impl Tracks {
         let track = row
             .parent
             .and_then(|parent| match self.line(parent, tables) {
-                Line::Track(track) | Line::Overlap(SliceLine { track, .. }) => Some(track),
-                Line::Process(_) | Line::Events(_) => None,
+                TrackTarget::Track(track) | TrackTarget::Overlap(SliceLine { track, .. }) => {
+                    Some(track)
+                }
+                TrackTarget::Process(_) | TrackTarget::Events(_) => None,
             });
         let kind = row.counter.as_ref().map_or(0, |counter| counter.r#type);
         let name = match (row.name.as_deref(), kind) {
@@ -345,8 +354,10 @@ impl Tracks {
             Some(counter) if !counter.unit_name.is_empty() => {
                 Unit::Other(tables.bytes(&counter.unit_name))
             }
-            Some(Counter { unit: 1, .. } | Counter { r#type: 1, .. }) => Unit::Nanoseconds,
-            Some(Counter { unit: 3, .. }) => Unit::Bytes,
+            Some(CounterTrack { unit: 1, .. } | CounterTrack { r#type: 1, .. }) => {
+                Unit::Nanoseconds
+            }
+            Some(CounterTrack { unit: 3, .. }) => Unit::Bytes,
             _ => Unit::Count,
         };
         let unit = describe::unit(unit, tables);

@@ -2,7 +2,7 @@
 
 /// A line that begins an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Event<'a> {
+pub(super) struct EventLineFields<'a> {
     pub(super) command: &'a [u8],
     pub(super) pid: Option<u64>,
     pub(super) tid: Option<u64>,
@@ -17,7 +17,7 @@ pub(super) struct Event<'a> {
 /// Words of a line looked at for the end of the command's name.
 const WORDS: usize = 32;
 
-impl<'a> Event<'a> {
+impl<'a> EventLineFields<'a> {
     /// Takes a line apart; none when it begins no event.
     ///
     /// A command's name may hold blanks and numbers, so its end is found from what follows: ids,
@@ -124,7 +124,7 @@ fn seconds(text: &[u8]) -> Option<i64> {
 
 /// A line of a stack: `address symbol+0xoffset (object)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Frame<'a> {
+pub(super) struct StackLine<'a> {
     pub(super) address: u64,
     /// None for `[unknown]`.
     pub(super) symbol: Option<&'a [u8]>,
@@ -134,7 +134,7 @@ pub(super) struct Frame<'a> {
     pub(super) inlined: bool,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> StackLine<'a> {
     /// Takes a line apart; none when it is no frame.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         if !line.first()?.is_ascii_whitespace() {

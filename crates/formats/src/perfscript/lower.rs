@@ -9,8 +9,8 @@ use traceloom_model::{
     StringId, Tables, Track, TrackId, Unit, Value, ValueType,
 };
 
-use super::event::{Event, Frame};
-use super::read::{Content, Record, no_line};
+use super::event::{EventLineFields, StackLine};
+use super::read::{Record, ScriptContent, no_line};
 use crate::text::lines;
 use crate::{Error, LowerOptions, Source, damage};
 
@@ -29,7 +29,7 @@ pub fn lower(
     let keys = ["cpu", "fields"].map(|name| model.attribute_named(name));
     for part in 0..source.parts().len() {
         let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
-        let mut events = Events {
+        let mut events = SampledEvents {
             model: &mut model,
             keys,
             profiles: HashMap::default(),
@@ -52,18 +52,18 @@ pub fn lower(
             let record = Record::new(&line, within);
             within = record.opens(within);
             match record.content {
-                Content::Event(event) => {
+                ScriptContent::Event(event) => {
                     events.close(sink)?;
                     events.open(&event);
-                    if let Some(frame) = Frame::parse_words(event.rest).filter(alone) {
+                    if let Some(frame) = StackLine::parse_words(event.rest).filter(alone) {
                         events.frame(&frame);
                     }
                 }
-                Content::Frame(frame) => events.frame(&frame),
-                Content::Source(file, number) => events.source(file, number),
-                Content::Blank => events.close(sink)?,
-                Content::Comment => {}
-                Content::Other => sink.note(place(no_line(&line)))?,
+                ScriptContent::Frame(frame) => events.frame(&frame),
+                ScriptContent::Source(file, number) => events.source(file, number),
+                ScriptContent::Blank => events.close(sink)?,
+                ScriptContent::Comment => {}
+                ScriptContent::Other => sink.note(place(no_line(&line)))?,
             }
             if std::mem::take(&mut events.too_deep) {
                 let text = "a stack has too many frames, the outermost are cut off";
@@ -79,18 +79,18 @@ pub fn lower(
 }
 
 /// A frame on the event's own line is one only with an object: fields of tracepoints look alike.
-fn alone(frame: &Frame<'_>) -> bool {
+fn alone(frame: &StackLine<'_>) -> bool {
     frame.object.is_some() || frame.inlined
 }
 
-struct Events<'m> {
+struct SampledEvents<'m> {
     model: &'m mut Tables,
     /// The labels of the processor and of a tracepoint's fields.
     keys: [AttrKeyId; 2],
-    profiles: HashMap<Box<[u8]>, Kind, RandomState>,
+    profiles: HashMap<Box<[u8]>, SampledEvent, RandomState>,
     tracks: HashMap<Thread, TrackId, RandomState>,
     processes: HashMap<u64, ResourceId, RandomState>,
-    open: Option<Open>,
+    open: Option<PendingSample>,
     /// Frames of the open event, the innermost first.
     frames: Vec<traceloom_model::Frame>,
     /// The symbol of the last of them.
@@ -103,13 +103,13 @@ struct Events<'m> {
 type Thread = (Box<[u8]>, Option<u64>, Option<u64>);
 
 /// A kind of event: its profile, and the samples not yet handed over.
-struct Kind {
+struct SampledEvent {
     profile: ProfileId,
     width: usize,
     batch: SampleBatch,
 }
 
-struct Open {
+struct PendingSample {
     event: Box<[u8]>,
     track: TrackId,
     time: Option<i64>,
@@ -117,8 +117,8 @@ struct Open {
     labels: Vec<Attribute>,
 }
 
-impl Events<'_> {
-    fn open(&mut self, event: &Event<'_>) {
+impl SampledEvents<'_> {
+    fn open(&mut self, event: &EventLineFields<'_>) {
         self.frames.clear();
         let track = self.track(event);
         let mut labels = Vec::new();
@@ -126,12 +126,13 @@ impl Events<'_> {
         if let Some(number) = event.cpu {
             labels.push(Attribute::new(cpu, Value::U64(number)));
         }
-        if !event.rest.is_empty() && !Frame::parse_words(event.rest).is_some_and(|row| alone(&row))
+        if !event.rest.is_empty()
+            && !StackLine::parse_words(event.rest).is_some_and(|row| alone(&row))
         {
             let text = self.model.bytes(event.rest);
             labels.push(Attribute::new(fields, Value::Text(text)));
         }
-        self.open = Some(Open {
+        self.open = Some(PendingSample {
             event: event.event.into(),
             track,
             time: event.time_ns,
@@ -140,7 +141,7 @@ impl Events<'_> {
         });
     }
 
-    fn track(&mut self, event: &Event<'_>) -> TrackId {
+    fn track(&mut self, event: &EventLineFields<'_>) -> TrackId {
         let key = (Box::from(event.command), event.pid, event.tid);
         if let Some(&track) = self.tracks.get(&key) {
             return track;
@@ -165,7 +166,7 @@ impl Events<'_> {
         track
     }
 
-    fn frame(&mut self, frame: &Frame<'_>) {
+    fn frame(&mut self, frame: &StackLine<'_>) {
         if self.frames.len() >= self.depth {
             self.too_deep = self.frames.len() == self.depth;
             return;
@@ -254,7 +255,7 @@ impl Events<'_> {
 
 /// The profile of a kind of event: how many there were and, where perf says it, for how much of what
 /// they count.
-fn define(event: &[u8], periods: bool, model: &mut Tables) -> Kind {
+fn define(event: &[u8], periods: bool, model: &mut Tables) -> SampledEvent {
     let name = model.string("samples");
     let samples = model.value_type(ValueType::sum(name, Unit::Count));
     let mut value_types = vec![samples];
@@ -277,7 +278,7 @@ fn define(event: &[u8], periods: bool, model: &mut Tables) -> Kind {
         comments: vec![comment],
         ..Profile::default()
     });
-    Kind {
+    SampledEvent {
         profile,
         width,
         batch: SampleBatch::new(profile, width),

@@ -35,9 +35,9 @@ fn probe(probe: &Probe<'_>) -> Option<Confidence> {
         if line.is_empty() || line.starts_with(b"#") {
             continue;
         }
-        if events > 0 && event::Frame::parse(line).is_some() {
+        if events > 0 && event::StackLine::parse(line).is_some() {
             frames += 1;
-        } else if event::Event::parse(line).is_some() {
+        } else if event::EventLineFields::parse(line).is_some() {
             events += 1;
         } else {
             others += 1;

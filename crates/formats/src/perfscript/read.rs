@@ -2,8 +2,8 @@
 
 use traceloom_model::{Flow, Limits};
 
-use super::event::{Event, Frame, source};
-use crate::text::lines::{self, Line, Lines};
+use super::event::{EventLineFields, StackLine, source};
+use crate::text::lines::{self, Line, LineSplitter};
 use crate::{Chunk, Field, Reader as Native, Record as NativeRecord, RecordSink, Step, warn};
 
 /// One line of the text.
@@ -12,13 +12,13 @@ pub struct Record<'a> {
     offset: u64,
     text: &'a [u8],
     end: &'a [u8],
-    pub(super) content: Content<'a>,
+    pub(super) content: ScriptContent<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Content<'a> {
-    Event(Event<'a>),
-    Frame(Frame<'a>),
+pub(super) enum ScriptContent<'a> {
+    Event(EventLineFields<'a>),
+    Frame(StackLine<'a>),
     Source(&'a [u8], u32),
     Comment,
     Blank,
@@ -31,17 +31,17 @@ impl<'a> Record<'a> {
     pub(super) fn new(line: &Line<'a>, within: bool) -> Self {
         let text = line.text;
         let content = if text.trim_ascii().is_empty() {
-            Content::Blank
+            ScriptContent::Blank
         } else if text.starts_with(b"#") {
-            Content::Comment
-        } else if let Some(frame) = Frame::parse(text).filter(|_| within) {
-            Content::Frame(frame)
-        } else if let Some(event) = Event::parse(text) {
-            Content::Event(event)
+            ScriptContent::Comment
+        } else if let Some(frame) = StackLine::parse(text).filter(|_| within) {
+            ScriptContent::Frame(frame)
+        } else if let Some(event) = EventLineFields::parse(text) {
+            ScriptContent::Event(event)
         } else if let Some((file, line)) = source(text).filter(|_| within) {
-            Content::Source(file, line)
+            ScriptContent::Source(file, line)
         } else {
-            Content::Other
+            ScriptContent::Other
         };
         Self {
             offset: line.offset,
@@ -54,8 +54,8 @@ impl<'a> Record<'a> {
     /// Returns true if frames may follow.
     pub(super) fn opens(&self, within: bool) -> bool {
         match self.content {
-            Content::Event(_) => true,
-            Content::Blank => false,
+            ScriptContent::Event(_) => true,
+            ScriptContent::Blank => false,
             _ => within,
         }
     }
@@ -64,12 +64,12 @@ impl<'a> Record<'a> {
 impl NativeRecord for Record<'_> {
     fn kind(&self) -> &'static str {
         match self.content {
-            Content::Event(_) => "event",
-            Content::Frame(_) => "frame",
-            Content::Source(..) => "source",
-            Content::Comment => "comment",
-            Content::Blank => "blank",
-            Content::Other => "line",
+            ScriptContent::Event(_) => "event",
+            ScriptContent::Frame(_) => "frame",
+            ScriptContent::Source(..) => "source",
+            ScriptContent::Comment => "comment",
+            ScriptContent::Blank => "blank",
+            ScriptContent::Other => "line",
         }
     }
 
@@ -84,7 +84,7 @@ impl NativeRecord for Record<'_> {
     fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
         let number = |value: Option<u64>| value.map_or(Field::Null, Field::U64);
         match &self.content {
-            Content::Event(event) => {
+            ScriptContent::Event(event) => {
                 show("command", Field::Text(event.command));
                 show("pid", number(event.pid));
                 show("tid", number(event.tid));
@@ -94,19 +94,19 @@ impl NativeRecord for Record<'_> {
                 show("event", Field::Text(event.event));
                 show("rest", Field::Text(event.rest));
             }
-            Content::Frame(frame) => {
+            ScriptContent::Frame(frame) => {
                 show("address", Field::U64(frame.address));
                 show("symbol", frame.symbol.map_or(Field::Null, Field::Text));
                 show("symbol_offset", number(frame.symbol_offset));
                 show("object", frame.object.map_or(Field::Null, Field::Text));
                 show("inlined", Field::Bool(frame.inlined));
             }
-            Content::Source(file, line) => {
+            ScriptContent::Source(file, line) => {
                 show("file", Field::Text(file));
                 show("line", Field::U64(u64::from(*line)));
             }
-            Content::Comment | Content::Other => show("text", Field::Text(self.text)),
-            Content::Blank => {}
+            ScriptContent::Comment | ScriptContent::Other => show("text", Field::Text(self.text)),
+            ScriptContent::Blank => {}
         }
     }
 
@@ -118,7 +118,7 @@ impl NativeRecord for Record<'_> {
 
     fn time(&self) -> Option<(i64, i64)> {
         match self.content {
-            Content::Event(event) => event.time_ns.map(|time| (time, time)),
+            ScriptContent::Event(event) => event.time_ns.map(|time| (time, time)),
             _ => None,
         }
     }
@@ -127,7 +127,7 @@ impl NativeRecord for Record<'_> {
 /// Reads the text of `perf script`.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    lines: Lines,
+    lines: LineSplitter,
     within: bool,
 }
 
@@ -136,7 +136,7 @@ impl Reader {
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self {
-            lines: Lines::new(limits),
+            lines: LineSplitter::new(limits),
             within: false,
         }
     }
@@ -156,7 +156,7 @@ impl Native for Reader {
             *within = record.opens(*within);
             out.record(&record)?;
             match record.content {
-                Content::Other => out.note(no_line(line)),
+                ScriptContent::Other => out.note(no_line(line)),
                 _ => Flow::Continue(()),
             }
         })

@@ -3,7 +3,7 @@
 
 use traceloom_model::{Limits, Recording};
 
-use super::event::{Event, Frame};
+use super::event::{EventLineFields, StackLine};
 use super::*;
 use crate::{LowerOptions, Records, SliceSource, read_chunked, read_slice};
 
@@ -24,7 +24,7 @@ garbage\n";
 
 #[test]
 fn events_of_every_spelling() {
-    let event = |line: &'static str| Event::parse(line.as_bytes());
+    let event = |line: &'static str| EventLineFields::parse(line.as_bytes());
     let full = event("java 12688/12764 [002] 6544038.708352: 235 cpu-clock:").unwrap();
     assert_eq!(
         (full.command, full.pid, full.tid),
@@ -71,7 +71,7 @@ fn events_of_every_spelling() {
 
 #[test]
 fn frames_of_every_spelling() {
-    let frame = |line: &'static str| Frame::parse(line.as_bytes()).unwrap();
+    let frame = |line: &'static str| StackLine::parse(line.as_bytes()).unwrap();
     let plain = frame("\t7f53 std::map<int, A (*)(int)>::at(int const&)+0x1f (/lib/x.so)");
     assert_eq!(
         plain.symbol,
@@ -88,8 +88,8 @@ fn frames_of_every_spelling() {
     );
     assert!(frame("  1 f (inlined)").inlined);
     assert_eq!(frame("  1 f").symbol, Some(&b"f"[..]));
-    assert_eq!(Frame::parse(b"7f53 f (x)"), None);
-    assert_eq!(Frame::parse(b"  main.c:12"), None);
+    assert_eq!(StackLine::parse(b"7f53 f (x)"), None);
+    assert_eq!(StackLine::parse(b"  main.c:12"), None);
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub struct EventKind {
     pub quantity: Quantity,
 }
 
-struct Row {
+struct EventTypeRow {
     language: Language,
     /// Part of the file name; empty for any.
     file: &'static str,
@@ -28,8 +28,8 @@ const fn row(
     source: &'static str,
     name: &'static str,
     quantity: Quantity,
-) -> Row {
-    Row {
+) -> EventTypeRow {
+    EventTypeRow {
         language,
         file,
         source,
@@ -41,7 +41,7 @@ use Language::{Dotnet, Golang, Java, Nodejs, Php, Python};
 use Quantity::{Count, Duration, Memory};
 
 /// `datakit/SPEC.md` §8. The first row that fits wins.
-const ROWS: [Row; 67] = [
+const ROWS: [EventTypeRow; 67] = [
     row(Golang, "heap", "alloc_objects", "alloc-samples", Count),
     row(Golang, "heap", "alloc_space", "alloc-space", Memory),
     row(Golang, "heap", "inuse_objects", "heap-live-objects", Count),
@@ -144,7 +144,7 @@ impl EventKind {
     /// are no time.
     #[must_use]
     pub fn of(language: Language, file: &str, source: &str, count: bool) -> Option<Self> {
-        let fits = |row: &&Row| {
+        let fits = |row: &&EventTypeRow| {
             row.language == language && row.source == source && file.contains(row.file)
         };
         let found = ROWS.iter().find(fits)?.event;
@@ -242,8 +242,9 @@ pub fn value_names(word: &str, file: &str) -> Vec<String> {
         }
     }
     // A file that is named after another event has that one under this name: `delay` of `mutex`.
-    let is_other = |row: &Row| {
-        let same = |other: &&Row| (other.language, other.source) == (row.language, row.source);
+    let is_other = |row: &EventTypeRow| {
+        let same =
+            |other: &&EventTypeRow| (other.language, other.source) == (row.language, row.source);
         let mut others = ROWS.iter().filter(same);
         !file.contains(row.file)
             && others.any(|other| !other.file.is_empty() && file.contains(other.file))

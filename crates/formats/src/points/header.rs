@@ -239,7 +239,7 @@ pub fn profiles(recording: &Recording, with_samples: bool) -> Vec<Profile> {
 }
 
 /// A profile, and what of the recording it is made of.
-pub(crate) struct Grouped {
+pub(crate) struct GroupedProfile {
     pub(super) profile: Profile,
     /// Its resource, where there is one.
     pub(super) owner: Option<usize>,
@@ -247,7 +247,7 @@ pub(crate) struct Grouped {
     pub(super) rows: Vec<usize>,
 }
 
-pub(crate) fn grouped(recording: &Recording, with_samples: bool) -> Vec<Grouped> {
+pub(crate) fn grouped(recording: &Recording, with_samples: bool) -> Vec<GroupedProfile> {
     let mut groups: BTreeMap<(Option<usize>, usize), Vec<usize>> = BTreeMap::new();
     let only = (recording.resources.len() == 1).then_some(0);
     let mut without_owner = 0;
@@ -273,7 +273,7 @@ pub(crate) fn grouped(recording: &Recording, with_samples: bool) -> Vec<Grouped>
                 .or_else(|| super::Language::of_recording(recording));
             profile.samples = samples(recording, &rows, language);
         }
-        Grouped {
+        GroupedProfile {
             profile,
             owner: at,
             rows,

@@ -193,7 +193,7 @@ impl Profile {
     /// Reads an index point: either home of a key, a tag before a field, either unit of time.
     #[must_use]
     pub fn from_point(point: &OwnedPoint, limits: &Limits) -> Self {
-        let mut keys = Keys {
+        let mut keys = PointKeys {
             point,
             used: Vec::new(),
         };
@@ -252,7 +252,7 @@ impl Profile {
         profile
     }
 
-    fn times(&mut self, keys: &mut Keys<'_>) {
+    fn times(&mut self, keys: &mut PointKeys<'_>) {
         let (start, end) = (keys.integer("start"), keys.integer("end"));
         let duration = keys.integer("duration");
         let nanos = [start, end]
@@ -337,12 +337,12 @@ fn is_field(key: &str) -> bool {
 }
 
 /// Takes keys out of a point and remembers which.
-struct Keys<'p> {
+struct PointKeys<'p> {
     point: &'p OwnedPoint,
     used: Vec<String>,
 }
 
-impl Keys<'_> {
+impl PointKeys<'_> {
     /// Returns the first of `names` that has a value: as a tag, else as a field.
     fn text(&mut self, names: &[&str]) -> String {
         self.used.extend(names.iter().map(|&name| name.to_owned()));

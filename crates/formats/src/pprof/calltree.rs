@@ -12,7 +12,7 @@ use traceloom_model::StackId;
 /// kept in one run, outermost location first, and a path is followed by comparing neighbours; only where
 /// a path leaves a run is there an entry that leads to another one. There are fewer runs than samples.
 #[derive(Debug, Default)]
-pub(super) struct CallTree {
+pub(super) struct LocationTree {
     /// The locations of all runs, [`END`] between them.
     locations: Vec<u32>,
     stacks: Vec<Option<StackId>>,
@@ -25,7 +25,7 @@ pub(super) type Place = Option<u32>;
 /// Ends a run; no row of a table has this number.
 const END: u32 = u32::MAX;
 
-impl CallTree {
+impl LocationTree {
     /// Returns how many stacks are known.
     pub(super) fn len(&self) -> usize {
         self.stacks.len()
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn equal_paths_have_one_stack() {
-        let mut tree = CallTree::default();
+        let mut tree = LocationTree::default();
         let mut made = 0;
-        let mut walk = |tree: &mut CallTree, path: &[u32]| {
+        let mut walk = |tree: &mut LocationTree, path: &[u32]| {
             let mut place = None;
             let mut rest = path.iter();
             while let Some(&location) = rest.next() {

@@ -5,10 +5,10 @@ use traceloom_model::{
     Spot, Stack, StackId, Tables,
 };
 
-use super::calltree::CallTree;
+use super::calltree::LocationTree;
 use super::columns::{Line, Tables as Columns};
-use super::ids::Ids;
-use super::lower::Strings;
+use super::ids::RowsById;
+use super::lower::ProfileStrings;
 use crate::codec::CountedNotes;
 
 /// Turns location ids into stacks.
@@ -18,9 +18,9 @@ use crate::codec::CountedNotes;
 /// however many lines it has.
 pub(super) struct Code<'a> {
     columns: &'a Columns,
-    function_ids: Ids,
-    location_ids: Ids,
-    mapping_ids: Ids,
+    function_ids: RowsById,
+    location_ids: RowsById,
+    mapping_ids: RowsById,
     functions: Vec<Option<Option<FunctionId>>>,
     mappings: Vec<MappingId>,
     frames: Vec<FrameId>,
@@ -32,7 +32,7 @@ pub(super) struct Code<'a> {
     spots: Vec<Spot>,
     /// Functions and their names are this reader's alone: nobody compares them by their ids.
     own: bool,
-    tree: CallTree,
+    tree: LocationTree,
     most_lines: usize,
     depth: usize,
     room: usize,
@@ -46,7 +46,7 @@ impl<'a> Code<'a> {
         columns: &'a Columns,
         limits: &Limits,
         own: bool,
-        strings: &mut Strings<'a>,
+        strings: &mut ProfileStrings<'a>,
         model: &mut Tables,
         tally: &mut CountedNotes,
     ) -> Self {
@@ -58,9 +58,9 @@ impl<'a> Code<'a> {
         let n_locations = columns.location.len();
         let ids = Self {
             columns,
-            function_ids: Ids::new(columns.function.iter().map(|row| row.id)),
-            location_ids: Ids::new(columns.location.iter().map(|row| row.id)),
-            mapping_ids: Ids::new(columns.mapping.iter().map(|row| row.id)),
+            function_ids: RowsById::new(columns.function.iter().map(|row| row.id)),
+            location_ids: RowsById::new(columns.location.iter().map(|row| row.id)),
+            mapping_ids: RowsById::new(columns.mapping.iter().map(|row| row.id)),
             functions: vec![None; columns.function.len()],
             mappings,
             frames: Vec::new(),
@@ -75,7 +75,7 @@ impl<'a> Code<'a> {
             ],
             spots: Vec::new(),
             own,
-            tree: CallTree::default(),
+            tree: LocationTree::default(),
             most_lines: columns
                 .location
                 .iter()
@@ -119,7 +119,7 @@ impl<'a> Code<'a> {
         &mut self,
         location_ids: &[u64],
         offset: u64,
-        strings: &mut Strings<'a>,
+        strings: &mut ProfileStrings<'a>,
         model: &mut Tables,
         tally: &mut CountedNotes,
     ) -> Option<StackId> {
@@ -169,7 +169,7 @@ impl<'a> Code<'a> {
         &mut self,
         location_ids: &[u64],
         offset: u64,
-        (strings, model): (&mut Strings<'a>, &mut Tables),
+        (strings, model): (&mut ProfileStrings<'a>, &mut Tables),
         tally: &mut CountedNotes,
         path: &mut PathBatch,
     ) {
@@ -265,7 +265,7 @@ impl<'a> Code<'a> {
     fn frames_of(
         &mut self,
         location: u32,
-        strings: &mut Strings<'a>,
+        strings: &mut ProfileStrings<'a>,
         model: &mut Tables,
         tally: &mut CountedNotes,
     ) -> &[FrameId] {
@@ -291,7 +291,7 @@ impl<'a> Code<'a> {
     fn lower_location(
         &mut self,
         row: u32,
-        strings: &mut Strings<'a>,
+        strings: &mut ProfileStrings<'a>,
         model: &mut Tables,
         tally: &mut CountedNotes,
         mut see: impl FnMut(&mut Tables, Frame),
@@ -346,7 +346,7 @@ impl<'a> Code<'a> {
     fn function(
         &mut self,
         line: &Line,
-        strings: &mut Strings<'a>,
+        strings: &mut ProfileStrings<'a>,
         model: &mut Tables,
         tally: &mut CountedNotes,
     ) -> Option<FunctionId> {
@@ -405,7 +405,7 @@ fn unknown_location(id: u64, offset: u64, tally: &mut CountedNotes) {
 
 fn model_mapping(
     mapping: &super::columns::Mapping,
-    strings: &mut Strings<'_>,
+    strings: &mut ProfileStrings<'_>,
     model: &mut Tables,
     tally: &mut CountedNotes,
 ) -> MappingId {

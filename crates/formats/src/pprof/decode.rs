@@ -8,8 +8,8 @@ use super::columns::{Samples, Tables};
 use super::schema::{PROFILE, SCHEMA};
 use crate::codec::CountedNotes;
 use crate::protobuf::{
-    Content as Value, Piece, Split as Field, Splitter, Tokens, each, each_field, malformed, packed,
-    wrong_wire,
+    Content as FieldValueKind, FieldSplitter, MessagePiece, Split as FieldBytes, Tokens, each,
+    each_field, malformed, packed, wrong_wire,
 };
 use crate::{Error, Pull};
 
@@ -36,7 +36,7 @@ pub fn tables(
     let seen = pull.pull(0, 1)?.bytes.len();
     tables.reserve(seen);
     let mut tally = CountedNotes::default();
-    let mut splitter = Splitter::new(SCHEMA, limits);
+    let mut splitter = FieldSplitter::new(SCHEMA, limits);
     let whole = each_field(pull, &mut splitter, note, |field, note| {
         if field.number == SAMPLE {
             let end = field.offset + field.bytes.len() as u64;
@@ -95,29 +95,34 @@ pub fn samples(
 ) -> Result<bool, Error> {
     let mut block = Samples::default();
     let values = limits.size(Limit::Values);
-    let whole = each(pull, &mut Splitter::new(SCHEMA, limits), until, |piece| {
-        let Piece::Field(field) = piece else {
-            return Flow::Continue(());
-        };
-        if field.number != SAMPLE {
-            return Flow::Continue(());
-        }
-        let Value::Len(body) = field.value else {
-            return inspect(field, limits, note);
-        };
-        if body.len() > values && Tokens::new(values).parse(field.bytes, 0, &PROFILE).is_err() {
-            return inspect(field, limits, note);
-        }
-        if block.push(field.offset, body) != Some(false) {
-            inspect(field, limits, note)?;
-        }
-        let filled = block.location_id.len() + block.value.len() + block.label.len();
-        if block.len() >= BLOCK_SAMPLES || filled >= BLOCK_VALUES {
-            see(&block)?;
-            block.clear();
-        }
-        Flow::Continue(())
-    })?;
+    let whole = each(
+        pull,
+        &mut FieldSplitter::new(SCHEMA, limits),
+        until,
+        |piece| {
+            let MessagePiece::Field(field) = piece else {
+                return Flow::Continue(());
+            };
+            if field.number != SAMPLE {
+                return Flow::Continue(());
+            }
+            let FieldValueKind::Len(body) = field.value else {
+                return inspect(field, limits, note);
+            };
+            if body.len() > values && Tokens::new(values).parse(field.bytes, 0, &PROFILE).is_err() {
+                return inspect(field, limits, note);
+            }
+            if block.push(field.offset, body) != Some(false) {
+                inspect(field, limits, note)?;
+            }
+            let filled = block.location_id.len() + block.value.len() + block.label.len();
+            if block.len() >= BLOCK_SAMPLES || filled >= BLOCK_VALUES {
+                see(&block)?;
+                block.clear();
+            }
+            Flow::Continue(())
+        },
+    )?;
     Ok(whole && see(&block).is_continue())
 }
 
@@ -126,7 +131,7 @@ pub fn samples(
 /// Returns whether something in it was stepped over; none when it cannot be read.
 fn take(
     tables: &mut Tables,
-    field: &Field<'_>,
+    field: &FieldBytes<'_>,
     limits: &Limits,
     tally: &mut CountedNotes,
 ) -> Option<bool> {
@@ -145,31 +150,35 @@ fn take(
         return Some(false);
     }
     match (field.number, field.value) {
-        (4, Value::Len(body)) if body.len() > limits.size(Limit::Values) => {
+        (4, FieldValueKind::Len(body)) if body.len() > limits.size(Limit::Values) => {
             Tokens::new(limits.size(Limit::Values))
                 .parse(field.bytes, 0, &PROFILE)
                 .ok()?;
             tables.push_location(body)
         }
-        (1, Value::Len(body)) => {
+        (1, FieldValueKind::Len(body)) => {
             let (value_type, stepped) = Tables::value_type(body)?;
             tables.sample_type.push(value_type);
             Some(stepped)
         }
-        (3, Value::Len(body)) => tables.push_mapping(body),
-        (4, Value::Len(body)) => tables.push_location(body),
-        (5, Value::Len(body)) => tables.push_function(body),
-        (6, Value::Len(text)) => {
+        (3, FieldValueKind::Len(body)) => tables.push_mapping(body),
+        (4, FieldValueKind::Len(body)) => tables.push_location(body),
+        (5, FieldValueKind::Len(body)) => tables.push_function(body),
+        (6, FieldValueKind::Len(text)) => {
             string(tables, field.offset, text, limits, tally);
             Some(false)
         }
-        (11, Value::Len(body)) => {
+        (11, FieldValueKind::Len(body)) => {
             let (value_type, stepped) = Tables::value_type(body)?;
             tables.period_type = Some(value_type);
             Some(stepped)
         }
-        (13, Value::Len(run)) => packed(run, &mut tables.comment, u64::cast_signed).map(|()| false),
-        (number, Value::Varint(raw)) => Some(scalar(tables, number, raw, field.offset, tally)),
+        (13, FieldValueKind::Len(run)) => {
+            packed(run, &mut tables.comment, u64::cast_signed).map(|()| false)
+        }
+        (number, FieldValueKind::Varint(raw)) => {
+            Some(scalar(tables, number, raw, field.offset, tally))
+        }
         (number, _) => Some(other(number, field.offset, tally)),
     }
 }
@@ -242,7 +251,7 @@ fn other(number: u32, offset: u64, tally: &mut CountedNotes) -> bool {
 
 /// Says what is wrong with a field that was left out or not used in full.
 #[cold]
-fn inspect(field: &Field<'_>, limits: &Limits, note: &mut dyn FnMut(Note) -> Flow) -> Flow {
+fn inspect(field: &FieldBytes<'_>, limits: &Limits, note: &mut dyn FnMut(Note) -> Flow) -> Flow {
     let mut tokens = Tokens::new(limits.size(Limit::Values));
     if let Err(error) = tokens.parse(field.bytes, field.offset, &PROFILE) {
         return note(malformed(field, &error));

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 /// Finds rows by id: an array where ids are dense, as writers number them, and a map for the others.
 #[derive(Debug, Default)]
-pub(super) struct Ids {
+pub(super) struct RowsById {
     dense: Vec<u32>,
     sparse: HashMap<u64, u32, RandomState>,
     /// Rows whose id another row has too; the later one is found.
@@ -15,7 +15,7 @@ pub(super) struct Ids {
 
 const NONE: u32 = u32::MAX;
 
-impl Ids {
+impl RowsById {
     /// Numbers the rows that have these ids.
     pub(super) fn new(ids: impl ExactSizeIterator<Item = u64>) -> Self {
         let mut all = Self {
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn dense_sparse_and_double() {
-        let ids = Ids::new([0, 1, u64::MAX, 7, 1, u64::MAX].into_iter());
+        let ids = RowsById::new([0, 1, u64::MAX, 7, 1, u64::MAX].into_iter());
         let rows = [0, 1, 7, u64::MAX, 3].map(|id| ids.row(id));
         assert_eq!(rows, [Some(0), Some(4), Some(3), Some(5), None]);
         assert_eq!(ids.duplicates, 2);

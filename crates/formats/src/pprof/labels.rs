@@ -9,13 +9,13 @@ use traceloom_model::{
 };
 
 use super::columns::{Label, Tables as Columns};
-use super::lower::{Strings, scale};
+use super::lower::{ProfileStrings, scale};
 use crate::codec::CountedNotes;
 use crate::profile::unit;
 
 /// What a label says besides its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
+pub(super) enum LabelRole {
     ThreadId,
     ThreadOsId,
     ThreadName,
@@ -23,33 +23,33 @@ pub(super) enum Role {
 }
 
 /// Keys that profilers write for threads and times (SPEC.md §3).
-pub(super) const ROLES: [(&str, Role); 7] = [
-    ("thread id", Role::ThreadId),
-    ("thread_id", Role::ThreadId),
-    ("thread native id", Role::ThreadOsId),
-    ("thread name", Role::ThreadName),
-    ("thread_name", Role::ThreadName),
-    ("thread", Role::ThreadName),
-    ("end_timestamp_ns", Role::Time),
+pub(super) const ROLES: [(&str, LabelRole); 7] = [
+    ("thread id", LabelRole::ThreadId),
+    ("thread_id", LabelRole::ThreadId),
+    ("thread native id", LabelRole::ThreadOsId),
+    ("thread name", LabelRole::ThreadName),
+    ("thread_name", LabelRole::ThreadName),
+    ("thread", LabelRole::ThreadName),
+    ("end_timestamp_ns", LabelRole::Time),
 ];
 
 #[derive(Clone, Copy)]
-struct Key {
+struct LabelKey {
     id: AttrKeyId,
     factor: i64,
-    role: Option<Role>,
+    role: Option<LabelRole>,
 }
 
 /// Lowers the labels of one sample after the other.
 pub(super) struct Labels<'a> {
     columns: &'a Columns,
-    keys: HashMap<(i64, i64), Key, RandomState>,
+    keys: HashMap<(i64, i64), LabelKey, RandomState>,
     tracks: HashMap<Track, TrackId, RandomState>,
     attributes: Vec<Attribute>,
 }
 
 /// The labels of one sample.
-pub(super) struct Lowered<'l> {
+pub(super) struct SampleLabelRows<'l> {
     pub(super) attributes: &'l [Attribute],
     pub(super) track: Option<TrackId>,
     pub(super) time: Option<Timestamp>,
@@ -69,10 +69,10 @@ impl<'a> Labels<'a> {
         &mut self,
         labels: &[Label],
         offset: u64,
-        strings: &mut Strings<'a>,
+        strings: &mut ProfileStrings<'a>,
         model: &mut Tables,
         tally: &mut CountedNotes,
-    ) -> Lowered<'_> {
+    ) -> SampleLabelRows<'_> {
         self.attributes.clear();
         let mut track = Track::default();
         let mut time = None;
@@ -102,7 +102,7 @@ impl<'a> Labels<'a> {
                 .entry(track.clone())
                 .or_insert_with(|| model.track(track))
         });
-        Lowered {
+        SampleLabelRows {
             attributes: &self.attributes,
             track,
             time,
@@ -111,7 +111,7 @@ impl<'a> Labels<'a> {
 
     fn apply(
         &self,
-        role: Role,
+        role: LabelRole,
         label: &Label,
         value: &Value,
         track: &mut Track,
@@ -123,12 +123,12 @@ impl<'a> Labels<'a> {
             _ => std::str::from_utf8(text()?).ok()?.trim().parse().ok(),
         };
         match (role, value) {
-            (Role::ThreadId, _) => track.id = track.id.or_else(number),
-            (Role::ThreadOsId, _) => track.os_id = track.os_id.or_else(number),
-            (Role::ThreadName, Value::Text(name)) if text() != Some(b"") => {
+            (LabelRole::ThreadId, _) => track.id = track.id.or_else(number),
+            (LabelRole::ThreadOsId, _) => track.os_id = track.os_id.or_else(number),
+            (LabelRole::ThreadName, Value::Text(name)) if text() != Some(b"") => {
                 track.name = track.name.or(Some(*name));
             }
-            (Role::Time, Value::I64(at)) if *at != 0 => *time = time.or(Some(*at)),
+            (LabelRole::Time, Value::I64(at)) if *at != 0 => *time = time.or(Some(*at)),
             _ => {}
         }
     }
@@ -138,10 +138,10 @@ impl<'a> Labels<'a> {
         key: i64,
         num_unit: i64,
         offset: u64,
-        strings: &mut Strings<'a>,
+        strings: &mut ProfileStrings<'a>,
         model: &mut Tables,
         tally: &mut CountedNotes,
-    ) -> Key {
+    ) -> LabelKey {
         if let Some(&known) = self.keys.get(&(key, num_unit)) {
             return known;
         }
@@ -153,7 +153,7 @@ impl<'a> Labels<'a> {
             .iter()
             .find(|(known, _)| known.as_bytes() == text)
             .map(|&(_, role)| role);
-        let known = Key {
+        let known = LabelKey {
             id: attribute_key(name, unit, model),
             factor,
             role,

@@ -87,7 +87,7 @@ struct Lowering<'a> {
     model: &'a mut Tables,
     code: Code<'a>,
     labels: Labels<'a>,
-    strings: Strings<'a>,
+    strings: ProfileStrings<'a>,
     tally: CountedNotes,
     profile: ProfileId,
     /// What a value of each column is multiplied with.
@@ -99,14 +99,14 @@ struct Lowering<'a> {
 }
 
 /// Strings of the profile that the model was given.
-pub(super) struct Strings<'a> {
+pub(super) struct ProfileStrings<'a> {
     columns: &'a Columns,
     /// The index tells strings apart well enough: the model need not compare them.
     own: bool,
     ids: Vec<Option<StringId>>,
 }
 
-impl<'a> Strings<'a> {
+impl<'a> ProfileStrings<'a> {
     fn new(columns: &'a Columns, own: bool) -> Self {
         Self {
             columns,
@@ -174,7 +174,7 @@ impl<'a> Strings<'a> {
 impl<'a> Lowering<'a> {
     fn new(columns: &'a Columns, model: &'a mut Tables, limits: &'a Limits, stacks: bool) -> Self {
         let mut tally = CountedNotes::default();
-        let mut strings = Strings::new(columns, !stacks);
+        let mut strings = ProfileStrings::new(columns, !stacks);
         let mut factors = Vec::new();
         let mut value_types = Vec::new();
         for column in &columns.sample_type {
@@ -289,7 +289,7 @@ pub(super) fn scale(value: i64, factor: i64, offset: u64, tally: &mut CountedNot
 
 fn value_type(
     column: super::columns::ValueType,
-    strings: &mut Strings<'_>,
+    strings: &mut ProfileStrings<'_>,
     model: &mut Tables,
     tally: &mut CountedNotes,
 ) -> (ValueTypeId, i64) {
@@ -310,7 +310,7 @@ fn value_type(
 fn header(
     columns: &Columns,
     value_types: Vec<ValueTypeId>,
-    strings: &mut Strings<'_>,
+    strings: &mut ProfileStrings<'_>,
     model: &mut Tables,
     tally: &mut CountedNotes,
 ) -> Profile {

@@ -1,7 +1,7 @@
 //! Detection: a profile has no magic number, but its first fields fit the schema or they do not.
 
 use super::schema::PROFILE;
-use crate::protobuf::{Kind, Schema, Wire, find, fits, skip, tag, varint};
+use crate::protobuf::{FieldType, MessageSchema, Wire, find, fits, skip, tag, varint};
 use crate::{Confidence, Probe};
 
 /// Returns how sure it is that a part is a profile.
@@ -25,7 +25,7 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     (seen.messages >= 1 && (named || seen.clean)).then_some(Confidence::Possible)
 }
 
-struct Seen {
+struct ProbedFields {
     messages: usize,
     /// One bit for each field number met.
     numbers: u32,
@@ -33,8 +33,8 @@ struct Seen {
     clean: bool,
 }
 
-fn walk(head: &[u8]) -> Seen {
-    let mut seen = Seen {
+fn walk(head: &[u8]) -> ProbedFields {
+    let mut seen = ProbedFields {
         messages: 0,
         numbers: 0,
         clean: false,
@@ -61,14 +61,14 @@ fn walk(head: &[u8]) -> Seen {
             let body = varint(head, next).and_then(|(_, from)| head.get(from..end));
             let body = body.unwrap_or(&[]);
             let fits = match &spec.kind {
-                Kind::Message(fields) => fits(
+                FieldType::Message(fields) => fits(
                     body,
-                    Schema {
+                    MessageSchema {
                         fields,
                         closed: true,
                     },
                 ),
-                Kind::Text => std::str::from_utf8(body).is_ok(),
+                FieldType::Text => std::str::from_utf8(body).is_ok(),
                 _ => true,
             };
             if !fits {

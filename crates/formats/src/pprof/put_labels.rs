@@ -2,14 +2,14 @@
 
 use traceloom_model::{ElementType, SampleRow, Unit, Value};
 
-use super::labels::{ROLES, Role};
-use super::symbols::Symbols;
+use super::labels::{LabelRole, ROLES};
+use super::symbols::SymbolWriter;
 use crate::profile::unit;
 use crate::protobuf::Wire;
 use crate::protobuf::{put_bytes, put_number, put_tag};
 use crate::wire::put_leb128;
 
-impl Symbols {
+impl SymbolWriter {
     /// The labels of a sample as fields of its message, with those that say its thread and time.
     pub(super) fn labels(&mut self, sample: &SampleRow<'_>) -> Vec<u8> {
         let mut fields = Vec::new();
@@ -27,7 +27,7 @@ impl Symbols {
         }
         let track = sample.track.and_then(|id| self.tables.track(id)).cloned();
         if let Some(track) = track
-            && !said.iter().any(|&role| role != Role::Time)
+            && !said.iter().any(|&role| role != LabelRole::Time)
         {
             let number = |id: u64| Value::I64(id.cast_signed());
             for (name, value) in [
@@ -42,7 +42,7 @@ impl Symbols {
             }
         }
         if let Some(time) = sample.time
-            && !said.contains(&Role::Time)
+            && !said.contains(&LabelRole::Time)
         {
             let value = Value::I64(time);
             let unit = Unit::Count;

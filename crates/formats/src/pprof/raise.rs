@@ -12,7 +12,7 @@ use traceloom_model::{
     ValueTypeId,
 };
 
-use super::symbols::{DEEPEST, Symbols};
+use super::symbols::{DEEPEST, SymbolWriter};
 use crate::protobuf::Wire;
 use crate::protobuf::{put_bytes, put_number, put_packed, put_tag};
 use crate::wire::put_leb128;
@@ -31,7 +31,7 @@ pub fn raise<'o>(
     }
     Ok(Box::new(Writer {
         output,
-        symbols: Symbols::new(),
+        symbols: SymbolWriter::new(),
         kept: Vec::new(),
         n_kept: 0,
         first: None,
@@ -55,7 +55,7 @@ const PIECE: usize = 1 << 20;
 
 struct Writer<'o> {
     output: &'o mut dyn Output,
-    symbols: Symbols,
+    symbols: SymbolWriter,
     kept: Vec<SampleBatch>,
     n_kept: usize,
     /// The profile of the first sample, which speaks for all.
@@ -65,7 +65,7 @@ struct Writer<'o> {
     dated: bool,
     /// The first and the last time of samples.
     taken: Option<(Timestamp, Timestamp)>,
-    columns: Option<Columns>,
+    columns: Option<WrittenColumns>,
     /// Samples whose profile came after the columns were fixed.
     late: u64,
     // Of one sample after the other.
@@ -76,12 +76,12 @@ struct Writer<'o> {
 }
 
 /// The value columns written, and where each profile's lie among them.
-struct Columns {
+struct WrittenColumns {
     types: Vec<ValueTypeId>,
     of_profile: HashMap<ProfileId, Vec<Option<usize>>, RandomState>,
 }
 
-impl Columns {
+impl WrittenColumns {
     /// Profiles of several recordings share the columns that say the same. Columns that cover callees or have no
     /// sum are left out: every reader adds up the values of a stack and of those below it.
     fn of(tables: &Recording) -> Self {
@@ -133,7 +133,7 @@ fn profiles(tables: &Recording) -> impl Iterator<Item = (ProfileId, &Profile)> {
 impl Writer<'_> {
     /// Fixes the columns: those of every profile defined so far, in the order of the profiles.
     fn fix_columns(&mut self) {
-        let columns = Columns::of(&self.symbols.tables);
+        let columns = WrittenColumns::of(&self.symbols.tables);
         for &value_type in &columns.types {
             let row = self.symbols.tables.value_type(value_type).copied();
             let name = row.map_or_else(Vec::new, |row| self.symbols.text(row.name));

@@ -4,18 +4,18 @@ use traceloom_model::{Flow, Limit, Limits};
 
 use super::record::Record;
 use super::schema::SCHEMA;
-use crate::protobuf::{Split as Field, Splitter, Tokens, Value, parse, read};
+use crate::protobuf::{FieldSplitter, Split as FieldBytes, TokenValue, Tokens, parse, read};
 use crate::{Chunk, Reader as Native, RecordSink, Step};
 
 /// Reads the fields of a `Profile`.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    splitter: Splitter,
-    fields: Fields,
+    splitter: FieldSplitter,
+    fields: FieldRecords,
 }
 
 #[derive(Clone, Debug)]
-struct Fields {
+struct FieldRecords {
     tokens: Tokens,
     strings: u64,
     /// `time_nanos` and `duration_nanos`, once they came.
@@ -28,8 +28,8 @@ impl Reader {
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self {
-            splitter: Splitter::new(SCHEMA, limits),
-            fields: Fields {
+            splitter: FieldSplitter::new(SCHEMA, limits),
+            fields: FieldRecords {
                 tokens: Tokens::new(limits.size(Limit::Values)),
                 strings: 0,
                 time: None,
@@ -39,8 +39,8 @@ impl Reader {
     }
 }
 
-impl Fields {
-    fn field(&mut self, field: &Field<'_>, out: &mut dyn RecordSink) -> Flow {
+impl FieldRecords {
+    fn field(&mut self, field: &FieldBytes<'_>, out: &mut dyn RecordSink) -> Flow {
         if !parse(&mut self.tokens, field, out)? {
             return Flow::Continue(());
         }
@@ -62,7 +62,7 @@ impl Fields {
     }
 }
 
-impl Fields {
+impl FieldRecords {
     /// Returns from when to when the profile was taken, with the field that completes it. A time of 0 is none: it is
     /// what a field has that was not written.
     fn stretch(&mut self, kind: &str) -> Option<(i64, i64)> {
@@ -71,7 +71,7 @@ impl Fields {
             "duration_nanos" => &mut self.duration,
             _ => return None,
         };
-        if let Some(Value::Varint(raw)) = self.tokens.tokens.first().map(|token| token.value) {
+        if let Some(TokenValue::Varint(raw)) = self.tokens.tokens.first().map(|token| token.value) {
             *slot = Some(raw.cast_signed()).filter(|&value| value != 0);
         }
         let start = self.time?;

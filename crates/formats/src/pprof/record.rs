@@ -1,6 +1,6 @@
 //! Native records: the fields of the message `Profile`, one after the other.
 
-use crate::protobuf::{Field as Spec, Kind, Siblings, Token, Value, put_tokens};
+use crate::protobuf::{FieldSpec as Spec, FieldType, Token, TokenIter, TokenValue, put_tokens};
 use crate::{Field, Record as Native};
 
 /// One field of `Profile`: a sample, a location, an entry of the string table (SPEC.md §1).
@@ -20,24 +20,26 @@ pub struct Record<'a> {
 }
 
 impl Record<'_> {
-    fn scalar<'f>(&'f self, kind: &Kind, raw: u64) -> Field<'f> {
+    fn scalar<'f>(&'f self, kind: &FieldType, raw: u64) -> Field<'f> {
         match kind {
-            Kind::Signed => Field::I64(raw.cast_signed()),
-            Kind::Flag if raw < 2 => Field::Bool(raw == 1),
+            FieldType::Signed => Field::I64(raw.cast_signed()),
+            FieldType::Flag if raw < 2 => Field::Bool(raw == 1),
             // A negative string index has no string: shown as what it is.
-            Kind::Id("string") if raw.cast_signed() < 0 => Field::I64(raw.cast_signed()),
-            Kind::Id(table) => Field::Id(table, raw),
+            FieldType::Id("string") if raw.cast_signed() < 0 => Field::I64(raw.cast_signed()),
+            FieldType::Id(table) => Field::Id(table, raw),
             _ => Field::U64(raw),
         }
     }
 
-    fn raw(&self, value: Value) -> Field<'_> {
+    fn raw(&self, value: TokenValue) -> Field<'_> {
         match value {
-            Value::Varint(raw) => Field::U64(raw),
-            Value::Fixed64(raw) => Field::U64(u64::from_le_bytes(raw)),
-            Value::Fixed32(raw) => Field::U64(u64::from(u32::from_le_bytes(raw))),
-            Value::Bytes(from, to) => Field::Bytes(self.bytes.get(from..to).unwrap_or(&[])),
-            Value::Packed(..) | Value::PackedFixed(..) | Value::Message(_) => Field::Null,
+            TokenValue::Varint(raw) => Field::U64(raw),
+            TokenValue::Fixed64(raw) => Field::U64(u64::from_le_bytes(raw)),
+            TokenValue::Fixed32(raw) => Field::U64(u64::from(u32::from_le_bytes(raw))),
+            TokenValue::Bytes(from, to) => Field::Bytes(self.bytes.get(from..to).unwrap_or(&[])),
+            TokenValue::Packed(..) | TokenValue::PackedFixed(..) | TokenValue::Message(_) => {
+                Field::Null
+            }
         }
     }
 
@@ -50,10 +52,10 @@ impl Record<'_> {
     ) {
         for spec in schema {
             let of_spec = || {
-                Siblings(tokens)
+                TokenIter(tokens)
                     .filter(|(token, _)| token.field.is_some_and(|field| std::ptr::eq(field, spec)))
             };
-            if let Kind::Message(inner) = &spec.kind {
+            if let FieldType::Message(inner) = &spec.kind {
                 let rows: Vec<Vec<(String, Field<'_>)>> = of_spec()
                     .map(|(_, content)| self.pairs(inner, content))
                     .collect();
@@ -71,8 +73,8 @@ impl Record<'_> {
                 let mut list = Vec::new();
                 for (token, _) in of_spec() {
                     match token.value {
-                        Value::Varint(raw) => list.push(self.scalar(&spec.kind, raw)),
-                        Value::Packed(from, to) => {
+                        TokenValue::Varint(raw) => list.push(self.scalar(&spec.kind, raw)),
+                        TokenValue::Packed(from, to) => {
                             let run = self.numbers.get(from..to).unwrap_or(&[]);
                             list.extend(run.iter().map(|&raw| self.scalar(&spec.kind, raw)));
                         }
@@ -83,13 +85,13 @@ impl Record<'_> {
             } else {
                 let last = of_spec().last().map(|(token, _)| token.value);
                 let raw = match last {
-                    Some(Value::Varint(raw)) => raw,
+                    Some(TokenValue::Varint(raw)) => raw,
                     _ => 0,
                 };
                 show(spec.name, self.scalar(&spec.kind, raw));
             }
         }
-        let unknown: Vec<[(Field<'_>, Field<'_>); 2]> = Siblings(tokens)
+        let unknown: Vec<[(Field<'_>, Field<'_>); 2]> = TokenIter(tokens)
             .filter(|(token, _)| token.field.is_none())
             .map(|(token, _)| {
                 [
@@ -108,16 +110,16 @@ impl Record<'_> {
     fn pairs(&self, schema: &'static [Spec], tokens: &[Token]) -> Vec<(String, Field<'_>)> {
         let mut pairs = Vec::new();
         for spec in schema {
-            let last = Siblings(tokens)
+            let last = TokenIter(tokens)
                 .filter(|(token, _)| token.field.is_some_and(|field| std::ptr::eq(field, spec)))
                 .last();
             let raw = match last.map(|(token, _)| token.value) {
-                Some(Value::Varint(raw)) => raw,
+                Some(TokenValue::Varint(raw)) => raw,
                 _ => 0,
             };
             pairs.push((spec.name.to_owned(), self.scalar(&spec.kind, raw)));
         }
-        for (token, _) in Siblings(tokens).filter(|(token, _)| token.field.is_none()) {
+        for (token, _) in TokenIter(tokens).filter(|(token, _)| token.field.is_none()) {
             pairs.push((format!("unknown_{}", token.number), self.raw(token.value)));
         }
         pairs
@@ -149,15 +151,15 @@ impl Native for Record<'_> {
             show("index", Field::Id("string", index));
         }
         match (&spec.kind, token.value) {
-            (Kind::Message(schema), _) => self.message(schema, content, show),
-            (Kind::Text, Value::Bytes(from, to)) => {
+            (FieldType::Message(schema), _) => self.message(schema, content, show),
+            (FieldType::Text, TokenValue::Bytes(from, to)) => {
                 show(
                     "value",
                     Field::Text(self.bytes.get(from..to).unwrap_or(&[])),
                 );
             }
-            (kind, Value::Varint(raw)) => show("value", self.scalar(kind, raw)),
-            (kind, Value::Packed(from, to)) => {
+            (kind, TokenValue::Varint(raw)) => show("value", self.scalar(kind, raw)),
+            (kind, TokenValue::Packed(from, to)) => {
                 let run = self.numbers.get(from..to).unwrap_or(&[]);
                 let list: Vec<_> = run.iter().map(|&raw| self.scalar(kind, raw)).collect();
                 show("value", Field::List(&list));

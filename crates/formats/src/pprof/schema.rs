@@ -1,82 +1,85 @@
 //! The messages of `profile.proto`: names, numbers and types, as one table that the reader, the writer
 //! and the dump share (SPEC.md §1).
 
-use crate::protobuf::{Field, Kind, Schema};
+use crate::protobuf::{FieldSpec, FieldType, MessageSchema};
 
-const STRING: Kind = Kind::Id("string");
+const STRING: FieldType = FieldType::Id("string");
 
-static VALUE_TYPE: [Field; 2] = [Field::one(1, "type", STRING), Field::one(2, "unit", STRING)];
-
-static LABEL: [Field; 4] = [
-    Field::one(1, "key", STRING),
-    Field::one(2, "str", STRING),
-    Field::one(3, "num", Kind::Signed),
-    Field::one(4, "num_unit", STRING),
+static VALUE_TYPE: [FieldSpec; 2] = [
+    FieldSpec::one(1, "type", STRING),
+    FieldSpec::one(2, "unit", STRING),
 ];
 
-static SAMPLE: [Field; 3] = [
-    Field::many(1, "location_id", Kind::Id("location")),
-    Field::many(2, "value", Kind::Signed),
-    Field::many(3, "label", Kind::Message(&LABEL)),
+static LABEL: [FieldSpec; 4] = [
+    FieldSpec::one(1, "key", STRING),
+    FieldSpec::one(2, "str", STRING),
+    FieldSpec::one(3, "num", FieldType::Signed),
+    FieldSpec::one(4, "num_unit", STRING),
 ];
 
-static MAPPING: [Field; 10] = [
-    Field::one(1, "id", Kind::Unsigned),
-    Field::one(2, "memory_start", Kind::Unsigned),
-    Field::one(3, "memory_limit", Kind::Unsigned),
-    Field::one(4, "file_offset", Kind::Unsigned),
-    Field::one(5, "filename", STRING),
-    Field::one(6, "build_id", STRING),
-    Field::one(7, "has_functions", Kind::Flag),
-    Field::one(8, "has_filenames", Kind::Flag),
-    Field::one(9, "has_line_numbers", Kind::Flag),
-    Field::one(10, "has_inline_frames", Kind::Flag),
+static SAMPLE: [FieldSpec; 3] = [
+    FieldSpec::many(1, "location_id", FieldType::Id("location")),
+    FieldSpec::many(2, "value", FieldType::Signed),
+    FieldSpec::many(3, "label", FieldType::Message(&LABEL)),
 ];
 
-static LINE: [Field; 3] = [
-    Field::one(1, "function_id", Kind::Id("function")),
-    Field::one(2, "line", Kind::Signed),
-    Field::one(3, "column", Kind::Signed),
+static MAPPING: [FieldSpec; 10] = [
+    FieldSpec::one(1, "id", FieldType::Unsigned),
+    FieldSpec::one(2, "memory_start", FieldType::Unsigned),
+    FieldSpec::one(3, "memory_limit", FieldType::Unsigned),
+    FieldSpec::one(4, "file_offset", FieldType::Unsigned),
+    FieldSpec::one(5, "filename", STRING),
+    FieldSpec::one(6, "build_id", STRING),
+    FieldSpec::one(7, "has_functions", FieldType::Flag),
+    FieldSpec::one(8, "has_filenames", FieldType::Flag),
+    FieldSpec::one(9, "has_line_numbers", FieldType::Flag),
+    FieldSpec::one(10, "has_inline_frames", FieldType::Flag),
 ];
 
-static LOCATION: [Field; 5] = [
-    Field::one(1, "id", Kind::Unsigned),
-    Field::one(2, "mapping_id", Kind::Id("mapping")),
-    Field::one(3, "address", Kind::Unsigned),
-    Field::many(4, "line", Kind::Message(&LINE)),
-    Field::one(5, "is_folded", Kind::Flag),
+static LINE: [FieldSpec; 3] = [
+    FieldSpec::one(1, "function_id", FieldType::Id("function")),
+    FieldSpec::one(2, "line", FieldType::Signed),
+    FieldSpec::one(3, "column", FieldType::Signed),
 ];
 
-static FUNCTION: [Field; 5] = [
-    Field::one(1, "id", Kind::Unsigned),
-    Field::one(2, "name", STRING),
-    Field::one(3, "system_name", STRING),
-    Field::one(4, "filename", STRING),
-    Field::one(5, "start_line", Kind::Signed),
+static LOCATION: [FieldSpec; 5] = [
+    FieldSpec::one(1, "id", FieldType::Unsigned),
+    FieldSpec::one(2, "mapping_id", FieldType::Id("mapping")),
+    FieldSpec::one(3, "address", FieldType::Unsigned),
+    FieldSpec::many(4, "line", FieldType::Message(&LINE)),
+    FieldSpec::one(5, "is_folded", FieldType::Flag),
+];
+
+static FUNCTION: [FieldSpec; 5] = [
+    FieldSpec::one(1, "id", FieldType::Unsigned),
+    FieldSpec::one(2, "name", STRING),
+    FieldSpec::one(3, "system_name", STRING),
+    FieldSpec::one(4, "filename", STRING),
+    FieldSpec::one(5, "start_line", FieldType::Signed),
 ];
 
 /// The message `Profile`; the names are those of the records, which are the field names but for the
 /// string table, whose entries are records of their own.
-pub(super) static PROFILE: [Field; 15] = [
-    Field::many(1, "sample_type", Kind::Message(&VALUE_TYPE)),
-    Field::many(2, "sample", Kind::Message(&SAMPLE)),
-    Field::many(3, "mapping", Kind::Message(&MAPPING)),
-    Field::many(4, "location", Kind::Message(&LOCATION)),
-    Field::many(5, "function", Kind::Message(&FUNCTION)),
-    Field::many(6, "string", Kind::Text),
-    Field::one(7, "drop_frames", STRING),
-    Field::one(8, "keep_frames", STRING),
-    Field::one(9, "time_nanos", Kind::Signed),
-    Field::one(10, "duration_nanos", Kind::Signed),
-    Field::one(11, "period_type", Kind::Message(&VALUE_TYPE)),
-    Field::one(12, "period", Kind::Signed),
-    Field::many(13, "comment", STRING),
-    Field::one(14, "default_sample_type", STRING),
-    Field::one(15, "doc_url", STRING),
+pub(super) static PROFILE: [FieldSpec; 15] = [
+    FieldSpec::many(1, "sample_type", FieldType::Message(&VALUE_TYPE)),
+    FieldSpec::many(2, "sample", FieldType::Message(&SAMPLE)),
+    FieldSpec::many(3, "mapping", FieldType::Message(&MAPPING)),
+    FieldSpec::many(4, "location", FieldType::Message(&LOCATION)),
+    FieldSpec::many(5, "function", FieldType::Message(&FUNCTION)),
+    FieldSpec::many(6, "string", FieldType::Text),
+    FieldSpec::one(7, "drop_frames", STRING),
+    FieldSpec::one(8, "keep_frames", STRING),
+    FieldSpec::one(9, "time_nanos", FieldType::Signed),
+    FieldSpec::one(10, "duration_nanos", FieldType::Signed),
+    FieldSpec::one(11, "period_type", FieldType::Message(&VALUE_TYPE)),
+    FieldSpec::one(12, "period", FieldType::Signed),
+    FieldSpec::many(13, "comment", STRING),
+    FieldSpec::one(14, "default_sample_type", STRING),
+    FieldSpec::one(15, "doc_url", STRING),
 ];
 
 /// The whole of it: no writer of profiles writes other fields.
-pub(super) const SCHEMA: Schema = Schema {
+pub(super) const SCHEMA: MessageSchema = MessageSchema {
     fields: &PROFILE,
     closed: true,
 };

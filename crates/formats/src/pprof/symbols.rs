@@ -13,7 +13,7 @@ use crate::protobuf::{put_bytes, put_number};
 
 /// Writes rows when they are first used and remembers their ids.
 #[derive(Default)]
-pub(super) struct Symbols {
+pub(super) struct SymbolWriter {
     /// The tables of the model as far as they are defined; no rows but those of tables.
     pub(super) tables: Recording,
     /// What is written and not yet handed to the output.
@@ -26,12 +26,12 @@ pub(super) struct Symbols {
     /// How many stacks, from the first on, are known to lead to rows that are all defined.
     n_defined: usize,
     functions: Vec<bool>,
-    mapped: Vec<Known>,
+    mapped: Vec<MappingSymbols>,
 }
 
 /// What is known of the symbols of a mapping.
 #[derive(Clone, Copy, Default)]
-struct Known {
+struct MappingSymbols {
     functions: bool,
     files: bool,
     lines: bool,
@@ -44,7 +44,7 @@ const GROUP: usize = 1 << 20;
 /// Frames of a stack at most: parents that go round in a circle end here.
 pub(super) const DEEPEST: usize = 64 << 20;
 
-impl Symbols {
+impl SymbolWriter {
     pub(super) fn new() -> Self {
         let mut symbols = Self::default();
         // Index 0 stands for "nothing" everywhere, so it must be the empty string.
@@ -170,7 +170,8 @@ impl Symbols {
     fn note_symbols(&mut self, frame: &Frame, inlines: bool) {
         let Some(mapping) = frame.mapping else { return };
         if self.mapped.len() <= mapping.index() {
-            self.mapped.resize(mapping.index() + 1, Known::default());
+            self.mapped
+                .resize(mapping.index() + 1, MappingSymbols::default());
         }
         let function = frame.function.and_then(|id| self.tables.function(id));
         if let Some(known) = self.mapped.get_mut(mapping.index()) {

@@ -4,14 +4,14 @@ use super::wire::{Wire, delimited, packed, tag, varint};
 
 /// The value of a field as it lies in the body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Raw<'a> {
+pub(crate) enum RawValue<'a> {
     Varint(u64),
     Fixed64(u64),
     Fixed32(u32),
     Len(&'a [u8]),
 }
 
-impl<'a> Raw<'a> {
+impl<'a> RawValue<'a> {
     /// The integer, whatever its width; 0 for bytes.
     pub(crate) fn number(self) -> u64 {
         match self {
@@ -31,7 +31,7 @@ impl<'a> Raw<'a> {
 }
 
 /// Iterates over the fields of a body: number and value. It ends early where the bytes are no field.
-pub(crate) fn fields(body: &[u8]) -> impl Iterator<Item = (u32, Raw<'_>)> {
+pub(crate) fn fields(body: &[u8]) -> impl Iterator<Item = (u32, RawValue<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         if at >= body.len() {
@@ -43,19 +43,19 @@ pub(crate) fn fields(body: &[u8]) -> impl Iterator<Item = (u32, Raw<'_>)> {
         (value, at) = match wire {
             Wire::Varint => {
                 let (value, next) = varint(body, next)?;
-                (Raw::Varint(value), next)
+                (RawValue::Varint(value), next)
             }
             Wire::Fixed64 => {
                 let bytes = body.get(next..)?.first_chunk()?;
-                (Raw::Fixed64(u64::from_le_bytes(*bytes)), next + 8)
+                (RawValue::Fixed64(u64::from_le_bytes(*bytes)), next + 8)
             }
             Wire::Fixed32 => {
                 let bytes = body.get(next..)?.first_chunk()?;
-                (Raw::Fixed32(u32::from_le_bytes(*bytes)), next + 4)
+                (RawValue::Fixed32(u32::from_le_bytes(*bytes)), next + 4)
             }
             Wire::Len => {
                 let (bytes, next) = delimited(body, next)?;
-                (Raw::Len(bytes), next)
+                (RawValue::Len(bytes), next)
             }
         };
         Some((number, value))
@@ -63,9 +63,9 @@ pub(crate) fn fields(body: &[u8]) -> impl Iterator<Item = (u32, Raw<'_>)> {
 }
 
 /// Appends the integers of a repeated field, packed or not.
-pub(crate) fn packed_varints(value: Raw<'_>, out: &mut Vec<u64>) {
+pub(crate) fn packed_varints(value: RawValue<'_>, out: &mut Vec<u64>) {
     match value {
-        Raw::Len(run) => {
+        RawValue::Len(run) => {
             // What is readable of a damaged list was noted by the reader of records.
             let _ = packed(run, out, |value| value);
         }
@@ -74,9 +74,9 @@ pub(crate) fn packed_varints(value: Raw<'_>, out: &mut Vec<u64>) {
 }
 
 /// Appends the values of a repeated field of eight bytes each, packed or not.
-pub(crate) fn packed_fixed(value: Raw<'_>, out: &mut Vec<u64>) {
+pub(crate) fn packed_fixed(value: RawValue<'_>, out: &mut Vec<u64>) {
     match value {
-        Raw::Len(run) => {
+        RawValue::Len(run) => {
             let chunks = run.chunks_exact(8);
             out.extend(chunks.filter_map(|chunk| Some(u64::from_le_bytes(*chunk.first_chunk()?))));
         }

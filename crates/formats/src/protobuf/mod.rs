@@ -14,14 +14,15 @@ mod split;
 mod tokens;
 mod wire;
 
-pub(crate) use fields::{Raw, fields, packed_fixed, packed_varints};
+pub(crate) use fields::{RawValue, fields, packed_fixed, packed_varints};
 pub(crate) use put::varint_len;
 pub use put::{put_bytes, put_double, put_fixed64, put_message, put_number, put_packed, put_tag};
-pub(crate) use read::{Layout, Reader, malformed, parse, read, wrong_wire};
-pub(crate) use schema::{Field, Kind, find};
+pub(crate) use read::{Reader, RecordLayout, malformed, parse, read, wrong_wire};
+pub(crate) use schema::{FieldSpec, FieldType, find};
 pub(crate) use split::{
-    Field as Split, Piece, Schema, Splitter, Value as Content, each, each_field, fits,
+    FieldBytes as Split, FieldSplitter, FieldValueKind as Content, MessagePiece, MessageSchema,
+    each, each_field, fits,
 };
-pub(crate) use tokens::{Siblings, Token, Tokens, Value, put_tokens};
+pub(crate) use tokens::{Token, TokenIter, TokenValue, Tokens, put_tokens};
 pub use wire::Wire;
 pub(crate) use wire::{delimited, packed, skip, tag, varint};

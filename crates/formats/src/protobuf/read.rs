@@ -4,17 +4,19 @@ use std::ops::ControlFlow;
 
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use super::record::Record;
-use super::schema::{Field as Spec, find};
-use super::split::{Field, Next, Piece, Schema, Splitter, Value};
+use super::record::ProtoField;
+use super::schema::{FieldSpec as Spec, find};
+use super::split::{
+    FieldBytes, FieldSplitter, FieldValueKind, MessagePiece, MessageSchema, SplitStep,
+};
 use super::tokens::{Token, Tokens};
 use crate::{Chunk, Error, ErrorKind, Opaque, Reader as Native, RecordSink, Step, damage, warn};
 
 /// What a format's records are.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct RecordLayout {
     /// The outermost message.
-    pub(crate) schema: Schema,
+    pub(crate) schema: MessageSchema,
     /// Names the record of a field by its tokens, where the field's own name says too little.
     pub(crate) kind: fn(&[Token]) -> Option<&'static str>,
 }
@@ -22,30 +24,30 @@ pub(crate) struct Layout {
 /// Reads the fields of the outermost message, and of the containers in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
-    layout: &'static Layout,
-    splitter: Splitter,
+    layout: &'static RecordLayout,
+    splitter: FieldSplitter,
     tokens: Tokens,
 }
 
 impl Reader {
     /// Builds a reader at the beginning of a part.
-    pub(crate) fn new(layout: &'static Layout, limits: &Limits) -> Self {
+    pub(crate) fn new(layout: &'static RecordLayout, limits: &Limits) -> Self {
         Self {
             layout,
-            splitter: Splitter::new(layout.schema, limits),
+            splitter: FieldSplitter::new(layout.schema, limits),
             tokens: Tokens::new(limits.size(Limit::Values)),
         }
     }
 
     fn field(
-        layout: &'static Layout,
+        layout: &'static RecordLayout,
         tokens: &mut Tokens,
-        field: &Field<'_>,
+        field: &FieldBytes<'_>,
         out: &mut dyn RecordSink,
     ) -> Flow {
         let name = find(field.within, field.number).map(|spec| spec.name);
-        if let Value::Enter(length) = field.value {
-            return out.record(&Record::head(name.unwrap_or("unknown"), field, length));
+        if let FieldValueKind::Enter(length) = field.value {
+            return out.record(&ProtoField::head(name.unwrap_or("unknown"), field, length));
         }
         if !parse(tokens, field, out)? {
             return Flow::Continue(());
@@ -53,14 +55,14 @@ impl Reader {
         let known = tokens.tokens.first().and_then(|token| token.field);
         let name = known.map_or("unknown", |spec| spec.name);
         let kind = (layout.kind)(&tokens.tokens).unwrap_or(name);
-        out.record(&Record::new(kind, field, tokens))
+        out.record(&ProtoField::new(kind, field, tokens))
     }
 }
 
 /// Reads the tokens of a field; one that has none is shown as damage, and false.
 pub(crate) fn parse(
     tokens: &mut Tokens,
-    field: &Field<'_>,
+    field: &FieldBytes<'_>,
     out: &mut dyn RecordSink,
 ) -> ControlFlow<(), bool> {
     if let Err(error) = tokens.parse(field.bytes, field.offset, field.within) {
@@ -75,7 +77,7 @@ pub(crate) fn parse(
 }
 
 /// The note about a field whose inside cannot be read.
-pub(crate) fn malformed(field: &Field<'_>, error: &Error) -> Note {
+pub(crate) fn malformed(field: &FieldBytes<'_>, error: &Error) -> Note {
     let name = find(field.within, field.number).map_or("field", |spec| spec.name);
     let kind = match error.kind() {
         ErrorKind::Limit => "limit_values",
@@ -106,28 +108,28 @@ impl Native for Reader {
 
 /// Hands the fields of a chunk to `take`; what is none becomes damage.
 pub(crate) fn read(
-    splitter: &mut Splitter,
+    splitter: &mut FieldSplitter,
     chunk: Chunk<'_>,
     out: &mut dyn RecordSink,
-    mut take: impl FnMut(&Field<'_>, &mut dyn RecordSink) -> Flow,
+    mut take: impl FnMut(&FieldBytes<'_>, &mut dyn RecordSink) -> Flow,
 ) -> Step {
     let mut at = 0;
     loop {
         let window = chunk.bytes.get(at..).unwrap_or(&[]);
         let next = splitter.next(window, chunk.offset + at as u64, chunk.eof);
         let flow = match next {
-            Next::Need(need) => return Step::More { consumed: at, need },
-            Next::End => {
+            SplitStep::Need(need) => return Step::More { consumed: at, need },
+            SplitStep::End => {
                 return Step::More {
                     consumed: at,
                     need: 1,
                 };
             }
-            Next::Piece(Piece::Field(field)) => {
+            SplitStep::Piece(MessagePiece::Field(field)) => {
                 at += field.bytes.len();
                 take(&field, out)
             }
-            Next::Piece(Piece::Damage {
+            SplitStep::Piece(MessagePiece::Damage {
                 offset,
                 bytes,
                 note,

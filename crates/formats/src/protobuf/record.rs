@@ -7,25 +7,25 @@ use std::ops::Range;
 use foldhash::fast::RandomState;
 
 use super::put::{put_tag, varint_len};
-use super::schema::Kind;
-use super::split::Field as Split;
-use super::tokens::{Siblings, Token, Tokens, Value, put_tokens};
+use super::schema::FieldType;
+use super::split::FieldBytes as Split;
+use super::tokens::{Token, TokenIter, TokenValue, Tokens, put_tokens};
 use super::wire::Wire;
 use crate::wire::put_leb128;
 use crate::{Field, Record as Native};
 
 /// A field of the outermost message or of a container.
 #[derive(Debug)]
-pub(super) struct Record<'a> {
+pub(super) struct ProtoField<'a> {
     kind: &'static str,
     offset: u64,
     bytes: &'a [u8],
     number: u32,
-    body: Body<'a>,
+    body: ShownBody<'a>,
 }
 
 #[derive(Debug)]
-enum Body<'a> {
+enum ShownBody<'a> {
     /// The head of a container of so many bytes.
     Head(u64),
     /// None of its tokens was written longer than needed.
@@ -37,7 +37,7 @@ enum Body<'a> {
 /// Levels of values inside values that are shown.
 const SHOWN: usize = 40;
 
-impl<'a> Record<'a> {
+impl<'a> ProtoField<'a> {
     pub(super) fn new(kind: &'static str, field: &Split<'a>, tokens: &'a Tokens) -> Self {
         Self {
             kind,
@@ -45,8 +45,8 @@ impl<'a> Record<'a> {
             bytes: field.bytes,
             number: field.number,
             body: match tokens.padded {
-                false => Body::Tokens(tokens),
-                true => Body::Padded(tokens),
+                false => ShownBody::Tokens(tokens),
+                true => ShownBody::Padded(tokens),
             },
         }
     }
@@ -57,7 +57,7 @@ impl<'a> Record<'a> {
             offset: field.offset,
             bytes: field.bytes,
             number: field.number,
-            body: Body::Head(length),
+            body: ShownBody::Head(length),
         }
     }
 
@@ -69,33 +69,37 @@ impl<'a> Record<'a> {
 
     fn tokens(&self) -> Option<&'a Tokens> {
         match self.body {
-            Body::Head(_) => None,
-            Body::Tokens(tokens) | Body::Padded(tokens) => Some(tokens),
+            ShownBody::Head(_) => None,
+            ShownBody::Tokens(tokens) | ShownBody::Padded(tokens) => Some(tokens),
         }
     }
 }
 
 /// A named value on its level of nesting; what is inside it are values of the next level.
-struct Shown<'a> {
+struct ShownValue<'a> {
     name: Cow<'static, str>,
-    what: What<'a>,
+    what: RecordContent<'a>,
 }
 
-enum What<'a> {
+enum RecordContent<'a> {
     Field(Field<'a>),
     List(Range<usize>),
     Map(Range<usize>),
 }
 
 /// A value on its way to its level.
-enum Pending<'a> {
+enum PendingValue<'a> {
     Field(Field<'a>),
     Message(&'a [Token]),
-    List(Vec<Pending<'a>>),
+    List(Vec<PendingValue<'a>>),
 }
 
 /// Puts what is shown of a message on levels: what is inside a value lies together on the next one.
-fn levels<'a>(content: &'a [Token], tokens: &'a Tokens, bytes: &'a [u8]) -> Vec<Vec<Shown<'a>>> {
+fn levels<'a>(
+    content: &'a [Token],
+    tokens: &'a Tokens,
+    bytes: &'a [u8],
+) -> Vec<Vec<ShownValue<'a>>> {
     let mut levels = Vec::new();
     let mut pending = members(content, tokens, bytes);
     while !pending.is_empty() {
@@ -105,18 +109,20 @@ fn levels<'a>(content: &'a [Token], tokens: &'a Tokens, bytes: &'a [u8]) -> Vec<
         for (name, value) in pending {
             let from = next.len();
             let what = match value {
-                Pending::Field(field) => What::Field(field),
-                Pending::Message(_) | Pending::List(_) if deepest => What::Field(Field::Str("…")),
-                Pending::Message(content) => {
-                    next.extend(members(content, tokens, bytes));
-                    What::Map(from..next.len())
+                PendingValue::Field(field) => RecordContent::Field(field),
+                PendingValue::Message(_) | PendingValue::List(_) if deepest => {
+                    RecordContent::Field(Field::Str("…"))
                 }
-                Pending::List(list) => {
+                PendingValue::Message(content) => {
+                    next.extend(members(content, tokens, bytes));
+                    RecordContent::Map(from..next.len())
+                }
+                PendingValue::List(list) => {
                     next.extend(list.into_iter().map(|value| (Cow::Borrowed(""), value)));
-                    What::List(from..next.len())
+                    RecordContent::List(from..next.len())
                 }
             };
-            level.push(Shown { name, what });
+            level.push(ShownValue { name, what });
         }
         levels.push(level);
         pending = next;
@@ -129,10 +135,10 @@ fn members<'a>(
     content: &'a [Token],
     tokens: &'a Tokens,
     bytes: &'a [u8],
-) -> Vec<(Cow<'static, str>, Pending<'a>)> {
-    let mut rows: Vec<(&Token, Vec<Pending<'a>>)> = Vec::new();
+) -> Vec<(Cow<'static, str>, PendingValue<'a>)> {
+    let mut rows: Vec<(&Token, Vec<PendingValue<'a>>)> = Vec::new();
     let mut places: HashMap<u32, usize, RandomState> = HashMap::default();
-    for (token, inner) in Siblings(content) {
+    for (token, inner) in TokenIter(content) {
         let place = *places.entry(token.number).or_insert(rows.len());
         if place == rows.len() {
             rows.push((token, Vec::new()));
@@ -142,28 +148,34 @@ fn members<'a>(
         };
         let kind = token.field.map(|field| &field.kind);
         match token.value {
-            Value::Message(_) => values.push(Pending::Message(inner)),
-            Value::Packed(from, to) | Value::PackedFixed(from, to) => {
+            TokenValue::Message(_) => values.push(PendingValue::Message(inner)),
+            TokenValue::Packed(from, to) | TokenValue::PackedFixed(from, to) => {
                 let run = tokens.numbers.get(from..to).unwrap_or(&[]);
-                values.extend(run.iter().map(|&raw| Pending::Field(number(kind, raw))));
+                values.extend(
+                    run.iter()
+                        .map(|&raw| PendingValue::Field(number(kind, raw))),
+                );
             }
-            Value::Varint(raw) => values.push(Pending::Field(number(kind, raw))),
-            Value::Fixed64(raw) => {
-                values.push(Pending::Field(number(kind, u64::from_le_bytes(raw))));
+            TokenValue::Varint(raw) => values.push(PendingValue::Field(number(kind, raw))),
+            TokenValue::Fixed64(raw) => {
+                values.push(PendingValue::Field(number(kind, u64::from_le_bytes(raw))));
             }
-            Value::Fixed32(raw) => {
-                values.push(Pending::Field(number(kind, u32::from_le_bytes(raw).into())));
+            TokenValue::Fixed32(raw) => {
+                values.push(PendingValue::Field(number(
+                    kind,
+                    u32::from_le_bytes(raw).into(),
+                )));
             }
-            Value::Bytes(from, to) => {
+            TokenValue::Bytes(from, to) => {
                 let bytes = bytes.get(from..to).unwrap_or(&[]);
-                values.push(Pending::Field(match kind {
-                    Some(Kind::Text) => Field::Text(bytes),
+                values.push(PendingValue::Field(match kind {
+                    Some(FieldType::Text) => Field::Text(bytes),
                     _ => Field::Bytes(bytes),
                 }));
             }
         }
     }
-    let row = |(token, mut values): (&Token, Vec<Pending<'a>>)| {
+    let row = |(token, mut values): (&Token, Vec<PendingValue<'a>>)| {
         let name = match token.field {
             Some(field) => Cow::Borrowed(field.name),
             None => Cow::Owned(format!("unknown_{}", token.number)),
@@ -173,26 +185,26 @@ fn members<'a>(
             (Some(only), false) if values.is_empty() => (name, only),
             (last, _) => {
                 values.extend(last);
-                (name, Pending::List(values))
+                (name, PendingValue::List(values))
             }
         }
     };
     rows.into_iter().map(row).collect()
 }
 
-fn number(kind: Option<&Kind>, raw: u64) -> Field<'static> {
+fn number(kind: Option<&FieldType>, raw: u64) -> Field<'static> {
     match kind {
-        Some(Kind::Signed) => Field::I64(raw.cast_signed()),
-        Some(Kind::Flag) if raw < 2 => Field::Bool(raw == 1),
-        Some(Kind::Double) => Field::F64(f64::from_bits(raw)),
-        Some(Kind::Id(table)) => Field::Id(table, raw),
+        Some(FieldType::Signed) => Field::I64(raw.cast_signed()),
+        Some(FieldType::Flag) if raw < 2 => Field::Bool(raw == 1),
+        Some(FieldType::Double) => Field::F64(f64::from_bits(raw)),
+        Some(FieldType::Id(table)) => Field::Id(table, raw),
         _ => Field::U64(raw),
     }
 }
 
 /// Resolves the last level by the one below it, and goes on to the level above until the first.
 fn rise(
-    levels: &[Vec<Shown<'_>>],
+    levels: &[Vec<ShownValue<'_>>],
     pairs: &[(Field<'_>, Field<'_>)],
     values: &[Field<'_>],
     show: &mut dyn FnMut(&str, Field<'_>),
@@ -203,9 +215,9 @@ fn rise(
     let mut fields: Vec<Field<'_>> = Vec::with_capacity(level.len());
     for shown in level {
         fields.push(match &shown.what {
-            What::Field(field) => field.clone(),
-            What::List(range) => Field::List(values.get(range.clone()).unwrap_or(&[])),
-            What::Map(range) => Field::Map(pairs.get(range.clone()).unwrap_or(&[])),
+            RecordContent::Field(field) => field.clone(),
+            RecordContent::List(range) => Field::List(values.get(range.clone()).unwrap_or(&[])),
+            RecordContent::Map(range) => Field::Map(pairs.get(range.clone()).unwrap_or(&[])),
         });
     }
     if above.is_empty() {
@@ -219,7 +231,7 @@ fn rise(
     rise(above, &named, &fields, show);
 }
 
-impl Native for Record<'_> {
+impl Native for ProtoField<'_> {
     fn kind(&self) -> &str {
         self.kind
     }
@@ -234,13 +246,13 @@ impl Native for Record<'_> {
 
     fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
         let Some(tokens) = self.tokens() else {
-            if let Body::Head(length) = self.body {
+            if let ShownBody::Head(length) = self.body {
                 show("length", Field::U64(length));
             }
             return;
         };
         let levels = match tokens.tokens.split_first() {
-            Some((token, content)) if matches!(token.value, Value::Message(_)) => {
+            Some((token, content)) if matches!(token.value, TokenValue::Message(_)) => {
                 levels(content, tokens, self.bytes)
             }
             _ => {
@@ -256,14 +268,14 @@ impl Native for Record<'_> {
 
     fn write(&self, out: &mut Vec<u8>) {
         match self.body {
-            Body::Head(length) if !self.padded_head(length) => {
+            ShownBody::Head(length) if !self.padded_head(length) => {
                 put_tag(out, self.number, Wire::Len);
                 put_leb128(out, length);
             }
-            Body::Tokens(tokens) => {
+            ShownBody::Tokens(tokens) => {
                 put_tokens(out, &tokens.tokens, &tokens.numbers, self.bytes);
             }
-            Body::Head(_) | Body::Padded(_) => out.extend_from_slice(self.bytes),
+            ShownBody::Head(_) | ShownBody::Padded(_) => out.extend_from_slice(self.bytes),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::wire::Wire;
 
 /// The type of a field.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum FieldType {
     /// `uint32`, `uint64` or an enumeration.
     Unsigned,
     /// `int32` or `int64`.
@@ -22,22 +22,22 @@ pub(crate) enum Kind {
     /// An id of the named table, an integer.
     Id(&'static str),
     /// A message.
-    Message(&'static [Field]),
+    Message(&'static [FieldSpec]),
     /// A message too large to be one record: its tag and length are a record, its fields are more.
-    Container(&'static [Field]),
+    Container(&'static [FieldSpec]),
 }
 
 /// A field of a message.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct FieldSpec {
     pub(crate) number: u32,
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FieldType,
     pub(crate) repeated: bool,
 }
 
-impl Field {
-    pub(crate) const fn one(number: u32, name: &'static str, kind: Kind) -> Self {
+impl FieldSpec {
+    pub(crate) const fn one(number: u32, name: &'static str, kind: FieldType) -> Self {
         Self {
             number,
             name,
@@ -46,7 +46,7 @@ impl Field {
         }
     }
 
-    pub(crate) const fn many(number: u32, name: &'static str, kind: Kind) -> Self {
+    pub(crate) const fn many(number: u32, name: &'static str, kind: FieldType) -> Self {
         Self {
             number,
             name,
@@ -58,9 +58,14 @@ impl Field {
     /// The wire type of one value.
     pub(crate) const fn wire(&self) -> Wire {
         match &self.kind {
-            Kind::Text | Kind::Bytes | Kind::Message(_) | Kind::Container(_) => Wire::Len,
-            Kind::Fixed64 | Kind::Double => Wire::Fixed64,
-            Kind::Unsigned | Kind::Signed | Kind::Flag | Kind::Id(_) => Wire::Varint,
+            FieldType::Text
+            | FieldType::Bytes
+            | FieldType::Message(_)
+            | FieldType::Container(_) => Wire::Len,
+            FieldType::Fixed64 | FieldType::Double => Wire::Fixed64,
+            FieldType::Unsigned | FieldType::Signed | FieldType::Flag | FieldType::Id(_) => {
+                Wire::Varint
+            }
         }
     }
 
@@ -72,7 +77,7 @@ impl Field {
 }
 
 /// Finds a field by its number.
-pub(crate) fn find(message: &'static [Field], number: u32) -> Option<&'static Field> {
+pub(crate) fn find(message: &'static [FieldSpec], number: u32) -> Option<&'static FieldSpec> {
     // Most messages number their fields from 1 without gaps.
     let dense = message.get(usize::try_from(number).ok()?.checked_sub(1)?);
     dense

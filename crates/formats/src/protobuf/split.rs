@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use super::schema::{Field as Spec, Kind, find};
+use super::schema::{FieldSpec as Spec, FieldType, find};
 use super::wire::{Wire, padded, skip, tag, varint};
 use crate::Step;
 use crate::codec::each_window;
@@ -10,18 +10,18 @@ use crate::{Error, Pull, damage};
 
 /// A field as it lies in the input.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field<'a> {
+pub(crate) struct FieldBytes<'a> {
     pub(crate) offset: u64,
     /// Tag, length and value; of a container the tag and length alone.
     pub(crate) bytes: &'a [u8],
     pub(crate) number: u32,
     /// The message it is a field of.
     pub(crate) within: &'static [Spec],
-    pub(crate) value: Value<'a>,
+    pub(crate) value: FieldValueKind<'a>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Value<'a> {
+pub(crate) enum FieldValueKind<'a> {
     Varint(u64),
     Len(&'a [u8]),
     Fixed64(u64),
@@ -32,8 +32,8 @@ pub(crate) enum Value<'a> {
 
 /// What lies at a place of the input.
 #[derive(Debug)]
-pub(crate) enum Piece<'a> {
-    Field(Field<'a>),
+pub(crate) enum MessagePiece<'a> {
+    Field(FieldBytes<'a>),
     /// Bytes that are no fields; the note comes with the last piece of a stretch.
     Damage {
         offset: u64,
@@ -42,10 +42,10 @@ pub(crate) enum Piece<'a> {
     },
 }
 
-/// The answer of [`Splitter::next`].
+/// The answer of [`FieldSplitter::next`].
 #[derive(Debug)]
-pub(crate) enum Next<'a> {
-    Piece(Piece<'a>),
+pub(crate) enum SplitStep<'a> {
+    Piece(MessagePiece<'a>),
     /// The window must hold so many bytes.
     Need(usize),
     /// The window is used up.
@@ -65,10 +65,10 @@ const TORN: usize = 4096;
 
 /// Finds the fields. The state is the damaged stretch it is in, and the containers around it.
 #[derive(Clone, Debug)]
-pub(crate) struct Splitter {
-    lost: Option<Lost>,
+pub(crate) struct FieldSplitter {
+    lost: Option<LostBytes>,
     limit: usize,
-    root: Schema,
+    root: MessageSchema,
     /// Containers around the next field, with the offset where each ends.
     around: Vec<(&'static [Spec], u64)>,
     /// The input was found to end inside a field.
@@ -77,29 +77,29 @@ pub(crate) struct Splitter {
 
 /// The message whose fields are looked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Schema {
+pub(crate) struct MessageSchema {
     pub(crate) fields: &'static [Spec],
     /// The fields are all there are; else other numbers are as good as known ones.
     pub(crate) closed: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Lost {
+struct LostBytes {
     kind: &'static str,
     offset: u64,
     bytes: u64,
     text: String,
 }
 
-enum Head {
+enum FieldHead {
     Field(u32, Wire, usize),
     /// More bytes are needed: this many in all.
     Cut(usize),
     Bad(&'static str, String),
 }
 
-impl Splitter {
-    pub(crate) fn new(root: Schema, limits: &Limits) -> Self {
+impl FieldSplitter {
+    pub(crate) fn new(root: MessageSchema, limits: &Limits) -> Self {
         Self {
             lost: None,
             limit: limits.size(Limit::Record),
@@ -117,18 +117,18 @@ impl Splitter {
 
     /// Looks at the first bytes of a window that lies at `offset`.
     #[inline]
-    pub(crate) fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Next<'a> {
+    pub(crate) fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> SplitStep<'a> {
         if !self.around.is_empty() {
             return self.nested(window, offset, eof);
         }
         match self.short(window, offset) {
-            Some(field) => Next::Piece(Piece::Field(field)),
+            Some(field) => SplitStep::Piece(MessagePiece::Field(field)),
             None => self.any(window, offset, eof),
         }
     }
 
     /// Looks for the next field of the innermost container that has one.
-    fn nested<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Next<'a> {
+    fn nested<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> SplitStep<'a> {
         while let Some(&(_, end)) = self.around.last() {
             if offset < end {
                 break;
@@ -146,28 +146,28 @@ impl Splitter {
         if eof && window.is_empty() {
             self.around.clear();
             if self.torn {
-                return Next::End;
+                return SplitStep::End;
             }
             let text = format!("{left} more bytes belong to the message around this place");
-            return Next::Piece(Piece::Damage {
+            return SplitStep::Piece(MessagePiece::Damage {
                 offset,
                 bytes: window,
                 note: Some(Box::new(damage("truncated", offset, text))),
             });
         }
         match self.short(inner, offset) {
-            Some(field) => Next::Piece(Piece::Field(field)),
+            Some(field) => SplitStep::Piece(MessagePiece::Field(field)),
             None => self.any(inner, offset, whole),
         }
     }
 
     /// Splits off the tag and length of a container.
-    fn enter<'a>(&mut self, window: &'a [u8], offset: u64) -> Option<Field<'a>> {
+    fn enter<'a>(&mut self, window: &'a [u8], offset: u64) -> Option<FieldBytes<'a>> {
         let (raw, at) = varint(window, 0)?;
         let (number, wire) = tag(raw)?;
         let within = self.fields();
         let spec = find(within, number)?;
-        let Kind::Container(inner) = spec.kind else {
+        let FieldType::Container(inner) = spec.kind else {
             return None;
         };
         if wire != Wire::Len {
@@ -179,18 +179,18 @@ impl Splitter {
             return None;
         }
         self.around.push((inner, end));
-        Some(Field {
+        Some(FieldBytes {
             offset,
             bytes: window.get(..at)?,
             number,
             within,
-            value: Value::Enter(len),
+            value: FieldValueKind::Enter(len),
         })
     }
 
     /// Splits off a field with a tag of one byte and a length of one or two: nearly every field is.
     #[inline]
-    fn short<'a>(&self, window: &'a [u8], offset: u64) -> Option<Field<'a>> {
+    fn short<'a>(&self, window: &'a [u8], offset: u64) -> Option<FieldBytes<'a>> {
         let &[tag, low, high, _] = window.first_chunk::<4>()?;
         if tag & 0x87 != 2 || tag < 8 || self.lost.is_some() {
             return None;
@@ -203,48 +203,48 @@ impl Splitter {
         let bytes = window.get(..at + len)?;
         let within = self.fields();
         let container = find(within, u32::from(tag >> 3))
-            .is_some_and(|spec| matches!(spec.kind, Kind::Container(_)));
+            .is_some_and(|spec| matches!(spec.kind, FieldType::Container(_)));
         if bytes.len() > self.limit || container {
             return None;
         }
-        Some(Field {
+        Some(FieldBytes {
             offset,
             bytes,
             number: u32::from(tag >> 3),
             within,
-            value: Value::Len(bytes.get(at..)?),
+            value: FieldValueKind::Len(bytes.get(at..)?),
         })
     }
 
-    fn any<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Next<'a> {
+    fn any<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> SplitStep<'a> {
         if self.lost.is_some() {
             return self.scan(window, offset, eof, 0);
         }
         if window.is_empty() {
-            return Next::End;
+            return SplitStep::End;
         }
         if let Some(field) = self.enter(window, offset) {
-            return Next::Piece(Piece::Field(field));
+            return SplitStep::Piece(MessagePiece::Field(field));
         }
         let within = self.fields();
         let bad = match head(window, self.limit) {
-            Head::Field(number, wire, end) if is_container(within, number, wire) => {
+            FieldHead::Field(number, wire, end) if is_container(within, number, wire) => {
                 let text = format!("a message of {end} bytes ends outside the one around it");
                 ("message_length", text)
             }
-            Head::Field(number, wire, end) => {
+            FieldHead::Field(number, wire, end) => {
                 if let Some(field) = field(window, offset, (number, wire, end), within) {
-                    return Next::Piece(Piece::Field(field));
+                    return SplitStep::Piece(MessagePiece::Field(field));
                 }
                 ("invalid_tag", "field cannot be read".to_owned())
             }
-            Head::Cut(need) if !eof => return Next::Need(need),
-            Head::Cut(need) => {
+            FieldHead::Cut(need) if !eof => return SplitStep::Need(need),
+            FieldHead::Cut(need) => {
                 let text = format!("{} more bytes belong to this field", need - window.len());
                 if window.len() <= TORN {
                     self.torn = true;
                     let note = damage("truncated", offset, text).counting(window.len() as u64);
-                    return Next::Piece(Piece::Damage {
+                    return SplitStep::Piece(MessagePiece::Damage {
                         offset,
                         bytes: window,
                         note: Some(Box::new(note)),
@@ -252,12 +252,12 @@ impl Splitter {
                 }
                 ("truncated", text)
             }
-            Head::Bad(kind, text) => (kind, text),
+            FieldHead::Bad(kind, text) => (kind, text),
         };
         if !eof && window.len() < BLOCK + LOOKAHEAD {
-            return Next::Need(BLOCK + LOOKAHEAD);
+            return SplitStep::Need(BLOCK + LOOKAHEAD);
         }
-        self.lost = Some(Lost {
+        self.lost = Some(LostBytes {
             kind: bad.0,
             offset,
             bytes: 0,
@@ -267,12 +267,12 @@ impl Splitter {
     }
 
     /// Steps over damage from place `from` of the window on.
-    fn scan<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool, from: usize) -> Next<'a> {
+    fn scan<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool, from: usize) -> SplitStep<'a> {
         if !eof && window.len() < BLOCK + LOOKAHEAD {
-            return Next::Need(BLOCK + LOOKAHEAD);
+            return SplitStep::Need(BLOCK + LOOKAHEAD);
         }
         let end = window.len().min(BLOCK);
-        let schema = Schema {
+        let schema = MessageSchema {
             fields: self.fields(),
             ..self.root
         };
@@ -291,9 +291,9 @@ impl Splitter {
             }
         }
         if bytes.is_empty() && note.is_none() {
-            return Next::End;
+            return SplitStep::End;
         }
-        Next::Piece(Piece::Damage {
+        SplitStep::Piece(MessagePiece::Damage {
             offset,
             bytes,
             note,
@@ -301,16 +301,16 @@ impl Splitter {
     }
 }
 
-fn head(window: &[u8], limit: usize) -> Head {
+fn head(window: &[u8], limit: usize) -> FieldHead {
     let Some((raw, at)) = varint(window, 0) else {
         return if window.len() < 10 {
-            Head::Cut(window.len() + 1)
+            FieldHead::Cut(window.len() + 1)
         } else {
-            Head::Bad("invalid_tag", "tag has more than 64 bits".to_owned())
+            FieldHead::Bad("invalid_tag", "tag has more than 64 bits".to_owned())
         };
     };
     let Some((number, wire)) = tag(raw) else {
-        return Head::Bad("invalid_tag", format!("{raw:#x} is no tag"));
+        return FieldHead::Bad("invalid_tag", format!("{raw:#x} is no tag"));
     };
     if wire == Wire::Len {
         let Some((len, at)) = varint(window, at) else {
@@ -322,32 +322,32 @@ fn head(window: &[u8], limit: usize) -> Head {
             .filter(|&end| end <= limit)
         else {
             let text = format!("a field of {len} bytes, the limit is {limit}");
-            return Head::Bad("limit_record", text);
+            return FieldHead::Bad("limit_record", text);
         };
         return if end <= window.len() {
-            Head::Field(number, wire, end)
+            FieldHead::Field(number, wire, end)
         } else {
-            Head::Cut(end)
+            FieldHead::Cut(end)
         };
     }
     match skip(window, at, wire) {
-        Some(end) => Head::Field(number, wire, end),
+        Some(end) => FieldHead::Field(number, wire, end),
         None if wire == Wire::Varint => cut_varint(window, at),
-        None => Head::Cut(at + if wire == Wire::Fixed64 { 8 } else { 4 }),
+        None => FieldHead::Cut(at + if wire == Wire::Fixed64 { 8 } else { 4 }),
     }
 }
 
-fn cut_varint(window: &[u8], at: usize) -> Head {
+fn cut_varint(window: &[u8], at: usize) -> FieldHead {
     if window.len() - at < 10 {
-        Head::Cut(window.len() + 1)
+        FieldHead::Cut(window.len() + 1)
     } else {
-        Head::Bad("invalid_varint", "varint has more than 64 bits".to_owned())
+        FieldHead::Bad("invalid_varint", "varint has more than 64 bits".to_owned())
     }
 }
 
 fn is_container(within: &'static [Spec], number: u32, wire: Wire) -> bool {
     let spec = find(within, number).filter(|_| wire == Wire::Len);
-    spec.is_some_and(|spec| matches!(spec.kind, Kind::Container(_)))
+    spec.is_some_and(|spec| matches!(spec.kind, FieldType::Container(_)))
 }
 
 fn field<'a>(
@@ -355,16 +355,20 @@ fn field<'a>(
     offset: u64,
     (number, wire, end): (u32, Wire, usize),
     within: &'static [Spec],
-) -> Option<Field<'a>> {
+) -> Option<FieldBytes<'a>> {
     let bytes = window.get(..end)?;
     let (_, at) = varint(bytes, 0)?;
     let value = match wire {
-        Wire::Varint => Value::Varint(varint(bytes, at)?.0),
-        Wire::Len => Value::Len(bytes.get(varint(bytes, at)?.1..)?),
-        Wire::Fixed64 => Value::Fixed64(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?)),
-        Wire::Fixed32 => Value::Fixed32(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?)),
+        Wire::Varint => FieldValueKind::Varint(varint(bytes, at)?.0),
+        Wire::Len => FieldValueKind::Len(bytes.get(varint(bytes, at)?.1..)?),
+        Wire::Fixed64 => {
+            FieldValueKind::Fixed64(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+        }
+        Wire::Fixed32 => {
+            FieldValueKind::Fixed32(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+        }
     };
-    Some(Field {
+    Some(FieldBytes {
         offset,
         bytes,
         number,
@@ -376,14 +380,14 @@ fn field<'a>(
 /// Returns true if fields that a writer of such messages would write begin here.
 ///
 /// Single bytes of text pass for tags of numbers, so a message or string must be among them.
-pub(crate) fn in_step(bytes: &[u8], schema: Schema) -> bool {
+pub(crate) fn in_step(bytes: &[u8], schema: MessageSchema) -> bool {
     let mut rest = bytes;
     let mut solid = false;
     for proven in 0..PROOF {
         if rest.is_empty() {
             return solid && proven > 0;
         }
-        let Head::Field(number, wire, end) = head(rest, PROOF_FIELD) else {
+        let FieldHead::Field(number, wire, end) = head(rest, PROOF_FIELD) else {
             return false;
         };
         let Some(spec) = find(schema.fields, number).filter(|spec| spec.takes(wire)) else {
@@ -392,17 +396,17 @@ pub(crate) fn in_step(bytes: &[u8], schema: Schema) -> bool {
         let Some(field) = field(rest, 0, (number, wire, end), schema.fields) else {
             return false;
         };
-        if let (Wire::Len, Value::Len(body)) = (spec.wire(), field.value) {
+        if let (Wire::Len, FieldValueKind::Len(body)) = (spec.wire(), field.value) {
             solid = true;
             let fits = match &spec.kind {
-                Kind::Message(inner) | Kind::Container(inner) => {
-                    let inner = Schema {
+                FieldType::Message(inner) | FieldType::Container(inner) => {
+                    let inner = MessageSchema {
                         fields: inner,
                         ..schema
                     };
                     !body.is_empty() && fits(body, inner)
                 }
-                Kind::Bytes => true,
+                FieldType::Bytes => true,
                 _ => std::str::from_utf8(body).is_ok(),
             };
             if !fits {
@@ -415,11 +419,11 @@ pub(crate) fn in_step(bytes: &[u8], schema: Schema) -> bool {
 }
 
 /// Returns true if bytes are a message of the schema.
-pub(crate) fn fits(body: &[u8], schema: Schema) -> bool {
+pub(crate) fn fits(body: &[u8], schema: MessageSchema) -> bool {
     fits_below(body, schema, 0)
 }
 
-fn fits_below(body: &[u8], schema: Schema, depth: usize) -> bool {
+fn fits_below(body: &[u8], schema: MessageSchema, depth: usize) -> bool {
     const DEEPEST: usize = 16;
     let mut at = 0;
     let (mut seen, mut known) = (false, false);
@@ -443,11 +447,12 @@ fn fits_below(body: &[u8], schema: Schema, depth: usize) -> bool {
         if body.get(at..next).is_none_or(padded) {
             return false;
         }
-        if let Some(Kind::Message(inner) | Kind::Container(inner)) = spec.map(|spec| &spec.kind)
+        if let Some(FieldType::Message(inner) | FieldType::Container(inner)) =
+            spec.map(|spec| &spec.kind)
             && depth < DEEPEST
         {
             let inside = varint(body, next).and_then(|(_, from)| body.get(from..end));
-            let inner = Schema {
+            let inner = MessageSchema {
                 fields: inner,
                 ..schema
             };
@@ -468,9 +473,9 @@ fn fits_below(body: &[u8], schema: Schema, depth: usize) -> bool {
 /// What the pull fails with.
 pub(crate) fn each(
     pull: &mut dyn Pull,
-    splitter: &mut Splitter,
+    splitter: &mut FieldSplitter,
     until: u64,
-    mut see: impl FnMut(&Piece<'_>) -> Flow,
+    mut see: impl FnMut(&MessagePiece<'_>) -> Flow,
 ) -> Result<bool, Error> {
     let mut is_past = false;
     let whole = each_window(pull, 1, |chunk| {
@@ -484,17 +489,17 @@ pub(crate) fn each(
             }
             // Lent, not moved: a move waits for the stores of its parts.
             match &splitter.next(window, offset, chunk.eof) {
-                Next::Piece(piece) => {
+                SplitStep::Piece(piece) => {
                     at += match piece {
-                        Piece::Field(field) => field.bytes.len(),
-                        Piece::Damage { bytes, .. } => bytes.len(),
+                        MessagePiece::Field(field) => field.bytes.len(),
+                        MessagePiece::Damage { bytes, .. } => bytes.len(),
                     };
                     if see(piece).is_break() {
                         return Step::Stop;
                     }
                 }
-                Next::Need(need) => break *need,
-                Next::End => break 1,
+                SplitStep::Need(need) => break *need,
+                SplitStep::End => break 1,
             }
         };
         Step::More { consumed: at, need }
@@ -510,14 +515,14 @@ pub(crate) fn each(
 /// What the pull fails with.
 pub(crate) fn each_field(
     pull: &mut dyn Pull,
-    splitter: &mut Splitter,
+    splitter: &mut FieldSplitter,
     note: &mut dyn FnMut(Note) -> Flow,
-    mut see: impl FnMut(&Field<'_>, &mut dyn FnMut(Note) -> Flow) -> Flow,
+    mut see: impl FnMut(&FieldBytes<'_>, &mut dyn FnMut(Note) -> Flow) -> Flow,
 ) -> Result<bool, Error> {
     each(pull, splitter, u64::MAX, |piece| match piece {
-        Piece::Field(field) => see(field, note),
-        Piece::Damage { note: None, .. } => Flow::Continue(()),
-        Piece::Damage {
+        MessagePiece::Field(field) => see(field, note),
+        MessagePiece::Damage { note: None, .. } => Flow::Continue(()),
+        MessagePiece::Damage {
             note: Some(text), ..
         } => note(Note::clone(text)),
     })

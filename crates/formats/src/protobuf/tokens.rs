@@ -1,7 +1,7 @@
 //! A field of any message, taken apart into tokens: what records show and write back.
 
 use super::put::{put_bytes, put_tag, varint_len};
-use super::schema::{Field, Kind, find};
+use super::schema::{FieldSpec, FieldType, find};
 use super::wire::{Wire, delimited, packed, padded, skip, tag, varint};
 use crate::Error;
 use crate::wire::put_leb128;
@@ -11,12 +11,12 @@ use crate::wire::put_leb128;
 pub(crate) struct Token {
     pub(crate) number: u32,
     /// None for numbers the schema does not know and for values of the wrong wire type.
-    pub(crate) field: Option<&'static Field>,
-    pub(crate) value: Value,
+    pub(crate) field: Option<&'static FieldSpec>,
+    pub(crate) value: TokenValue,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Value {
+pub(crate) enum TokenValue {
     Varint(u64),
     Fixed64([u8; 8]),
     Fixed32([u8; 4]),
@@ -38,7 +38,7 @@ pub(crate) struct Tokens {
     /// A varint was longer than it needed to be: only the bytes themselves can be written back.
     pub(crate) padded: bool,
     /// The first field whose wire type is not the schema's, and its offset.
-    pub(crate) wrong_wire: Option<(&'static Field, u64)>,
+    pub(crate) wrong_wire: Option<(&'static FieldSpec, u64)>,
     limit: usize,
     depth: usize,
 }
@@ -66,7 +66,7 @@ impl Tokens {
         &mut self,
         bytes: &[u8],
         offset: u64,
-        root: &'static [Field],
+        root: &'static [FieldSpec],
     ) -> Result<(), Error> {
         self.tokens.clear();
         self.numbers.clear();
@@ -81,7 +81,7 @@ impl Tokens {
         bytes: &[u8],
         mut at: usize,
         end: usize,
-        message: &'static [Field],
+        message: &'static [FieldSpec],
         base: u64,
     ) -> Result<(), Error> {
         let bytes = bytes.get(..end).unwrap_or(bytes);
@@ -110,7 +110,7 @@ impl Tokens {
                 return Err(Error::limit(base + start as u64, text));
             }
             let slot = self.tokens.len();
-            let mut value = Value::Message(0);
+            let mut value = TokenValue::Message(0);
             self.tokens.push(Token {
                 number,
                 field,
@@ -120,15 +120,15 @@ impl Tokens {
                 Wire::Varint => {
                     let (number, next) = varint(bytes, at).ok_or_else(|| bad("varint", at))?;
                     self.see(bytes, at, next);
-                    value = Value::Varint(number);
+                    value = TokenValue::Varint(number);
                     at = next;
                 }
                 Wire::Fixed64 | Wire::Fixed32 => {
                     let next = skip(bytes, at, wire).ok_or_else(|| bad("fixed value", at))?;
                     let raw = bytes.get(at..next).unwrap_or(&[]);
                     value = match (raw.first_chunk::<8>(), raw.first_chunk::<4>()) {
-                        (Some(&eight), _) => Value::Fixed64(eight),
-                        (None, Some(&four)) => Value::Fixed32(four),
+                        (Some(&eight), _) => TokenValue::Fixed64(eight),
+                        (None, Some(&four)) => TokenValue::Fixed32(four),
                         (None, None) => return Err(bad("fixed value", at)),
                     };
                     at = next;
@@ -139,19 +139,22 @@ impl Tokens {
                     let from = next - body.len();
                     self.see(bytes, at, from);
                     match field.map(|field| &field.kind) {
-                        Some(Kind::Message(inner) | Kind::Container(inner))
+                        Some(FieldType::Message(inner) | FieldType::Container(inner))
                             if self.depth < DEEPEST =>
                         {
                             self.depth += 1;
                             self.fields(bytes, from, next, inner, base)?;
                             self.depth -= 1;
-                            value = Value::Message(self.tokens.len() - slot - 1);
+                            value = TokenValue::Message(self.tokens.len() - slot - 1);
                         }
                         None
-                        | Some(Kind::Text | Kind::Bytes | Kind::Message(_) | Kind::Container(_)) => {
-                            value = Value::Bytes(from, next)
-                        }
-                        Some(Kind::Fixed64 | Kind::Double) => {
+                        | Some(
+                            FieldType::Text
+                            | FieldType::Bytes
+                            | FieldType::Message(_)
+                            | FieldType::Container(_),
+                        ) => value = TokenValue::Bytes(from, next),
+                        Some(FieldType::Fixed64 | FieldType::Double) => {
                             value = self.fixed_run(body, base + from as u64)?;
                         }
                         Some(_) => value = self.run(body, base + from as u64)?,
@@ -167,7 +170,7 @@ impl Tokens {
     }
 
     /// Reads a packed list.
-    fn run(&mut self, body: &[u8], offset: u64) -> Result<Value, Error> {
+    fn run(&mut self, body: &[u8], offset: u64) -> Result<TokenValue, Error> {
         let from = self.numbers.len();
         // A varint has at least one byte, so a body within the limit is a list within it.
         if self.tokens.len() + from + body.iter().filter(|&&byte| byte < 0x80).count() > self.limit
@@ -184,11 +187,11 @@ impl Tokens {
                 start = at + 1;
             }
         }
-        Ok(Value::Packed(from, self.numbers.len()))
+        Ok(TokenValue::Packed(from, self.numbers.len()))
     }
 
     /// Reads a packed list of values of eight bytes.
-    fn fixed_run(&mut self, body: &[u8], offset: u64) -> Result<Value, Error> {
+    fn fixed_run(&mut self, body: &[u8], offset: u64) -> Result<TokenValue, Error> {
         let from = self.numbers.len();
         if self.tokens.len() + from + body.len() / 8 > self.limit {
             let text = format!("more than {} values in one record", self.limit);
@@ -200,7 +203,7 @@ impl Tokens {
         }
         let values = chunks.filter_map(|chunk| Some(u64::from_le_bytes(*chunk.first_chunk()?)));
         self.numbers.extend(values);
-        Ok(Value::PackedFixed(from, self.numbers.len()))
+        Ok(TokenValue::PackedFixed(from, self.numbers.len()))
     }
 
     fn see(&mut self, bytes: &[u8], from: usize, to: usize) {
@@ -224,29 +227,29 @@ fn put_token<'t>(
     tail: &'t [Token],
 ) -> &'t [Token] {
     match token.value {
-        Value::Varint(value) => {
+        TokenValue::Varint(value) => {
             put_tag(out, token.number, Wire::Varint);
             put_leb128(out, value);
         }
-        Value::Fixed64(value) => {
+        TokenValue::Fixed64(value) => {
             put_tag(out, token.number, Wire::Fixed64);
             out.extend(value);
         }
-        Value::Fixed32(value) => {
+        TokenValue::Fixed32(value) => {
             put_tag(out, token.number, Wire::Fixed32);
             out.extend(value);
         }
-        Value::Bytes(from, to) => {
+        TokenValue::Bytes(from, to) => {
             put_bytes(out, token.number, bytes.get(from..to).unwrap_or(&[]));
         }
-        Value::Packed(from, to) => {
+        TokenValue::Packed(from, to) => {
             let values = numbers.get(from..to).unwrap_or(&[]);
             let len = values.iter().map(|&value| varint_len(value)).sum();
             put_tag(out, token.number, Wire::Len);
             put_leb128(out, len);
             values.iter().for_each(|&value| put_leb128(out, value));
         }
-        Value::PackedFixed(from, to) => {
+        TokenValue::PackedFixed(from, to) => {
             let values = numbers.get(from..to).unwrap_or(&[]);
             put_tag(out, token.number, Wire::Len);
             put_leb128(out, values.len() as u64 * 8);
@@ -254,7 +257,7 @@ fn put_token<'t>(
                 .iter()
                 .for_each(|value| out.extend(value.to_le_bytes()));
         }
-        Value::Message(count) => {
+        TokenValue::Message(count) => {
             let (mut inner, after) = tail.split_at_checked(count).unwrap_or((tail, &[]));
             let mut body = Vec::new();
             while let Some((token, tail)) = inner.split_first() {
@@ -268,15 +271,15 @@ fn put_token<'t>(
 }
 
 /// Iterates over tokens of one message, each with the tokens inside it.
-pub(crate) struct Siblings<'t>(pub(crate) &'t [Token]);
+pub(crate) struct TokenIter<'t>(pub(crate) &'t [Token]);
 
-impl<'t> Iterator for Siblings<'t> {
+impl<'t> Iterator for TokenIter<'t> {
     type Item = (&'t Token, &'t [Token]);
 
     fn next(&mut self) -> Option<Self::Item> {
         let (token, tail) = self.0.split_first()?;
         let count = match token.value {
-            Value::Message(count) => count,
+            TokenValue::Message(count) => count,
             _ => 0,
         };
         let (inner, after) = tail.split_at_checked(count).unwrap_or((tail, &[]));

@@ -15,7 +15,7 @@ use traceloom_model::{SpanId, SpanMap, Timestamp, TrackId};
 
 /// What the order of spans depends on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct SpanExtent {
     pub(crate) id: SpanId,
     pub(crate) parent: Option<SpanId>,
     pub(crate) track: TrackId,
@@ -37,10 +37,10 @@ pub(crate) trait PairSink {
     fn line(&mut self, track: TrackId, lane: u32) -> Self::Line;
 
     /// Takes the begin of a span; `outermost` says that no other one is around it on this lane.
-    fn begin(&mut self, line: Self::Line, extent: &Extent, body: &Self::Body, outermost: bool);
+    fn begin(&mut self, line: Self::Line, extent: &SpanExtent, body: &Self::Body, outermost: bool);
 
     /// Takes the end of the span that began last of those that are open.
-    fn end(&mut self, line: Self::Line, extent: &Extent, body: &Self::Body, outermost: bool);
+    fn end(&mut self, line: Self::Line, extent: &SpanExtent, body: &Self::Body, outermost: bool);
 }
 
 const NONE: u32 = u32::MAX;
@@ -49,8 +49,8 @@ const NONE: u32 = u32::MAX;
 const SCANNED: usize = 64;
 
 #[derive(Debug)]
-struct Row<B> {
-    extent: Extent,
+struct HeldSpan<B> {
+    extent: SpanExtent,
     body: B,
     /// The lane on which descendants are written already.
     begun_on: Option<u32>,
@@ -62,7 +62,7 @@ struct Row<B> {
 /// Holds spans, with what is written of each, until their tree is whole.
 #[derive(Debug)]
 pub(crate) struct BeginEnd<B> {
-    rows: Vec<Row<B>>,
+    rows: Vec<HeldSpan<B>>,
     free: Vec<u32>,
     /// Children of spans that have not come, the last one first.
     waiting: SpanMap<u32>,
@@ -73,14 +73,14 @@ pub(crate) struct BeginEnd<B> {
     /// Lanes of spans to come some of whose descendants are written, for targets that write spans where they end.
     begun: SpanMap<u32>,
     limit: usize,
-    around: Vec<Frame>,
+    around: Vec<OpenParent>,
     /// Children to come of what is around, the first one of each last.
     children: Vec<u32>,
 }
 
 /// A span whose children are being written.
 #[derive(Debug)]
-struct Frame {
+struct OpenParent {
     row: u32,
     end: Timestamp,
     /// Where its children begin.
@@ -106,7 +106,7 @@ impl<B> BeginEnd<B> {
     }
 
     /// Takes a span; whole trees go to `put`.
-    pub(crate) fn take<M: PairSink<Body = B>>(&mut self, extent: Extent, body: B, put: &mut M) {
+    pub(crate) fn take<M: PairSink<Body = B>>(&mut self, extent: SpanExtent, body: B, put: &mut M) {
         let begun_on = self.begun.remove(extent.id);
         if let (Some(lane), Some(parent)) = (begun_on, extent.parent) {
             self.begun.insert(parent, lane);
@@ -119,7 +119,7 @@ impl<B> BeginEnd<B> {
         if self.loose.is_none() && extent.parent.is_none() && alone {
             return self.write_alone(extent, &body, put);
         }
-        let at = self.keep(Row {
+        let at = self.keep(HeldSpan {
             extent,
             body,
             begun_on,
@@ -217,15 +217,15 @@ impl<B> BeginEnd<B> {
         self.free.clear();
     }
 
-    fn row(&self, at: u32) -> Option<&Row<B>> {
+    fn row(&self, at: u32) -> Option<&HeldSpan<B>> {
         self.rows.get(at as usize)
     }
 
-    fn row_mut(&mut self, at: u32) -> Option<&mut Row<B>> {
+    fn row_mut(&mut self, at: u32) -> Option<&mut HeldSpan<B>> {
         self.rows.get_mut(at as usize)
     }
 
-    fn keep(&mut self, row: Row<B>) -> u32 {
+    fn keep(&mut self, row: HeldSpan<B>) -> u32 {
         if let Some(free) = self.free.pop()
             && let Some(slot) = self.row_mut(free)
         {
@@ -266,7 +266,7 @@ impl<B> BeginEnd<B> {
     }
 
     /// Writes a span that has no parent and no children.
-    fn write_alone<M: PairSink<Body = B>>(&mut self, extent: Extent, body: &B, put: &mut M) {
+    fn write_alone<M: PairSink<Body = B>>(&mut self, extent: SpanExtent, body: &B, put: &mut M) {
         let lane = self.lane(&extent, None);
         let line = put.line(extent.track, lane);
         put.begin(line, &extent, body, true);
@@ -295,10 +295,10 @@ impl<B> BeginEnd<B> {
                 if let Some(at) = next.take() {
                     let Some(row) = self.row_mut(at) else { break };
                     row.done = true;
-                    let Extent { start, end, .. } = row.extent;
+                    let SpanExtent { start, end, .. } = row.extent;
                     put.begin(line, &row.extent, &row.body, around.is_empty());
                     let (children, first) = (row.first_child, pending.len());
-                    around.push(Frame {
+                    around.push(OpenParent {
                         row: at,
                         end,
                         first,
@@ -355,7 +355,7 @@ impl<B> BeginEnd<B> {
 
     /// Takes a lane of its track for a span until its end: the one its descendants are on, else the one on which
     /// siblings wait for the same parent, else the first one that is free.
-    fn lane(&mut self, extent: &Extent, begun_on: Option<u32>) -> u32 {
+    fn lane(&mut self, extent: &SpanExtent, begun_on: Option<u32>) -> u32 {
         let start = extent.start;
         let lanes = self.lanes.entry(extent.track).or_default();
         let is_free = |&at: &u32| lanes.get(at as usize).is_some_and(|&free| free <= start);
@@ -385,8 +385,8 @@ mod tests {
 
     use super::*;
 
-    fn extent(id: u64, parent: Option<u64>, start: i64, end: i64) -> Extent {
-        Extent {
+    fn extent(id: u64, parent: Option<u64>, start: i64, end: i64) -> SpanExtent {
+        SpanExtent {
             id: SpanId(id),
             parent: parent.map(SpanId),
             track: TrackId::new(0),
@@ -407,16 +407,16 @@ mod tests {
             lane
         }
 
-        fn begin(&mut self, lane: u32, _: &Extent, id: &u64, _: bool) {
+        fn begin(&mut self, lane: u32, _: &SpanExtent, id: &u64, _: bool) {
             self.0.push(format!("{lane}+{id}"));
         }
 
-        fn end(&mut self, lane: u32, extent: &Extent, _: &u64, _: bool) {
+        fn end(&mut self, lane: u32, extent: &SpanExtent, _: &u64, _: bool) {
             self.0.push(format!("{lane}-{}", extent.end));
         }
     }
 
-    fn run(limit: usize, ordered: bool, rows: &[Extent]) -> Vec<String> {
+    fn run(limit: usize, ordered: bool, rows: &[SpanExtent]) -> Vec<String> {
         let mut log = Log::default();
         let mut all = BeginEnd::new(limit, ordered);
         for row in rows {
@@ -449,14 +449,14 @@ mod tests {
             (track, lane)
         }
 
-        fn begin(&mut self, line: (TrackId, u32), extent: &Extent, id: &u64, outermost: bool) {
+        fn begin(&mut self, line: (TrackId, u32), extent: &SpanExtent, id: &u64, outermost: bool) {
             self.reach(line, extent.start);
             let open = self.open.get(&line).map_or(0, Vec::len);
             assert_eq!(outermost, open == 0);
             self.open.entry(line).or_default().push(*id);
         }
 
-        fn end(&mut self, line: (TrackId, u32), extent: &Extent, body: &u64, _: bool) {
+        fn end(&mut self, line: (TrackId, u32), extent: &SpanExtent, body: &u64, _: bool) {
             self.reach(line, extent.end);
             let id = self.open.get_mut(&line).and_then(Vec::pop).unwrap();
             assert_eq!((id, extent.id), (*body, SpanId(id)));
@@ -519,9 +519,9 @@ mod tests {
             lane
         }
 
-        fn begin(&mut self, _: u32, _: &Extent, _: &u64, _: bool) {}
+        fn begin(&mut self, _: u32, _: &SpanExtent, _: &u64, _: bool) {}
 
-        fn end(&mut self, lane: u32, _: &Extent, id: &u64, _: bool) {
+        fn end(&mut self, lane: u32, _: &SpanExtent, id: &u64, _: bool) {
             self.0.push(format!("{lane}:{id}"));
         }
     }
@@ -561,11 +561,11 @@ mod tests {
             limit in 1..80_usize,
             ordered: bool,
         ) {
-            let mut rows: Vec<Extent> = Vec::new();
+            let mut rows: Vec<SpanExtent> = Vec::new();
             for (id, &(start, length, parent, track)) in (0_u64..).zip(&spans) {
                 let parent = (parent > 0).then(|| id / 2 + parent);
                 let track = TrackId::new(track);
-                rows.push(Extent { track, ..extent(id, parent, start, start + length) });
+                rows.push(SpanExtent { track, ..extent(id, parent, start, start + length) });
             }
             rows.sort_by_key(|row| row.end);
             let mut lanes = Lanes::default();

@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 /// most spans there are.
 #[derive(Debug)]
 pub(crate) struct ParentLists<N> {
-    rows: Vec<Row<N>>,
+    rows: Vec<ListSlot<N>>,
     /// The first place that is free; each tells of the next.
     free: u32,
     /// What waits for each parent that has not come; late children of one that has.
@@ -35,7 +35,7 @@ pub(crate) trait PendingSpan {
 }
 
 #[derive(Debug)]
-struct Row<N> {
+struct ListSlot<N> {
     /// The row after it in the list of the same parent.
     next: u32,
     node: Option<N>,
@@ -85,7 +85,7 @@ impl<N: PendingSpan> ParentLists<N> {
     #[inline]
     pub(crate) fn push(&mut self, parent: SpanId, node: N) {
         let order = node.order();
-        let row = Row {
+        let row = ListSlot {
             next: NONE,
             children: self.lists.remove(node.id()).unwrap_or(List::EMPTY),
             node: Some(node),

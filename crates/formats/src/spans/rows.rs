@@ -12,7 +12,7 @@ use crate::spans::slices::Slices;
 
 /// What is not handed on yet, beside the spans and links of [`Slices`].
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct PendingRows {
     pub(crate) events: EventBatch,
     pub(crate) counters: CounterBatch,
     pub(crate) objects: ObjectBatch,
@@ -21,7 +21,7 @@ pub(crate) struct Rows {
     event_types: HashMap<StringId, EventTypeId, RandomState>,
 }
 
-impl Rows {
+impl PendingRows {
     /// Returns the type of events of a name.
     pub(crate) fn event_type(&mut self, name: StringId, tables: &mut Tables) -> EventTypeId {
         *self.event_types.entry(name).or_insert_with(|| {

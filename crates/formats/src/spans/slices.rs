@@ -30,7 +30,7 @@ impl Annotated {
 
 /// A slice that began.
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct OpenSlice {
     pub(crate) name: Option<StringId>,
     pub(crate) function: Option<FunctionId>,
     pub(crate) kind: Option<StringId>,
@@ -65,26 +65,26 @@ impl From<TrackId> for SliceLine {
 
 /// What happens on a track.
 #[derive(Debug)]
-pub(crate) enum Step {
-    Begin(Open),
+pub(crate) enum SliceStep {
+    Begin(OpenSlice),
     End(Annotated),
     /// Nothing but flows, for the slice that is open.
     Touch,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldSlice {
     time: Timestamp,
     flows: Flows,
-    step: Step,
+    step: SliceStep,
 }
 
 /// The slices of all tracks.
 #[derive(Debug)]
 pub(crate) struct Slices {
-    open: HashMap<SliceLine, Vec<(SpanId, Open)>, RandomState>,
+    open: HashMap<SliceLine, Vec<(SpanId, OpenSlice)>, RandomState>,
     /// Lines out of order, until all of them is known.
-    held: HashMap<SliceLine, Vec<Held>, RandomState>,
+    held: HashMap<SliceLine, Vec<HeldSlice>, RandomState>,
     /// Lines with open slices at the end of the input, the first one last; `None` until `end_one` is called.
     unfinished: Option<Vec<SliceLine>>,
     n_held: usize,
@@ -125,10 +125,10 @@ impl Slices {
         line: SliceLine,
         (time, offset): (Timestamp, u64),
         flows: Flows,
-        step: Step,
+        step: SliceStep,
         tally: &mut CountedNotes,
     ) -> Option<SliceLine> {
-        let row = Held { time, flows, step };
+        let row = HeldSlice { time, flows, step };
         self.held.entry(line).or_default().push(row);
         self.n_held += 1;
         if self.n_held <= self.most_open {
@@ -146,7 +146,7 @@ impl Slices {
     pub(crate) fn release(
         &mut self,
         line: SliceLine,
-    ) -> impl Iterator<Item = (Timestamp, Flows, Step)> + use<> {
+    ) -> impl Iterator<Item = (Timestamp, Flows, SliceStep)> + use<> {
         let mut rows = self.held.remove(&line).unwrap_or_default();
         self.n_held -= rows.len();
         rows.sort_by_key(|row| row.time);
@@ -166,14 +166,14 @@ impl Slices {
         line: SliceLine,
         (time, offset): (Timestamp, u64),
         flows: &Flows,
-        step: Step,
+        step: SliceStep,
         tables: &mut Tables,
         tally: &mut CountedNotes,
     ) {
         self.last = self.last.max(time);
         self.expire(line, time);
         match step {
-            Step::Begin(open) => {
+            SliceStep::Begin(open) => {
                 let rows = self.open.entry(line).or_default();
                 if self.n_open >= self.most_open || rows.len() >= self.most_deep {
                     tally.add(Level::Damage, "limit_open_spans", offset, || {
@@ -187,7 +187,7 @@ impl Slices {
                 self.n_open += 1;
                 self.flow(id, time, flows);
             }
-            Step::End(annotated) => {
+            SliceStep::End(annotated) => {
                 let rows = self.open.get_mut(&line);
                 let Some(&(id, _)) = rows.as_ref().and_then(|rows| rows.last()) else {
                     tally.add(Level::Warn, "unmatched_end", offset, || {
@@ -198,7 +198,7 @@ impl Slices {
                 self.flow(id, time, flows);
                 self.close(line, time, Some(annotated), SpanStatus::Complete);
             }
-            Step::Touch => {
+            SliceStep::Touch => {
                 let rows = self.open.get(&line);
                 if let Some(&(id, _)) = rows.and_then(|rows| rows.last()) {
                     self.flow(id, time, flows);

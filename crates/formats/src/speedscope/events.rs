@@ -2,13 +2,13 @@
 
 use traceloom_model::Timestamp;
 
-use super::nest::Step;
+use super::nest::FrameStep;
 use crate::codec::Buffered;
 use crate::text::scalars;
 use crate::wire::put_start;
 
 /// What of an event comes before its time: text of a width that is known, of which so much counts.
-pub(super) struct Head {
+pub(super) struct EventPrefix {
     text: [u8; WIDTH],
     len: usize,
 }
@@ -17,7 +17,7 @@ const WIDTH: usize = 40;
 /// Where it says whether the frame is entered or left.
 const TYPE: usize = 10;
 
-impl Head {
+impl EventPrefix {
     pub fn of(frame: u32) -> Self {
         let mut row = b",{\"type\":\"O\",\"frame\":".to_vec();
         scalars::digits(u64::from(frame), &mut row);
@@ -32,16 +32,16 @@ impl Head {
 }
 
 /// A list of events that is being written, with its first and last time around it.
-pub(super) struct Events<'w, 'o> {
+pub(super) struct EventList<'w, 'o> {
     out: &'w mut Buffered<'o>,
     base: Timestamp,
-    heads: &'w [Head],
+    heads: &'w [EventPrefix],
     last: Option<u64>,
 }
 
-impl<'w, 'o> Events<'w, 'o> {
+impl<'w, 'o> EventList<'w, 'o> {
     /// Begins a list of events at `base` or later.
-    pub fn begin(out: &'w mut Buffered<'o>, base: Timestamp, heads: &'w [Head]) -> Self {
+    pub fn begin(out: &'w mut Buffered<'o>, base: Timestamp, heads: &'w [EventPrefix]) -> Self {
         Self {
             out,
             base,
@@ -52,7 +52,7 @@ impl<'w, 'o> Events<'w, 'o> {
 
     /// Writes an event.
     #[inline]
-    pub fn put(&mut self, step: &Step) {
+    pub fn put(&mut self, step: &FrameStep) {
         let at = step.at.abs_diff(self.base);
         let is_first = self.last.replace(at).is_none();
         if is_first {

@@ -18,7 +18,7 @@ pub(super) fn lower(
     let origin = origin(source)?;
     // speedscope's times count from where its producer began, unless one of ours says where that is.
     let clock = |tables: &mut Tables| match origin {
-        Some(Origin { unix: true, .. }) => Clock::Unix,
+        Some(TimeOrigin { unix: true, .. }) => Clock::Unix,
         _ => Clock::Unknown(Some(tables.string("speedscope"))),
     };
     let base = origin.map(|origin| origin.base);
@@ -31,13 +31,13 @@ const HEAD: usize = 512;
 
 /// What our own files say of their times.
 #[derive(Clone, Copy)]
-struct Origin {
+struct TimeOrigin {
     unix: bool,
     base: i64,
 }
 
 /// Looks for the origin in the first part; files of one recording share it.
-fn origin(source: &dyn Source) -> Result<Option<Origin>, Error> {
+fn origin(source: &dyn Source) -> Result<Option<TimeOrigin>, Error> {
     if source.parts().len() != 1 {
         return Ok(None);
     }
@@ -46,7 +46,7 @@ fn origin(source: &dyn Source) -> Result<Option<Origin>, Error> {
     let head = Document::parse(head.get(..HEAD).unwrap_or(head), &Limits::default());
     let ours = head.root().and_then(|root| root.get("traceloom"));
     let base = ours.and_then(|ours| ours.get("base_time_ns")?.text()?.parse().ok());
-    Ok(base.map(|base| Origin {
+    Ok(base.map(|base| TimeOrigin {
         unix: ours
             .and_then(|ours| ours.get("clock"))
             .and_then(Value::bytes)
@@ -90,7 +90,7 @@ fn document(root: Value<'_>, base: Option<i64>, to: &mut Lowered<'_>) -> Flow {
         let kind = item.get("type").and_then(Value::text).unwrap_or_default();
         let unit = item.get("unit").and_then(Value::text).unwrap_or_default();
         let (unit, factor) = model_unit(&unit, to.tables);
-        let profile = One {
+        let profile = WholeProfile {
             value: item,
             frames: &frames,
             unit,
@@ -110,7 +110,7 @@ fn document(root: Value<'_>, base: Option<i64>, to: &mut Lowered<'_>) -> Flow {
     Flow::Continue(())
 }
 
-struct One<'d> {
+struct WholeProfile<'d> {
     value: Value<'d>,
     frames: &'d [(FrameId, FunctionId)],
     unit: Unit,
@@ -119,7 +119,7 @@ struct One<'d> {
     base: Option<i64>,
 }
 
-impl One<'_> {
+impl WholeProfile<'_> {
     fn amount(&self, value: Option<Value<'_>>) -> i64 {
         value
             .and_then(|value| value.scaled(self.factor))

@@ -18,7 +18,7 @@ mod tests;
 
 use traceloom_model::{Capabilities, Feature, Limits, Variant};
 
-use crate::text::json::{Document, JsonReader, Kind, Layout, Value};
+use crate::text::json::{Document, JsonLayout, JsonReader, Kind, Value};
 use crate::{Confidence, Format, Probe};
 
 /// speedscope.
@@ -49,7 +49,7 @@ pub const FORMAT: Format = Format {
     ..Format::BASE
 };
 
-static LAYOUT: Layout = Layout {
+static LAYOUT: JsonLayout = JsonLayout {
     document: "file",
     elements: &[
         (&["shared", "frames", "*"], "frame"),

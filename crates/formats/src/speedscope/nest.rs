@@ -6,12 +6,12 @@ use std::collections::BinaryHeap;
 use traceloom_model::{SpanId, Timestamp};
 
 use super::order::{preorder, sorted};
-use super::places::Places;
-use super::spans::{Kept, Spans};
+use super::places::SpanNumbers;
+use super::spans::{FrameSpan, FrameSpans};
 
 /// A span entered, or the one entered last left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Step {
+pub(super) struct FrameStep {
     pub at: Timestamp,
     pub frame: u32,
     pub enter: bool,
@@ -23,25 +23,25 @@ pub(super) struct Step {
 /// (it lies on another track, or was not recorded) may lie within whatever is open. What overlaps a sibling
 /// so goes to a lane of its own. Spans that begin together keep the order in which they ended, a caller
 /// before what it called, which their times alone do not tell.
-pub(super) fn lanes(spans: &Spans, put: &mut impl FnMut(usize, Step)) {
+pub(super) fn lanes(spans: &FrameSpans, put: &mut impl FnMut(usize, FrameStep)) {
     if let Some(places) = preorder(spans) {
         let spans = places.iter().filter_map(|&at| spans.get(at as usize));
         return nested(spans, &mut |step| put(0, step));
     }
-    let mut places = Places::of(spans);
+    let mut places = SpanNumbers::of(spans);
     let spans = sorted(spans, &mut places);
     overlapping(&spans, &mut places, put);
 }
 
 /// Steps of spans in the order in which they begin, each within its parent and beside its siblings.
 #[inline]
-fn nested(spans: impl Iterator<Item = Kept>, put: &mut impl FnMut(Step)) {
-    let mut open: Vec<Open> = Vec::new();
+fn nested(spans: impl Iterator<Item = FrameSpan>, put: &mut impl FnMut(FrameStep)) {
+    let mut open: Vec<OpenSpan> = Vec::new();
     for span in spans {
         while let Some(top) = open.pop_if(|top| Some(top.id) != span.parent) {
             put(top.leave());
         }
-        let entered = Open::of(&span);
+        let entered = OpenSpan::of(&span);
         put(entered.enter(span.start));
         open.push(entered);
     }
@@ -49,7 +49,11 @@ fn nested(spans: impl Iterator<Item = Kept>, put: &mut impl FnMut(Step)) {
 }
 
 /// Steps of spans in the order in which they begin. `of_open` knows no span, neither before nor after.
-fn overlapping(spans: &[Kept], of_open: &mut Places, put: &mut impl FnMut(usize, Step)) {
+fn overlapping(
+    spans: &[FrameSpan],
+    of_open: &mut SpanNumbers,
+    put: &mut impl FnMut(usize, FrameStep),
+) {
     let mut lanes: Vec<Lane> = Vec::new();
     // Lanes by the time at which nothing is open on them any more.
     let mut ends: BinaryHeap<Reverse<(Timestamp, usize)>> = BinaryHeap::new();
@@ -94,7 +98,7 @@ fn overlapping(spans: &[Kept], of_open: &mut Places, put: &mut impl FnMut(usize,
             at
         });
         if let Some(lane) = lanes.get_mut(at) {
-            let entered = Open::of(span);
+            let entered = OpenSpan::of(span);
             put(at, entered.enter(span.start));
             lane.open.push(entered);
             of_open.set(span.id, at);
@@ -106,14 +110,14 @@ fn overlapping(spans: &[Kept], of_open: &mut Places, put: &mut impl FnMut(usize,
 }
 
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenSpan {
     id: SpanId,
     end: Timestamp,
     frame: u32,
 }
 
-impl Open {
-    fn of(span: &Kept) -> Self {
+impl OpenSpan {
+    fn of(span: &FrameSpan) -> Self {
         Self {
             id: span.id,
             end: span.end,
@@ -121,16 +125,16 @@ impl Open {
         }
     }
 
-    fn enter(&self, at: Timestamp) -> Step {
-        Step {
+    fn enter(&self, at: Timestamp) -> FrameStep {
+        FrameStep {
             at,
             frame: self.frame,
             enter: true,
         }
     }
 
-    fn leave(&self) -> Step {
-        Step {
+    fn leave(&self) -> FrameStep {
+        FrameStep {
             at: self.end,
             frame: self.frame,
             enter: false,
@@ -140,7 +144,7 @@ impl Open {
 
 #[derive(Default)]
 struct Lane {
-    open: Vec<Open>,
+    open: Vec<OpenSpan>,
 }
 
 impl Lane {
@@ -150,8 +154,8 @@ impl Lane {
         &mut self,
         time: Option<Timestamp>,
         parent: Option<SpanId>,
-        of_open: &mut Places,
-        put: &mut impl FnMut(Step),
+        of_open: &mut SpanNumbers,
+        put: &mut impl FnMut(FrameStep),
     ) {
         while let Some(&top) = self.open.last() {
             let over = time.is_none_or(|time| top.end <= time);
@@ -172,8 +176,8 @@ mod tests {
 
     use crate::speedscope::order::tests::called;
 
-    fn span(id: u64, parent: Option<u64>, start: i64, end: i64) -> Kept {
-        Kept {
+    fn span(id: u64, parent: Option<u64>, start: i64, end: i64) -> FrameSpan {
+        FrameSpan {
             id: SpanId(id),
             parent: parent.map(SpanId),
             start,
@@ -183,15 +187,15 @@ mod tests {
     }
 
     /// Lanes as text, and that each nests and never goes back.
-    fn shown(spans: Vec<Kept>) -> Vec<String> {
-        let mut found: Vec<Vec<Step>> = Vec::new();
-        let spans: Spans = spans.into_iter().collect();
+    fn shown(spans: Vec<FrameSpan>) -> Vec<String> {
+        let mut found: Vec<Vec<FrameStep>> = Vec::new();
+        let spans: FrameSpans = spans.into_iter().collect();
         lanes(&spans, &mut |lane, step| {
             found.resize_with(found.len().max(lane + 1), Vec::new);
             found.get_mut(lane).unwrap().push(step);
         });
-        let mut slowly: Vec<Vec<Step>> = vec![Vec::new(); found.len()];
-        let mut places = Places::of(&spans);
+        let mut slowly: Vec<Vec<FrameStep>> = vec![Vec::new(); found.len()];
+        let mut places = SpanNumbers::of(&spans);
         let ordered = sorted(&spans, &mut places);
         overlapping(&ordered, &mut places, &mut |lane, step| {
             slowly.get_mut(lane).unwrap().push(step);

@@ -2,14 +2,14 @@
 
 use traceloom_model::{SpanId, Timestamp};
 
-use super::places::Places;
-use super::spans::{Kept, Spans};
+use super::places::SpanNumbers;
+use super::spans::{FrameSpan, FrameSpans};
 
 /// Returns the places of spans in the order in which they begin, when they came by their ends and each lies within its
 /// parent and beside its siblings; none where one does not.
 ///
 /// Backwards, a span comes before what it encloses, and the end of the order is known first.
-pub(super) fn preorder(spans: &Spans) -> Option<Vec<u32>> {
+pub(super) fn preorder(spans: &FrameSpans) -> Option<Vec<u32>> {
     struct Open {
         id: SpanId,
         start: Timestamp,
@@ -50,17 +50,17 @@ pub(super) fn preorder(spans: &Spans) -> Option<Vec<u32>> {
 
 /// Returns spans by their start, and those that begin together as they nest. `rows` knows no span, neither before nor
 /// after.
-pub(super) fn sorted(spans: &Spans, rows: &mut Places) -> Vec<Kept> {
-    let mut sorted: Vec<Kept> = spans.iter().collect();
+pub(super) fn sorted(spans: &FrameSpans, rows: &mut SpanNumbers) -> Vec<FrameSpan> {
+    let mut sorted: Vec<FrameSpan> = spans.iter().collect();
     sort(&mut sorted, rows);
     sorted
 }
 
 /// Sorts spans by their start, and those that begin together as they nest.
-fn sort(spans: &mut [Kept], rows: &mut Places) {
+fn sort(spans: &mut [FrameSpan], rows: &mut SpanNumbers) {
     // Stable: what begins together stays in the order in which it ended.
     spans.sort_by_key(|span| span.start);
-    let mut nest = Nest::default();
+    let mut nest = SameStartOrder::default();
     for run in spans.chunk_by_mut(|one, other| one.start == other.start) {
         if run.len() > 1 {
             nest.order(run, rows);
@@ -70,19 +70,19 @@ fn sort(spans: &mut [Kept], rows: &mut Places) {
 
 /// Orders spans of one start; its lists serve one run after the other.
 #[derive(Default)]
-struct Nest {
+struct SameStartOrder {
     by_end: Vec<u32>,
     /// The span that ended last of those below one, and of each the one of its siblings that ended before.
     below: Vec<Option<u32>>,
     before: Vec<Option<u32>>,
     pending: Vec<u32>,
     seen: Vec<bool>,
-    ordered: Vec<Kept>,
+    ordered: Vec<FrameSpan>,
 }
 
-impl Nest {
+impl SameStartOrder {
     /// Puts callers first, of siblings those that ended first.
-    fn order(&mut self, run: &mut [Kept], rows: &mut Places) {
+    fn order(&mut self, run: &mut [FrameSpan], rows: &mut SpanNumbers) {
         let count = u32::try_from(run.len()).unwrap_or(u32::MAX);
         for (at, span) in run.iter().enumerate() {
             rows.set(span.id, at);
@@ -149,12 +149,12 @@ pub(super) mod tests {
 
     /// Spans that are opened and closed as on a stack and come as they are closed: a wait, a length, and how many are
     /// closed then.
-    pub fn called(rows: &[(i64, i64, usize)]) -> Vec<Kept> {
+    pub fn called(rows: &[(i64, i64, usize)]) -> Vec<FrameSpan> {
         let mut time = 0;
-        let (mut open, mut spans) = (Vec::<Kept>::new(), Vec::new());
+        let (mut open, mut spans) = (Vec::<FrameSpan>::new(), Vec::new());
         for (id, &(wait, length, leave)) in (0..).zip(rows) {
             time += wait;
-            open.push(Kept {
+            open.push(FrameSpan {
                 id: SpanId(id),
                 parent: open.last().map(|span| span.id),
                 start: time,
@@ -163,13 +163,13 @@ pub(super) mod tests {
             });
             time += length;
             for _ in 0..leave.min(open.len()) {
-                spans.extend(open.pop().map(|span| Kept { end: time, ..span }));
+                spans.extend(open.pop().map(|span| FrameSpan { end: time, ..span }));
             }
         }
         spans.extend(
             open.into_iter()
                 .rev()
-                .map(|span| Kept { end: time, ..span }),
+                .map(|span| FrameSpan { end: time, ..span }),
         );
         spans
     }
@@ -185,13 +185,13 @@ pub(super) mod tests {
                 let half = spans.len() / 2;
                 spans.rotate_left(half);
             }
-            let rows: Spans = spans.into_iter().collect();
-            let mut places = Places::of(&rows);
+            let rows: FrameSpans = spans.into_iter().collect();
+            let mut places = SpanNumbers::of(&rows);
             let expected = sorted(&rows, &mut places);
             prop_assert!((0..60).all(|id| places.get(SpanId(id)).is_none()));
             match preorder(&rows) {
                 Some(places) => {
-                    let found: Vec<Kept> = places.iter().map(|&at| rows.get(at as usize).unwrap()).collect();
+                    let found: Vec<FrameSpan> = places.iter().map(|&at| rows.get(at as usize).unwrap()).collect();
                     prop_assert_eq!(found, expected);
                 }
                 None => prop_assert!(shaken),

@@ -5,14 +5,14 @@ const PIECE: usize = 1 << 10;
 
 /// A list in pieces: a recording's spans in one vector would be copied each time it is full, to fresh memory.
 #[derive(Clone, Debug)]
-pub(super) struct Pieces<T> {
+pub(super) struct ChunkedList<T> {
     /// Of [`PIECE`] rows each.
     full: Vec<Vec<T>>,
     /// The first one grows: there are many lists of a few rows.
     last: Vec<T>,
 }
 
-impl<T> Default for Pieces<T> {
+impl<T> Default for ChunkedList<T> {
     fn default() -> Self {
         Self {
             full: Vec::new(),
@@ -21,7 +21,7 @@ impl<T> Default for Pieces<T> {
     }
 }
 
-impl<T> Pieces<T> {
+impl<T> ChunkedList<T> {
     #[inline]
     pub fn push(&mut self, row: T) {
         if self.last.len() >= PIECE {
@@ -59,7 +59,7 @@ impl<T> Pieces<T> {
     }
 }
 
-impl<T> FromIterator<T> for Pieces<T> {
+impl<T> FromIterator<T> for ChunkedList<T> {
     fn from_iter<I: IntoIterator<Item = T>>(rows: I) -> Self {
         let mut all = Self::default();
         rows.into_iter().for_each(|row| all.push(row));
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn rows_are_where_they_were_pushed() {
         for count in [0, 1, 5, PIECE, PIECE + 1, 3 * PIECE + 7] {
-            let rows: Pieces<usize> = (0..count).collect();
+            let rows: ChunkedList<usize> = (0..count).collect();
             assert_eq!((rows.len(), rows.is_empty()), (count, count == 0));
             assert!(rows.iter().copied().eq(0..count));
             assert!(rows.iter().rev().copied().eq((0..count).rev()));

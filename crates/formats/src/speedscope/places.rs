@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::SpanId;
 
-use super::spans::Spans;
+use super::spans::FrameSpans;
 
 const NONE: u32 = u32::MAX;
 
@@ -14,15 +14,15 @@ const NONE: u32 = u32::MAX;
 /// Readers number spans one after the other, so that those of a recording are looked up in a list; ids far from all
 /// others are hashed.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct SpanNumbers {
     first: u64,
     near: Vec<u32>,
     far: HashMap<SpanId, u32, RandomState>,
 }
 
-impl Places {
+impl SpanNumbers {
     /// Empty, for the ids of these spans.
-    pub fn of(spans: &Spans) -> Self {
+    pub fn of(spans: &FrameSpans) -> Self {
         let ids = || spans.iter().map(|span| span.id.0);
         let first = ids().min().unwrap_or(0);
         let span = ids()
@@ -80,19 +80,19 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::speedscope::spans::Kept;
+    use crate::speedscope::spans::FrameSpan;
 
     #[test]
     fn ids_near_each_other_and_far_away_are_found_until_they_are_removed() {
         let ids = [10, 11, 17, 18, 9, 0, u64::MAX].map(SpanId);
-        let span = |id| Kept {
+        let span = |id| FrameSpan {
             id: SpanId(id),
             parent: None,
             start: 0,
             end: 0,
             frame: 0,
         };
-        let mut places = Places::of(&[10, u64::MAX].map(span).into_iter().collect());
+        let mut places = SpanNumbers::of(&[10, u64::MAX].map(span).into_iter().collect());
         assert_eq!((places.first, places.near.len()), (10, 8));
         for (place, &id) in ids.iter().enumerate() {
             assert_eq!(places.get(id), None);

@@ -8,10 +8,10 @@ use traceloom_model::{
     SampleBatch, Scope, Sink, SpanBatch, StackId, StringId, Timestamp, TrackId, Unit,
 };
 
-use super::events::{Events, Head};
-use super::nest::{Step, lanes};
-use super::spans::{Kept, Spans};
-use super::stacks::Stacks;
+use super::events::{EventList, EventPrefix};
+use super::nest::{FrameStep, lanes};
+use super::spans::{FrameSpan, FrameSpans};
+use super::stacks::StackWriter;
 use crate::codec::Buffered;
 use crate::text::label;
 use crate::text::scalars;
@@ -42,8 +42,8 @@ pub(super) fn raise<'o>(
         lines,
         spans: Vec::new(),
         samples: BTreeMap::new(),
-        functions: Functions::default(),
-        frames: Frames::default(),
+        functions: SpanFunctions::default(),
+        frames: SharedFrames::default(),
     }))
 }
 
@@ -54,10 +54,10 @@ struct Writer<'o> {
     clock: Clock,
     lines: bool,
     /// By track.
-    spans: Vec<Spans>,
+    spans: Vec<FrameSpans>,
     samples: BTreeMap<(ProfileId, Option<TrackId>), Kernel>,
-    functions: Functions,
-    frames: Frames,
+    functions: SpanFunctions,
+    frames: SharedFrames,
 }
 
 /// Samples of one profile on one track.
@@ -68,16 +68,16 @@ struct Kernel {
     values: Vec<i64>,
 }
 
-/// Functions of spans by the number that [`Kept::frame`] holds, in the order of their first use: frames are known
+/// Functions of spans by the number that [`FrameSpan::frame`] holds, in the order of their first use: frames are known
 /// at the end.
 #[derive(Default)]
-struct Functions {
+struct SpanFunctions {
     /// Of none, then of each one.
     numbers: Vec<Option<u32>>,
     rows: Vec<Option<FunctionId>>,
 }
 
-impl Functions {
+impl SpanFunctions {
     #[inline]
     fn number(&mut self, id: Option<FunctionId>) -> u32 {
         let at = id.map_or(0, |id| id.index() + 1);
@@ -98,14 +98,14 @@ impl Functions {
 
 /// The shared frames, in the order of their first use.
 #[derive(Default)]
-struct Frames {
+struct SharedFrames {
     known: HashMap<Box<[u8]>, u32, RandomState>,
     rows: Vec<Box<[u8]>>,
     /// By frame.
     of_frame: Vec<Option<u32>>,
 }
 
-impl Frames {
+impl SharedFrames {
     /// Returns the number of a frame given as JSON.
     fn number(&mut self, row: Vec<u8>) -> u32 {
         let row = row.into_boxed_slice();
@@ -194,10 +194,10 @@ impl Sink for Writer<'_> {
         for span in batch.iter() {
             let at = span.track.index();
             if self.spans.len() <= at {
-                self.spans.resize_with(at + 1, Spans::default);
+                self.spans.resize_with(at + 1, FrameSpans::default);
             }
             if let Some(spans) = self.spans.get_mut(at) {
-                spans.push(Kept {
+                spans.push(FrameSpan {
                     id: span.id,
                     parent: span.parent,
                     start: span.start,
@@ -228,7 +228,7 @@ impl Sink for Writer<'_> {
 }
 
 /// A column that is written.
-struct Column {
+struct WrittenColumn {
     at: usize,
     width: usize,
     name: Vec<u8>,
@@ -239,7 +239,7 @@ struct Column {
 
 impl Writer<'_> {
     /// The columns of a profile that are weights of the innermost frame.
-    fn columns(&self, id: ProfileId) -> Vec<Column> {
+    fn columns(&self, id: ProfileId) -> Vec<WrittenColumn> {
         let Some(profile) = self.tables.profile(id) else {
             return Vec::new();
         };
@@ -251,7 +251,7 @@ impl Writer<'_> {
             if row.merge != Merge::Sum || row.scope != Scope::Own {
                 return None;
             }
-            Some(Column {
+            Some(WrittenColumn {
                 at,
                 width,
                 name: label::text(&self.tables, row.name),
@@ -281,7 +281,7 @@ impl Writer<'_> {
     fn sampled(&mut self, n_profiles: &mut usize) -> Option<usize> {
         let mut active = None;
         let samples = std::mem::take(&mut self.samples);
-        let mut stacks = Stacks::default();
+        let mut stacks = StackWriter::default();
         for ((profile, track), kernel) in samples {
             let columns = self.columns(profile);
             let many = columns.len() > 1;
@@ -305,7 +305,7 @@ impl Writer<'_> {
     }
 
     /// Writes stacks and weights; what weighs nothing in one of many columns is left out of it.
-    fn weighted(&mut self, kernel: &Kernel, column: &Column, stacks: &mut Stacks) {
+    fn weighted(&mut self, kernel: &Kernel, column: &WrittenColumn, stacks: &mut StackWriter) {
         let rows = || {
             let values = kernel.values.chunks_exact(column.width.max(1));
             let weights = values.filter_map(|values| values.get(column.at).copied());
@@ -343,7 +343,7 @@ impl Writer<'_> {
     fn evented(&mut self, n_profiles: &mut usize, base: Timestamp) {
         let functions = std::mem::take(&mut self.functions.rows).into_iter();
         let number = |id| self.frames.of_function(&self.tables, id, self.lines);
-        let heads: Vec<Head> = functions.map(number).map(Head::of).collect();
+        let heads: Vec<EventPrefix> = functions.map(number).map(EventPrefix::of).collect();
         let by_track = std::mem::take(&mut self.spans);
         for (track, spans) in (0..).map(TrackId::new).zip(by_track) {
             if spans.is_empty() {
@@ -351,9 +351,9 @@ impl Writer<'_> {
             }
             let name = label::track(&self.tables, track);
             self.head(n_profiles, "evented", &name, "nanoseconds");
-            let mut events = Events::begin(&mut self.out, base, &heads);
+            let mut events = EventList::begin(&mut self.out, base, &heads);
             // The first lane is written at once: nearly always there is no other.
-            let mut others: Vec<Vec<Step>> = Vec::new();
+            let mut others: Vec<Vec<FrameStep>> = Vec::new();
             lanes(&spans, &mut |lane, step| {
                 let Some(other) = lane.checked_sub(1) else {
                     return events.put(&step);
@@ -371,7 +371,7 @@ impl Writer<'_> {
                 let mut name = name.clone();
                 name.extend(format!(" lane {lane}").bytes());
                 self.head(n_profiles, "evented", &name, "nanoseconds");
-                let mut events = Events::begin(&mut self.out, base, &heads);
+                let mut events = EventList::begin(&mut self.out, base, &heads);
                 steps.iter().for_each(|step| events.put(step));
                 events.end();
             }
@@ -394,7 +394,7 @@ impl Target for Writer<'_> {
         let starts = self
             .spans
             .iter()
-            .flat_map(Spans::iter)
+            .flat_map(FrameSpans::iter)
             .map(|span| span.start);
         let base = starts.min();
         self.out.text(

@@ -2,11 +2,11 @@
 
 use traceloom_model::{SpanId, Timestamp};
 
-use super::pieces::Pieces;
+use super::pieces::ChunkedList;
 
 /// What of a span is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Kept {
+pub(super) struct FrameSpan {
     pub id: SpanId,
     pub parent: Option<SpanId>,
     pub start: Timestamp,
@@ -17,17 +17,17 @@ pub(super) struct Kept {
 
 /// Spans in the order in which they came.
 #[derive(Default)]
-pub(super) struct Spans {
-    rows: Pieces<Row>,
+pub(super) struct FrameSpans {
+    rows: ChunkedList<PackedSpan>,
     /// Those that a row has no room for.
-    wide: Vec<Kept>,
+    wide: Vec<FrameSpan>,
     /// The id of the first one.
     first: Option<SpanId>,
 }
 
 /// A span in half the bytes, as most are short and near the others.
 #[derive(Clone, Copy)]
-struct Row {
+struct PackedSpan {
     /// Of a wide one its place among them.
     start: Timestamp,
     /// Nanoseconds; [`WIDE`] for a wide one.
@@ -50,9 +50,9 @@ fn near(from: SpanId, distance: i32) -> SpanId {
     SpanId(from.0.wrapping_add_signed(distance.into()))
 }
 
-impl Row {
+impl PackedSpan {
     #[inline]
-    fn of(span: &Kept, first: SpanId) -> Option<Self> {
+    fn of(span: &FrameSpan, first: SpanId) -> Option<Self> {
         let above = match span.parent {
             Some(parent) => distance(span.id, parent).filter(|&above| above != 0)?,
             None => 0,
@@ -68,19 +68,19 @@ impl Row {
     }
 }
 
-impl Spans {
+impl FrameSpans {
     #[inline]
-    pub fn push(&mut self, span: Kept) {
+    pub fn push(&mut self, span: FrameSpan) {
         let first = *self.first.get_or_insert(span.id);
-        let row = Row::of(&span, first).unwrap_or_else(|| self.widen(span));
+        let row = PackedSpan::of(&span, first).unwrap_or_else(|| self.widen(span));
         self.rows.push(row);
     }
 
     #[inline(never)]
-    fn widen(&mut self, span: Kept) -> Row {
+    fn widen(&mut self, span: FrameSpan) -> PackedSpan {
         let place = Timestamp::try_from(self.wide.len()).unwrap_or(Timestamp::MAX);
         self.wide.push(span);
-        Row {
+        PackedSpan {
             start: place,
             length: WIDE,
             id: 0,
@@ -90,12 +90,12 @@ impl Spans {
     }
 
     #[inline]
-    fn span(&self, row: &Row) -> Option<Kept> {
+    fn span(&self, row: &PackedSpan) -> Option<FrameSpan> {
         if row.length == WIDE {
             return self.wide.get(usize::try_from(row.start).ok()?).copied();
         }
         let id = near(self.first?, row.id);
-        Some(Kept {
+        Some(FrameSpan {
             id,
             parent: (row.above != 0).then(|| near(id, row.above)),
             start: row.start,
@@ -105,11 +105,11 @@ impl Spans {
     }
 
     #[inline]
-    pub fn get(&self, at: usize) -> Option<Kept> {
+    pub fn get(&self, at: usize) -> Option<FrameSpan> {
         self.span(self.rows.get(at)?)
     }
 
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Kept> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = FrameSpan> {
         self.rows.iter().filter_map(|row| self.span(row))
     }
 
@@ -122,8 +122,8 @@ impl Spans {
     }
 }
 
-impl FromIterator<Kept> for Spans {
-    fn from_iter<I: IntoIterator<Item = Kept>>(spans: I) -> Self {
+impl FromIterator<FrameSpan> for FrameSpans {
+    fn from_iter<I: IntoIterator<Item = FrameSpan>>(spans: I) -> Self {
         let mut all = Self::default();
         spans.into_iter().for_each(|span| all.push(span));
         all
@@ -151,7 +151,7 @@ mod tests {
                     (i64::MAX, i64::MAX),
                 ] {
                     let frame = u32::MAX - 1;
-                    spans.push(Kept {
+                    spans.push(FrameSpan {
                         id,
                         parent,
                         start,
@@ -161,7 +161,7 @@ mod tests {
                 }
             }
         }
-        let kept: Spans = spans.iter().copied().collect();
+        let kept: FrameSpans = spans.iter().copied().collect();
         assert!(kept.iter().eq(spans.iter().copied()));
         assert!(kept.iter().rev().eq(spans.iter().rev().copied()));
         assert!((0..=spans.len()).all(|at| kept.get(at) == spans.get(at).copied()));

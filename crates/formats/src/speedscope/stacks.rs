@@ -11,14 +11,14 @@ const REMEMBERED: usize = 32 << 20;
 ///
 /// The text of a caller is how that of a stack begins, so that one text serves all stacks on the way to it.
 #[derive(Default)]
-pub(super) struct Stacks {
+pub(super) struct StackWriter {
     text: Vec<u8>,
     /// By stack, where its text begins and ends; nowhere for what is not remembered.
     places: Vec<(u32, u32)>,
     missing: Vec<(StackId, FrameId)>,
 }
 
-impl Stacks {
+impl StackWriter {
     /// Appends the frames of a stack, outermost first, without brackets.
     pub fn put(
         &mut self,

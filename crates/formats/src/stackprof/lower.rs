@@ -58,7 +58,7 @@ fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
             },
         );
     }
-    let values = Columns::of(root, to);
+    let values = ProfileColumns::of(root, to);
     if root.get("raw").is_some() {
         return raw(root, &frames, &values, to);
     }
@@ -83,14 +83,14 @@ fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
 }
 
 /// The value columns: samples, and what they stand for.
-struct Columns {
+struct ProfileColumns {
     profile: traceloom_model::ProfileId,
     width: usize,
     /// Amount of the second column that one sample stands for.
     each: i64,
 }
 
-impl Columns {
+impl ProfileColumns {
     fn of(root: Value<'_>, to: &mut Lowered<'_>) -> Self {
         let interval = root.get("interval").and_then(Value::i64).unwrap_or(0);
         let mode = root.get("mode").and_then(Value::text).unwrap_or_default();
@@ -156,7 +156,7 @@ fn push(parent: Option<StackId>, frame: FrameId, to: &mut Lowered<'_>) -> StackI
 fn raw(
     root: Value<'_>,
     frames: &HashMap<Vec<u8>, RubyFrame>,
-    values: &Columns,
+    values: &ProfileColumns,
     to: &mut Lowered<'_>,
 ) -> Flow {
     let mut items = root.get("raw").into_iter().flat_map(Value::items);

@@ -7,7 +7,7 @@ mod lower;
 
 use traceloom_model::Limits;
 
-use crate::text::json::{Document, JsonReader, Kind, Layout};
+use crate::text::json::{Document, JsonLayout, JsonReader, Kind};
 use crate::{Confidence, Format, Probe};
 
 /// stackprof.
@@ -22,7 +22,7 @@ pub const FORMAT: Format = Format {
     ..Format::BASE
 };
 
-static LAYOUT: Layout = Layout {
+static LAYOUT: JsonLayout = JsonLayout {
     document: "profile",
     elements: &[(&["frames", "*"], "frame")],
     time: |_| None,

@@ -17,7 +17,7 @@ const ROWS: usize = 128;
 
 /// What a line says of a collection.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Collection<'a> {
+struct CollectionLine<'a> {
     /// Milliseconds of the line's time stamp: since 1970, else since the start of the JVM.
     stamp: i64,
     dated: bool,
@@ -65,7 +65,7 @@ fn decimal(text: &str, scale: u64) -> Option<u64> {
     Some(ns)
 }
 
-impl<'a> Collection<'a> {
+impl<'a> CollectionLine<'a> {
     fn read(line: &'a str) -> Option<Self> {
         Self::unified(line).or_else(|| Self::older(line))
     }
@@ -149,7 +149,7 @@ impl<'a> Collection<'a> {
 }
 
 /// Lowers lines of a log into events of type `pause` (the name for stops), and heap counters.
-pub(super) struct Log {
+pub(super) struct CollectionLog {
     stops: EventTypeId,
     concurrent: EventTypeId,
     keys: [traceloom_model::AttrKeyId; 5],
@@ -160,7 +160,7 @@ pub(super) struct Log {
     dated: Option<bool>,
 }
 
-impl Log {
+impl CollectionLog {
     fn new(tables: &mut Tables, pause: &str) -> Self {
         let keys = [
             ("gc", Unit::Count),
@@ -204,7 +204,7 @@ impl Log {
     }
 
     fn take(&mut self, line: &str, tables: &mut Tables) {
-        let Some(read) = Collection::read(line) else {
+        let Some(read) = CollectionLine::read(line) else {
             return;
         };
         // A log is stamped one way; a line of another way has no place on its clock.
@@ -268,7 +268,7 @@ pub(crate) fn lower_lines(
     tables: &mut Tables,
     sink: &mut dyn Sink,
 ) -> Result<bool, Error> {
-    let mut log = Log::new(tables, pause);
+    let mut log = CollectionLog::new(tables, pause);
     let mut notes = Vec::new();
     let mut broken = false;
     each_line(
@@ -306,7 +306,7 @@ fn is_dated(source: &dyn Source, limits: &Limits) -> Result<bool, Error> {
         source,
         0,
         limits,
-        &mut |_, line| match Collection::read(line) {
+        &mut |_, line| match CollectionLine::read(line) {
             Some(read) => {
                 dated = read.dated;
                 Flow::Break(())
@@ -362,29 +362,29 @@ mod tests {
     fn unified_lines() {
         let line = "[2023-12-19T05:29:51.478+0000][7252.726s][info ][gc] GC(336) Pause Young \
                     (Allocation Failure) 195M->62M(494M) 14.356ms";
-        let read = Collection::read(line).unwrap();
+        let read = CollectionLine::read(line).unwrap();
         assert_eq!(read.stamp, 1_702_963_791_478);
         assert_eq!(read.what, "Pause Young (Allocation Failure)");
         assert_eq!(read.heap, Some((195 << 20, 62 << 20, 494 << 20)));
         assert_eq!((read.duration, read.stops), (14_356_000, true));
         let line = "[0.812s][info][gc] GC(1) Concurrent Mark Cycle 12.300ms";
-        let read = Collection::read(line).unwrap();
+        let read = CollectionLine::read(line).unwrap();
         assert_eq!((read.stamp, read.dated, read.stops), (812, false, false));
         let tenured = "[7252.712s][trace][gc] GC(336) Young invoke=337 size=48";
-        assert_eq!(Collection::read(tenured), None);
+        assert_eq!(CollectionLine::read(tenured), None);
     }
 
     #[test]
     fn older_lines() {
         let line = "2019-03-01T10:00:00.500+0100: 12.345: [GC (Allocation Failure) [PSYoungGen: \
                     65536K->5120K(76288K)] 65536K->5136K(251392K), 0.0123456 secs] [Times: user=0.02]";
-        let read = Collection::read(line).unwrap();
+        let read = CollectionLine::read(line).unwrap();
         assert_eq!(read.stamp, 1_551_430_800_500);
         assert_eq!(read.what, "GC (Allocation Failure)");
         assert_eq!(read.heap, Some((65_536 << 10, 5136 << 10, 251_392 << 10)));
         assert_eq!(read.duration, 12_345_600);
         let read =
-            Collection::read("3.210: [Full GC (System.gc()) 10M->5M(20M), 0.2 secs]").unwrap();
+            CollectionLine::read("3.210: [Full GC (System.gc()) 10M->5M(20M), 0.2 secs]").unwrap();
         assert_eq!(
             (read.stamp, read.dated, read.duration),
             (3210, false, 200_000_000)

@@ -8,11 +8,11 @@ use crate::{Error, Field, Fork, Record, RecordSink, Source, drive};
 
 /// The record reader of a stream of lines.
 #[derive(Clone)]
-pub(crate) struct Lines {
+pub(crate) struct LineUnits {
     longest: usize,
 }
 
-impl Lines {
+impl LineUnits {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             longest: limits.size(Limit::String).max(1),
@@ -20,7 +20,7 @@ impl Lines {
     }
 }
 
-impl Units for Lines {
+impl Units for LineUnits {
     fn unit(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -46,7 +46,7 @@ impl Units for Lines {
                 return Ok(Flow::Break(()));
             }
         }
-        Ok(out.record(&Line { text, end, offset }))
+        Ok(out.record(&LineRecord { text, end, offset }))
     }
 
     fn failed(&mut self, error: &Error, offset: u64, rest: usize) -> (Note, Recovery) {
@@ -54,13 +54,13 @@ impl Units for Lines {
     }
 }
 
-struct Line<'a> {
+struct LineRecord<'a> {
     text: &'a [u8],
     end: &'a [u8],
     offset: u64,
 }
 
-impl Record for Line<'_> {
+impl Record for LineRecord<'_> {
     fn kind(&self) -> &'static str {
         "line"
     }
@@ -85,7 +85,7 @@ impl Record for Line<'_> {
 
 /// Opens a reader of lines.
 pub(crate) fn reader(limits: &Limits) -> Box<dyn Fork> {
-    Box::new(Stream::new(Lines::new(limits)))
+    Box::new(Stream::new(LineUnits::new(limits)))
 }
 
 /// Shows the lines of a part; returns false when `each` broke.

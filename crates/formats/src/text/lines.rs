@@ -24,7 +24,7 @@ impl Line<'_> {
 
 /// What lies at a place of the input.
 #[derive(Debug)]
-pub(crate) enum Next<'a> {
+pub(crate) enum LineStep<'a> {
     Line(Line<'a>),
     /// A piece of a line above the limit; the note comes with its last piece.
     Long {
@@ -43,7 +43,7 @@ const BLOCK: usize = 64 << 10;
 
 /// Finds lines.
 #[derive(Clone, Debug)]
-pub(crate) struct Lines {
+pub(crate) struct LineSplitter {
     limit: usize,
     /// Offset and length so far of a line above the limit.
     long: Option<(u64, u64)>,
@@ -51,7 +51,7 @@ pub(crate) struct Lines {
     searched: (u64, usize),
 }
 
-impl Lines {
+impl LineSplitter {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             limit: limits.size(Limit::Record),
@@ -62,12 +62,12 @@ impl Lines {
 
     /// Looks at the first bytes of a window that lies at `offset`.
     #[inline]
-    pub(crate) fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> Next<'a> {
+    pub(crate) fn next<'a>(&mut self, window: &'a [u8], offset: u64, eof: bool) -> LineStep<'a> {
         if let Some((start, length)) = self.long {
             return self.rest_of_long(window, offset, eof, start, length);
         }
         if window.is_empty() {
-            return Next::End;
+            return LineStep::End;
         }
         let from = match self.searched {
             (start, searched) if start == offset => searched.min(window.len()),
@@ -83,7 +83,7 @@ impl Lines {
             self.searched = (offset, window.len());
             // Twice as much as before: a long line is copied and searched a bounded number of times.
             let more = window.len().saturating_mul(2).max(256);
-            return Next::Need(more.min(self.limit.saturating_add(1)).max(window.len() + 1));
+            return LineStep::Need(more.min(self.limit.saturating_add(1)).max(window.len() + 1));
         }
         let line = window.get(..length).unwrap_or(window);
         let text = line.strip_suffix(b"\n").unwrap_or(line);
@@ -91,7 +91,7 @@ impl Lines {
             Some(text) if found.is_some() => text,
             _ => text,
         };
-        Next::Line(Line {
+        LineStep::Line(Line {
             offset,
             text,
             end: line.get(text.len()..).unwrap_or(&[]),
@@ -105,9 +105,9 @@ impl Lines {
         eof: bool,
         start: u64,
         length: u64,
-    ) -> Next<'a> {
+    ) -> LineStep<'a> {
         if window.len() < BLOCK && !eof {
-            return Next::Need(BLOCK);
+            return LineStep::Need(BLOCK);
         }
         let block = window.get(..BLOCK).unwrap_or(window);
         let found = memchr(b'\n', block);
@@ -122,7 +122,7 @@ impl Lines {
             let text = format!("a line of {length} bytes, the limit is {}", self.limit);
             Box::new(damage("limit_record", start, text).counting(length))
         });
-        Next::Long {
+        LineStep::Long {
             offset,
             bytes,
             note,
@@ -132,7 +132,7 @@ impl Lines {
 
 /// Reads the lines of a chunk: each goes to `take`, pieces of lines above the limit out as damage.
 pub(crate) fn read(
-    lines: &mut Lines,
+    lines: &mut LineSplitter,
     chunk: Chunk<'_>,
     out: &mut dyn RecordSink,
     mut take: impl FnMut(&Line<'_>, &mut dyn RecordSink) -> Flow,
@@ -141,18 +141,18 @@ pub(crate) fn read(
     loop {
         let window = chunk.bytes.get(at..).unwrap_or(&[]);
         let flow = match lines.next(window, chunk.offset + at as u64, chunk.eof) {
-            Next::Need(need) => return Step::More { consumed: at, need },
-            Next::End => {
+            LineStep::Need(need) => return Step::More { consumed: at, need },
+            LineStep::End => {
                 return Step::More {
                     consumed: at,
                     need: 1,
                 };
             }
-            Next::Line(line) => {
+            LineStep::Line(line) => {
                 at += line.len();
                 take(&line, out)
             }
-            Next::Long {
+            LineStep::Long {
                 offset,
                 bytes,
                 note,
@@ -190,22 +190,22 @@ pub(crate) fn each(
     limits: &Limits,
     see: &mut dyn FnMut(Result<Line<'_>, Note>) -> Flow,
 ) -> Result<bool, crate::Error> {
-    let mut lines = Lines::new(limits);
+    let mut lines = LineSplitter::new(limits);
     each_window(pull, 1, |chunk| {
         let mut at = 0;
         let need = loop {
             let window = chunk.bytes.get(at..).unwrap_or(&[]);
             let flow = match lines.next(window, chunk.offset + at as u64, chunk.eof) {
-                Next::Line(line) => {
+                LineStep::Line(line) => {
                     at += line.len();
                     see(Ok(line))
                 }
-                Next::Long { bytes, note, .. } => {
+                LineStep::Long { bytes, note, .. } => {
                     at += bytes.len();
                     note.map_or(Flow::Continue(()), |note| see(Err(*note)))
                 }
-                Next::Need(need) => break need,
-                Next::End => break 1,
+                LineStep::Need(need) => break need,
+                LineStep::End => break 1,
             };
             if flow.is_break() {
                 return Step::Stop;
@@ -229,17 +229,17 @@ mod tests {
 
     fn lines(text: &[u8], limits: &Limits, cut: usize) -> Vec<(u64, Vec<u8>, Vec<u8>)> {
         let mut all = Vec::new();
-        let mut lines = Lines::new(limits);
+        let mut lines = LineSplitter::new(limits);
         let (mut start, mut end) = (0, cut.min(text.len()));
         loop {
             let eof = end == text.len();
             let need = match lines.next(&text[start..end], start as u64, eof) {
-                Next::Line(line) => {
+                LineStep::Line(line) => {
                     start += line.len();
                     all.push((line.offset, line.text.to_vec(), line.end.to_vec()));
                     continue;
                 }
-                Next::Long {
+                LineStep::Long {
                     offset,
                     bytes,
                     note,
@@ -249,8 +249,8 @@ mod tests {
                     all.push((offset, note.into_bytes(), b"long".to_vec()));
                     continue;
                 }
-                Next::Need(need) => need,
-                Next::End => 1,
+                LineStep::Need(need) => need,
+                LineStep::End => 1,
             };
             if eof {
                 return all;

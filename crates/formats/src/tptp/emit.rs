@@ -8,7 +8,7 @@ use super::xml::{Instruction, write_message};
 
 /// How a binary stream is written: by default little-endian, by a process of 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Form {
+pub(super) struct StreamForm {
     /// Numbers are big-endian.
     pub big: bool,
     /// The process had 32 bits. No number in the stream is shorter for it (SPEC.md §1).
@@ -16,16 +16,16 @@ pub(super) struct Form {
 }
 
 /// Writes messages in one of the two forms; times are nanoseconds.
-pub(super) struct Emit {
+pub(super) struct MessageEmitter {
     xml: bool,
     /// Numbers of the binary form are big-endian.
     big: bool,
     writer: Writer,
 }
 
-impl Emit {
+impl MessageEmitter {
     /// Begins a stream, or without a form a document.
-    pub fn new(form: Option<Form>, out: &mut Vec<u8>) -> Self {
+    pub fn new(form: Option<StreamForm>, out: &mut Vec<u8>) -> Self {
         let shape = Shape {
             big: form.is_some_and(|form| form.big),
             ..Shape::default()
@@ -76,7 +76,7 @@ impl Emit {
             // Defaults take the least there is: what lies before a field is known.
             let before = fields.iter().take(position).map(|field| field.kind.least());
             let width = fields.get(position).map_or(0, |field| field.kind.least());
-            Place {
+            NumberSlot {
                 attribute,
                 at: HEADER + before.sum::<usize>(),
                 width: width.min(8),
@@ -114,19 +114,19 @@ pub(super) struct Fixed<const N: usize> {
     /// It in binary, every field at its default, and what is left of the room.
     layout: [u8; ROOM],
     len: usize,
-    places: [Place; N],
+    places: [NumberSlot; N],
 }
 
 /// Where a number goes.
 #[derive(Clone, Copy)]
-struct Place {
+struct NumberSlot {
     attribute: &'static str,
     /// Its first byte, and how many bytes it has, at most eight.
     at: usize,
     width: usize,
 }
 
-impl Place {
+impl NumberSlot {
     /// Puts a number into the first bytes of eight.
     #[inline]
     fn put(self, field: [u8; 8], number: u64, big: bool) -> [u8; 8] {
@@ -151,7 +151,7 @@ impl<const N: usize> Fixed<N> {
 
     /// Appends the message with these numbers.
     #[inline]
-    pub fn write(&self, emit: &mut Emit, numbers: [u64; N], out: &mut Vec<u8>) {
+    pub fn write(&self, emit: &mut MessageEmitter, numbers: [u64; N], out: &mut Vec<u8>) {
         if emit.xml {
             let places = self.places.iter().zip(numbers);
             let draft = places.fold(Draft::new(self.schema), |draft, (place, number)| {

@@ -61,19 +61,19 @@ pub(super) fn escape(text: &str, out: &mut Vec<u8>) -> u64 {
 
 /// Places of an attribute inside a tag: its name and its value without quotes.
 #[derive(Clone, Debug)]
-pub(super) struct Attribute {
+pub(super) struct AttributeRange {
     pub name: std::ops::Range<usize>,
     pub value: std::ops::Range<usize>,
 }
 
 /// Iterates over the attributes of a tag `<name …>`; an item is an error where the tag makes no sense.
 #[derive(Clone, Debug)]
-pub(super) struct Attributes<'t> {
+pub(super) struct AttributeIter<'t> {
     tag: &'t [u8],
     at: usize,
 }
 
-impl<'t> Attributes<'t> {
+impl<'t> AttributeIter<'t> {
     pub fn new(tag: &'t [u8]) -> Self {
         Self {
             tag,
@@ -97,8 +97,8 @@ pub(super) fn name_end(tag: &[u8]) -> usize {
     start + name.iter().position(ends).unwrap_or(name.len())
 }
 
-impl Iterator for Attributes<'_> {
-    type Item = Result<Attribute, ()>;
+impl Iterator for AttributeIter<'_> {
+    type Item = Result<AttributeRange, ()>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -129,13 +129,13 @@ impl Iterator for Attributes<'_> {
         };
         let value = quote_at + 1..quote_at + 1 + length;
         self.at = value.end + 1;
-        Some(Ok(Attribute { name, value }))
+        Some(Ok(AttributeRange { name, value }))
     }
 }
 
 /// What stands between the tags of an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Content<'a> {
+pub(super) enum ElementContent<'a> {
     /// `<annotation name="stack" method=… line=…/>`; not `exact` when there was more to it.
     Frame {
         method: &'a [u8],
@@ -149,14 +149,18 @@ pub(super) enum Content<'a> {
 /// Calls `each` for every frame among an element's children.
 pub(super) fn stack<'a>(children: &'a [u8], charset: Charset, each: &mut dyn FnMut(&'a [u8], u64)) {
     content(children, charset, &mut |content| {
-        if let Content::Frame { method, line, .. } = content {
+        if let ElementContent::Frame { method, line, .. } = content {
             each(method, line);
         }
     });
 }
 
 /// Calls `each` for everything but white space among an element's children.
-pub(super) fn content<'a>(children: &'a [u8], charset: Charset, each: &mut dyn FnMut(Content<'a>)) {
+pub(super) fn content<'a>(
+    children: &'a [u8],
+    charset: Charset,
+    each: &mut dyn FnMut(ElementContent<'a>),
+) {
     let masked;
     let (text, scale) = match charset {
         Charset::Utf16(big) => {
@@ -171,7 +175,7 @@ pub(super) fn content<'a>(children: &'a [u8], charset: Charset, each: &mut dyn F
         let open = memchr::memchr(b'<', rest);
         let before = rest.get(..open.unwrap_or(rest.len())).unwrap_or(rest);
         if !before.iter().all(u8::is_ascii_whitespace) {
-            each(Content::Stray);
+            each(ElementContent::Stray);
         }
         let Some(open) = open else {
             return;
@@ -179,7 +183,7 @@ pub(super) fn content<'a>(children: &'a [u8], charset: Charset, each: &mut dyn F
         let start = at + open;
         let rest = text.get(start..).unwrap_or_default();
         let Some(end) = ElementParser::default().feed(rest.get(1..).unwrap_or_default()) else {
-            each(Content::Stray);
+            each(ElementContent::Stray);
             return;
         };
         let tag = rest.get(..end + 2).unwrap_or(rest);
@@ -188,11 +192,11 @@ pub(super) fn content<'a>(children: &'a [u8], charset: Charset, each: &mut dyn F
             continue;
         }
         if tag.get(1..name_end(tag)) != Some(b"annotation") {
-            each(Content::Stray);
+            each(ElementContent::Stray);
             continue;
         }
         let (mut is_stack, mut method, mut line, mut exact) = (false, &[][..], 0, true);
-        for attribute in Attributes::new(tag) {
+        for attribute in AttributeIter::new(tag) {
             let Ok(attribute) = attribute else {
                 exact = false;
                 break;
@@ -214,13 +218,13 @@ pub(super) fn content<'a>(children: &'a [u8], charset: Charset, each: &mut dyn F
             }
         }
         each(if is_stack {
-            Content::Frame {
+            ElementContent::Frame {
                 method,
                 line,
                 exact,
             }
         } else {
-            Content::Stray
+            ElementContent::Stray
         });
     }
 }
@@ -242,7 +246,7 @@ mod tests {
     use super::*;
 
     fn pairs(tag: &str) -> Vec<Result<(&str, &str), ()>> {
-        Attributes::new(tag.as_bytes())
+        AttributeIter::new(tag.as_bytes())
             .map(|a| a.map(|a| (&tag[a.name], &tag[a.value])))
             .collect()
     }

@@ -48,7 +48,7 @@ pub enum Reason {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum State {
+enum NegotiationState {
     Idle,
     Asked {
         until: Duration,
@@ -65,7 +65,7 @@ pub struct Client {
     version: (u16, u16),
     wanted: Encoding,
     patience: Duration,
-    state: State,
+    state: NegotiationState,
 }
 
 impl Client {
@@ -76,7 +76,7 @@ impl Client {
             version,
             wanted,
             patience: PATIENCE,
-            state: State::Idle,
+            state: NegotiationState::Idle,
         }
     }
 
@@ -89,14 +89,14 @@ impl Client {
 
     /// Begins at time `now`: asks, or loads XML where the version does not know how to ask.
     pub fn start(&mut self, now: Duration) -> Act {
-        if self.state != State::Idle {
+        if self.state != NegotiationState::Idle {
             return self.act();
         }
         if self.version < SINCE {
-            self.state = State::Settled(Encoding::Xml, Reason::TooOld);
+            self.state = NegotiationState::Settled(Encoding::Xml, Reason::TooOld);
             return self.act();
         }
-        self.state = State::Asked {
+        self.state = NegotiationState::Asked {
             until: now.saturating_add(self.patience),
             received: Vec::new(),
             doubt: None,
@@ -108,7 +108,7 @@ impl Client {
     /// other commands: what is settled does not follow from where the pieces end.
     pub fn receive(&mut self, now: Duration, bytes: &[u8]) -> Act {
         for piece in bytes.chunks(MOST) {
-            let State::Asked {
+            let NegotiationState::Asked {
                 until,
                 received,
                 doubt,
@@ -154,7 +154,7 @@ impl Client {
 
     /// Lets time pass.
     pub fn tick(&mut self, now: Duration) -> Act {
-        if let State::Asked { until, doubt, .. } = self.state
+        if let NegotiationState::Asked { until, doubt, .. } = self.state
             && now >= until
         {
             self.settle(Some((Encoding::Xml, doubt.unwrap_or(Reason::Timeout))));
@@ -164,7 +164,7 @@ impl Client {
 
     /// The connection ended.
     pub fn closed(&mut self) -> Act {
-        if let State::Asked { doubt, .. } = self.state {
+        if let NegotiationState::Asked { doubt, .. } = self.state {
             self.settle(Some((Encoding::Xml, doubt.unwrap_or(Reason::Silence))));
         }
         self.act()
@@ -174,7 +174,7 @@ impl Client {
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
         match self.state {
-            State::Asked { until, .. } => Some(until),
+            NegotiationState::Asked { until, .. } => Some(until),
             _ => None,
         }
     }
@@ -183,20 +183,20 @@ impl Client {
     #[must_use]
     pub fn outcome(&self) -> Option<(Encoding, Reason)> {
         match self.state {
-            State::Settled(encoding, reason) => Some((encoding, reason)),
+            NegotiationState::Settled(encoding, reason) => Some((encoding, reason)),
             _ => None,
         }
     }
 
     fn settle(&mut self, answer: Option<(Encoding, Reason)>) {
         if let Some((encoding, reason)) = answer {
-            self.state = State::Settled(encoding, reason);
+            self.state = NegotiationState::Settled(encoding, reason);
         }
     }
 
     fn act(&self) -> Act {
         match self.state {
-            State::Settled(encoding, _) => Act::Load(encoding),
+            NegotiationState::Settled(encoding, _) => Act::Load(encoding),
             _ => Act::Wait,
         }
     }
@@ -243,7 +243,7 @@ impl Profiler {
         (!replies.is_empty()).then_some(replies)
     }
 
-    fn answer(&mut self, element: &Whole<'_>) -> String {
+    fn answer(&mut self, element: &WholeElement<'_>) -> String {
         if element.name != "setOutputFormat" || self.version < SINCE {
             return unrecognized(element.name);
         }
@@ -278,7 +278,7 @@ enum Answer {
     MayBeOfAnother(Reason),
 }
 
-fn answer_of(element: &Whole<'_>) -> Answer {
+fn answer_of(element: &WholeElement<'_>) -> Answer {
     if element.name == "enabledOutputFormat" {
         return format_in(element.body).map_or(
             Answer::Settles(Encoding::Xml, Reason::WrongReply),
@@ -302,7 +302,7 @@ fn is_unknown(text: &str) -> bool {
 }
 
 /// A complete element, and what stands behind it.
-struct Whole<'t> {
+struct WholeElement<'t> {
     name: &'t str,
     text: &'t str,
     body: &'t str,
@@ -311,7 +311,7 @@ struct Whole<'t> {
 
 /// Finds the first element that is complete. Its end tag may lack the slash, as in the reply that TPTP's
 /// document prints (SPEC.md §10, C19).
-fn whole_element(text: &str) -> Option<Whole<'_>> {
+fn whole_element(text: &str) -> Option<WholeElement<'_>> {
     let mut at = 0;
     loop {
         at += text.get(at..)?.find('<')?;
@@ -333,7 +333,7 @@ fn whole_element(text: &str) -> Option<Whole<'_>> {
                 .min()?;
             (inside.get(..length)?, start + end)
         };
-        return Some(Whole {
+        return Some(WholeElement {
             name,
             text: tag.get(..end)?,
             body,

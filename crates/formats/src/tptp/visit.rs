@@ -58,9 +58,9 @@ pub trait Visit {
 }
 
 /// Hands records on to a sink that takes any format's.
-pub(super) struct ToRecords<'s>(pub &'s mut dyn RecordSink);
+pub(super) struct RecordAdapter<'s>(pub &'s mut dyn RecordSink);
 
-impl Visit for ToRecords<'_> {
+impl Visit for RecordAdapter<'_> {
     #[inline]
     fn item(&mut self, item: Item<'_, '_>) -> Flow {
         self.0.record(item.record())
@@ -73,9 +73,9 @@ impl Visit for ToRecords<'_> {
 
 /// Notes that stand for many records: one of each kind and id, told at the end of the input.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CountedNotes(BTreeMap<(Level, &'static str, u16), (u64, u64)>);
+pub(super) struct SharedNotes(BTreeMap<(Level, &'static str, u16), (u64, u64)>);
 
-impl CountedNotes {
+impl SharedNotes {
     /// Counts one occurrence at `offset`.
     #[cold]
     pub fn count(&mut self, level: Level, kind: &'static str, id: u16, offset: u64) {

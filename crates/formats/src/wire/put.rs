@@ -29,12 +29,12 @@ pub(crate) fn put_start<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N], len: 
 
 /// Up to eight bytes that are put together in a register.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Word {
+pub(crate) struct PackedBytes {
     bytes: u64,
     bits: u32,
 }
 
-impl Word {
+impl PackedBytes {
     /// These bytes, eight at most.
     #[inline(always)]
     pub(crate) fn of(bytes: &[u8]) -> Self {
@@ -180,7 +180,7 @@ mod tests {
             prop_assert_eq!(out.split_off(1), expected.as_slice());
             prop_assert_eq!(leb128_len(value), expected.len());
             if value < 0x4000 {
-                let word = Word::of(&[1, 2]).short(value);
+                let word = PackedBytes::of(&[1, 2]).short(value);
                 let bytes = word.bytes();
                 prop_assert_eq!(bytes.get(2..word.len()), Some(expected.as_slice()));
                 prop_assert_eq!(bytes.get(..2), Some(&[1, 2][..]));

@@ -7,7 +7,7 @@ use traceloom_model::{Limit, Limits};
 
 /// Why an item cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum CborFault {
     /// The window ends first; it must hold at least this many bytes from its beginning.
     Short(usize),
     /// Bytes that are no CBOR, or not what the format says.
@@ -59,7 +59,7 @@ impl Bounds {
 
 /// The first byte of an item with the integer that follows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Head {
+pub struct ItemHead {
     /// Major type, 0 to 7.
     pub major: u8,
     /// Low five bits; 31 means indefinite or break.
@@ -70,7 +70,7 @@ pub struct Head {
 
 /// A scalar, or a container as the bytes it was read from.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Value<'a> {
+pub enum CborValue<'a> {
     /// `f6`
     Null,
     /// `f7`
@@ -103,7 +103,7 @@ pub enum Value<'a> {
     Missing,
 }
 
-impl Value<'_> {
+impl CborValue<'_> {
     /// Returns the integer, whatever its sign.
     #[must_use]
     pub const fn int(self) -> Option<i64> {
@@ -208,7 +208,7 @@ impl<'a> Cbor<'a> {
     /// # Errors
     /// `Short` at the end of the window.
     #[inline]
-    pub fn peek(&self) -> Result<u8, Fault> {
+    pub fn peek(&self) -> Result<u8, CborFault> {
         self.peek_at(0)
     }
 
@@ -217,10 +217,10 @@ impl<'a> Cbor<'a> {
     /// # Errors
     /// `Short` past the end of the window.
     #[inline]
-    pub fn peek_at(&self, ahead: usize) -> Result<u8, Fault> {
+    pub fn peek_at(&self, ahead: usize) -> Result<u8, CborFault> {
         match self.bytes.get(self.at + ahead) {
             Some(&byte) => Ok(byte),
-            None => Err(Fault::Short(self.at + ahead + 1)),
+            None => Err(CborFault::Short(self.at + ahead + 1)),
         }
     }
 
@@ -259,14 +259,14 @@ impl<'a> Cbor<'a> {
     /// # Errors
     /// `Short` when the window holds fewer.
     #[inline]
-    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], CborFault> {
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
         match rest.first_chunk::<N>() {
             Some(array) => {
                 self.at += N;
                 Ok(*array)
             }
-            None => Err(Fault::Short(self.at + N)),
+            None => Err(CborFault::Short(self.at + N)),
         }
     }
 
@@ -275,12 +275,12 @@ impl<'a> Cbor<'a> {
     /// # Errors
     /// `Short`, or `Bad` for the three reserved forms.
     #[inline]
-    pub fn head(&mut self) -> Result<Head, Fault> {
+    pub fn head(&mut self) -> Result<ItemHead, CborFault> {
         let first = self.peek()?;
         let (major, info) = (first >> 5, first & 0x1f);
         if info < 24 {
             self.at += 1;
-            return Ok(Head {
+            return Ok(ItemHead {
                 major,
                 info,
                 value: u64::from(info),
@@ -288,7 +288,7 @@ impl<'a> Cbor<'a> {
         }
         if matches!(first, 0xff | 0x9f) {
             self.at += 1;
-            return Ok(Head {
+            return Ok(ItemHead {
                 major,
                 info,
                 value: 0,
@@ -303,13 +303,13 @@ impl<'a> Cbor<'a> {
             let shortest = value >= least(width);
             self.canonical &= shortest | (major == 7);
             self.at += 1 + width as usize;
-            return Ok(Head { major, info, value });
+            return Ok(ItemHead { major, info, value });
         }
         self.long_head(major, info)
     }
 
     #[cold]
-    fn long_head(&mut self, major: u8, info: u8) -> Result<Head, Fault> {
+    fn long_head(&mut self, major: u8, info: u8) -> Result<ItemHead, CborFault> {
         let start = self.at;
         self.at += 1;
         let read = match info {
@@ -318,18 +318,18 @@ impl<'a> Cbor<'a> {
             26 => self.array().map(|b| u64::from(u32::from_be_bytes(b))),
             27 => self.array().map(u64::from_be_bytes),
             31 if !matches!(major, 0 | 1 | 6) => {
-                return Ok(Head {
+                return Ok(ItemHead {
                     major,
                     info,
                     value: 0,
                 });
             }
-            _ => Err(Fault::Bad("reserved CBOR head")),
+            _ => Err(CborFault::Bad("reserved CBOR head")),
         };
         match read {
             Ok(value) => {
                 self.canonical &= value >= least(1 << (info & 3)) || major == 7;
-                Ok(Head { major, info, value })
+                Ok(ItemHead { major, info, value })
             }
             Err(fault) => {
                 self.at = start;
@@ -343,7 +343,7 @@ impl<'a> Cbor<'a> {
     /// # Errors
     /// `Bad` when the next item is something else.
     #[inline]
-    pub fn int(&mut self) -> Result<i64, Fault> {
+    pub fn int(&mut self) -> Result<i64, CborFault> {
         if let Some(&[first, ref wide @ ..]) = self.window::<9>() {
             // The two commonest by far: ids below 24, times and span ids of 8 bytes.
             if first < 24 {
@@ -359,7 +359,7 @@ impl<'a> Cbor<'a> {
         self.any_int()
     }
 
-    fn any_int(&mut self) -> Result<i64, Fault> {
+    fn any_int(&mut self) -> Result<i64, CborFault> {
         let head = self.head()?;
         if head.value > i64::MAX.cast_unsigned() {
             self.canonical = false;
@@ -367,7 +367,7 @@ impl<'a> Cbor<'a> {
         match head.major {
             0 => Ok(head.value.cast_signed()),
             1 => Ok(-1 - (head.value & i64::MAX.cast_unsigned()).cast_signed()),
-            _ => Err(Fault::Bad("expected an integer")),
+            _ => Err(CborFault::Bad("expected an integer")),
         }
     }
 
@@ -376,21 +376,21 @@ impl<'a> Cbor<'a> {
     /// # Errors
     /// `Bad` when the next item is something else.
     #[inline]
-    pub fn definite_array(&mut self) -> Result<u64, Fault> {
+    pub fn definite_array(&mut self) -> Result<u64, CborFault> {
         let head = self.head()?;
         if head.major == 4 && head.info != 31 {
             Ok(head.value)
         } else {
-            Err(Fault::Bad("expected an array"))
+            Err(CborFault::Bad("expected an array"))
         }
     }
 
     /// Steps over `len` bytes of a string.
     #[inline]
-    fn string(&mut self, len: u64) -> Result<&'a [u8], Fault> {
+    fn string(&mut self, len: u64) -> Result<&'a [u8], CborFault> {
         let wanted = usize::try_from(len).unwrap_or(usize::MAX);
         if wanted > self.bounds.string {
-            return Err(Fault::Limit("limit_string"));
+            return Err(CborFault::Limit("limit_string"));
         }
         let end = self.at.saturating_add(wanted);
         match self.bytes.get(self.at..end) {
@@ -398,7 +398,7 @@ impl<'a> Cbor<'a> {
                 self.at = end;
                 Ok(slice)
             }
-            None => Err(Fault::Short(end)),
+            None => Err(CborFault::Short(end)),
         }
     }
 
@@ -407,53 +407,53 @@ impl<'a> Cbor<'a> {
     /// # Errors
     /// What [`Cbor::skip`] fails with.
     #[inline]
-    pub fn value(&mut self) -> Result<Value<'a>, Fault> {
+    pub fn value(&mut self) -> Result<CborValue<'a>, CborFault> {
         // Small numbers, references and texts are most of what there is.
         if let Some(&[first, second]) = self.window::<2>() {
             let (skipped, len) = match (first, second) {
                 (0..24, _) => {
                     self.at += 1;
-                    return Ok(Value::Int(i64::from(first)));
+                    return Ok(CborValue::Int(i64::from(first)));
                 }
                 (0xc6, 0..24) => {
                     self.at += 2;
-                    return Ok(Value::Ref(u64::from(second)));
+                    return Ok(CborValue::Ref(u64::from(second)));
                 }
                 (0x60..0x78, _) => (1, usize::from(first & 0x1f)),
                 (0x78, 24..) => (2, usize::from(second)),
                 _ => return self.any_value(),
             };
             if let Some(text) = self.after(skipped, len) {
-                return Ok(Value::Text(text));
+                return Ok(CborValue::Text(text));
             }
         }
         self.any_value()
     }
 
-    fn any_value(&mut self) -> Result<Value<'a>, Fault> {
+    fn any_value(&mut self) -> Result<CborValue<'a>, CborFault> {
         let (start, canonical) = (self.at, self.canonical);
         let head = self.head()?;
         let (major, info, value) = (head.major, head.info, head.value);
         match major {
-            0 if value <= i64::MAX.cast_unsigned() => Ok(Value::Int(value.cast_signed())),
-            0 => Ok(Value::Big(value)),
-            1 if value <= i64::MAX.cast_unsigned() => Ok(Value::Int(-1 - value.cast_signed())),
-            1 => Ok(Value::NegativeBig(value)),
-            3 if info != 31 => self.string(value).map(Value::Text),
-            2 if info != 31 => self.string(value).map(Value::Bytes),
-            6 if value == 6 && self.peek()? >> 5 == 0 => Ok(Value::Ref(self.head()?.value)),
+            0 if value <= i64::MAX.cast_unsigned() => Ok(CborValue::Int(value.cast_signed())),
+            0 => Ok(CborValue::Big(value)),
+            1 if value <= i64::MAX.cast_unsigned() => Ok(CborValue::Int(-1 - value.cast_signed())),
+            1 => Ok(CborValue::NegativeBig(value)),
+            3 if info != 31 => self.string(value).map(CborValue::Text),
+            2 if info != 31 => self.string(value).map(CborValue::Bytes),
+            6 if value == 6 && self.peek()? >> 5 == 0 => Ok(CborValue::Ref(self.head()?.value)),
             7 => match info {
-                20 => Ok(Value::Bool(false)),
-                21 => Ok(Value::Bool(true)),
-                22 => Ok(Value::Null),
-                23 => Ok(Value::Undefined),
-                25 => Ok(Value::F16(u16::try_from(value).unwrap_or(0))),
-                26 => Ok(Value::F32(u32::try_from(value).unwrap_or(0))),
-                27 => Ok(Value::F64(value)),
-                31 => Err(Fault::Bad("expected a value, found a break")),
+                20 => Ok(CborValue::Bool(false)),
+                21 => Ok(CborValue::Bool(true)),
+                22 => Ok(CborValue::Null),
+                23 => Ok(CborValue::Undefined),
+                25 => Ok(CborValue::F16(u16::try_from(value).unwrap_or(0))),
+                26 => Ok(CborValue::F32(u32::try_from(value).unwrap_or(0))),
+                27 => Ok(CborValue::F64(value)),
+                31 => Err(CborFault::Bad("expected a value, found a break")),
                 _ => {
                     self.canonical &= (info == 24) == (value >= 24);
-                    Ok(Value::Simple(u8::try_from(value).unwrap_or(0)))
+                    Ok(CborValue::Simple(u8::try_from(value).unwrap_or(0)))
                 }
             },
             _ => {
@@ -461,7 +461,7 @@ impl<'a> Cbor<'a> {
                 self.skip()?;
                 // The bytes are kept, so the form of what is inside does not matter.
                 self.canonical = canonical;
-                Ok(Value::Raw(self.since(start)))
+                Ok(CborValue::Raw(self.since(start)))
             }
         }
     }
@@ -472,14 +472,14 @@ impl<'a> Cbor<'a> {
     ///
     /// # Errors
     /// `Short`, `Bad`, and `Limit` for lengths and depths above the limits.
-    pub fn skip(&mut self) -> Result<(), Fault> {
-        struct Open {
+    pub fn skip(&mut self) -> Result<(), CborFault> {
+        struct OpenContainer {
             outer: u64,
             items: u64,
             map: bool,
         }
         let mut left = 1_u64;
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenContainer> = Vec::new();
         loop {
             if left > 0 {
                 left -= 1;
@@ -489,7 +489,7 @@ impl<'a> Cbor<'a> {
                 };
                 if self.peek()? == 0xff {
                     if container.map && container.items % 2 == 1 {
-                        return Err(Fault::Bad("a map ends after a key"));
+                        return Err(CborFault::Bad("a map ends after a key"));
                     }
                     self.at += 1;
                     left = container.outer;
@@ -507,9 +507,9 @@ impl<'a> Cbor<'a> {
                 }
                 (4 | 5, 31) => {
                     if open.len() >= self.bounds.depth {
-                        return Err(Fault::Limit("limit_depth"));
+                        return Err(CborFault::Limit("limit_depth"));
                     }
-                    open.push(Open {
+                    open.push(OpenContainer {
                         outer: left,
                         items: 0,
                         map: head.major == 5,
@@ -518,19 +518,19 @@ impl<'a> Cbor<'a> {
                 }
                 (4 | 5, _) => {
                     if head.value > self.bounds.values {
-                        return Err(Fault::Limit("limit_values"));
+                        return Err(CborFault::Limit("limit_values"));
                     }
                     left = left.saturating_add(head.value << (head.major & 1));
                 }
                 (6, _) => left = left.saturating_add(1),
-                (_, 31) => return Err(Fault::Bad("a break outside of an indefinite item")),
+                (_, 31) => return Err(CborFault::Bad("a break outside of an indefinite item")),
                 _ => {}
             }
         }
     }
 
     /// Steps over the pieces of an indefinite string and its break.
-    fn pieces(&mut self, major: u8) -> Result<(), Fault> {
+    fn pieces(&mut self, major: u8) -> Result<(), CborFault> {
         loop {
             if self.peek()? == 0xff {
                 self.at += 1;
@@ -538,7 +538,7 @@ impl<'a> Cbor<'a> {
             }
             let piece = self.head()?;
             if piece.major != major || piece.info == 31 {
-                return Err(Fault::Bad("a piece of another type in a string"));
+                return Err(CborFault::Bad("a piece of another type in a string"));
             }
             self.string(piece.value)?;
         }

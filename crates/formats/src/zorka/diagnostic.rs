@@ -2,29 +2,29 @@
 
 use std::fmt::Write as _;
 
-use super::cbor::{Cbor, Value};
+use super::cbor::{Cbor, CborValue};
 
 /// Longest text made of one value, in bytes; the rest is an ellipsis.
 pub(super) const LONGEST: usize = 4096;
 
 /// Writes one scalar, or `None` for a container.
-fn scalar(value: Value<'_>, out: &mut String) -> Option<()> {
+fn scalar(value: CborValue<'_>, out: &mut String) -> Option<()> {
     let _ = match value {
-        Value::Null => out.write_str("null"),
-        Value::Undefined => out.write_str("undefined"),
-        Value::Missing => out.write_str("missing"),
-        Value::Bool(value) => write!(out, "{value}"),
-        Value::Int(value) => write!(out, "{value}"),
-        Value::Big(value) => write!(out, "{value}"),
-        Value::NegativeBig(value) => write!(out, "{}", -1 - i128::from(value)),
-        Value::Text(text) => write!(out, "{:?}", String::from_utf8_lossy(text)),
-        Value::Bytes(bytes) => hex(out, bytes),
-        Value::F16(bits) => write!(out, "{:?}", half(bits)),
-        Value::F32(bits) => write!(out, "{:?}", f32::from_bits(bits)),
-        Value::F64(bits) => write!(out, "{:?}", f64::from_bits(bits)),
-        Value::Ref(id) => write!(out, "6({id})"),
-        Value::Simple(number) => write!(out, "simple({number})"),
-        Value::Raw(_) => return None,
+        CborValue::Null => out.write_str("null"),
+        CborValue::Undefined => out.write_str("undefined"),
+        CborValue::Missing => out.write_str("missing"),
+        CborValue::Bool(value) => write!(out, "{value}"),
+        CborValue::Int(value) => write!(out, "{value}"),
+        CborValue::Big(value) => write!(out, "{value}"),
+        CborValue::NegativeBig(value) => write!(out, "{}", -1 - i128::from(value)),
+        CborValue::Text(text) => write!(out, "{:?}", String::from_utf8_lossy(text)),
+        CborValue::Bytes(bytes) => hex(out, bytes),
+        CborValue::F16(bits) => write!(out, "{:?}", half(bits)),
+        CborValue::F32(bits) => write!(out, "{:?}", f32::from_bits(bits)),
+        CborValue::F64(bits) => write!(out, "{:?}", f64::from_bits(bits)),
+        CborValue::Ref(id) => write!(out, "6({id})"),
+        CborValue::Simple(number) => write!(out, "simple({number})"),
+        CborValue::Raw(_) => return None,
     };
     Some(())
 }
@@ -55,9 +55,9 @@ pub fn half(bits: u16) -> f64 {
 
 /// Writes a value in diagnostic notation, cut at a few KiB.
 #[must_use]
-pub fn diagnostic(value: Value<'_>) -> String {
+pub fn diagnostic(value: CborValue<'_>) -> String {
     let mut out = String::new();
-    let Value::Raw(raw) = value else {
+    let CborValue::Raw(raw) = value else {
         let _ = scalar(value, &mut out);
         return out;
     };
@@ -65,7 +65,7 @@ pub fn diagnostic(value: Value<'_>) -> String {
     out
 }
 
-struct Open {
+struct NestedContainer {
     left: u64,
     items: u64,
     map: bool,
@@ -75,7 +75,7 @@ struct Open {
 /// Writes a container level by level, from a heap stack.
 fn container(raw: &[u8], out: &mut String) {
     let mut cbor = Cbor::checked(raw);
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<NestedContainer> = Vec::new();
     while out.len() < LONGEST {
         if let Some(top) = open.last_mut() {
             let broken = top.left == u64::MAX && cbor.next_is(0xff) == Some(true);
@@ -117,9 +117,9 @@ fn container(raw: &[u8], out: &mut String) {
             _ => {
                 cbor = before;
                 match cbor.value() {
-                    Ok(Value::Raw(pieces)) => match Cbor::joined(pieces) {
-                        Some((true, text)) => drop(scalar(Value::Text(&text), out)),
-                        Some((false, bytes)) => drop(scalar(Value::Bytes(&bytes), out)),
+                    Ok(CborValue::Raw(pieces)) => match Cbor::joined(pieces) {
+                        Some((true, text)) => drop(scalar(CborValue::Text(&text), out)),
+                        Some((false, bytes)) => drop(scalar(CborValue::Bytes(&bytes), out)),
                         None => return,
                     },
                     Ok(value) => drop(scalar(value, out)),
@@ -132,7 +132,7 @@ fn container(raw: &[u8], out: &mut String) {
             }
         };
         out.push(opening);
-        open.push(Open {
+        open.push(NestedContainer {
             left,
             items: 0,
             map,

@@ -12,7 +12,7 @@ pub(crate) enum Generation {
 
 /// How one generation is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dialect {
+pub(crate) struct GenerationDialect {
     pub(crate) generation: Generation,
     /// Order of packed words.
     pub(crate) order: Order,
@@ -29,12 +29,12 @@ pub(crate) struct Dialect {
     /// Attributes may be handed to an enclosing trace.
     pub(crate) upward: bool,
     /// Which attribute values are written as they are.
-    pub(crate) values: Values,
+    pub(crate) values: ValueForms,
 }
 
 /// Which attribute values a generation is written with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Values {
+pub(crate) enum ValueForms {
     /// Texts; the rest becomes text.
     Texts,
     /// What the writer of the original makes and its reader understands: no fractions, lists or maps, which become text.
@@ -43,18 +43,18 @@ pub(crate) enum Values {
     All,
 }
 
-impl Dialect {
+impl GenerationDialect {
     /// Returns the generation as it is written for recordings that came in it: nothing of it is beyond their reader.
     pub(crate) const fn again(self) -> Self {
         Self {
-            values: Values::All,
+            values: ValueForms::All,
             upward: true,
             ..self
         }
     }
 }
 
-const S0: Dialect = Dialect {
+const S0: GenerationDialect = GenerationDialect {
     generation: Generation::S0,
     order: Order::Little,
     attribute_tag: 9,
@@ -65,19 +65,19 @@ const S0: Dialect = Dialect {
     begin_type: true,
     begin_spans: false,
     upward: true,
-    values: Values::All,
+    values: ValueForms::All,
 };
 
-const B2: Dialect = Dialect {
+const B2: GenerationDialect = GenerationDialect {
     generation: Generation::B2,
     begin_type: false,
     begin_spans: true,
     upward: false,
-    values: Values::Texts,
+    values: ValueForms::Texts,
     ..S0
 };
 
-const C: Dialect = Dialect {
+const C: GenerationDialect = GenerationDialect {
     generation: Generation::C,
     attribute_tag: 6,
     begin_tag: 5,
@@ -85,23 +85,23 @@ const C: Dialect = Dialect {
     exception_ref_tag: 8,
     typed_symbols: false,
     begin_spans: true,
-    values: Values::Scalars,
+    values: ValueForms::Scalars,
     ..S0
 };
 
 /// Variants of `zorka-s0`, with what they are.
-pub(crate) const S0_VARIANTS: [(&str, Dialect); 3] = [
+pub(crate) const S0_VARIANTS: [(&str, GenerationDialect); 3] = [
     ("le", S0),
     (
         "be",
-        Dialect {
+        GenerationDialect {
             order: Order::Big,
             ..S0
         },
     ),
     (
         "seed-literal",
-        Dialect {
+        GenerationDialect {
             attribute_tag: 12,
             ..S0
         },
@@ -109,10 +109,10 @@ pub(crate) const S0_VARIANTS: [(&str, Dialect); 3] = [
 ];
 
 /// Variants of `zorka-b2`; the local tracer wrote big-endian whatever its machine.
-pub(crate) const B2_VARIANTS: [(&str, Dialect); 2] = [
+pub(crate) const B2_VARIANTS: [(&str, GenerationDialect); 2] = [
     (
         "be",
-        Dialect {
+        GenerationDialect {
             order: Order::Big,
             ..B2
         },
@@ -121,12 +121,12 @@ pub(crate) const B2_VARIANTS: [(&str, Dialect); 2] = [
 ];
 
 /// Variants of `zorka-c`; the first is the one without a name.
-pub(crate) const C_VARIANTS: [(&str, Dialect); 2] = [
+pub(crate) const C_VARIANTS: [(&str, GenerationDialect); 2] = [
     ("agent", C),
     (
         "typed",
-        Dialect {
-            values: Values::All,
+        GenerationDialect {
+            values: ValueForms::All,
             ..C
         },
     ),

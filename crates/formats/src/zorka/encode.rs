@@ -13,27 +13,27 @@ use traceloom_model::{
     Attribute, ExceptionId, Recording, SpanId, StringId, Value as ModelValue, ValueTypeId,
 };
 
-use super::dialect::{Dialect, Generation};
+use super::dialect::{Generation, GenerationDialect};
 use super::record::{Begin, End, EndForm, Item, Order, Start, StartForm};
 use super::stream::TICK_NS;
 use super::write;
 use crate::Error;
 use crate::spans::parents_first::{Children, PendingSpans};
-use known::{Known, Role};
-pub(crate) use node::Node;
+use known::{AttributeRole, RowCache};
+pub(crate) use node::PendingRecord;
 
 /// The attribute that says the id of a trace where a stream has no other place for it (SPEC.md §8).
 pub(crate) const TRACE_ID: &str = "trace.id";
 
 /// Writes traces, numbering symbols and methods as they are used.
 pub(crate) struct Encoder {
-    dialect: Dialect,
+    dialect: GenerationDialect,
     definitions: Vec<u8>,
     trace: Vec<u8>,
     symbols: HashMap<Box<[u8]>, i64, RandomState>,
     /// Symbols of texts that are looked up often: keys and kinds.
     of_texts: HashMap<StringId, i64, RandomState>,
-    known: Known,
+    known: RowCache,
     exceptions: HashMap<ExceptionId, i64, RandomState>,
     digits: Vec<u8>,
     /// Some attribute that came was set by another span.
@@ -49,13 +49,13 @@ pub(crate) struct Encoder {
     /// Trace ids that no symbol may have as its number.
     reserved: HashSet<i64, RandomState>,
     /// The records that are being written, kept for the next trace.
-    open: Vec<Open>,
+    open: Vec<EncodingRecord>,
     /// Attributes that spans to come have.
     upward: Upward,
 }
 
 /// A record whose children are being written.
-struct Open {
+struct EncodingRecord {
     exception: Option<ExceptionId>,
     /// When it ended.
     finish: i64,
@@ -85,7 +85,7 @@ type Thread = (StringId, Option<u64>);
 
 /// What attributes say of a trace that its source says otherwise.
 #[derive(Clone, Copy)]
-struct Said {
+struct TraceOverrides {
     thread: Option<Thread>,
     trace: Option<u128>,
 }
@@ -99,14 +99,14 @@ mod symbol_type {
 }
 
 impl Encoder {
-    pub(crate) fn new(dialect: Dialect) -> Self {
+    pub(crate) fn new(dialect: GenerationDialect) -> Self {
         Self {
             dialect,
             definitions: Vec::new(),
             trace: Vec::new(),
             symbols: HashMap::default(),
             of_texts: HashMap::default(),
-            known: Known::default(),
+            known: RowCache::default(),
             exceptions: HashMap::default(),
             digits: Vec::new(),
             handed_up: false,
@@ -132,8 +132,8 @@ impl Encoder {
     /// `Limit` when there are more methods than the generation can number.
     pub(crate) fn tree(
         &mut self,
-        root: (Node, Children),
-        kept: &mut PendingSpans<Node>,
+        root: (PendingRecord, Children),
+        kept: &mut PendingSpans<PendingRecord>,
         words: &Recording,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
@@ -155,8 +155,8 @@ impl Encoder {
     /// `Limit` when there are more methods than the generation can number.
     pub(crate) fn records(
         &mut self,
-        root: (Node, Children),
-        kept: &mut PendingSpans<Node>,
+        root: (PendingRecord, Children),
+        kept: &mut PendingSpans<PendingRecord>,
         words: &Recording,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
@@ -173,8 +173,8 @@ impl Encoder {
 
     fn nested(
         &mut self,
-        (root, children): (Node, Children),
-        kept: &mut PendingSpans<Node>,
+        (root, children): (PendingRecord, Children),
+        kept: &mut PendingSpans<PendingRecord>,
         words: &Recording,
     ) -> Result<(), Error> {
         self.number_above_traces(&root);
@@ -216,11 +216,11 @@ impl Encoder {
 
     fn enter(
         &mut self,
-        (node, children): (&Node, Children),
+        (node, children): (&PendingRecord, Children),
         thread: Option<Thread>,
-        kept: &mut PendingSpans<Node>,
+        kept: &mut PendingSpans<PendingRecord>,
         words: &Recording,
-    ) -> Result<Open, Error> {
+    ) -> Result<EncodingRecord, Error> {
         if self.dialect.upward && self.handed_up {
             let mut next = children;
             while let Some(child) = kept.waiting.peek(next) {
@@ -253,14 +253,14 @@ impl Encoder {
             }
         }
         let without = kept_flags.map(|(at, _)| at);
-        let said = Said { thread, trace };
+        let said = TraceOverrides { thread, trace };
         self.attributes(own, without, counters, said, words);
         for one in handed.iter().filter(|one| one.to == node.id) {
             self.upward(one.kind, &one.attribute, words);
         }
         let counted = self.counted(counters, words);
         kept.release(node.own);
-        Ok(Open {
+        Ok(EncodingRecord {
             exception: node.exception,
             finish: node.end,
             flags: flags.filter(|_| self.dialect.generation == Generation::C),
@@ -278,7 +278,7 @@ impl Encoder {
         ns.div_euclid(TICK_NS) & super::read::TICK.cast_signed()
     }
 
-    fn start(&mut self, node: &Node, method: i64) {
+    fn start(&mut self, node: &PendingRecord, method: i64) {
         let packed = Start {
             form: StartForm::Tagged,
             order: self.dialect.order,
@@ -303,7 +303,7 @@ impl Encoder {
     }
 
     /// Writes a begin; returns the trace id that an attribute has to say.
-    fn begin(&mut self, node: &Node, words: &Recording) -> Option<u128> {
+    fn begin(&mut self, node: &PendingRecord, words: &Recording) -> Option<u128> {
         let ttype = node
             .kind
             .map_or(0, |kind| self.symbol(kind, symbol_type::PLAIN, words));
@@ -331,7 +331,7 @@ impl Encoder {
     }
 
     /// Numbers symbols above what a trace of the seed may have as its id, when the first one has an id.
-    fn number_above_traces(&mut self, root: &Node) {
+    fn number_above_traces(&mut self, root: &PendingRecord) {
         let has_id = root.context.is_some_and(|context| context.trace != 0);
         if self.dialect.generation == Generation::S0 && has_id && self.symbols.is_empty() {
             self.symbols_from = 1 << 16;
@@ -340,7 +340,7 @@ impl Encoder {
     }
 
     /// Returns the trace id where a begin has a place for it: in the seed's, which says it instead of a type (SPEC.md §8).
-    fn trace_id(&mut self, node: &Node) -> Option<i64> {
+    fn trace_id(&mut self, node: &PendingRecord) -> Option<i64> {
         let trace = node.context.map_or(0, |context| context.trace);
         if trace == 0 || self.dialect.generation != Generation::S0 {
             return None;
@@ -368,7 +368,7 @@ impl Encoder {
             .find_map(|(at, attribute)| match attribute.value {
                 ModelValue::I64(flags)
                     if attribute.from.is_none()
-                        && self.role(attribute.key, words) == Role::Flags =>
+                        && self.role(attribute.key, words) == AttributeRole::Flags =>
                 {
                     Some((at, flags))
                 }
@@ -377,7 +377,7 @@ impl Encoder {
     }
 
     /// Says that a span failed where no exception does.
-    fn error_flags(&self, node: &Node) -> Option<i64> {
+    fn error_flags(&self, node: &PendingRecord) -> Option<i64> {
         match self.dialect.generation {
             _ if !node.error || node.exception.is_some() => None,
             Generation::C => Some(0x1000),
@@ -389,8 +389,8 @@ impl Encoder {
     /// Says on which thread a trace ran, as agents do, unless it says so itself.
     fn thread(
         &mut self,
-        root: &Node,
-        kept: &PendingSpans<Node>,
+        root: &PendingRecord,
+        kept: &PendingSpans<PendingRecord>,
         words: &Recording,
     ) -> Option<Thread> {
         let track = words.track(root.track)?;
@@ -399,7 +399,7 @@ impl Encoder {
         let mut own = kept.attributes.of(root.own.attributes).iter();
         let says = own.any(|attribute| {
             !(handed_up && attribute.from.is_some())
-                && self.role(attribute.key, words) == Role::Thread
+                && self.role(attribute.key, words) == AttributeRole::Thread
         });
         (!says).then_some((name, track.os_id.or(track.id)))
     }
@@ -411,7 +411,7 @@ impl Encoder {
         counted.and_then(|&(_, value)| u64::try_from(value).ok())
     }
 
-    fn leave(&mut self, open: &Open, words: &Recording) -> u64 {
+    fn leave(&mut self, open: &EncodingRecord, words: &Recording) -> u64 {
         if let Some(exception) = open.exception {
             self.exception(exception, words);
         }

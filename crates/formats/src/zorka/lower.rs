@@ -7,19 +7,19 @@ use traceloom_model::{
     SpanStatus, TrackId, Value as ModelValue,
 };
 
-use super::cbor::Value;
-use super::meaning::Words;
+use super::cbor::CborValue;
+use super::meaning::LoweringLookup;
 use super::record::{
-    Attributes, Begin, End, Exception, Item, Order, Record, Start, StartForm, Values,
+    Attributes, Begin, End, Exception, Item, Order, Record, Start, StartForm, ValueRun,
 };
-use super::session::{Base, Session, Symbols};
+use super::session::{Base, Session, SessionSymbols};
 use super::stream::TICK_NS;
-use super::tree::{Frame, Mark, Shared, Trace, origin};
+use super::tree::{BeginFacts, OpenRecord, OpenTrace, SourceState, origin};
 use super::{TwoItems, Visit};
 use crate::{damage, info, warn};
 
 /// Where the bytes of a stream lie in the source.
-pub(crate) enum Place {
+pub(crate) enum SourceRange {
     /// Parts that are one stream: offset in the stream and part, ascending.
     Parts(Vec<(u64, usize)>),
     /// A body inside a line or block: its items are counted.
@@ -31,7 +31,7 @@ pub(crate) enum Place {
     },
 }
 
-impl Place {
+impl SourceRange {
     #[inline]
     pub(crate) fn at(&self, offset: u64) -> (usize, u64) {
         match self {
@@ -52,12 +52,12 @@ impl Place {
 
 /// Lowers the items of one stream.
 pub(crate) struct Lowering<'l, 's> {
-    pub(crate) shared: &'l mut Shared<'s>,
+    pub(crate) shared: &'l mut SourceState<'s>,
     pub(crate) session: &'l mut Session,
     /// Definitions of the whole folder, for what the session does not define itself.
-    pub(crate) union: &'l Symbols,
-    pub(crate) trace: &'l mut Trace,
-    pub(crate) place: Place,
+    pub(crate) union: &'l SessionSymbols,
+    pub(crate) trace: &'l mut OpenTrace,
+    pub(crate) place: SourceRange,
     pub(crate) begin: TwoItems,
     pub(crate) resource: Option<ResourceId>,
     pub(crate) count: u32,
@@ -102,11 +102,11 @@ impl Visit for Lowering<'_, '_> {
 }
 
 fn words<'w>(
-    shared: &'w mut Shared<'_>,
+    shared: &'w mut SourceState<'_>,
     session: &'w mut Session,
-    union: &'w Symbols,
-) -> Words<'w> {
-    Words {
+    union: &'w SessionSymbols,
+) -> LoweringLookup<'w> {
+    LoweringLookup {
         session,
         union,
         of_threads: shared.of_threads(),
@@ -173,8 +173,8 @@ impl Lowering<'_, '_> {
     fn start(&mut self, start: &Start, offset: u64) {
         let (part, offset) = self.place.at(offset);
         let index = match self.place {
-            Place::Parts(_) => 0,
-            Place::Inside { .. } => self.count,
+            SourceRange::Parts(_) => 0,
+            SourceRange::Inside { .. } => self.count,
         };
         let bare = start.form == StartForm::Bare;
         let nanos = matches!(start.form, StartForm::Nanos | StartForm::Stream);
@@ -195,7 +195,7 @@ impl Lowering<'_, '_> {
         };
         // Made where it stays.
         let attributes = self.trace.list();
-        self.trace.open.push(Frame {
+        self.trace.open.push(OpenRecord {
             id,
             method,
             raw: start.time,
@@ -256,13 +256,13 @@ impl Lowering<'_, '_> {
             begin.span_id = begin.span_id.or(begin.ttype);
             begin.ttype = None;
         }
-        let mut mark = Mark {
+        let mut mark = BeginFacts {
             clock_ms: begin.clock_ms,
             ttype: begin.ttype,
             trace: self.trace.said_id.unwrap_or(self.trace.id),
             span: begin.span_id.unwrap_or(0).cast_unsigned(),
             parent: begin.parent_id.unwrap_or(0).cast_unsigned(),
-            ..Mark::default()
+            ..BeginFacts::default()
         };
         if let Some(id) = begin.ttype {
             let strange = !(0..65_536).contains(&id) || !no_symbols;
@@ -367,7 +367,7 @@ impl Lowering<'_, '_> {
     ///
     /// They are those of the innermost record behind the first `before` ones.
     fn print(&mut self, attributes: &Attributes<'_>, before: usize) {
-        let Some(Frame {
+        let Some(OpenRecord {
             mark: Some(mark),
             attributes: lowered,
             ..
@@ -379,9 +379,9 @@ impl Lowering<'_, '_> {
         let mut raw = Vec::new();
         for ((_, value), lowered) in attributes.pairs().zip(lowered) {
             let text = match value {
-                Value::Text(text) => text,
+                CborValue::Text(text) => text,
                 // Another session may number its symbols otherwise.
-                Value::Ref(id) => self.session.text(self.union, id).unwrap_or(&[]),
+                CborValue::Ref(id) => self.session.text(self.union, id).unwrap_or(&[]),
                 other => {
                     raw.clear();
                     super::write::value(&mut raw, other);
@@ -488,7 +488,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Takes a fact of a processed trace (SPEC.md §4.1).
-    fn fact(&mut self, key: i64, value: Value<'_>) {
+    fn fact(&mut self, key: i64, value: CborValue<'_>) {
         let Some(int) = value.int() else { return };
         let method = if key == 14 { self.function(int) } else { None };
         if matches!(key, 12 | 13) {
@@ -522,16 +522,16 @@ impl Lowering<'_, '_> {
     }
 
     /// Lowers chunk metadata: what a store's index says of one marked record.
-    fn chunk(&mut self, values: &Values<'_>, record: &Record<'_>) {
-        let all: Vec<Value<'_>> = values.iter().collect();
+    fn chunk(&mut self, values: &ValueRun<'_>, record: &Record<'_>) {
+        let all: Vec<CborValue<'_>> = values.iter().collect();
         let int = |at: usize| all.get(at).and_then(|value| value.int()).unwrap_or(0);
         let trace = u128::from(int(0).cast_unsigned()) << 64 | u128::from(int(1).cast_unsigned());
         let mut attributes = Vec::new();
         for at in [17, 18] {
-            let Some(Value::Raw(raw)) = all.get(at) else {
+            let Some(CborValue::Raw(raw)) = all.get(at) else {
                 continue;
             };
-            let parts = Values::elements(raw);
+            let parts = ValueRun::elements(raw);
             for pair in parts.chunks_exact(2) {
                 let &[key, value] = pair else { continue };
                 // A number's type stands in bits 30 and 31 of its key (SPEC.md §4.1).
@@ -593,8 +593,8 @@ impl Lowering<'_, '_> {
 }
 
 /// Finds the record an upward attribute is for: the nearest trace of its type, 0 for any (SPEC.md §1.2).
-fn target(open: &[Frame], ttype: i64) -> Option<usize> {
-    let typed = |frame: &Frame, ttype: Option<i64>| {
+fn target(open: &[OpenRecord], ttype: i64) -> Option<usize> {
+    let typed = |frame: &OpenRecord, ttype: Option<i64>| {
         let mark = frame.mark.as_deref();
         mark.is_some_and(|mark| mark.ttype == ttype)
     };

@@ -8,10 +8,10 @@ use traceloom_model::{
     Frame, FrameId, Function, Limits, Stack, StackId, StringId, Tables, Value as ModelValue,
 };
 
-use super::cbor::{Cbor, Value};
+use super::cbor::{Cbor, CborValue};
 use super::diagnostic::{diagnostic, half};
-use super::record::{Attributes, Exception, ExceptionFields, Item, Values, inline_exception};
-use super::session::{FrameNames, Session, Symbols};
+use super::record::{Attributes, Exception, ExceptionFields, Item, ValueRun, inline_exception};
+use super::session::{FrameNames, Session, SessionSymbols};
 
 /// Containers inside containers that become lists and maps; deeper ones stay bytes.
 const NESTED: u32 = 64;
@@ -20,9 +20,9 @@ const NESTED: u32 = 64;
 const CAUSES: usize = 256;
 
 /// What a lowering resolves with.
-pub(crate) struct Words<'l> {
+pub(crate) struct LoweringLookup<'l> {
     pub(crate) session: &'l mut Session,
-    pub(crate) union: &'l Symbols,
+    pub(crate) union: &'l SessionSymbols,
     pub(crate) tables: &'l mut Tables,
     /// Values that exceptions say.
     pub(crate) messages: &'l mut HashSet<StringId, RandomState>,
@@ -42,8 +42,8 @@ pub(crate) struct Words<'l> {
 }
 
 /// Reads a trace id of 32 hexadecimal digits.
-fn trace_id(value: Value<'_>) -> Option<u128> {
-    let Value::Text(text) = value else {
+fn trace_id(value: CborValue<'_>) -> Option<u128> {
+    let CborValue::Text(text) = value else {
         return None;
     };
     let digits = text.len() == 32 && text.iter().all(u8::is_ascii_hexdigit);
@@ -51,7 +51,7 @@ fn trace_id(value: Value<'_>) -> Option<u128> {
     u128::from_str_radix(text, 16).ok()
 }
 
-impl Words<'_> {
+impl LoweringLookup<'_> {
     /// Lowers the pairs of an attribute item.
     pub(crate) fn attributes(&mut self, attributes: &Attributes<'_>, into: &mut Vec<Attribute>) {
         for (key, value) in attributes.pairs() {
@@ -59,7 +59,7 @@ impl Words<'_> {
                 Some(id) => self.session.key(self.union, id, self.tables),
                 None => {
                     let name = match key {
-                        Value::Text(text) => self.tables.bytes(text),
+                        CborValue::Text(text) => self.tables.bytes(text),
                         other => self.tables.string(&diagnostic(other)),
                     };
                     self.tables.attribute_key(AttributeKey::named(name))
@@ -76,7 +76,7 @@ impl Words<'_> {
                 continue;
             }
             let value = match value {
-                Value::Text(text) if self.of_threads.contains(&key) => {
+                CborValue::Text(text) if self.of_threads.contains(&key) => {
                     ModelValue::Text(self.tables.bytes(text))
                 }
                 value => self.value(value, 0),
@@ -86,22 +86,24 @@ impl Words<'_> {
     }
 
     /// Lowers a value; `depth` bounds the recursion.
-    pub(crate) fn value(&mut self, value: Value<'_>, depth: u32) -> ModelValue {
+    pub(crate) fn value(&mut self, value: CborValue<'_>, depth: u32) -> ModelValue {
         match value {
-            Value::Null | Value::Undefined | Value::Missing => ModelValue::Null,
-            Value::Bool(value) => ModelValue::Bool(value),
-            Value::Int(value) => ModelValue::I64(value),
-            Value::Big(value) => ModelValue::U64(value),
-            Value::Text(text) => ModelValue::Text(self.tables.value(text)),
-            Value::Bytes(bytes) => ModelValue::Bytes(bytes.into()),
-            Value::F16(bits) => ModelValue::F64(half(bits)),
-            Value::F32(bits) => ModelValue::F64(f64::from(f32::from_bits(bits))),
-            Value::F64(bits) => ModelValue::F64(f64::from_bits(bits)),
-            Value::Ref(id) => ModelValue::Text(self.session.string(self.union, id, self.tables)),
-            Value::NegativeBig(_) | Value::Simple(_) => {
+            CborValue::Null | CborValue::Undefined | CborValue::Missing => ModelValue::Null,
+            CborValue::Bool(value) => ModelValue::Bool(value),
+            CborValue::Int(value) => ModelValue::I64(value),
+            CborValue::Big(value) => ModelValue::U64(value),
+            CborValue::Text(text) => ModelValue::Text(self.tables.value(text)),
+            CborValue::Bytes(bytes) => ModelValue::Bytes(bytes.into()),
+            CborValue::F16(bits) => ModelValue::F64(half(bits)),
+            CborValue::F32(bits) => ModelValue::F64(f64::from(f32::from_bits(bits))),
+            CborValue::F64(bits) => ModelValue::F64(f64::from_bits(bits)),
+            CborValue::Ref(id) => {
+                ModelValue::Text(self.session.string(self.union, id, self.tables))
+            }
+            CborValue::NegativeBig(_) | CborValue::Simple(_) => {
                 ModelValue::Text(self.tables.string(&diagnostic(value)))
             }
-            Value::Raw(raw) => self.container(raw, depth),
+            CborValue::Raw(raw) => self.container(raw, depth),
         }
     }
 
@@ -115,14 +117,14 @@ impl Words<'_> {
         }
         let major = raw.first().map_or(0, |first| first >> 5);
         if !matches!(major, 4 | 5) {
-            let text = diagnostic(Value::Raw(raw));
+            let text = diagnostic(CborValue::Raw(raw));
             return ModelValue::Text(self.tables.string(&text));
         }
         if depth >= NESTED {
             self.too_deep = true;
             return ModelValue::Bytes(raw.into());
         }
-        let parts: Vec<ModelValue> = Values::elements(raw)
+        let parts: Vec<ModelValue> = ValueRun::elements(raw)
             .into_iter()
             .map(|part| self.value(part, depth + 1))
             .collect();
@@ -147,7 +149,7 @@ impl Words<'_> {
         let mut cause = None;
         while let Some(last) = chain.last() {
             match last.cause {
-                Value::Raw(raw) if chain.len() < CAUSES => match inline_exception(raw) {
+                CborValue::Raw(raw) if chain.len() < CAUSES => match inline_exception(raw) {
                     Ok(Item::Exception(inner)) => chain.push(inner.fields()?),
                     Ok(Item::ExceptionRef { id, .. }) => {
                         cause = known.get(&id.cast_signed()).copied();
@@ -155,7 +157,7 @@ impl Words<'_> {
                     }
                     _ => break,
                 },
-                Value::Raw(_) => {
+                CborValue::Raw(_) => {
                     self.too_deep = true;
                     break;
                 }
@@ -183,14 +185,14 @@ impl Words<'_> {
     ) -> ExceptionId {
         let class = self.name(fields.class);
         let message = match fields.message {
-            Value::Text(text) => Some(self.tables.value(text)),
-            Value::Raw(raw) => Cbor::joined(raw).map(|(_, whole)| self.tables.value(&whole)),
-            Value::Ref(_) => self.name(fields.message),
+            CborValue::Text(text) => Some(self.tables.value(text)),
+            CborValue::Raw(raw) => Cbor::joined(raw).map(|(_, whole)| self.tables.value(&whole)),
+            CborValue::Ref(_) => self.name(fields.message),
             _ => None,
         };
         self.messages.extend(message);
         let stack = match fields.stack {
-            Value::Raw(raw) => self.stack(raw),
+            CborValue::Raw(raw) => self.stack(raw),
             _ => None,
         };
         self.tables.exception(ModelException {
@@ -202,9 +204,9 @@ impl Words<'_> {
     }
 
     /// Resolves a symbol, reference or text; none for null and 0.
-    fn name(&mut self, value: Value<'_>) -> Option<StringId> {
+    fn name(&mut self, value: CborValue<'_>) -> Option<StringId> {
         match value {
-            Value::Text(text) => Some(self.tables.bytes(text)),
+            CborValue::Text(text) => Some(self.tables.bytes(text)),
             _ => match value.symbol()? {
                 0 => None,
                 id => Some(self.session.string(self.union, id, self.tables)),
@@ -215,8 +217,8 @@ impl Words<'_> {
     /// Lowers a stack, which lists the innermost frame first.
     fn stack(&mut self, raw: &[u8]) -> Option<StackId> {
         let mut parent = None;
-        for frame in Values::elements(raw).into_iter().rev() {
-            let Value::Raw(raw) = frame else { continue };
+        for frame in ValueRun::elements(raw).into_iter().rev() {
+            let CborValue::Raw(raw) = frame else { continue };
             let frame = self.frame(raw);
             parent = Some(self.tables.stack(Stack {
                 parent,
@@ -229,8 +231,8 @@ impl Words<'_> {
 
     /// Lowers a frame: the same few thousand stand in all stacks of a program.
     fn frame(&mut self, raw: &[u8]) -> FrameId {
-        let mut fields = Values::array(raw);
-        let mut next = || fields.next().unwrap_or(Value::Null);
+        let mut fields = ValueRun::array(raw);
+        let mut next = || fields.next().unwrap_or(CborValue::Null);
         let (class, method, file, line) = (next(), next(), next(), next());
         let names = frame_names(class, method, file, line);
         if let Some(known) = names.and_then(|names| self.session.frame(&names)) {
@@ -267,7 +269,7 @@ impl Words<'_> {
                 .int()
                 .and_then(|line| u32::try_from(line).ok())
                 .unwrap_or(0),
-            kind: if line == Value::Int(-2) {
+            kind: if line == CborValue::Int(-2) {
                 traceloom_model::FrameKind::Native
             } else {
                 traceloom_model::FrameKind::Unknown
@@ -283,13 +285,13 @@ impl Words<'_> {
 
 /// The numbers that name a frame; none when it is named by texts.
 fn frame_names(
-    class: Value<'_>,
-    method: Value<'_>,
-    file: Value<'_>,
-    line: Value<'_>,
+    class: CborValue<'_>,
+    method: CborValue<'_>,
+    file: CborValue<'_>,
+    line: CborValue<'_>,
 ) -> Option<FrameNames> {
-    let id = |value: Value<'_>| match value {
-        Value::Null => Some(0),
+    let id = |value: CborValue<'_>| match value {
+        CborValue::Null => Some(0),
         value => value.symbol().map(u64::cast_signed),
     };
     Some([id(class)?, id(method)?, id(file)?, line.int()?])

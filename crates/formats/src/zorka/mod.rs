@@ -26,24 +26,24 @@ mod stream;
 mod tree;
 pub mod write;
 
-pub use cbor::{Bounds, Cbor, Value};
+pub use cbor::{Bounds, Cbor, CborValue};
 pub use read::{Context, TwoItems, item};
 pub use record::{
     AttributeForm, Attributes, Begin, End, EndForm, Exception, ExceptionFields, Item, Method,
-    Order, Record, Start, StartForm, Symbol, Values,
+    Order, Record, Start, StartForm, Symbol, ValueRun,
 };
 pub use stream::{Stream, Visit};
 
 use traceloom_model::{Capabilities, Feature, Flow, Limits, Note, Variant};
 
 use crate::{Chunk, Confidence, Fork, Format, Probe, Reader, RecordSink, Step};
-use probe::Kind;
+use probe::StreamKind;
 
 /// The native reader of all generations.
 #[derive(Clone)]
-struct Items(Stream);
+struct GenerationReader(Stream);
 
-impl Reader for Items {
+impl Reader for GenerationReader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
         self.0.read(chunk, &mut Dynamic(out))
     }
@@ -64,7 +64,7 @@ impl Visit for Dynamic<'_> {
 macro_rules! readers {
     ($($name:ident $begin:ident)*) => {$(
         fn $name(limits: &Limits) -> Box<dyn Fork> {
-            Box::new(Items(Stream::new(limits, TwoItems::$begin)))
+            Box::new(GenerationReader(Stream::new(limits, TwoItems::$begin)))
         }
     )*};
 }
@@ -77,7 +77,7 @@ readers! {
 macro_rules! probes {
     ($($name:ident $kind:ident)*) => {$(
         fn $name(part: &Probe<'_>) -> Option<Confidence> {
-            probe::kind(part).filter(|found| found.0 == Kind::$kind).map(|found| found.1)
+            probe::kind(part).filter(|found| found.0 == StreamKind::$kind).map(|found| found.1)
         }
     )*};
 }
@@ -277,7 +277,7 @@ pub const AGD: Format = Format {
     title: "Zorka agent data: symbols and methods",
     extensions: &["agd.bin", "symbols.json"],
     probe: probe_agd,
-    reader: Some(|limits| Box::new(requests::Definitions::new(limits))),
+    reader: Some(|limits| Box::new(requests::DefinitionReader::new(limits))),
     ..ZORKA
 };
 
@@ -299,7 +299,7 @@ pub const REQUESTS: Format = Format {
     extensions: &["requests.jsonl", "jsonl"],
     magic: b"{\"uri\":\"",
     probe: probe_requests,
-    reader: Some(|limits| Box::new(requests::Lines::new(limits))),
+    reader: Some(|limits| Box::new(requests::RequestLines::new(limits))),
     // A folder of one session.
     set: Some(parts::set),
     raise: Some(raise::posts),
@@ -313,7 +313,7 @@ fn probe_agd(part: &Probe<'_>) -> Option<Confidence> {
         return (table || !part.whole && part.head.starts_with(b"{\""))
             .then_some(Confidence::Likely);
     }
-    let found = probe::kind(part).filter(|found| found.0 == Kind::Definitions);
+    let found = probe::kind(part).filter(|found| found.0 == StreamKind::Definitions);
     found.map(|found| found.1)
 }
 

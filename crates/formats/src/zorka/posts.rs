@@ -8,22 +8,22 @@ use foldhash::fast::RandomState;
 use serde_json::Value as Json;
 use traceloom_model::{Recording, StringId};
 
-use super::dialect::Dialect;
-use super::encode::{Encoder, Node};
+use super::dialect::GenerationDialect;
+use super::encode::{Encoder, PendingRecord};
 use crate::Error;
 use crate::spans::parents_first::{Children, PendingSpans};
 
 /// Writes posts; the symbols of each session are numbered by themselves.
-pub(crate) struct Posts {
-    dialect: Dialect,
+pub(crate) struct PostWriter {
+    dialect: GenerationDialect,
     sessions: HashMap<Option<StringId>, Encoder, RandomState>,
     /// A body in the making.
     body: Vec<u8>,
 }
 
-impl Posts {
+impl PostWriter {
     /// Writes posts in this generation.
-    pub(crate) fn new(dialect: Dialect) -> Self {
+    pub(crate) fn new(dialect: GenerationDialect) -> Self {
         Self {
             dialect,
             sessions: HashMap::default(),
@@ -37,9 +37,9 @@ impl Posts {
     /// `Limit` when there are more methods than the generation can number.
     pub(crate) fn tree(
         &mut self,
-        root: (Node, Children),
+        root: (PendingRecord, Children),
         handed_up: bool,
-        kept: &mut PendingSpans<Node>,
+        kept: &mut PendingSpans<PendingRecord>,
         words: &Recording,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {

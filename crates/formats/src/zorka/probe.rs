@@ -12,7 +12,7 @@ use crate::{Chunk, Confidence, Probe};
 
 /// What a stream turns out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum StreamKind {
     S0,
     S0b,
     B1,
@@ -28,7 +28,7 @@ const LOOKED_AT: u32 = 4096;
 const AGENT_DATA: usize = 16 << 20;
 
 #[derive(Default)]
-struct Facts {
+struct StreamTraits {
     items: u32,
     seed: bool,
     tagged: bool,
@@ -43,7 +43,7 @@ struct Facts {
     damage: bool,
 }
 
-impl Visit for Facts {
+impl Visit for StreamTraits {
     fn record(&mut self, record: &Record<'_>) -> Flow {
         match record.item {
             Item::Start(start) => {
@@ -86,41 +86,41 @@ impl Visit for Facts {
     }
 }
 
-impl Facts {
-    fn kind(&self) -> Option<Kind> {
+impl StreamTraits {
+    fn kind(&self) -> Option<StreamKind> {
         let plain = self.starts || self.processed || self.tagged_end || self.nanos;
         Some(match self {
-            Self { seed: true, .. } => Kind::S0,
-            Self { nanos: true, .. } => Kind::C,
+            Self { seed: true, .. } => StreamKind::S0,
+            Self { nanos: true, .. } => StreamKind::C,
             // An epilog without tag alone is any nine bytes that begin with an H.
             Self {
                 untagged_end: true,
                 tagged: false,
                 tagged_end: false,
                 ..
-            } => Kind::S0,
+            } => StreamKind::S0,
             Self {
                 untagged_end: true, ..
-            } => Kind::S0b,
-            _ if plain && self.small_begin => Kind::B1,
-            _ if plain => Kind::B2,
+            } => StreamKind::S0b,
+            _ if plain && self.small_begin => StreamKind::B1,
+            _ if plain => StreamKind::B2,
             Self {
                 definitions: true, ..
-            } => Kind::Definitions,
+            } => StreamKind::Definitions,
             _ => return None,
         })
     }
 }
 
 /// Reads the head of a part and says what it is.
-pub(crate) fn kind(probe: &Probe<'_>) -> Option<(Kind, Confidence)> {
+pub(crate) fn kind(probe: &Probe<'_>) -> Option<(StreamKind, Confidence)> {
     let fragment = PartName::of(probe.name).chunk.is_some();
     let first = *probe.head.first()?;
     let may_begin = matches!(first, 0xc1..=0xc3 | 0xc6..=0xcd | 0xce | 0xd8 | 0xff);
     if !fragment && !may_begin {
         return None;
     }
-    let mut facts = Facts::default();
+    let mut facts = StreamTraits::default();
     let chunk = Chunk {
         bytes: probe.head,
         offset: 0,
@@ -134,9 +134,9 @@ pub(crate) fn kind(probe: &Probe<'_>) -> Option<(Kind, Confidence)> {
     let open_ended = !probe.whole && probe.head.len() < AGENT_DATA;
     let Some(kind) = facts.kind() else {
         let begins = open_ended && !facts.definitions && begins_with_a_symbol(probe.head);
-        return begins.then_some((Kind::Definitions, Confidence::Possible));
+        return begins.then_some((StreamKind::Definitions, Confidence::Possible));
     };
-    if kind == Kind::Definitions && open_ended {
+    if kind == StreamKind::Definitions && open_ended {
         return Some((kind, Confidence::Possible));
     }
     if facts.damaged_first || !(facts.starts || facts.definitions || facts.processed) {

@@ -184,7 +184,7 @@ fn word(word: [u8; 8], form: EndForm, order: Order) -> End {
 
 /// What a first byte says of a scalar.
 #[derive(Clone, Copy)]
-struct Shape {
+struct ScalarShape {
     /// Bytes of the whole, 0 when more than the first byte decides.
     len: u8,
     /// Of the four bytes behind the first, those that tell whether a shorter form would have done,
@@ -195,16 +195,16 @@ struct Shape {
 
 /// Numbers come in all lengths and texts too, one as likely as another: what a branch could only guess, a
 /// table answers.
-const SHAPES: [Shape; 256] = shapes();
+const SHAPES: [ScalarShape; 256] = shapes();
 
 #[expect(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     reason = "256 rows, one for each byte, made before the program runs"
 )]
-const fn shapes() -> [Shape; 256] {
-    const fn of(len: u8, mask: u32, least: u32) -> Shape {
-        Shape { len, mask, least }
+const fn shapes() -> [ScalarShape; 256] {
+    const fn of(len: u8, mask: u32, least: u32) -> ScalarShape {
+        ScalarShape { len, mask, least }
     }
     let mut shapes = [of(0, 0, 0); 256];
     let mut byte = 0;
@@ -226,7 +226,7 @@ const fn shapes() -> [Shape; 256] {
 
 #[inline(always)]
 #[expect(clippy::indexing_slicing, reason = "256 rows, one for each byte")]
-fn shape(first: u8) -> Shape {
+fn shape(first: u8) -> ScalarShape {
     SHAPES[usize::from(first)]
 }
 
@@ -237,7 +237,7 @@ fn nanos(window: &[u8; WINDOW]) -> Option<(i64, i64, usize)> {
     let [first] = bytes_at(window, 2);
     let number: [u8; 4] = bytes_at(window, 11);
     let [n0, ..] = number;
-    let Shape { len, mask, least } = shape(n0);
+    let ScalarShape { len, mask, least } = shape(n0);
     let behind = u32::from_be_bytes(bytes_at(window, 12));
     if first != 0x1b || !(1 << 32..1 << 63).contains(&time) || n0 > 0x19 || behind & mask < least {
         return None;
@@ -264,7 +264,7 @@ fn pairs(rest: &[u8], head: usize, count: u64) -> Option<&[u8]> {
 #[inline(always)]
 fn scalar(rest: &[u8], at: usize) -> Option<usize> {
     let &[first, a, b, c, d] = rest.get(at..)?.first_chunk::<5>()?;
-    let Shape { len, mask, least } = shape(first);
+    let ScalarShape { len, mask, least } = shape(first);
     if len > 0 && u32::from_be_bytes([a, b, c, d]) & mask >= least {
         return Some(usize::from(len));
     }

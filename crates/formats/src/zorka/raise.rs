@@ -8,9 +8,9 @@ use traceloom_model::{
     Sink, SpanBatch, StringId,
 };
 
-use super::dialect::Dialect;
-use super::encode::{Encoder, Node};
-use super::posts::Posts;
+use super::dialect::GenerationDialect;
+use super::encode::{Encoder, PendingRecord};
+use super::posts::PostWriter;
 use crate::codec::Buffered;
 use crate::spans::parents_first::{Children, PendingSpans};
 use crate::{Error, Output, RaiseOptions, Target};
@@ -18,11 +18,11 @@ use crate::{Error, Output, RaiseOptions, Target};
 /// A writer of traces.
 pub(crate) struct Raiser<'o> {
     out: Buffered<'o>,
-    form: Form,
+    form: ContainerForm,
     /// Some attribute that came was set by another span.
     handed_up: bool,
     words: Recording,
-    kept: PendingSpans<Node>,
+    kept: PendingSpans<PendingRecord>,
     forgotten: Forgotten,
     /// Children come before their parents.
     ordered: bool,
@@ -31,11 +31,11 @@ pub(crate) struct Raiser<'o> {
 }
 
 /// What traces are written into.
-enum Form {
+enum ContainerForm {
     /// A stream of items.
     Stream(Box<Encoder>),
     /// A line a trace, with headers that name it.
-    Posts(Posts),
+    Posts(PostWriter),
 }
 
 /// Builds a target of request dumps: posts of agents as JSON lines.
@@ -50,14 +50,14 @@ pub(crate) fn posts<'o>(
     }
     let posted = super::dialect::C_VARIANTS[0].1;
     let posted = as_it_came(posted, super::REQUESTS.name, options);
-    let posts = Posts::new(posted);
-    Ok(Box::new(Raiser::new(Form::Posts(posts), output)))
+    let posts = PostWriter::new(posted);
+    Ok(Box::new(Raiser::new(ContainerForm::Posts(posts), output)))
 }
 
 /// Builds a target of one of the variants of the format `name`.
 pub(crate) fn target<'o>(
     name: &str,
-    variants: &[(&str, Dialect)],
+    variants: &[(&str, GenerationDialect)],
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
@@ -76,12 +76,12 @@ pub(crate) fn target<'o>(
         return Err(Error::usage(text));
     };
     let dialect = as_it_came(*dialect, name, options);
-    let form = Form::Stream(Box::new(Encoder::new(dialect)));
+    let form = ContainerForm::Stream(Box::new(Encoder::new(dialect)));
     Ok(Box::new(Raiser::new(form, output)))
 }
 
 /// Returns how a generation is written: with all values where recordings of it come, which had them.
-fn as_it_came(dialect: Dialect, name: &str, options: &RaiseOptions) -> Dialect {
+fn as_it_came(dialect: GenerationDialect, name: &str, options: &RaiseOptions) -> GenerationDialect {
     if options.sources.contains(&name) {
         dialect.again()
     } else {
@@ -90,7 +90,7 @@ fn as_it_came(dialect: Dialect, name: &str, options: &RaiseOptions) -> Dialect {
 }
 
 impl<'o> Raiser<'o> {
-    fn new(form: Form, output: &'o mut dyn Output) -> Self {
+    fn new(form: ContainerForm, output: &'o mut dyn Output) -> Self {
         Self {
             out: Buffered::new(output, ""),
             form,
@@ -104,16 +104,16 @@ impl<'o> Raiser<'o> {
         }
     }
 
-    fn write_tree(&mut self, root: (Node, Children)) -> Flow {
+    fn write_tree(&mut self, root: (PendingRecord, Children)) -> Flow {
         self.is_empty = false;
         let out = &mut self.out.bytes;
         let (kept, words) = (&mut self.kept, &self.words);
         let written = match &mut self.form {
-            Form::Stream(encoder) => {
+            ContainerForm::Stream(encoder) => {
                 encoder.handed_up = self.handed_up;
                 encoder.tree(root, kept, words, out)
             }
-            Form::Posts(posts) => posts.tree(root, self.handed_up, kept, words, out),
+            ContainerForm::Posts(posts) => posts.tree(root, self.handed_up, kept, words, out),
         };
         match written {
             Ok(()) => self.out.spilled(),
@@ -146,7 +146,7 @@ impl Sink for Raiser<'_> {
         let mut taken = self.kept.take(&mut batch);
         for row in batch.iter() {
             let own = taken.next(&batch);
-            let node = Node::of(&row, own, self.kept.attributes.of(own.attributes));
+            let node = PendingRecord::of(&row, own, self.kept.attributes.of(own.attributes));
             self.handed_up |= node.handed_up;
             match row.parent {
                 Some(parent) => self.kept.waiting.push(parent, node),
@@ -199,8 +199,8 @@ impl Target for Raiser<'_> {
         }
         if self.is_empty {
             match &mut self.form {
-                Form::Stream(encoder) => encoder.define_one(&mut self.out.bytes),
-                Form::Posts(posts) => posts.define_one(&mut self.out.bytes),
+                ContainerForm::Stream(encoder) => encoder.define_one(&mut self.out.bytes),
+                ContainerForm::Posts(posts) => posts.define_one(&mut self.out.bytes),
             }
         }
         let done = self.out.finish();

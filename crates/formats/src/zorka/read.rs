@@ -6,9 +6,9 @@
 mod attributes;
 mod records;
 
-use super::cbor::{Cbor, Fault, Value};
+use super::cbor::{Cbor, CborFault, CborValue};
 use super::record::{
-    Begin, EndForm, Exception, Item, Method, Order, Start, StartForm, Symbol, Values,
+    Begin, EndForm, Exception, Item, Method, Order, Start, StartForm, Symbol, ValueRun,
 };
 use attributes::{attribute_map, pair, upward};
 pub(super) use records::{TICK, unpack};
@@ -41,7 +41,7 @@ pub enum TwoItems {
 ///
 /// # Errors
 /// `Short` when the window ends inside it, `Bad` and `Limit` when it is none.
-pub fn item<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, Fault> {
+pub fn item<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, CborFault> {
     let first = cbor.peek()?;
     match first >> 5 {
         6 => {
@@ -57,11 +57,11 @@ pub fn item<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, Faul
             cbor.step();
             Ok(Item::Break)
         }
-        _ => Err(Fault::Bad("expected a tag")),
+        _ => Err(CborFault::Bad("expected a tag")),
     }
 }
 
-fn unknown<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
+fn unknown<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, CborFault> {
     cbor.skip()?;
     Ok(Item::Unknown)
 }
@@ -71,7 +71,7 @@ fn tagged<'a>(
     tag: u64,
     next: u8,
     context: &Context,
-) -> Result<Item<'a>, Fault> {
+) -> Result<Item<'a>, CborFault> {
     match (tag, next >> 5) {
         (9 | 12, 5 | 6) => attribute_map(cbor, if tag == 9 { 9 } else { 12 }, context),
         (12, 2) if matches!(next, 0x48 | 0x50) => {
@@ -95,7 +95,7 @@ fn tagged<'a>(
         (4, 4) => end_nanos(cbor, context),
         (3, 4) => {
             if cbor.definite_array()? != 2 {
-                return Err(Fault::Bad("a record start of another length"));
+                return Err(CborFault::Bad("a record start of another length"));
             }
             let (method, time) = (cbor.int()?, cbor.int()?);
             Ok(Item::Start(Start {
@@ -119,7 +119,7 @@ fn tagged<'a>(
         (0x0f, 0) => Ok(Item::Flags(cbor.head()?.value)),
         (0x0e, 5) => {
             if cbor.head()?.value != 1 || next == 0xbf {
-                return Err(Fault::Bad("a fact that is not one pair"));
+                return Err(CborFault::Bad("a fact that is not one pair"));
             }
             let (key, value) = (cbor.int()?, cbor.value()?);
             Ok(Item::Info { key, value })
@@ -127,7 +127,7 @@ fn tagged<'a>(
         (1, 4) => symbol(cbor),
         (2, 4) => {
             if cbor.definite_array()? != 4 {
-                return Err(Fault::Bad("a method of another length"));
+                return Err(CborFault::Bad("a method of another length"));
             }
             let (id, class) = (cbor.int()?, cbor.int()?);
             let (name, signature) = (cbor.int()?, cbor.int()?);
@@ -143,10 +143,10 @@ fn tagged<'a>(
     }
 }
 
-fn begin<'a>(cbor: &mut Cbor<'a>, nanos: bool, context: &Context) -> Result<Item<'a>, Fault> {
+fn begin<'a>(cbor: &mut Cbor<'a>, nanos: bool, context: &Context) -> Result<Item<'a>, CborFault> {
     let count = cbor.definite_array()?;
     if count == 0 || count > if nanos { 4 } else { 3 } {
-        return Err(Fault::Bad("a trace begin of another length"));
+        return Err(CborFault::Bad("a trace begin of another length"));
     }
     let mut begin = Begin {
         nanos,
@@ -184,10 +184,10 @@ fn begin<'a>(cbor: &mut Cbor<'a>, nanos: bool, context: &Context) -> Result<Item
     Ok(Item::Begin(begin))
 }
 
-fn exception<'a>(cbor: &mut Cbor<'a>, tag: u64) -> Result<Item<'a>, Fault> {
+fn exception<'a>(cbor: &mut Cbor<'a>, tag: u64) -> Result<Item<'a>, CborFault> {
     let count = cbor.definite_array()?;
     if !matches!(count, 5 | 6) {
-        return Err(Fault::Bad("an exception of another length"));
+        return Err(CborFault::Bad("an exception of another length"));
     }
     let from = cbor.position();
     for _ in 0..count {
@@ -195,19 +195,22 @@ fn exception<'a>(cbor: &mut Cbor<'a>, tag: u64) -> Result<Item<'a>, Fault> {
     }
     Ok(Item::Exception(Exception {
         tag: if tag == 7 { 7 } else { 0x22 },
-        values: Values::new(count, cbor.since(from)),
+        values: ValueRun::new(count, cbor.since(from)),
     }))
 }
 
-fn symbol<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
+fn symbol<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, CborFault> {
     let count = cbor.definite_array()?;
     if !matches!(count, 2 | 3) {
-        return Err(Fault::Bad("a symbol of another length"));
+        return Err(CborFault::Bad("a symbol of another length"));
     }
     let id = cbor.int()?;
     let text = cbor.value()?;
-    if !matches!(text, Value::Text(_) | Value::Null | Value::Raw(_)) {
-        return Err(Fault::Bad("a symbol that is no text"));
+    if !matches!(
+        text,
+        CborValue::Text(_) | CborValue::Null | CborValue::Raw(_)
+    ) {
+        return Err(CborFault::Bad("a symbol that is no text"));
     }
     let symbol_type = if count == 3 { Some(cbor.int()?) } else { None };
     Ok(Item::Symbol(Symbol {
@@ -220,16 +223,16 @@ fn symbol<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
 /// Integers of chunk metadata, before its two maps (SPEC.md §4.1).
 pub(crate) const CHUNK_INTS: u64 = 17;
 
-fn chunk<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
+fn chunk<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, CborFault> {
     let from = cbor.position();
     for _ in 0..CHUNK_INTS {
         cbor.int()?;
     }
     for _ in 0..2 {
         if cbor.peek()? >> 5 != 5 {
-            return Err(Fault::Bad("chunk metadata without its maps"));
+            return Err(CborFault::Bad("chunk metadata without its maps"));
         }
         cbor.value()?;
     }
-    Ok(Item::Chunk(Values::new(CHUNK_INTS + 2, cbor.since(from))))
+    Ok(Item::Chunk(ValueRun::new(CHUNK_INTS + 2, cbor.since(from))))
 }

@@ -3,7 +3,7 @@
 //! All generations share these: what differs between them (tag numbers, packed words or plain integers,
 //! where a symbol is tagged) is kept as the form an item was written in.
 
-use super::cbor::{Cbor, Fault, Value};
+use super::cbor::{Cbor, CborFault, CborValue};
 use super::session::Base;
 
 /// The order of the bytes in a packed word.
@@ -154,13 +154,13 @@ impl<'a> Attributes<'a> {
 
     /// Iterates over keys and values in their order.
     #[inline]
-    pub fn pairs(&self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> + use<'a> {
+    pub fn pairs(&self) -> impl Iterator<Item = (CborValue<'a>, CborValue<'a>)> + use<'a> {
         let mut cbor = Cbor::checked(self.body);
         let (count, missing) = (self.count, self.missing);
         (1..=count).map_while(move |at| {
             let key = cbor.value().ok()?;
             if missing && at == count {
-                return Some((key, Value::Missing));
+                return Some((key, CborValue::Missing));
             }
             Some((key, cbor.value().ok()?))
         })
@@ -169,32 +169,32 @@ impl<'a> Attributes<'a> {
 
 /// A run of values: the fields of an exception or of chunk metadata.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Values<'a> {
+pub struct ValueRun<'a> {
     /// How many.
     pub count: u64,
     body: &'a [u8],
 }
 
-impl<'a> Values<'a> {
+impl<'a> ValueRun<'a> {
     pub(crate) const fn new(count: u64, body: &'a [u8]) -> Self {
         Self { count, body }
     }
 
     /// Iterates over the values.
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
+    pub fn iter(&self) -> impl Iterator<Item = CborValue<'a>> + use<'a> {
         let mut cbor = Cbor::checked(self.body);
         (0..self.count).map_while(move |_| cbor.value().ok())
     }
 
     /// Opens an array, or a map as keys and values in turn; nothing when it is something else.
     #[must_use]
-    pub fn elements(raw: &'a [u8]) -> Vec<Value<'a>> {
+    pub fn elements(raw: &'a [u8]) -> Vec<CborValue<'a>> {
         Self::array(raw).collect()
     }
 
-    /// Iterates over what [`Values::elements`] collects.
-    pub fn array(raw: &'a [u8]) -> impl Iterator<Item = Value<'a>> + use<'a> {
+    /// Iterates over what [`ValueRun::elements`] collects.
+    pub fn array(raw: &'a [u8]) -> impl Iterator<Item = CborValue<'a>> + use<'a> {
         let mut cbor = Cbor::checked(raw);
         let head = cbor.head().ok().filter(|head| matches!(head.major, 4 | 5));
         let indefinite = head.is_some_and(|head| head.info == 31);
@@ -220,24 +220,24 @@ pub struct Exception<'a> {
     /// 0x22, or 7 in C.
     pub tag: u8,
     /// The fields as they lie: 5, or 6 with attributes.
-    pub values: Values<'a>,
+    pub values: ValueRun<'a>,
 }
 
 /// The fields of an exception by name, whichever order its generation has them in.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ExceptionFields<'a> {
     /// Identity of the object.
-    pub id: Value<'a>,
+    pub id: CborValue<'a>,
     /// Class: symbol, reference or text.
-    pub class: Value<'a>,
+    pub class: CborValue<'a>,
     /// Message.
-    pub message: Value<'a>,
+    pub message: CborValue<'a>,
     /// An id in B and C, an exception under its tag in S0, or null.
-    pub cause: Value<'a>,
+    pub cause: CborValue<'a>,
     /// An array of frames of four.
-    pub stack: Value<'a>,
+    pub stack: CborValue<'a>,
     /// Attributes, which no known writer emits (C).
-    pub attributes: Option<Value<'a>>,
+    pub attributes: Option<CborValue<'a>>,
 }
 
 impl<'a> Exception<'a> {
@@ -247,7 +247,8 @@ impl<'a> Exception<'a> {
         let mut values = self.values.iter();
         let (id, class, message) = (values.next()?, values.next()?, values.next()?);
         let (fourth, fifth) = (values.next()?, values.next()?);
-        let array = |value: &Value<'_>| matches!(value, Value::Raw([first, ..]) if first >> 5 == 4);
+        let array =
+            |value: &CborValue<'_>| matches!(value, CborValue::Raw([first, ..]) if first >> 5 == 4);
         let (cause, stack) = if array(&fourth) {
             (fifth, fourth)
         } else {
@@ -270,7 +271,7 @@ pub struct Symbol<'a> {
     /// Symbol id.
     pub id: i64,
     /// Text, or null.
-    pub text: Value<'a>,
+    pub text: CborValue<'a>,
     /// B's type: 0 plain, 4 keyword, 5 class, 6 method, 7 uuid, 8 signature.
     pub symbol_type: Option<i64>,
 }
@@ -319,14 +320,14 @@ pub enum Item<'a> {
         /// Which.
         key: i64,
         /// Its value.
-        value: Value<'a>,
+        value: CborValue<'a>,
     },
     /// A symbol is defined.
     Symbol(Symbol<'a>),
     /// A method is defined.
     Method(Method),
     /// Metadata of a chunk in a store: integers and two maps.
-    Chunk(Values<'a>),
+    Chunk(ValueRun<'a>),
     /// A tag of unknown meaning with a well-formed value.
     Unknown,
     /// Bytes that are no item.
@@ -362,7 +363,7 @@ impl Record<'_> {
 }
 
 /// Reads the inline exception that is an S0 cause.
-pub(crate) fn inline_exception(raw: &[u8]) -> Result<Item<'_>, Fault> {
+pub(crate) fn inline_exception(raw: &[u8]) -> Result<Item<'_>, CborFault> {
     let mut cbor = Cbor::checked(raw);
     super::read::item(&mut cbor, &super::read::Context::default())
 }

@@ -172,11 +172,11 @@ impl Record for Request<'_> {
 
 /// Reads request dumps line by line.
 #[derive(Clone)]
-pub(crate) struct Lines {
+pub(crate) struct RequestLines {
     record: usize,
 }
 
-impl Lines {
+impl RequestLines {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             record: limits.size(Limit::Record),
@@ -243,9 +243,9 @@ pub(crate) trait Requests {
 }
 
 /// Requests as native records.
-struct Native<'o>(&'o mut dyn RecordSink);
+struct RequestRecord<'o>(&'o mut dyn RecordSink);
 
-impl Requests for Native<'_> {
+impl Requests for RequestRecord<'_> {
     fn request(&mut self, request: &Request<'_>) -> Flow {
         self.0.record(request)
     }
@@ -259,14 +259,14 @@ impl Requests for Native<'_> {
     }
 }
 
-impl Reader for Lines {
+impl Reader for RequestLines {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        self.each(chunk, &mut Native(out))
+        self.each(chunk, &mut RequestRecord(out))
     }
 }
 
 /// A table of symbols in JSON: one object, ids to texts.
-struct Table<'a> {
+struct SymbolObject<'a> {
     offset: u64,
     bytes: &'a [u8],
     symbols: Vec<(u64, String)>,
@@ -279,7 +279,7 @@ pub(crate) fn symbols(bytes: &[u8]) -> Option<Vec<(u64, String)>> {
     json.as_object()?.iter().map(pair).collect()
 }
 
-impl Record for Table<'_> {
+impl Record for SymbolObject<'_> {
     fn kind(&self) -> &str {
         "symbols"
     }
@@ -308,23 +308,23 @@ impl Record for Table<'_> {
 
 /// Reads definitions: items, or a table in JSON.
 #[derive(Clone)]
-pub(crate) struct Definitions {
-    items: super::Items,
+pub(crate) struct DefinitionReader {
+    items: super::GenerationReader,
     json: Option<bool>,
     record: usize,
 }
 
-impl Definitions {
+impl DefinitionReader {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            items: super::Items(super::Stream::new(limits, super::TwoItems::Guess)),
+            items: super::GenerationReader(super::Stream::new(limits, super::TwoItems::Guess)),
             json: None,
             record: limits.size(Limit::Record),
         }
     }
 }
 
-impl Reader for Definitions {
+impl Reader for DefinitionReader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
         let Some(first) = chunk.bytes.first() else {
             return Step::More {
@@ -342,7 +342,7 @@ impl Reader for Definitions {
         let whole = chunk.offset == 0 && chunk.bytes.len() <= self.record;
         let (bytes, offset) = (chunk.bytes, chunk.offset);
         let flow = match whole.then(|| symbols(bytes)).flatten() {
-            Some(symbols) => out.record(&Table {
+            Some(symbols) => out.record(&SymbolObject {
                 offset,
                 bytes,
                 symbols,

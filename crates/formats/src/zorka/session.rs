@@ -9,7 +9,7 @@ use traceloom_model::{
     AttrKeyId, AttributeKey, Class, FrameId, Function, FunctionId, Limit, Limits, StringId, Tables,
 };
 
-use super::cbor::Value;
+use super::cbor::CborValue;
 use super::record::{Method, Symbol};
 use super::stream::{TICK_NS, ticks_between};
 
@@ -20,12 +20,12 @@ const DENSE: usize = 1 << 16;
 
 /// What small numbers became: a row by number, and a table for those that are not small.
 #[derive(Debug)]
-struct Known<T> {
+struct SmallNumberTable<T> {
     dense: Vec<Option<T>>,
     sparse: HashMap<i64, T>,
 }
 
-impl<T> Default for Known<T> {
+impl<T> Default for SmallNumberTable<T> {
     fn default() -> Self {
         Self {
             dense: Vec::new(),
@@ -34,7 +34,7 @@ impl<T> Default for Known<T> {
     }
 }
 
-impl<T: Copy> Known<T> {
+impl<T: Copy> SmallNumberTable<T> {
     #[inline]
     fn of(&self, id: i64) -> Option<T> {
         match usize::try_from(id) {
@@ -70,12 +70,12 @@ pub(crate) type FrameNames = [i64; 4];
 
 /// Texts by symbol id, methods by method id: two separate number spaces.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Symbols {
+pub(crate) struct SessionSymbols {
     texts: HashMap<u64, Box<[u8]>>,
     methods: HashMap<i64, Method>,
 }
 
-impl Symbols {
+impl SessionSymbols {
     pub(crate) fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
@@ -85,7 +85,7 @@ impl Symbols {
     /// In B a later definition wins, in C the first.
     pub(crate) fn define(&mut self, symbol: &Symbol<'_>, limits: &Limits) -> Result<bool, ()> {
         let text = match symbol.text {
-            Value::Text(text) => text,
+            CborValue::Text(text) => text,
             _ => return Ok(false),
         };
         self.define_text(
@@ -136,9 +136,9 @@ impl Symbols {
 /// One agent session while it is lowered: its tables, those of its folder behind them, and caches.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
-    pub(crate) own: Symbols,
-    functions: Known<FunctionId>,
-    keys: Known<AttrKeyId>,
+    pub(crate) own: SessionSymbols,
+    functions: SmallNumberTable<FunctionId>,
+    keys: SmallNumberTable<AttrKeyId>,
     frames: HashMap<FrameNames, FrameId>,
     /// Nanosecond clock of the last trace that had one: all traces of a process share its origin.
     pub(crate) base: Option<Base>,
@@ -167,7 +167,7 @@ impl Base {
 
 impl Session {
     /// A session that begins with these definitions.
-    pub(crate) fn of(own: Symbols) -> Self {
+    pub(crate) fn of(own: SessionSymbols) -> Self {
         Self {
             own,
             ..Self::default()
@@ -183,17 +183,17 @@ impl Session {
 
     /// Empties the tables: the agent sends everything again.
     pub(crate) fn reset(&mut self) {
-        self.own = Symbols::default();
+        self.own = SessionSymbols::default();
         self.forget();
     }
 
     /// Returns the text of a symbol.
-    pub(crate) fn text<'s>(&'s self, union: &'s Symbols, id: u64) -> Option<&'s [u8]> {
+    pub(crate) fn text<'s>(&'s self, union: &'s SessionSymbols, id: u64) -> Option<&'s [u8]> {
         self.own.text(id).or_else(|| union.text(id))
     }
 
     /// Interns the text of a symbol, `#id` when it is not defined.
-    pub(crate) fn string(&self, union: &Symbols, id: u64, tables: &mut Tables) -> StringId {
+    pub(crate) fn string(&self, union: &SessionSymbols, id: u64, tables: &mut Tables) -> StringId {
         match self.text(union, id) {
             Some(text) => tables.bytes(text),
             None => tables.string(&format!("#{id}")),
@@ -204,7 +204,7 @@ impl Session {
     #[inline]
     pub(crate) fn function(
         &mut self,
-        union: &Symbols,
+        union: &SessionSymbols,
         id: i64,
         tables: &mut Tables,
     ) -> Option<FunctionId> {
@@ -216,7 +216,7 @@ impl Session {
 
     fn new_function(
         &mut self,
-        union: &Symbols,
+        union: &SessionSymbols,
         id: i64,
         tables: &mut Tables,
     ) -> Option<FunctionId> {
@@ -231,7 +231,7 @@ impl Session {
         Some(function)
     }
 
-    fn named(&self, union: &Symbols, method: &Method, tables: &mut Tables) -> Function {
+    fn named(&self, union: &SessionSymbols, method: &Method, tables: &mut Tables) -> Function {
         let text = |id: i64| match self.text(union, id.cast_unsigned()) {
             Some(text) => text.to_vec(),
             None => format!("#{id}").into_bytes(),
@@ -263,7 +263,12 @@ impl Session {
     }
 
     /// Returns the key of an attribute named by a symbol.
-    pub(crate) fn key(&mut self, union: &Symbols, id: u64, tables: &mut Tables) -> AttrKeyId {
+    pub(crate) fn key(
+        &mut self,
+        union: &SessionSymbols,
+        id: u64,
+        tables: &mut Tables,
+    ) -> AttrKeyId {
         let number = id.cast_signed();
         if let Some(key) = self.keys.of(number) {
             return key;

@@ -1,9 +1,9 @@
 //! Items as native records: kinds, fields in the specification's order, bytes from the fields.
 
-use super::cbor::{Cbor, Value};
+use super::cbor::{Cbor, CborValue};
 use super::diagnostic::{diagnostic, half};
 use super::record::{
-    Attributes, Begin, End, EndForm, Exception, Item, Order, Record, Start, StartForm, Values,
+    Attributes, Begin, End, EndForm, Exception, Item, Order, Record, Start, StartForm, ValueRun,
 };
 use super::write;
 use crate::Field;
@@ -71,7 +71,7 @@ impl crate::Record for Record<'_> {
             }
             Item::Chunk(values) => show_chunk(values, show),
             Item::Unknown => {
-                let text = diagnostic(Value::Raw(self.bytes));
+                let text = diagnostic(CborValue::Raw(self.bytes));
                 show("value", Field::Str(&text));
             }
             Item::Damage => {
@@ -185,7 +185,7 @@ fn show_attributes(attributes: &Attributes<'_>, show: Show<'_>) {
     }
     let pairs: Vec<_> = attributes.pairs().collect();
     let opened: Vec<Opened<'_>> = pairs.iter().map(|pair| Opened::new(pair.1)).collect();
-    let inner: Vec<Inner<'_>> = opened.iter().map(Opened::inner).collect();
+    let inner: Vec<ShownFields<'_>> = opened.iter().map(Opened::inner).collect();
     let keys: Vec<String> = pairs.iter().map(|pair| raw_text(pair.0)).collect();
     let fields: Vec<(Field<'_>, Field<'_>)> = opened
         .iter()
@@ -212,11 +212,11 @@ fn show_exception(exception: &Exception<'_>, show: Show<'_>) {
         None => one(fields.class, |field| show("class", field)),
     }
     one(fields.message, |field| show("message", field));
-    let frames: Vec<Vec<Value<'_>>> = match fields.stack {
-        Value::Raw(raw) => Values::elements(raw)
+    let frames: Vec<Vec<CborValue<'_>>> = match fields.stack {
+        CborValue::Raw(raw) => ValueRun::elements(raw)
             .into_iter()
             .map(|frame| match frame {
-                Value::Raw(raw) => Values::elements(raw),
+                CborValue::Raw(raw) => ValueRun::elements(raw),
                 other => vec![other],
             })
             .collect(),
@@ -232,7 +232,7 @@ fn show_exception(exception: &Exception<'_>, show: Show<'_>) {
 }
 
 /// Shows a stack frame: symbols of class, method and file, then a line.
-fn place<'a>(frame: &[Value<'a>]) -> Vec<Field<'a>> {
+fn place<'a>(frame: &[CborValue<'a>]) -> Vec<Field<'a>> {
     frame
         .iter()
         .enumerate()
@@ -243,7 +243,7 @@ fn place<'a>(frame: &[Value<'a>]) -> Vec<Field<'a>> {
         .collect()
 }
 
-fn show_chunk(values: &Values<'_>, show: Show<'_>) {
+fn show_chunk(values: &ValueRun<'_>, show: Show<'_>) {
     for (name, value) in CHUNK.iter().zip(values.iter()) {
         one(value, |field| show(name, field));
     }
@@ -274,14 +274,14 @@ pub(crate) const CHUNK: [&str; 19] = [
 
 /// A value with what its containers hold, one level deep; deeper ones as diagnostic text.
 struct Opened<'a> {
-    value: Value<'a>,
+    value: CborValue<'a>,
     text: String,
     map: bool,
-    parts: Vec<(Value<'a>, String)>,
+    parts: Vec<(CborValue<'a>, String)>,
 }
 
 /// The fields of an opened container.
-enum Inner<'a> {
+enum ShownFields<'a> {
     List(Vec<Field<'a>>),
     Map(Vec<(Field<'a>, Field<'a>)>),
 }
@@ -290,14 +290,14 @@ enum Inner<'a> {
 const SHOWN: usize = 4096;
 
 impl<'a> Opened<'a> {
-    fn new(value: Value<'a>) -> Self {
+    fn new(value: CborValue<'a>) -> Self {
         let mut opened = Self {
             value,
             text: String::new(),
             map: false,
             parts: Vec::new(),
         };
-        let Value::Raw(raw) = value else {
+        let CborValue::Raw(raw) = value else {
             return opened;
         };
         let mut cbor = Cbor::checked(raw);
@@ -321,56 +321,56 @@ impl<'a> Opened<'a> {
         opened
     }
 
-    fn inner(&self) -> Inner<'_> {
+    fn inner(&self) -> ShownFields<'_> {
         let mut parts = self.parts.iter().map(|(value, text)| leaf(*value, text));
         if !self.map {
-            return Inner::List(parts.collect());
+            return ShownFields::List(parts.collect());
         }
         let mut pairs = Vec::new();
         while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
             pairs.push((key, value));
         }
-        Inner::Map(pairs)
+        ShownFields::Map(pairs)
     }
 
-    fn field<'f>(&'f self, inner: &'f Inner<'f>) -> Field<'f> {
+    fn field<'f>(&'f self, inner: &'f ShownFields<'f>) -> Field<'f> {
         match (self.value, inner) {
-            (Value::Raw(_), _) if !self.text.is_empty() => Field::Str(&self.text),
-            (Value::Raw(_), Inner::List(list)) => Field::List(list),
-            (Value::Raw(_), Inner::Map(map)) => Field::Map(map),
+            (CborValue::Raw(_), _) if !self.text.is_empty() => Field::Str(&self.text),
+            (CborValue::Raw(_), ShownFields::List(list)) => Field::List(list),
+            (CborValue::Raw(_), ShownFields::Map(map)) => Field::Map(map),
             (value, _) => leaf(value, ""),
         }
     }
 }
 
-fn raw_text(value: Value<'_>) -> String {
+fn raw_text(value: CborValue<'_>) -> String {
     match value {
-        Value::Raw(_) => diagnostic(value),
+        CborValue::Raw(_) => diagnostic(value),
         _ => String::new(),
     }
 }
 
-fn one(value: Value<'_>, show: impl FnOnce(Field<'_>)) {
+fn one(value: CborValue<'_>, show: impl FnOnce(Field<'_>)) {
     let opened = Opened::new(value);
     let inner = opened.inner();
     show(opened.field(&inner));
 }
 
-fn leaf<'f>(value: Value<'f>, text: &'f str) -> Field<'f> {
+fn leaf<'f>(value: CborValue<'f>, text: &'f str) -> Field<'f> {
     match value {
-        Value::Null | Value::Undefined | Value::Missing => Field::Null,
-        Value::Bool(value) => Field::Bool(value),
-        Value::Int(value) => Field::I64(value),
-        Value::Big(value) => Field::U64(value),
+        CborValue::Null | CborValue::Undefined | CborValue::Missing => Field::Null,
+        CborValue::Bool(value) => Field::Bool(value),
+        CborValue::Int(value) => Field::I64(value),
+        CborValue::Big(value) => Field::U64(value),
         // Beyond 64 bits: the nearest that fits, as the record keeps the exact value.
-        Value::NegativeBig(_) => Field::I64(i64::MIN),
-        Value::Text(text) => Field::Text(text),
-        Value::Bytes(bytes) => Field::Bytes(bytes),
-        Value::F16(bits) => Field::F64(half(bits)),
-        Value::F32(bits) => Field::F64(f64::from(f32::from_bits(bits))),
-        Value::F64(bits) => Field::F64(f64::from_bits(bits)),
-        Value::Ref(symbol) => Field::Id("symbol", symbol),
-        Value::Simple(number) => Field::U64(u64::from(number)),
-        Value::Raw(_) => Field::Str(text),
+        CborValue::NegativeBig(_) => Field::I64(i64::MIN),
+        CborValue::Text(text) => Field::Text(text),
+        CborValue::Bytes(bytes) => Field::Bytes(bytes),
+        CborValue::F16(bits) => Field::F64(half(bits)),
+        CborValue::F32(bits) => Field::F64(f64::from(f32::from_bits(bits))),
+        CborValue::F64(bits) => Field::F64(f64::from_bits(bits)),
+        CborValue::Ref(symbol) => Field::Id("symbol", symbol),
+        CborValue::Simple(number) => Field::U64(u64::from(number)),
+        CborValue::Raw(_) => Field::Str(text),
     }
 }

@@ -9,34 +9,34 @@ use std::collections::{HashMap, HashSet};
 use traceloom_model::{Clock, Limits, Note, Order as SpanOrder, PartId, ResourceId, Sink};
 
 use super::Stream;
-use super::lower::{Lowering, Place};
-use super::session::{Session, Symbols};
-use super::tree::{Shared, Trace};
+use super::lower::{Lowering, SourceRange};
+use super::session::{Session, SessionSymbols};
+use super::tree::{OpenTrace, SourceState};
 use crate::{Error, LowerOptions, Source, info};
-use definitions::{Definitions, clock, json_table, stem};
+use definitions::{CaptureDefinitions, clock, json_table, stem};
 use posts::Unfinished;
-use streams::{Fingerprint, Parts, begin_of, each_piece, size, streams, visit};
+use streams::{Fingerprint, StreamParts, begin_of, each_piece, size, streams, visit};
 
 /// What a part is to the lowering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Role {
+enum PartRole {
     Items,
     Definitions,
     Requests,
     Store,
 }
 
-fn role(source: &dyn Source, part: usize) -> Role {
+fn role(source: &dyn Source, part: usize) -> PartRole {
     let name = source
         .parts()
         .get(part)
         .and_then(|part| part.format)
         .map_or("", |format| format.name);
     match name {
-        "zorka-agd" => Role::Definitions,
-        "zorka-requests" => Role::Requests,
-        "zorka-store" => Role::Store,
-        _ => Role::Items,
+        "zorka-agd" => PartRole::Definitions,
+        "zorka-requests" => PartRole::Requests,
+        "zorka-store" => PartRole::Store,
+        _ => PartRole::Items,
     }
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn lower(
     let limits = options.limits;
     let streams = streams(source);
     let clock = clock(source, &streams, &limits)?;
-    let definitions = Definitions::read(source, &streams, &limits)?;
+    let definitions = CaptureDefinitions::read(source, &streams, &limits)?;
     let posts = source.parts().len() > 1
         || streams
             .iter()
-            .any(|stream| role(source, stream.first()) == Role::Requests);
-    let mut shared = Shared::new(sink, limits, options.only, posts);
+            .any(|stream| role(source, stream.first()) == PartRole::Requests);
+    let mut shared = SourceState::new(sink, limits, options.only, posts);
     let clock = if clock {
         Clock::Unix
     } else {
@@ -75,9 +75,9 @@ pub(crate) fn lower(
             return Ok(());
         }
         match role(source, stream.first()) {
-            Role::Requests => state.requests(stream.first())?,
-            Role::Store => state.store(stream.first())?,
-            Role::Definitions if state.is_json(stream.first())? => {}
+            PartRole::Requests => state.requests(stream.first())?,
+            PartRole::Store => state.store(stream.first())?,
+            PartRole::Definitions if state.is_json(stream.first())? => {}
             _ => state.items(stream)?,
         }
     }
@@ -97,8 +97,8 @@ enum SessionKey {
 
 struct Sources<'s> {
     source: &'s dyn Source,
-    shared: Shared<'s>,
-    definitions: Definitions,
+    shared: SourceState<'s>,
+    definitions: CaptureDefinitions,
     sessions: HashMap<SessionKey, (Session, Option<ResourceId>)>,
     /// Hashes of posted bodies: a folder may hold the same posts as files.
     bodies: HashSet<u64>,
@@ -112,7 +112,7 @@ impl Sources<'_> {
     }
 
     /// Lowers a part, or the chunks that are one stream.
-    fn items(&mut self, parts: &Parts) -> Result<(), Error> {
+    fn items(&mut self, parts: &StreamParts) -> Result<(), Error> {
         let first = parts.first();
         if !self.bodies.is_empty() && self.is_posted(first)? {
             return Ok(());
@@ -123,10 +123,10 @@ impl Sources<'_> {
         let stem = stem(self.source, first);
         let folder = stem.rsplit_once('/').map_or("", |(folder, _)| folder);
         let folder = SessionKey::Folder(folder.to_owned());
-        let traces = role(self.source, first) == Role::Items;
+        let traces = role(self.source, first) == PartRole::Items;
         let own = self.definitions.by_stem.get(&stem).filter(|_| traces);
         // A capture with definitions of its own name is a session of its own.
-        let nothing = Symbols::default();
+        let nothing = SessionSymbols::default();
         let (mut session, union) = match own {
             Some(own) => (Session::of(own.clone()), &nothing),
             None => {
@@ -143,13 +143,13 @@ impl Sources<'_> {
             offset += size(self.source, part)?;
         }
         let mut stream = Stream::new(&self.limits, begin);
-        let mut trace = Trace::default();
+        let mut trace = OpenTrace::default();
         let mut lowering = Lowering {
             shared: &mut self.shared,
             session: &mut session,
             union,
             trace: &mut trace,
-            place: Place::Parts(places),
+            place: SourceRange::Parts(places),
             begin,
             resource: None,
             count: 0,
@@ -170,7 +170,7 @@ impl Sources<'_> {
     }
 
     /// Returns true if another part of the source is what these chunks make together.
-    fn whole_is_there(&mut self, parts: &Parts) -> Result<bool, Error> {
+    fn whole_is_there(&mut self, parts: &StreamParts) -> Result<bool, Error> {
         let stem = stem(self.source, parts.first());
         let mut joined = Fingerprint::default();
         for &part in &parts.parts {
@@ -178,7 +178,7 @@ impl Sources<'_> {
         }
         for at in 0..self.source.parts().len() {
             if parts.parts.contains(&at)
-                || role(self.source, at) != Role::Items
+                || role(self.source, at) != PartRole::Items
                 || self::stem(self.source, at) != stem
             {
                 continue;

@@ -7,7 +7,7 @@ use traceloom_model::{
 
 /// What is known of one method over everything that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Row {
+struct MethodStatistics {
     records: i64,
     errors: i64,
     own: i64,
@@ -19,7 +19,7 @@ struct Row {
 /// One row a method; rows of several chunks and posts merge by sum, minimum and maximum.
 #[derive(Debug, Default)]
 pub(crate) struct Statistics {
-    rows: Vec<Option<Row>>,
+    rows: Vec<Option<MethodStatistics>>,
 }
 
 impl Statistics {
@@ -35,7 +35,7 @@ impl Statistics {
         };
         let duration = i64::try_from(duration).unwrap_or(i64::MAX);
         let own = i64::try_from(own).unwrap_or(i64::MAX);
-        let row = slot.get_or_insert(Row {
+        let row = slot.get_or_insert(MethodStatistics {
             records: 0,
             errors: 0,
             own: 0,

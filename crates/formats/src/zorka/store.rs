@@ -12,7 +12,7 @@ const BLOCK: [u8; 4] = *b"ZCH0";
 
 /// The 16 bytes at the beginning of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Header {
+pub struct StoreHeader {
     /// Low nibble 0 plain, 1 deflate, 2 LZ4; 0x10 blocks have check sums.
     pub flags: u32,
     /// Two words that are zero.
@@ -21,7 +21,7 @@ pub struct Header {
 
 /// One block: what the indexer made of one post.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Block<'a> {
+pub struct StoreBlock<'a> {
     /// Offset of its magic.
     pub offset: u64,
     /// Length of what it unpacks to.
@@ -32,7 +32,7 @@ pub struct Block<'a> {
     pub data: &'a [u8],
 }
 
-impl Block<'_> {
+impl StoreBlock<'_> {
     /// Returns true if the check sum is right.
     #[must_use]
     pub fn intact(&self) -> bool {
@@ -86,12 +86,12 @@ fn inflate(data: &[u8], size: usize) -> Result<Vec<u8>, &'static str> {
 }
 
 /// A record of the store file.
-enum Piece<'a> {
-    Header(Header),
-    Block(Block<'a>, u32),
+enum StorePiece<'a> {
+    Header(StoreHeader),
+    Block(StoreBlock<'a>, u32),
 }
 
-impl Record for Piece<'_> {
+impl Record for StorePiece<'_> {
     fn kind(&self) -> &str {
         match self {
             Self::Header(_) => "store_header",
@@ -155,15 +155,15 @@ impl Record for Piece<'_> {
 
 /// Takes blocks as they are read.
 pub(crate) trait Blocks {
-    fn block(&mut self, block: &Block<'_>, flags: u32) -> Flow;
+    fn block(&mut self, block: &StoreBlock<'_>, flags: u32) -> Flow;
     fn piece(&mut self, record: &dyn Record) -> Flow;
     fn note(&mut self, note: traceloom_model::Note) -> Flow;
 }
 
-struct Native<'o>(&'o mut dyn RecordSink);
+struct StoreRecord<'o>(&'o mut dyn RecordSink);
 
-impl Blocks for Native<'_> {
-    fn block(&mut self, _block: &Block<'_>, _flags: u32) -> Flow {
+impl Blocks for StoreRecord<'_> {
+    fn block(&mut self, _block: &StoreBlock<'_>, _flags: u32) -> Flow {
         Flow::Continue(())
     }
 
@@ -218,11 +218,11 @@ impl StoreReader {
             let [w0, w1, w2, w3] = split(words);
             if w0 == MAGIC && offset == 0 {
                 self.flags = u32::from_be_bytes(w1);
-                let header = Header {
+                let header = StoreHeader {
                     flags: self.flags,
                     reserved: [u32::from_be_bytes(w2), u32::from_be_bytes(w3)],
                 };
-                if out.piece(&Piece::Header(header)).is_break() {
+                if out.piece(&StorePiece::Header(header)).is_break() {
                     return Step::Stop;
                 }
                 at += 16;
@@ -261,14 +261,14 @@ impl StoreReader {
                     continue;
                 }
             };
-            let block = Block {
+            let block = StoreBlock {
                 offset,
                 plain_size: u32::from_be_bytes(w2),
                 crc: u32::from_be_bytes(w3),
                 data,
             };
             let checked = self.flags & 0x10 == 0 || block.intact();
-            if out.piece(&Piece::Block(block, csize)).is_break() {
+            if out.piece(&StorePiece::Block(block, csize)).is_break() {
                 return Step::Stop;
             }
             if !checked
@@ -336,7 +336,7 @@ fn split(words: [u8; 16]) -> [[u8; 4]; 4] {
 
 impl Reader for StoreReader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        self.blocks(chunk, &mut Native(out))
+        self.blocks(chunk, &mut StoreRecord(out))
     }
 }
 

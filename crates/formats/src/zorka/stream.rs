@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Level, Limit, Limits, Note};
 
-use super::cbor::{Bounds, Cbor, Fault};
+use super::cbor::{Bounds, Cbor, CborFault};
 use super::read::{self, Context, TwoItems};
 use super::record::{Begin, Item, Order, Record, Start, StartForm};
 use super::session::Base;
@@ -33,7 +33,7 @@ const PATTERN: usize = 11;
 #[derive(Clone, Debug)]
 struct Damage {
     start: u64,
-    fault: Fault,
+    fault: CborFault,
     /// Nothing before this offset is looked at.
     past: u64,
 }
@@ -162,7 +162,7 @@ impl Stream {
             let mut read = read::item(&mut cbor, &context);
             let end = cbor.position();
             if read.is_ok() && end - at > self.record {
-                read = Err(Fault::Limit("limit_record"));
+                read = Err(CborFault::Limit("limit_record"));
             }
             match read {
                 // By reference: the item is large, and just written in small stores.
@@ -183,15 +183,15 @@ impl Stream {
                     }
                     at = end;
                 }
-                Err(Fault::Short(total)) if !chunk.eof && total - at <= self.record => {
+                Err(CborFault::Short(total)) if !chunk.eof && total - at <= self.record => {
                     // Twice the window each time, so that a long item is looked at a few times only.
                     let need = (total - at).max((bytes.len() - at).saturating_mul(2));
                     return Step::More { consumed: at, need };
                 }
                 Err(fault) => {
                     let fault = match fault {
-                        Fault::Short(total) if total - at > self.record => {
-                            Fault::Limit("limit_record")
+                        CborFault::Short(total) if total - at > self.record => {
+                            CborFault::Limit("limit_record")
                         }
                         fault => fault,
                     };
@@ -201,10 +201,10 @@ impl Stream {
         }
     }
 
-    fn fail(&mut self, offset: u64, at: usize, end: usize, window: usize, fault: Fault) {
+    fn fail(&mut self, offset: u64, at: usize, end: usize, window: usize, fault: CborFault) {
         let seen = match fault {
-            Fault::Short(_) => window,
-            Fault::Limit("limit_record") => at.saturating_add(self.record).min(window),
+            CborFault::Short(_) => window,
+            CborFault::Limit("limit_record") => at.saturating_add(self.record).min(window),
             _ => end,
         };
         let start = offset + at as u64;
@@ -371,20 +371,20 @@ impl Stream {
 fn describe(found: &Damage, end: u64, synced: bool) -> Note {
     let lost = end - found.start;
     let note = match found.fault {
-        Fault::Short(_) if !synced => {
+        CborFault::Short(_) if !synced => {
             let text = format!("the input ends inside an item: {lost} bytes are kept unread");
             Note::new(Level::Warn, "partial_record", found.start, text)
         }
-        Fault::Short(_) => {
+        CborFault::Short(_) => {
             let text = format!("an item says to be longer than the input: {lost} bytes are lost");
             damage("bad_item", found.start, text)
         }
-        Fault::Bad(what) => damage(
+        CborFault::Bad(what) => damage(
             "bad_item",
             found.start,
             format!("{what}: {lost} bytes are lost"),
         ),
-        Fault::Limit(kind) => damage(
+        CborFault::Limit(kind) => damage(
             kind,
             found.start,
             format!("a length above the limit: {lost} bytes are stepped over"),

@@ -26,7 +26,7 @@ const HELD_TRACES: usize = 256;
 
 /// A record that has begun.
 #[derive(Debug)]
-pub(crate) struct Frame {
+pub(crate) struct OpenRecord {
     pub(crate) id: SpanId,
     pub(crate) method: Option<FunctionId>,
     /// Ticks or nanoseconds, as its generation counts.
@@ -40,7 +40,7 @@ pub(crate) struct Frame {
     pub(crate) exception: Option<ExceptionId>,
     pub(crate) origin: Origin,
     /// What makes it a trace: few records are.
-    pub(crate) mark: Option<Box<Mark>>,
+    pub(crate) mark: Option<Box<BeginFacts>>,
     pub(crate) ticks: bool,
     /// Its times are relative to its trace: the local tracer of B.
     pub(crate) relative: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Frame {
 
 /// What a begin says of its record.
 #[derive(Debug, Default)]
-pub(crate) struct Mark {
+pub(crate) struct BeginFacts {
     pub(crate) clock_ms: i64,
     pub(crate) ttype: Option<i64>,
     pub(crate) kind: Option<StringId>,
@@ -68,7 +68,7 @@ pub(crate) struct Mark {
 
 /// A finished record, before it is known whether its trace counts.
 #[derive(Clone, Copy, Debug)]
-struct Counted {
+struct FinishedRecord {
     function: Option<FunctionId>,
     duration: u64,
     own: u64,
@@ -77,8 +77,8 @@ struct Counted {
 
 /// The open records of one trace, and the finished ones below its root.
 #[derive(Debug, Default)]
-pub(crate) struct Trace {
-    pub(crate) open: Vec<Frame>,
+pub(crate) struct OpenTrace {
+    pub(crate) open: Vec<OpenRecord>,
     /// Open records above the limit.
     pub(crate) deeper: u64,
     pub(crate) exceptions: HashMap<i64, ExceptionId>,
@@ -96,13 +96,13 @@ pub(crate) struct Trace {
     track: Option<TrackId>,
     named: bool,
     rows: SpanBatch,
-    counted: Vec<Counted>,
+    counted: Vec<FinishedRecord>,
     direct: bool,
     /// Emptied lists of attributes, to be filled again.
     spare: Vec<Vec<Attribute>>,
 }
 
-impl Trace {
+impl OpenTrace {
     /// Returns an empty list of attributes.
     #[inline]
     pub(crate) fn list(&mut self) -> Vec<Attribute> {
@@ -119,15 +119,15 @@ impl Trace {
     }
 }
 
-struct Held {
+struct HeldTrace {
     print: u64,
     origin: Origin,
     rows: SpanBatch,
-    counted: Vec<Counted>,
+    counted: Vec<FinishedRecord>,
 }
 
 /// What all traces of a source share: tables, the batch in the making, the threads.
-pub(crate) struct Shared<'s> {
+pub(crate) struct SourceState<'s> {
     pub(crate) sink: &'s mut dyn Sink,
     pub(crate) tables: Tables,
     pub(crate) limits: Limits,
@@ -146,13 +146,13 @@ pub(crate) struct Shared<'s> {
     threads: HashMap<(Option<ResourceId>, StringId, Option<u64>), TrackId>,
     /// Posts of agents may hold a trace twice: alone and inside the trace around it.
     pub(crate) repeats: bool,
-    held: VecDeque<Held>,
+    held: VecDeque<HeldTrace>,
     held_spans: usize,
     /// What exceptions say, to which spans may refer at any time.
     pub(crate) messages: HashSet<StringId, RandomState>,
 }
 
-impl<'s> Shared<'s> {
+impl<'s> SourceState<'s> {
     pub(crate) fn new(
         sink: &'s mut dyn Sink,
         limits: Limits,
@@ -235,7 +235,7 @@ impl<'s> Shared<'s> {
 
     /// Opens a record that begins there. Returns true if it is asked for; none when too many are open.
     #[inline]
-    pub(crate) fn open(&mut self, trace: &mut Trace, origin: Origin) -> Option<bool> {
+    pub(crate) fn open(&mut self, trace: &mut OpenTrace, origin: Origin) -> Option<bool> {
         if trace.open.len() as u64 >= self.limits.of(Limit::OpenSpans) {
             trace.deeper += 1;
             return None;
@@ -256,7 +256,7 @@ impl<'s> Shared<'s> {
     #[inline(always)]
     pub(crate) fn close(
         &mut self,
-        trace: &mut Trace,
+        trace: &mut OpenTrace,
         start: i64,
         resource: Option<ResourceId>,
         ended: bool,
@@ -318,7 +318,7 @@ impl<'s> Shared<'s> {
             .filter(|_| ended && !trace.direct)
             .map(|mark| fingerprint(frame, mark, duration));
         if frame.selected {
-            let counted = Counted {
+            let counted = FinishedRecord {
                 function: frame.method,
                 duration,
                 own: duration.saturating_sub(frame.inside),
@@ -377,7 +377,7 @@ impl<'s> Shared<'s> {
 
     /// Lets values go that nothing open has, of the one trace there is where posts are not repeated.
     #[inline(never)]
-    fn settle(&mut self, trace: &Trace) {
+    fn settle(&mut self, trace: &OpenTrace) {
         let mut held = self.messages.clone();
         let open = trace.open.iter().flat_map(|frame| &frame.attributes);
         for attribute in open.chain(&trace.orphaned) {
@@ -390,7 +390,7 @@ impl<'s> Shared<'s> {
 
     /// Returns true if its flags say that a record failed; what else they say becomes an attribute.
     #[inline]
-    fn flagged(&self, frame: &mut Frame) -> bool {
+    fn flagged(&self, frame: &mut OpenRecord) -> bool {
         let Some(flags) = frame.flags else {
             return false;
         };
@@ -403,11 +403,11 @@ impl<'s> Shared<'s> {
         flags & error != 0
     }
 
-    fn finish_root(&mut self, trace: &mut Trace, print: Option<u64>, origin: Origin) {
+    fn finish_root(&mut self, trace: &mut OpenTrace, print: Option<u64>, origin: Origin) {
         let rows = std::mem::take(&mut trace.rows);
         let counted = std::mem::take(&mut trace.counted);
         self.held_spans += counted.len();
-        self.held.push_back(Held {
+        self.held.push_back(HeldTrace {
             // Nothing looks for a trace that is not marked.
             print: print.unwrap_or(0),
             origin,
@@ -447,7 +447,7 @@ impl<'s> Shared<'s> {
         }
     }
 
-    fn release(&mut self, rows: SpanBatch, counted: &[Counted]) {
+    fn release(&mut self, rows: SpanBatch, counted: &[FinishedRecord]) {
         counted.iter().for_each(|&counted| self.count(counted));
         if self.out.len() + rows.len() > ROWS.max(rows.len()) {
             self.flush();
@@ -456,7 +456,7 @@ impl<'s> Shared<'s> {
     }
 
     #[inline]
-    fn count(&mut self, counted: Counted) {
+    fn count(&mut self, counted: FinishedRecord) {
         if let Some(function) = counted.function.filter(|_| self.counts) {
             self.statistics
                 .add(function, counted.duration, counted.own, counted.failed);
@@ -508,7 +508,7 @@ impl<'s> Shared<'s> {
 
     /// Finds the track of a trace: its thread as soon as an attribute names it, else one of its own.
     #[inline(never)]
-    fn track(&mut self, trace: &mut Trace, resource: Option<ResourceId>) -> TrackId {
+    fn track(&mut self, trace: &mut OpenTrace, resource: Option<ResourceId>) -> TrackId {
         let mut frames = trace.open.iter().rev().take(65);
         let thread = frames.find_map(|frame| self.thread(frame));
         let Some((name, id)) = thread else {
@@ -548,7 +548,7 @@ impl<'s> Shared<'s> {
         track
     }
 
-    fn thread(&self, frame: &Frame) -> Option<(StringId, Option<u64>)> {
+    fn thread(&self, frame: &OpenRecord) -> Option<(StringId, Option<u64>)> {
         let mut name = None;
         let mut id = None;
         for attribute in &frame.attributes {
@@ -569,7 +569,7 @@ impl<'s> Shared<'s> {
 }
 
 /// Computes how long a record lasted; whether it ends before it begins.
-fn lasting(frame: &Frame) -> (u64, bool) {
+fn lasting(frame: &OpenRecord) -> (u64, bool) {
     let Some(stop) = frame.stop else {
         return (0, false);
     };
@@ -587,7 +587,7 @@ fn lasting(frame: &Frame) -> (u64, bool) {
 }
 
 /// Identifies a marked record wherever it is posted: the copies differ in their span ids only.
-fn fingerprint(frame: &Frame, mark: &Mark, duration: u64) -> u64 {
+fn fingerprint(frame: &OpenRecord, mark: &BeginFacts, duration: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     let start = if frame.relative { 0 } else { frame.raw };
     (frame.method, mark.clock_ms, start, duration, frame.calls).hash(&mut hasher);

@@ -1,8 +1,8 @@
 //! Items to bytes, each in the form it says (SPEC.md §1 to §4).
 
-use super::cbor::Value;
+use super::cbor::CborValue;
 use super::record::{
-    AttributeForm, Attributes, Begin, End, EndForm, Item, Order, Start, StartForm, Values,
+    AttributeForm, Attributes, Begin, End, EndForm, Item, Order, Start, StartForm, ValueRun,
 };
 
 /// Appends a head in its shortest form.
@@ -64,43 +64,43 @@ pub fn text(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Appends a value; a missing one leaves nothing.
-pub fn value(out: &mut Vec<u8>, value: Value<'_>) {
+pub fn value(out: &mut Vec<u8>, value: CborValue<'_>) {
     match value {
-        Value::Null => out.push(0xf6),
-        Value::Undefined => out.push(0xf7),
-        Value::Bool(false) => out.push(0xf4),
-        Value::Bool(true) => out.push(0xf5),
-        Value::Int(value) => int(out, value),
-        Value::Big(value) => head(out, 0, value),
-        Value::NegativeBig(value) => head(out, 1, value),
-        Value::Text(bytes) => text(out, bytes),
-        Value::Bytes(bytes) => {
+        CborValue::Null => out.push(0xf6),
+        CborValue::Undefined => out.push(0xf7),
+        CborValue::Bool(false) => out.push(0xf4),
+        CborValue::Bool(true) => out.push(0xf5),
+        CborValue::Int(value) => int(out, value),
+        CborValue::Big(value) => head(out, 0, value),
+        CborValue::NegativeBig(value) => head(out, 1, value),
+        CborValue::Text(bytes) => text(out, bytes),
+        CborValue::Bytes(bytes) => {
             head(out, 2, bytes.len() as u64);
             out.extend_from_slice(bytes);
         }
-        Value::F16(bits) => {
+        CborValue::F16(bits) => {
             out.push(0xf9);
             out.extend_from_slice(&bits.to_be_bytes());
         }
-        Value::F32(bits) => {
+        CborValue::F32(bits) => {
             out.push(0xfa);
             out.extend_from_slice(&bits.to_be_bytes());
         }
-        Value::F64(bits) => {
+        CborValue::F64(bits) => {
             out.push(0xfb);
             out.extend_from_slice(&bits.to_be_bytes());
         }
-        Value::Ref(id) => {
+        CborValue::Ref(id) => {
             out.push(0xc6);
             head(out, 0, id);
         }
-        Value::Simple(number) => head(out, 7, u64::from(number)),
-        Value::Raw(raw) => out.extend_from_slice(raw),
-        Value::Missing => {}
+        CborValue::Simple(number) => head(out, 7, u64::from(number)),
+        CborValue::Raw(raw) => out.extend_from_slice(raw),
+        CborValue::Missing => {}
     }
 }
 
-fn values(out: &mut Vec<u8>, values: &Values<'_>) {
+fn values(out: &mut Vec<u8>, values: &ValueRun<'_>) {
     values.iter().for_each(|one| value(out, one));
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Read};
 use flate2::bufread::DeflateDecoder;
 use flate2::{Crc, CrcReader};
 
-use super::{Fault, Unzipped};
+use super::{MemberFault, Unzipped};
 use crate::intake::Intake;
 use crate::spool::{Spool, SpoolReader};
 
@@ -17,7 +17,7 @@ const DESCRIPTOR: [u8; 4] = *b"PK\x07\x08";
 const DIRECTORY: [u8; 4] = *b"PK\x01\x02";
 
 /// What stands before a member.
-struct Header {
+struct LocalHeader {
     encrypted: bool,
     /// Checksum and sizes follow the bytes.
     described_behind: bool,
@@ -61,7 +61,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*word))
 }
 
-impl Header {
+impl LocalHeader {
     fn read(archive: &Spool, at: u64) -> io::Result<Option<Self>> {
         let mut bytes = vec![0; HEAD];
         let mut reader = SpoolReader::new(archive.clone(), at);
@@ -146,13 +146,13 @@ fn find(archive: &Spool, from: u64, marks: &[[u8; 4]]) -> io::Result<Option<u64>
 pub(super) fn members(
     archive: &Spool,
     intake: &Intake,
-) -> io::Result<Vec<(Unzipped, Option<Fault>)>> {
+) -> io::Result<Vec<(Unzipped, Option<MemberFault>)>> {
     let mut members = Vec::new();
     let mut descriptors = Descriptors::default();
     let mut at = 0;
     while let Some(header_at) = find(archive, at, &[HEADER])? {
         at = header_at + 4;
-        let Some(header) = Header::read(archive, header_at)? else {
+        let Some(header) = LocalHeader::read(archive, header_at)? else {
             continue;
         };
         let (member, fault, end) = read(archive, &header, &mut descriptors, intake)?;
@@ -168,19 +168,21 @@ pub(super) fn members(
 /// Decompresses one member; returns where its bytes end too, as far as that is known.
 fn read(
     archive: &Spool,
-    header: &Header,
+    header: &LocalHeader,
     descriptors: &mut Descriptors,
     intake: &Intake,
-) -> io::Result<(Unzipped, Option<Fault>, u64)> {
-    let Header { data, packed, .. } = *header;
+) -> io::Result<(Unzipped, Option<MemberFault>, u64)> {
+    let LocalHeader { data, packed, .. } = *header;
     let name = header.name.clone();
     let known = !header.described_behind || packed > 0;
     let whole = known && data.saturating_add(packed) <= archive.size();
     let end = data.saturating_add(packed).min(archive.size());
     if header.encrypted || !matches!(header.method, 0 | 8) {
         let fault = match header.encrypted {
-            true => Fault::Encrypted,
-            false => Fault::Other(format!("compression method {} is not read", header.method)),
+            true => MemberFault::Encrypted,
+            false => {
+                MemberFault::Other(format!("compression method {} is not read", header.method))
+            }
         };
         return Ok((
             Unzipped::empty(name),
@@ -215,7 +217,7 @@ fn read(
         let mut reader = CrcReader::new(bytes.take(end - data));
         let (member, mut fault) = Unzipped::new(name, &mut reader, packed_size, intake)?;
         if known && !whole {
-            fault = fault.or_else(|| Some(Fault::Other("the archive ends in it".to_owned())));
+            fault = fault.or_else(|| Some(MemberFault::Other("the archive ends in it".to_owned())));
         }
         let crc = Sum::of(reader.crc());
         (member, fault, end, crc)
@@ -282,25 +284,31 @@ impl Descriptors {
 /// Compares what was decoded with what the header says of it, or the descriptor behind it.
 fn disagreement(
     archive: &Spool,
-    header: &Header,
+    header: &LocalHeader,
     found: Sum,
     end: u64,
-) -> io::Result<Option<Fault>> {
+) -> io::Result<Option<MemberFault>> {
     let expected = if header.described_behind {
         let mut behind = [0; 8];
         let len = archive.read_at(&mut behind, end)?;
         match (behind.starts_with(&DESCRIPTOR), len) {
             (true, 8) => u32_at(&behind, 4),
             (false, 4..) => u32_at(&behind, 0),
-            _ => return Ok(Some(Fault::Other("the archive ends behind it".to_owned()))),
+            _ => {
+                return Ok(Some(MemberFault::Other(
+                    "the archive ends behind it".to_owned(),
+                )));
+            }
         }
     } else {
         Some(header.crc)
     };
     if expected != Some(found.crc) {
-        return Ok(Some(Fault::Other("its checksum is another one".to_owned())));
+        return Ok(Some(MemberFault::Other(
+            "its checksum is another one".to_owned(),
+        )));
     }
     let size = header.size & u64::from(u32::MAX);
     let differs = !header.described_behind && size != u64::from(found.size);
-    Ok(differs.then(|| Fault::Other("its size is another one".to_owned())))
+    Ok(differs.then(|| MemberFault::Other("its size is another one".to_owned())))
 }

@@ -11,7 +11,7 @@ use zip::ZipArchive;
 use zip::result::{ZipError, ZipResult};
 
 use crate::intake::{Hit, Intake};
-use crate::progress::Mark;
+use crate::progress::ProgressMark;
 use crate::spool::Spool;
 use crate::{Error, Wrapper};
 
@@ -52,7 +52,7 @@ pub(crate) struct Unzipped {
 
 /// Why a member has no bytes or not all of them.
 #[derive(Debug)]
-enum Fault {
+enum MemberFault {
     Encrypted,
     Limit(&'static str, String),
     Other(String),
@@ -65,12 +65,12 @@ impl Unzipped {
         bytes: impl Read,
         packed: u64,
         intake: &Intake,
-    ) -> io::Result<(Self, Option<Fault>)> {
-        let mark = Mark::default();
+    ) -> io::Result<(Self, Option<MemberFault>)> {
+        let mark = ProgressMark::default();
         let (bytes, error) = Spool::fill(intake.limited(bytes, packed, &mark), intake)?;
         let fault = error.map(|error| match Hit::of(&error) {
-            Some(hit) => Fault::Limit(hit.kind, hit.to_string()),
-            None => Fault::Other(error.to_string()),
+            Some(hit) => MemberFault::Limit(hit.kind, hit.to_string()),
+            None => MemberFault::Other(error.to_string()),
         });
         let notes = Vec::new();
         Ok((Self { name, bytes, notes }, fault))
@@ -84,12 +84,12 @@ impl Unzipped {
         }
     }
 
-    fn with(mut self, fault: Option<Fault>) -> Self {
+    fn with(mut self, fault: Option<MemberFault>) -> Self {
         let at = self.bytes.size();
         self.notes.extend(fault.map(|fault| match fault {
-            Fault::Encrypted => damage("encrypted", at, "the archive's member is encrypted"),
-            Fault::Limit(kind, why) => damage(kind, at, why),
-            Fault::Other(why) => {
+            MemberFault::Encrypted => damage("encrypted", at, "the archive's member is encrypted"),
+            MemberFault::Limit(kind, why) => damage(kind, at, why),
+            MemberFault::Other(why) => {
                 let text = format!("the archive's member is damaged: {why}");
                 damage("damaged_member", at, text)
             }
@@ -124,7 +124,8 @@ fn unzip(path: &str, archive: &Spool, intake: &Intake) -> Result<Vec<Unzipped>, 
             found
         }
     };
-    let encrypted = |(_, fault): &(_, Option<Fault>)| matches!(fault, Some(Fault::Encrypted));
+    let encrypted =
+        |(_, fault): &(_, Option<MemberFault>)| matches!(fault, Some(MemberFault::Encrypted));
     if !found.is_empty() && found.iter().all(encrypted) {
         return Err(Error::about(
             path,
@@ -142,7 +143,7 @@ fn listed(
     path: &str,
     mut archive: ZipArchive<Seekable>,
     intake: &Intake,
-) -> Result<Vec<(Unzipped, Option<Fault>)>, Error> {
+) -> Result<Vec<(Unzipped, Option<MemberFault>)>, Error> {
     let mut members = Vec::new();
     for index in 0..archive.len() {
         let entry = archive.by_index_data(index);
@@ -151,7 +152,7 @@ fn listed(
                 Ok(entry) => entry,
                 Err(error) => {
                     let name = format!("member-{}", index + 1);
-                    let fault = Fault::Other(error.to_string());
+                    let fault = MemberFault::Other(error.to_string());
                     members.push((Unzipped::empty(name), Some(fault)));
                     continue;
                 }
@@ -168,9 +169,12 @@ fn listed(
                 member
             }
             Err(ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED)) => {
-                (Unzipped::empty(name), Some(Fault::Encrypted))
+                (Unzipped::empty(name), Some(MemberFault::Encrypted))
             }
-            Err(error) => (Unzipped::empty(name), Some(Fault::Other(error.to_string()))),
+            Err(error) => (
+                Unzipped::empty(name),
+                Some(MemberFault::Other(error.to_string())),
+            ),
         };
         members.push(member);
     }

@@ -18,17 +18,17 @@ const MOST_EXTENSION: u64 = 1 << 20;
 /// Returns `true` if decoded bytes begin with the header of a tar member.
 pub(crate) fn is_tar(head: &[u8]) -> bool {
     head.first_chunk()
-        .is_some_and(|block| Header::parse(block).is_some())
+        .is_some_and(|block| TarHeader::parse(block).is_some())
 }
 
 /// What stands before a member.
-struct Header {
+struct TarHeader {
     name: String,
     kind: u8,
     size: u64,
 }
 
-impl Header {
+impl TarHeader {
     /// Reads a header; none where its checksum is another one.
     fn parse(block: &[u8; BLOCK]) -> Option<Self> {
         const CHECKSUM: std::ops::Range<usize> = 148..156;
@@ -75,7 +75,7 @@ fn number(field: &[u8]) -> Option<u64> {
 /// Finds the files of an archive, as far as it goes.
 pub(crate) fn members(archive: &Spool) -> io::Result<Vec<Unzipped>> {
     let mut found = Vec::new();
-    let mut walk = Walk {
+    let mut walk = TarWalk {
         archive,
         at: 0,
         long: Extension::default(),
@@ -104,14 +104,14 @@ struct Extension {
     sparse: bool,
 }
 
-struct Walk<'a> {
+struct TarWalk<'a> {
     archive: &'a Spool,
     at: u64,
     long: Extension,
     notes: Vec<Note>,
 }
 
-impl Walk<'_> {
+impl TarWalk<'_> {
     /// Finds the next file.
     fn next(&mut self) -> io::Result<Option<Unzipped>> {
         while let Some((header, offset)) = self.header()? {
@@ -188,14 +188,14 @@ impl Walk<'_> {
     }
 
     /// Reads the next header, and past damage to one; none at the end.
-    fn header(&mut self) -> io::Result<Option<(Header, u64)>> {
+    fn header(&mut self) -> io::Result<Option<(TarHeader, u64)>> {
         let mut damaged: Option<u64> = None;
         loop {
             let offset = self.at;
             let mut block = [0; BLOCK];
             let len = fill(self.archive, &mut block, offset)?;
             let end = len < BLOCK || block == [0; BLOCK];
-            let header = if end { None } else { Header::parse(&block) };
+            let header = if end { None } else { TarHeader::parse(&block) };
             let cut = 0 < len && len < BLOCK && damaged.is_none();
             if let Some(start) = damaged.filter(|_| end || header.is_some()) {
                 let text = format!("{} bytes from {start:#x} on are no members", offset - start);

@@ -14,7 +14,7 @@ use traceloom_formats::{Error as FormatError, Output};
 
 use crate::Error;
 use partial::{Partial, changing};
-use writer::{BUFFER, Writer};
+use writer::{BUFFER, CompressedFile};
 
 pub use folder::MARKER;
 pub use partial::remove_partials;
@@ -32,7 +32,7 @@ pub struct Save {
     /// None for a device or a pipe: renaming would put a file in its place.
     partial: Option<Partial>,
     folder: bool,
-    files: HashMap<String, Writer>,
+    files: HashMap<String, CompressedFile>,
     /// Every file of a folder.
     names: BTreeSet<String>,
     written: u64,
@@ -119,7 +119,7 @@ impl Save {
         FormatError::writing(&self.shown.display().to_string(), error)
     }
 
-    fn file(&mut self, name: &str) -> io::Result<&mut Writer> {
+    fn file(&mut self, name: &str) -> io::Result<&mut CompressedFile> {
         if !self.files.contains_key(name) {
             let path = match &self.partial {
                 Some(partial) if self.folder => partial.path().join(inside(name)?),
@@ -137,7 +137,7 @@ impl Save {
             if let Some(folder) = path.parent().filter(|_| self.folder) {
                 fs::create_dir_all(folder)?;
             }
-            let writer = Writer::create(&path, packed, self.folder)?;
+            let writer = CompressedFile::create(&path, packed, self.folder)?;
             drop(changing);
             self.files.insert(name.to_owned(), writer);
             if self.folder {
@@ -221,7 +221,10 @@ impl Output for Save {
     }
 
     fn end(&mut self, name: &str) -> Result<(), FormatError> {
-        let finished = self.files.remove(name).map_or(Ok(()), Writer::finish);
+        let finished = self
+            .files
+            .remove(name)
+            .map_or(Ok(()), CompressedFile::finish);
         finished.map_err(|error| self.failed(&error))
     }
 }

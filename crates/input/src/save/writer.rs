@@ -11,12 +11,12 @@ use flate2::write::GzEncoder;
 pub(super) const BUFFER: usize = 1 << 16;
 
 /// A file, compressed or not.
-pub(super) enum Writer {
+pub(super) enum CompressedFile {
     Plain(BufWriter<Handle>),
     Gzip(Box<GzEncoder<BufWriter<Handle>>>),
 }
 
-impl Writer {
+impl CompressedFile {
     /// Creates a file. One of many does not stay open, because a folder may have more files than a process may open.
     pub(super) fn create(path: &Path, packed: bool, one_of_many: bool) -> io::Result<Self> {
         let file = File::create(path)?;
@@ -47,7 +47,7 @@ impl Writer {
     }
 }
 
-/// Where the buffer of a [`Writer`] goes.
+/// Where the buffer of a [`CompressedFile`] goes.
 pub(super) enum Handle {
     Open(File),
     /// Opened for each buffer, which costs little beside writing it.

@@ -8,11 +8,11 @@ use super::{Disk, File};
 ///
 /// Every operation that changes it is counted; [`Simulated::fail_at`] chooses the ones that fail.
 #[derive(Clone, Default)]
-pub struct Simulated(Arc<Mutex<State>>);
+pub struct Simulated(Arc<Mutex<SimulatedFiles>>);
 
 /// What an operation does in place of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum DiskFault {
     /// The machine stops: this operation and all that follow fail until [`Simulated::restart`].
     Crash,
     /// The operation fails once. A failed append leaves half of its bytes; a failed sync drops what was not
@@ -35,13 +35,13 @@ pub enum Survivors {
 }
 
 #[derive(Default)]
-struct State {
+struct SimulatedFiles {
     inodes: Vec<Inode>,
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
     /// Names created, renamed or removed since the last sync of the folder.
     n_changes: u64,
-    faults: BTreeMap<u64, Fault>,
+    faults: BTreeMap<u64, DiskFault>,
     crashed: bool,
     lies: bool,
 }
@@ -64,7 +64,7 @@ impl Simulated {
     }
 
     /// Has the `n`-th changing operation fail, counted from 0.
-    pub fn fail_at(&self, n: u64, fault: Fault) {
+    pub fn fail_at(&self, n: u64, fault: DiskFault) {
         self.lock().faults.insert(n, fault);
     }
 
@@ -81,7 +81,7 @@ impl Simulated {
         let mut random = match survivors {
             Survivors::All => return,
             Survivors::None => None,
-            Survivors::Some(seed) => Some(Random(seed)),
+            Survivors::Some(seed) => Some(SeededRandom(seed)),
         };
         let mut names = state.durable_names.clone();
         if let Some(random) = &mut random {
@@ -129,7 +129,7 @@ impl Simulated {
         state.inodes[inode].durable = state.inodes[inode].bytes.clone();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SimulatedFiles> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -141,13 +141,13 @@ impl Simulated {
     }
 }
 
-impl State {
+impl SimulatedFiles {
     /// Counts an operation and returns the fault that it must show.
-    fn change(&mut self) -> io::Result<Option<Fault>> {
+    fn change(&mut self) -> io::Result<Option<DiskFault>> {
         self.alive()?;
         let fault = self.faults.get(&self.n_changes).copied();
         self.n_changes += 1;
-        self.crashed = fault == Some(Fault::Crash);
+        self.crashed = fault == Some(DiskFault::Crash);
         Ok(fault)
     }
 
@@ -171,11 +171,11 @@ impl State {
     }
 }
 
-fn failing(fault: Option<Fault>) -> io::Result<()> {
+fn failing(fault: Option<DiskFault>) -> io::Result<()> {
     match fault {
-        Some(Fault::Error) => Err(io::Error::other("the disk failed")),
-        Some(Fault::Crash) => Err(io::Error::other("the machine stopped")),
-        Some(Fault::Lie) | None => Ok(()),
+        Some(DiskFault::Error) => Err(io::Error::other("the disk failed")),
+        Some(DiskFault::Crash) => Err(io::Error::other("the machine stopped")),
+        Some(DiskFault::Lie) | None => Ok(()),
     }
 }
 
@@ -242,7 +242,7 @@ impl File for SimulatedFile {
         let mut state = self.disk.lock();
         let fault = state.change()?;
         let written = match fault {
-            Some(Fault::Error) => bytes.len() / 2,
+            Some(DiskFault::Error) => bytes.len() / 2,
             _ => bytes.len(),
         };
         state.inodes[self.inode]
@@ -254,7 +254,7 @@ impl File for SimulatedFile {
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.lock();
         let fault = state.change()?;
-        let lies = state.lies || fault == Some(Fault::Lie);
+        let lies = state.lies || fault == Some(DiskFault::Lie);
         let inode = &mut state.inodes[self.inode];
         let clean = std::mem::replace(&mut inode.clean, inode.bytes.len());
         failing(fault)?;
@@ -284,9 +284,9 @@ impl File for SimulatedFile {
 }
 
 /// A small generator (splitmix64), so that a seed replays.
-struct Random(u64);
+struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;

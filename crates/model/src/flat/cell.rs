@@ -46,9 +46,9 @@ macro_rules! some_id {
 }
 
 /// Text that may be missing; the strings of the row live as long as it.
-pub(super) struct Words<'t>(pub(super) &'t Recording);
+pub(super) struct OptionalText<'t>(pub(super) &'t Recording);
 
-impl<'t> Words<'t> {
+impl<'t> OptionalText<'t> {
     pub(super) fn some(&self, id: Option<StringId>) -> Option<Cow<'t, str>> {
         id.map(|id| self.0.text(id))
     }

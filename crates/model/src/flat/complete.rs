@@ -1,6 +1,6 @@
 //! Tables to rows.
 
-use super::cell::{Cell, Words, bits, id, number, some, some_id, text};
+use super::cell::{Cell, OptionalText, bits, id, number, some, some_id, text};
 use super::flatten::{FlatRows, Flatten};
 use super::schema::Table;
 use crate::{Clock, Flow, FrameKind, Merge, Recording, Scope, TrackKind};
@@ -31,7 +31,7 @@ impl<R: FlatRows> Flatten<R> {
     }
 
     fn define_all(&mut self, tables: &Recording) -> Flow {
-        let words = Words(tables);
+        let words = OptionalText(tables);
         self.producers(tables, &words)?;
         self.code(tables, &words)?;
         self.kinds(tables, &words)?;
@@ -42,7 +42,7 @@ impl<R: FlatRows> Flatten<R> {
         self.row(Table::Clock, &[Cell::Text(origin), text(&name)])
     }
 
-    fn producers(&mut self, tables: &Recording, words: &Words<'_>) -> Flow {
+    fn producers(&mut self, tables: &Recording, words: &OptionalText<'_>) -> Flow {
         for (at, row) in (0_i64..).zip(&tables.resources) {
             let Some(row) = row else { continue };
             let [service, instance, host, namespace] =
@@ -95,7 +95,7 @@ impl<R: FlatRows> Flatten<R> {
         Flow::Continue(())
     }
 
-    fn code(&mut self, tables: &Recording, words: &Words<'_>) -> Flow {
+    fn code(&mut self, tables: &Recording, words: &OptionalText<'_>) -> Flow {
         for (at, row) in (0_i64..).zip(&tables.classes) {
             let Some(row) = row else { continue };
             let [name, loader, file] =
@@ -175,7 +175,7 @@ impl<R: FlatRows> Flatten<R> {
         Flow::Continue(())
     }
 
-    fn kinds(&mut self, tables: &Recording, words: &Words<'_>) -> Flow {
+    fn kinds(&mut self, tables: &Recording, words: &OptionalText<'_>) -> Flow {
         for (at, row) in (0_i64..).zip(&tables.value_types) {
             let Some(row) = row else { continue };
             let merge = match row.merge {

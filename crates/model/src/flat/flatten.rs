@@ -1,6 +1,6 @@
 //! Batches and tables to rows.
 
-use super::cell::{Cell, Words, bits, id, number, some, some_id, text};
+use super::cell::{Cell, OptionalText, bits, id, number, some, some_id, text};
 use super::schema::Table;
 use super::value;
 use crate::{
@@ -70,7 +70,7 @@ impl<R: FlatRows> Flatten<R> {
             buffer.clear();
             value::put_value(&attribute.value, &self.tables, &mut buffer);
             let key = self.tables.attribute_key(attribute.key);
-            let key = Words(&self.tables).some(key.map(|key| key.name));
+            let key = OptionalText(&self.tables).some(key.map(|key| key.name));
             self.to.row(
                 Table::Attributes as usize,
                 &[
@@ -122,7 +122,7 @@ impl<R: FlatRows> Sink for Flatten<R> {
             });
             let time = self.time(span.start);
             let name = span.function.map(|id| self.tables.function_name(id));
-            let kind = Words(&self.tables).some(span.kind);
+            let kind = OptionalText(&self.tables).some(span.kind);
             self.to.row(
                 Table::Spans as usize,
                 &[
@@ -194,7 +194,7 @@ impl<R: FlatRows> Sink for Flatten<R> {
             self.events += 1;
             let time = self.time(event.time);
             let name = self.tables.event_type(event.event_type);
-            let name = Words(&self.tables).some(name.map(|row| row.name));
+            let name = OptionalText(&self.tables).some(name.map(|row| row.name));
             let length = |end: i64| {
                 bits(if end > event.time {
                     end.abs_diff(event.time)
@@ -238,7 +238,7 @@ impl<R: FlatRows> Sink for Flatten<R> {
 
     fn links(&mut self, batch: LinkBatch) -> Flow {
         for link in batch.links {
-            let kind = Words(&self.tables).some(link.kind);
+            let kind = OptionalText(&self.tables).some(link.kind);
             let cells = [bits(link.from.0), bits(link.to.0), text(&kind)];
             self.to.row(Table::Links as usize, &cells)?;
         }

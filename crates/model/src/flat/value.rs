@@ -46,24 +46,24 @@ pub fn put_value(value: &Value, tables: &Recording, out: &mut String) {
         Value::List(..) | Value::Map(_) => {}
         scalar => return put_scalar(scalar, tables, out),
     }
-    let mut work = vec![Work::Value(value)];
+    let mut work = vec![JsonStep::Value(value)];
     while let Some(next) = work.pop() {
         match next {
-            Work::Raw(text) => out.push_str(text),
-            Work::Value(Value::List(_, items)) => {
-                sequence(items.iter().map(Work::Value), &mut work, out);
+            JsonStep::Raw(text) => out.push_str(text),
+            JsonStep::Value(Value::List(_, items)) => {
+                sequence(items.iter().map(JsonStep::Value), &mut work, out);
             }
-            Work::Value(Value::Map(pairs)) => {
-                sequence(pairs.iter().map(Work::Pair), &mut work, out);
+            JsonStep::Value(Value::Map(pairs)) => {
+                sequence(pairs.iter().map(JsonStep::Pair), &mut work, out);
             }
-            Work::Value(scalar) => put_scalar(scalar, tables, out),
-            Work::Pair((key, value)) => {
+            JsonStep::Value(scalar) => put_scalar(scalar, tables, out),
+            JsonStep::Pair((key, value)) => {
                 out.push('[');
                 work.extend([
-                    Work::Raw("]"),
-                    Work::Value(value),
-                    Work::Raw(","),
-                    Work::Value(key),
+                    JsonStep::Raw("]"),
+                    JsonStep::Value(value),
+                    JsonStep::Raw(","),
+                    JsonStep::Value(key),
                 ]);
             }
         }
@@ -83,22 +83,22 @@ const fn nests(value: &Value) -> bool {
 }
 
 /// What is left to write; without recursion, because producers nest as deeply as they like.
-enum Work<'v> {
+enum JsonStep<'v> {
     Raw(&'static str),
     Value(&'v Value),
     Pair(&'v (Value, Value)),
 }
 
 fn sequence<'v>(
-    items: impl DoubleEndedIterator<Item = Work<'v>>,
-    work: &mut Vec<Work<'v>>,
+    items: impl DoubleEndedIterator<Item = JsonStep<'v>>,
+    work: &mut Vec<JsonStep<'v>>,
     out: &mut String,
 ) {
     out.push('[');
-    work.push(Work::Raw("]"));
+    work.push(JsonStep::Raw("]"));
     let first = work.len();
     for item in items.rev() {
-        work.extend([item, Work::Raw(",")]);
+        work.extend([item, JsonStep::Raw(",")]);
     }
     // The separator before the first item.
     work.truncate(work.len().saturating_sub(1).max(first));

@@ -94,21 +94,21 @@ pub(super) const fn start_of(seed: u64) -> i64 {
 }
 
 #[derive(Default)]
-struct File {
+struct StreamFile {
     index: u32,
     bytes: u64,
 }
 
-impl File {
+impl StreamFile {
     fn offset(&self) -> u32 {
         u32::try_from(self.bytes).unwrap_or(u32::MAX)
     }
 }
 
-struct Thread {
+struct WorkerThread {
     id: i64,
     name: String,
-    kind: Kind,
+    kind: ServiceKind,
     time: i64,
     index: Option<u32>,
     buffer: Vec<u8>,
@@ -116,12 +116,12 @@ struct Thread {
     first: i64,
     last: i64,
     /// Calls that ended in this buffer, and the one that runs.
-    ended: Vec<Call>,
-    open: Option<Call>,
+    ended: Vec<RootCall>,
+    open: Option<RootCall>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ServiceKind {
     Main,
     Web,
     Scheduler,
@@ -130,7 +130,7 @@ enum Kind {
 
 /// A root call on its way to a row.
 #[derive(Clone, Default)]
-struct Call {
+struct RootCall {
     method: u32,
     start: i64,
     end: i64,
@@ -143,12 +143,12 @@ struct Call {
     verb: &'static str,
     error: bool,
     written: bool,
-    numbers: Numbers,
+    numbers: CallMetrics,
 }
 
 /// What the agent measures of a call.
 #[derive(Clone, Copy, Default)]
-struct Numbers {
+struct CallMetrics {
     cpu: u32,
     wait: u32,
     memory: u32,
@@ -167,11 +167,11 @@ pub struct Service {
     detail: Detail,
     rotate: bool,
     start: i64,
-    threads: Vec<Thread>,
-    trace: File,
-    calls: File,
-    sql: File,
-    xml: File,
+    threads: Vec<WorkerThread>,
+    trace: StreamFile,
+    calls: StreamFile,
+    sql: StreamFile,
+    xml: StreamFile,
     clock: i64,
     names: u32,
     words: HashMap<u32, u32>,
@@ -220,11 +220,11 @@ impl Service {
     #[must_use]
     pub fn new(seed: u64, detail: Detail) -> Self {
         let start = start_of(seed);
-        let mut threads = vec![(1, "main".to_owned(), Kind::Main)];
+        let mut threads = vec![(1, "main".to_owned(), ServiceKind::Main)];
         let pools = [
-            ("http-nio-8080-exec-", 24, Kind::Web),
-            ("scheduling-", 3, Kind::Scheduler),
-            ("rabbit-consumer-", 4, Kind::Consumer),
+            ("http-nio-8080-exec-", 24, ServiceKind::Web),
+            ("scheduling-", 3, ServiceKind::Scheduler),
+            ("rabbit-consumer-", 4, ServiceKind::Consumer),
         ];
         let mut id = 23;
         for (prefix, count, kind) in pools {
@@ -234,7 +234,7 @@ impl Service {
             }
         }
         let mut random = Random::new(seed);
-        let thread = |(id, name, kind)| Thread {
+        let thread = |(id, name, kind)| WorkerThread {
             id,
             name,
             kind,
@@ -253,10 +253,10 @@ impl Service {
             rotate: true,
             start,
             threads,
-            trace: File::default(),
-            calls: File::default(),
-            sql: File { index: 1, bytes: 0 },
-            xml: File { index: 1, bytes: 0 },
+            trace: StreamFile::default(),
+            calls: StreamFile::default(),
+            sql: StreamFile { index: 1, bytes: 0 },
+            xml: StreamFile { index: 1, bytes: 0 },
             clock: start,
             names: 0,
             words: HashMap::new(),

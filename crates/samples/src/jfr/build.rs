@@ -66,11 +66,11 @@ impl Bytes {
 
 /// A type to describe: id, name and fields.
 #[derive(Debug)]
-pub struct Described(pub u64, pub &'static str, pub &'static [Member]);
+pub struct DescribedType(pub u64, pub &'static str, pub &'static [DescribedField]);
 
 /// A field to describe: name, type id, how, and an annotation's type id with its value.
 #[derive(Debug)]
-pub struct Member(
+pub struct DescribedField(
     pub &'static str,
     pub u64,
     pub How,
@@ -159,15 +159,15 @@ impl ChunkBuilder {
     }
 
     /// Appends the description of `types`.
-    pub fn metadata(&mut self, types: &[&[Described]]) -> usize {
-        let mut strings = Strings::default();
+    pub fn metadata(&mut self, types: &[&[DescribedType]]) -> usize {
+        let mut strings = MetadataStrings::default();
         let mut classes = 0;
         let mut tree = self.bytes();
-        for Described(id, name, members) in types.iter().copied().flatten() {
+        for DescribedType(id, name, members) in types.iter().copied().flatten() {
             classes += 1;
             let attributes = [("name", (*name).to_owned()), ("id", id.to_string())];
             tree = strings.element(tree, "class", &attributes, members.len());
-            for Member(name, type_id, how, annotation) in *members {
+            for DescribedField(name, type_id, how, annotation) in *members {
                 let mut attributes =
                     vec![("name", (*name).to_owned()), ("class", type_id.to_string())];
                 match how {
@@ -220,9 +220,9 @@ impl ChunkBuilder {
 
 /// The strings of a metadata event.
 #[derive(Default)]
-struct Strings(Vec<String>);
+struct MetadataStrings(Vec<String>);
 
-impl Strings {
+impl MetadataStrings {
     fn index(&mut self, text: &str) -> u32 {
         let known = self.0.iter().position(|known| known == text);
         let at = known.unwrap_or_else(|| {

@@ -2,7 +2,7 @@
 
 mod build;
 
-pub use build::{Bytes, ChunkBuilder, Described, How, Member};
+pub use build::{Bytes, ChunkBuilder, DescribedField, DescribedType, How};
 
 use crate::random::Random;
 
@@ -13,146 +13,146 @@ const SHARE: Option<(u64, &str)> = Some((43, ""));
 const UNSIGNED: Option<(u64, &str)> = Some((44, ""));
 
 /// Types that every sample has.
-pub const TYPES: &[Described] = &[
-    Described(4, "boolean", &[]),
-    Described(5, "char", &[]),
-    Described(6, "float", &[]),
-    Described(7, "double", &[]),
-    Described(8, "byte", &[]),
-    Described(9, "short", &[]),
-    Described(10, "int", &[]),
-    Described(11, "long", &[]),
-    Described(20, "java.lang.String", &[]),
-    Described(
+pub const TYPES: &[DescribedType] = &[
+    DescribedType(4, "boolean", &[]),
+    DescribedType(5, "char", &[]),
+    DescribedType(6, "float", &[]),
+    DescribedType(7, "double", &[]),
+    DescribedType(8, "byte", &[]),
+    DescribedType(9, "short", &[]),
+    DescribedType(10, "int", &[]),
+    DescribedType(11, "long", &[]),
+    DescribedType(20, "java.lang.String", &[]),
+    DescribedType(
         21,
         "java.lang.Class",
         &[
-            Member("name", 30, How::Pool, None),
-            Member("modifiers", 10, How::Here, None),
+            DescribedField("name", 30, How::Pool, None),
+            DescribedField("modifiers", 10, How::Here, None),
         ],
     ),
-    Described(
+    DescribedType(
         22,
         "java.lang.Thread",
         &[
-            Member("osName", 20, How::Here, None),
-            Member("osThreadId", 11, How::Here, None),
-            Member("javaName", 20, How::Here, None),
-            Member("javaThreadId", 11, How::Here, None),
+            DescribedField("osName", 20, How::Here, None),
+            DescribedField("osThreadId", 11, How::Here, None),
+            DescribedField("javaName", 20, How::Here, None),
+            DescribedField("javaThreadId", 11, How::Here, None),
         ],
     ),
-    Described(
+    DescribedType(
         24,
         "jdk.types.FrameType",
-        &[Member("description", 20, How::Here, None)],
+        &[DescribedField("description", 20, How::Here, None)],
     ),
-    Described(
+    DescribedType(
         25,
         "jdk.types.ThreadState",
-        &[Member("name", 20, How::Here, None)],
+        &[DescribedField("name", 20, How::Here, None)],
     ),
-    Described(
+    DescribedType(
         26,
         "jdk.types.StackTrace",
         &[
-            Member("truncated", 4, How::Here, None),
-            Member("frames", 31, How::Array, None),
+            DescribedField("truncated", 4, How::Here, None),
+            DescribedField("frames", 31, How::Array, None),
         ],
     ),
-    Described(
+    DescribedType(
         28,
         "jdk.types.Method",
         &[
-            Member("type", 21, How::Pool, None),
-            Member("name", 30, How::Pool, None),
-            Member("descriptor", 30, How::Pool, None),
-            Member("modifiers", 10, How::Here, None),
+            DescribedField("type", 21, How::Pool, None),
+            DescribedField("name", 30, How::Pool, None),
+            DescribedField("descriptor", 30, How::Pool, None),
+            DescribedField("modifiers", 10, How::Here, None),
         ],
     ),
-    Described(
+    DescribedType(
         30,
         "jdk.types.Symbol",
-        &[Member("string", 20, How::Here, None)],
+        &[DescribedField("string", 20, How::Here, None)],
     ),
-    Described(
+    DescribedType(
         31,
         "jdk.types.StackFrame",
         &[
-            Member("method", 28, How::Pool, None),
-            Member("lineNumber", 10, How::Here, None),
-            Member("bytecodeIndex", 10, How::Here, None),
-            Member("type", 24, How::Pool, None),
+            DescribedField("method", 28, How::Pool, None),
+            DescribedField("lineNumber", 10, How::Here, None),
+            DescribedField("bytecodeIndex", 10, How::Here, None),
+            DescribedField("type", 24, How::Pool, None),
         ],
     ),
-    Described(
+    DescribedType(
         32,
         "com.acme.Range",
         &[
-            Member("from", 11, How::Here, UNSIGNED),
-            Member("to", 11, How::Here, UNSIGNED),
+            DescribedField("from", 11, How::Here, UNSIGNED),
+            DescribedField("to", 11, How::Here, UNSIGNED),
         ],
     ),
-    Described(40, "jdk.jfr.Timestamp", &[]),
-    Described(41, "jdk.jfr.Timespan", &[]),
-    Described(42, "jdk.jfr.DataAmount", &[]),
-    Described(43, "jdk.jfr.Percentage", &[]),
-    Described(44, "jdk.jfr.Unsigned", &[]),
-    Described(
+    DescribedType(40, "jdk.jfr.Timestamp", &[]),
+    DescribedType(41, "jdk.jfr.Timespan", &[]),
+    DescribedType(42, "jdk.jfr.DataAmount", &[]),
+    DescribedType(43, "jdk.jfr.Percentage", &[]),
+    DescribedType(44, "jdk.jfr.Unsigned", &[]),
+    DescribedType(
         101,
         "jdk.ExecutionSample",
         &[
-            Member("startTime", 11, How::Here, TICKS),
-            Member("sampledThread", 22, How::Pool, None),
-            Member("stackTrace", 26, How::Pool, None),
-            Member("state", 25, How::Pool, None),
+            DescribedField("startTime", 11, How::Here, TICKS),
+            DescribedField("sampledThread", 22, How::Pool, None),
+            DescribedField("stackTrace", 26, How::Pool, None),
+            DescribedField("state", 25, How::Pool, None),
         ],
     ),
-    Described(
+    DescribedType(
         102,
         "jdk.JavaMonitorEnter",
         &[
-            Member("startTime", 11, How::Here, TICKS),
-            Member("duration", 11, How::Here, SPAN),
-            Member("eventThread", 22, How::Pool, None),
-            Member("stackTrace", 26, How::Pool, None),
-            Member("monitorClass", 21, How::Pool, None),
-            Member("previousOwner", 22, How::Pool, None),
-            Member("address", 11, How::Here, UNSIGNED),
+            DescribedField("startTime", 11, How::Here, TICKS),
+            DescribedField("duration", 11, How::Here, SPAN),
+            DescribedField("eventThread", 22, How::Pool, None),
+            DescribedField("stackTrace", 26, How::Pool, None),
+            DescribedField("monitorClass", 21, How::Pool, None),
+            DescribedField("previousOwner", 22, How::Pool, None),
+            DescribedField("address", 11, How::Here, UNSIGNED),
         ],
     ),
-    Described(
+    DescribedType(
         103,
         "jdk.ObjectAllocationSample",
         &[
-            Member("startTime", 11, How::Here, TICKS),
-            Member("eventThread", 22, How::Pool, None),
-            Member("stackTrace", 26, How::Pool, None),
-            Member("objectClass", 21, How::Pool, None),
-            Member("weight", 11, How::Here, BYTES),
+            DescribedField("startTime", 11, How::Here, TICKS),
+            DescribedField("eventThread", 22, How::Pool, None),
+            DescribedField("stackTrace", 26, How::Pool, None),
+            DescribedField("objectClass", 21, How::Pool, None),
+            DescribedField("weight", 11, How::Here, BYTES),
         ],
     ),
-    Described(
+    DescribedType(
         104,
         "jdk.CPULoad",
         &[
-            Member("startTime", 11, How::Here, TICKS),
-            Member("jvmUser", 6, How::Here, SHARE),
+            DescribedField("startTime", 11, How::Here, TICKS),
+            DescribedField("jvmUser", 6, How::Here, SHARE),
         ],
     ),
-    Described(
+    DescribedType(
         105,
         "com.acme.Everything",
         &[
-            Member("startTime", 11, How::Here, TICKS),
-            Member("flag", 4, How::Here, None),
-            Member("letter", 5, How::Here, None),
-            Member("share", 7, How::Here, None),
-            Member("tiny", 8, How::Here, None),
-            Member("small", 9, How::Here, None),
-            Member("number", 10, How::Here, None),
-            Member("texts", 20, How::Array, None),
-            Member("range", 32, How::Here, None),
-            Member("ranges", 32, How::Array, None),
+            DescribedField("startTime", 11, How::Here, TICKS),
+            DescribedField("flag", 4, How::Here, None),
+            DescribedField("letter", 5, How::Here, None),
+            DescribedField("share", 7, How::Here, None),
+            DescribedField("tiny", 8, How::Here, None),
+            DescribedField("small", 9, How::Here, None),
+            DescribedField("number", 10, How::Here, None),
+            DescribedField("texts", 20, How::Array, None),
+            DescribedField("range", 32, How::Here, None),
+            DescribedField("ranges", 32, How::Array, None),
         ],
     ),
 ];

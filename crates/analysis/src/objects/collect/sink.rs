@@ -6,7 +6,7 @@ use traceloom_model::{
 };
 
 use super::super::row::Amount;
-use super::{ObjectTable, Tells};
+use super::{FieldMeaning, ObjectTable};
 
 impl Sink for ObjectTable {
     fn begin(&mut self, order: Order, clock: Clock) {
@@ -92,7 +92,7 @@ impl Sink for ObjectTable {
                 }
             };
             let (allocated, live) = (amount(columns.allocated), amount(columns.live));
-            let age = self.number(row.labels, Tells::Age);
+            let age = self.number(row.labels, FieldMeaning::Age);
             let class = self.classes.number(class);
             let tally = self.classes.tally(class);
             tally.allocated.add(allocated);

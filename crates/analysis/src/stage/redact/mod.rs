@@ -15,7 +15,7 @@ use traceloom_model::{
 };
 
 use pseudonym::Key;
-use words::Place;
+use words::TextContext;
 
 /// A kind of thing that is taken out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,12 +67,12 @@ pub struct Redaction {
     key: Key,
     hosts: HashSet<String, RandomState>,
     /// Texts that are something by the attribute they are the value of, by their hash.
-    values: HashMap<u64, Meaning, RandomState>,
+    values: HashMap<u64, AttributeMeaning, RandomState>,
 }
 
 /// What the name of an attribute says about its values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Meaning {
+enum AttributeMeaning {
     Path,
     Sql,
     Host,
@@ -124,7 +124,7 @@ impl Redaction {
     /// Replaces what is to be taken out of a text.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
-        self.replaced(text, Place::Data)
+        self.replaced(text, TextContext::Data)
             .unwrap_or_else(|| text.to_owned())
     }
 
@@ -175,11 +175,11 @@ impl Redaction {
         (out != word).then_some(out)
     }
 
-    fn replaced(&self, text: &str, place: Place) -> Option<String> {
+    fn replaced(&self, text: &str, place: TextContext) -> Option<String> {
         let meaning = self.values.get(&self.key.hash("value", text.as_bytes()));
         match meaning {
-            Some(Meaning::Bind) => return Some(self.key.word("s", text)),
-            Some(Meaning::Host)
+            Some(AttributeMeaning::Bind) => return Some(self.key.word("s", text)),
+            Some(AttributeMeaning::Host)
                 if !words::is_ipv4(text)
                     && text
                         .chars()
@@ -187,21 +187,21 @@ impl Redaction {
             {
                 return Some(self.key.host(text));
             }
-            Some(Meaning::Path) if text.contains(['/', '\\']) && !text.contains("://") => {
+            Some(AttributeMeaning::Path) if text.contains(['/', '\\']) && !text.contains("://") => {
                 return Some(words::file(self.key, text));
             }
             _ => {}
         }
-        let is_sql =
-            self.has(Category::Sql) && (meaning == Some(&Meaning::Sql) || sql::is_sql(text));
+        let is_sql = self.has(Category::Sql)
+            && (meaning == Some(&AttributeMeaning::Sql) || sql::is_sql(text));
         let plain = is_sql.then(|| sql::literals(self.key, text));
         let seen = plain.as_deref().unwrap_or(text);
         // `o.net` in a statement is a column.
-        let place = if is_sql { Place::Code } else { place };
+        let place = if is_sql { TextContext::Code } else { place };
         words::replace(self, seen, place).or(plain)
     }
 
-    fn row(&self, text: &Text, place: Place) -> Option<Text> {
+    fn row(&self, text: &Text, place: TextContext) -> Option<Text> {
         if let Some(text) = text.as_str() {
             return self
                 .replaced(text, place)
@@ -215,7 +215,7 @@ impl Redaction {
         let mut out = Vec::with_capacity(bytes.len());
         let mut changed = false;
         for chunk in bytes.utf8_chunks() {
-            match self.replaced(chunk.valid(), Place::Data) {
+            match self.replaced(chunk.valid(), TextContext::Data) {
                 Some(new) => {
                     changed = true;
                     out.extend_from_slice(new.as_bytes());
@@ -227,15 +227,15 @@ impl Redaction {
         changed.then_some(out)
     }
 
-    fn meaning_of(&self, name: &str) -> Option<Meaning> {
+    fn meaning_of(&self, name: &str) -> Option<AttributeMeaning> {
         let name = name.to_ascii_lowercase();
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
         if self.has(Category::Sql) && has(&["bind", "sql.param", "statement.param", "query.param"])
         {
-            return Some(Meaning::Bind);
+            return Some(AttributeMeaning::Bind);
         }
         if self.has(Category::Sql) && has(&["sql", "statement", "db.query"]) {
-            return Some(Meaning::Sql);
+            return Some(AttributeMeaning::Sql);
         }
         const MACHINES: [&str; 12] = [
             "host",
@@ -256,7 +256,7 @@ impl Redaction {
         let names = matches!(last, "name" | "address" | "id") || MACHINES.contains(&last);
         let host = names && words.any(|word| MACHINES.contains(&word));
         if self.has(Category::Hosts) && host {
-            return Some(Meaning::Host);
+            return Some(AttributeMeaning::Host);
         }
         let path = matches!(
             last,
@@ -268,7 +268,7 @@ impl Redaction {
         );
         let wanted = (self.has(Category::Paths) && path)
             || (self.has(Category::Urls) && (link || last == "path"));
-        wanted.then_some(Meaning::Path)
+        wanted.then_some(AttributeMeaning::Path)
     }
 }
 
@@ -277,7 +277,7 @@ pub struct Learning<'r> {
     of: &'r mut Redaction,
     /// Hash of each string as a value, and the string while it may be a host.
     strings: Vec<(u64, Option<Box<str>>)>,
-    keys: HashMap<AttrKeyId, Meaning, RandomState>,
+    keys: HashMap<AttrKeyId, AttributeMeaning, RandomState>,
 }
 
 /// Texts longer than this name no host by themselves.
@@ -355,18 +355,18 @@ impl Learning<'_> {
             let classes = new.classes.iter().map(|(_, row)| row.file);
             let mappings = new.mappings.iter().map(|(_, row)| row.file);
             for id in functions.chain(classes).chain(mappings).flatten() {
-                self.means(id, Meaning::Path);
+                self.means(id, AttributeMeaning::Path);
             }
         }
     }
 
-    fn means(&mut self, id: StringId, meaning: Meaning) {
+    fn means(&mut self, id: StringId, meaning: AttributeMeaning) {
         let Some((hash, text)) = self.strings.get(id.index()) else {
             return;
         };
         let known = self.of.values.entry(*hash).or_insert(meaning);
         *known = meaning.max(*known);
-        if let Some(text) = text.clone().filter(|_| meaning == Meaning::Host) {
+        if let Some(text) = text.clone().filter(|_| meaning == AttributeMeaning::Host) {
             self.host(&text);
         }
     }
@@ -461,9 +461,9 @@ impl<'s> Redact<'s> {
         code.extend(new.exceptions.iter().filter_map(|(_, row)| row.class));
         for (id, text) in &mut new.strings {
             let place = if code.contains(id) {
-                Place::Code
+                TextContext::Code
             } else {
-                Place::Data
+                TextContext::Data
             };
             if let Some(new) = self.how.row(text, place) {
                 *text = new;

@@ -69,7 +69,7 @@ const ENDS: &[&str] = &[
 
 /// Where a text stands, which decides what a dotted name in it means.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TextContext {
     /// A name of the program: `org.acme.net.Pool` is no host there.
     Code,
     /// Anything else.
@@ -94,7 +94,7 @@ fn until(text: &str, stop: impl Fn(char) -> bool) -> (&str, &str) {
 }
 
 /// Replaces what `how` asks for; none when nothing was there.
-pub(super) fn replace(how: &Redaction, text: &str, place: Place) -> Option<String> {
+pub(super) fn replace(how: &Redaction, text: &str, place: TextContext) -> Option<String> {
     let mut out = String::new();
     let mut rest = text;
     let mut before = None;
@@ -146,7 +146,7 @@ fn word(
     how: &Redaction,
     rest: &str,
     before: Option<char>,
-    place: Place,
+    place: TextContext,
 ) -> Option<(usize, String)> {
     let key = how.key;
     if let Some(found) = url(how, rest) {
@@ -200,7 +200,7 @@ fn url(how: &Redaction, rest: &str) -> Option<(usize, String)> {
         out.push_str(&url_path(how.key, path));
     } else {
         // What a URL asks for may itself name hosts and addresses.
-        out.push_str(&replace(how, path, Place::Data).unwrap_or_else(|| path.to_owned()));
+        out.push_str(&replace(how, path, TextContext::Data).unwrap_or_else(|| path.to_owned()));
     }
     let length = rest.len() - tail.len() + path.len();
     Some((length, out))
@@ -357,7 +357,7 @@ fn host(
     how: &Redaction,
     rest: &str,
     before: Option<char>,
-    place: Place,
+    place: TextContext,
 ) -> Option<(usize, String)> {
     let (token, after) = until(rest, |c| !is_host(c));
     let token = token.trim_end_matches(['.', '-', '_']);
@@ -377,7 +377,7 @@ fn host(
     let (inside, end) = token.rsplit_once('.')?;
     let called = after.starts_with(['(', '<']) || inside.is_empty();
     let end = end.to_ascii_lowercase();
-    (place == Place::Data && !called && ENDS.contains(&end.as_str()))
+    (place == TextContext::Data && !called && ENDS.contains(&end.as_str()))
         .then(|| (token.len(), how.key.host(token)))
 }
 

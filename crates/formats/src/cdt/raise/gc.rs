@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use traceloom_model::{Attribute, EventRow, Value};
 
-use super::tables::Names;
+use super::tables::StreamTables;
 use super::{ms, text_of};
 use crate::text::calendar::civil;
 
@@ -12,7 +12,12 @@ use crate::text::calendar::civil;
 const TYPES: [&str; 3] = ["pause", "gc.pause", "gc.concurrent"];
 
 /// Appends a collection as the line that unified logging writes at its end; returns `false` for any other event.
-pub(super) fn put(names: &Names, row: &EventRow<'_>, number: u64, out: &mut Vec<u8>) -> bool {
+pub(super) fn put(
+    names: &StreamTables,
+    row: &EventRow<'_>,
+    number: u64,
+    out: &mut Vec<u8>,
+) -> bool {
     let name = names.event_type(row.event_type);
     let (Some(end), Some(name)) = (row.end, name) else {
         return false;
@@ -54,7 +59,7 @@ pub(super) fn put(names: &Names, row: &EventRow<'_>, number: u64, out: &mut Vec<
     true
 }
 
-fn value<'a>(names: &Names, row: &EventRow<'a>, wanted: &str) -> Option<&'a Value> {
+fn value<'a>(names: &StreamTables, row: &EventRow<'a>, wanted: &str) -> Option<&'a Value> {
     let is_wanted = |attribute: &&Attribute| {
         let key = names.key(attribute.key);
         key.is_some_and(|key| *names.bytes(key.name) == *wanted.as_bytes())

@@ -20,16 +20,16 @@ use traceloom_model::{
 
 use crate::spans::parents_first::{Children, PendingSpan, PendingSpans, ValuesAt};
 use crate::{Error, Output, RaiseOptions, Target};
-use process::{Layout, Process};
-use tables::Names;
-use tracks::Tracks;
+use process::{FolderLayout, ProcessStreams};
+use tables::StreamTables;
+use tracks::TrackIndex;
 
 /// Opens a target that writes the streams of each process into a folder, three of them in phrases.
 pub(super) fn streams<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    open("cdt-streams", Layout::Streams, options, output)
+    open("cdt-streams", FolderLayout::Streams, options, output)
 }
 
 /// Opens a target that writes the dump directory of each process.
@@ -37,12 +37,12 @@ pub(super) fn dump<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    open("cdt-dump", Layout::Dump, options, output)
+    open("cdt-dump", FolderLayout::Dump, options, output)
 }
 
 fn open<'o>(
     name: &str,
-    layout: Layout,
+    layout: FolderLayout,
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
@@ -60,11 +60,11 @@ fn open<'o>(
         output,
         layout,
         version,
-        names: Names::default(),
+        names: StreamTables::default(),
         recording: 0,
         numbers: BTreeMap::new(),
         processes: Vec::new(),
-        tracks: Tracks::default(),
+        tracks: TrackIndex::default(),
         taken: std::collections::HashSet::new(),
         kept: PendingSpans::default(),
         forgotten: Forgotten::default(),
@@ -85,7 +85,7 @@ fn ms(ns: i64) -> i64 {
 }
 
 /// Returns a value as text.
-fn text_of(names: &Names, value: &Value) -> String {
+fn text_of(names: &StreamTables, value: &Value) -> String {
     let bytes = match value {
         Value::Text(id) => names.bytes(*id).into_owned(),
         _ => Vec::new(),
@@ -95,7 +95,7 @@ fn text_of(names: &Names, value: &Value) -> String {
 
 /// A span that waits for its call to be complete.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct PendingCallSpan {
     id: SpanId,
     track: TrackId,
     function: Option<FunctionId>,
@@ -107,7 +107,7 @@ pub(super) struct Node {
     own: ValuesAt,
 }
 
-impl Node {
+impl PendingCallSpan {
     fn of(row: &SpanRow<'_>, own: ValuesAt) -> Self {
         Self {
             id: row.id,
@@ -121,7 +121,7 @@ impl Node {
     }
 }
 
-impl PendingSpan for Node {
+impl PendingSpan for PendingCallSpan {
     fn id(&self) -> SpanId {
         self.id
     }
@@ -140,8 +140,8 @@ impl PendingSpan for Node {
 }
 
 /// The outermost span of a call, and what belongs to it.
-struct Root {
-    node: Node,
+struct OutermostSpan {
+    node: PendingCallSpan,
     children: Children,
     /// It never ended, and nothing follows it on its thread.
     open: bool,
@@ -149,21 +149,21 @@ struct Root {
 
 struct Writer<'o> {
     output: &'o mut dyn Output,
-    layout: Layout,
+    layout: FolderLayout,
     /// The format of calls.
     version: u8,
-    names: Names,
+    names: StreamTables,
     /// Recordings begun so far: what has no process of its own belongs to the one that is read.
     recording: usize,
     /// Places of processes by recording and resource.
     numbers: BTreeMap<(usize, Option<u32>), usize>,
-    processes: Vec<Process>,
-    tracks: Tracks,
+    processes: Vec<ProcessStreams>,
+    tracks: TrackIndex,
     /// Folders of processes.
     taken: std::collections::HashSet<String>,
     /// Spans by the parent they wait for: trees of any depth without nesting in memory. Its roots are calls
     /// without end: written last, because nothing can follow them on their threads.
-    kept: PendingSpans<Node>,
+    kept: PendingSpans<PendingCallSpan>,
     forgotten: Forgotten,
     /// By recording.
     pauses: BTreeMap<usize, Vec<(i64, i64)>>,
@@ -173,7 +173,7 @@ struct Writer<'o> {
 }
 
 impl Writer<'_> {
-    fn call(&mut self, root: &Root) {
+    fn call(&mut self, root: &OutermostSpan) {
         if self.error.is_some() {
             return;
         }
@@ -188,9 +188,9 @@ impl Writer<'_> {
     }
 
     /// Makes a call of a span and of what waited for it.
-    fn call_of(&mut self, node: Node, open: bool) {
+    fn call_of(&mut self, node: PendingCallSpan, open: bool) {
         let children = self.kept.waiting.of(node.id);
-        self.call(&Root {
+        self.call(&OutermostSpan {
             node,
             children,
             open,
@@ -220,7 +220,7 @@ impl Writer<'_> {
     ) -> usize {
         let number = self.processes.len();
         let identity = self.names.identity(resource, number);
-        let process = Process::new(
+        let process = ProcessStreams::new(
             (self.layout, self.version),
             identity,
             start,
@@ -244,7 +244,7 @@ impl Writer<'_> {
         let mut roots = self.kept.waiting.take_tops();
         roots.sort_by_key(|(root, _)| root.start);
         for (node, children) in roots {
-            self.call(&Root {
+            self.call(&OutermostSpan {
                 node,
                 children,
                 open: false,
@@ -278,7 +278,7 @@ impl Sink for Writer<'_> {
     fn spans(&mut self, mut batch: SpanBatch) -> Flow {
         let mut taken = self.kept.take(&mut batch);
         for row in batch.iter() {
-            let node = Node::of(&row, taken.next(&batch));
+            let node = PendingCallSpan::of(&row, taken.next(&batch));
             match row.parent {
                 Some(parent) => self.kept.waiting.push(parent, node),
                 None if row.status == SpanStatus::PartialEnd => self.kept.roots.push(node),

@@ -16,21 +16,21 @@ use foldhash::fast::RandomState;
 use traceloom_model::{AttrKeyId, StringId};
 
 use super::ms;
-use super::tables::Names;
-use super::words::Words;
+use super::tables::StreamTables;
+use super::words::WordNumbers;
 use crate::cdt::phrase::Phrases;
 use crate::cdt::suspend::Pause;
 use crate::cdt::trace::Place;
 use crate::codec::ById;
 use crate::{Error, Output};
-use call::Walk;
-use file::{File, Folder};
+use call::CallScratch;
+use file::{Folder, StreamWriter};
 use folder::{dated, folder_of, safe_name};
-use key::Key;
+use key::ParameterRules;
 
 /// How the streams lie in folders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Layout {
+pub(super) enum FolderLayout {
     /// `<pod>/<stream>/<index>`; dictionary, params and suspend in phrases.
     Streams,
     /// `<server>/<yyyy>/<MM>/<dd>/<startMs>/<stream>/<index>.gz`, to be compressed by the output.
@@ -39,7 +39,7 @@ pub(super) enum Layout {
 
 /// Who the process is.
 #[derive(Clone, Debug)]
-pub(super) struct Identity {
+pub(super) struct ProcessIdentity {
     pub(super) service: Option<String>,
     pub(super) instance: Option<String>,
     pub(super) number: usize,
@@ -55,17 +55,17 @@ const KNOWN: usize = 10_000;
 const LONG: usize = 4000;
 
 /// One process on its way to its streams.
-pub(super) struct Process {
+pub(super) struct ProcessStreams {
     folder: Folder,
     /// The format of calls.
     version: u8,
     start: i64,
-    pub(super) words: Words,
-    trace: File,
-    calls: File,
-    sql: File,
-    xml: File,
-    keys: ById<Key>,
+    pub(super) words: WordNumbers,
+    trace: StreamWriter,
+    calls: StreamWriter,
+    sql: StreamWriter,
+    xml: StreamWriter,
+    keys: ById<ParameterRules>,
     statements: HashMap<StringId, Place, RandomState>,
     /// Start of the row before.
     clock: i64,
@@ -84,14 +84,14 @@ pub(super) struct Process {
     /// The parameters of the row that is being written, and their keys.
     params: Vec<u8>,
     told: Vec<AttrKeyId>,
-    walk: Walk,
+    walk: CallScratch,
 }
 
-impl Process {
+impl ProcessStreams {
     /// Begins a process in a folder of its own: two recordings of one process do not write into one file.
     pub(super) fn new(
-        (layout, version): (Layout, u8),
-        identity: Identity,
+        (layout, version): (FolderLayout, u8),
+        identity: ProcessIdentity,
         start: i64,
         taken: &mut HashSet<String>,
     ) -> Self {
@@ -118,11 +118,11 @@ impl Process {
             },
             version,
             start,
-            words: Words::default(),
-            trace: File::default(),
-            calls: File::default(),
-            sql: File::default(),
-            xml: File::default(),
+            words: WordNumbers::default(),
+            trace: StreamWriter::default(),
+            calls: StreamWriter::default(),
+            sql: StreamWriter::default(),
+            xml: StreamWriter::default(),
             keys: ById::default(),
             statements: HashMap::default(),
             clock: 0,
@@ -135,14 +135,14 @@ impl Process {
             digits: Vec::new(),
             params: Vec::new(),
             told: Vec::new(),
-            walk: Walk::default(),
+            walk: CallScratch::default(),
         }
     }
 
     /// Writes what stands once: dictionary, params, pauses; and the files that readers look for.
     pub(super) fn finish(
         &mut self,
-        names: &Names,
+        names: &StreamTables,
         pauses: &[(i64, i64)],
         out: &mut dyn Output,
     ) -> Result<(), Error> {
@@ -186,10 +186,10 @@ impl Process {
     fn once(&self, stream: &str, records: &[Vec<u8>], out: &mut dyn Output) -> Result<(), Error> {
         let mut bytes = Vec::new();
         match self.folder.layout {
-            Layout::Dump => records
+            FolderLayout::Dump => records
                 .iter()
                 .for_each(|record| bytes.extend_from_slice(record)),
-            Layout::Streams => {
+            FolderLayout::Streams => {
                 let mut phrases = Phrases::default();
                 for record in records {
                     phrases.record(record, &mut bytes);

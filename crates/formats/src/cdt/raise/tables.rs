@@ -9,25 +9,25 @@ use traceloom_model::{
     StringId, Track, TrackId, ValueTypeId,
 };
 
-use super::process::Identity;
-use super::words::Word;
+use super::process::ProcessIdentity;
+use super::words::TableWord;
 use crate::cdt::COUNTERS;
 use crate::codec::ById;
 
 /// Rows by id, those that streams can hold.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct StreamTables {
     tables: Recording,
     /// The recordings that tracks and resources came with.
     track_recordings: HashMap<TrackId, usize, RandomState>,
     resource_recordings: BTreeMap<ResourceId, usize>,
     /// Functions and keys by the recording they came with, in the order in which they came.
-    words: BTreeMap<usize, Vec<Word>>,
+    words: BTreeMap<usize, Vec<TableWord>>,
     /// Which field of a row holds a counter, where one does.
     fields: ById<Option<usize>>,
 }
 
-impl Names {
+impl StreamTables {
     /// Takes definitions of the recording of a number.
     pub(super) fn define(&mut self, new: Definitions, recording: usize) {
         let tracks = new.tracks.iter().map(|(id, _)| (*id, recording));
@@ -35,8 +35,8 @@ impl Names {
         let resources = new.resources.iter().map(|(id, _)| (*id, recording));
         self.resource_recordings.extend(resources);
         let words = self.words.entry(recording).or_default();
-        words.extend(new.functions.iter().map(|(id, _)| Word::Function(*id)));
-        words.extend(new.attribute_keys.iter().map(|(id, _)| Word::Key(*id)));
+        words.extend(new.functions.iter().map(|(id, _)| TableWord::Function(*id)));
+        words.extend(new.attribute_keys.iter().map(|(id, _)| TableWord::Key(*id)));
         let counters: Vec<ValueTypeId> = new.value_types.iter().map(|(id, _)| *id).collect();
         let _ = self.tables.define(Definitions {
             strings: new.strings,
@@ -116,7 +116,7 @@ impl Names {
     }
 
     /// Returns the functions and keys of each recording.
-    pub(super) fn defined(&self) -> BTreeMap<usize, Vec<Word>> {
+    pub(super) fn defined(&self) -> BTreeMap<usize, Vec<TableWord>> {
         self.words.clone()
     }
 
@@ -168,7 +168,7 @@ impl Names {
     }
 
     /// Names the folders of a process, the `number`-th of the recording.
-    pub(super) fn identity(&self, resource: Option<ResourceId>, number: usize) -> Identity {
+    pub(super) fn identity(&self, resource: Option<ResourceId>, number: usize) -> ProcessIdentity {
         let row = resource.and_then(|id| self.tables.resource(id));
         let word = |id: Option<StringId>| {
             let text = self.text(id?).replace(['/', '\\', '\0'], "_");
@@ -176,7 +176,7 @@ impl Names {
         };
         let service = row.and_then(|row| word(row.service));
         let instance = row.and_then(|row| word(row.instance));
-        Identity {
+        ProcessIdentity {
             service,
             instance,
             number,

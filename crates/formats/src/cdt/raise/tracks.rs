@@ -4,31 +4,31 @@ use std::collections::HashSet;
 
 use traceloom_model::TrackId;
 
-use super::tables::Names;
+use super::tables::StreamTables;
 
 /// Threads of a track looked at before another one begins.
 const SCANNED: usize = 64;
 
 /// What is known of a track.
 #[derive(Default)]
-pub(super) struct Track {
+pub(super) struct TrackInfo {
     /// The process its calls are written in, and whether they all are as long as the track is not defined anew.
     process: Option<usize>,
     lasting: bool,
     /// What began before the end of the call before has a thread of its own.
-    threads: Vec<Thread>,
+    threads: Vec<WrittenThread>,
     /// The file of calls that has its name, and the number of the name there.
     pub(super) name: Option<(u32, u32)>,
 }
 
 /// A thread that calls are written on.
-struct Thread {
+struct WrittenThread {
     id: i64,
     /// End of its last call.
     free_at: i64,
 }
 
-impl Track {
+impl TrackInfo {
     /// Returns the Java thread id on which a call may begin, and its place among those of the track.
     ///
     /// Time on a thread never goes back, so a call that began before the one before it ended is on another
@@ -39,7 +39,7 @@ impl Track {
         id: TrackId,
         start: i64,
         taken: &mut HashSet<i64>,
-        names: &Names,
+        names: &StreamTables,
     ) -> (i64, usize) {
         let mut known = self.threads.iter().enumerate().take(SCANNED);
         if let Some((at, thread)) = known.find(|(_, thread)| thread.free_at <= start) {
@@ -55,7 +55,7 @@ impl Track {
             new = new % 1_000_000_000 + 1_000_000;
         }
         let free_at = start;
-        self.threads.push(Thread { id: new, free_at });
+        self.threads.push(WrittenThread { id: new, free_at });
         (new, self.threads.len() - 1)
     }
 
@@ -69,9 +69,9 @@ impl Track {
 
 /// Tracks by their place in the table of them.
 #[derive(Default)]
-pub(super) struct Tracks(Vec<Track>);
+pub(super) struct TrackIndex(Vec<TrackInfo>);
 
-impl Tracks {
+impl TrackIndex {
     /// Says that a track is defined, maybe anew: it may have another name and belong to another process.
     pub(super) fn define(&mut self, id: TrackId) {
         if let Some(track) = self.0.get_mut(id.index()) {
@@ -90,13 +90,13 @@ impl Tracks {
     /// Says which process a track belongs to.
     pub(super) fn put(&mut self, id: TrackId, process: usize, lasting: bool) {
         if self.0.len() <= id.index() {
-            self.0.resize_with(id.index() + 1, Track::default);
+            self.0.resize_with(id.index() + 1, TrackInfo::default);
         }
         let Some(track) = self.0.get_mut(id.index()) else {
             return;
         };
         if track.process != Some(process) {
-            *track = Track::default();
+            *track = TrackInfo::default();
         }
         track.process = Some(process);
         track.lasting = lasting;
@@ -104,7 +104,7 @@ impl Tracks {
 
     /// Lends a track that was put into a process.
     #[inline]
-    pub(super) fn of(&mut self, id: TrackId) -> Option<&mut Track> {
+    pub(super) fn of(&mut self, id: TrackId) -> Option<&mut TrackInfo> {
         self.0.get_mut(id.index())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 use traceloom_model::{AttrKeyId, FunctionId};
 
-use super::tables::Names;
+use super::tables::StreamTables;
 use crate::cdt::params::{Param, VERSION};
 use crate::cdt::text;
 use crate::codec::ById;
@@ -18,23 +18,23 @@ pub(super) const CALL_RED: u32 = 1;
 
 /// A word that a table of the model has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Word {
+pub(super) enum TableWord {
     Function(FunctionId),
     Key(AttrKeyId),
 }
 
 /// Ids handed out so far. Words are written at the end, because a definition may come late.
 #[derive(Default)]
-pub(super) struct Words {
+pub(super) struct WordNumbers {
     functions: ById<u32>,
     keys: HashMap<AttrKeyId, u32, RandomState>,
     others: HashMap<String, u32, RandomState>,
-    order: Vec<(u32, Word)>,
+    order: Vec<(u32, TableWord)>,
     named: Vec<(u32, String)>,
     next: u32,
 }
 
-impl Words {
+impl WordNumbers {
     fn new_id(&mut self) -> u32 {
         let first = u32::try_from(FIRST.len()).unwrap_or(0);
         let id = self.next + first;
@@ -48,11 +48,11 @@ impl Words {
         }
         let word = self.new_id();
         self.functions.put(id.index(), word);
-        self.order.push((word, Word::Function(id)));
+        self.order.push((word, TableWord::Function(id)));
         word
     }
 
-    pub(super) fn key(&mut self, id: AttrKeyId, names: &Names) -> u32 {
+    pub(super) fn key(&mut self, id: AttrKeyId, names: &StreamTables) -> u32 {
         if let Some(&word) = self.keys.get(&id) {
             return word;
         }
@@ -62,7 +62,7 @@ impl Words {
             Some((word, _)) => word,
             None => {
                 let word = self.new_id();
-                self.order.push((word, Word::Key(id)));
+                self.order.push((word, TableWord::Key(id)));
                 word
             }
         };
@@ -71,10 +71,10 @@ impl Words {
     }
 
     /// Takes the words that were handed out away from those that were defined.
-    pub(super) fn take_used(&self, defined: &mut BTreeMap<usize, Vec<Word>>) {
-        let is_unused = |word: &Word| match word {
-            Word::Function(id) => self.functions.get(id.index()).is_none(),
-            Word::Key(id) => !self.keys.contains_key(id),
+    pub(super) fn take_used(&self, defined: &mut BTreeMap<usize, Vec<TableWord>>) {
+        let is_unused = |word: &TableWord| match word {
+            TableWord::Function(id) => self.functions.get(id.index()).is_none(),
+            TableWord::Key(id) => !self.keys.contains_key(id),
         };
         defined
             .values_mut()
@@ -82,11 +82,11 @@ impl Words {
     }
 
     /// Adds words that nothing refers to.
-    pub(super) fn add(&mut self, words: Vec<Word>, names: &Names) {
+    pub(super) fn add(&mut self, words: Vec<TableWord>, names: &StreamTables) {
         for word in words {
             match word {
-                Word::Function(id) => self.function(id),
-                Word::Key(id) => self.key(id, names),
+                TableWord::Function(id) => self.function(id),
+                TableWord::Key(id) => self.key(id, names),
             };
         }
     }
@@ -103,7 +103,7 @@ impl Words {
     }
 
     /// Shows the records of the dictionary, in order of their ids.
-    pub(super) fn dictionary(&self, names: &Names, each: &mut dyn FnMut(&[u8])) {
+    pub(super) fn dictionary(&self, names: &StreamTables, each: &mut dyn FnMut(&[u8])) {
         let mut record = Vec::new();
         let mut put = |word: &[u8]| {
             record.clear();
@@ -116,8 +116,8 @@ impl Words {
         loop {
             let next_named = named.peek().map_or(u32::MAX, |(id, _)| *id);
             match tables.next_if(|(id, _)| *id < next_named) {
-                Some((_, Word::Function(id))) => put(&names.method(*id)),
-                Some((_, Word::Key(id))) => match names.key(*id) {
+                Some((_, TableWord::Function(id))) => put(&names.method(*id)),
+                Some((_, TableWord::Key(id))) => match names.key(*id) {
                     Some(key) => put(&names.bytes(key.name)),
                     None => put(format!("#{}", id.raw()).as_bytes()),
                 },
@@ -130,7 +130,7 @@ impl Words {
     }
 
     /// Shows the records of the params stream: the version, then the keys that have display rules.
-    pub(super) fn params(&self, names: &Names, each: &mut dyn FnMut(&[u8])) {
+    pub(super) fn params(&self, names: &StreamTables, each: &mut dyn FnMut(&[u8])) {
         each(&[VERSION]);
         let mut keys: Vec<(u32, AttrKeyId)> =
             self.keys.iter().map(|(&id, &word)| (word, id)).collect();

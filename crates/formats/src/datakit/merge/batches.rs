@@ -5,9 +5,9 @@ use traceloom_model::{
     ObjectBatch, Origin, Recording, SampleBatch, SampleRow, Sink, SpanBatch, SpanRow, ValueTypeId,
 };
 
-use super::{Merge, known};
+use super::{FileMerge, known};
 
-impl Merge<'_> {
+impl FileMerge<'_> {
     fn rows(&mut self, attributes: &Attributes, row: usize) -> Vec<Attribute> {
         self.attributes(attributes.row(row))
     }

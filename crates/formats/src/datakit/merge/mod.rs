@@ -16,7 +16,7 @@ use traceloom_model::{
 };
 
 /// What a bundle changes in the rows of a file.
-pub(super) struct Change<'c> {
+pub(super) struct RowEdit<'c> {
     /// The resource of the bundle; the file's own hang under it.
     pub(super) resource: ResourceId,
     /// The end of the profile: the time of what the file reports of the whole process and dates not.
@@ -31,20 +31,20 @@ pub(super) struct Change<'c> {
 
 /// Tracks of the bundle: several files name the same threads.
 #[derive(Default)]
-pub(super) struct Tracks(HashMap<Track, TrackId>);
+pub(super) struct BundleTracks(HashMap<Track, TrackId>);
 
 /// Pushes everything a recording holds, except notes about nothing, into `sink`.
 pub(super) fn merge(
     from: Recording,
-    change: &Change<'_>,
-    tracks: &mut Tracks,
+    change: &RowEdit<'_>,
+    tracks: &mut BundleTracks,
     tables: &mut Tables,
     sink: &mut dyn Sink,
 ) -> Flow {
-    let mut merge = Merge {
+    let mut merge = FileMerge {
         change,
         tables,
-        ids: Ids::default(),
+        ids: MergedIds::default(),
     };
     merge.tables_of(&from, tracks);
     for note in from.notes.kept() {
@@ -64,7 +64,7 @@ pub(super) fn merge(
 }
 
 #[derive(Default)]
-struct Ids {
+struct MergedIds {
     strings: Vec<StringId>,
     resources: Vec<ResourceId>,
     tracks: Vec<TrackId>,
@@ -86,13 +86,13 @@ struct Ids {
     spans: HashMap<SpanId, SpanId>,
 }
 
-struct Merge<'m> {
-    change: &'m Change<'m>,
+struct FileMerge<'m> {
+    change: &'m RowEdit<'m>,
     tables: &'m mut Tables,
-    ids: Ids,
+    ids: MergedIds,
 }
 
-impl Merge<'_> {
+impl FileMerge<'_> {
     fn string(&mut self, id: StringId) -> StringId {
         match self.ids.strings.get(id.index()) {
             Some(&known) => known,
@@ -113,7 +113,7 @@ impl Merge<'_> {
 
     /// Tells the tables again, each after those it refers to. A row refers to earlier rows of its own
     /// table only, because a lowering needs their ids to build it.
-    fn tables_of(&mut self, from: &Recording, tracks: &mut Tracks) {
+    fn tables_of(&mut self, from: &Recording, tracks: &mut BundleTracks) {
         for (at, row) in from.strings.iter().enumerate() {
             let undefined;
             let bytes = match row.as_ref().map(Text::as_bytes) {

@@ -6,9 +6,9 @@ use traceloom_model::{
     SeriesId, Stack, StackId, StringId, Track, Unit, ValueType, ValueTypeId,
 };
 
-use super::{Ids, Merge, known};
+use super::{FileMerge, MergedIds, known};
 
-impl Merge<'_> {
+impl FileMerge<'_> {
     pub(super) fn attribute_key(&mut self, row: Option<&AttributeKey>) -> AttrKeyId {
         let Some(&row) = row else {
             return self.tables.attribute_named("");
@@ -163,7 +163,7 @@ impl Merge<'_> {
 
     pub(super) fn profile(&mut self, row: Option<&Profile>) -> ProfileId {
         let row = row.cloned().unwrap_or_default();
-        let value = |ids: &Ids, id: ValueTypeId| known(&ids.value_types, id.index());
+        let value = |ids: &MergedIds, id: ValueTypeId| known(&ids.value_types, id.index());
         let mut row = Profile {
             value_types: row
                 .value_types

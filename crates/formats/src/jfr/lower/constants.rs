@@ -14,9 +14,9 @@ use traceloom_model::{
 use super::super::header::ChunkClock;
 use super::super::pool::Pools;
 use super::super::scan::{Scan, Str};
-use super::super::schema::{Field, Kind, Schema};
-use super::super::value::{Cell, Rules};
-use super::frames::Raw;
+use super::super::schema::{FieldEncoding, FieldSchema, TypeSchemas};
+use super::super::value::{DecodedValue, Rules};
+use super::frames::RawFrame;
 use super::memo::Memo;
 
 /// Class names up to this many bytes become part of their methods' names: a hostile recording could
@@ -30,7 +30,7 @@ type Identity = (u64, u64, Option<StringId>);
 
 /// Threads by what identifies them, over all chunks, each with the name it had last.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
+pub(super) struct ThreadRegistry {
     tracks: HashMap<Identity, (TrackId, Option<StringId>)>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Constants<'c> {
     classes: Map<u64, Option<(ClassId, StringId)>>,
     pub(super) symbols: Map<u64, bool>,
     /// Most frames are in many stacks.
-    pub(super) known_frames: Map<Raw, FrameId>,
+    pub(super) known_frames: Map<RawFrame, FrameId>,
     /// Of methods in a class, and of those outside.
     functions: [Memo<Option<FunctionId>>; 2],
     stacks: Memo<Option<StackId>>,
@@ -58,7 +58,7 @@ pub(super) struct Constants<'c> {
 /// What values are resolved into.
 pub(super) struct Into<'m> {
     pub(super) tables: &'m mut Tables,
-    pub(super) threads: &'m mut Threads,
+    pub(super) threads: &'m mut ThreadRegistry,
     pub(super) resource: Option<ResourceId>,
 }
 
@@ -88,7 +88,7 @@ impl<'c> Constants<'c> {
         }
     }
 
-    pub(super) fn schema(&self) -> &'c Schema {
+    pub(super) fn schema(&self) -> &'c TypeSchemas {
         self.rules.schema
     }
 
@@ -104,11 +104,11 @@ impl<'c> Constants<'c> {
     }
 
     /// Returns the fields of a constant by name.
-    pub(super) fn constant(&mut self, type_index: usize, key: u64) -> Option<Fields<'c>> {
+    pub(super) fn constant(&mut self, type_index: usize, key: u64) -> Option<ConstantFields<'c>> {
         let mut scan = self.find(type_index, key)?;
         let mut cells = Vec::new();
         self.rules.cells(&mut scan, type_index, &mut cells).ok()?;
-        Some(Fields {
+        Some(ConstantFields {
             fields: self.schema().fields(type_index),
             cells,
         })
@@ -183,7 +183,7 @@ impl<'c> Constants<'c> {
 
     fn field_text(
         &mut self,
-        constant: &Fields<'c>,
+        constant: &ConstantFields<'c>,
         name: &str,
         tables: &mut Tables,
     ) -> Option<StringId> {
@@ -195,14 +195,14 @@ impl<'c> Constants<'c> {
     /// Returns the text of a value that is a string or a symbol.
     pub(super) fn cell_text(
         &mut self,
-        field: &Field,
-        cell: Cell<'c>,
+        field: &FieldSchema,
+        cell: DecodedValue<'c>,
         tables: &mut Tables,
     ) -> Option<StringId> {
         match (cell, field.kind) {
-            (Cell::Str(string), _) => self.string(string, tables),
+            (DecodedValue::Str(string), _) => self.string(string, tables),
             // Names of names: symbols. What leads on further is no name.
-            (Cell::Ref(key), Kind::Ref(index)) if self.schema().is_text(index) => {
+            (DecodedValue::Ref(key), FieldEncoding::Ref(index)) if self.schema().is_text(index) => {
                 self.text(index, key, tables)
             }
             _ => None,
@@ -235,8 +235,8 @@ impl<'c> Constants<'c> {
         let name = class_name(&String::from_utf8_lossy(tables.string_bytes(raw)));
         let name = tables.string(&name);
         let loader = match constant.get("classLoader") {
-            Some((field, Cell::Ref(key))) => match field.kind {
-                Kind::Ref(index) => self.text(index, key, tables),
+            Some((field, DecodedValue::Ref(key))) => match field.kind {
+                FieldEncoding::Ref(index) => self.text(index, key, tables),
                 _ => None,
             },
             _ => None,
@@ -254,13 +254,13 @@ impl<'c> Constants<'c> {
     /// place of the class.
     fn method_name(
         &mut self,
-        constant: &Fields<'c>,
+        constant: &ConstantFields<'c>,
         tables: &mut Tables,
         native: bool,
     ) -> Option<(StringId, Option<ClassId>, Option<StringId>)> {
         let name = self.field_text(constant, "name", tables);
         let class = constant.get("type").and_then(|(field, cell)| {
-            let (Cell::Ref(key), Kind::Ref(index)) = (cell, field.kind) else {
+            let (DecodedValue::Ref(key), FieldEncoding::Ref(index)) = (cell, field.kind) else {
                 return None;
             };
             self.class(index, key, tables)
@@ -304,7 +304,7 @@ impl<'c> Constants<'c> {
                     .map(|(package, _)| tables.string(package));
                 function.signature = self.field_text(&constant, "descriptor", tables);
             }
-            if let Some((_, Cell::Int(bits))) = constant.get("modifiers") {
+            if let Some((_, DecodedValue::Int(bits))) = constant.get("modifiers") {
                 function.modifiers = u32::try_from(bits).unwrap_or(0);
             }
             Some(tables.function(function))
@@ -335,7 +335,10 @@ impl<'c> Constants<'c> {
 
     fn build_stack(&mut self, type_index: usize, key: u64, tables: &mut Tables) -> Option<StackId> {
         let constant = self.constant(type_index, key)?;
-        let truncated = matches!(constant.get("truncated"), Some((_, Cell::Bool(1..))));
+        let truncated = matches!(
+            constant.get("truncated"),
+            Some((_, DecodedValue::Bool(1..)))
+        );
         let (field, cell) = constant.get("frames")?;
         let frames = self.frames(field, cell, tables);
         let mut parent = None;
@@ -361,7 +364,7 @@ impl<'c> Constants<'c> {
         }
         let track = self.constant(type_index, key).map(|constant| {
             let number = |name: &str| match constant.get(name) {
-                Some((_, Cell::Int(id))) => u64::try_from(id).ok().filter(|&id| id > 0),
+                Some((_, DecodedValue::Int(id))) => u64::try_from(id).ok().filter(|&id| id > 0),
                 _ => None,
             };
             let (os_id, id) = (number("osThreadId"), number("javaThreadId"));
@@ -401,19 +404,19 @@ impl<'c> Constants<'c> {
 }
 
 /// The fields of a constant.
-pub(super) struct Fields<'c> {
-    pub(super) fields: &'c [Field],
-    pub(super) cells: Vec<Cell<'c>>,
+pub(super) struct ConstantFields<'c> {
+    pub(super) fields: &'c [FieldSchema],
+    pub(super) cells: Vec<DecodedValue<'c>>,
 }
 
-impl<'c> Fields<'c> {
-    pub(super) fn get(&self, name: &str) -> Option<(&'c Field, Cell<'c>)> {
+impl<'c> ConstantFields<'c> {
+    pub(super) fn get(&self, name: &str) -> Option<(&'c FieldSchema, DecodedValue<'c>)> {
         let at = self.fields.iter().position(|field| field.name == name)?;
         Some((self.fields.get(at)?, *self.cells.get(at)?))
     }
 }
 
-impl Schema {
+impl TypeSchemas {
     /// Returns the last word of a type's name.
     pub(super) fn last_word(&self, index: usize) -> &str {
         let name = self.get(index).map_or("", |found| &found.name);
@@ -421,11 +424,11 @@ impl Schema {
     }
 }
 
-impl Schema {
+impl TypeSchemas {
     /// Returns true if a type is nothing but one string, such as a symbol.
     fn is_text(&self, index: usize) -> bool {
         let only_text =
-            matches!(self.fields(index), [only] if only.kind == Kind::Str && !only.array);
+            matches!(self.fields(index), [only] if only.kind == FieldEncoding::Str && !only.array);
         only_text || self.string == Some(index)
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use traceloom_model::{Attribute, AttributeKey, Resource, StringId, Tables, Value};
 
-use super::super::schema::Field;
-use super::super::value::Cell;
+use super::super::schema::FieldSchema;
+use super::super::value::DecodedValue;
 use super::constants::Constants;
 use super::profiles::{AllocSource, Rule};
 
@@ -22,7 +22,7 @@ pub(super) struct Setting {
 
 /// What is known before a chunk's events are lowered.
 #[derive(Default)]
-pub(super) struct Context {
+pub(super) struct ChunkLookahead {
     pub(super) settings: Vec<Setting>,
     /// Nanoseconds a CPU sample stands for.
     pub(super) cpu: i64,
@@ -43,7 +43,7 @@ pub(super) struct Context {
     properties: HashMap<String, StringId>,
 }
 
-impl Context {
+impl ChunkLookahead {
     /// Forgets what only holds for one chunk.
     pub(super) fn next_chunk(&mut self) {
         self.settings.clear();
@@ -68,12 +68,12 @@ impl Context {
         )
     }
 
-    /// Takes an event of a type that [`Context::reads`].
+    /// Takes an event of a type that [`ChunkLookahead::reads`].
     pub(super) fn take<'c>(
         &mut self,
         type_name: &str,
-        fields: &[Field],
-        cells: &[Cell<'c>],
+        fields: &[FieldSchema],
+        cells: &[DecodedValue<'c>],
         constants: &mut Constants<'c>,
         tables: &mut Tables,
     ) {

@@ -2,8 +2,8 @@
 
 use traceloom_model::{Frame, FrameId, FrameKind, Tables};
 
-use super::super::schema::{Field, Kind};
-use super::super::value::Cell;
+use super::super::schema::{FieldEncoding, FieldSchema};
+use super::super::value::DecodedValue;
 use super::constants::Constants;
 
 impl<'c> Constants<'c> {
@@ -11,20 +11,28 @@ impl<'c> Constants<'c> {
     /// damage when the array is broken.
     pub(super) fn frames(
         &mut self,
-        field: &'c Field,
-        cell: Cell<'c>,
+        field: &'c FieldSchema,
+        cell: DecodedValue<'c>,
         tables: &mut Tables,
     ) -> Vec<FrameId> {
-        let (Cell::Array(mut scan), Kind::Struct(inner) | Kind::Ref(inner)) = (cell, field.kind)
+        let (
+            DecodedValue::Array(mut scan),
+            FieldEncoding::Struct(inner) | FieldEncoding::Ref(inner),
+        ) = (cell, field.kind)
         else {
             return Vec::new();
         };
         let rules = self.rules;
-        let parts: Vec<Part> = self.schema().fields(inner).iter().map(Part::of).collect();
+        let parts: Vec<FrameField> = self
+            .schema()
+            .fields(inner)
+            .iter()
+            .map(FrameField::of)
+            .collect();
         let mut frames = Vec::new();
         let mut cells = Vec::new();
         for _ in 0..rules.length(&mut scan, field.kind).unwrap_or(0) {
-            if let Kind::Ref(_) = field.kind {
+            if let FieldEncoding::Ref(_) = field.kind {
                 let Ok(key) = scan.long() else { break };
                 let Some(mut at) = self.find(inner, key) else {
                     continue;
@@ -40,16 +48,25 @@ impl<'c> Constants<'c> {
         frames
     }
 
-    fn frame(&mut self, parts: &[Part], cells: &[Cell<'c>], tables: &mut Tables) -> FrameId {
-        let mut raw = Raw::default();
+    fn frame(
+        &mut self,
+        parts: &[FrameField],
+        cells: &[DecodedValue<'c>],
+        tables: &mut Tables,
+    ) -> FrameId {
+        let mut raw = RawFrame::default();
         let mut kind = None;
         for (&part, &cell) in parts.iter().zip(cells) {
             match (part, cell) {
-                (Part::Method(index), Cell::Ref(key)) => raw.method = Some((index, key)),
-                (Part::Line, Cell::Int(line)) => raw.line = line,
-                (Part::Code, Cell::Int(index)) => raw.code = Some(index),
-                (Part::KindOf(index), Cell::Ref(key)) => raw.kind = Some((index, key)),
-                (Part::Kind, Cell::Str(string)) => {
+                (FrameField::Method(index), DecodedValue::Ref(key)) => {
+                    raw.method = Some((index, key))
+                }
+                (FrameField::Line, DecodedValue::Int(line)) => raw.line = line,
+                (FrameField::Code, DecodedValue::Int(index)) => raw.code = Some(index),
+                (FrameField::KindOf(index), DecodedValue::Ref(key)) => {
+                    raw.kind = Some((index, key))
+                }
+                (FrameField::Kind, DecodedValue::Str(string)) => {
                     kind = self.bytes(string).map(|kind| frame_kind(&kind));
                 }
                 _ => {}
@@ -72,7 +89,7 @@ impl<'c> Constants<'c> {
         frame
     }
 
-    fn build_frame(&mut self, raw: &Raw, kind: FrameKind, tables: &mut Tables) -> FrameId {
+    fn build_frame(&mut self, raw: &RawFrame, kind: FrameKind, tables: &mut Tables) -> FrameId {
         // In the JDK's recordings Native is a Java method without byte code: it has a class, not a library.
         let outside = match kind {
             FrameKind::Cpp | FrameKind::Kernel => true,
@@ -114,7 +131,7 @@ impl<'c> Constants<'c> {
 
 /// A frame as a recording has it: constants by the type and the key of their pool.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Raw {
+pub(super) struct RawFrame {
     method: Option<(usize, u64)>,
     line: i64,
     code: Option<i64>,
@@ -123,7 +140,7 @@ pub(super) struct Raw {
 
 /// What a field of a frame says.
 #[derive(Clone, Copy)]
-enum Part {
+enum FrameField {
     /// Its method, in the pool of this type.
     Method(usize),
     Line,
@@ -136,13 +153,13 @@ enum Part {
     Other,
 }
 
-impl Part {
-    fn of(field: &Field) -> Self {
+impl FrameField {
+    fn of(field: &FieldSchema) -> Self {
         match (field.name.as_str(), field.kind) {
-            ("method", Kind::Ref(index)) => Self::Method(index),
+            ("method", FieldEncoding::Ref(index)) => Self::Method(index),
             ("lineNumber", _) => Self::Line,
             ("bytecodeIndex", _) => Self::Code,
-            ("type", Kind::Ref(index)) => Self::KindOf(index),
+            ("type", FieldEncoding::Ref(index)) => Self::KindOf(index),
             ("type", _) => Self::Kind,
             _ => Self::Other,
         }

@@ -4,15 +4,15 @@ use traceloom_model::{Limit, Limits};
 
 use super::super::header::Header;
 use super::super::pool::{Checkpoint, Pools};
-use super::super::schema::Schema;
-use super::super::value::Skip;
-use super::super::walk::{Head, Outline, PATIENCE, Stretch, Walk, head};
+use super::super::schema::TypeSchemas;
+use super::super::value::SkippedValues;
+use super::super::walk::{ChunkStretch, EventHead, EventWalk, Outline, PATIENCE, head};
 
 /// The types of a chunk: those known, and what stands in for none.
 #[derive(Clone, Copy)]
 pub(super) struct Types<'c> {
-    pub(super) known: Option<&'c Schema>,
-    pub(super) schema: &'c Schema,
+    pub(super) known: Option<&'c TypeSchemas>,
+    pub(super) schema: &'c TypeSchemas,
 }
 
 /// The constants of a chunk.
@@ -32,11 +32,11 @@ impl Gathered {
         types: Types<'_>,
         limits: &Limits,
     ) -> Self {
-        let mut walk = Walk::new(chunk, header, types.known, types.schema, limits);
+        let mut walk = EventWalk::new(chunk, header, types.known, types.schema, limits);
         let mut gathered = Self::default();
         let most = limits.of(Limit::Table);
         let rules = walk.rules();
-        let mut add = |walk: &Walk<'_, '_>, head: &Head, checkpoint: &Checkpoint| {
+        let mut add = |walk: &EventWalk<'_, '_>, head: &EventHead, checkpoint: &Checkpoint| {
             let body = walk.body(head);
             gathered.full |= !gathered
                 .pools
@@ -54,8 +54,8 @@ impl Gathered {
             }
         } else {
             // Sizes cannot be trusted: the walk that recovers finds the checkpoints behind damage.
-            while let Some(stretch) = walk.next(&mut Skip) {
-                if let Stretch::Checkpoint(head, found) = stretch {
+            while let Some(stretch) = walk.next(&mut SkippedValues) {
+                if let ChunkStretch::Checkpoint(head, found) = stretch {
                     add(&walk, &head, &found);
                 }
             }

@@ -14,7 +14,7 @@ mod values;
 
 pub(super) use profiles::AllocSource;
 pub(super) use survey::choose;
-pub(super) use texts::Texts;
+pub(super) use texts::ChunkConstants;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -25,18 +25,18 @@ use traceloom_model::{
     ResourceId, Series, Sink, StackId, StringId, Tables, TrackId, Value,
 };
 
-use self::constants::{Constants, Into, Threads};
-use self::context::Context;
+use self::constants::{Constants, Into, ThreadRegistry};
+use self::context::ChunkLookahead;
 use self::gather::{Gathered, Types};
-use self::plan::{Counter, EventTypes, Plan, Role};
+use self::plan::{CounterField, EventTypes, FieldRole, Plan};
 use self::profiles::{Profiles, ROWS, Rule};
-use super::frame::{End, Frames, Pieces, unsupported, unsupported_version};
-use super::header::{Extent, Header};
+use super::frame::{ChunkCutter, ExtentSource, PieceSink, unsupported, unsupported_version};
+use super::header::{Header, RecordingExtent};
 use super::read::{note_of, settle_schema};
-use super::record::Place;
-use super::schema::{Field, Schema};
-use super::value::Cell;
-use super::walk::{Outline, Stretch, Walk, head};
+use super::record::ChunkContext;
+use super::schema::{FieldSchema, TypeSchemas};
+use super::value::DecodedValue;
+use super::walk::{ChunkStretch, EventWalk, Outline, head};
 use crate::codec::each_window;
 use crate::{Error, LowerOptions, Source, Step, Whole, damage, info, warn};
 
@@ -63,7 +63,7 @@ pub(super) fn lower(
     };
     for part in 0..source.parts().len() {
         let mut pull = source.open(part, 0)?;
-        let mut frames = Frames::default();
+        let mut frames = ChunkCutter::default();
         let mut first = true;
         let mut refused = None;
         let whole = each_window(pull.as_mut(), 8, |window| {
@@ -90,15 +90,15 @@ struct Lowering<'s> {
     limits: Limits,
     sink: &'s mut dyn Sink,
     tables: Tables,
-    schema: Option<Schema>,
-    threads: Threads,
+    schema: Option<TypeSchemas>,
+    threads: ThreadRegistry,
     event_types: EventTypes,
     profiles: Profiles,
-    context: Context,
+    context: ChunkLookahead,
     resource: Option<ResourceId>,
     events: EventBatch,
     counters: CounterBatch,
-    extent: Extent,
+    extent: RecordingExtent,
     /// The recording, when its chunks are lowered apart.
     whole: Option<Whole>,
     sampled_events: bool,
@@ -110,7 +110,7 @@ struct Lowering<'s> {
 
 /// What one event says, taken apart.
 #[derive(Default)]
-struct Row {
+struct EventRowParts {
     time: i64,
     length: Option<i64>,
     track: Option<TrackId>,
@@ -131,14 +131,14 @@ impl<'s> Lowering<'s> {
             sink,
             tables: Tables::new(),
             schema: None,
-            threads: Threads::default(),
+            threads: ThreadRegistry::default(),
             event_types: EventTypes::default(),
             profiles: Profiles::default(),
-            context: Context::default(),
+            context: ChunkLookahead::default(),
             resource: None,
             events: EventBatch::default(),
             counters: CounterBatch::default(),
-            extent: Extent::default(),
+            extent: RecordingExtent::default(),
             whole: None,
             sampled_events,
             alloc: None,
@@ -176,7 +176,7 @@ impl<'s> Lowering<'s> {
     /// Looks at the events that say how to take the others.
     fn look_ahead<'c>(
         &mut self,
-        walk: &Walk<'c, 'c>,
+        walk: &EventWalk<'c, 'c>,
         chunk: &'c [u8],
         outline: &Outline,
         alloc: AllocSource,
@@ -215,10 +215,10 @@ impl<'s> Lowering<'s> {
     fn row<'c>(
         &mut self,
         plan: &Plan,
-        fields: &[Field],
-        cells: &[Cell<'c>],
+        fields: &[FieldSchema],
+        cells: &[DecodedValue<'c>],
         constants: &mut Constants<'c>,
-        row: &mut Row,
+        row: &mut EventRowParts,
     ) {
         let with_attributes = self.sampled_events || plan.rule.is_none_or(|rule| !rule.is_whole());
         row.length = None;
@@ -232,27 +232,27 @@ impl<'s> Lowering<'s> {
         let fields = plan.roles.iter().zip(fields).zip(cells);
         for (at, ((role, field), cell)) in fields.enumerate() {
             match (role, cell) {
-                (Role::Start, &Cell::Int(ticks)) => {
+                (FieldRole::Start, &DecodedValue::Int(ticks)) => {
                     row.time = constants
                         .nanoseconds(start_meaning(field), ticks)
                         .unwrap_or(0);
                 }
-                (&Role::Duration(meaning), &Cell::Int(length)) => {
+                (&FieldRole::Duration(meaning), &DecodedValue::Int(length)) => {
                     row.length = constants.nanoseconds(meaning, length).map(|ns| ns.max(0));
                 }
-                (&Role::Thread(index), &Cell::Ref(key)) => {
+                (&FieldRole::Thread(index), &DecodedValue::Ref(key)) => {
                     row.track = constants.thread(index, key, &mut self.into());
                 }
-                (&Role::Owner(index, name), &Cell::Ref(key)) => {
+                (&FieldRole::Owner(index, name), &DecodedValue::Ref(key)) => {
                     row.owner = constants.thread(index, key, &mut self.into());
                     let value = constants.value(field, cell, &mut self.tables);
                     row.attributes.push(Attribute::new(name, value));
                 }
-                (&Role::Stack(index), &Cell::Ref(key)) => {
+                (&FieldRole::Stack(index), &DecodedValue::Ref(key)) => {
                     row.stack = constants.stack(index, key, &mut self.tables);
                 }
                 (
-                    &Role::Attribute {
+                    &FieldRole::Attribute {
                         key,
                         label,
                         counter,
@@ -301,7 +301,7 @@ impl<'s> Lowering<'s> {
         clippy::cast_precision_loss,
         reason = "counters of the model are floats"
     )]
-    fn count(&mut self, plan: &Plan, counter: Counter, row: &Row, value: &Value) {
+    fn count(&mut self, plan: &Plan, counter: CounterField, row: &EventRowParts, value: &Value) {
         let number = match *value {
             Value::I64(number) => number as f64,
             Value::U64(number) => number as f64,
@@ -309,8 +309,8 @@ impl<'s> Lowering<'s> {
             _ => return,
         };
         let series = match counter {
-            Counter::Process(series) => series,
-            Counter::Thread(at) => match plan.series.get(at) {
+            CounterField::Process(series) => series,
+            CounterField::Thread(at) => match plan.series.get(at) {
                 Some(&(name, unit)) => self.tables.series(Series {
                     name,
                     unit,
@@ -327,7 +327,7 @@ impl<'s> Lowering<'s> {
         bytes: &'c [u8],
         offset: u64,
         header: &'c Header,
-        end: End,
+        end: ExtentSource,
         types: Types<'c>,
     ) -> Flow {
         let limits = self.limits;
@@ -335,7 +335,7 @@ impl<'s> Lowering<'s> {
         let reads: Vec<bool> = schema
             .types
             .iter()
-            .map(|found| Context::reads(&found.name))
+            .map(|found| ChunkLookahead::reads(&found.name))
             .collect();
         let mut met = vec![false; schema.types.len()];
         let mut early = |id| {
@@ -362,7 +362,7 @@ impl<'s> Lowering<'s> {
             );
             self.sink.note(warn("other_allocations", offset, text))?;
         }
-        let mut walk = Walk::new(bytes, header, types.known, schema, &limits);
+        let mut walk = EventWalk::new(bytes, header, types.known, schema, &limits);
         let gathered = Gathered::of(bytes, header, &outline, types, &limits);
         if gathered.full {
             let text = "the constant pools have more entries than the limit `table` allows";
@@ -374,7 +374,7 @@ impl<'s> Lowering<'s> {
         let mut constants = Constants::new(rules, clock, bytes, compressed, gathered.pools);
         let mut plans = Plans::default();
         self.look_ahead(&walk, bytes, &outline, alloc, &mut constants);
-        let place = Place {
+        let place = ChunkContext {
             chunk: bytes,
             offset,
             header,
@@ -383,12 +383,12 @@ impl<'s> Lowering<'s> {
             texts: None,
         };
         let mut cells = Vec::new();
-        let mut row = Row::default();
+        let mut row = EventRowParts::default();
         while let Some(stretch) = &walk.next(&mut cells) {
             if let Some(note) = note_of(stretch, &place, end) {
                 self.sink.note(note)?;
             }
-            let &Stretch::Event { type_index, .. } = stretch else {
+            let &ChunkStretch::Event { type_index, .. } = stretch else {
                 continue;
             };
             let fields = schema.fields(type_index);
@@ -430,8 +430,8 @@ impl<'s> Lowering<'s> {
     }
 }
 
-impl Pieces for Lowering<'_> {
-    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: End) -> Flow {
+impl PieceSink for Lowering<'_> {
+    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: ExtentSource) -> Flow {
         self.extent.add(header);
         self.profiles.time.get_or_insert(header.start_time_ns);
         let mut known = self.schema.take();
@@ -439,7 +439,7 @@ impl Pieces for Lowering<'_> {
         settle_schema(&mut known, bytes, offset, header, &limits, &mut |note| {
             self.sink.note(note)
         })?;
-        let nothing = Schema::default();
+        let nothing = TypeSchemas::default();
         let types = Types {
             known: known.as_ref(),
             schema: known.as_ref().unwrap_or(&nothing),
@@ -468,7 +468,7 @@ impl Plans {
     #[inline]
     fn get(
         &mut self,
-        schema: &Schema,
+        schema: &TypeSchemas,
         index: usize,
         tables: &mut Tables,
         event_types: &mut EventTypes,
@@ -486,9 +486,9 @@ impl Plans {
     }
 }
 
-fn start_meaning(field: &Field) -> super::schema::Meaning {
+fn start_meaning(field: &FieldSchema) -> super::schema::NumberMeaning {
     match field.meaning {
-        super::schema::Meaning::Plain => super::schema::Meaning::TicksTime,
+        super::schema::NumberMeaning::Plain => super::schema::NumberMeaning::TicksTime,
         known => known,
     }
 }

@@ -2,14 +2,14 @@
 
 use traceloom_model::{AttrKeyId, AttributeKey, EventTypeId, SeriesId, Tables, Unit};
 
-use super::super::schema::{Kind, Meaning, Schema};
+use super::super::schema::{FieldEncoding, NumberMeaning, TypeSchemas};
 use super::profiles::Rule;
 
 /// What a field of an event is for.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Role {
+pub(super) enum FieldRole {
     Start,
-    Duration(Meaning),
+    Duration(NumberMeaning),
     /// The thread it happened on: index of the thread type.
     Thread(usize),
     /// The thread that held the monitor.
@@ -19,13 +19,13 @@ pub(super) enum Role {
     Attribute {
         key: AttrKeyId,
         label: Option<AttrKeyId>,
-        counter: Option<Counter>,
+        counter: Option<CounterField>,
     },
 }
 
 /// A field that is a point of a counter series.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Counter {
+pub(super) enum CounterField {
     Process(SeriesId),
     /// A series for each thread; the index into [`Plan::series`].
     Thread(usize),
@@ -34,7 +34,7 @@ pub(super) enum Counter {
 /// What an event type becomes.
 pub(super) struct Plan {
     pub(super) event_type: EventTypeId,
-    pub(super) roles: Vec<Role>,
+    pub(super) roles: Vec<FieldRole>,
     pub(super) rule: Option<Rule>,
     /// Names and units of counters that each thread has.
     pub(super) series: Vec<(traceloom_model::StringId, Unit)>,
@@ -89,7 +89,7 @@ const LABELS: &[(&str, &str)] = &[
 
 impl Plan {
     pub(super) fn new(
-        schema: &Schema,
+        schema: &TypeSchemas,
         index: usize,
         tables: &mut Tables,
         event_types: &mut EventTypes,
@@ -105,16 +105,18 @@ impl Plan {
         let mut series = Vec::new();
         for field in schema.fields(index) {
             let target = match field.kind {
-                Kind::Ref(target) if !field.array => Some((target, schema.last_word(target))),
+                FieldEncoding::Ref(target) if !field.array => {
+                    Some((target, schema.last_word(target)))
+                }
                 _ => None,
             };
             roles.push(match (field.name.as_str(), target, field.kind) {
-                ("startTime", _, Kind::Long) => Role::Start,
-                ("duration", _, Kind::Long) => Role::Duration(field.meaning),
+                ("startTime", _, FieldEncoding::Long) => FieldRole::Start,
+                ("duration", _, FieldEncoding::Long) => FieldRole::Duration(field.meaning),
                 ("eventThread" | "sampledThread", Some((target, "Thread")), _) => {
-                    Role::Thread(target)
+                    FieldRole::Thread(target)
                 }
-                ("stackTrace", Some((target, "StackTrace")), _) => Role::Stack(target),
+                ("stackTrace", Some((target, "StackTrace")), _) => FieldRole::Stack(target),
                 (field_name, target, _) => {
                     let unit = unit(field.meaning, tables);
                     let key = AttributeKey {
@@ -124,7 +126,7 @@ impl Plan {
                     let key = tables.attribute_key(key);
                     keys.push(key);
                     if let ("previousOwner", Some((target, "Thread"))) = (field_name, target) {
-                        roles.push(Role::Owner(target, key));
+                        roles.push(FieldRole::Owner(target, key));
                         continue;
                     }
                     let taken = rule.is_none_or(|rule| rule.takes(field_name));
@@ -145,16 +147,16 @@ impl Plan {
                             let name = tables.string(&format!("{of}.{counted}"));
                             if each {
                                 series.push((name, unit));
-                                Counter::Thread(series.len() - 1)
+                                CounterField::Thread(series.len() - 1)
                             } else {
-                                Counter::Process(tables.series(traceloom_model::Series {
+                                CounterField::Process(tables.series(traceloom_model::Series {
                                     name,
                                     unit,
                                     track: None,
                                 }))
                             }
                         });
-                    Role::Attribute {
+                    FieldRole::Attribute {
                         key,
                         label,
                         counter,
@@ -190,15 +192,16 @@ impl Plan {
     }
 }
 
-fn unit(meaning: Meaning, tables: &mut Tables) -> Unit {
+fn unit(meaning: NumberMeaning, tables: &mut Tables) -> Unit {
     match meaning {
-        Meaning::TicksTime | Meaning::Time(_) | Meaning::TicksSpan | Meaning::Span(_) => {
-            Unit::Nanoseconds
-        }
-        Meaning::Bytes => Unit::Bytes,
-        Meaning::Fraction => Unit::Percent,
-        Meaning::Bits => Unit::Other(tables.string("bits")),
-        Meaning::Hertz => Unit::Other(tables.string("Hz")),
-        Meaning::Address | Meaning::Plain => Unit::Count,
+        NumberMeaning::TicksTime
+        | NumberMeaning::Time(_)
+        | NumberMeaning::TicksSpan
+        | NumberMeaning::Span(_) => Unit::Nanoseconds,
+        NumberMeaning::Bytes => Unit::Bytes,
+        NumberMeaning::Fraction => Unit::Percent,
+        NumberMeaning::Bits => Unit::Other(tables.string("bits")),
+        NumberMeaning::Hertz => Unit::Other(tables.string("Hz")),
+        NumberMeaning::Address | NumberMeaning::Plain => Unit::Count,
     }
 }

@@ -182,7 +182,7 @@ impl Rule {
 }
 
 /// One profile of the recording, filling up.
-struct Slot {
+struct ProfileSlot {
     id: ProfileId,
     row: Profile,
     batch: SampleBatch,
@@ -193,7 +193,7 @@ struct Slot {
 /// The profiles of a recording, one a subject.
 #[derive(Default)]
 pub(super) struct Profiles {
-    slots: Vec<(Subject, Slot)>,
+    slots: Vec<(Subject, ProfileSlot)>,
     /// When the first chunk began.
     pub(super) time: Option<Timestamp>,
 }
@@ -229,7 +229,7 @@ impl Profiles {
         let batch = SampleBatch::new(id, 2);
         self.slots.push((
             subject,
-            Slot {
+            ProfileSlot {
                 id,
                 row,
                 batch,
@@ -239,7 +239,7 @@ impl Profiles {
         self.slots.len() - 1
     }
 
-    fn slot(&mut self, subject: Subject) -> Option<&mut Slot> {
+    fn slot(&mut self, subject: Subject) -> Option<&mut ProfileSlot> {
         let found = self.slots.iter_mut().find(|(known, _)| *known == subject);
         found.map(|(_, slot)| slot)
     }

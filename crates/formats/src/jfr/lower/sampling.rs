@@ -7,9 +7,9 @@ use traceloom_model::{Attribute, Flow, SampleRow, StringId, Value};
 use super::constants::Constants;
 use super::plan::Plan;
 use super::profiles::{Rule, Subject, setting};
-use super::{Lowering, Row};
-use crate::jfr::schema::Field;
-use crate::jfr::value::Cell;
+use super::{EventRowParts, Lowering};
+use crate::jfr::schema::FieldSchema;
+use crate::jfr::value::DecodedValue;
 
 impl Lowering<'_> {
     /// Makes a sample of an event.
@@ -17,14 +17,14 @@ impl Lowering<'_> {
         &mut self,
         rule: Rule,
         plan: &Plan,
-        fields: &[Field],
-        cells: &[Cell<'_>],
+        fields: &[FieldSchema],
+        cells: &[DecodedValue<'_>],
         constants: &Constants<'_>,
-        row: &mut Row,
+        row: &mut EventRowParts,
     ) -> Flow {
         let cell = |at: Option<usize>| cells.get(at?).copied();
         let integer = |at: Option<usize>| match cell(at) {
-            Some(Cell::Int(value)) => Some(value),
+            Some(DecodedValue::Int(value)) => Some(value),
             _ => None,
         };
         let (subject, values) = match rule {
@@ -56,9 +56,11 @@ impl Lowering<'_> {
             Rule::Amount(subject, _) => (subject, [1, integer(plan.amount).unwrap_or(0).max(0)]),
             Rule::Scaled(subject) => {
                 let weight = match cell(plan.amount) {
-                    Some(Cell::Float(weight)) => f64::from(weight),
-                    Some(Cell::Double(weight)) => weight,
-                    Some(Cell::Int(weight)) => f64::from(i32::try_from(weight).unwrap_or(i32::MAX)),
+                    Some(DecodedValue::Float(weight)) => f64::from(weight),
+                    Some(DecodedValue::Double(weight)) => weight,
+                    Some(DecodedValue::Int(weight)) => {
+                        f64::from(i32::try_from(weight).unwrap_or(i32::MAX))
+                    }
                     _ => 1.0,
                 };
                 (subject, scaled(integer(plan.size).unwrap_or(0), weight))
@@ -106,7 +108,7 @@ impl Lowering<'_> {
     }
 
     /// Adds the endpoint of a sample's span to its labels.
-    fn link(&mut self, row: &mut Row) {
+    fn link(&mut self, row: &mut EventRowParts) {
         if self.context.endpoints.is_empty() {
             return;
         }

@@ -4,12 +4,12 @@ use std::ops::{ControlFlow, Range};
 
 use traceloom_model::{Flow, Limits, Note};
 
-use super::super::frame::{End, Frames, Pieces};
+use super::super::frame::{ChunkCutter, ExtentSource, PieceSink};
 use super::super::header::{HEADER, Header};
 use super::super::read::settle_schema;
-use super::super::schema::Schema;
-use super::super::value::Skip;
-use super::super::walk::{Outline, Stretch, Walk};
+use super::super::schema::TypeSchemas;
+use super::super::value::SkippedValues;
+use super::super::walk::{ChunkStretch, EventWalk, Outline};
 use super::profiles::{AllocSource, Rule};
 use crate::codec::each_window;
 use crate::{Error, Source};
@@ -43,7 +43,7 @@ impl Coverage {
 pub(super) fn seen(
     chunk: &[u8],
     header: &Header,
-    schema: &Schema,
+    schema: &TypeSchemas,
     outline: &Outline,
     met: &[bool],
     limits: &Limits,
@@ -52,9 +52,9 @@ pub(super) fn seen(
     let met = met.iter().enumerate().filter(|(_, met)| **met);
     let mut found: Vec<AllocSource> = met.filter_map(|(index, _)| source(index)).collect();
     if outline.reached != chunk.len() {
-        let mut walk = Walk::new(chunk, header, Some(schema), schema, limits);
-        while let Some(stretch) = walk.next(&mut Skip) {
-            if let Stretch::Event { type_index, .. } = stretch
+        let mut walk = EventWalk::new(chunk, header, Some(schema), schema, limits);
+        while let Some(stretch) = walk.next(&mut SkippedValues) {
+            if let ChunkStretch::Event { type_index, .. } = stretch
                 && let Some(source) = source(type_index)
                 && !found.contains(&source)
             {
@@ -74,14 +74,14 @@ pub(in crate::jfr) fn choose(
     parts: Range<usize>,
     limits: &Limits,
 ) -> Result<AllocSource, Error> {
-    let mut survey = Survey {
+    let mut survey = AllocSurvey {
         limits,
         schema: None,
         coverage: Coverage::default(),
     };
     for part in parts {
         let mut pull = source.open(part, 0)?;
-        let mut frames = Frames::default();
+        let mut frames = ChunkCutter::default();
         each_window(pull.as_mut(), 8, |window| {
             frames.feed(window, limits, &mut survey)
         })?;
@@ -110,14 +110,14 @@ pub(super) fn is_one_chunk(source: &dyn Source) -> Result<bool, Error> {
     }
 }
 
-struct Survey<'l> {
+struct AllocSurvey<'l> {
     limits: &'l Limits,
-    schema: Option<Schema>,
+    schema: Option<TypeSchemas>,
     coverage: Coverage,
 }
 
-impl Pieces for Survey<'_> {
-    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, _: End) -> Flow {
+impl PieceSink for AllocSurvey<'_> {
+    fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, _: ExtentSource) -> Flow {
         // Its notes are told when the chunk is lowered.
         settle_schema(
             &mut self.schema,

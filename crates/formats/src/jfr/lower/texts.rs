@@ -12,15 +12,15 @@ use super::constants::Constants;
 use super::gather::{Gathered, Types};
 
 /// The constants of one chunk, collected when somebody asks for one.
-pub(in super::super) struct Texts<'c> {
+pub(in super::super) struct ChunkConstants<'c> {
     chunk: &'c [u8],
     header: &'c Header,
     rules: Rules<'c>,
     limits: &'c Limits,
-    told: RefCell<Option<Told<'c>>>,
+    told: RefCell<Option<DefinedConstants<'c>>>,
 }
 
-impl<'c> Texts<'c> {
+impl<'c> ChunkConstants<'c> {
     pub(in super::super) fn new(
         chunk: &'c [u8],
         header: &'c Header,
@@ -36,7 +36,7 @@ impl<'c> Texts<'c> {
         }
     }
 
-    fn collect(&self) -> Told<'c> {
+    fn collect(&self) -> DefinedConstants<'c> {
         let compressed = self.header.compressed();
         let schema = self.rules.schema;
         let types = Types {
@@ -46,7 +46,7 @@ impl<'c> Texts<'c> {
         let outline = Outline::of(self.chunk, compressed, &mut |_| false);
         let pools = Gathered::of(self.chunk, self.header, &outline, types, self.limits).pools;
         let clock = self.header.clock();
-        Told {
+        DefinedConstants {
             constants: Constants::new(self.rules, clock, self.chunk, compressed, pools),
             tables: Tables::new(),
             rows: Recording::default(),
@@ -54,7 +54,7 @@ impl<'c> Texts<'c> {
     }
 }
 
-impl Resolve for Texts<'_> {
+impl Resolve for ChunkConstants<'_> {
     fn resolve(&self, table: &str, id: u64) -> Option<String> {
         let mut told = self.told.try_borrow_mut().ok()?;
         told.get_or_insert_with(|| self.collect()).find(table, id)
@@ -62,14 +62,14 @@ impl Resolve for Texts<'_> {
 }
 
 /// What was told so far.
-struct Told<'c> {
+struct DefinedConstants<'c> {
     constants: Constants<'c>,
     tables: Tables,
     /// Rows of stacks and frames, which tables do not give back.
     rows: Recording,
 }
 
-impl Told<'_> {
+impl DefinedConstants<'_> {
     /// Returns the text of constant `key` of the type called `table`; of several types of that name, of the
     /// one whose pool has it.
     fn find(&mut self, table: &str, key: u64) -> Option<String> {

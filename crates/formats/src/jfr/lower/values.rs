@@ -2,8 +2,8 @@
 
 use traceloom_model::{ElementType, Tables, Value};
 
-use super::super::schema::{Field, Kind, Meaning};
-use super::super::value::{Cell, unsigned};
+use super::super::schema::{FieldEncoding, FieldSchema, NumberMeaning};
+use super::super::value::{DecodedValue, unsigned};
 use super::constants::Constants;
 
 /// Structures and references inside one another in a generic value, at most.
@@ -15,8 +15,13 @@ const VALUES: u32 = 64;
 impl<'c> Constants<'c> {
     /// Returns a value as an attribute holds it.
     #[inline]
-    pub(super) fn value(&mut self, field: &Field, cell: &Cell<'c>, tables: &mut Tables) -> Value {
-        if let (&Cell::Ref(key), Kind::Ref(index)) = (cell, field.kind) {
+    pub(super) fn value(
+        &mut self,
+        field: &FieldSchema,
+        cell: &DecodedValue<'c>,
+        tables: &mut Tables,
+    ) -> Value {
+        if let (&DecodedValue::Ref(key), FieldEncoding::Ref(index)) = (cell, field.kind) {
             if let Some(known) = self.values.get(index, key) {
                 return known;
             }
@@ -31,8 +36,8 @@ impl<'c> Constants<'c> {
 
     fn nested(
         &mut self,
-        field: &Field,
-        cell: Cell<'c>,
+        field: &FieldSchema,
+        cell: DecodedValue<'c>,
         tables: &mut Tables,
         depth: u32,
         left: &mut u32,
@@ -40,19 +45,21 @@ impl<'c> Constants<'c> {
         *left = left.saturating_sub(1);
         let deeper = depth < NESTED && *left > 0;
         match cell {
-            Cell::Bool(byte) => Value::Bool(byte != 0),
-            Cell::Int(value) => self.integer(field, value),
-            Cell::Float(value) => float(field, f64::from(value)),
-            Cell::Double(value) => float(field, value),
-            Cell::Str(string) => self.string(string, tables).map_or(Value::Null, Value::Text),
-            Cell::Ref(key) => {
-                let Kind::Ref(index) = field.kind else {
+            DecodedValue::Bool(byte) => Value::Bool(byte != 0),
+            DecodedValue::Int(value) => self.integer(field, value),
+            DecodedValue::Float(value) => float(field, f64::from(value)),
+            DecodedValue::Double(value) => float(field, value),
+            DecodedValue::Str(string) => {
+                self.string(string, tables).map_or(Value::Null, Value::Text)
+            }
+            DecodedValue::Ref(key) => {
+                let FieldEncoding::Ref(index) = field.kind else {
                     return Value::U64(key);
                 };
                 self.reference(index, key, tables, depth, left)
             }
-            Cell::Struct(mut scan) if deeper => {
-                let Kind::Struct(inner) = field.kind else {
+            DecodedValue::Struct(mut scan) if deeper => {
+                let FieldEncoding::Struct(inner) = field.kind else {
                     return Value::Null;
                 };
                 let mut cells = Vec::new();
@@ -61,7 +68,7 @@ impl<'c> Constants<'c> {
                     Err(_) => Value::Null,
                 }
             }
-            Cell::Array(scan) if deeper => {
+            DecodedValue::Array(scan) if deeper => {
                 let mut elements = Vec::new();
                 let rules = self.rules;
                 let _ = rules.each(scan, field, &mut |cell| elements.push(cell));
@@ -70,16 +77,18 @@ impl<'c> Constants<'c> {
                     values.push(self.nested(field, cell, tables, depth + 1, left));
                 }
                 let element = match field.kind {
-                    Kind::Bool => ElementType::Bool,
-                    Kind::Float | Kind::Double => ElementType::F64,
-                    Kind::Str => ElementType::Text,
-                    Kind::Struct(_) | Kind::Ref(_) | Kind::Unknown => ElementType::Any,
+                    FieldEncoding::Bool => ElementType::Bool,
+                    FieldEncoding::Float | FieldEncoding::Double => ElementType::F64,
+                    FieldEncoding::Str => ElementType::Text,
+                    FieldEncoding::Struct(_) | FieldEncoding::Ref(_) | FieldEncoding::Unknown => {
+                        ElementType::Any
+                    }
                     _ if field.is_unsigned() => ElementType::U64,
                     _ => ElementType::I64,
                 };
                 Value::List(element, values.into())
             }
-            Cell::Struct(_) | Cell::Array(_) => Value::Null,
+            DecodedValue::Struct(_) | DecodedValue::Array(_) => Value::Null,
         }
     }
 
@@ -117,7 +126,7 @@ impl<'c> Constants<'c> {
     fn map(
         &mut self,
         index: usize,
-        cells: &[Cell<'c>],
+        cells: &[DecodedValue<'c>],
         tables: &mut Tables,
         depth: u32,
         left: &mut u32,
@@ -130,10 +139,10 @@ impl<'c> Constants<'c> {
         Value::Map(pairs.into())
     }
 
-    fn integer(&self, field: &Field, value: i64) -> Value {
+    fn integer(&self, field: &FieldSchema, value: i64) -> Value {
         match field.meaning {
-            Meaning::TicksTime => Value::I64(self.clock.time(value)),
-            Meaning::TicksSpan | Meaning::Span(_) | Meaning::Time(_) => self
+            NumberMeaning::TicksTime => Value::I64(self.clock.time(value)),
+            NumberMeaning::TicksSpan | NumberMeaning::Span(_) | NumberMeaning::Time(_) => self
                 .nanoseconds(field.meaning, value)
                 .map_or(Value::Null, Value::I64),
             _ if field.is_unsigned() => Value::U64(unsigned(field.kind, value)),
@@ -143,19 +152,21 @@ impl<'c> Constants<'c> {
 
     /// Returns a length or point of time in nanoseconds; the smallest number means that there is none,
     /// the largest forever (SPEC.md §4.3).
-    pub(super) fn nanoseconds(&self, meaning: Meaning, value: i64) -> Option<i64> {
+    pub(super) fn nanoseconds(&self, meaning: NumberMeaning, value: i64) -> Option<i64> {
         match (meaning, value) {
             (_, i64::MIN) => None,
-            (Meaning::TicksTime, ticks) => Some(self.clock.time(ticks)),
+            (NumberMeaning::TicksTime, ticks) => Some(self.clock.time(ticks)),
             (_, i64::MAX) => Some(i64::MAX),
-            (Meaning::Span(unit) | Meaning::Time(unit), value) => Some(value.saturating_mul(unit)),
+            (NumberMeaning::Span(unit) | NumberMeaning::Time(unit), value) => {
+                Some(value.saturating_mul(unit))
+            }
             (_, ticks) => Some(self.clock.length(ticks)),
         }
     }
 }
 
-fn float(field: &Field, value: f64) -> Value {
-    Value::F64(if field.meaning == Meaning::Fraction {
+fn float(field: &FieldSchema, value: f64) -> Value {
+    Value::F64(if field.meaning == NumberMeaning::Fraction {
         value * 100.0
     } else {
         value

@@ -5,18 +5,18 @@ use std::collections::{HashMap, HashSet};
 use traceloom_model::{EventRow, Recording, Unit, Value};
 
 use super::float;
-use crate::points::header::Grouped;
+use crate::points::header::GroupedProfile;
 use crate::points::{EventKind, Language};
 
 /// What of a recording belongs to one of its profiles.
-pub(crate) enum Share<'g> {
+pub(crate) enum ProfileShare<'g> {
     /// All of it.
     Whole,
     /// Of these profiles what the one at this place has.
-    One(&'g [Grouped], usize),
+    One(&'g [GroupedProfile], usize),
 }
 
-impl Share<'_> {
+impl ProfileShare<'_> {
     fn has_profile(&self, at: usize) -> bool {
         match self {
             Self::Whole => true,
@@ -45,7 +45,7 @@ impl Share<'_> {
             }
             resource = recording.resource(id).and_then(|row| row.parent);
         }
-        let away = |group: &Grouped| {
+        let away = |group: &GroupedProfile| {
             let (start, end) = (group.profile.start, group.profile.end);
             let before = start.saturating_sub(event.time);
             before.max(event.time.saturating_sub(end)).max(0)
@@ -57,7 +57,7 @@ impl Share<'_> {
 }
 
 /// Totals of the value columns, by their own names and by Datakit's.
-pub(crate) struct Values(HashMap<String, Total>);
+pub(crate) struct ColumnTotals(HashMap<String, Total>);
 
 #[derive(Clone, Copy, Default)]
 struct Total {
@@ -65,10 +65,10 @@ struct Total {
     unit: Unit,
 }
 
-impl Values {
+impl ColumnTotals {
     pub(crate) fn of(
         recording: &Recording,
-        share: &Share<'_>,
+        share: &ProfileShare<'_>,
         language: Option<Language>,
         file: &str,
     ) -> Self {
@@ -123,7 +123,7 @@ impl Values {
 }
 
 /// Events by the name of their type.
-pub(crate) struct Events<'r> {
+pub(crate) struct EventsByType<'r> {
     recording: &'r Recording,
     rows: HashMap<String, Vec<usize>>,
 }
@@ -135,8 +135,8 @@ pub(crate) struct Times {
     pub(super) count: i64,
 }
 
-impl<'r> Events<'r> {
-    pub(crate) fn of(recording: &'r Recording, share: &Share<'_>) -> Self {
+impl<'r> EventsByType<'r> {
+    pub(crate) fn of(recording: &'r Recording, share: &ProfileShare<'_>) -> Self {
         let mut names: Vec<Option<String>> = Vec::new();
         for row in &recording.event_types {
             names.push(

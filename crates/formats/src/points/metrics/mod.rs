@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 use traceloom_model::Recording;
 
-use self::figures::{Events, Share, Values};
+use self::figures::{ColumnTotals, EventsByType, ProfileShare};
 
-use super::header::Grouped;
+use super::header::GroupedProfile;
 use super::{Language, Profile};
 use crate::points::{FieldValue, OwnedPoint};
 
@@ -140,15 +140,15 @@ fn stated(profile: &Profile) -> Option<Metrics> {
     })
 }
 
-fn share_of(profiles: &[Grouped], at: usize) -> Share<'_> {
+fn share_of(profiles: &[GroupedProfile], at: usize) -> ProfileShare<'_> {
     match profiles.len() {
-        1 => Share::Whole,
-        _ => Share::One(profiles, at),
+        1 => ProfileShare::Whole,
+        _ => ProfileShare::One(profiles, at),
     }
 }
 
 /// Returns the profile of a recording that has events alone.
-pub(crate) fn of_events(recording: &Recording) -> Grouped {
+pub(crate) fn of_events(recording: &Recording) -> GroupedProfile {
     let ends = recording.events.end.iter().zip(&recording.events.time);
     let start = recording.events.time.iter().min().copied().unwrap_or(0);
     let end = ends.map(|(end, &time)| end.unwrap_or(time)).max();
@@ -157,7 +157,7 @@ pub(crate) fn of_events(recording: &Recording) -> Grouped {
         true => &["start", "end", "duration", "time"],
         false => &[],
     };
-    Grouped {
+    GroupedProfile {
         profile: Profile {
             start,
             end,
@@ -173,7 +173,7 @@ pub(crate) fn of_events(recording: &Recording) -> Grouped {
 /// Derives the metrics of one of several profiles.
 pub(crate) fn derived_of(
     recording: &Recording,
-    groups: &[Grouped],
+    groups: &[GroupedProfile],
     at: usize,
     profile: &Profile,
 ) -> Metrics {
@@ -185,7 +185,7 @@ pub(crate) fn derived_of(
 /// Rates need a duration: without one they are left out, so nothing divides by zero.
 #[must_use]
 pub fn metrics(recording: &Recording, profile: &Profile) -> Metrics {
-    derive(recording, profile, &Share::Whole, "")
+    derive(recording, profile, &ProfileShare::Whole, "")
 }
 
 /// Says why nothing can be derived of a recording.
@@ -223,8 +223,13 @@ pub fn missing(recording: &Recording, file: &str) -> String {
     format!("{} needs {needs}; there is {there}{place}", language.name())
 }
 
-fn derive(recording: &Recording, profile: &Profile, share: &Share<'_>, file: &str) -> Metrics {
-    let events = Events::of(recording, share);
+fn derive(
+    recording: &Recording,
+    profile: &Profile,
+    share: &ProfileShare<'_>,
+    file: &str,
+) -> Metrics {
+    let events = EventsByType::of(recording, share);
     let named = Language::first([profile.language.as_str(), &profile.runtime]);
     // Java's come from events: without any, there is nothing but zeros to tell.
     let seen = || Language::of_recording(recording).filter(|seen| *seen != Language::Java);
@@ -235,7 +240,7 @@ fn derive(recording: &Recording, profile: &Profile, share: &Share<'_>, file: &st
     };
     let duration = profile.end.saturating_sub(profile.start);
     let source = Derive {
-        values: Values::of(recording, share, language, file),
+        values: ColumnTotals::of(recording, share, language, file),
         events,
         recording,
         profile,
@@ -265,8 +270,8 @@ fn seconds(ns: i64) -> f64 {
 struct Derive<'r> {
     recording: &'r Recording,
     profile: &'r Profile,
-    values: Values,
-    events: Events<'r>,
+    values: ColumnTotals,
+    events: EventsByType<'r>,
     seconds: Option<f64>,
 }
 

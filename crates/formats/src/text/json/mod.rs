@@ -13,7 +13,7 @@ mod value;
 
 pub use lower::{Lowered, lower_documents};
 pub use parse::{Defect, Document};
-pub use reader::{JsonReader, Layout};
+pub use reader::{JsonLayout, JsonReader};
 pub use text::{push_string, unescape};
 pub use value::{Kind, Value, scale};
 

@@ -19,7 +19,7 @@ pub struct Defect {
 
 /// One value: where it is, under which key, and where the next value that is not inside it has its row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     pub(super) kind: Kind,
     pub(super) start: u32,
     pub(super) end: u32,
@@ -33,7 +33,7 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub struct Document<'a> {
     pub(super) bytes: &'a [u8],
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<JsonNode>,
     defects: Vec<Defect>,
     end: usize,
 }
@@ -50,7 +50,7 @@ impl<'a> Document<'a> {
         let cut = bytes
             .get(..usize::try_from(u32::MAX).unwrap_or(usize::MAX))
             .unwrap_or(bytes);
-        let mut parser = Parser {
+        let mut parser = JsonParser {
             bytes: cut,
             at: 0,
             nodes: Vec::new(),
@@ -92,10 +92,10 @@ impl<'a> Document<'a> {
     }
 }
 
-struct Parser<'a> {
+struct JsonParser<'a> {
     bytes: &'a [u8],
     at: usize,
-    nodes: Vec<Node>,
+    nodes: Vec<JsonNode>,
     open: Vec<usize>,
     open_objects: usize,
     defects: Vec<Defect>,
@@ -107,7 +107,7 @@ fn short(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-impl Parser<'_> {
+impl JsonParser<'_> {
     fn run(&mut self) {
         if self.bytes.starts_with(b"\xef\xbb\xbf") {
             self.at = 3;
@@ -186,7 +186,7 @@ impl Parser<'_> {
             return;
         }
         let next = short(self.nodes.len() + 1);
-        self.nodes.push(Node {
+        self.nodes.push(JsonNode {
             kind,
             start: short(start),
             end: short(end),

@@ -8,7 +8,7 @@ use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage, warn
 
 /// Which values of a format are records of their own.
 #[derive(Debug)]
-pub struct Layout {
+pub struct JsonLayout {
     /// Kind of the text around those records.
     pub document: &'static str,
     /// Paths from the root and the kind of what they lead to; `*` is any element or member. No path leads
@@ -24,7 +24,7 @@ pub struct Layout {
 /// bounds it.
 #[derive(Clone, Debug)]
 pub struct JsonReader {
-    layout: &'static Layout,
+    layout: &'static JsonLayout,
     limits: Limits,
     gather: WholeInput,
 }
@@ -32,7 +32,7 @@ pub struct JsonReader {
 impl JsonReader {
     /// A reader of documents laid out like `layout`.
     #[must_use]
-    pub fn new(layout: &'static Layout, limits: &Limits) -> Self {
+    pub fn new(layout: &'static JsonLayout, limits: &Limits) -> Self {
         Self {
             layout,
             limits: *limits,
@@ -76,7 +76,7 @@ impl JsonReader {
         }
         marks.sort_unstable_by_key(|(value, _)| value.row());
         let mut at = 0;
-        let text = |from: usize, to: usize, first: bool| Piece {
+        let text = |from: usize, to: usize, first: bool| TextStretch {
             kind: self.layout.document,
             offset: chunk.offset + from as u64,
             bytes: chunk.bytes.get(from..to).unwrap_or(&[]),
@@ -90,7 +90,7 @@ impl JsonReader {
             if value.start() > at {
                 out.record(&text(at, value.start(), at == 0))?;
             }
-            out.record(&Piece {
+            out.record(&TextStretch {
                 kind,
                 offset: chunk.offset + value.start() as u64,
                 bytes: chunk.bytes.get(value.start()..value.end()).unwrap_or(&[]),
@@ -148,7 +148,7 @@ fn follow<'d>(
 }
 
 /// A stretch of the text: an element, or what lies between elements.
-struct Piece<'a> {
+struct TextStretch<'a> {
     kind: &'static str,
     offset: u64,
     bytes: &'a [u8],
@@ -156,7 +156,7 @@ struct Piece<'a> {
     time: Option<(i64, i64)>,
 }
 
-impl Record for Piece<'_> {
+impl Record for TextStretch<'_> {
     fn kind(&self) -> &'static str {
         self.kind
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::parse::{Document, Node};
+use super::parse::{Document, JsonNode};
 use super::text::unescape;
 
 /// What a value is.
@@ -29,11 +29,11 @@ pub enum Kind {
 pub struct Value<'d> {
     document: &'d Document<'d>,
     row: usize,
-    node: Node,
+    node: JsonNode,
 }
 
 impl<'d> Value<'d> {
-    pub(super) fn new(document: &'d Document<'_>, row: usize, node: Node) -> Self {
+    pub(super) fn new(document: &'d Document<'_>, row: usize, node: JsonNode) -> Self {
         Self {
             document,
             row,

@@ -3,7 +3,7 @@
 use traceloom_model::Note;
 
 use super::decode::{Decoded, Slots, decode};
-use super::read::{Binary, Next, Phase, took};
+use super::read::{Binary, MessageStep, Phase, took};
 use super::size::{self, LOOK};
 use super::{HEADER, Shape};
 use crate::tptp::table::{Layout, Schema};
@@ -26,27 +26,27 @@ impl Binary {
         eof: bool,
         slots: &mut Slots<'a>,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let total = self.shape.total(size);
         if total < HEADER {
-            return Next::Lost;
+            return MessageStep::Lost;
         }
         if total <= self.most && !eof {
-            return Next::Need(total);
+            return MessageStep::Need(total);
         }
         if total > self.most {
             let text = format!("a message of {total} bytes, limit {}", self.most);
             if out.note(damage("limit_record", offset, text)).is_break() {
-                return Next::Stop;
+                return MessageStep::Stop;
             }
-            return Next::Lost;
+            return MessageStep::Lost;
         }
         let payload = bytes.get(HEADER..).unwrap_or_default();
         match decode(schema, payload, self.shape, slots) {
             Some(decoded) if self.ends_here(&decoded, payload, eof) => {
                 self.resized(schema, size, decoded, payload, offset, slots, out)
             }
-            _ => Next::Cut,
+            _ => MessageStep::Cut,
         }
     }
 
@@ -63,11 +63,11 @@ impl Binary {
         eof: bool,
         slots: &mut Slots<'a>,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let total = self.shape.total(size);
         let ahead = total.saturating_add(2 * LOOK);
         if bytes.len() <= ahead && !eof {
-            return Next::Need(ahead + 1);
+            return MessageStep::Need(ahead + 1);
         }
         let eof = eof && bytes.len() <= ahead;
         let bytes = bytes.get(..ahead).unwrap_or(bytes);
@@ -98,7 +98,7 @@ impl Binary {
             .note(damage("bad_message", offset, text).counting(total as u64))
             .is_break()
         {
-            return Next::Stop;
+            return MessageStep::Stop;
         }
         let opaque = Opaque::damage(offset, bytes.get(..total).unwrap_or(bytes));
         took(out.item(Item::Opaque(&opaque)), total)
@@ -123,13 +123,13 @@ impl Binary {
         offset: u64,
         slots: &Slots<'a>,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let text = format!(
             "size {size} of {}, whose fields take {} bytes",
             schema.element, decoded.used
         );
         if out.note(damage("bad_size", offset, text)).is_break() {
-            return Next::Stop;
+            return MessageStep::Stop;
         }
         let payload = payload.get(..decoded.used).unwrap_or(payload);
         self.emit(schema, decoded, payload, Some(size), offset, slots, out)
@@ -143,7 +143,7 @@ impl Binary {
         eof: bool,
         (from, told, cut): (u64, u64, bool),
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         // Bytes from `told` on are still in the window, so `here` is where it begins.
         debug_assert_eq!(here, told);
         let first = usize::from(here == from);
@@ -160,7 +160,7 @@ impl Binary {
             Some((at, shape)) => (at, Some(shape)),
             None if last >= PIECE => (PIECE, None),
             None if eof => (bytes.len(), None),
-            None => return Next::Need((PIECE + 2 * LOOK).max(bytes.len() + 1)),
+            None => return MessageStep::Need((PIECE + 2 * LOOK).max(bytes.len() + 1)),
         };
         let end = here + length as u64;
         self.phase = Phase::Lost {
@@ -170,7 +170,7 @@ impl Binary {
         };
         let opaque = Opaque::damage(here, bytes.get(..length).unwrap_or(bytes));
         if length > 0 && out.item(Item::Opaque(&opaque)).is_break() {
-            return Next::Stop;
+            return MessageStep::Stop;
         }
         let at_end = eof && length == bytes.len();
         if found.is_some() || at_end {
@@ -191,10 +191,10 @@ impl Binary {
                 })
                 .is_break()
             {
-                return Next::Stop;
+                return MessageStep::Stop;
             }
         }
-        Next::Took(length)
+        MessageStep::Took(length)
     }
 
     pub(super) fn starts_at(&self, bytes: &[u8], eof: bool) -> Option<Shape> {
@@ -221,11 +221,11 @@ pub(super) fn piece<V: Visit>(
     eof: bool,
     kind: &'static str,
     out: &mut V,
-) -> Next {
+) -> MessageStep {
     let bytes = match bytes.get(..PIECE) {
         Some(piece) => piece,
         None if eof => bytes,
-        None => return Next::Need(PIECE),
+        None => return MessageStep::Need(PIECE),
     };
     let opaque = Opaque {
         kind,

@@ -1,7 +1,7 @@
 //! The descriptor, and what lies between it and the data (SPEC.md §1.1).
 
 use super::damaged::piece;
-use super::read::{Binary, Next, Phase, took};
+use super::read::{Binary, MessageStep, Phase, took};
 use super::record::Descriptor;
 use super::{DESCRIPTOR, HEADER, Shape};
 use crate::tptp::visit::{Item, Visit};
@@ -17,10 +17,10 @@ impl Binary {
         here: u64,
         eof: bool,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let Some(&head) = bytes.first_chunk::<DESCRIPTOR>() else {
             if !eof {
-                return Next::Need(DESCRIPTOR);
+                return MessageStep::Need(DESCRIPTOR);
             }
             self.phase = Phase::Dead;
             let end = here + bytes.len() as u64;
@@ -76,7 +76,7 @@ impl Binary {
                 ))
                 .is_break()
         {
-            return Next::Stop;
+            return MessageStep::Stop;
         }
         let descriptor = Descriptor {
             magic,
@@ -104,14 +104,14 @@ impl Binary {
         eof: bool,
         until: u64,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let length = usize::try_from(until.saturating_sub(here)).unwrap_or(usize::MAX);
         let Some(gap) = bytes.get(..length) else {
             if !eof {
-                return Next::Need(length);
+                return MessageStep::Need(length);
             }
             self.phase = Phase::Skip { until };
-            return Next::Took(0);
+            return MessageStep::Took(0);
         };
         for exclusive in [false, true] {
             let shape = Shape {
@@ -124,13 +124,13 @@ impl Binary {
                 let mut at = 0;
                 while let Some(rest) = gap.get(at..).filter(|rest| !rest.is_empty()) {
                     match self.system(rest, here + at as u64, true, out) {
-                        Next::Took(taken) => at += taken,
-                        Next::Stop => return Next::Stop,
+                        MessageStep::Took(taken) => at += taken,
+                        MessageStep::Stop => return MessageStep::Stop,
                         _ => break,
                     }
                 }
                 self.phase = Phase::Messages;
-                return Next::Took(at);
+                return MessageStep::Took(at);
             }
         }
         self.phase = Phase::Skip { until };
@@ -146,11 +146,11 @@ impl Binary {
         eof: bool,
         until: u64,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let length = usize::try_from(until.saturating_sub(here)).unwrap_or(usize::MAX);
         if length == 0 {
             self.phase = Phase::Messages;
-            return Next::Took(0);
+            return MessageStep::Took(0);
         }
         let eof = eof || bytes.len() >= length;
         piece(bytes.get(..length).unwrap_or(bytes), here, eof, "gap", out)

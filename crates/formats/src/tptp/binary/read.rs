@@ -11,7 +11,7 @@ use crate::tptp::call::Call;
 use crate::tptp::charset::Charset;
 use crate::tptp::message::{Message, Slot, Texts};
 use crate::tptp::table::{Layout, MOST_FIELDS, Schema, by_id};
-use crate::tptp::visit::{CountedNotes, Item, ToRecords, Visit};
+use crate::tptp::visit::{Item, RecordAdapter, SharedNotes, Visit};
 use crate::{Chunk, Reader, RecordSink, Step, damage, warn};
 
 /// Reads a binary stream.
@@ -24,7 +24,7 @@ pub struct Binary {
     pub(super) charset: Charset,
     pub(super) ticks_per_second: Option<u64>,
     pub(super) first_time: Option<u64>,
-    pub(super) tally: CountedNotes,
+    pub(super) tally: SharedNotes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +49,7 @@ pub(super) enum Phase {
 }
 
 /// What became of the bytes at the start of the window.
-pub(super) enum Next {
+pub(super) enum MessageStep {
     Took(usize),
     Need(usize),
     Lost,
@@ -57,7 +57,7 @@ pub(super) enum Next {
     Stop,
 }
 
-impl From<Flow> for Next {
+impl From<Flow> for MessageStep {
     fn from(flow: Flow) -> Self {
         if flow.is_break() {
             Self::Stop
@@ -69,7 +69,7 @@ impl From<Flow> for Next {
 
 impl Reader for Binary {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        self.run(chunk, &mut ToRecords(out))
+        self.run(chunk, &mut RecordAdapter(out))
     }
 }
 
@@ -85,7 +85,7 @@ impl Binary {
             charset: Charset::Utf8,
             ticks_per_second: None,
             first_time: None,
-            tally: CountedNotes::default(),
+            tally: SharedNotes::default(),
         }
     }
 
@@ -122,19 +122,19 @@ impl Binary {
                 Phase::Dead | Phase::Done => piece(rest, here, chunk.eof, "damage", out),
             };
             match next {
-                Next::Took(taken) => at += taken,
-                Next::Need(need) => {
+                MessageStep::Took(taken) => at += taken,
+                MessageStep::Need(need) => {
                     return Step::More {
                         consumed: at,
                         need: need.max(rest.len() + 1),
                     };
                 }
-                Next::Stop => return Step::Stop,
-                lost @ (Next::Lost | Next::Cut) => {
+                MessageStep::Stop => return Step::Stop,
+                lost @ (MessageStep::Lost | MessageStep::Cut) => {
                     self.phase = Phase::Lost {
                         from: here,
                         told: here,
-                        cut: matches!(lost, Next::Cut),
+                        cut: matches!(lost, MessageStep::Cut),
                     };
                 }
             }
@@ -173,7 +173,7 @@ impl Binary {
         eof: bool,
         slots: &mut Slots<'a>,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let Some(&[a, b, size @ ..]) = bytes.first_chunk::<HEADER>() else {
             return self.short_header(bytes, offset, eof, out);
         };
@@ -184,7 +184,7 @@ impl Binary {
         };
         if !self.decided {
             match size::decide(bytes, self.shape, eof) {
-                Decision::Need(need) => return Next::Need(need),
+                Decision::Need(need) => return MessageStep::Need(need),
                 decision => self.settle(decision),
             }
         }
@@ -226,7 +226,7 @@ impl Binary {
         offset: u64,
         slots: &Slots<'a>,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         if decoded.layout != Layout::Table {
             let (level, kind) = match decoded.layout {
                 Layout::Broken => (Level::Warn, "broken_stack"),
@@ -275,22 +275,22 @@ impl Binary {
         offset: u64,
         eof: bool,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         if !eof {
-            return Next::Need(HEADER);
+            return MessageStep::Need(HEADER);
         }
         match bytes.first_chunk::<2>() {
             Some(&id) if self.shape.u16(id) == 1 => self.system(bytes, offset, eof, out),
-            _ => Next::Cut,
+            _ => MessageStep::Cut,
         }
     }
 }
 
-pub(super) fn took(flow: Flow, bytes: usize) -> Next {
+pub(super) fn took(flow: Flow, bytes: usize) -> MessageStep {
     if flow.is_break() {
-        Next::Stop
+        MessageStep::Stop
     } else {
-        Next::Took(bytes)
+        MessageStep::Took(bytes)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Level};
 
-use super::read::{Binary, Next, took};
+use super::read::{Binary, MessageStep, took};
 use super::record::{Encoding, Frequency, Unknown};
 use super::size::{self, Decision};
 use super::{HEADER, Shape};
@@ -21,9 +21,13 @@ impl Binary {
         offset: u64,
         eof: bool,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let Some(&id) = bytes.first_chunk::<2>() else {
-            return if eof { Next::Cut } else { Next::Need(2) };
+            return if eof {
+                MessageStep::Cut
+            } else {
+                MessageStep::Need(2)
+            };
         };
         match self.shape.u16(id) {
             1 if bytes
@@ -36,9 +40,9 @@ impl Binary {
                     Some(end) => {
                         self.encoding(name.get(..end).unwrap_or_default(), false, offset, out)
                     }
-                    None if name.len() > NAME => Next::Lost,
-                    None if eof => Next::Cut,
-                    None => Next::Need(bytes.len() + 1),
+                    None if name.len() > NAME => MessageStep::Lost,
+                    None if eof => MessageStep::Cut,
+                    None => MessageStep::Need(bytes.len() + 1),
                 }
             }
             2 => self.frequency(bytes, offset, eof, out),
@@ -53,29 +57,37 @@ impl Binary {
         offset: u64,
         eof: bool,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let Some(&[_, _, size @ ..]) = bytes.first_chunk::<HEADER>() else {
-            return if eof { Next::Cut } else { Next::Need(HEADER) };
+            return if eof {
+                MessageStep::Cut
+            } else {
+                MessageStep::Need(HEADER)
+            };
         };
         if !self.decided {
             match size::decide(bytes, self.shape, eof) {
-                Decision::Need(need) => return Next::Need(need),
+                Decision::Need(need) => return MessageStep::Need(need),
                 decision => self.settle(decision),
             }
         }
         let total = self.shape.total(self.shape.u32(size));
         if total < HEADER {
-            return Next::Lost;
+            return MessageStep::Lost;
         }
         if total > self.most {
             let text = format!("a message of {total} bytes, limit {}", self.most);
             if out.note(damage("limit_record", offset, text)).is_break() {
-                return Next::Stop;
+                return MessageStep::Stop;
             }
-            return Next::Lost;
+            return MessageStep::Lost;
         }
         let Some(payload) = bytes.get(HEADER..total) else {
-            return if eof { Next::Cut } else { Next::Need(total) };
+            return if eof {
+                MessageStep::Cut
+            } else {
+                MessageStep::Need(total)
+            };
         };
         if id == 1
             && payload.len() <= NAME + 1
@@ -100,7 +112,7 @@ impl Binary {
         sized: bool,
         offset: u64,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let text = String::from_utf8_lossy(name);
         let flow = match Charset::named(&text) {
             Ok(charset) => {
@@ -121,7 +133,7 @@ impl Binary {
             )),
         };
         if flow.is_break() {
-            return Next::Stop;
+            return MessageStep::Stop;
         }
         let record = Encoding {
             offset,
@@ -140,9 +152,13 @@ impl Binary {
         offset: u64,
         eof: bool,
         out: &mut V,
-    ) -> Next {
+    ) -> MessageStep {
         let Some(&[_, _, size @ ..]) = bytes.first_chunk::<HEADER>() else {
-            return if eof { Next::Cut } else { Next::Need(HEADER) };
+            return if eof {
+                MessageStep::Cut
+            } else {
+                MessageStep::Need(HEADER)
+            };
         };
         let size = self.shape.u32(size);
         let (sized, length) = if size == 14 || size == 8 {
@@ -151,7 +167,11 @@ impl Binary {
             (false, 10)
         };
         let Some(&bits) = bytes.get(length - 8..).and_then(<[u8]>::first_chunk) else {
-            return if eof { Next::Cut } else { Next::Need(length) };
+            return if eof {
+                MessageStep::Cut
+            } else {
+                MessageStep::Need(length)
+            };
         };
         let shape = Shape {
             exclusive: if sized {
@@ -186,7 +206,7 @@ impl Binary {
         if let Some((kind, text)) = doubt
             && out.note(warn(kind, offset, text)).is_break()
         {
-            return Next::Stop;
+            return MessageStep::Stop;
         }
         took(out.item(Item::Frequency(&record)), length)
     }

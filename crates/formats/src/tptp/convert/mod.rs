@@ -19,7 +19,7 @@ const FLUSH: usize = 64 << 10;
 type Notes<'n> = &'n mut dyn FnMut(Note) -> Flow;
 
 /// Where both directions write, and what they tell.
-struct Common<'o> {
+struct ConversionOutput<'o> {
     out: Vec<u8>,
     output: &'o mut dyn Output,
     notes: Notes<'o>,
@@ -27,7 +27,7 @@ struct Common<'o> {
     error: Option<Error>,
 }
 
-impl<'o> Common<'o> {
+impl<'o> ConversionOutput<'o> {
     fn new(output: &'o mut dyn Output, notes: Notes<'o>) -> Self {
         Self {
             out: Vec::with_capacity(FLUSH + FLUSH / 4),

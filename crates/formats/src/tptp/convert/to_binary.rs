@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Limits, Note};
 
-use super::{Common, Notes};
+use super::{ConversionOutput, Notes};
 use crate::Change;
 use crate::codec::each_window;
 use crate::tptp::binary::{Changed, Shape, Writer};
@@ -27,7 +27,7 @@ pub fn to_binary(
     let mut writer = ToBinary {
         instruction: Instruction::default(),
         begun: None,
-        common: Common::new(output, notes),
+        common: ConversionOutput::new(output, notes),
     };
     let mut reader = Xml::new(limits);
     each_window(pull, 1, |chunk| reader.run(chunk, &mut writer))?;
@@ -38,7 +38,7 @@ pub fn to_binary(
 struct ToBinary<'o> {
     instruction: Instruction,
     begun: Option<Writer>,
-    common: Common<'o>,
+    common: ConversionOutput<'o>,
 }
 
 impl ToBinary<'_> {

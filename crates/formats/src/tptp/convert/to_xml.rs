@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Limits, Note};
 
-use super::{Common, Notes};
+use super::{ConversionOutput, Notes};
 use crate::Change;
 use crate::codec::each_window;
 use crate::tptp::binary::{Binary, Data};
@@ -37,7 +37,7 @@ pub fn to_xml(
             .unwrap_or(seconds::NANOS),
         written: instruction.system.len(),
         systems: 0,
-        common: Common::new(output, notes),
+        common: ConversionOutput::new(output, notes),
     };
     let out = &mut writer.common.out;
     out.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -51,11 +51,11 @@ pub fn to_xml(
 
 /// What a document about this stream begins with.
 fn begin(chunk: Chunk<'_>, limits: &Limits) -> Instruction {
-    struct Begin {
+    struct XmlBegin {
         instruction: Instruction,
         data: bool,
     }
-    impl Visit for Begin {
+    impl Visit for XmlBegin {
         fn item(&mut self, item: Item<'_, '_>) -> Flow {
             let sized = match item {
                 Item::Descriptor(descriptor) => {
@@ -102,7 +102,7 @@ fn begin(chunk: Chunk<'_>, limits: &Limits) -> Instruction {
             Flow::Continue(())
         }
     }
-    let mut begin = Begin {
+    let mut begin = XmlBegin {
         instruction: Instruction {
             frequency: None,
             encoding: None,
@@ -129,12 +129,12 @@ struct ToXml<'o> {
     /// Letters of the instruction's list of system messages.
     written: usize,
     systems: usize,
-    common: Common<'o>,
+    common: ConversionOutput<'o>,
 }
 
 impl ToXml<'_> {
     fn data(&mut self, data: &Data<'_>) -> Flow {
-        let Common { out, .. } = &mut self.common;
+        let ConversionOutput { out, .. } = &mut self.common;
         let dropped = write_message(&data.message, self.ticks_per_second, out);
         out.push(b'\n');
         let (offset, common) = (data.offset, &mut self.common);

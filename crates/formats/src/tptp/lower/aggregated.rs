@@ -6,7 +6,7 @@ use traceloom_model::{
 };
 
 use super::calls::SEARCH;
-use super::names::Names;
+use super::names::DefinitionIds;
 use super::{Lowering, Visit as _};
 use crate::tptp::call::key;
 use crate::tptp::message::Message;
@@ -14,14 +14,14 @@ use crate::warn;
 
 /// An aggregated node that is not closed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct AggregatedCall {
     pub(super) stack: StackId,
     pub(super) method: u64,
     pub(super) values: [i64; 6],
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Columns {
+pub(super) struct AggregatedColumns {
     pub(super) profile: traceloom_model::ProfileId,
 }
 
@@ -45,7 +45,7 @@ impl Lowering<'_> {
         let key = key(message.number("threadIdRef"), 0);
         let method = message.number("methodIdRef");
         let function = self.names.method_of(&mut self.tables, method, 0);
-        let frame = Names::frame(&mut self.tables, function, 0);
+        let frame = DefinitionIds::frame(&mut self.tables, function, 0);
         let mut amount = |attribute| self.ticks.amount(message.number(attribute), offset);
         let base = amount("baseTime");
         let values = [
@@ -75,7 +75,7 @@ impl Lowering<'_> {
             truncated: false,
         });
         if let Some(thread) = self.calls.thread(at) {
-            thread.nodes.push(Node {
+            thread.nodes.push(AggregatedCall {
                 stack,
                 method,
                 values,
@@ -116,7 +116,7 @@ impl Lowering<'_> {
             parent.values[1] = parent.values[1].saturating_add(cumulative);
         }
         let track = thread.track;
-        let Columns { profile } = self.columns();
+        let AggregatedColumns { profile } = self.columns();
         let samples = self
             .batches
             .samples
@@ -131,7 +131,7 @@ impl Lowering<'_> {
         });
     }
 
-    fn columns(&mut self) -> Columns {
+    fn columns(&mut self) -> AggregatedColumns {
         let tables = &mut self.tables;
         *self.calls.columns.get_or_insert_with(|| {
             let value_types: Vec<ValueTypeId> = COLUMNS
@@ -152,7 +152,7 @@ impl Lowering<'_> {
                 default,
                 ..Profile::default()
             });
-            Columns { profile }
+            AggregatedColumns { profile }
         })
     }
 }

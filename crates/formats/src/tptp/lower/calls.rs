@@ -12,7 +12,7 @@ use crate::tptp::call::Call;
 pub(super) const SEARCH: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
+pub(super) struct EnteredCall {
     pub(super) id: SpanId,
     pub(super) ticket: u64,
     pub(super) method: u64,
@@ -56,7 +56,7 @@ impl Lowering<'_> {
             thread.keep = only.is_none_or(|only| only.part == part && only.offset == offset);
         }
         thread.last = thread.last.max(start);
-        thread.open.push(Open {
+        thread.open.push(EnteredCall {
             id,
             ticket: call.ticket,
             method: call.method,
@@ -77,7 +77,7 @@ impl Lowering<'_> {
         let Some(thread) = self.calls.thread(at) else {
             return Flow::Continue(());
         };
-        let matches = |open: &&Open| {
+        let matches = |open: &&EnteredCall| {
             open.ticket == call.ticket
                 && (call.ticket != 0 || call.method == 0 || open.method == call.method)
         };
@@ -146,7 +146,7 @@ impl Lowering<'_> {
         };
         let place = (parent, depth, thread.track, keep);
         thread.last = thread.last.max(end);
-        let open = Open {
+        let open = EnteredCall {
             id,
             ticket: call.ticket,
             method: call.method,
@@ -166,7 +166,7 @@ impl Lowering<'_> {
 
     fn span(
         &mut self,
-        open: &Open,
+        open: &EnteredCall,
         (parent, depth, track, keep): (Option<SpanId>, u32, TrackId, bool),
         (status, start, end): (SpanStatus, i64, i64),
         cpu: u64,

@@ -94,7 +94,7 @@ pub(super) fn find(
     binary: bool,
     limits: &Limits,
 ) -> Result<Ticks, Error> {
-    let mut head = Head {
+    let mut head = ClockProbe {
         per_second: (!binary).then_some(NANOS),
         first: None,
     };
@@ -108,12 +108,12 @@ pub(super) fn find(
     Ok(Ticks::new(per_second, head.first.unwrap_or(0)))
 }
 
-struct Head {
+struct ClockProbe {
     per_second: Option<u64>,
     first: Option<u64>,
 }
 
-impl Visit for Head {
+impl Visit for ClockProbe {
     fn item(&mut self, item: Item<'_, '_>) -> Flow {
         match item {
             Item::Frequency(frequency) => {

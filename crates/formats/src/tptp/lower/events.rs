@@ -9,20 +9,20 @@ use traceloom_model::{
 };
 
 use super::Lowering;
-use super::names::Names;
+use super::names::DefinitionIds;
 use crate::tptp::message::Message;
 use crate::tptp::xml::Element;
 
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(super) struct EventRows {
     types: HashMap<&'static str, EventTypeId>,
-    monitors: HashMap<(u64, u64, bool), Waiting, RandomState>,
+    monitors: HashMap<(u64, u64, bool), PendingWait, RandomState>,
     collection: Option<(i64, Option<TrackId>)>,
 }
 
 /// A wait or a contention that has not ended.
 #[derive(Debug)]
-struct Waiting {
+struct PendingWait {
     time: i64,
     track: Option<TrackId>,
     owner: Option<TrackId>,
@@ -157,7 +157,7 @@ impl Lowering<'_> {
             }
             let owner = self.track_by_id(message.number("threadOwner"));
             let stack = self.stack(message);
-            let waiting = Waiting {
+            let waiting = PendingWait {
                 time,
                 track,
                 owner,
@@ -190,7 +190,13 @@ impl Lowering<'_> {
         Flow::Continue(())
     }
 
-    fn waited(&mut self, key: (u64, u64, bool), waiting: &Waiting, end: Option<i64>, flag: u64) {
+    fn waited(
+        &mut self,
+        key: (u64, u64, bool),
+        waiting: &PendingWait,
+        end: Option<i64>,
+        flag: u64,
+    ) {
         let event_type = self.event_type(if key.2 {
             "monitor_wait"
         } else {
@@ -230,8 +236,8 @@ impl Lowering<'_> {
     fn stack(&mut self, message: &Message<'_>) -> Option<StackId> {
         let mut frames = Vec::new();
         message.frames.each(&mut |method, line| {
-            let function = Names::spelled(&mut self.tables, &message.texts.lossy(method));
-            frames.push(Names::frame(&mut self.tables, function, line));
+            let function = DefinitionIds::spelled(&mut self.tables, &message.texts.lossy(method));
+            frames.push(DefinitionIds::frame(&mut self.tables, function, line));
         });
         frames.into_iter().rev().fold(None, |parent, frame| {
             Some(self.tables.stack(Stack {

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::{Attribute, EventRow, Flow, ObjectId, ObjectRow, Stack, Value};
 
 use super::Lowering;
-use super::names::Names;
+use super::names::DefinitionIds;
 use crate::tptp::call::{either, key};
 use crate::tptp::message::Message;
 
@@ -55,7 +55,7 @@ impl Lowering<'_> {
         let (method, line) = (at(8), at(7));
         let site = (method != 0).then(|| {
             let function = self.names.method_of(&mut self.tables, method, 0);
-            let frame = Names::frame(&mut self.tables, function, line);
+            let frame = DefinitionIds::frame(&mut self.tables, function, line);
             self.tables.stack(Stack {
                 parent: None,
                 frame,

@@ -20,11 +20,11 @@ use traceloom_model::{
 };
 
 use self::clock::Ticks;
-use self::events::Events;
+use self::events::EventRows;
 use self::heap::Heap;
-use self::names::Names;
+use self::names::DefinitionIds;
 use self::producers::Producers;
-use self::threads::Calls;
+use self::threads::ThreadCalls;
 use super::binary::Binary;
 use super::call::Call;
 use super::message::Message;
@@ -128,9 +128,9 @@ struct Lowering<'s> {
     part: PartId,
     ticks: Ticks,
     batches: Batches,
-    names: Names,
-    calls: Calls,
-    events: Events,
+    names: DefinitionIds,
+    calls: ThreadCalls,
+    events: EventRows,
     heap: Heap,
     producers: Producers,
     only: Option<traceloom_model::Origin>,
@@ -152,9 +152,9 @@ impl<'s> Lowering<'s> {
             part: PartId::default(),
             ticks,
             batches: Batches::default(),
-            names: Names::default(),
-            calls: Calls::beginning(ticks.first()),
-            events: Events::default(),
+            names: DefinitionIds::default(),
+            calls: ThreadCalls::beginning(ticks.first()),
+            events: EventRows::default(),
             heap: Heap::default(),
             producers: Producers::default(),
             only: options.only,

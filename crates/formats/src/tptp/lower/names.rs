@@ -19,7 +19,7 @@ const FLAGS: [(&str, u32); 4] = [
 /// What ids of classes and methods mean now. A definition replaces the one before it: the id was
 /// given out again.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct DefinitionIds {
     classes: HashMap<u64, (ClassId, String), RandomState>,
     methods: HashMap<u64, FunctionId, RandomState>,
     files: HashMap<u64, traceloom_model::StringId, RandomState>,
@@ -34,7 +34,7 @@ struct Orphan {
     function: Function,
 }
 
-impl Names {
+impl DefinitionIds {
     pub fn class(&mut self, tables: &mut Tables, message: &Message<'_>) {
         let id = either(
             message.number("classId"),

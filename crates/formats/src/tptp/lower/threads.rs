@@ -6,14 +6,14 @@ use foldhash::fast::RandomState;
 use traceloom_model::{Flow, SpanStatus, Track, TrackId, ValueTypeId};
 
 use super::Lowering;
-use super::aggregated::{Columns, Node};
-use super::calls::Open;
+use super::aggregated::{AggregatedCall, AggregatedColumns};
+use super::calls::EnteredCall;
 use crate::tptp::call::{Key, key};
 use crate::tptp::message::Message;
 
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    threads: Vec<Thread>,
+pub(super) struct ThreadCalls {
+    threads: Vec<ThreadState>,
     /// Where the thread of each id is now.
     places: HashMap<Key, usize, RandomState>,
     /// The one asked for last.
@@ -21,27 +21,27 @@ pub(super) struct Calls {
     pub(super) open: usize,
     /// Time of the last message that had one; before the first, that one's.
     pub(super) now: i64,
-    pub(super) columns: Option<Columns>,
+    pub(super) columns: Option<AggregatedColumns>,
     pub(super) counters: Option<(ValueTypeId, ValueTypeId)>,
     pub(super) object_key: Option<traceloom_model::AttrKeyId>,
     pub(super) crowded: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Thread {
+pub(super) struct ThreadState {
     pub(super) track: TrackId,
     /// Nothing named it yet.
     pub(super) nameless: bool,
-    pub(super) open: Vec<Open>,
+    pub(super) open: Vec<EnteredCall>,
     /// Entries left out because of a limit, whose exits are still to come.
     pub(super) dropped: u64,
     /// The call that is open is wanted.
     pub(super) keep: bool,
     pub(super) last: i64,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<AggregatedCall>,
 }
 
-impl Calls {
+impl ThreadCalls {
     /// Begins at a time, which is that of messages without one until another has been told.
     pub(super) fn beginning(now: i64) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Calls {
     }
 
     #[inline]
-    pub(super) fn thread(&mut self, at: usize) -> Option<&mut Thread> {
+    pub(super) fn thread(&mut self, at: usize) -> Option<&mut ThreadState> {
         self.threads.get_mut(at)
     }
 }
@@ -108,13 +108,13 @@ impl Lowering<'_> {
         at
     }
 
-    fn new_thread(&mut self, key: Key) -> Thread {
+    fn new_thread(&mut self, key: Key) -> ThreadState {
         let track = self.tables.new_track(Track {
             resource: self.producers.current,
             id: Some(key.1),
             ..Track::default()
         });
-        Thread {
+        ThreadState {
             track,
             nameless: true,
             open: Vec::new(),

@@ -10,14 +10,14 @@ use crate::tptp::message::Draft;
 
 /// Dumps by their place in the recording, and the names of root kinds.
 #[derive(Default)]
-pub(super) struct Dumps {
+pub(super) struct HeapDumps {
     ids: Vec<u64>,
     kinds: HashMap<u32, String>,
     /// When the last one was made.
     time: Option<i64>,
 }
 
-impl Dumps {
+impl HeapDumps {
     pub fn defined(&mut self, numbers: &[(&'static str, u64)], time: i64) {
         self.time = Some(time);
         let id = numbers.iter().find(|(name, _)| *name == "heapDumpId");

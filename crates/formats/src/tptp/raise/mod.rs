@@ -21,9 +21,9 @@ use traceloom_model::{
     Recording, Resource, ResourceId, RootBatch, SampleBatch, Sink, SpanBatch, StringId, Value,
 };
 
-use self::order::{Message, Rank, Waiting};
-use self::threads::Threads;
-use super::emit::{Emit, Form};
+use self::order::{MessageQueue, OrderedMessage, Rank};
+use self::threads::TrackNumbers;
+use super::emit::{MessageEmitter, StreamForm};
 use super::message::Draft;
 use super::table::{Schema, by_id};
 use crate::codec::Buffered;
@@ -38,7 +38,7 @@ pub fn binary<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    let mut form = Form::default();
+    let mut form = StreamForm::default();
     for word in options.variant.iter().flat_map(|words| words.split(',')) {
         match word {
             "be" => form.big = true,
@@ -68,21 +68,21 @@ pub fn xml<'o>(
 }
 
 /// Builds a target of a binary form, or of the XML form.
-fn build(form: Option<Form>, output: &mut dyn Output) -> Box<dyn Target + '_> {
+fn build(form: Option<StreamForm>, output: &mut dyn Output) -> Box<dyn Target + '_> {
     let mut out = Buffered::new(output, "");
-    let mut emit = Emit::new(form, &mut out.bytes);
-    let spans = spans::Spans::new(&mut emit);
+    let mut emit = MessageEmitter::new(form, &mut out.bytes);
+    let spans = spans::EntryExitTemplates::new(&mut emit);
     Box::new(Raising {
         out,
         order: Order::Nested,
         tables: Recording::default(),
-        threads: Threads::default(),
+        threads: TrackNumbers::default(),
         classes: HashMap::default(),
         methods: ById::default(),
-        waiting: Waiting::new(spans.lens()),
+        waiting: MessageQueue::new(spans.lens()),
         spans,
-        samples: samples::Trees::default(),
-        heap: heap::Dumps::default(),
+        samples: samples::ThreadCallTrees::default(),
+        heap: heap::HeapDumps::default(),
         base: 0,
         class_names: HashMap::new(),
         emit,
@@ -91,23 +91,23 @@ fn build(form: Option<Form>, output: &mut dyn Output) -> Box<dyn Target + '_> {
 
 struct Raising<'o> {
     out: Buffered<'o>,
-    emit: Emit,
+    emit: MessageEmitter,
     order: Order,
     /// Definitions so far.
     tables: Recording,
-    threads: Threads,
+    threads: TrackNumbers,
     /// Classes that are defined, and when.
     classes: HashMap<ClassId, i64, RandomState>,
     /// Methods that are defined, with the ids of their classes.
     methods: ById<u64>,
-    spans: spans::Spans,
-    samples: samples::Trees,
-    heap: heap::Dumps,
+    spans: spans::EntryExitTemplates,
+    samples: samples::ThreadCallTrees,
+    heap: heap::HeapDumps,
     /// What times are counted from.
     base: i64,
     /// Classes by name, for the events that define them.
     class_names: HashMap<String, Vec<ClassId>>,
-    waiting: Waiting,
+    waiting: MessageQueue,
 }
 
 /// Where a clock without an origin starts: a time of 0 is none, and times may lie before the origin. It lies
@@ -161,8 +161,8 @@ impl Raising<'_> {
         let base = *base;
         waiting.leave(all, &mut |message| {
             match message {
-                Message::Written(messages) => out.bytes.extend_from_slice(messages),
-                Message::Brief(track, time, brief) => {
+                OrderedMessage::Written(messages) => out.bytes.extend_from_slice(messages),
+                OrderedMessage::Brief(track, time, brief) => {
                     let method = (brief.method as usize).checked_sub(1);
                     let class = method.and_then(|method| methods.get(method));
                     let known = (threads.known(track), class.copied().unwrap_or(0));

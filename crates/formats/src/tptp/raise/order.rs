@@ -41,7 +41,7 @@ pub(super) struct Brief {
 
 /// A message that leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Message<'b> {
+pub(super) enum OrderedMessage<'b> {
     /// One or several, as they are written.
     Written(&'b [u8]),
     /// One that is still to be written, of a track and a time.
@@ -50,24 +50,24 @@ pub(super) enum Message<'b> {
 
 /// One message that waits; what is written follows the bytes of the message before.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct PendingMessage {
     time: i64,
-    what: What,
+    what: MessageForm,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum MessageForm {
     /// How many bytes it has.
     Written(Rank, usize),
     Brief(Brief),
 }
 
-impl Row {
+impl PendingMessage {
     #[inline]
     const fn rank(&self) -> Rank {
         match self.what {
-            What::Written(rank, _) => rank,
-            What::Brief(_) => Rank::Happens,
+            MessageForm::Written(rank, _) => rank,
+            MessageForm::Brief(_) => Rank::Happens,
         }
     }
 
@@ -75,15 +75,15 @@ impl Row {
     #[inline]
     const fn held(&self) -> usize {
         match self.what {
-            What::Written(_, len) => len,
-            What::Brief(_) => 0,
+            MessageForm::Written(_, len) => len,
+            MessageForm::Brief(_) => 0,
         }
     }
 }
 
 /// Messages side by side.
 #[derive(Clone, Debug)]
-struct Stretch {
+struct MessageRange {
     rows: Range<usize>,
     bytes: Range<usize>,
     track: TrackId,
@@ -91,7 +91,7 @@ struct Stretch {
 
 /// Where messages begin that are in order, those among them that are still to be written of one track.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct SortedRun {
     row: usize,
     at: usize,
     track: TrackId,
@@ -99,10 +99,10 @@ struct Run {
 
 /// Messages that wait.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct MessageQueue {
     bytes: Vec<u8>,
-    rows: Vec<Row>,
-    runs: Vec<Run>,
+    rows: Vec<PendingMessage>,
+    runs: Vec<SortedRun>,
     /// How many bytes they take when written.
     len: usize,
     /// How many of them an entry and an exit take.
@@ -130,7 +130,7 @@ fn time(head: Head) -> i64 {
     (time ^ 1 << 63).cast_signed()
 }
 
-impl Waiting {
+impl MessageQueue {
     /// None, of which entries and exits take this many bytes.
     pub fn new(lens: [usize; 2]) -> Self {
         Self {
@@ -146,20 +146,20 @@ impl Waiting {
         write(&mut self.bytes);
         let len = self.bytes.len() - at;
         let track = self.runs.last().map_or(TrackId::new(0), |run| run.track);
-        self.run((time, rank), Run { row, at, track });
+        self.run((time, rank), SortedRun { row, at, track });
         self.len += len;
-        let what = What::Written(rank, len);
-        self.rows.push(Row { time, what });
+        let what = MessageForm::Written(rank, len);
+        self.rows.push(PendingMessage { time, what });
     }
 
     /// Takes an entry or exit that happened on a track at `time`.
     #[inline]
     pub fn push_brief(&mut self, track: TrackId, time: i64, brief: Brief) {
         let (row, at) = (self.rows.len(), self.bytes.len());
-        self.run((time, Rank::Happens), Run { row, at, track });
+        self.run((time, Rank::Happens), SortedRun { row, at, track });
         self.len += self.brief_len(&brief);
-        let what = What::Brief(brief);
-        self.rows.push(Row { time, what });
+        let what = MessageForm::Brief(brief);
+        self.rows.push(PendingMessage { time, what });
     }
 
     #[inline]
@@ -170,8 +170,8 @@ impl Waiting {
 
     /// Begins a run where a message comes before the one it stands behind, or is of another track.
     #[inline]
-    fn run(&mut self, own: (i64, Rank), run: Run) {
-        let follows = |last: &Row| (last.time, last.rank()) <= own;
+    fn run(&mut self, own: (i64, Rank), run: SortedRun) {
+        let follows = |last: &PendingMessage| (last.time, last.rank()) <= own;
         if self.rows.get(run.row.wrapping_sub(1)).is_some_and(follows)
             && self.runs.last().is_some_and(|last| last.track == run.track)
         {
@@ -193,7 +193,7 @@ impl Waiting {
     }
 
     /// Hands over the older half of the bytes, but no ends; all of it when `all` is set.
-    pub fn leave(&mut self, all: bool, out: &mut impl FnMut(Message<'_>)) {
+    pub fn leave(&mut self, all: bool, out: &mut impl FnMut(OrderedMessage<'_>)) {
         let half = self.len / 2;
         let (gone, stay) = self.hand_over(if all { usize::MAX } else { half }, all, out);
         self.close_ranks(&stay);
@@ -209,8 +209,8 @@ impl Waiting {
         &self,
         most: usize,
         ends: bool,
-        out: &mut impl FnMut(Message<'_>),
-    ) -> (usize, Vec<Stretch>) {
+        out: &mut impl FnMut(OrderedMessage<'_>),
+    ) -> (usize, Vec<MessageRange>) {
         let mut runs = self.stretches();
         let mut first: Vec<Head> = Vec::with_capacity(runs.len());
         for (at, run) in runs.iter().enumerate() {
@@ -224,8 +224,10 @@ impl Waiting {
         let mut gone = 0;
         // What lies in one piece leaves in one piece.
         let mut piece = 0..0;
-        let hand_out = |piece: Range<usize>, out: &mut dyn FnMut(Message<'_>)| {
-            out(Message::Written(self.bytes.get(piece).unwrap_or_default()));
+        let hand_out = |piece: Range<usize>, out: &mut dyn FnMut(OrderedMessage<'_>)| {
+            out(OrderedMessage::Written(
+                self.bytes.get(piece).unwrap_or_default(),
+            ));
         };
         while gone < most {
             // The second of a heap is one of the two below its top.
@@ -252,23 +254,23 @@ impl Waiting {
                 run.bytes.start = bytes.end;
                 let track = run.track;
                 match row.what {
-                    What::Written(rank, _) if !ends && rank == Rank::Ends => {
+                    MessageForm::Written(rank, _) if !ends && rank == Rank::Ends => {
                         let rows = run.rows.start..run.rows.start + 1;
-                        passed.push(Stretch { rows, bytes, track });
+                        passed.push(MessageRange { rows, bytes, track });
                     }
-                    What::Written(_, len) => {
+                    MessageForm::Written(_, len) => {
                         gone += len;
                         if piece.end != bytes.start {
                             hand_out(std::mem::replace(&mut piece, bytes.start..bytes.start), out);
                         }
                         piece.end = bytes.end;
                     }
-                    What::Brief(brief) => {
+                    MessageForm::Brief(brief) => {
                         gone += self.brief_len(&brief);
                         if !piece.is_empty() {
                             hand_out(std::mem::take(&mut piece), out);
                         }
-                        out(Message::Brief(track, row.time, brief));
+                        out(OrderedMessage::Brief(track, row.time, brief));
                     }
                 }
                 run.rows.start += 1;
@@ -288,11 +290,11 @@ impl Waiting {
         (gone, runs)
     }
 
-    fn stretches(&self) -> Vec<Stretch> {
+    fn stretches(&self) -> Vec<MessageRange> {
         let ends = self.runs.iter().skip(1).map(|run| (run.row, run.at));
         let ends = ends.chain([(self.rows.len(), self.bytes.len())]);
         let runs = self.runs.iter().zip(ends);
-        runs.map(|(run, (end, end_at))| Stretch {
+        runs.map(|(run, (end, end_at))| MessageRange {
             rows: run.row..end,
             bytes: run.at..end_at,
             track: run.track,
@@ -301,17 +303,17 @@ impl Waiting {
     }
 
     /// Moves what stays to the front.
-    fn close_ranks(&mut self, stay: &[Stretch]) {
+    fn close_ranks(&mut self, stay: &[MessageRange]) {
         self.runs.clear();
         let (mut row, mut at) = (0, 0);
-        for &Stretch {
+        for &MessageRange {
             ref rows,
             ref bytes,
             track,
         } in stay
         {
             if let Some(&first) = self.rows.get(rows.start) {
-                self.run((first.time, first.rank()), Run { row, at, track });
+                self.run((first.time, first.rank()), SortedRun { row, at, track });
             }
             self.rows.copy_within(rows.clone(), row);
             self.bytes.copy_within(bytes.clone(), at);
@@ -327,11 +329,11 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    fn leave(waiting: &mut Waiting, all: bool) -> String {
+    fn leave(waiting: &mut MessageQueue, all: bool) -> String {
         let mut out = Vec::new();
         waiting.leave(all, &mut |message| match message {
-            Message::Written(piece) => out.extend_from_slice(piece),
-            Message::Brief(track, time, brief) => {
+            OrderedMessage::Written(piece) => out.extend_from_slice(piece),
+            OrderedMessage::Brief(track, time, brief) => {
                 assert_eq!(track.raw(), brief.method);
                 let text = format!("<{}@{time}!", brief.ticket);
                 out.extend(text.bytes());
@@ -340,15 +342,15 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    fn push(waiting: &mut Waiting, time: i64, rank: Rank, message: &str) {
+    fn push(waiting: &mut MessageQueue, time: i64, rank: Rank, message: &str) {
         waiting.push(time, rank, |out| out.extend_from_slice(message.as_bytes()));
     }
 
     #[test]
     fn the_older_half_leaves_and_ends_wait() {
-        let mut waiting = Waiting {
+        let mut waiting = MessageQueue {
             most: Some(8),
-            ..Waiting::default()
+            ..MessageQueue::default()
         };
         for (time, rank, message) in [
             (30, Rank::Happens, "c"),
@@ -378,7 +380,7 @@ mod tests {
         fn merging_runs_is_sorting(
             rows in proptest::collection::vec((0..6_i64, 0..5_u8, 1..4_usize, 0..9_u8), 0..60),
         ) {
-            let mut waiting = Waiting::new([6, 6]);
+            let mut waiting = MessageQueue::new([6, 6]);
             let mut sorted: Vec<(i64, Rank, String)> = Vec::new();
             let (mut left, mut expected) = (String::new(), String::new());
             for (number, (time, rank, len, then)) in rows.into_iter().enumerate() {

@@ -24,15 +24,15 @@ type Place = (Option<TrackId>, Option<usize>, Option<FunctionId>);
 
 /// Call trees under construction, one for each thread that has samples.
 #[derive(Default)]
-pub(super) struct Trees {
+pub(super) struct ThreadCallTrees {
     columns: HashMap<ProfileId, [Option<(usize, Merge)>; 5]>,
     roots: Vec<(Option<TrackId>, Vec<usize>)>,
-    nodes: Vec<Node>,
+    nodes: Vec<SampledCall>,
     children: HashMap<Place, usize>,
 }
 
 #[derive(Default)]
-struct Node {
+struct SampledCall {
     function: Option<FunctionId>,
     values: [Option<i64>; 5],
     children: Vec<usize>,
@@ -136,9 +136,9 @@ impl Raising<'_> {
                 Some(&found) => found,
                 None => {
                     let made = trees.nodes.len();
-                    trees.nodes.push(Node {
+                    trees.nodes.push(SampledCall {
                         function,
-                        ..Node::default()
+                        ..SampledCall::default()
                     });
                     trees.children.insert(key, made);
                     match at.and_then(|at: usize| trees.nodes.get_mut(at)) {

@@ -5,41 +5,41 @@ use traceloom_model::{
 };
 
 use super::order::{Brief, Rank};
-use super::tree::{Node, Told, Tree};
+use super::tree::{RareSpanFacts, SpanForest, SpanNode};
 use super::{Raising, schema, ticks};
 use crate::codec::ById;
-use crate::tptp::emit::{Emit, Fixed};
+use crate::tptp::emit::{Fixed, MessageEmitter};
 
 /// The two messages that nearly all of a trace consists of, and what their fields are read from.
-pub(super) struct Spans {
+pub(super) struct EntryExitTemplates {
     entry: Fixed<8>,
     exit: Fixed<7>,
     /// Those that waited as what they are made of.
     brief_entry: Fixed<6>,
     brief_exit: Fixed<5>,
     /// Which of the times is meant by a counter, for those that were seen.
-    counters: ById<Counter>,
+    counters: ById<TicketCounter>,
     /// Whether an attribute is the object, for those that were seen.
     objects: ById<bool>,
     /// The spans around what is written, kept for the next call.
-    open: Vec<Open>,
+    open: Vec<TicketedSpan>,
 }
 
 /// A span that is being written, and its number on its thread.
-struct Open {
+struct TicketedSpan {
     at: u32,
     ticket: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Counter {
+enum TicketCounter {
     CpuAtEntry,
     Cpu,
     Other,
 }
 
-impl Spans {
-    pub fn new(emit: &mut Emit) -> Self {
+impl EntryExitTemplates {
+    pub fn new(emit: &mut MessageEmitter) -> Self {
         let entry = [
             "threadIdRef",
             "time",
@@ -81,7 +81,7 @@ impl Raising<'_> {
             let told = self.told(&row);
             let track = row.track;
             let pending = &mut self.threads.of(track).pending;
-            pending.push(Node::of(&row), told);
+            pending.push(SpanNode::of(&row), told);
             if done {
                 self.call(track)?;
             }
@@ -98,13 +98,13 @@ impl Raising<'_> {
 
     /// Takes of a span what few tell.
     #[inline]
-    fn told(&mut self, row: &SpanRow<'_>) -> Told {
+    fn told(&mut self, row: &SpanRow<'_>) -> RareSpanFacts {
         let (mut cpu_at_entry, mut cpu) = (None, None);
         for &(id, value) in row.counters {
             match self.counter(id) {
-                Counter::CpuAtEntry => cpu_at_entry = cpu_at_entry.or(Some(ticks(value))),
-                Counter::Cpu => cpu = cpu.or(Some(ticks(value))),
-                Counter::Other => {}
+                TicketCounter::CpuAtEntry => cpu_at_entry = cpu_at_entry.or(Some(ticks(value))),
+                TicketCounter::Cpu => cpu = cpu.or(Some(ticks(value))),
+                TicketCounter::Other => {}
             }
         }
         let mut object = 0;
@@ -116,24 +116,24 @@ impl Raising<'_> {
                 break;
             }
         }
-        Told {
+        RareSpanFacts {
             cpu_at_entry: cpu_at_entry.unwrap_or(0),
             cpu: cpu.unwrap_or(0),
             object,
         }
     }
 
-    fn counter(&mut self, id: ValueTypeId) -> Counter {
+    fn counter(&mut self, id: ValueTypeId) -> TicketCounter {
         if let Some(&known) = self.spans.counters.get(id.index()) {
             return known;
         }
         let Some(row) = self.tables.value_type(id) else {
-            return Counter::Other;
+            return TicketCounter::Other;
         };
         let counter = match self.tables.text(row.name).as_ref() {
-            "thread_cpu_time_at_entry" => Counter::CpuAtEntry,
-            "thread_cpu_time" => Counter::Cpu,
-            _ => Counter::Other,
+            "thread_cpu_time_at_entry" => TicketCounter::CpuAtEntry,
+            "thread_cpu_time" => TicketCounter::Cpu,
+            _ => TicketCounter::Other,
         };
         self.spans.counters.put(id.index(), counter);
         counter
@@ -167,7 +167,7 @@ impl Raising<'_> {
         flow
     }
 
-    fn tree(&mut self, track: TrackId, tree: &Tree, root: u32) -> Flow {
+    fn tree(&mut self, track: TrackId, tree: &SpanForest, root: u32) -> Flow {
         let mut open = std::mem::take(&mut self.spans.open);
         let mut next = Some(root);
         loop {
@@ -177,10 +177,10 @@ impl Raising<'_> {
                     Some(node) => self.enter(track, (node, tree.told(node)), depth),
                     None => 0,
                 };
-                open.push(Open { at, ticket });
+                open.push(TicketedSpan { at, ticket });
                 next = tree.child(at);
             } else {
-                let Some(Open { at, ticket }) = open.pop() else {
+                let Some(TicketedSpan { at, ticket }) = open.pop() else {
                     self.spans.open = open;
                     return Flow::Continue(());
                 };
@@ -195,7 +195,7 @@ impl Raising<'_> {
 
     /// Returns an entry or exit as the numbers it is made of, where these are all there is to it.
     #[inline]
-    fn brief(&self, node: &Node, ticket: u64, depth: u64) -> Option<Brief> {
+    fn brief(&self, node: &SpanNode, ticket: u64, depth: u64) -> Option<Brief> {
         if self.emit.is_xml() || node.tells() {
             return None;
         }
@@ -212,7 +212,12 @@ impl Raising<'_> {
 
     /// Writes an entry, and returns the number of the span on its thread.
     #[inline]
-    fn enter(&mut self, track: TrackId, (node, told): (&Node, Told), depth: u64) -> u64 {
+    fn enter(
+        &mut self,
+        track: TrackId,
+        (node, told): (&SpanNode, RareSpanFacts),
+        depth: u64,
+    ) -> u64 {
         let thread = self.thread(track, node.start);
         let (method, class) = node
             .function
@@ -247,7 +252,7 @@ impl Raising<'_> {
     }
 
     #[inline]
-    fn exit(&mut self, track: TrackId, (node, told): (&Node, Told), ticket: u64) {
+    fn exit(&mut self, track: TrackId, (node, told): (&SpanNode, RareSpanFacts), ticket: u64) {
         if node.status == SpanStatus::PartialEnd {
             return;
         }
@@ -277,7 +282,7 @@ impl Raising<'_> {
     }
 }
 
-impl Spans {
+impl EntryExitTemplates {
     /// Returns how many bytes an entry and an exit take.
     pub fn lens(&self) -> [usize; 2] {
         [self.entry.len(), self.exit.len()]
@@ -290,7 +295,7 @@ impl Spans {
         brief: Brief,
         time: u64,
         (thread, class): (u64, u64),
-        emit: &mut Emit,
+        emit: &mut MessageEmitter,
         out: &mut Vec<u8>,
     ) {
         let (method, ticket) = (brief.method.into(), brief.ticket.into());

@@ -7,7 +7,7 @@ use traceloom_model::TrackId;
 use super::Raising;
 use super::order::Rank;
 use super::schema;
-use super::tree::Tree;
+use super::tree::SpanForest;
 use crate::tptp::message::Draft;
 
 /// Thread ids for tracks that have none of their own, or one that is taken.
@@ -15,19 +15,19 @@ const OWN_IDS: u64 = 1 << 32;
 
 /// A track.
 #[derive(Debug, Default)]
-pub(super) struct Thread {
+pub(super) struct WrittenTrack {
     pub id: Option<u64>,
     /// The first time at which it did something, while nothing has told of it.
     pub starting: Option<i64>,
     /// Spans whose call is not complete.
-    pub pending: Tree,
+    pub pending: SpanForest,
     /// How many spans were written.
     pub tickets: u64,
     /// The latest time written: what is nested stays so, whatever its times say.
     latest: Option<i64>,
 }
 
-impl Thread {
+impl WrittenTrack {
     #[inline]
     pub fn in_order(&mut self, time: i64) -> i64 {
         let time = self.latest.map_or(time, |latest| latest.max(time));
@@ -38,18 +38,18 @@ impl Thread {
 
 /// Tracks by their place in the table of them.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
-    tracks: Vec<Thread>,
+pub(super) struct TrackNumbers {
+    tracks: Vec<WrittenTrack>,
     used: HashSet<u64>,
 }
 
-impl Threads {
+impl TrackNumbers {
     /// Lends a track.
     #[inline]
-    pub fn of(&mut self, track: TrackId) -> &mut Thread {
+    pub fn of(&mut self, track: TrackId) -> &mut WrittenTrack {
         let at = track.index();
         if self.tracks.len() <= at {
-            self.tracks.resize_with(at + 1, Thread::default);
+            self.tracks.resize_with(at + 1, WrittenTrack::default);
         }
         #[expect(clippy::indexing_slicing, reason = "the table was made long enough")]
         &mut self.tracks[at]

@@ -7,7 +7,7 @@ use traceloom_model::{FunctionId, SpanId, SpanRow, SpanStatus};
 
 /// What is written of a span.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct SpanNode {
     id: SpanId,
     /// Its own id where it has none.
     parent: SpanId,
@@ -20,7 +20,7 @@ pub(super) struct Node {
     pub status: SpanStatus,
 }
 
-impl Node {
+impl SpanNode {
     /// What is written of a span, but for what few spans tell.
     #[inline]
     pub fn of(row: &SpanRow<'_>) -> Self {
@@ -50,7 +50,7 @@ impl Node {
 
 /// What few spans tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct RareSpanFacts {
     /// Processor time of the thread at the entry.
     pub cpu_at_entry: u64,
     /// Processor time of the thread in between.
@@ -83,26 +83,26 @@ impl Links {
 /// In nested order a span comes right behind those inside it: it takes them from the end of `tops`, and nothing
 /// is looked up by its id. What comes in another order is put together when it is complete.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    nodes: Vec<Node>,
-    told: Vec<Told>,
+pub(super) struct SpanForest {
+    nodes: Vec<SpanNode>,
+    told: Vec<RareSpanFacts>,
     /// Those that no span has taken yet.
     tops: Vec<u32>,
     /// Parents whose children did not come by start.
     unsorted: Vec<u32>,
 }
 
-impl Tree {
+impl SpanForest {
     #[inline]
-    pub fn push(&mut self, mut node: Node, told: Told) {
+    pub fn push(&mut self, mut node: SpanNode, told: RareSpanFacts) {
         let at = u32::try_from(self.nodes.len()).unwrap_or(NONE);
         let id = node.id;
-        if told != Told::default() {
+        if told != RareSpanFacts::default() {
             node.told = u32::try_from(self.told.len()).unwrap_or(NONE);
             self.told.push(told);
         }
         self.nodes.push(node);
-        let inside = |top: &Node| top.parent == id && top.has_parent();
+        let inside = |top: &SpanNode| top.parent == id && top.has_parent();
         while let Some(&top) = self.tops.last()
             && self.node(top).is_some_and(inside)
         {
@@ -112,18 +112,18 @@ impl Tree {
         self.tops.push(at);
     }
 
-    pub fn node(&self, at: u32) -> Option<&Node> {
+    pub fn node(&self, at: u32) -> Option<&SpanNode> {
         self.nodes.get(at as usize)
     }
 
     /// Returns what a span tells besides.
     #[inline]
-    pub fn told(&self, node: &Node) -> Told {
+    pub fn told(&self, node: &SpanNode) -> RareSpanFacts {
         let told = self.told.get(node.told as usize);
         told.copied().unwrap_or_default()
     }
 
-    fn node_mut(&mut self, at: u32) -> Option<&mut Node> {
+    fn node_mut(&mut self, at: u32) -> Option<&mut SpanNode> {
         self.nodes.get_mut(at as usize)
     }
 
@@ -159,7 +159,7 @@ impl Tree {
     /// Puts everything in its parent by start, and returns what has no parent here in the same order.
     pub fn roots(&mut self) -> Vec<u32> {
         let mut roots = std::mem::take(&mut self.tops);
-        let inner = |at: &u32| self.node(*at).is_some_and(Node::has_parent);
+        let inner = |at: &u32| self.node(*at).is_some_and(SpanNode::has_parent);
         if roots.iter().any(inner) {
             roots.clear();
             self.link_by_id(&mut roots);

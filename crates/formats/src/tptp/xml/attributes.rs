@@ -2,8 +2,8 @@
 
 use traceloom_model::Level;
 
-use super::read::{Scratch, Window, Xml};
-use crate::tptp::markup::{Attributes, Content, content};
+use super::read::{MarkupWindow, MessageScratch, Xml};
+use crate::tptp::markup::{AttributeIter, ElementContent, content};
 use crate::tptp::message::{Form, Frames, Message, Slot, Texts};
 use crate::tptp::seconds;
 use crate::tptp::table::{FieldDef, Kind, Layout, Schema};
@@ -12,11 +12,11 @@ impl Xml {
     pub(super) fn message<'a, 's>(
         &mut self,
         schema: &'static Schema,
-        window: &Window<'a, '_>,
+        window: &MarkupWindow<'a, '_>,
         at: usize,
         tag: &[u8],
         inner: &'a [u8],
-        scratch: &'s mut Scratch<'a>,
+        scratch: &'s mut MessageScratch<'a>,
     ) -> (Message<'s>, bool)
     where
         'a: 's,
@@ -47,7 +47,7 @@ impl Xml {
             let (mut depth, mut stray) = (0, false);
             if !inner.is_empty() {
                 content(inner, self.charset, &mut |found| match found {
-                    Content::Frame { exact, .. } if schema.has_stack() => {
+                    ElementContent::Frame { exact, .. } if schema.has_stack() => {
                         depth += 1;
                         stray |= !exact;
                     }
@@ -91,10 +91,10 @@ impl Xml {
         &mut self,
         schema: &'static Schema,
         layout: Layout,
-        window: &Window<'a, '_>,
+        window: &MarkupWindow<'a, '_>,
         at: usize,
         tag: &[u8],
-        scratch: &mut Scratch<'a>,
+        scratch: &mut MessageScratch<'a>,
     ) -> bool {
         let fields = schema.fields(layout);
         for (slot, field) in scratch.slots.iter_mut().zip(fields) {
@@ -106,7 +106,7 @@ impl Xml {
         }
         scratch.doubtful = false;
         let (mut guess, mut seen) = (0, 0_u32);
-        for attribute in Attributes::new(tag) {
+        for attribute in AttributeIter::new(tag) {
             let offset = window.offset(at);
             let Ok(attribute) = attribute else {
                 self.tally

@@ -2,9 +2,9 @@
 
 use traceloom_model::Level;
 
-use super::read::{Next, PIECE, ROOT, Scratch, Subtree, Window, Xml, took};
+use super::read::{ElementStep, MarkupWindow, MessageScratch, PIECE, ROOT, Subtree, Xml, took};
 use super::record::Element;
-use super::tag::{Mark, Scan};
+use super::tag::{MarkupKind, TagScan};
 use crate::tptp::markup::name_end;
 use crate::tptp::table::by_element;
 use crate::tptp::visit::{Item, Visit};
@@ -18,21 +18,21 @@ impl Xml {
     #[inline]
     pub(super) fn tag<'a, V: Visit>(
         &mut self,
-        window: &Window<'a, '_>,
+        window: &MarkupWindow<'a, '_>,
         at: usize,
         tag: &[u8],
-        mark: Mark,
-        scratch: &mut Scratch<'a>,
+        mark: MarkupKind,
+        scratch: &mut MessageScratch<'a>,
         out: &mut V,
-    ) -> Next {
+    ) -> ElementStep {
         let name = tag.get(1..name_end(tag)).unwrap_or_default();
         let schema = by_element(name);
         if schema.is_none() && name == ROOT {
             self.elements = true;
-            self.in_root |= mark == Mark::Start;
+            self.in_root |= mark == MarkupKind::Start;
             return self.piece("root_start", window, at, tag.len(), out);
         }
-        let (length, inner) = if mark == Mark::Empty {
+        let (length, inner) = if mark == MarkupKind::Empty {
             (tag.len(), tag.len()..tag.len())
         } else {
             match self.subtree(window, at, tag.len(), schema.is_some(), out) {
@@ -72,12 +72,12 @@ impl Xml {
     #[cold]
     pub(super) fn subtree<V: Visit>(
         &mut self,
-        window: &Window<'_, '_>,
+        window: &MarkupWindow<'_, '_>,
         at: usize,
         start: usize,
         known: bool,
         out: &mut V,
-    ) -> Result<(usize, usize), Next> {
+    ) -> Result<(usize, usize), ElementStep> {
         let most = match self.unclosed {
             0 => self.most,
             _ if known => self.most,
@@ -106,20 +106,20 @@ impl Xml {
             let markup = rest.get(here..).unwrap_or_default();
             state.at = here;
             let (mark, length) = match self.ends.scan(markup, window.offset(at + here)) {
-                Scan::Whole(mark, length) => (mark, length),
-                Scan::Broken => {
+                TagScan::Whole(mark, length) => (mark, length),
+                TagScan::Broken => {
                     state.at = here + 1;
                     continue;
                 }
-                Scan::Partial => break,
+                TagScan::Partial => break,
             };
             let tag = markup.get(..length).unwrap_or(markup);
             let name = tag
-                .get(if mark == Mark::End { 2 } else { 1 }..name_end(tag))
+                .get(if mark == MarkupKind::End { 2 } else { 1 }..name_end(tag))
                 .unwrap_or_default();
             let foreign = match mark {
-                Mark::Start | Mark::Empty => known && by_element(name).is_some(),
-                Mark::End => name == ROOT,
+                MarkupKind::Start | MarkupKind::Empty => known && by_element(name).is_some(),
+                MarkupKind::End => name == ROOT,
                 _ => false,
             };
             if foreign && !known {
@@ -132,14 +132,14 @@ impl Xml {
                     .note(damage("unclosed_element", offset, text))
                     .is_break()
                 {
-                    return Err(Next::Stop);
+                    return Err(ElementStep::Stop);
                 }
                 return Ok((here, here));
             }
             state.at = here + length;
             match mark {
-                Mark::Start => state.depth += 1,
-                Mark::End => state.depth -= 1,
+                MarkupKind::Start => state.depth += 1,
+                MarkupKind::End => state.depth -= 1,
                 _ => {}
             }
             if state.depth == 0 {
@@ -150,42 +150,42 @@ impl Xml {
         let too_long = all.len() > most;
         // A short one at the end is cut; what it holds happened in no trace (SPEC.md §8).
         if window.eof && all.len() <= most.min(PIECE) {
-            return Err(Next::Cut);
+            return Err(ElementStep::Cut);
         }
         if !known && (window.eof || too_long) {
             return Err(self.unclosed(window, at, start, out));
         }
         if window.eof && !too_long {
-            return Err(Next::Cut);
+            return Err(ElementStep::Cut);
         }
         if too_long {
             self.subtree = Subtree::default();
             let text = format!("an element of more than {most} bytes");
             let flow = out.note(damage("limit_record", offset, text));
             return Err(if flow.is_break() {
-                Next::Stop
+                ElementStep::Stop
             } else {
-                Next::Broken
+                ElementStep::Broken
             });
         }
         self.subtree = state;
-        Err(Next::Need(rest.len() + 1))
+        Err(ElementStep::Need(rest.len() + 1))
     }
 
     /// An element that no table has and that never ends: its start tag is damage, what follows is read.
     pub(super) fn unclosed<V: Visit>(
         &mut self,
-        window: &Window<'_, '_>,
+        window: &MarkupWindow<'_, '_>,
         at: usize,
         start: usize,
         out: &mut V,
-    ) -> Next {
+    ) -> ElementStep {
         self.subtree = Subtree::default();
         self.unclosed += 1;
         let offset = window.offset(at);
         let opaque = Opaque::damage(offset, window.raw(at, at + start));
         if out.item(Item::Opaque(&opaque)).is_break() {
-            return Next::Stop;
+            return ElementStep::Stop;
         }
         let note = damage(
             "unclosed_element",

@@ -3,13 +3,13 @@
 use traceloom_model::{Flow, Level, Limit, Limits, Note};
 
 use super::record::Piece;
-use super::tag::{Ends, Mark, Scan};
+use super::tag::{Ends, MarkupKind, TagScan};
 use crate::tptp::binary::MOST;
 use crate::tptp::charset::Charset;
-use crate::tptp::markup::{Attributes, mask, name_end};
+use crate::tptp::markup::{AttributeIter, mask, name_end};
 use crate::tptp::message::Slot;
 use crate::tptp::table::MOST_FIELDS;
-use crate::tptp::visit::{CountedNotes, Item, ToRecords, Visit};
+use crate::tptp::visit::{Item, RecordAdapter, SharedNotes, Visit};
 use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info, warn};
 
 /// Longest piece of text handed out at once.
@@ -30,7 +30,7 @@ pub struct Xml {
     pub(super) ends: Ends,
     pub(super) subtree: Subtree,
     pub(super) unclosed: u32,
-    pub(super) tally: CountedNotes,
+    pub(super) tally: SharedNotes,
 }
 
 /// How far the end of an element was looked for.
@@ -43,7 +43,7 @@ pub(super) struct Subtree {
 
 /// The window: its bytes, and its markup with one byte a code unit.
 #[derive(Clone, Copy)]
-pub(super) struct Window<'a, 't> {
+pub(super) struct MarkupWindow<'a, 't> {
     pub(super) raw: &'a [u8],
     pub(super) text: &'t [u8],
     pub(super) scale: usize,
@@ -51,7 +51,7 @@ pub(super) struct Window<'a, 't> {
     pub(super) eof: bool,
 }
 
-impl<'a> Window<'a, '_> {
+impl<'a> MarkupWindow<'a, '_> {
     pub(super) fn raw(&self, from: usize, to: usize) -> &'a [u8] {
         self.raw
             .get(from * self.scale..to * self.scale)
@@ -63,7 +63,7 @@ impl<'a> Window<'a, '_> {
     }
 }
 
-pub(super) enum Next {
+pub(super) enum ElementStep {
     Took(usize),
     Need(usize),
     Broken,
@@ -72,7 +72,7 @@ pub(super) enum Next {
 }
 
 /// What a message is put together in.
-pub(super) struct Scratch<'a> {
+pub(super) struct MessageScratch<'a> {
     /// A string may hold bytes or references that mean nothing.
     pub(super) doubtful: bool,
     pub(super) slots: [Slot<'a>; MOST_FIELDS],
@@ -80,7 +80,7 @@ pub(super) struct Scratch<'a> {
 
 impl Reader for Xml {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        self.run(chunk, &mut ToRecords(out))
+        self.run(chunk, &mut RecordAdapter(out))
     }
 }
 
@@ -98,7 +98,7 @@ impl Xml {
             ends: Ends::default(),
             subtree: Subtree::default(),
             unclosed: 0,
-            tally: CountedNotes::default(),
+            tally: SharedNotes::default(),
         }
     }
 
@@ -126,7 +126,7 @@ impl Xml {
             }
             _ => (raw, 1),
         };
-        let window = Window {
+        let window = MarkupWindow {
             raw,
             text,
             scale,
@@ -181,8 +181,8 @@ impl Xml {
         std::ops::ControlFlow::Continue(mark)
     }
 
-    fn all<V: Visit>(&mut self, window: Window<'_, '_>, out: &mut V) -> Step {
-        let mut scratch = Scratch {
+    fn all<V: Visit>(&mut self, window: MarkupWindow<'_, '_>, out: &mut V) -> Step {
+        let mut scratch = MessageScratch {
             doubtful: false,
             slots: [Slot::Number(0); MOST_FIELDS],
         };
@@ -211,13 +211,13 @@ impl Xml {
                 self.text(&window, at, out)
             };
             let next = match next {
-                Next::Broken => self.broken(&window, at, out),
-                Next::Cut => cut(&window, at, out),
+                ElementStep::Broken => self.broken(&window, at, out),
+                ElementStep::Cut => cut(&window, at, out),
                 next => next,
             };
             match next {
-                Next::Took(taken) => at += taken,
-                Next::Need(need) => {
+                ElementStep::Took(taken) => at += taken,
+                ElementStep::Need(need) => {
                     return Step::More {
                         consumed: at * window.scale,
                         need: need.max(rest.len() + 1) * window.scale,
@@ -228,7 +228,12 @@ impl Xml {
         }
     }
 
-    fn end<V: Visit>(&mut self, window: Window<'_, '_>, consumed: usize, out: &mut V) -> Flow {
+    fn end<V: Visit>(
+        &mut self,
+        window: MarkupWindow<'_, '_>,
+        consumed: usize,
+        out: &mut V,
+    ) -> Flow {
         if std::mem::replace(&mut self.done, true) {
             return Flow::Continue(());
         }
@@ -255,7 +260,12 @@ impl Xml {
     }
 
     /// White space, or text that should not be there.
-    fn text<V: Visit>(&mut self, window: &Window<'_, '_>, at: usize, out: &mut V) -> Next {
+    fn text<V: Visit>(
+        &mut self,
+        window: &MarkupWindow<'_, '_>,
+        at: usize,
+        out: &mut V,
+    ) -> ElementStep {
         let rest = window.text.get(at..).unwrap_or_default();
         if let [b'\n', b'<', ..] = rest {
             return self.piece("text", window, at, 1, out);
@@ -264,7 +274,7 @@ impl Xml {
         let length = match memchr::memchr(b'<', head) {
             Some(length) => length,
             None if head.len() < rest.len() || head.len() == PIECE || window.eof => head.len(),
-            None => return Next::Need(rest.len() + 1),
+            None => return ElementStep::Need(rest.len() + 1),
         };
         let text = head.get(..length).unwrap_or(head);
         if !text.iter().all(u8::is_ascii_whitespace) {
@@ -277,11 +287,11 @@ impl Xml {
     pub(super) fn piece<V: Visit>(
         &self,
         kind: &'static str,
-        window: &Window<'_, '_>,
+        window: &MarkupWindow<'_, '_>,
         at: usize,
         length: usize,
         out: &mut V,
-    ) -> Next {
+    ) -> ElementStep {
         let piece = Piece {
             kind,
             offset: window.offset(at),
@@ -294,24 +304,24 @@ impl Xml {
     #[inline]
     fn markup<'a, V: Visit>(
         &mut self,
-        window: &Window<'a, '_>,
+        window: &MarkupWindow<'a, '_>,
         at: usize,
-        scratch: &mut Scratch<'a>,
+        scratch: &mut MessageScratch<'a>,
         out: &mut V,
-    ) -> Next {
+    ) -> ElementStep {
         let rest = window.text.get(at..).unwrap_or_default();
         let (mark, length) = match self.ends.scan(rest, window.offset(at)) {
-            Scan::Whole(_, length) if length > self.most => return Next::Broken,
-            Scan::Whole(mark, length) => (mark, length),
-            Scan::Broken => return Next::Broken,
-            Scan::Partial if rest.len() <= self.most && window.eof => return Next::Cut,
-            Scan::Partial if rest.len() > self.most => return Next::Broken,
-            Scan::Partial => return Next::Need(rest.len() + 1),
+            TagScan::Whole(_, length) if length > self.most => return ElementStep::Broken,
+            TagScan::Whole(mark, length) => (mark, length),
+            TagScan::Broken => return ElementStep::Broken,
+            TagScan::Partial if rest.len() <= self.most && window.eof => return ElementStep::Cut,
+            TagScan::Partial if rest.len() > self.most => return ElementStep::Broken,
+            TagScan::Partial => return ElementStep::Need(rest.len() + 1),
         };
         let tag = rest.get(..length).unwrap_or(rest);
         match mark {
-            Mark::Empty | Mark::Start => self.tag(window, at, tag, mark, scratch, out),
-            Mark::End => {
+            MarkupKind::Empty | MarkupKind::Start => self.tag(window, at, tag, mark, scratch, out),
+            MarkupKind::End => {
                 let root = tag.get(2..name_end(tag)) == Some(ROOT);
                 if root {
                     self.in_root = false;
@@ -322,14 +332,14 @@ impl Xml {
                 let kind = if root { "root_end" } else { "end_tag" };
                 self.piece(kind, window, at, length, out)
             }
-            Mark::Comment => self.piece("comment", window, at, length, out),
-            Mark::CData => self.piece("cdata", window, at, length, out),
-            Mark::Doctype => self.piece("doctype", window, at, length, out),
-            Mark::Instruction if tag.starts_with(b"<?xml ") => {
+            MarkupKind::Comment => self.piece("comment", window, at, length, out),
+            MarkupKind::CData => self.piece("cdata", window, at, length, out),
+            MarkupKind::Doctype => self.piece("doctype", window, at, length, out),
+            MarkupKind::Instruction if tag.starts_with(b"<?xml ") => {
                 self.prolog(tag);
                 self.piece("prolog", window, at, length, out)
             }
-            Mark::Instruction => self.piece("instruction", window, at, length, out),
+            MarkupKind::Instruction => self.piece("instruction", window, at, length, out),
         }
     }
 
@@ -338,7 +348,7 @@ impl Xml {
         if self.charset != Charset::Utf8 {
             return;
         }
-        for attribute in Attributes::new(tag).flatten() {
+        for attribute in AttributeIter::new(tag).flatten() {
             if tag.get(attribute.name) == Some(b"encoding") {
                 let name = String::from_utf8_lossy(tag.get(attribute.value).unwrap_or_default());
                 self.charset = Charset::named(&name).unwrap_or_default();
@@ -347,31 +357,36 @@ impl Xml {
     }
 
     /// A `<` that begins nothing: everything up to the next one is damage.
-    fn broken<V: Visit>(&mut self, window: &Window<'_, '_>, at: usize, out: &mut V) -> Next {
+    fn broken<V: Visit>(
+        &mut self,
+        window: &MarkupWindow<'_, '_>,
+        at: usize,
+        out: &mut V,
+    ) -> ElementStep {
         let rest = window.text.get(at..).unwrap_or_default();
         let head = rest.get(..PIECE).unwrap_or(rest);
         let next = memchr::memchr(b'<', head.get(1..).unwrap_or_default());
         let length = match next {
             Some(next) => next + 1,
             None if head.len() == PIECE || window.eof => head.len(),
-            None => return Next::Need(PIECE),
+            None => return ElementStep::Need(PIECE),
         };
         let offset = window.offset(at);
         let opaque = Opaque::damage(offset, window.raw(at, at + length));
         if out.item(Item::Opaque(&opaque)).is_break() {
-            return Next::Stop;
+            return ElementStep::Stop;
         }
         let note = damage("broken_markup", offset, "markup that does not end");
         took(out.note(note.counting(length as u64)), length)
     }
 }
 
-fn cut<V: Visit>(window: &Window<'_, '_>, at: usize, out: &mut V) -> Next {
+fn cut<V: Visit>(window: &MarkupWindow<'_, '_>, at: usize, out: &mut V) -> ElementStep {
     let length = window.text.len() - at;
     let offset = window.offset(at);
     let opaque = Opaque::damage(offset, window.raw(at, at + length));
     if out.item(Item::Opaque(&opaque)).is_break() {
-        return Next::Stop;
+        return ElementStep::Stop;
     }
     let note = warn("truncated", offset, "the input ends inside an element");
     let note = Note {
@@ -381,11 +396,11 @@ fn cut<V: Visit>(window: &Window<'_, '_>, at: usize, out: &mut V) -> Next {
     took(out.note(note), length)
 }
 
-pub(super) fn took(flow: Flow, length: usize) -> Next {
+pub(super) fn took(flow: Flow, length: usize) -> ElementStep {
     if flow.is_break() {
-        Next::Stop
+        ElementStep::Stop
     } else {
-        Next::Took(length)
+        ElementStep::Took(length)
     }
 }
 

@@ -5,7 +5,7 @@ use quick_xml::parser::{ElementParser, Parser};
 
 /// What a `<` begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Mark {
+pub(super) enum MarkupKind {
     /// `<name …>`
     Start,
     /// `<name …/>`
@@ -24,9 +24,9 @@ pub(super) enum Mark {
 
 /// What was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Scan {
+pub(super) enum TagScan {
     /// A whole piece of markup of this length.
-    Whole(Mark, usize),
+    Whole(MarkupKind, usize),
     /// The window ends inside it.
     Partial,
     /// Another `<` comes first: this one begins nothing.
@@ -46,13 +46,15 @@ pub(super) struct Ends {
 impl Ends {
     /// Finds the end of the markup at the start of `text`, which lies at `here` and begins with `<`.
     #[inline]
-    pub fn scan(&mut self, text: &[u8], here: u64) -> Scan {
+    pub fn scan(&mut self, text: &[u8], here: u64) -> TagScan {
         match text.get(1) {
-            None => Scan::Partial,
+            None => TagScan::Partial,
             Some(b'!') => self.scan_bang(text, here),
             Some(b'?') => {
                 let found = find(text, 2, here, b"?>", &mut self.instruction);
-                found.map_or(Scan::Partial, |end| Scan::Whole(Mark::Instruction, end))
+                found.map_or(TagScan::Partial, |end| {
+                    TagScan::Whole(MarkupKind::Instruction, end)
+                })
             }
             Some(&second) => {
                 let body = text.get(1..).unwrap_or_default();
@@ -68,47 +70,51 @@ impl Ends {
                 };
                 let Some(end) = end else {
                     return if next.is_some() {
-                        Scan::Broken
+                        TagScan::Broken
                     } else {
-                        Scan::Partial
+                        TagScan::Partial
                     };
                 };
                 let mark = if second == b'/' {
-                    Mark::End
+                    MarkupKind::End
                 } else if tag.get(end.wrapping_sub(1)) == Some(&b'/') {
-                    Mark::Empty
+                    MarkupKind::Empty
                 } else {
-                    Mark::Start
+                    MarkupKind::Start
                 };
-                Scan::Whole(mark, end + 2)
+                TagScan::Whole(mark, end + 2)
             }
         }
     }
 
     #[cold]
-    fn scan_bang(&mut self, text: &[u8], here: u64) -> Scan {
+    fn scan_bang(&mut self, text: &[u8], here: u64) -> TagScan {
         const CDATA: &[u8] = b"<![CDATA[";
         if text.starts_with(b"<!--") {
             let found = find(text, 4, here, b"-->", &mut self.comment);
-            return found.map_or(Scan::Partial, |end| Scan::Whole(Mark::Comment, end));
+            return found.map_or(TagScan::Partial, |end| {
+                TagScan::Whole(MarkupKind::Comment, end)
+            });
         }
         if text.starts_with(CDATA) {
             let found = find(text, CDATA.len(), here, b"]]>", &mut self.cdata);
-            return found.map_or(Scan::Partial, |end| Scan::Whole(Mark::CData, end));
+            return found.map_or(TagScan::Partial, |end| {
+                TagScan::Whole(MarkupKind::CData, end)
+            });
         }
         if b"<!--".starts_with(text) || CDATA.starts_with(text) {
-            return Scan::Partial;
+            return TagScan::Partial;
         }
         if here < self.doctype {
-            return Scan::Broken;
+            return TagScan::Broken;
         }
         let head = text.get(..DOCTYPE).unwrap_or(text);
         doctype(head).unwrap_or_else(|| {
             if text.len() < DOCTYPE {
-                return Scan::Partial;
+                return TagScan::Partial;
             }
             self.doctype = here + DOCTYPE as u64;
-            Scan::Broken
+            TagScan::Broken
         })
     }
 }
@@ -116,14 +122,14 @@ impl Ends {
 /// Finds the end of a tag `<name a="…" …/>` in one step: the first `>`, where a double quote closes
 /// right before it and no single quote has come. Anything else is for the parser that counts quotes.
 #[inline]
-fn quick(body: &[u8]) -> Option<Scan> {
+fn quick(body: &[u8]) -> Option<TagScan> {
     let end = memchr::memchr3(b'>', b'<', b'\'', body)?;
     let (&[before, quote], mark) = match body.get(..end)?.split_last_chunk::<3>()?.1 {
-        [before, quote, b'/'] => (&[*before, *quote], Mark::Empty),
-        [_, before, quote] => (&[*before, *quote], Mark::Start),
+        [before, quote, b'/'] => (&[*before, *quote], MarkupKind::Empty),
+        [_, before, quote] => (&[*before, *quote], MarkupKind::Start),
     };
     let closes = quote == b'"' && before != b'=' && body.first() != Some(&b'/');
-    (closes && body.get(end) == Some(&b'>')).then_some(Scan::Whole(mark, end + 2))
+    (closes && body.get(end) == Some(&b'>')).then_some(TagScan::Whole(mark, end + 2))
 }
 
 /// Longest document type declaration.
@@ -131,7 +137,7 @@ const DOCTYPE: usize = 64 << 10;
 
 /// Finds the end of a document type declaration: past strings, and past the comments, instructions and
 /// declarations that its brackets hold. None where `head` ends first.
-fn doctype(head: &[u8]) -> Option<Scan> {
+fn doctype(head: &[u8]) -> Option<TagScan> {
     let (mut at, mut inside) = (2, false);
     while let Some(&byte) = head.get(at) {
         let rest = head.get(at..).unwrap_or_default();
@@ -141,8 +147,8 @@ fn doctype(head: &[u8]) -> Option<Scan> {
         };
         let step = match byte {
             b'"' | b'\'' => past(&[byte], 1),
-            b'>' if !inside => return Some(Scan::Whole(Mark::Doctype, at + 1)),
-            b'<' if !inside => return Some(Scan::Broken),
+            b'>' if !inside => return Some(TagScan::Whole(MarkupKind::Doctype, at + 1)),
+            b'<' if !inside => return Some(TagScan::Broken),
             b'<' if rest.starts_with(b"<!--") => past(b"-->", 4),
             b'<' if rest.starts_with(b"<?") => past(b"?>", 2),
             _ => {
@@ -170,29 +176,47 @@ fn find(text: &[u8], skip: usize, here: u64, end: &[u8], clean: &mut u64) -> Opt
 mod tests {
     use super::*;
 
-    fn scan(text: &str) -> Scan {
+    fn scan(text: &str) -> TagScan {
         Ends::default().scan(text.as_bytes(), 0)
     }
 
     #[test]
     fn ends_of_markup() {
-        assert_eq!(scan("<a b='>' c=\"/>\"/>x"), Scan::Whole(Mark::Empty, 17));
-        assert_eq!(scan("<a b=\"x\" c=\"=\"/>x"), Scan::Whole(Mark::Empty, 16));
-        assert_eq!(scan("<a b=\"x\">x"), Scan::Whole(Mark::Start, 9));
-        assert_eq!(scan("<a b='x\">' c=\"\"/>x"), Scan::Whole(Mark::Empty, 17));
-        assert_eq!(scan("<a>"), Scan::Whole(Mark::Start, 3));
-        assert_eq!(scan("</a >b"), Scan::Whole(Mark::End, 5));
-        assert_eq!(scan("<!-- <a> -- -->"), Scan::Whole(Mark::Comment, 15));
-        assert_eq!(scan("<![CDATA[<a>]]>"), Scan::Whole(Mark::CData, 15));
+        assert_eq!(
+            scan("<a b='>' c=\"/>\"/>x"),
+            TagScan::Whole(MarkupKind::Empty, 17)
+        );
+        assert_eq!(
+            scan("<a b=\"x\" c=\"=\"/>x"),
+            TagScan::Whole(MarkupKind::Empty, 16)
+        );
+        assert_eq!(scan("<a b=\"x\">x"), TagScan::Whole(MarkupKind::Start, 9));
+        assert_eq!(
+            scan("<a b='x\">' c=\"\"/>x"),
+            TagScan::Whole(MarkupKind::Empty, 17)
+        );
+        assert_eq!(scan("<a>"), TagScan::Whole(MarkupKind::Start, 3));
+        assert_eq!(scan("</a >b"), TagScan::Whole(MarkupKind::End, 5));
+        assert_eq!(
+            scan("<!-- <a> -- -->"),
+            TagScan::Whole(MarkupKind::Comment, 15)
+        );
+        assert_eq!(
+            scan("<![CDATA[<a>]]>"),
+            TagScan::Whole(MarkupKind::CData, 15)
+        );
         assert_eq!(
             scan("<!DOCTYPE a [<!ENTITY b \"c\">]>"),
-            Scan::Whole(Mark::Doctype, 30)
+            TagScan::Whole(MarkupKind::Doctype, 30)
         );
         assert_eq!(
             scan("<!DOCTYPE a [<!-- don't ]> --><?p ]>?><!ENTITY b \"]>\">\n]>\n<a/>"),
-            Scan::Whole(Mark::Doctype, 57)
+            TagScan::Whole(MarkupKind::Doctype, 57)
         );
-        assert_eq!(scan("<?xml v='>'?>"), Scan::Whole(Mark::Instruction, 13));
+        assert_eq!(
+            scan("<?xml v='>'?>"),
+            TagScan::Whole(MarkupKind::Instruction, 13)
+        );
     }
 
     #[test]
@@ -200,19 +224,22 @@ mod tests {
         for partial in [
             "<", "<a b=\"", "<a b='>'", "<!", "<!-", "<!-- >", "<![CD", "<?xml >", "</a",
         ] {
-            assert_eq!(scan(partial), Scan::Partial, "{partial}");
+            assert_eq!(scan(partial), TagScan::Partial, "{partial}");
         }
-        assert_eq!(scan("<a b=\"<c/>"), Scan::Broken);
-        assert_eq!(scan("</a<b>"), Scan::Broken);
+        assert_eq!(scan("<a b=\"<c/>"), TagScan::Broken);
+        assert_eq!(scan("</a<b>"), TagScan::Broken);
     }
 
     #[test]
     fn an_end_looked_for_in_vain_is_remembered() {
         let mut ends = Ends::default();
         let text = b"<!-- a <!-- b -";
-        assert_eq!(ends.scan(text, 100), Scan::Partial);
+        assert_eq!(ends.scan(text, 100), TagScan::Partial);
         assert_eq!(ends.comment, 113);
         let longer = b"<!-- b -->";
-        assert_eq!(ends.scan(longer, 107), Scan::Whole(Mark::Comment, 10));
+        assert_eq!(
+            ends.scan(longer, 107),
+            TagScan::Whole(MarkupKind::Comment, 10)
+        );
     }
 }

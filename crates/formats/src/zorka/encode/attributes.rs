@@ -4,11 +4,11 @@ use std::io::Write as _;
 
 use traceloom_model::{Attribute, Recording, StringId, Value as ModelValue, ValueTypeId};
 
-use super::super::cbor::{Cbor, Value};
+use super::super::cbor::{Cbor, CborValue};
 use super::super::diagnostic::{self, diagnostic};
-use super::super::dialect::{Generation, Values};
+use super::super::dialect::{Generation, ValueForms};
 use super::super::write;
-use super::{Encoder, Handed, Node, Said, TRACE_ID, symbol_type};
+use super::{Encoder, Handed, PendingRecord, TRACE_ID, TraceOverrides, symbol_type};
 use crate::spans::parents_first::PendingSpans;
 use crate::text::scalars::{decimal, digits};
 
@@ -22,7 +22,7 @@ impl Encoder {
         own: &[Attribute],
         without: Option<usize>,
         counters: &[(ValueTypeId, i64)],
-        said: Said,
+        said: TraceOverrides,
         words: &Recording,
     ) {
         if self.dialect.generation == Generation::B2 {
@@ -120,7 +120,7 @@ impl Encoder {
                 self.trace.extend([0xd8, 0x26, 0x82]);
                 write::int(&mut self.trace, ttype);
                 self.trace.push(0xa1);
-                write::value(&mut self.trace, Value::Ref(id.cast_unsigned()));
+                write::value(&mut self.trace, CborValue::Ref(id.cast_unsigned()));
             }
             Generation::S0 => {
                 let tag = 0xc0 | self.dialect.attribute_tag;
@@ -134,7 +134,7 @@ impl Encoder {
     }
 
     /// Keeps attributes that another span set for the record where they are written.
-    pub(super) fn take_upward(&mut self, node: &Node, kept: &PendingSpans<Node>) {
+    pub(super) fn take_upward(&mut self, node: &PendingRecord, kept: &PendingSpans<PendingRecord>) {
         if !self.dialect.upward || !node.handed_up {
             return;
         }
@@ -152,12 +152,12 @@ impl Encoder {
 
     pub(super) fn value(&mut self, value: &ModelValue, words: &Recording) {
         let is_kept = match self.dialect.values {
-            Values::All => true,
-            Values::Scalars => !matches!(
+            ValueForms::All => true,
+            ValueForms::Scalars => !matches!(
                 value,
                 ModelValue::F64(_) | ModelValue::List(..) | ModelValue::Map(_)
             ),
-            Values::Texts => matches!(value, ModelValue::Text(_) | ModelValue::Null),
+            ValueForms::Texts => matches!(value, ModelValue::Text(_) | ModelValue::Null),
         };
         if !is_kept {
             self.digits.clear();
@@ -215,13 +215,13 @@ fn put(out: &mut Vec<u8>, value: &ModelValue, words: &Recording, depth: u32) {
         ModelValue::Null => out.push(0xf6),
         ModelValue::I64(value) => write::int(out, *value),
         ModelValue::U64(value) => write::head(out, 0, *value),
-        ModelValue::F64(value) => write::value(out, Value::F64(value.to_bits())),
-        ModelValue::Bool(value) => write::value(out, Value::Bool(*value)),
+        ModelValue::F64(value) => write::value(out, CborValue::F64(value.to_bits())),
+        ModelValue::Bool(value) => write::value(out, CborValue::Bool(*value)),
         ModelValue::Text(id) => match words.string(*id) {
             Some(text) => write::text(out, text.as_bytes()),
             None => write::text(out, format!("#{}", id.raw()).as_bytes()),
         },
-        ModelValue::Bytes(bytes) => write::value(out, Value::Bytes(bytes)),
+        ModelValue::Bytes(bytes) => write::value(out, CborValue::Bytes(bytes)),
         ModelValue::List(_, values) => {
             write::head(out, 4, values.len() as u64);
             for value in values {

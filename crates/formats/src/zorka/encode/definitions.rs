@@ -2,7 +2,7 @@
 
 use traceloom_model::{FunctionId, Recording, StringId};
 
-use super::super::cbor::Value;
+use super::super::cbor::CborValue;
 use super::super::dialect::Generation;
 use super::super::record::{Item, Method, Symbol};
 use super::super::write;
@@ -43,7 +43,7 @@ impl Encoder {
         self.symbols.insert(text.into(), id);
         let symbol = Symbol {
             id,
-            text: Value::Text(text),
+            text: CborValue::Text(text),
             symbol_type: self.dialect.typed_symbols.then_some(kind),
         };
         write::item(&mut self.definitions, &Item::Symbol(symbol));

@@ -2,7 +2,7 @@
 
 use traceloom_model::{ExceptionId, FrameKind, Recording};
 
-use super::super::cbor::Value;
+use super::super::cbor::CborValue;
 use super::super::dialect::Generation;
 use super::super::record::Item;
 use super::super::write;
@@ -68,7 +68,7 @@ impl Encoder {
         if self.dialect.generation == Generation::C {
             write::int(&mut out, class);
         } else {
-            write::value(&mut out, Value::Ref(class.cast_unsigned()));
+            write::value(&mut out, CborValue::Ref(class.cast_unsigned()));
         }
         match row.and_then(|row| words.string(row.message?)) {
             Some(text) => write::text(&mut out, text.as_bytes()),
@@ -109,7 +109,7 @@ impl Encoder {
             frames.push(0x84);
             for symbol in [class, method, file] {
                 if s0 {
-                    write::value(&mut frames, Value::Ref(symbol.cast_unsigned()));
+                    write::value(&mut frames, CborValue::Ref(symbol.cast_unsigned()));
                 } else {
                     write::int(&mut frames, symbol);
                 }

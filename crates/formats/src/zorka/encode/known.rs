@@ -7,9 +7,9 @@ use crate::codec::ById;
 
 /// Rows that were looked at.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    keys: ById<Key>,
-    counters: ById<Key>,
+pub(super) struct RowCache {
+    keys: ById<SymbolKey>,
+    counters: ById<SymbolKey>,
     methods: ById<i64>,
     /// Symbols of the keys that name threads.
     threads: ById<i64>,
@@ -19,7 +19,7 @@ pub(super) struct Known {
 
 /// What an attribute or a counter means to this format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
+pub(super) enum AttributeRole {
     /// Nothing.
     Plain,
     /// An attribute that keeps the flags of a record.
@@ -31,13 +31,13 @@ pub(super) enum Role {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Key {
-    role: Role,
+struct SymbolKey {
+    role: AttributeRole,
     /// The symbol of its name, once it was written.
     symbol: Option<i64>,
 }
 
-impl Known {
+impl RowCache {
     #[inline]
     pub(super) fn method(&self, id: FunctionId) -> Option<i64> {
         self.methods.get(id.index()).copied()
@@ -52,19 +52,19 @@ impl Known {
 impl Encoder {
     /// Returns what an attribute means; nothing when its key was never defined.
     #[inline]
-    pub(super) fn role(&mut self, id: AttrKeyId, words: &Recording) -> Role {
+    pub(super) fn role(&mut self, id: AttrKeyId, words: &Recording) -> AttributeRole {
         if let Some(known) = self.known.keys.get(id.index()) {
             return known.role;
         }
         let Some(key) = words.attribute_key(id) else {
-            return Role::Plain;
+            return AttributeRole::Plain;
         };
         let role = match words.text(key.name).as_ref() {
-            "flags" => Role::Flags,
-            "thread.name" | "thread.id" => Role::Thread,
-            _ => Role::Plain,
+            "flags" => AttributeRole::Flags,
+            "thread.name" | "thread.id" => AttributeRole::Thread,
+            _ => AttributeRole::Plain,
         };
-        let key = Key { role, symbol: None };
+        let key = SymbolKey { role, symbol: None };
         self.known.keys.put(id.index(), key);
         role
     }
@@ -80,7 +80,7 @@ impl Encoder {
         let name = words.attribute_key(id)?.name;
         let role = self.role(id, words);
         let (written, symbol) = self.named(name, words);
-        self.known.keys.put(id.index(), Key { role, symbol });
+        self.known.keys.put(id.index(), SymbolKey { role, symbol });
         Some(written)
     }
 
@@ -98,14 +98,18 @@ impl Encoder {
     #[inline]
     pub(super) fn counts_calls(&mut self, id: ValueTypeId, words: &Recording) -> bool {
         if let Some(known) = self.known.counters.get(id.index()) {
-            return known.role == Role::Calls;
+            return known.role == AttributeRole::Calls;
         }
         let Some(row) = words.value_type(id) else {
             return false;
         };
         let calls = words.text(row.name) == "calls";
-        let role = if calls { Role::Calls } else { Role::Plain };
-        let key = Key { role, symbol: None };
+        let role = if calls {
+            AttributeRole::Calls
+        } else {
+            AttributeRole::Plain
+        };
+        let key = SymbolKey { role, symbol: None };
         self.known.counters.put(id.index(), key);
         calls
     }
@@ -119,9 +123,13 @@ impl Encoder {
         }
         let name = words.value_type(id)?.name;
         let calls = self.counts_calls(id, words);
-        let role = if calls { Role::Calls } else { Role::Plain };
+        let role = if calls {
+            AttributeRole::Calls
+        } else {
+            AttributeRole::Plain
+        };
         let (written, symbol) = self.named(name, words);
-        let key = Key { role, symbol };
+        let key = SymbolKey { role, symbol };
         self.known.counters.put(id.index(), key);
         Some(written)
     }

@@ -8,7 +8,7 @@ use crate::spans::parents_first::{PendingSpan, ValuesAt};
 
 /// A span that waits for its parent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node {
+pub(crate) struct PendingRecord {
     pub(crate) id: SpanId,
     pub(crate) start: i64,
     pub(super) end: i64,
@@ -25,7 +25,7 @@ pub(crate) struct Node {
     pub(crate) context: Option<SpanContext>,
 }
 
-impl Node {
+impl PendingRecord {
     #[inline]
     pub(crate) fn of(row: &SpanRow<'_>, own: ValuesAt, attributes: &[Attribute]) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Node {
     }
 }
 
-impl PendingSpan for Node {
+impl PendingSpan for PendingRecord {
     fn id(&self) -> SpanId {
         self.id
     }

@@ -1,6 +1,6 @@
 //! Attributes: of a record, and of one that encloses it (SPEC.md §1.2).
 
-use super::super::cbor::{Cbor, Fault};
+use super::super::cbor::{Cbor, CborFault};
 use super::super::record::{AttributeForm, Attributes, Item};
 use super::{Context, unknown};
 
@@ -8,7 +8,7 @@ pub(super) fn attribute_map<'a>(
     cbor: &mut Cbor<'a>,
     tag: u8,
     context: &Context,
-) -> Result<Item<'a>, Fault> {
+) -> Result<Item<'a>, CborFault> {
     let mut head = cbor.head()?;
     let mut attributes = Attributes::new(AttributeForm::Map { tag }, &[]);
     if head.major == 6 {
@@ -17,13 +17,13 @@ pub(super) fn attribute_map<'a>(
         }
         head = cbor.head()?;
         if head.major != 5 || head.value != 1 {
-            return Err(Fault::Bad("an upward attribute that is not one pair"));
+            return Err(CborFault::Bad("an upward attribute that is not one pair"));
         }
         attributes.form = AttributeForm::MapUpward { tag };
         attributes.upward = Some(cbor.int()?);
         head = cbor.head()?;
         if head.major != 5 {
-            return Err(Fault::Bad("an upward attribute without a map"));
+            return Err(CborFault::Bad("an upward attribute without a map"));
         }
     }
     let from = cbor.position();
@@ -37,7 +37,7 @@ pub(super) fn attribute_map<'a>(
         }
     } else {
         if head.value > cbor.bounds().values() {
-            return Err(Fault::Limit("limit_values"));
+            return Err(CborFault::Limit("limit_values"));
         }
         attributes.count = pairs(cbor, head.info == 31, head.value)?;
     }
@@ -52,7 +52,7 @@ pub(super) fn attribute_map<'a>(
 }
 
 /// Returns true if the record goes on where a value should be: the next item, or the epilog and its break.
-fn value_is_missing(cbor: &Cbor<'_>, context: &Context) -> Result<bool, Fault> {
+fn value_is_missing(cbor: &Cbor<'_>, context: &Context) -> Result<bool, CborFault> {
     let broken_after = |len| match cbor.peek_at(len) {
         Ok(byte) => Ok(byte == 0xff),
         Err(_) if context.eof => Ok(false),
@@ -67,17 +67,17 @@ fn value_is_missing(cbor: &Cbor<'_>, context: &Context) -> Result<bool, Fault> {
     }
 }
 
-pub(super) fn upward<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
+pub(super) fn upward<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, CborFault> {
     if cbor.definite_array()? != 2 {
-        return Err(Fault::Bad("an upward attribute of another length"));
+        return Err(CborFault::Bad("an upward attribute of another length"));
     }
     let upward = cbor.int()?;
     let head = cbor.head()?;
     if head.major != 5 {
-        return Err(Fault::Bad("an upward attribute without a map"));
+        return Err(CborFault::Bad("an upward attribute without a map"));
     }
     if head.value > cbor.bounds().values() {
-        return Err(Fault::Limit("limit_values"));
+        return Err(CborFault::Limit("limit_values"));
     }
     let from = cbor.position();
     let count = pairs(cbor, head.info == 31, head.value)?;
@@ -90,11 +90,11 @@ pub(super) fn upward<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
     Ok(Item::Attributes(attributes))
 }
 
-pub(super) fn pair<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
+pub(super) fn pair<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, CborFault> {
     let upward = match cbor.definite_array()? {
         2 => None,
         3 => Some(cbor.int()?),
-        _ => return Err(Fault::Bad("an attribute of another length")),
+        _ => return Err(CborFault::Bad("an attribute of another length")),
     };
     let from = cbor.position();
     cbor.value()?;
@@ -105,7 +105,7 @@ pub(super) fn pair<'a>(cbor: &mut Cbor<'a>) -> Result<Item<'a>, Fault> {
 }
 
 /// Steps over the pairs of a map whose head was read; returns how many there are.
-fn pairs(cbor: &mut Cbor<'_>, indefinite: bool, count: u64) -> Result<u64, Fault> {
+fn pairs(cbor: &mut Cbor<'_>, indefinite: bool, count: u64) -> Result<u64, CborFault> {
     if !indefinite {
         for _ in 0..count {
             cbor.value()?;

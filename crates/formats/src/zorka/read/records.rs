@@ -1,6 +1,6 @@
 //! How records begin and end, in packed words and in plain integers (SPEC.md §1, §2).
 
-use super::super::cbor::{Cbor, Fault};
+use super::super::cbor::{Cbor, CborFault};
 use super::super::record::{End, EndForm, Item, Order, Start, StartForm};
 use super::{Context, unknown};
 
@@ -16,7 +16,7 @@ pub(in super::super) fn unpack(word: [u8; 8], order: Order) -> (i64, u64) {
     ((value & TICK).cast_signed(), value >> 40)
 }
 
-pub(super) fn start<'a>(cbor: &mut Cbor<'a>, tag: u64, first: u8) -> Result<Item<'a>, Fault> {
+pub(super) fn start<'a>(cbor: &mut Cbor<'a>, tag: u64, first: u8) -> Result<Item<'a>, CborFault> {
     match tag {
         8 => {
             let prolog = match (cbor.peek_at(1), cbor.peek_at(2)) {
@@ -54,15 +54,15 @@ pub(super) fn start<'a>(cbor: &mut Cbor<'a>, tag: u64, first: u8) -> Result<Item
             }))
         }
         6 | 7 | 10 | 11 => seed_start(cbor, tag, first),
-        9 | 12 => Err(Fault::Bad("attributes that are no map")),
+        9 | 12 => Err(CborFault::Bad("attributes that are no map")),
         _ => unknown(cbor),
     }
 }
 
-fn seed_start<'a>(cbor: &mut Cbor<'a>, tag: u64, first: u8) -> Result<Item<'a>, Fault> {
+fn seed_start<'a>(cbor: &mut Cbor<'a>, tag: u64, first: u8) -> Result<Item<'a>, CborFault> {
     let [_, length] = cbor.array()?;
     if length != 0x48 {
-        return Err(Fault::Bad("a record without its first word"));
+        return Err(CborFault::Bad("a record without its first word"));
     }
     let (tag, order) = match tag {
         10 => (10, Order::Big),
@@ -84,7 +84,7 @@ fn seed_start<'a>(cbor: &mut Cbor<'a>, tag: u64, first: u8) -> Result<Item<'a>, 
 }
 
 /// Takes the `ff` after an epilog, which closes the record's array.
-fn closing(cbor: &mut Cbor<'_>, context: &Context) -> Result<bool, Fault> {
+fn closing(cbor: &mut Cbor<'_>, context: &Context) -> Result<bool, CborFault> {
     match cbor.next_is(0xff) {
         Some(true) => {
             cbor.step();
@@ -92,7 +92,7 @@ fn closing(cbor: &mut Cbor<'_>, context: &Context) -> Result<bool, Fault> {
         }
         Some(false) => Ok(false),
         None if context.eof => Ok(false),
-        None => Err(Fault::Short(cbor.position() + 1)),
+        None => Err(CborFault::Short(cbor.position() + 1)),
     }
 }
 
@@ -101,7 +101,7 @@ pub(super) fn end_word<'a>(
     form: EndForm,
     order: Option<Order>,
     context: &Context,
-) -> Result<Item<'a>, Fault> {
+) -> Result<Item<'a>, CborFault> {
     let [length] = cbor.array()?;
     let word: [u8; 8] = cbor.array()?;
     let order = order.or(context.order).unwrap_or_else(|| guess(word));
@@ -139,10 +139,10 @@ fn guess(word: [u8; 8]) -> Order {
     }
 }
 
-pub(super) fn end_nanos<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, Fault> {
+pub(super) fn end_nanos<'a>(cbor: &mut Cbor<'a>, context: &Context) -> Result<Item<'a>, CborFault> {
     let count = cbor.definite_array()?;
     if !matches!(count, 2 | 3) {
-        return Err(Fault::Bad("a record end of another length"));
+        return Err(CborFault::Bad("a record end of another length"));
     }
     let time = cbor.int()?;
     let calls = cbor.int()?;

@@ -7,10 +7,10 @@ use traceloom_model::{Flow, Limits, Note};
 use super::super::parts::PartName;
 use super::super::record::{Item, Record};
 use super::super::requests::symbols;
-use super::super::session::Symbols;
+use super::super::session::SessionSymbols;
 use super::super::{Stream, TwoItems, Visit};
-use super::streams::{Parts, visit};
-use super::{Role, role};
+use super::streams::{StreamParts, visit};
+use super::{PartRole, role};
 use crate::{Error, Source};
 
 /// Stops at the first begin: the source has a wall clock.
@@ -37,16 +37,16 @@ impl Visit for FirstBegin {
 /// Returns true if any record of the source has a wall clock.
 pub(super) fn clock(
     source: &dyn Source,
-    streams: &[Parts],
+    streams: &[StreamParts],
     limits: &Limits,
 ) -> Result<bool, Error> {
     let mut found = FirstBegin(false);
     for stream in streams {
         match role(source, stream.first()) {
             // Posts and blocks are made of marked traces.
-            Role::Requests | Role::Store => return Ok(true),
-            Role::Definitions => {}
-            Role::Items => {
+            PartRole::Requests | PartRole::Store => return Ok(true),
+            PartRole::Definitions => {}
+            PartRole::Items => {
                 let mut items = Stream::new(limits, TwoItems::Guess);
                 visit(source, &stream.parts, &mut items, &mut found)?;
             }
@@ -60,18 +60,18 @@ pub(super) fn clock(
 
 /// What the dictionaries of a folder define, all together and by the captures they belong to.
 #[derive(Debug, Default)]
-pub(super) struct Definitions {
-    pub(super) union: Symbols,
-    pub(super) by_stem: HashMap<String, Symbols>,
+pub(super) struct CaptureDefinitions {
+    pub(super) union: SessionSymbols,
+    pub(super) by_stem: HashMap<String, SessionSymbols>,
 }
 
-struct Collect<'c> {
-    union: &'c mut Symbols,
-    own: &'c mut Symbols,
+struct DefinitionCollector<'c> {
+    union: &'c mut SessionSymbols,
+    own: &'c mut SessionSymbols,
     limits: Limits,
 }
 
-impl Visit for Collect<'_> {
+impl Visit for DefinitionCollector<'_> {
     fn record(&mut self, record: &Record<'_>) -> Flow {
         // A full table is noted where the part is lowered.
         match record.item {
@@ -99,20 +99,20 @@ pub(super) fn stem(source: &dyn Source, part: usize) -> String {
     format!("{}{}", name.folder, name.stem)
 }
 
-impl Definitions {
+impl CaptureDefinitions {
     pub(super) fn read(
         source: &dyn Source,
-        streams: &[Parts],
+        streams: &[StreamParts],
         limits: &Limits,
     ) -> Result<Self, Error> {
         let mut all = Self::default();
         for stream in streams {
             let part = stream.first();
-            if role(source, part) != Role::Definitions {
+            if role(source, part) != PartRole::Definitions {
                 continue;
             }
             let own = all.by_stem.entry(stem(source, part)).or_default();
-            let mut collect = Collect {
+            let mut collect = DefinitionCollector {
                 union: &mut all.union,
                 own,
                 limits: *limits,

@@ -2,11 +2,11 @@
 
 use traceloom_model::{Flow, Note, ResourceId};
 
-use super::super::lower::{Lowering, Place};
-use super::super::requests::{Lines, Request, Requests};
-use super::super::session::{Session, Symbols};
-use super::super::store::{Block, Blocks, StoreReader, refusal};
-use super::super::tree::Trace;
+use super::super::lower::{Lowering, SourceRange};
+use super::super::requests::{Request, RequestLines, Requests};
+use super::super::session::{Session, SessionSymbols};
+use super::super::store::{Blocks, StoreBlock, StoreReader, refusal};
+use super::super::tree::OpenTrace;
 use super::super::{Stream, TwoItems};
 use super::streams::{Carry, Fingerprint};
 use super::{SessionKey, Sources};
@@ -15,7 +15,7 @@ use crate::{Error, Opaque, info};
 
 /// A posted trace that ended with records open.
 pub(super) struct Unfinished {
-    trace: Trace,
+    trace: OpenTrace,
     stream: Stream,
     carry: Carry,
     place: (usize, u64),
@@ -29,9 +29,9 @@ impl Sources<'_> {
     pub(super) fn requests(&mut self, part: usize) -> Result<(), Error> {
         let source = self.source;
         let mut pull = source.open(part, 0)?;
-        let mut posts = Posts { all: self, part };
+        let mut posts = PostVisitor { all: self, part };
         let limits = posts.all.limits;
-        let lines = Lines::new(&limits);
+        let lines = RequestLines::new(&limits);
         each_window(pull.as_mut(), 1, |chunk| lines.each(chunk, &mut posts))?;
         Ok(())
     }
@@ -68,7 +68,7 @@ impl Sources<'_> {
                     self.end_post(earlier, &mut session, resource);
                 }
                 Unfinished {
-                    trace: Trace::posted(trace_id),
+                    trace: OpenTrace::posted(trace_id),
                     stream: Stream::new(&self.limits, TwoItems::Guess),
                     carry: Carry::default(),
                     place: (part, request.offset),
@@ -98,9 +98,9 @@ impl Sources<'_> {
         let mut lowering = Lowering {
             shared: &mut self.shared,
             session,
-            union: &Symbols::default(),
+            union: &SessionSymbols::default(),
             trace: &mut state.trace,
-            place: Place::Inside { part, offset },
+            place: SourceRange::Inside { part, offset },
             begin: TwoItems::Guess,
             resource,
             count: 0,
@@ -137,7 +137,7 @@ impl Sources<'_> {
         let source = self.source;
         let mut pull = source.open(part, 0)?;
         let mut reader = StoreReader::new(&self.limits);
-        let mut stored = Stored {
+        let mut stored = BlockVisitor {
             all: self,
             session: Session::default(),
             part,
@@ -158,12 +158,12 @@ fn continues(state: &Unfinished, body: &[u8]) -> bool {
     !state.carry.bytes.is_empty() || !starts
 }
 
-struct Posts<'p, 's> {
+struct PostVisitor<'p, 's> {
     all: &'p mut Sources<'s>,
     part: usize,
 }
 
-impl Requests for Posts<'_, '_> {
+impl Requests for PostVisitor<'_, '_> {
     fn request(&mut self, request: &Request<'_>) -> Flow {
         self.all.post(self.part, request);
         self.all.shared.flow()
@@ -179,14 +179,14 @@ impl Requests for Posts<'_, '_> {
     }
 }
 
-struct Stored<'p, 's> {
+struct BlockVisitor<'p, 's> {
     all: &'p mut Sources<'s>,
     session: Session,
     part: usize,
 }
 
-impl Blocks for Stored<'_, '_> {
-    fn block(&mut self, block: &Block<'_>, flags: u32) -> Flow {
+impl Blocks for BlockVisitor<'_, '_> {
+    fn block(&mut self, block: &StoreBlock<'_>, flags: u32) -> Flow {
         let limits = self.all.limits;
         let plain = match block.unpack(flags, &limits) {
             Ok(plain) => plain,
@@ -196,7 +196,7 @@ impl Blocks for Stored<'_, '_> {
             }
         };
         let state = Unfinished {
-            trace: Trace::default(),
+            trace: OpenTrace::default(),
             stream: Stream::new(&limits, TwoItems::Guess),
             carry: Carry::of(plain),
             place: (self.part, block.offset),

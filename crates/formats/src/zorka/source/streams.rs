@@ -2,17 +2,17 @@
 
 use super::super::parts::PartName;
 use super::super::{Stream, TwoItems, Visit};
-use super::{Role, role};
+use super::{PartRole, role};
 use crate::codec::each_window;
 use crate::{Chunk, Error, Source, Step};
 
 /// Parts that are one stream.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct StreamParts {
     pub(super) parts: Vec<usize>,
 }
 
-impl Parts {
+impl StreamParts {
     pub(super) fn first(&self) -> usize {
         self.parts.first().copied().unwrap_or(0)
     }
@@ -21,14 +21,14 @@ impl Parts {
 /// Joins the chunks of a capture in the order of their numbers, unless the whole is there too.
 ///
 /// Request dumps come first: other files of the folder may be copies of their bodies.
-pub(super) fn streams(source: &dyn Source) -> Vec<Parts> {
+pub(super) fn streams(source: &dyn Source) -> Vec<StreamParts> {
     let parts = source.parts();
-    let mut all: Vec<Parts> = Vec::new();
+    let mut all: Vec<StreamParts> = Vec::new();
     let mut chunks: Vec<(PartName<'_>, Vec<(u64, usize)>)> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
         let name = PartName::of(&part.name);
         let Some(number) = name.chunk else {
-            all.push(Parts { parts: vec![at] });
+            all.push(StreamParts { parts: vec![at] });
             continue;
         };
         let same = |known: &PartName<'_>| known.folder == name.folder && known.stem == name.stem;
@@ -40,11 +40,11 @@ pub(super) fn streams(source: &dyn Source) -> Vec<Parts> {
     for (_, mut list) in chunks {
         list.sort_unstable();
         let parts = list.into_iter().map(|(_, at)| at).collect();
-        all.push(Parts { parts });
+        all.push(StreamParts { parts });
     }
     all.sort_by_key(|stream| {
         let first = stream.first();
-        (role(source, first) != Role::Requests, first)
+        (role(source, first) != PartRole::Requests, first)
     });
     all
 }

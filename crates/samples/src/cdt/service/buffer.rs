@@ -1,7 +1,7 @@
 //! Buffers of threads on their way to blocks, and calls to rows.
 
 use super::super::words::tag;
-use super::{BUFFER, Call, Emit, Numbers, ROTATE, Service, StreamName, utf16};
+use super::{BUFFER, CallMetrics, Emit, ROTATE, RootCall, Service, StreamName, utf16};
 use traceloom_formats::Error;
 use traceloom_formats::cdt::calls::Row;
 use traceloom_formats::cdt::put_text;
@@ -51,7 +51,7 @@ impl Service {
         let name = thread.name.clone();
         if self.detail.trace {
             if call.written {
-                let Numbers {
+                let CallMetrics {
                     cpu, wait, memory, ..
                 } = call.numbers;
                 let values = [
@@ -124,7 +124,7 @@ impl Service {
         Ok(())
     }
 
-    fn row(&mut self, at: usize, call: &Call, emit: &mut Emit<'_>) -> Result<(), Error> {
+    fn row(&mut self, at: usize, call: &RootCall, emit: &mut Emit<'_>) -> Result<(), Error> {
         if self.rotate && self.calls.bytes > ROTATE / 10 {
             self.begin_calls(emit)?;
         }

@@ -2,7 +2,8 @@
 
 use super::super::words::{self, LAYERS, METHODS, tag};
 use super::{
-    BUFFER, CALLEES, Call, ENTRIES, Emit, File, Kind, Numbers, ROTATE, Service, StreamName, utf16,
+    BUFFER, CALLEES, CallMetrics, ENTRIES, Emit, ROTATE, RootCall, Service, ServiceKind,
+    StreamFile, StreamName, utf16,
 };
 use crate::random::mix;
 use traceloom_formats::Error;
@@ -20,11 +21,11 @@ impl Service {
         let kind = self
             .threads
             .get(at)
-            .map_or(Kind::Main, |thread| thread.kind);
+            .map_or(ServiceKind::Main, |thread| thread.kind);
         let (layer, verb) = match kind {
-            Kind::Web => (0, self.random.pick(&["GET", "GET", "GET", "POST", "PUT"])),
-            Kind::Main => (2, ""),
-            Kind::Scheduler | Kind::Consumer => (2, ""),
+            ServiceKind::Web => (0, self.random.pick(&["GET", "GET", "GET", "POST", "PUT"])),
+            ServiceKind::Main => (2, ""),
+            ServiceKind::Scheduler | ServiceKind::Consumer => (2, ""),
         };
         let verb = match verb {
             "GET" => "GET",
@@ -37,7 +38,7 @@ impl Service {
         let number = self.random.skewed(ENTRIES);
         let method = self.method(layer, number, emit)?;
         let mut number_of = || self.random.skewed(4_000_000);
-        let mut numbers = Numbers {
+        let mut numbers = CallMetrics {
             cpu: number_of() % 5000,
             wait: number_of() % 700,
             memory: number_of(),
@@ -45,23 +46,23 @@ impl Service {
             written: number_of() % 50 * 17,
             net_read: number_of(),
             net_written: number_of(),
-            ..Numbers::default()
+            ..CallMetrics::default()
         };
         let logs = number_of();
         (numbers.logs, numbers.logs_dropped, numbers.queue) = (logs % 300, logs % 7, logs % 3);
         let error = self.random.per_mille(15);
         let gap = match kind {
-            Kind::Web => self.random.skewed(900),
-            Kind::Main => 200_000,
-            Kind::Scheduler => 30_000 + self.random.below(1000),
-            Kind::Consumer => self.random.skewed(8000),
+            ServiceKind::Web => self.random.skewed(900),
+            ServiceKind::Main => 200_000,
+            ServiceKind::Scheduler => 30_000 + self.random.below(1000),
+            ServiceKind::Consumer => self.random.skewed(8000),
         };
         let host = self.random.below(200);
         let Some(thread) = self.threads.get_mut(at) else {
             return Ok(());
         };
         thread.time += i64::from(gap);
-        let call = Call {
+        let call = RootCall {
             method,
             start: thread.time,
             title: format!("{verb} {url}, client: 10.12.7.{host}"),
@@ -70,7 +71,7 @@ impl Service {
             error,
             record_index: thread.events,
             numbers,
-            ..Call::default()
+            ..RootCall::default()
         };
         thread.open = Some(call);
         if !self.detail.trace {
@@ -88,7 +89,7 @@ impl Service {
             thread.time += i64::from(took);
             return self.end(at, emit);
         }
-        let heartbeat = kind == Kind::Scheduler && self.random.per_mille(400);
+        let heartbeat = kind == ServiceKind::Scheduler && self.random.per_mille(400);
         self.event(at, What::Enter(method), 0, emit)?;
         if !heartbeat {
             let children = self.random.below(4) + 1;
@@ -99,7 +100,7 @@ impl Service {
             if error {
                 self.failure(at, emit)?;
             }
-            if kind == Kind::Web {
+            if kind == ServiceKind::Web {
                 self.web_tags(at, emit)?;
             }
         }
@@ -201,7 +202,7 @@ impl Service {
 
     /// Appends a value to a stream of values.
     pub(super) fn place(
-        file: &mut File,
+        file: &mut StreamFile,
         rotate: bool,
         stream: StreamName,
         value: &str,

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use super::{Call, Emit, Kind, Numbers, Service, StreamName, utf16};
+use super::{CallMetrics, Emit, RootCall, Service, ServiceKind, StreamName, utf16};
 use crate::cdt::words::tag;
 use traceloom_formats::Error;
 use traceloom_formats::cdt::trace::{TagValue, What};
@@ -199,9 +199,9 @@ impl Service {
             let from = pause.0 - pause.1;
             pause.1 > 500 && (from..pause.0).contains(&play.start)
         };
-        let free = |thread: &super::Thread| match &play.thread {
+        let free = |thread: &super::WorkerThread| match &play.thread {
             Some(name) => thread.name == *name,
-            None => thread.kind == Kind::Web && thread.time <= start,
+            None => thread.kind == ServiceKind::Web && thread.time <= start,
         };
         // No request is taken while the process stands still.
         let stop = script.pauses.iter().find(stopped);
@@ -237,21 +237,21 @@ impl Service {
         if play.start < 1000 || thread.events == 0 {
             thread.time = start;
         }
-        thread.open = Some(Call {
+        thread.open = Some(RootCall {
             method,
             start: thread.time,
             title: format!("{verb} {path}, client: 10.12.7.{host}"),
             url: format!("https://shop.example.com{path}"),
             verb,
             record_index: thread.events,
-            numbers: Numbers {
+            numbers: CallMetrics {
                 memory: 61_440,
                 net_read: 420,
                 net_written: 900,
                 logs: 2,
-                ..Numbers::default()
+                ..CallMetrics::default()
             },
-            ..Call::default()
+            ..RootCall::default()
         });
         self.act(script, at, &lines, play.running, emit)
     }
@@ -301,7 +301,7 @@ impl Service {
             }
         }
         let thread = self.threads.get(at);
-        if thread.is_some_and(|thread| thread.kind == Kind::Web) {
+        if thread.is_some_and(|thread| thread.kind == ServiceKind::Web) {
             self.web_tags(at, emit)?;
         }
         self.pass(at, name, own - own / 2);

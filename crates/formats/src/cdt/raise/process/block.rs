@@ -1,10 +1,10 @@
 //! Events into blocks, blocks into files of trace.
 
-use super::{BLOCK, Process, ROTATE};
+use super::{BLOCK, ProcessStreams, ROTATE};
 use crate::cdt::trace::{Block, Event, What};
 use crate::{Error, Output};
 
-impl Process {
+impl ProcessStreams {
     /// Adds an event to the block; a full one goes out first.
     #[inline(always)]
     pub(super) fn event(

@@ -2,18 +2,18 @@
 
 use traceloom_model::{Attribute, FunctionId, SpanStatus};
 
-use super::Process;
-use crate::cdt::raise::tables::Names;
-use crate::cdt::raise::tracks::Track;
+use super::ProcessStreams;
+use crate::cdt::raise::tables::StreamTables;
+use crate::cdt::raise::tracks::TrackInfo;
 use crate::cdt::raise::words::{CALL_INFO, CALL_RED};
-use crate::cdt::raise::{Node, Root};
+use crate::cdt::raise::{OutermostSpan, PendingCallSpan};
 use crate::cdt::trace::{TagValue, What};
 use crate::spans::parents_first::{Children, PendingSpans, ValuesAt};
 use crate::wire::Utf16;
 use crate::{Error, Output};
 
 /// A call while it is written.
-pub(super) struct Call {
+pub(super) struct CallInProgress {
     pub(super) thread: i64,
     pub(super) enters: u32,
     /// Nothing need be added to say that it failed, or did not.
@@ -24,14 +24,14 @@ pub(super) struct Call {
 
 /// What a call is walked with, kept for the next one.
 #[derive(Default)]
-pub(super) struct Walk {
-    stack: Vec<Open>,
+pub(super) struct CallScratch {
+    stack: Vec<SpanCursor>,
     /// Attributes of the root that its tree has, by their places, in the order of their times.
     tags: Vec<usize>,
 }
 
 /// A span that is being written.
-struct Open {
+struct SpanCursor {
     end: i64,
     own: ValuesAt,
     /// How many of its attributes are written.
@@ -42,20 +42,20 @@ struct Open {
     endless: bool,
 }
 
-impl Process {
+impl ProcessStreams {
     /// Writes a call: its tree, then its row.
     pub(in crate::cdt::raise) fn call(
         &mut self,
-        root: &Root,
-        track: &mut Track,
-        kept: &mut PendingSpans<Node>,
-        names: &Names,
+        root: &OutermostSpan,
+        track: &mut TrackInfo,
+        kept: &mut PendingSpans<PendingCallSpan>,
+        names: &StreamTables,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         let node = &root.node;
         let (thread, lane) = track.thread(node.track, node.start, &mut self.taken, names);
         self.place = None;
-        let mut call = Call {
+        let mut call = CallInProgress {
             thread,
             enters: 0,
             red: node.status != SpanStatus::Error,
@@ -74,7 +74,7 @@ impl Process {
         walk.order_tags(attributes, !row);
 
         self.enter(node, &mut call, out)?;
-        walk.stack.push(Open {
+        walk.stack.push(SpanCursor {
             end: node.end,
             own: ValuesAt::default(),
             tag: 0,
@@ -115,7 +115,7 @@ impl Process {
 
     fn mark(
         &mut self,
-        call: &Call,
+        call: &CallInProgress,
         word: u32,
         value: TagValue<'_>,
         out: &mut dyn Output,
@@ -127,10 +127,10 @@ impl Process {
     fn tree(
         &mut self,
         root: ValuesAt,
-        walk: &mut Walk,
-        call: &mut Call,
-        kept: &mut PendingSpans<Node>,
-        names: &Names,
+        walk: &mut CallScratch,
+        call: &mut CallInProgress,
+        kept: &mut PendingSpans<PendingCallSpan>,
+        names: &StreamTables,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         let is_root = |depth: usize| depth == 1;
@@ -169,7 +169,7 @@ impl Process {
                     }
                     continue;
                 }
-                walk.stack.push(Open {
+                walk.stack.push(SpanCursor {
                     end: child.end,
                     own: child.own,
                     tag: 0,
@@ -189,13 +189,23 @@ impl Process {
     }
 
     #[inline]
-    fn exit(&mut self, end: i64, call: &mut Call, out: &mut dyn Output) -> Result<(), Error> {
+    fn exit(
+        &mut self,
+        end: i64,
+        call: &mut CallInProgress,
+        out: &mut dyn Output,
+    ) -> Result<(), Error> {
         call.now = end.max(call.now);
         self.event(call.thread, What::Exit, call.now, out)
     }
 
     #[inline]
-    fn enter(&mut self, node: &Node, call: &mut Call, out: &mut dyn Output) -> Result<(), Error> {
+    fn enter(
+        &mut self,
+        node: &PendingCallSpan,
+        call: &mut CallInProgress,
+        out: &mut dyn Output,
+    ) -> Result<(), Error> {
         call.now = node.start.max(call.now);
         call.enters = call.enters.saturating_add(1);
         let method = self.method(node.function);
@@ -211,7 +221,7 @@ impl Process {
     }
 }
 
-impl Walk {
+impl CallScratch {
     /// Finds which attributes of a root its tree has, those without a time only where it has `all`.
     fn order_tags(&mut self, attributes: &[Attribute], all: bool) {
         for (at, tag) in attributes.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The numbered files of a stream.
 
-use super::Layout;
+use super::FolderLayout;
 use crate::{Error, Output};
 
 /// Bytes gathered before they are handed out: rows and blocks are small, and an output looks a file up by name.
@@ -8,15 +8,15 @@ const HELD: usize = 32 << 10;
 
 /// Where the streams of a process lie.
 pub(super) struct Folder {
-    pub(super) layout: Layout,
+    pub(super) layout: FolderLayout,
     pub(super) path: String,
 }
 
 impl Folder {
     pub(super) fn name(&self, stream: &str, index: u32) -> String {
         let suffix = match self.layout {
-            Layout::Streams => "",
-            Layout::Dump => ".gz",
+            FolderLayout::Streams => "",
+            FolderLayout::Dump => ".gz",
         };
         format!("{}/{stream}/{index:06}{suffix}", self.path)
     }
@@ -24,7 +24,7 @@ impl Folder {
 
 /// The file of a stream that is being written.
 #[derive(Default)]
-pub(super) struct File {
+pub(super) struct StreamWriter {
     pub(super) index: u32,
     /// Bytes handed out.
     gone: u64,
@@ -32,7 +32,7 @@ pub(super) struct File {
     pub(super) held: Vec<u8>,
 }
 
-impl File {
+impl StreamWriter {
     /// Returns how many bytes it has.
     pub(super) fn len(&self) -> u64 {
         self.gone + self.held.len() as u64

@@ -1,6 +1,6 @@
 //! Folders of processes.
 
-use super::Layout;
+use super::FolderLayout;
 use std::borrow::Cow;
 
 use traceloom_model::printable;
@@ -42,7 +42,7 @@ fn pod(instance: &str) -> Option<(&str, &str)> {
 
 /// Returns the folder of a process that was told who it is; `start` in milliseconds is when it is seen first.
 pub(super) fn folder_of(
-    layout: Layout,
+    layout: FolderLayout,
     service: Option<&str>,
     instance: Option<&str>,
     start: i64,
@@ -50,9 +50,11 @@ pub(super) fn folder_of(
     let restart = instance.filter(|instance| is_number(instance));
     match (layout, service, instance) {
         // An instance that is a start time alone says too little.
-        (Layout::Streams, _, Some(pod)) if restart.is_none() => Some(pod.to_owned()),
-        (Layout::Streams, Some(service), Some(restart)) => Some(format!("{service}_{restart}")),
-        (Layout::Dump, _, Some(instance)) => match (service, pod(instance), restart) {
+        (FolderLayout::Streams, _, Some(pod)) if restart.is_none() => Some(pod.to_owned()),
+        (FolderLayout::Streams, Some(service), Some(restart)) => {
+            Some(format!("{service}_{restart}"))
+        }
+        (FolderLayout::Dump, _, Some(instance)) => match (service, pod(instance), restart) {
             (Some(server), _, Some(restart)) => Some(below(server, start, restart)),
             (server, Some((pod, restart)), _) => Some(below(server.unwrap_or(pod), start, restart)),
             (Some(server), None, None) => Some(dated(layout, server, start)),
@@ -64,11 +66,11 @@ pub(super) fn folder_of(
 }
 
 /// Returns the folder of a process that is known by its first time alone.
-pub(super) fn dated(layout: Layout, service: &str, start: i64) -> String {
+pub(super) fn dated(layout: FolderLayout, service: &str, start: i64) -> String {
     let start = start.max(0);
     match layout {
-        Layout::Streams => format!("{service}_{start}"),
-        Layout::Dump => below(service, start, &start.to_string()),
+        FolderLayout::Streams => format!("{service}_{start}"),
+        FolderLayout::Dump => below(service, start, &start.to_string()),
     }
 }
 
@@ -104,21 +106,26 @@ mod tests {
         let folder = |layout, service, instance| folder_of(layout, service, instance, start);
         let pod = "esc-ui-8dd5b49fd-2gr2g_1643822466534";
         assert_eq!(
-            folder(Layout::Dump, Some("server1"), Some("1643822466534")).as_deref(),
+            folder(FolderLayout::Dump, Some("server1"), Some("1643822466534")).as_deref(),
             Some("server1/2022/02/02/1643822466534")
         );
         assert_eq!(
-            folder(Layout::Dump, None, Some(pod)).as_deref(),
+            folder(FolderLayout::Dump, None, Some(pod)).as_deref(),
             Some("esc-ui-8dd5b49fd-2gr2g/2022/02/02/1643822466534")
         );
         assert_eq!(
-            folder(Layout::Streams, Some("server1"), Some("1643822466534")).as_deref(),
+            folder(
+                FolderLayout::Streams,
+                Some("server1"),
+                Some("1643822466534")
+            )
+            .as_deref(),
             Some("server1_1643822466534")
         );
         assert_eq!(
-            folder(Layout::Streams, None, Some(pod)).as_deref(),
+            folder(FolderLayout::Streams, None, Some(pod)).as_deref(),
             Some(pod)
         );
-        assert_eq!(folder(Layout::Dump, None, None), None);
+        assert_eq!(folder(FolderLayout::Dump, None, None), None);
     }
 }

@@ -2,12 +2,12 @@
 
 use traceloom_model::AttrKeyId;
 
-use super::Process;
-use crate::cdt::raise::tables::Names;
+use super::ProcessStreams;
+use crate::cdt::raise::tables::StreamTables;
 
 /// What is known of a parameter by its name and its display rules.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Key {
+pub(super) struct ParameterRules {
     /// It says that the call failed, or did not.
     pub red: bool,
     /// The agent copies it to the row of the call.
@@ -18,10 +18,10 @@ pub(super) struct Key {
     word: Option<u32>,
 }
 
-impl Process {
+impl ProcessStreams {
     /// Finds what is known of a parameter, once for each.
     #[inline]
-    pub(super) fn key(&mut self, id: AttrKeyId, names: &Names) -> Key {
+    pub(super) fn key(&mut self, id: AttrKeyId, names: &StreamTables) -> ParameterRules {
         match self.keys.get(id.index()) {
             Some(known) => *known,
             None => self.look_up(id, names),
@@ -29,12 +29,12 @@ impl Process {
     }
 
     #[cold]
-    fn look_up(&mut self, id: AttrKeyId, names: &Names) -> Key {
+    fn look_up(&mut self, id: AttrKeyId, names: &StreamTables) -> ParameterRules {
         let Some(row) = names.key(id) else {
-            return Key::default();
+            return ParameterRules::default();
         };
         let name = names.bytes(row.name);
-        let key = Key {
+        let key = ParameterRules {
             red: name.as_ref() == b"call.red",
             index: row.index,
             kind: big(&name, row.signature.is_some()),
@@ -46,7 +46,7 @@ impl Process {
 
     /// Returns the id of a parameter, which it gets when it is first written.
     #[inline]
-    pub(super) fn word(&mut self, id: AttrKeyId, key: Key, names: &Names) -> u32 {
+    pub(super) fn word(&mut self, id: AttrKeyId, key: ParameterRules, names: &StreamTables) -> u32 {
         match key.word {
             Some(word) => word,
             None => self.new_word(id, key, names),
@@ -54,11 +54,11 @@ impl Process {
     }
 
     #[cold]
-    fn new_word(&mut self, id: AttrKeyId, key: Key, names: &Names) -> u32 {
+    fn new_word(&mut self, id: AttrKeyId, key: ParameterRules, names: &StreamTables) -> u32 {
         let word = self.words.key(id, names);
         if names.key(id).is_some() {
             let word = Some(word);
-            self.keys.put(id.index(), Key { word, ..key });
+            self.keys.put(id.index(), ParameterRules { word, ..key });
         }
         word
     }

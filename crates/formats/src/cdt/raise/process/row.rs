@@ -4,32 +4,36 @@ use std::borrow::Cow;
 
 use traceloom_model::{Attribute, TrackId, ValueTypeId};
 
-use super::call::Call;
+use super::call::CallInProgress;
 use super::tags::values;
 use super::value::put_utf16;
-use super::{Process, ROTATE, ms};
+use super::{ProcessStreams, ROTATE, ms};
 use crate::cdt::COUNTERS;
 use crate::cdt::calls::{Header, Params, Row};
-use crate::cdt::raise::Node;
-use crate::cdt::raise::tables::Names;
-use crate::cdt::raise::tracks::Track;
+use crate::cdt::raise::PendingCallSpan;
+use crate::cdt::raise::tables::StreamTables;
+use crate::cdt::raise::tracks::TrackInfo;
 use crate::cdt::raise::words::CALL_RED;
 use crate::cdt::text;
 use crate::wire::{Utf16, put_u32_varint};
 use crate::{Error, Output};
 
 /// What was counted for a call.
-pub(super) struct Counted {
+pub(super) struct CountedRow {
     /// Those that a row has fields for, in the order of their table; 0 for what was not counted.
     pub(super) known: [i64; COUNTERS.len()],
     /// Others, by the ids of their words, as texts.
     pub(super) others: Vec<(u32, String)>,
 }
 
-impl Process {
+impl ProcessStreams {
     /// Sorts the counters of a call; of those of one name the first counts.
-    pub(super) fn counters(&mut self, counters: &[(ValueTypeId, i64)], names: &Names) -> Counted {
-        let mut counted = Counted {
+    pub(super) fn counters(
+        &mut self,
+        counters: &[(ValueTypeId, i64)],
+        names: &StreamTables,
+    ) -> CountedRow {
+        let mut counted = CountedRow {
             known: [0; COUNTERS.len()],
             others: Vec::new(),
         };
@@ -51,11 +55,11 @@ impl Process {
 
     pub(super) fn row(
         &mut self,
-        (node, attributes): (&Node, &[Attribute]),
-        call: &Call,
-        track: &mut Track,
+        (node, attributes): (&PendingCallSpan, &[Attribute]),
+        call: &CallInProgress,
+        track: &mut TrackInfo,
         counted: &[i64; COUNTERS.len()],
-        names: &Names,
+        names: &StreamTables,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         let method = self.method(node.function);
@@ -140,8 +144,8 @@ impl Process {
     fn thread_name(
         &mut self,
         id: TrackId,
-        track: &mut Track,
-        names: &Names,
+        track: &mut TrackInfo,
+        names: &StreamTables,
     ) -> (u32, Option<Vec<u8>>) {
         if let Some((file, index)) = track.name
             && file == self.calls.index
@@ -165,7 +169,7 @@ impl Process {
 
     /// Appends the parameters of a row, and returns how many they are: what has no time was in the row, what
     /// the agent copies to the row is in both.
-    fn params(&mut self, own: &[Attribute], names: &Names, bytes: &mut Vec<u8>) -> u32 {
+    fn params(&mut self, own: &[Attribute], names: &StreamTables, bytes: &mut Vec<u8>) -> u32 {
         let mut count = 0;
         // The keys of those that are there so far.
         let mut told = std::mem::take(&mut self.told);

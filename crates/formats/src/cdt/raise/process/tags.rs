@@ -2,25 +2,25 @@
 
 use traceloom_model::{Attribute, StringId, Value};
 
-use super::call::Call;
+use super::call::CallInProgress;
 use super::value::put_utf16;
-use super::{KNOWN, LONG, Process, ROTATE, ms};
-use crate::cdt::raise::tables::Names;
+use super::{KNOWN, LONG, ProcessStreams, ROTATE, ms};
+use crate::cdt::raise::tables::StreamTables;
 use crate::cdt::raise::words::CALL_RED;
 use crate::cdt::text;
 use crate::cdt::trace::{Place, TagValue, What};
 use crate::wire::Utf16;
 use crate::{Error, Output};
 
-impl Process {
+impl ProcessStreams {
     /// Writes the tags of a span that ends at `end`, those that come no later than a child that starts at
     /// `before`, and returns how many they are.
     pub(super) fn tags<'t>(
         &mut self,
         tags: impl Iterator<Item = &'t Attribute>,
         (before, end): (Option<i64>, i64),
-        call: &mut Call,
-        names: &Names,
+        call: &mut CallInProgress,
+        names: &StreamTables,
         out: &mut dyn Output,
     ) -> Result<usize, Error> {
         let mut written = 0;
@@ -41,9 +41,9 @@ impl Process {
     /// Writes an attribute as a tag, a list as one tag for each value.
     fn attribute(
         &mut self,
-        call: &mut Call,
+        call: &mut CallInProgress,
         tag: &Attribute,
-        names: &Names,
+        names: &StreamTables,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         let key = self.key(tag.key, names);
@@ -80,7 +80,7 @@ impl Process {
     fn statement(
         &mut self,
         id: StringId,
-        names: &Names,
+        names: &StreamTables,
         out: &mut dyn Output,
     ) -> Result<Place, Error> {
         if self.sql.len() >= ROTATE || self.statements.len() >= KNOWN {
@@ -101,7 +101,7 @@ impl Process {
     }
 }
 
-impl super::File {
+impl super::StreamWriter {
     /// Appends a text to a stream of texts, in another file where this one is full.
     fn append(
         &mut self,

@@ -4,13 +4,18 @@ use std::io::Write;
 
 use traceloom_model::Value;
 
-use super::super::tables::Names;
+use super::super::tables::StreamTables;
 use crate::text::scalars::{decimal, digits};
 use crate::wire::Utf16;
 
 /// Appends a value as streams hold it: in UTF-16. What is no text already is one in `plain` first.
 #[inline]
-pub(super) fn put_utf16(value: &Value, names: &Names, plain: &mut Vec<u8>, out: &mut Vec<u8>) {
+pub(super) fn put_utf16(
+    value: &Value,
+    names: &StreamTables,
+    plain: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
     if let Value::Text(id) = value {
         return Utf16::put_encoded(&names.bytes(*id), out);
     }
@@ -20,7 +25,7 @@ pub(super) fn put_utf16(value: &Value, names: &Names, plain: &mut Vec<u8>, out: 
 }
 
 /// Appends a value as the text that streams hold.
-fn put_plain(value: &Value, names: &Names, out: &mut Vec<u8>) {
+fn put_plain(value: &Value, names: &StreamTables, out: &mut Vec<u8>) {
     // Nothing that is written into memory fails.
     let _ = match value {
         Value::Null => Ok(()),
@@ -48,7 +53,7 @@ fn put_plain(value: &Value, names: &Names, out: &mut Vec<u8>) {
 }
 
 /// Appends a list or map as text: values are nested no deeper than their reader allowed.
-fn put_nested(value: &Value, names: &Names, out: &mut Vec<u8>) {
+fn put_nested(value: &Value, names: &StreamTables, out: &mut Vec<u8>) {
     let comma = |at: usize| if at > 0 { &b", "[..] } else { b"" };
     match value {
         Value::List(_, values) => {
