@@ -11,9 +11,9 @@ use crate::Outcome;
 use crate::args::Usage;
 use crate::categories::CategoryFlags;
 use crate::convert;
-use crate::drawn::{self, DrawnFlags};
 use crate::graph::GraphFlags;
 use crate::groups::GroupFlags;
+use crate::output_file::{self, OutputFileFlags};
 use crate::pick::Pick;
 use crate::select::SandwichFlags;
 use crate::trees::{TreeFlags, read};
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
     #[command(flatten)]
-    drawn: DrawnFlags,
+    drawn: OutputFileFlags,
     /// Callers at the bottom.
     #[arg(long)]
     upwards: bool,
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return Err(Usage(reason.to_owned()).into());
     }
     let first = options.tree.paths.first().context("an input")?;
-    let name = drawn::name_of(first);
+    let name = output_file::name_of(first);
     let output = options
         .output
         .clone()
@@ -79,7 +79,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             return Err(Usage(format!("-o {output}: end the name in .svg, .html or .json")).into());
         }
     };
-    drawn::check(&output, options.drawn.force)?;
+    output_file::check(&output, options.drawn.force)?;
     let flags = options.groups.of(&options.tree);
     let mut among = flags.inputs();
     let trees = read(&flags, &mut among)?;
@@ -101,7 +101,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if is_page {
         // A page holds the trees of all values, and switches.
         let text = html(&trees, &picture);
-        drawn::write(Path::new(&output), options.drawn.force, &text)?;
+        output_file::write(Path::new(&output), options.drawn.force, &text)?;
         return Ok(among.outcome());
     }
     for (number, tree) in trees.iter().enumerate() {
@@ -113,11 +113,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         let title = title.as_str();
         let text = svg(tree, &Picture { title, ..picture });
         if output == "-" {
-            drawn::write(Path::new("-"), false, &text)?;
+            output_file::write(Path::new("-"), false, &text)?;
             break;
         }
         let path = numbered(&output, number, &tree.measure.name);
-        drawn::write(&path, options.drawn.force, &text)?;
+        output_file::write(&path, options.drawn.force, &text)?;
     }
     Ok(among.outcome())
 }

@@ -13,11 +13,11 @@ use crate::Outcome;
 use crate::args::{Common, Usage};
 use crate::calls;
 use crate::categories::CategoryFlags;
-use crate::drawn::{self, DrawnFlags};
 use crate::groups::GroupFlags;
 use crate::info::shell_word;
 use crate::lowered::documents;
 use crate::open::{Among, with_progress};
+use crate::output_file::{self, OutputFileFlags};
 use crate::style::{Style, size};
 use crate::timeline::{self, ReadFlags};
 use crate::timing::Timing;
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
     #[command(flatten)]
-    drawn: DrawnFlags,
+    drawn: OutputFileFlags,
     /// Most rows of each table; 0 writes all that are kept.
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 50)]
     rows: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let flags = &options.tree;
     let first = flags.paths.first().map_or("", String::as_str);
-    let name = drawn::name_of(first);
+    let name = output_file::name_of(first);
     let output = match &options.output {
         Some(output) => output.clone(),
         None => format!("{name}.report.html"),
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if !(output.ends_with(".html") || output.ends_with(".htm") || output == "-") {
         return Err(Usage(format!("-o {output}: end the name in .html")).into());
     }
-    drawn::check(&output, options.drawn.force)?;
+    output_file::check(&output, options.drawn.force)?;
     let categories = options.categories.rules()?;
     let style = Style::new(&flags.common)?;
 
@@ -121,7 +121,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         rows: options.rows(),
         when: &when,
     });
-    drawn::write(Path::new(&*output), options.drawn.force, &page)?;
+    output_file::write(Path::new(&*output), options.drawn.force, &page)?;
     Ok(among.outcome())
 }
 

@@ -12,8 +12,8 @@ use traceloom_analysis::timeline::{self, Timeline};
 
 use crate::Outcome;
 use crate::args::{Common, Usage};
-use crate::drawn;
 use crate::open::Among;
+use crate::output_file;
 use crate::select::{CallFlags, MethodFlags};
 use crate::streams::{message, stdout};
 use crate::style::{Style, things};
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return Err(Usage(format!("-o {output}: end the name in .html")).into());
     }
     if let Some(output) = &options.output {
-        drawn::check(output, options.force)?;
+        output_file::check(output, options.force)?;
     }
     let flags = &options.read;
     let style = Style::new(&flags.common)?;
@@ -130,8 +130,8 @@ fn say_missing(timeline: &Timeline) {
 
 fn page(timeline: &Timeline, doubt: &str, options: &Options, output: &str) -> anyhow::Result<()> {
     let first = options.read.paths.first().map_or("", String::as_str);
-    let name = drawn::name_of(first);
+    let name = output_file::name_of(first);
     let title = options.title.as_deref().unwrap_or(&name);
     let text = timeline::html(timeline, title, doubt, options.most);
-    drawn::write(Path::new(output), options.force, &text)
+    output_file::write(Path::new(output), options.force, &text)
 }

@@ -4,7 +4,11 @@ use super::tree::Tree;
 use super::{Finding, rust};
 
 /// Code that stands for code not written; looked for outside comments and literals.
-const PLACEHOLDERS: &[&str] = &["todo!(", "unimplemented!(", "#[ignore"];
+const PLACEHOLDERS: &[&str] = &[
+    concat!("to", "do!("),
+    concat!("unimple", "mented!("),
+    concat!("#[ig", "nore"),
+];
 
 /// Notes to oneself, as whole words anywhere in a line.
 const REMINDERS: &[&str] = &[concat!("FIX", "ME"), concat!("XX", "X")];
@@ -45,18 +49,30 @@ mod tests {
 
     #[test]
     fn placeholders_are_refused_in_code() {
-        assert_eq!(lines("a.rs", "fn f() {\n    todo!()\n}"), [2]);
-        assert_eq!(lines("a.rs", "fn f() { unimplemented!(\"g\") }"), [1]);
+        assert_eq!(lines("a.rs", concat!("fn f() {\n    to", "do!()\n}")), [2]);
         assert_eq!(
-            lines("a.rs", "#[test]\n#[ignore = \"slow\"]\nfn f() {}"),
+            lines("a.rs", concat!("fn f() { unimple", "mented!(\"g\") }")),
+            [1]
+        );
+        assert_eq!(
+            lines(
+                "a.rs",
+                concat!("#[test]\n#[ig", "nore = \"slow\"]\nfn f() {}")
+            ),
             [2]
         );
     }
 
     #[test]
     fn a_string_or_a_comment_may_name_them() {
-        assert_eq!(lines("a.rs", "let a = \"todo!()\"; // not `#[ignore]`"), []);
-        assert_eq!(lines("a.md", "`todo!()` is refused"), []);
+        assert_eq!(
+            lines(
+                "a.rs",
+                concat!("let a = \"to", "do!()\"; // not `#[ig", "nore]`")
+            ),
+            []
+        );
+        assert_eq!(lines("a.md", concat!("`to", "do!()` is refused")), []);
     }
 
     #[test]

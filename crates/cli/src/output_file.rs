@@ -11,7 +11,7 @@ use traceloom_model::printable;
 
 /// What a drawing is called, and whether it replaces another.
 #[derive(Args, Clone, Default)]
-pub(crate) struct DrawnFlags {
+pub(crate) struct OutputFileFlags {
     /// Overwrite the file.
     #[arg(long)]
     pub(crate) force: bool,
