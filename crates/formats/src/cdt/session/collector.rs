@@ -71,6 +71,9 @@ pub trait Receiver {
     }
 }
 
+/// Answers that may wait for units before them. Requests beside data cost their sender a byte and are answered in turn.
+const MOST_OWED: usize = 16_384;
+
 /// Bytes of a damaged request that are kept.
 pub const LONGEST_UNREAD: usize = 4096;
 
@@ -182,7 +185,11 @@ impl Collector {
     pub fn read(&mut self, window: &[u8], now: Duration, receiver: &mut impl Receiver) -> usize {
         let mut cursor = Cursor::new(window, self.offset);
         let mut used = 0;
-        while !self.ending && !cursor.is_empty() && receiver.has_room() {
+        while !self.ending
+            && !cursor.is_empty()
+            && self.owed.len() < MOST_OWED
+            && receiver.has_room()
+        {
             let offset = cursor.offset();
             let start = cursor.position();
             match Request::read(&mut cursor) {

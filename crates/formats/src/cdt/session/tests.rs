@@ -195,6 +195,26 @@ fn a_unit_that_stays_unsafe_is_rejected_before_the_agent_gives_up() {
 }
 
 #[test]
+fn a_flood_of_requests_waits_for_the_unit_before_it() {
+    const FLOOD: usize = 100_000;
+    let (mut agent, mut collector, mut store) = connected();
+    agent.data(0, b"data");
+    exchange(&mut agent, &mut collector, &mut store, 1_000);
+    for request in [0x08, 0x11] {
+        let flood = vec![request; FLOOD];
+        let used = collector.read(&flood, seconds(1), &mut store);
+        assert!(used < 20_000, "{used} answers are owed");
+    }
+    collector.durable(1);
+    let mut n_left = FLOOD;
+    while n_left > 0 {
+        let used = collector.read(&vec![0x11; n_left], seconds(1), &mut store);
+        assert!(used > 0, "nothing is in the way any more");
+        n_left -= used;
+    }
+}
+
+#[test]
 fn a_connection_without_bytes_is_closed() {
     let (_, mut collector, _) = connected();
     assert_eq!(collector.deadline(), Some(seconds(41)));
