@@ -59,6 +59,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         unwanted: options.refuse_namespace.clone(),
         grace: Duration::from_secs(options.grace),
     };
+    let data = options.data.display().to_string();
     let mut listening = |line: &str| {
         let mut out = stdout();
         // A reader of standard output that went away is no reason to stop collecting.
@@ -67,6 +68,6 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let counts = serve(&options, &stop, &mut listening, &mut |event| {
         message!("{event}");
     })?;
-    message!("stopped: {}", counts.sentence());
+    message!("stopped: {} (data folder {data})", counts.sentence());
     Ok(Outcome::Done)
 }

@@ -242,3 +242,28 @@ fn broken_clients_disturb_no_other_and_what_they_sent_is_kept() {
     let told = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(told.contains("4096 bytes that are no request"), "{told}");
 }
+
+/// Where the system allows few files, connections beyond them are closed at once instead of waiting for nobody.
+#[test]
+fn connections_are_as_many_as_the_system_lets_open() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let streams = streams(scratch.path());
+    let data = scratch.path().join("data");
+    let few = "ulimit -n 100; exec \"$0\" \"$@\"";
+    let collector = Collector::start_in(Some(few), &data, &[]);
+    let connect = || TcpStream::connect(collector.address()).expect("a connection");
+    let mut clients: Vec<TcpStream> = (0..50).map(|_| connect()).collect();
+    let mut last = clients.pop().expect("a connection");
+    let soon = Some(std::time::Duration::from_secs(20));
+    last.set_read_timeout(soon).expect("a timeout");
+    assert_eq!(last.read(&mut [0]).unwrap_or(0), 0, "it is closed");
+    drop(clients);
+    let sent = |_| run(&["send", text(&streams), "--to", &collector.url]);
+    let is_kept = |output: std::process::Output| output.status.success();
+    // The others may not be gone yet.
+    assert!((0..50).map(sent).any(is_kept));
+    let (code, said) = collector.terminate();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("for 36 connections, not 4096"), "{said}");
+    assert!(!said.contains(" 0 connections refused"), "{said}");
+}

@@ -10,6 +10,7 @@
 mod connection;
 mod counts;
 mod error;
+mod files;
 mod journal;
 mod send;
 mod serve;

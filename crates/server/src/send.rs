@@ -73,6 +73,13 @@ pub fn send(options: &SendOptions, streams: Streams, stop: &crate::Stop) -> Resu
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Error::new(format!("no threads: {error}")))?;
+    let agents = usize::try_from(options.agents).unwrap_or(usize::MAX);
+    let allowed = crate::files::allow(agents);
+    if allowed < agents {
+        return Err(Error::new(format!(
+            "the system lets this process open files for {allowed} connections, not {agents}"
+        )));
+    }
     let streams = Arc::new(streams);
     runtime.block_on(async {
         let mut agents = JoinSet::new();

@@ -14,7 +14,7 @@ use traceloom_input::captures::{CaptureId, DataFolder};
 
 use crate::connection::{Connection, Shared};
 use crate::journal::Journal;
-use crate::{Counts, Error, Stop};
+use crate::{Counts, Error, Stop, files};
 
 /// How to run a collector.
 #[derive(Clone, Debug)]
@@ -77,6 +77,13 @@ pub fn serve(
             torn.segment, torn.bytes, torn.offset
         ));
     }
+    let connections = files::allow(options.connections);
+    if connections < options.connections {
+        event(&format!(
+            "the system lets this process open files for {connections} connections, not {}; `ulimit -Hn` raises that",
+            options.connections
+        ));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -85,6 +92,7 @@ pub fn serve(
     let counts = Arc::new(Counts::default());
     let collector = Collector {
         options,
+        connections,
         incarnation: recovered.incarnation,
         journal: journal.clone(),
         counts: counts.clone(),
@@ -109,6 +117,8 @@ pub fn serve(
 
 struct Collector<'o> {
     options: &'o Options,
+    /// Connections at a time, as far as the system allows.
+    connections: usize,
     incarnation: u64,
     journal: Arc<Journal>,
     counts: Arc<Counts>,
@@ -174,7 +184,7 @@ impl Collector<'_> {
         while !*stopped.borrow_and_update() && self.journal.failure().is_none() {
             tokio::select! {
                 Some((shared, socket, peer)) = connections.recv() => {
-                    if sessions.len() >= self.options.connections {
+                    if sessions.len() >= self.connections {
                         Counts::add(&self.counts.refused, 1);
                         continue;
                     }
