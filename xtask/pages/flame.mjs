@@ -30,8 +30,8 @@ await browse(async (page, open) => {
   console.log(`flame graph of ${frames.toLocaleString('en-US')} frames`);
   promise('first drawing, from the start of loading', times.first, 200);
   tell('processor time of the page for that', times.busy);
-  promise('zoom in', times.zoom, 100);
-  promise('zoom out', times.back, 100);
+  promise('zoom in', times.zoom, 50);
+  promise('zoom out', times.back, 50);
   tell('bottom-up', times.invert);
   promise('search', times.search, 100);
 });

@@ -79,9 +79,9 @@ mod tree;
 pub use adjust::{AdjustError, Adjustment, adjust};
 pub use amount::{amount, grouped};
 pub use calltree::{
-    AsyncCalls, CallTree, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node, Predicate,
-    Shown, Symbol, SymbolId, SymbolTable, Tracks, TreeBuilder, TreeOptions, TreeSource, Trees,
-    choose_tracks, symbol_of_function,
+    AsyncCalls, CallTree, Dimension, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node,
+    Predicate, Shown, Symbol, SymbolId, SymbolTable, Tracks, TreeBuilder, TreeOptions, TreeSource,
+    Trees, choose_tracks, symbol_of_function,
 };
 pub use finding::finding;
 pub use merge_stack::MergeStack;

@@ -60,10 +60,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     {
         return json(options, output);
     }
-    if !options.graph.is_empty() {
-        let reason = "--dimension, --unit and --lang are for flame graph JSON: end -o in .json";
+    if !options.graph.is_plain() {
+        let reason = "--unit and --lang are for flame graph JSON: end -o in .json";
         return Err(Usage(reason.to_owned()).into());
     }
+    let dimension = options.graph.of_picture()?;
     let first = options.tree.paths.first().context("an input")?;
     let name = output_file::name_of(first);
     let output = options
@@ -97,6 +98,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         short_names: !options.wide,
         changes: None,
         categories: Some(&categories),
+        dimension,
     };
     if is_page {
         // A page holds the trees of all values, and switches.
@@ -104,6 +106,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         output_file::write(Path::new(&output), options.drawn.force, &text)?;
         return Ok(among.outcome());
     }
+    let trees: Vec<_> = trees.iter().map(|tree| tree.by(dimension)).collect();
     for (number, tree) in trees.iter().enumerate() {
         let title = if trees.len() > 1 {
             format!("{title}: {}", tree.measure.name)

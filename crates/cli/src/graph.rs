@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use traceloom_analysis::Dimension;
 use traceloom_formats::Format;
 
 use crate::args::Usage;
@@ -9,7 +10,7 @@ use crate::args::Usage;
 /// How a flame graph is written as JSON.
 #[derive(Args, Clone, Default)]
 pub(crate) struct GraphFlags {
-    /// What the nodes of flame graph JSON stand for.
+    /// What frames stand for; line and thread in flame graph JSON only.
     #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(
         ["method", "line", "package", "class", "thread", "library"]))]
     dimension: Option<String>,
@@ -46,8 +47,19 @@ impl GraphFlags {
         Ok((!all.is_empty()).then(|| all.join(",")))
     }
 
-    /// Returns true if any of them was typed.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.dimension.is_none() && self.unit.is_none() && self.lang.is_none()
+    /// Returns true if none was typed that is for JSON alone.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.unit.is_none() && self.lang.is_none()
+    }
+
+    /// Returns what the frames of a picture stand for.
+    pub(crate) fn of_picture(&self) -> anyhow::Result<Dimension> {
+        let word = self.dimension.as_deref().unwrap_or("method");
+        let reason = || {
+            Usage(format!(
+                "--dimension {word} is for flame graph JSON: end -o in .json"
+            ))
+        };
+        Ok(Dimension::of_word(word).ok_or_else(reason)?)
     }
 }

@@ -15,14 +15,16 @@ use traceloom_analysis::{Durations, Functions, Measure, MeasureUnit, Symbol, Top
 use traceloom_model::{Merge, Scope};
 
 use crate::Outcome;
+use crate::args::Usage;
 use crate::groups::GroupFlags;
 use crate::percentiles;
+use crate::select::DimensionFlags;
 use crate::streams::{message, stdout};
 use crate::style::{Style, count};
 use crate::table::Table;
 use crate::trees::{
-    Measures, TreeFlags, amount, heading_of, read_functions, share, share_number, tracks_json,
-    unit_word,
+    Measures, TreeFlags, amount, heading_of, read, read_functions, share, share_number,
+    tracks_json, unit_word,
 };
 use direct::DirectFlags;
 use hotspots::HotspotFlags;
@@ -61,6 +63,8 @@ pub(crate) struct Options {
     direct: DirectFlags,
     #[command(flatten)]
     hotspots: HotspotFlags,
+    #[command(flatten)]
+    dimension: DimensionFlags,
     /// Print full names instead of shortened ones.
     #[arg(long)]
     wide: bool,
@@ -136,6 +140,13 @@ impl Options {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let is_plain = options.groups.is_empty()
+        && options.direct.wanted().is_none()
+        && !options.hotspots.wanted();
+    if options.dimension.of().is_some() && !is_plain {
+        let reason = "--dimension goes with neither --by, --hotspots nor direct calls";
+        return Err(Usage(reason.to_owned()).into());
+    }
     if options.hotspots.wanted() {
         return hotspots::run(options);
     }
@@ -149,7 +160,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = stdout();
     let flags = options.flags();
     let mut among = flags.inputs();
-    let [mut tables, beside] = read_functions(&flags, &mut among)?;
+    let [mut tables, beside] = match options.dimension.of() {
+        Some(_) => {
+            let trees = options.dimension.trees(read(&flags, &mut among)?);
+            [trees.into_iter().map(Functions::of).collect(), Vec::new()]
+        }
+        None => read_functions(&flags, &mut among)?,
+    };
     options.mention(tables.iter().any(|table| !table.durations.is_empty()));
     let beside: Vec<ExtraColumn> = beside.iter().map(ExtraColumn::of).collect();
     let rows: Vec<Vec<TopRow>> = tables

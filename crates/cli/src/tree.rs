@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::Outcome;
 use crate::groups::GroupFlags;
-use crate::select::SandwichFlags;
+use crate::select::{DimensionFlags, SandwichFlags};
 use crate::streams::stdout;
 use crate::style::{Style, count};
 use crate::table::{Table, cut_name};
@@ -39,6 +39,8 @@ pub(crate) struct Options {
     groups: GroupFlags,
     #[command(flatten)]
     sandwich: SandwichFlags,
+    #[command(flatten)]
+    dimension: DimensionFlags,
     /// Only nodes with at least this share of the total.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     min_percent: f64,
@@ -61,7 +63,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = stdout();
     let flags = options.groups.of(&options.tree);
     let mut among = flags.inputs();
-    let trees = options.sandwich.cut(read(&flags, &mut among)?)?;
+    let trees = options
+        .dimension
+        .trees(options.sandwich.cut(read(&flags, &mut among)?)?);
     let names = ShortNames::new(trees.iter().flat_map(CallTree::function_names));
     let mut measures = Measures::default();
     for tree in &trees {

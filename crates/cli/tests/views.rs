@@ -532,3 +532,36 @@ fn filters_choose_samples_as_frames_and_threads_do() {
         );
     }
 }
+
+/// What functions belong to comes to the same total in the table, the tree and the picture.
+#[test]
+fn classes_packages_and_libraries_come_to_the_whole() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    for (dimension, name) in [
+        ("class", "com.acme.shop.stock.StockLedger"),
+        ("package", "com.acme.shop.stock"),
+        ("library", "shop-core-4.2.1.jar"),
+    ] {
+        let flags = ["--json", "--dimension", dimension, shop];
+        let top = json_lines(&traceloom(&[&["top"], &flags[..]].concat())).remove(0);
+        let rows = top["functions"].as_array().expect("rows");
+        let own: i64 = rows.iter().map(|row| number(&row["self"])).sum();
+        assert_eq!(own, number(&top["total"]), "{dimension}");
+        assert!(rows.iter().any(|row| row["function"] == name), "{top}");
+        let all = ["--min-percent", "0"];
+        let tree = json_lines(&traceloom(&[&["tree"], &all[..], &flags[..]].concat())).remove(0);
+        assert_eq!(of_top(&top), of_tree(&tree), "{dimension}");
+        let args = ["flame", shop, "-o", "-", "--dimension", dimension];
+        let svg = traceloom(&args);
+        assert!(
+            String::from_utf8_lossy(&svg.stdout).contains(name),
+            "{dimension}"
+        );
+    }
+    for args in [
+        &["top", shop, "--dimension", "class", "--hotspots"][..],
+        &["flame", shop, "-o", "-", "--dimension", "thread"],
+    ] {
+        assert_eq!(traceloom(args).status.code(), Some(2), "{args:?}");
+    }
+}

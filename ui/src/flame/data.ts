@@ -10,6 +10,8 @@ export type Merge = "sum" | "min" | "max";
 export interface Held {
   title: string;
   value: string;
+  /** What frames stand for: `method`, `class`, `package` or `library`. */
+  dimension?: string;
   unit: Scale;
   unit_name: string;
   source: "calls" | "samples";

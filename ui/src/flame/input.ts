@@ -30,6 +30,10 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   const search = by<HTMLInputElement>(part, "search");
   const colours = by<HTMLSelectElement>(part, "colours");
   const choice = by<HTMLSelectElement>(part, "values");
+  const dimension = by<HTMLSelectElement>(part, "dimension");
+  const dimensionOf = (held: Held) => held.dimension ?? "method";
+  const names = [...new Set(values.map((held) => held.value))];
+  const dimensions = [...new Set(values.map(dimensionOf))];
   const legend = by(part, "legend");
   const told = by(part, "told");
   const work = by(part, "work");
@@ -61,7 +65,8 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
     ({ seen, data } = model);
     paint.show(model);
     table = new FlameTable(rows, model, actions);
-    choice.value = String(to);
+    choice.value = values[to].value;
+    dimension.value = dimensionOf(values[to]);
     chosen = -1;
   }
 
@@ -415,13 +420,17 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   by(part, "of-total").onclick = () => change({ ofTotal: true });
   by(part, "help").onclick = help;
   colours.onchange = () => change({ colours: colours.value as Colours });
-  choice.onchange = () => {
+  function turn() {
+    const to = values.findIndex((held) => held.value === choice.value && dimensionOf(held) === dimension.value);
+    if (to < 0) return;
     address.set({
       ...Object.fromEntries(Object.keys(model.state()).map((key) => [key, null])),
-      val: Number(choice.value),
+      val: to === first ? null : to,
     });
     recall();
-  };
+  }
+  choice.onchange = turn;
+  dimension.onchange = turn;
   for (const name of VIEWS) by(part, `view-${name}`).onclick = () => show(name);
   by(part, "copy-stack").onclick = () => copyStack(false);
   by(part, "copy-folded").onclick = () => copyStack(true);
@@ -493,8 +502,10 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
     paint.resize();
     paint.draw();
   });
-  choice.append(...values.map((held, at) => new Option(held.value, String(at))));
-  (choice.closest("label") as HTMLElement).hidden = values.length < 2;
+  choice.append(...names.map((name) => new Option(name, name)));
+  (choice.closest("label") as HTMLElement).hidden = names.length < 2;
+  dimension.append(...dimensions.map((name) => new Option(name, name)));
+  (dimension.closest("label") as HTMLElement).hidden = dimensions.length < 2;
   addEventListener("hashchange", recall);
   recall();
 }

@@ -3,6 +3,7 @@
 mod arena;
 mod build;
 mod cover;
+mod dimension;
 mod flatten;
 mod functions;
 mod ground;
@@ -16,6 +17,7 @@ mod tracks;
 
 pub(crate) use build::is_async;
 pub use build::{TreeBuilder, TreeOptions, Trees};
+pub use dimension::Dimension;
 pub use ground::{GroupBy, NoGroup};
 pub use named::SymbolTable;
 pub use select::{FrameFilter, Predicate};

@@ -46,6 +46,7 @@ pub(super) fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
     Object::write(out, |data| {
         data.text("title", picture.title);
         data.text("value", &tree.measure.title());
+        data.text("dimension", picture.dimension.word());
         data.unit(&tree.measure.unit);
         data.text("source", counted(tree));
         data.text("merge", merge);

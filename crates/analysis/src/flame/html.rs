@@ -3,7 +3,10 @@
 use super::Picture;
 use super::data::{counted, data, is_cut};
 use crate::page::{FLAME, Heading, escape, fill, list, page};
-use crate::{CallTree, amount, grouped};
+use crate::{CallTree, Dimension, amount, grouped};
+
+/// Nodes of a tree above which a page has it by functions alone.
+const MOST_OF_ONE: usize = 50_000;
 
 const MARKUP: &str = include_str!("../../assets/flame.html");
 
@@ -27,7 +30,26 @@ pub fn html(trees: &[CallTree], picture: &Picture<'_>) -> String {
         about: &about,
         class: "whole",
     };
-    page(heading, FLAME, &[part(trees, picture, None)])
+    let own = trees.iter().map(|tree| (Dimension::Method, tree.clone()));
+    let is_small = |tree: &CallTree| tree.nodes.len() <= MOST_OF_ONE;
+    let others = trees.iter().filter(|tree| is_small(tree)).flat_map(|tree| {
+        let has_library = tree.symbols.iter().any(|symbol| symbol.library.is_some());
+        let wanted = move |one: &Dimension| match one {
+            Dimension::Method => false,
+            Dimension::Library => has_library,
+            Dimension::Class | Dimension::Package => true,
+        };
+        let all = Dimension::ALL.into_iter().filter(wanted);
+        all.map(|one| (one, tree.by(one)))
+    });
+    // A difference is of functions, and what its frames changed by is known of those.
+    let mut all: Vec<_> = match picture.changes {
+        Some(_) => own.collect(),
+        None => own.chain(others).collect(),
+    };
+    all.sort_by_key(|(one, _)| *one != picture.dimension);
+    let all: Vec<_> = all.iter().map(|(one, tree)| (*one, tree)).collect();
+    page(heading, FLAME, &[parts(&all, picture, None)])
 }
 
 /// One line about what is shown first.
@@ -60,10 +82,24 @@ fn about(tree: &CallTree, picture: &Picture<'_>) -> String {
 
 /// The graph as a part of a page; `id` tells it from others there.
 pub(crate) fn part(trees: &[CallTree], picture: &Picture<'_>, id: Option<&str>) -> String {
+    let own: Vec<_> = trees.iter().map(|tree| (Dimension::Method, tree)).collect();
+    parts(&own, picture, id)
+}
+
+fn parts(trees: &[(Dimension, &CallTree)], picture: &Picture<'_>, id: Option<&str>) -> String {
     let size = |tree: &CallTree| tree.nodes.len() * 16 + tree.symbols.len() * 64;
-    let mut markup = String::with_capacity(trees.iter().map(size).sum());
+    let mut markup = String::with_capacity(trees.iter().map(|(_, tree)| size(tree)).sum());
     fill(&mut markup, MARKUP, |out, name| match (name, id) {
-        ("data", _) => list(out, trees.iter(), |out, tree| data(out, tree, picture)),
+        ("data", _) => list(out, trees.iter(), |out, &(dimension, tree)| {
+            data(
+                out,
+                tree,
+                &Picture {
+                    dimension,
+                    ..*picture
+                },
+            );
+        }),
         ("id", Some(id)) => {
             out.push_str(" id=\"");
             escape(out, id);

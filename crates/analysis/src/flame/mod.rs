@@ -37,8 +37,11 @@ pub struct Picture<'p> {
     pub changes: Option<&'p Compared<'p>>,
     /// Kinds of work that a page can colour by; none for those that come with the program.
     pub categories: Option<&'p Categories>,
+    /// What frames stand for where a page opens; an SVG draws the tree that it is given.
+    pub dimension: Dimension,
 }
 
+use crate::Dimension;
 use crate::hotspots::Categories;
 
 #[cfg(test)]

@@ -31,6 +31,19 @@ await browse(async (page, open) => {
   assert.deepEqual(names, [...names].sort());
   assert.equal(await page.getAttribute('.rows th:last-child', 'aria-sort'), 'ascending');
 
+  // Classes, packages and libraries as `top --dimension` has them; Back brings the functions again.
+  for (const dimension of ['class', 'package', 'library']) {
+    await page.selectOption('.dimension', dimension);
+    const [of] = json('top', '--json', '--dimension', dimension, shop);
+    const sums = await amounts(page, of.functions.flatMap((row) => [row.self, row.total]));
+    await page.click('.view-table');
+    assert.deepEqual(
+      (await cells(page, '.rows tbody tr')).map(([self, , total, , count, name]) => [self, total, count, name]),
+      of.functions.map((row, i) => [sums[2 * i], sums[2 * i + 1], row.count.toLocaleString('en-US'), row.function]),
+    );
+  }
+  await page.selectOption('.dimension', 'method');
+
   // The tree by keyboard alone: everything opened, row after row.
   const opened = async () => {
     await page.focus('.rows [tabindex="0"]');
