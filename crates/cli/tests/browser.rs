@@ -96,3 +96,32 @@ fn timeline() {
 fn report() {
     run("report.mjs", &[SHOP]);
 }
+
+/// Captures of every producer.
+const CAPTURES: [&str; 12] = [
+    "datakit/dk_ddtrace_python.pprof",
+    "datakit/dk_go_cpu.pprof",
+    "datakit/dk_go_delta-heap.pprof",
+    "datakit/dk_ddtrace_main.jfr",
+    "datakit/gpprof_cppbench.heap",
+    "datakit/jfrp_example.jfr.gz",
+    "datakit/parca_labels.pb.gz",
+    "datakit/rs_pprof-rs_profile.pb",
+    "datakit/ss_chrome_sucrase.cpuprofile",
+    "datakit/ss_perf-vertx.collapsed.txt",
+    "heph/real/new_http_small.bin",
+    "tptp/syn_le_inclusive.trcbin",
+];
+
+#[test]
+fn captures() {
+    let root = std::env::var("TRACELOOM_CORPUS").unwrap_or_else(|_| {
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus").to_owned()
+    });
+    if !Path::new(&root).is_dir() && std::env::var_os("TRACELOOM_CORPUS_REQUIRED").is_none() {
+        eprintln!("skipped: there is no corpus at {root}");
+        return;
+    }
+    let captures = CAPTURES.map(|name| format!("{root}/{name}"));
+    run("corpus.mjs", &captures.each_ref().map(String::as_str));
+}

@@ -1,0 +1,48 @@
+// Pages of captures say what the program prints, value by value, after the clicks of whoever looks at them.
+import assert from 'node:assert/strict';
+import { accessible, browse, file, json, traceloom } from './browser.mjs';
+
+/** Rows that are compared of each table; the page shows so many at once. */
+const ROWS = 500;
+
+const captures = process.argv.slice(2);
+const cells = (page) => page.$$eval('.rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
+
+/** The rows of a table of `top`, as its page writes them, and the same rows by name. */
+async function expected(page, table) {
+  const unit = { ns: 'ns', bytes: 'bytes' }[table.unit] ?? 'count';
+  const name = unit !== 'count' || table.unit === 'count' ? '' : table.unit;
+  const values = table.functions.flatMap((row) => [row.self, row.total]);
+  const said = await page.evaluate(([unit, values, name]) => values.map((value) => traceloom.amount(unit, value, name)), [unit, values, name]);
+  return new Map(table.functions.map((row, i) => [row.function || '(no name)', [said[2 * i], said[2 * i + 1], row.count.toLocaleString('en-US')]]));
+}
+
+await browse(async (page, open) => {
+  let compared = 0;
+  for (const [number, capture] of captures.entries()) {
+    const name = `capture-${number}.html`;
+    traceloom('flame', capture, '-o', file(name), '--wide');
+    await open(name);
+    const values = await page.$$eval('.flame .values option', (options) => options.map((option) => option.value));
+    if (number < 3) await accessible(page, capture);
+    for (const value of values) {
+      // A choice of one is not shown.
+      if (values.length > 1) await page.selectOption('.flame .values', value);
+      for (const dimension of ['method', 'class']) {
+        if (await page.isVisible('.flame .dimension')) await page.selectOption('.flame .dimension', dimension);
+        else if (dimension === 'class') continue;
+        await page.click('.flame .view-table');
+        const tables = json('top', '--json', '--wide', '--dimension', dimension, capture);
+        const table = tables[values.indexOf(value)];
+        const rows = await cells(page);
+        assert.equal(rows.length, Math.min(table.functions.length, ROWS), `${capture} ${value} by ${dimension}`);
+        const byName = await expected(page, table);
+        for (const [self, , total, , count, name] of rows) {
+          assert.deepEqual([self, total, count], byName.get(name), `${capture} ${value} ${name}`);
+          compared++;
+        }
+      }
+    }
+  }
+  assert.ok(compared > 1000, `${compared} rows`);
+});
