@@ -3,7 +3,7 @@
 //! Nothing marks the beginning of a row. Behind damage one is found by reading on from every byte: three rows in
 //! sequence whose numbers agents write, or fewer that end with the stream. Whether a name follows a thread index
 //! depends on how many names came before, and damage may have swallowed some: a search tries each count that the
-//! indices of its rows allow.
+//! indices of its rows allow. Rows of format 0 have too few numbers to tell one.
 
 use traceloom_model::{Limits, Note};
 
@@ -142,9 +142,12 @@ impl RowStream {
         (start, offset): (usize, u64),
         eof: bool,
     ) -> Result<(), Error> {
+        if self.version() == 0 {
+            return Ok(());
+        }
         let names = self.threads.len();
         let len = cursor.position() - start;
-        let possible = is_possible(row, self.version(), names);
+        let possible = is_possible(row, names);
         let likely = !self.damaged || (possible && is_likely(row, self.file));
         let unasked = self.unusual >= UNUSUAL && likely;
         if (possible && likely && len <= LONG) || unasked {
@@ -199,8 +202,7 @@ impl RowStream {
                 let mut cursor = Cursor::new(bytes, 0);
                 let row = Row::read_numbers(&mut cursor, self.version(), count, &self.limits);
                 row.is_ok_and(|row| {
-                    is_possible(&row, self.version(), names.saturating_add(1))
-                        && is_likely(&row, self.file)
+                    is_possible(&row, names.saturating_add(1)) && is_likely(&row, self.file)
                 })
             })
     }
@@ -215,6 +217,8 @@ impl RowStream {
         self.torn = matches!(error.kind(), ErrorKind::Truncated { .. });
         self.misled = std::mem::take(&mut self.found);
         match self.header {
+            // Eight numbers of any size are no pattern to look for.
+            Some(Header { version: 0, .. }) => (tail("call", error, offset, rest), Recovery::Rest),
             Some(_) => (tail("call", error, offset, rest), Recovery::Sync),
             None => (tail("calls header", error, offset, rest), Recovery::Rest),
         }
@@ -313,14 +317,12 @@ impl Chain {
             Names::AtLeast(count) => index >= count && index <= self.most,
         });
         let unnamed = match names {
-            _ if self.version == 0 => Some(names),
             Names::Exactly(count) => (index < count).then_some(names),
             Names::AtLeast(count) => {
                 (index < self.most).then(|| Names::AtLeast(count.max(index + 1)))
             }
         };
         let mut need = false;
-        let named = named.filter(|_| self.version > 0);
         let readings = [
             named.map(|index| (index, Names::Exactly(index + 1))),
             unnamed.map(|names| (u32::MAX, names)),
@@ -351,10 +353,7 @@ impl Chain {
         file: Option<u32>,
     ) -> Result<Option<u32>, Error> {
         let mut row = Row::read_numbers(cursor, self.version, names, &self.limits)?;
-        if cursor.take_padded()
-            || !is_possible(&row, self.version, u32::MAX)
-            || !is_likely(&row, file)
-        {
+        if cursor.take_padded() || !is_possible(&row, u32::MAX) || !is_likely(&row, file) {
             return Ok(None);
         }
         row.read_params(cursor, &self.limits)?;
@@ -366,10 +365,7 @@ impl Chain {
         for _ in 0..4 {
             cursor.varint32("call")?;
         }
-        match self.version {
-            0 => Ok(0),
-            _ => cursor.varint32("thread index"),
-        }
+        cursor.varint32("thread index")
     }
 
     /// Judges a row that cannot be read to its end: the stream's last one may be cut.
@@ -383,12 +379,12 @@ impl Chain {
 }
 
 /// Returns true if a row is one that agents can write, after `names` names of threads.
-fn is_possible(row: &Row<'_>, version: u8, names: u32) -> bool {
+fn is_possible(row: &Row<'_>, names: u32) -> bool {
     row.trace_file_index > 0
         && row.calls > 0
         && row.buffer_offset >= 8
         && row.record_index < 1 << 24
-        && (version == 0 || row.thread_index <= names)
+        && row.thread_index <= names
 }
 
 /// Returns true if a row is like most, behind one of trace file `file`.
