@@ -227,7 +227,44 @@ impl<'s> Round<'s> {
                 faults.add(&args, name, "says nothing of the damage that `check` finds");
             }
         }
+        for _ in 0..2 {
+            let (at, other) = (random.below(names.len()), random.below(names.len()));
+            runs += 3;
+            let id = self.call_of(names[at], random);
+            faults.run(&["call", names[at], &id], names[at]);
+            let target = *random.pick(TARGETS);
+            let part = *random.pick(&["--since=+1us", "--until=-1us", "--sample=3"]);
+            let to = ["--to", target, "--force", "-o", "sliced"];
+            let run = faults.run(&[&["slice", names[at], part], &to[..]].concat(), names[at]);
+            if doubts[at] && silent(&run, names[at]) {
+                let args = ["slice", part, "--to", target];
+                faults.add(
+                    &args,
+                    names[at],
+                    "says nothing of the damage that `check` finds",
+                );
+            }
+            let run = faults.run(&["diff", names[at], names[other]], names[at]);
+            if doubts[at] && silent(&run, names[at]) {
+                let why = "says nothing of the damage that `check` finds";
+                faults.add(&["diff", names[other]], names[at], why);
+            }
+        }
         (runs, faults.found)
+    }
+
+    /// Returns the id of one of an input's calls, or a number that may be a trace's.
+    fn call_of(&self, name: &str, random: &mut Random) -> String {
+        let calls = self.one(&["calls", "--json"], name);
+        let ids: Vec<&str> = calls
+            .stdout
+            .lines()
+            .filter_map(|line| line.split_once(r#""id":""#)?.1.split('"').next())
+            .collect();
+        match ids.is_empty() {
+            true => random.below(9).to_string(),
+            false => (*random.pick(&ids)).to_owned(),
+        }
     }
 }
 
@@ -255,6 +292,15 @@ impl Faults<'_> {
             names.iter().for_each(|name| drop(self.keep(name)));
             self.found
                 .push(format!("traceloom {} {all}: {together}", command.join(" ")));
+        }
+        run
+    }
+
+    /// Runs a command line of which an input is not the last word.
+    fn run(&mut self, args: &[&str], name: &str) -> Run {
+        let run = Run::of(args, self.round.folder.path());
+        if let Some(fault) = run.fault() {
+            self.add(args, name, &fault);
         }
         run
     }
