@@ -167,6 +167,26 @@ fn a_write_that_fails_ends_acknowledging_and_loses_nothing() {
     compare(&data, &ledger, &sources(&streams));
 }
 
+/// Agents that are stopped by Ctrl-C know what they were told until then.
+#[test]
+fn a_ledger_of_stopped_agents_is_true() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let streams = streams(scratch.path());
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let agents = Agents::start(&streams, &collector.url, scratch.path().join("ledger"));
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = agents.child.id().to_string();
+    let asked = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status();
+    assert!(asked.expect("kill runs").success());
+    let ledger = agents.end();
+    assert!(ledger.iter().map(acknowledged).sum::<u64>() > 500_000);
+    assert_eq!(collector.terminate().0, Some(0));
+    compare(&data, &ledger, &sources(&streams));
+}
+
 /// A byte that changed on disk is told by everybody, with its place, and nothing is removed.
 #[test]
 fn a_changed_byte_is_told_and_nothing_is_removed() {

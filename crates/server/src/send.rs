@@ -164,9 +164,7 @@ impl Agent {
         let parts = &self.streams.parts;
         let sender = (self.protocol.sender)(&self.identity, parts);
         let mut sender = sender.map_err(|error| error.to_string())?;
-        let ended = self.converse(&mut *sender).await;
-        self.acknowledged.copy_from_slice(sender.acknowledged());
-        ended
+        self.converse(&mut *sender).await
     }
 
     async fn converse(&mut self, sender: &mut dyn Sender) -> Result<(), String> {
@@ -206,7 +204,10 @@ impl Agent {
                         Err(error) => return Err(lost(error)),
                     }
                     let replies = window.get(..filled).unwrap_or_default();
-                    let used = sender.read(replies).map_err(|error| error.to_string())?;
+                    let read = sender.read(replies);
+                    // An agent that is stopped ends at any wait: the ledger has what was told until then.
+                    self.acknowledged.copy_from_slice(sender.acknowledged());
+                    let used = read.map_err(|error| error.to_string())?;
                     window.copy_within(used..filled, 0);
                     filled -= used;
                 }
