@@ -46,6 +46,8 @@ function percentOf(before: number, after: number, held: number): string {
 const chanceOf = (chance: number | null): string =>
   chance === null ? "" : chance < 0.0001 ? "<0.0001" : chance.toFixed(4);
 
+const functions = (count: number): string => (count === 1 ? "1 function" : `${grouped(count)} functions`);
+
 /** Functions with the sums of `top`: of what calls itself, the outermost frame counts. */
 export function totals(model: FlameModel): Sums[] {
   const { held, data } = model;
@@ -280,7 +282,7 @@ export class FlameTable {
     const list = (title: string, flows: Flow[]) => {
       const table = document.createElement("table");
       const line = table.createTHead().insertRow();
-      line.append(named("th", title), named("th", "%"), named("th", `${grouped(flows.length)} functions`, "text"));
+      line.append(named("th", title), named("th", "%"), named("th", functions(flows.length), "text"));
       const body = table.createTBody();
       for (const { symbol, value } of flows.slice(0, FLOWS)) {
         const row = body.insertRow();
@@ -294,7 +296,9 @@ export class FlameTable {
         const row = body.insertRow();
         const sum = rest.reduce((sum, flow) => sum + flow.value, 0);
         row.append(named("td", model.amount(sum)), named("td", model.share(sum)));
-        row.append(named("td", `${grouped(rest.length)} more functions`, "text dim3"));
+        row.append(
+          named("td", `${grouped(rest.length)} more ${rest.length === 1 ? "function" : "functions"}`, "text dim3"),
+        );
       }
       return table;
     };

@@ -409,7 +409,7 @@ export class TimelinePainter {
       const room = this.pen.width(one.busy, false);
       this.pen.write(this.pen.tail(one.name, left - this.px(16) - from - room), false, from, y, ink);
       this.pen.write(one.busy, false, left - this.px(8) - room, y, plain["ink-3"]);
-      if (one.note && one.height > 26) {
+      if (one.note && one.height >= 32) {
         this.pen.write(this.pen.head(one.note, left - this.px(8) - x), false, x, y + this.px(15), plain["ink-3"]);
       }
       context.restore();
@@ -448,7 +448,11 @@ export class TimelinePainter {
     }
     context.fillStyle = plain.paper;
     context.fillRect(0, 0, left, head);
-    const corner = model.data.unix ? iso(model.start + model.leftEdge()) : "own clock";
+    // No more digits than the zoom tells apart.
+    const fine = model.perPixel < 1e3 ? 9 : model.perPixel < 1e6 ? 6 : 3;
+    const corner = model.data.unix
+      ? iso(model.start + model.leftEdge()).replace(/\.(\d+)Z$/, (_, digits: string) => `.${digits.slice(0, fine)}Z`)
+      : "own clock";
     this.pen.write(this.pen.tail(corner, left - this.px(8)), false, this.px(4), head - this.px(13), plain["ink-3"]);
     const [start, part] = model.share();
     context.fillStyle = plain.line;
