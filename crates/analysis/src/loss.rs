@@ -1,5 +1,6 @@
 //! What a target cannot hold, counted as it passes.
 
+mod batches;
 mod parents;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -7,13 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::calls::value_text;
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, CounterBatch, Definitions,
-    ElementType, EventBatch, EventTypeId, Feature, Flow, FrameKind, FunctionId, Merge, ProfileId,
-    Recording, SampleBatch, Scope, Sink, SpanBatch, SpanContext, SpanRow, SpanStatus, Stage,
-    StringId, Track, TrackId, TrackKind, Unit, Value, ValueTypeId,
+    Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,
+    EventTypeId, Feature, Flow, FrameKind, FunctionId, Merge, ProfileId, Recording, Scope, Sink,
+    Stage, StringId, Track, TrackId, TrackKind, Unit, Value, ValueTypeId,
 };
 
-use parents::{Parents, distant};
+use parents::Parents;
 
 /// One kind of meaning that went missing, or that was kept in another form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -521,10 +521,6 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
 }
 
 /// Returns true if a context names its span or the parent of that.
-const fn identifies(context: &SpanContext) -> bool {
-    context.span != 0 || context.parent != 0
-}
-
 fn overlaps(track: &Track) -> bool {
     matches!(track.kind, TrackKind::Async | TrackKind::Lane)
 }
@@ -535,167 +531,6 @@ fn place<T: Default>(table: &mut Vec<T>, index: usize, row: T) {
     }
     if let Some(slot) = table.get_mut(index) {
         *slot = row;
-    }
-}
-
-impl<S: Sink + ?Sized> Loss<'_, S> {
-    fn spans(&mut self, batch: &SpanBatch) {
-        let one = FeatureName::Nothing;
-        if !self.holds.holds(Feature::Spans) {
-            self.lose(Feature::Spans, one, batch.len() as u64);
-            return;
-        }
-        self.times(batch.start.iter().chain(&batch.end));
-        if !self.holds.holds(Feature::SourceLines) {
-            for &function in batch.function.iter().flatten() {
-                self.locate(function);
-            }
-        }
-        if !self.holds.holds(Feature::DistantParents) {
-            let distant = distant(&mut self.parents, batch);
-            self.lose(Feature::DistantParents, one, distant);
-        }
-        // Column by column: what is held of them is not looked at, and most batches have nothing in most.
-        let lanes = |loss: &Self| {
-            batch
-                .track
-                .iter()
-                .filter(|&&track| loss.is_lane(track))
-                .count()
-        };
-        self.lose_of(Feature::AsyncTracks, lanes);
-        let with = |wanted: &[SpanStatus]| {
-            let found = batch.status.iter().filter(|status| wanted.contains(status));
-            found.count()
-        };
-        let partial = [SpanStatus::PartialStart, SpanStatus::PartialEnd];
-        self.lose_of(Feature::InnerCalls, |_| {
-            let rows = batch.entry.iter().zip(&batch.parent);
-            rows.filter(|(entry, parent)| **entry && parent.is_some())
-                .count()
-        });
-        self.lose_of(Feature::PartialSpans, |_| with(&partial));
-        // Where exceptions are held, a span that has one has failed.
-        let thrown = self.holds.holds(Feature::Exceptions);
-        let failed = |_: &Self| {
-            let rows = batch.status.iter().enumerate();
-            let rows = rows.filter(|(_, status)| **status == SpanStatus::Error);
-            let said = |row: usize| {
-                let row = batch.row(row);
-                thrown && row.is_some_and(|row| row.exception.is_some())
-            };
-            rows.filter(|&(row, _)| !said(row)).count()
-        };
-        self.lose_of(Feature::ErrorStatus, failed);
-        let contexts = |wanted: fn(&SpanContext) -> bool| {
-            move |_: &Self| {
-                let all = batch.context.values().iter();
-                all.filter(|context| wanted(context)).count()
-            }
-        };
-        self.lose_of(Feature::TraceIds, contexts(|context| context.trace != 0));
-        self.lose_of(Feature::SpanContexts, contexts(identifies));
-        self.lose_of(Feature::SpanKinds, |_| batch.kind.values().len());
-        self.lose_of(Feature::InnerMarks, |loss| loss.inner_marks(batch));
-        self.lose_of(Feature::Exceptions, |_| batch.exception.values().len());
-        if !self.holds.holds(Feature::SpanCounters) {
-            for &(counter, value) in (0..batch.len()).flat_map(|row| batch.counters(row)) {
-                let name = FeatureName::Counter(counter);
-                self.lose_with(Feature::SpanCounters, name, 1, |_| value.to_string());
-            }
-        } else if !self.holds.holds(Feature::InnerCounters) {
-            let inner = |row: usize| !batch.entry.get(row).copied().unwrap_or(true);
-            for row in (0..batch.len()).filter(|&row| inner(row)) {
-                for &(counter, value) in batch.counters(row) {
-                    let name = FeatureName::Counter(counter);
-                    self.lose_with(Feature::InnerCounters, name, 1, |_| value.to_string());
-                }
-            }
-        }
-        if self.holds.holds(Feature::SpanCounters) && !self.holds.holds(Feature::WideIntegers) {
-            for &(counter, value) in (0..batch.len()).flat_map(|row| batch.counters(row)) {
-                self.wide(FeatureName::Counter(counter), value.unsigned_abs());
-            }
-        }
-        self.attributes(&batch.attributes, Feature::SpanAttributes);
-    }
-
-    /// Returns the number of spans inside a call with a kind or ids of which the target holds those of calls alone.
-    fn inner_marks(&self, batch: &SpanBatch) -> usize {
-        let [kinds, contexts] =
-            [Feature::SpanKinds, Feature::SpanContexts].map(|feature| self.holds.holds(feature));
-        if batch.kind.values().is_empty() && batch.context.values().is_empty() {
-            return 0;
-        }
-        let marked = |row: SpanRow<'_>| {
-            let kind = kinds && row.kind.is_some();
-            let ids = contexts && row.context.is_some();
-            !row.entry && (kind || ids)
-        };
-        batch.iter().filter(|row| marked(row.clone())).count()
-    }
-
-    fn samples(&mut self, batch: &SampleBatch) {
-        let one = FeatureName::Nothing;
-        if !self.holds.holds(Feature::Samples) {
-            self.lose(Feature::Samples, one, batch.len() as u64);
-            return;
-        }
-        let values = (0..batch.len()).flat_map(|row| batch.values(row));
-        let negative = values.filter(|&&value| value < 0).count();
-        self.lose(Feature::NegativeValues, one, negative as u64);
-        if !self.holds.holds(Feature::WideIntegers) {
-            for &value in (0..batch.len()).flat_map(|row| batch.values(row)) {
-                self.wide(FeatureName::Word("sample values"), value.unsigned_abs());
-            }
-        }
-        let timed = batch.time.iter().flatten().count();
-        self.lose(Feature::SampleTimes, one, timed as u64);
-        let placed = batch.track.iter().flatten().count();
-        self.lose(Feature::SampleTracks, one, placed as u64);
-        let linked = batch.span.iter().flatten().count();
-        self.lose(Feature::SampleSpans, one, linked as u64);
-        self.attributes(&batch.labels, Feature::SampleLabels);
-    }
-
-    fn events(&mut self, batch: &EventBatch) {
-        for row in batch.iter() {
-            let name = FeatureName::Event(row.event_type);
-            let pause = row.track.is_none() && row.end.is_some();
-            if pause && self.holds.holds(Feature::Pauses) && self.written(name) == "pause" {
-                continue;
-            }
-            if !self.holds.holds(Feature::Events) {
-                let own = self
-                    .holds
-                    .own()
-                    .contains(&(Feature::Events, self.written(name).as_ref()));
-                if !own {
-                    self.lose(Feature::Events, name, 1);
-                }
-                continue;
-            }
-            self.lose(Feature::EventDurations, name, u64::from(row.end.is_some()));
-        }
-        if self.holds.holds(Feature::Events) {
-            self.attributes(&batch.attributes, Feature::EventAttributes);
-            self.times(batch.time.iter().chain(batch.end.iter().flatten()));
-        }
-    }
-
-    fn points(&mut self, points: &CounterBatch) {
-        if self.holds.holds(Feature::Counters) {
-            return;
-        }
-        for series in &points.series {
-            let name = self.series.get(series.index()).copied().flatten();
-            let name = name.map_or(FeatureName::Nothing, FeatureName::Text);
-            self.lose(Feature::Counters, name, 1);
-        }
-    }
-
-    fn heap(&mut self, what: &'static str, count: usize) {
-        self.lose(Feature::HeapObjects, FeatureName::Word(what), count as u64);
     }
 }
 

@@ -1,20 +1,19 @@
 //! `info`: what is in an input.
 
 mod summary;
+mod value_totals;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::json;
-use traceloom_formats::datakit::{EventKind, Language};
+use traceloom_formats::datakit::EventKind;
 use traceloom_formats::{Record, RecordSink, Source};
 use traceloom_input::{Input, lower};
-use traceloom_model::{
-    Asks, Clock, Definitions, EventBatch, Flow, Level, Note, Notes, Order, PartId, ProfileId,
-    Recording, SampleBatch, Sink, SpanBatch, StringId, Unit, Wants, printable,
-};
+use traceloom_model::{Flow, Level, Note, Notes, PartId, StringId, Unit, printable};
 
+use self::value_totals::ValueTotals;
 use crate::Outcome;
 use crate::args::Common;
 use crate::open::{open_among, require, with_progress};
@@ -320,52 +319,6 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartS
     Ok(all)
 }
 
-/// Adds up the values of samples; an input of spans is left at the first one.
-#[derive(Default)]
-struct ValueTotals {
-    tables: Recording,
-    spans: bool,
-    events: bool,
-    sums: BTreeMap<(ProfileId, usize), (u64, i128)>,
-}
-
-impl ValueTotals {
-    /// Functions whose files tell the language; more say nothing new.
-    const FUNCTIONS: usize = 4096;
-
-    /// Returns the name of a clock that has no date.
-    fn clock(&self) -> Option<String> {
-        match self.tables.clock {
-            Clock::Unix => None,
-            Clock::Unknown(name) => Some(name.map_or_else(
-                || "unknown".to_owned(),
-                |name| self.tables.text(name).into_owned(),
-            )),
-        }
-    }
-
-    /// Returns the columns of a part called `file`.
-    fn values(&self, file: &str) -> Vec<ValueColumn> {
-        let text = |id: StringId| self.tables.text(id).into_owned();
-        let language = Language::of_recording(&self.tables);
-        let value =
-            |(&(profile, column), &(samples, total)): (&(ProfileId, usize), &(u64, i128))| {
-                let types = &self.tables.profile(profile)?.value_types;
-                let row = self.tables.value_type(*types.get(column)?)?;
-                let name = text(row.name);
-                let event = EventKind::of_column(&self.tables, language, file, row);
-                Some(ValueColumn {
-                    name,
-                    unit: unit_name(row.unit, &text),
-                    samples,
-                    total,
-                    event,
-                })
-            };
-        self.sums.iter().filter_map(value).collect()
-    }
-}
-
 pub(crate) fn unit_name(unit: Unit, text: &dyn Fn(StringId) -> String) -> String {
     match unit {
         Unit::Count => "count".to_owned(),
@@ -374,68 +327,6 @@ pub(crate) fn unit_name(unit: Unit, text: &dyn Fn(StringId) -> String) -> String
         Unit::Chars => "chars".to_owned(),
         Unit::Percent => "percent".to_owned(),
         Unit::Other(name) => text(name),
-    }
-}
-
-impl Sink for ValueTotals {
-    fn asks(&self) -> Asks {
-        Asks {
-            wants: Wants::Calls,
-            ..Asks::default()
-        }
-    }
-
-    fn begin(&mut self, order: Order, clock: Clock) {
-        self.tables.begin(order, clock);
-    }
-
-    fn define(&mut self, new: Definitions) -> Flow {
-        let functions = match self.tables.functions.len() < Self::FUNCTIONS {
-            true => new.functions,
-            false => Vec::new(),
-        };
-        self.tables.define(Definitions {
-            strings: new.strings,
-            resources: new.resources,
-            functions,
-            value_types: new.value_types,
-            profiles: new.profiles,
-            event_types: new.event_types,
-            ..Definitions::default()
-        })
-    }
-
-    fn events(&mut self, _batch: EventBatch) -> Flow {
-        self.events = true;
-        Flow::Continue(())
-    }
-
-    fn spans(&mut self, _batch: SpanBatch) -> Flow {
-        self.spans = true;
-        if self.tables.profiles.is_empty() {
-            Flow::Break(())
-        } else {
-            Flow::Continue(())
-        }
-    }
-
-    fn samples(&mut self, batch: SampleBatch) -> Flow {
-        for row in 0..batch.len() {
-            for (column, &value) in batch.values(row).iter().enumerate() {
-                let sum = self.sums.entry((batch.profile, column)).or_default();
-                sum.0 += 1;
-                sum.1 += i128::from(value);
-            }
-        }
-        Flow::Continue(())
-    }
-
-    fn forget(&mut self, strings: &[StringId]) {
-        self.tables.drop_strings(strings);
-    }
-
-    fn note(&mut self, _note: Note) -> Flow {
-        Flow::Continue(())
     }
 }
 

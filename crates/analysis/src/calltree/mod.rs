@@ -14,9 +14,10 @@ mod spans;
 mod steps;
 mod symbol;
 mod tracks;
+mod trees;
 
+pub use build::TreeBuilder;
 pub(crate) use build::is_async;
-pub use build::{TreeBuilder, TreeOptions, Trees};
 pub use dimension::Dimension;
 pub use ground::{GroupBy, NoGroup};
 pub use named::SymbolTable;
@@ -24,6 +25,7 @@ pub use select::{FrameFilter, Predicate};
 pub use symbol::{Symbol, SymbolId, symbol_of_function};
 pub(crate) use symbol::{SymbolInterner, is_synthetic, symbol_of_frame};
 pub use tracks::{AsyncCalls, Shown, Tracks, choose_tracks};
+pub use trees::{TreeOptions, Trees};
 
 pub(crate) use arena::{Arena, ArenaNode};
 pub(crate) use flatten::{add, add_of, flatten};

@@ -1,5 +1,5 @@
 use super::*;
-use traceloom_model::{Function, Recording, SpanRow, Tables};
+use traceloom_model::{Function, Recording, SpanBatch, SpanRow, SpanStatus, Tables};
 
 #[test]
 fn what_is_not_held_is_counted_with_an_example() {

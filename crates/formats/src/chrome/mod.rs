@@ -37,6 +37,7 @@ mod split;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod track_facts;
 mod tracks;
 mod value;
 mod write;

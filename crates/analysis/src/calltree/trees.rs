@@ -1,0 +1,114 @@
+//! The trees of one input, and what is asked of them.
+
+use super::CallTree;
+use super::ground::GroupBy;
+use super::tracks::{AsyncCalls, Tracks, choose_tracks};
+use crate::calls::Selection;
+
+/// What a [`super::TreeBuilder`] counts.
+#[derive(Debug, Default)]
+pub struct TreeOptions {
+    /// Async tracks and lanes count too (`--async`).
+    pub lanes: bool,
+    /// Names of the value to count, the best first: of each profile the first column that it has; of spans nothing
+    /// unless `wall` is among them. None of them for the profile's own, and spans.
+    pub values: Vec<String>,
+    /// The other columns of statistics are wanted too, unless one is named.
+    pub beside: bool,
+    /// Sums of functions are wanted, not who called whom: [`super::TreeBuilder::finish_functions`].
+    pub functions: bool,
+    /// With [`Self::functions`], functions of samples that are named alike are one.
+    pub alike: bool,
+    /// How long calls took is wanted, for percentiles.
+    pub durations: bool,
+    /// The roots are groups of calls and samples.
+    pub by: Option<GroupBy>,
+    /// Only calls this selects, with their whole trees; a call is a span without parent.
+    pub calls: Option<Selection>,
+}
+
+/// The trees of one input. Wall time and each kind of sampled value are apart: they do not add up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trees {
+    /// Wall time, when there were spans.
+    pub spans: Option<CallTree>,
+    /// Wall time on async tracks, of recordings without spans on thread tracks ([`super::choose_tracks`]).
+    pub lanes: Option<CallTree>,
+    /// One tree for each measure that profiles brought.
+    pub samples: Vec<CallTree>,
+    /// Trees of the other columns of statistics, such as minima, maxima and calls.
+    pub beside: Vec<CallTree>,
+}
+
+impl Trees {
+    /// Adds the trees of another input.
+    pub fn merge(&mut self, other: Self) {
+        for (own, other) in [
+            (&mut self.spans, other.spans),
+            (&mut self.lanes, other.lanes),
+        ] {
+            match (&mut *own, other) {
+                (Some(own), Some(other)) => own.merge(&other),
+                (_, other) => *own = own.take().or(other),
+            }
+        }
+        for (own, other) in [
+            (&mut self.samples, other.samples),
+            (&mut self.beside, other.beside),
+        ] {
+            for tree in other {
+                let mut known = own.iter_mut();
+                match known.find(|known| known.measure == tree.measure) {
+                    Some(known) => known.merge(&tree),
+                    None => own.push(tree),
+                }
+            }
+        }
+    }
+
+    /// Iterates over the trees in the order of [`Measure::rank`].
+    pub fn into_trees(self) -> impl Iterator<Item = CallTree> {
+        let mut trees: Vec<CallTree> = self
+            .spans
+            .into_iter()
+            .chain(self.lanes)
+            .chain(self.samples)
+            .collect();
+        trees.sort_by_key(|tree| tree.measure.rank());
+        trees.into_iter()
+    }
+
+    /// Keeps what is shown of spans: [`choose_tracks`].
+    pub fn choose_tracks(&mut self, left: AsyncCalls) {
+        let mut trees: Vec<CallTree> = self
+            .spans
+            .take()
+            .into_iter()
+            .chain(self.lanes.take())
+            .collect();
+        choose_tracks(&mut trees, left);
+        for tree in trees {
+            match tree.measure.tracks {
+                Tracks::Async => self.lanes = Some(tree),
+                _ => self.spans = Some(tree),
+            }
+        }
+    }
+
+    /// Returns what `change` makes of each tree.
+    #[must_use]
+    pub fn map(self, change: impl Fn(&CallTree) -> CallTree) -> Self {
+        let all = |trees: Vec<CallTree>| trees.iter().map(&change).collect();
+        Self {
+            spans: self.spans.as_ref().map(&change),
+            lanes: self.lanes.as_ref().map(&change),
+            samples: all(self.samples),
+            beside: all(self.beside),
+        }
+    }
+
+    /// Iterates over the trees, wall time first.
+    pub fn iter(&self) -> impl Iterator<Item = &CallTree> {
+        self.spans.iter().chain(&self.lanes).chain(&self.samples)
+    }
+}
