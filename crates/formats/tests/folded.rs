@@ -90,3 +90,18 @@ fn detected() {
         assert_eq!(confidence, expected, "{path}");
     }
 }
+
+#[test]
+fn json_that_ends_behind_a_number_is_no_stack() {
+    let format = by_name("folded").unwrap();
+    let probe = |head: &[u8]| {
+        (format.probe)(&Probe {
+            head,
+            whole: true,
+            name: "x.jsonl",
+            siblings: &[],
+        })
+    };
+    assert_eq!(probe(br#"{"clock": 1535753661000, "calls": 1"#), None);
+    assert_eq!(probe(b"main 1"), Some(Confidence::Possible));
+}

@@ -69,6 +69,8 @@ fn probe(probe: &Probe<'_>) -> Option<Confidence> {
         (0, _) if named && !probe.head.is_empty() => Some(Confidence::Possible),
         (0, _) => None,
         _ if named || stacks * 2 >= counted => Some(Confidence::Likely),
+        // A JSON document that is cut behind a number.
+        _ if probe.head.trim_ascii_start().starts_with(br#"{""#) => None,
         _ => Some(Confidence::Possible),
     }
 }
