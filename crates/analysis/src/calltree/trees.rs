@@ -66,7 +66,7 @@ impl Trees {
         }
     }
 
-    /// Iterates over the trees in the order of [`Measure::rank`].
+    /// Iterates over the trees in the order of [`super::Measure::rank`].
     pub fn into_trees(self) -> impl Iterator<Item = CallTree> {
         let mut trees: Vec<CallTree> = self
             .spans
