@@ -270,7 +270,7 @@ export class FlameTable {
     const { model } = this;
     const { data } = model;
     if (symbol < 0) {
-      place.replaceChildren(named("p", "Press a frame: here stand its callers and what it calls.", "empty"));
+      place.replaceChildren(named("p", "Select a frame to see its callers and what it calls.", "empty"));
       return;
     }
     const of = model.sandwich(symbol);
