@@ -15,7 +15,6 @@ use traceloom_analysis::names::ShortNames;
 use traceloom_input::Document;
 use traceloom_model::{Clock, Origin, Unit};
 
-use crate::Outcome;
 use crate::args::Common;
 use crate::info::unit_name;
 use crate::lowered::{documents, mention};
@@ -25,6 +24,7 @@ use crate::streams::{message, stdout, stdout_is_terminal};
 use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
 use crate::timing::{TimeFlags, Timing};
+use crate::{Outcome, attribute_json};
 
 /// List the calls: when, how long, what.
 #[derive(Args)]
@@ -362,6 +362,13 @@ fn as_json(id: &str, path: Option<&str>, calls: &Calls, call: &Call, columns: &[
     }
     let (mut counters, mut attributes) = (None, None);
     for column in columns {
+        // Names that a capture made up stand apart from ours.
+        if let Column::Attribute(name) = column {
+            let own = attributes.get_or_insert_with(Map::new);
+            let value = attribute_json::of_one_name(&calls.tables, calls.values(call, name));
+            own.extend(value.map(|value| (name.clone(), value)));
+            continue;
+        }
         let value = match calls.cell(call, column) {
             Cell::None => Value::Null,
             Cell::Time(number)
@@ -373,18 +380,13 @@ fn as_json(id: &str, path: Option<&str>, calls: &Calls, call: &Call, columns: &[
             Cell::Bool(yes) => json!(yes),
             Cell::Text(text) => json!(text),
         };
-        // Names that a capture made up stand apart from ours.
-        let own = match column {
-            Column::Counter(_) => &mut counters,
-            Column::Attribute(_) | Column::Named(_) => &mut attributes,
-            _ => {
-                object.insert(column.name().to_owned(), value);
-                continue;
+        if let Column::Counter(name) = column {
+            let own = counters.get_or_insert_with(Map::new);
+            if !value.is_null() {
+                own.insert(name.clone(), value);
             }
-        };
-        let own = own.get_or_insert_with(Map::new);
-        if !value.is_null() {
-            own.insert(column.name().to_owned(), value);
+        } else {
+            object.insert(column.name().to_owned(), value);
         }
     }
     for (name, own) in [("counters", counters), ("attributes", attributes)] {

@@ -4,6 +4,7 @@
 
 mod args;
 mod asked;
+mod attribute_json;
 mod bug;
 mod call;
 mod calls;

@@ -375,14 +375,23 @@ fn secrets(path: &str) -> BTreeSet<String> {
             for attribute in span["attributes"].as_array().expect("attributes") {
                 let name = attribute["name"].as_str().unwrap_or_default();
                 if telling(&name.to_owned()) {
-                    let value = attribute["value"].as_str().unwrap_or_default();
-                    found.extend(value.lines().map(str::to_owned));
+                    texts(&attribute["value"], &mut found);
                 }
             }
         }
     }
     found.retain(|text| text.len() > 3);
     found
+}
+
+/// Adds the lines of every text in a value.
+fn texts(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => found.extend(text.lines().map(str::to_owned)),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        Value::Object(pairs) => pairs.values().for_each(|value| texts(value, found)),
+        _ => {}
+    }
 }
 
 /// Lists the files that a conversion wrote into a folder.

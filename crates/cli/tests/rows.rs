@@ -71,6 +71,36 @@ fn attributes_have_a_place_of_their_own() {
 }
 
 #[test]
+fn attributes_of_calls_keep_their_types() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = json!({
+        "rows": 7, "least": -3, "share": 0.5, "cached": true, "text": "7", "sizes": [1, 2, 3],
+        "user": {"id": 9, "roles": ["a", "b"], "admin": false},
+    });
+    let event =
+        json!({"ph": "X", "name": "work", "pid": 1, "tid": 1, "ts": 10, "dur": 5, "args": own});
+    let path = folder.path().join("typed.json");
+    std::fs::write(&path, json!([event]).to_string()).expect("a file");
+    let path = path.to_string_lossy();
+    let calls = json_lines(&["calls", "--json", &path]);
+    assert_eq!(calls[0]["attributes"], own);
+    let picked = json_lines(&["calls", "--json", "--columns", "rows,attr.user", &path]);
+    let some = json!({"rows": 7, "user": own["user"]});
+    assert_eq!(picked[0]["attributes"], some);
+    let id = calls[0]["id"].as_str().expect("an id");
+    let call = &json_lines(&["call", "--json", &path, id])[0];
+    let attributes = call["spans"][0]["attributes"].as_array();
+    let attributes = attributes.expect("attributes").iter();
+    let pairs = attributes.map(|one| {
+        (
+            one["name"].as_str().expect("a name").to_owned(),
+            one["value"].clone(),
+        )
+    });
+    assert_eq!(Value::Object(pairs.collect()), own);
+}
+
+#[test]
 fn counters_of_calls_are_numbers_by_name() {
     let calls = json_lines(&["calls", "--json", SHOP]);
     let numbers = calls[0]["counters"].as_object().expect("counters");

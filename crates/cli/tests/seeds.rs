@@ -4,9 +4,11 @@
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use traceloom_formats::{FORMATS, by_name};
 
 fn run(args: &[&str]) -> Output {
@@ -541,4 +543,57 @@ fn a_trace_is_found_by_its_number() {
     assert_eq!(shown, stdout(&["call", &path, &trace["trace ".len()..]]));
     let unknown = run(&["call", &path, "8"]);
     assert_eq!(unknown.status.code(), Some(1));
+}
+
+/// Adds what a value is, and what those in it are.
+fn kinds(value: &Value, found: &mut BTreeSet<&'static str>) {
+    found.insert(match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "float",
+        Value::Number(_) => "integer",
+        Value::String(_) => "text",
+        Value::Array(_) => "list",
+        Value::Object(_) => "map",
+    });
+    if let Value::Array(items) = value {
+        items.iter().for_each(|item| kinds(item, found));
+    }
+}
+
+/// Values of attributes, the nested ones too, are JSON of their type in every command that tells them.
+#[test]
+fn attributes_of_traces_stay_structured() {
+    let scratch = Scratch::new("typed");
+    let expected = ["integer", "list", "text", "boolean", "float"];
+    let mut typed = Vec::new();
+    traceloom_samples::zorka::c_typed(7, 6_000, &mut |piece| typed.extend_from_slice(piece));
+    for (format, bytes) in [("zorka-s0", sample("zorka-s0", 6_000)), ("zorka-c", typed)] {
+        let path = scratch.file(format, &bytes);
+        let [mut dumped, mut listed, mut called] = [(); 3].map(|()| BTreeSet::new());
+        for record in json_lines(&["dump", "--json", &path]) {
+            for pair in record["attributes"].as_array().into_iter().flatten() {
+                kinds(&pair[1], &mut dumped);
+            }
+        }
+        for call in json_lines(&["calls", "--json", &path]) {
+            let own = call["attributes"].as_object().expect("attributes");
+            own.values().for_each(|value| kinds(value, &mut listed));
+            let id = call["id"].as_str().expect("an id");
+            let spans = json_lines(&["call", "--json", &path, id]).remove(0);
+            let spans = spans["spans"].as_array().expect("spans").iter();
+            for attribute in spans.flat_map(|span| span["attributes"].as_array().expect("a list")) {
+                kinds(&attribute["value"], &mut called);
+            }
+        }
+        // The list has those of first spans alone.
+        for (command, found, all) in [
+            ("dump", dumped, 5),
+            ("call", called, 5),
+            ("calls", listed, 2),
+        ] {
+            let missing = expected[..all].iter().find(|kind| !found.contains(*kind));
+            assert_eq!(missing, None, "{command} of {format}: {found:?}");
+        }
+    }
 }

@@ -294,20 +294,20 @@ impl Calls {
         Cell::None
     }
 
+    /// Returns the values that `call` has under the name of an attribute, in the producer's order.
+    pub fn values<'c>(&'c self, call: &'c Call, name: &str) -> impl Iterator<Item = &'c Value> {
+        call.attributes.iter().filter_map(move |attribute| {
+            let key = self.tables.attribute_key(attribute.key)?;
+            (self.tables.text(key.name) == name).then_some(&attribute.value)
+        })
+    }
+
     fn attribute<'c>(&'c self, call: &'c Call, name: &str) -> Cell<'c> {
-        let mut text: Option<Cow<'c, str>> = None;
-        for attribute in &call.attributes {
-            let key = self.tables.attribute_key(attribute.key);
-            if key.is_none_or(|key| self.tables.text(key.name) != name) {
-                continue;
-            }
-            let value = value_text(&self.tables, &attribute.value);
-            text = Some(match text {
-                None => value,
-                Some(before) => format!("{before}, {value}").into(),
-            });
-        }
-        text.map_or(Cell::None, Cell::Text)
+        let texts = self.values(call, name);
+        texts
+            .map(|value| value_text(&self.tables, value))
+            .reduce(|before, value| format!("{before}, {value}").into())
+            .map_or(Cell::None, Cell::Text)
     }
 
     /// The attributes that stand in no column of [`Column::OF_KINDS`] themselves.

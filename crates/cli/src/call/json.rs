@@ -1,11 +1,12 @@
 //! A call as one JSON object (docs/json.md).
 
 use serde_json::{Map, Value, json};
-use traceloom_analysis::calls::{title, value_text};
+use traceloom_analysis::calls::title;
 use traceloom_model::{SpanRow, SpanStatus};
 
 use super::exceptions;
 use super::tree::{PrintedSpan, PrintedTree};
+use crate::attribute_json;
 
 impl PrintedTree<'_> {
     pub(super) fn json(&self) -> Value {
@@ -53,7 +54,7 @@ impl PrintedTree<'_> {
             .iter()
             .map(|attribute| {
                 let (order, name, _) = self.key(attribute);
-                let value = value_text(self.recording, &attribute.value);
+                let value = attribute_json::as_json(self.recording, &attribute.value);
                 let mut shown =
                     json!({"name": name, "value": value, "at_ns": attribute.at, "order": order});
                 if let Some(giver) = self.giver(attribute, true) {
