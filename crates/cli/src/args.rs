@@ -1,9 +1,11 @@
 //! What can be typed: the subcommands and the flags they share.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use traceloom_formats::{FORMATS, Format, LowerOptions, by_name};
+use traceloom_input::captures::DEFAULT;
 use traceloom_input::{OpenOptions, Streams};
 use traceloom_model::Limits;
 
@@ -122,6 +124,23 @@ pub(crate) struct Common {
     /// What came from standard input and pipes.
     #[arg(skip)]
     pub(crate) streams: Streams,
+}
+
+/// The data folder of a collector, as a PATH or a flag.
+#[derive(ClapArgs)]
+pub(crate) struct Data {
+    /// Data folder of the collector; the same as --data.
+    #[arg(value_name = "PATH", conflicts_with = "data")]
+    folder: Option<PathBuf>,
+    /// Data folder of the collector.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT)]
+    data: PathBuf,
+}
+
+impl Data {
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.as_deref().unwrap_or(&self.data)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Default)]

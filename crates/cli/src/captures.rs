@@ -1,14 +1,13 @@
 //! `captures`: what a collector received.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use traceloom_input::captures::{Capture, Captures, DEFAULT, DataFolder, State};
+use traceloom_input::captures::{Capture, Captures, DataFolder, State};
 
 use crate::Outcome;
-use crate::args::Common;
+use crate::args::{Common, Data};
 use crate::streams::stdout;
 use crate::style::{self, Style};
 use crate::table::Table;
@@ -19,7 +18,7 @@ use crate::table::Table;
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     traceloom captures ls\n  \
-    traceloom captures ls --data /var/lib/traceloom --json")]
+    traceloom captures ls /var/lib/traceloom --json")]
 pub(crate) struct Options {
     #[command(subcommand)]
     what: What,
@@ -33,9 +32,8 @@ enum What {
 
 #[derive(Args)]
 struct Ls {
-    /// Data folder of the collector.
-    #[arg(long, value_name = "DIR", default_value = DEFAULT)]
-    data: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// Print a JSON object a line.
     #[arg(long)]
     json: bool,
@@ -45,7 +43,7 @@ struct Ls {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let What::Ls(options) = &options.what;
-    let captures = Captures::read(&DataFolder::open(&options.data)?)?;
+    let captures = Captures::read(&DataFolder::open(options.data.path())?)?;
     let mut out = stdout();
     if options.json {
         for capture in &captures.list {

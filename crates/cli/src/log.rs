@@ -1,15 +1,14 @@
 //! `log`: the segments and records of a collector.
 
 use std::io::{BufWriter, Write as _};
-use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use traceloom_input::captures::{CaptureId, DEFAULT, DataFolder, EVENTS, Event};
+use traceloom_input::captures::{CaptureId, DataFolder, EVENTS, Event};
 use traceloom_log::Record;
 
 use crate::Outcome;
-use crate::args::Common;
+use crate::args::{Common, Data};
 use crate::streams::{message, stdout};
 use crate::style::{Style, count, size, things};
 use crate::table::Table;
@@ -20,7 +19,7 @@ use crate::table::Table;
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     traceloom log ls\n  \
-    traceloom log verify --data /var/lib/traceloom\n  \
+    traceloom log verify /var/lib/traceloom\n  \
     traceloom log cat | jq -c 'select(.event)'")]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -39,9 +38,8 @@ enum What {
 
 #[derive(Args)]
 struct Folder {
-    /// Data folder of the collector.
-    #[arg(long, value_name = "DIR", default_value = DEFAULT)]
-    data: PathBuf,
+    #[command(flatten)]
+    data: Data,
     #[command(flatten)]
     common: Common,
 }
@@ -64,7 +62,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 fn ls(options: &Folder) -> anyhow::Result<Outcome> {
-    let (snapshot, _) = DataFolder::open(&options.data)?.snapshot()?;
+    let (snapshot, _) = DataFolder::open(options.data.path())?.snapshot()?;
     let style = Style::new(&options.common)?;
     let mut table = Table::new(&["segment", "start", "first", "records", "groups", "size"]);
     for segment in snapshot.segments() {
@@ -82,7 +80,7 @@ fn ls(options: &Folder) -> anyhow::Result<Outcome> {
 }
 
 fn cat(options: &Cat) -> anyhow::Result<Outcome> {
-    let (snapshot, _) = DataFolder::open(&options.folder.data)?.snapshot()?;
+    let (snapshot, _) = DataFolder::open(options.folder.data.path())?.snapshot()?;
     let mut out = BufWriter::new(stdout());
     let mut reader = snapshot.reader();
     let only = options.capture.map(CaptureId::session);
@@ -129,7 +127,7 @@ fn as_json(position: u64, segment: u64, offset: u64, record: &Record<'_>) -> ser
 }
 
 fn verify(options: &Folder) -> anyhow::Result<Outcome> {
-    let folder = DataFolder::open(&options.data)?;
+    let folder = DataFolder::open(options.data.path())?;
     let in_use = folder.is_in_use();
     // Every checksum is read on the way, and every segment is held against the one before it.
     let (snapshot, recovered) = folder.snapshot()?;
@@ -138,7 +136,7 @@ fn verify(options: &Folder) -> anyhow::Result<Outcome> {
     writeln!(
         stdout(),
         "{}: {}, {} in them, every checksum holds",
-        options.data.display(),
+        options.data.path().display(),
         things(segments, "segment", "segments"),
         things(records, "record", "records")
     )?;
