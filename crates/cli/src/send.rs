@@ -21,10 +21,12 @@ use crate::style::{size, things};
 /// Send a recording to a collector as its agents would.
 ///
 /// A recorded conversation or a folder of streams goes out over the agents' own protocol, as often as asked, from as
-/// many agents as asked. Exit 1 when a collector did not acknowledge everything.
+/// many agents as asked. Exit 1 when a collector did not acknowledge everything; Heph has no
+/// acknowledgement: exit 1 when the connection was lost before the collector closed it.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     traceloom send service.tcpdump --to cdt://127.0.0.1:1715\n  \
+    traceloom send app.heph --to heph://127.0.0.1:1716\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 100 --loop --rate 50000000\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 8 --times 20 --ledger acknowledged.jsonl\n  \
     traceloom convert dump/ streams/ --to cdt-streams    makes streams of another recording")]
@@ -133,12 +135,19 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let acknowledged = sent.ledger.iter().map(|row| row.acknowledged).sum();
     let in_all = sent.ledger.iter().map(|row| row.sent).sum();
-    message!(
-        "{}: {} of {} acknowledged",
-        things(options.agents.into(), "agent", "agents"),
-        size(acknowledged),
-        size(in_all)
-    );
+    let agents = things(options.agents.into(), "agent", "agents");
+    match options.to.protocol.acknowledges {
+        true => message!(
+            "{agents}: {} of {} acknowledged",
+            size(acknowledged),
+            size(in_all)
+        ),
+        false => message!(
+            "{agents}: {} sent; {} has no acknowledgement",
+            size(in_all),
+            options.to.protocol.name
+        ),
+    }
     for failure in sent.failures.iter().take(10) {
         message!("{failure}");
     }
@@ -189,9 +198,8 @@ fn read(path: &str, protocol: &Protocol, common: &Common) -> anyhow::Result<Stre
             .is_none_or(|format| format.name == "cdt-dump")
     {
         let reason = format!(
-            "{path}: {} agents send streams as a collector receives them; `traceloom convert {path} streams/ --to \
-             {}-streams` makes them",
-            protocol.name, protocol.name
+            "{path}: {} agents send {} as a collector receives it; `traceloom convert {path} OUT --to {}` makes it",
+            protocol.name, protocol.sent_as, protocol.sent_as
         );
         return Err(Usage(reason).into());
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use traceloom_formats::cdt;
+use traceloom_formats::{cdt, heph};
 use traceloom_input::captures::DEFAULT;
 use traceloom_server::{Listen, Stop, serve};
 
@@ -15,13 +15,14 @@ use crate::streams::{message, stdout};
 
 /// Collect what agents send, and lose nothing that was acknowledged.
 ///
-/// What an agent sent is acknowledged once it is on disk. It can be read at once, while it is still being sent: every
+/// What a CDT agent sent is acknowledged once it is on disk; Heph has no acknowledgement. It can be read at once, while it is still being sent: every
 /// command takes the data folder as a PATH. SIGTERM and Ctrl-C end the collector after what it has received is safe.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     traceloom serve\n  \
     traceloom serve --data /var/lib/traceloom --cdt 127.0.0.1:1715\n  \
-    traceloom send dump/ --to cdt://127.0.0.1:1715\n  \
+    traceloom send streams/ --to cdt://127.0.0.1:1715\n  \
+    tail -c +1 -f app.heph | nc 127.0.0.1 1716\n  \
     traceloom calls traceloom-data --sort -duration")]
 pub(crate) struct Options {
     /// Data folder; it is made where there is none, readable by its owner alone.
@@ -30,7 +31,10 @@ pub(crate) struct Options {
     /// Where to listen for CDT agents; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1715")]
     cdt: SocketAddr,
-    /// Listen where other machines reach it, although CDT agents do not say who they are.
+    /// Where to listen for Heph traces, one a connection; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1716")]
+    heph: SocketAddr,
+    /// Listen where other machines reach it, although senders do not say who they are.
     #[arg(long)]
     allow_remote: bool,
     /// Connections at a time; more are closed at once.
@@ -50,10 +54,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     crate::interrupt::stop_with(move || asked.now());
     let options = traceloom_server::Options {
         data: options.data.clone(),
-        listeners: vec![Listen {
-            protocol: &cdt::PROTOCOL,
-            address: options.cdt,
-        }],
+        listeners: vec![
+            Listen {
+                protocol: &cdt::PROTOCOL,
+                address: options.cdt,
+            },
+            Listen {
+                protocol: &heph::PROTOCOL,
+                address: options.heph,
+            },
+        ],
         allow_remote: options.allow_remote,
         connections: options.connections,
         unwanted: options.refuse_namespace.clone(),

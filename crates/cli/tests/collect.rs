@@ -111,6 +111,18 @@ fn what_was_kept_is_what_the_file_reader_gives_and_export_is_what_was_sent() {
     assert!(calls == of(text(&file)));
     assert!(run(&["check", text(&data)]).status.success());
     assert!(stdout(&["log", "verify", "--data", text(&data)]).contains("every checksum holds"));
+    // The folder as a PATH.
+    assert!(stdout(&["log", "verify", text(&data)]).contains("every checksum holds"));
+    assert_eq!(
+        stdout(&["captures", "ls", "--json", text(&data)])
+            .lines()
+            .count(),
+        1
+    );
+    for command in [&["log", "ls"][..], &["log", "cat"]] {
+        let by_flag = stdout(&[command, &["--data", text(&data)]].concat());
+        assert_eq!(stdout(&[command, &[text(&data)]].concat()), by_flag);
+    }
 }
 
 #[test]
@@ -162,6 +174,11 @@ fn mistakes_are_told() {
         1,
         "no data folder",
     );
+    fails(
+        &["captures", "ls", "--data", "a", "b"],
+        2,
+        "cannot be used with",
+    );
     let collector = Collector::start(&data, &["--refuse-namespace", "test"]);
     fails(
         &["serve", "--data", text(&data), "--cdt", "127.0.0.1:0"],
@@ -182,7 +199,12 @@ fn mistakes_are_told() {
     fails(
         &["send", shop, "--to", "heph://127.0.0.1:1"],
         2,
-        "nothing is sent over `heph`",
+        "--to heph` makes",
+    );
+    fails(
+        &["send", shop, "--to", "tptp://127.0.0.1:1"],
+        2,
+        "nothing is sent over `tptp`; there is cdt, heph",
     );
     let streams = streams(scratch.path());
     let to = collector.url.clone();

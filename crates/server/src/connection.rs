@@ -48,6 +48,8 @@ pub(crate) struct Connection {
     /// The log had no room for an entry.
     full: bool,
     eof: bool,
+    /// The sender's end is gone without having been closed.
+    reset: bool,
 }
 
 /// The connection was lost.
@@ -81,6 +83,7 @@ impl Connection {
             counted: (0, 0),
             full: false,
             eof: false,
+            reset: false,
         }
     }
 
@@ -118,20 +121,25 @@ impl Connection {
             let stopping = *stop.borrow_and_update();
             // Marked as seen before the state is looked at, so that no change is missed.
             progress.mark_unchanged();
-            if !stopping && self.in_flight.len() < MOST_IN_FLIGHT {
+            if (!stopping || self.owes()) && self.in_flight.len() < MOST_IN_FLIGHT {
                 self.feed();
             }
             self.settle();
             if let Err(ending) = self.write() {
                 return closing.map_or(ending, |(ending, _)| ending);
             }
-            let quiet = self.in_flight.is_empty() && self.session.output().is_empty();
+            let quiet =
+                self.in_flight.is_empty() && self.session.output().is_empty() && !self.owes();
             let now = Instant::now();
             if closing.is_none() {
                 let ended = self.session.closed();
                 let ended = ended.or_else(|| (stopping && quiet).then_some(STOPPED));
-                let ended =
-                    ended.or_else(|| (self.eof && quiet && self.take_rest()).then_some(LOST));
+                let ended = ended.or_else(|| {
+                    let at_end = self.eof && quiet && self.take_rest();
+                    // Some protocols have no other goodbye.
+                    let goodbye = self.session.closed().filter(|_| !self.reset);
+                    at_end.then_some(goodbye.unwrap_or(LOST))
+                });
                 closing = ended.map(|ending| (ending, now + LINGER));
             }
             let deadline = match closing {
@@ -157,6 +165,7 @@ impl Connection {
                 ready = self.socket.readable(), if wants_bytes => {
                     if ready.is_err() || self.fill().is_err() {
                         self.eof = true;
+                        self.reset = true;
                     }
                 }
                 ready = self.socket.writable(), if !self.session.output().is_empty() => {
@@ -169,6 +178,11 @@ impl Connection {
                 _ = stop.changed(), if !stopping => {}
             }
         }
+    }
+
+    /// Returns `true` while bytes wait for the log that nobody will send again.
+    fn owes(&self) -> bool {
+        !self.shared.protocol.acknowledges && self.filled > 0
     }
 
     /// Shows the session what was received.
@@ -234,13 +248,15 @@ impl Connection {
     }
 
     fn count(&mut self) {
-        let (received, acknowledged) = self.session.units();
-        Counts::add(&self.shared.counts.received, received - self.counted.0);
-        Counts::add(
-            &self.shared.counts.acknowledged,
-            acknowledged - self.counted.1,
-        );
-        self.counted = (received, acknowledged);
+        let (received, safe) = self.session.units();
+        let counts = &self.shared.counts;
+        let of_safe = match self.shared.protocol.acknowledges {
+            true => &counts.acknowledged,
+            false => &counts.stored,
+        };
+        Counts::add(&counts.received, received - self.counted.0);
+        Counts::add(of_safe, safe - self.counted.1);
+        self.counted = (received, safe);
     }
 
     fn fill(&mut self) -> io::Result<()> {

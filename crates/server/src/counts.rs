@@ -11,6 +11,8 @@ pub struct Counts {
     pub received: AtomicU64,
     /// Units acknowledged.
     pub acknowledged: AtomicU64,
+    /// Units safe in the log, of protocols without acknowledgements.
+    pub stored: AtomicU64,
     /// Connections refused because there were too many.
     pub refused: AtomicU64,
     /// Sessions that ended, by a word for why.
@@ -40,8 +42,12 @@ impl Counts {
     #[must_use]
     pub fn sentence(&self) -> String {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let stored = match of(&self.stored) {
+            0 => String::new(),
+            stored => format!(", {stored} stored without acknowledgement"),
+        };
         format!(
-            "{} sessions, {} units received, {} acknowledged, {} connections refused",
+            "{} sessions, {} units received, {} acknowledged{stored}, {} connections refused",
             of(&self.sessions),
             of(&self.received),
             of(&self.acknowledged),

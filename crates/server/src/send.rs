@@ -2,9 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::AsyncWrite as _;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -115,6 +117,32 @@ pub fn send(options: &SendOptions, streams: Streams, stop: &crate::Stop) -> Resu
     })
 }
 
+/// Closes this end and waits for the other one: a collector closes its own when it has stored everything.
+async fn end_of_stream(socket: &mut TcpStream) -> io::Result<()> {
+    /// Time for what is on its way.
+    const PATIENCE: Duration = Duration::from_secs(30);
+    std::future::poll_fn(|context| Pin::new(&mut *socket).poll_shutdown(context)).await?;
+    let closed = async {
+        let mut answer = [0; 64];
+        loop {
+            socket.readable().await?;
+            match socket.try_read(&mut answer) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    match tokio::time::timeout(PATIENCE, closed).await {
+        Ok(closed) => closed,
+        Err(_) => Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the collector did not close it",
+        )),
+    }
+}
+
 struct Agent {
     identity: Identity,
     protocol: &'static Protocol,
@@ -170,7 +198,7 @@ impl Agent {
     async fn converse(&mut self, sender: &mut dyn Sender) -> Result<(), String> {
         let lost = |error: io::Error| format!("the connection is lost: {error}");
         let socket = TcpStream::connect(self.to).await;
-        let socket = socket.map_err(|error| format!("no collector at {}: {error}", self.to))?;
+        let mut socket = socket.map_err(|error| format!("no collector at {}: {error}", self.to))?;
         let _ = socket.set_nodelay(true);
         let start = Instant::now();
         let mut window = vec![0; 16 << 10];
@@ -185,7 +213,15 @@ impl Agent {
                 }
             }
             if sender.is_finished() && sender.output().is_empty() {
-                return Ok(());
+                return match self.protocol.acknowledges {
+                    true => Ok(()),
+                    false => end_of_stream(&mut socket).await.map_err(lost),
+                };
+            }
+            if !self.protocol.acknowledges && due.is_none() && sender.output().is_empty() {
+                // No answer will say that there is room: there is.
+                tokio::task::yield_now().await;
+                continue;
             }
             let timer = async {
                 match due {

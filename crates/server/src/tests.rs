@@ -5,8 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use traceloom_formats::heph;
 use traceloom_formats::protocol::{Ending, Entry, FIRST_KIND, Keep, Protocol, Session};
-use traceloom_input::captures::DataFolder;
+use traceloom_input::captures::{Captures, DataFolder, State};
 
 use crate::{Counts, Listen, Options, Stop, serve};
 
@@ -81,6 +82,8 @@ static ECHO: Protocol = Protocol {
     name: "echo",
     number: 255,
     port: 7,
+    acknowledges: true,
+    sent_as: "nothing",
     settings: |_, _| String::new(),
     session: |_, _| Box::<Echo>::default(),
     assemble: || unreachable!("nothing is put together here"),
@@ -91,15 +94,19 @@ struct Running {
     stop: Stop,
     address: SocketAddr,
     thread: std::thread::JoinHandle<(Result<std::sync::Arc<Counts>, crate::Error>, Vec<String>)>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 fn start(connections: usize) -> Running {
+    start_of(&ECHO, connections)
+}
+
+fn start_of(protocol: &'static Protocol, connections: usize) -> Running {
     let folder = tempfile::tempdir().expect("a folder");
     let options = Options {
         data: folder.path().join("data"),
         listeners: vec![Listen {
-            protocol: &ECHO,
+            protocol,
             address: "127.0.0.1:0".parse().expect("an address"),
         }],
         allow_remote: false,
@@ -131,7 +138,7 @@ fn start(connections: usize) -> Running {
         stop,
         address,
         thread,
-        _folder: folder,
+        folder,
     }
 }
 
@@ -221,4 +228,68 @@ fn one_collector_uses_a_folder_and_none_listens_to_other_machines() {
     drop(lock);
     let error = run("0.0.0.0:0").unwrap_err();
     assert!(error.contains("--allow-remote"), "{error}");
+}
+
+/// In a protocol without a goodbye, a connection that was closed has ended, and one that was reset is lost; what was
+/// received is kept either way.
+#[test]
+fn a_reset_is_no_end_of_a_stream() {
+    let running = start_of(&heph::PROTOCOL, 10);
+    let packet = [0x75, 0xd1, 0x1d, 0x4d, 0, 0, 0, 10, 0, 0];
+    let mut closed = connect(&running);
+    closed.write_all(&packet).expect("bytes are taken");
+    closed.shutdown(std::net::Shutdown::Write).expect("an end");
+    assert_eq!(closed.read(&mut [0]).expect("an end"), 0);
+
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let address = running.address;
+    let data = DataFolder::open(&running.folder.path().join("data")).expect("a folder");
+    let kept = || {
+        let captures = Captures::read(&data).expect("captures").list;
+        let sizes = captures
+            .iter()
+            .map(|one| one.parts.iter().map(|part| part.n_bytes).sum());
+        sizes.collect::<Vec<u64>>()
+    };
+    runtime.expect("a runtime").block_on(async {
+        let socket = tokio::net::TcpStream::connect(address).await;
+        let socket = socket.expect("a connection");
+        socket.writable().await.expect("room");
+        assert_eq!(socket.try_write(&packet).expect("bytes are taken"), 10);
+        let until = tokio::time::Instant::now() + Duration::from_secs(20);
+        while kept() != [10, 10] {
+            assert!(tokio::time::Instant::now() < until, "{:?}", kept());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        socket.set_zero_linger().expect("an option");
+    });
+    let (mut endings, until) = (
+        Vec::new(),
+        std::time::Instant::now() + Duration::from_secs(20),
+    );
+    while endings.len() < 2 {
+        assert!(std::time::Instant::now() < until, "{endings:?}");
+        std::thread::sleep(Duration::from_millis(10));
+        let captures = Captures::read(&data).expect("captures").list;
+        let ended = captures.into_iter().filter_map(|one| match one.state {
+            State::Closed {
+                orderly, reason, ..
+            } => Some((reason, orderly)),
+            _ => None,
+        });
+        endings = ended.collect();
+    }
+    let expected = [("end_of_stream", true), ("connection_lost", false)];
+    assert_eq!(
+        endings,
+        expected.map(|(reason, orderly)| (reason.to_owned(), orderly))
+    );
+    running.stop.now();
+    let (ended, _) = running.thread.join().expect("no panic");
+    assert_eq!(
+        ended.expect("an end in order").sentence(),
+        "2 sessions, 2 units received, 0 acknowledged, 2 stored without acknowledgement, 0 connections refused"
+    );
 }

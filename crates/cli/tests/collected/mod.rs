@@ -30,6 +30,8 @@ pub struct Collector {
     pub child: Child,
     out: BufReader<ChildStdout>,
     pub url: String,
+    /// Where Heph traces go.
+    pub heph: String,
 }
 
 impl Collector {
@@ -49,7 +51,8 @@ impl Collector {
             None => Command::new(program),
         };
         let mut child = command
-            .args(["serve", "--cdt", "127.0.0.1:0", "--data"])
+            .args(["serve", "--cdt", "127.0.0.1:0"])
+            .args(["--heph", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(more)
             .stdout(Stdio::piped())
@@ -57,15 +60,20 @@ impl Collector {
             .spawn()
             .expect("a collector");
         let mut out = BufReader::new(child.stdout.take().expect("its output"));
-        let mut line = String::new();
-        out.read_line(&mut line).expect("a line");
-        let url = line
-            .split_whitespace()
-            .last()
-            .unwrap_or_default()
-            .to_owned();
-        assert!(url.starts_with("cdt://127.0.0.1:"), "{line}");
-        Self { child, out, url }
+        let mut url = |begin: &str| {
+            let mut line = String::new();
+            out.read_line(&mut line).expect("a line");
+            let url = line.split_whitespace().last().unwrap_or_default();
+            assert!(url.starts_with(begin), "{line}");
+            url.to_owned()
+        };
+        let (url, heph) = (url("cdt://127.0.0.1:"), url("heph://127.0.0.1:"));
+        Self {
+            child,
+            out,
+            url,
+            heph,
+        }
     }
 
     /// Returns what it said once it has ended.

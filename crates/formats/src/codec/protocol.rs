@@ -18,6 +18,10 @@ pub struct Protocol {
     pub number: u8,
     /// Port that its senders use unless told otherwise.
     pub port: u16,
+    /// Units are acknowledged; where they are not, nobody sends again what came and was not stored.
+    pub acknowledges: bool,
+    /// Name of the format in which recordings are sent.
+    pub sent_as: &'static str,
     /// Returns the settings that point a sender at a host and a port.
     pub settings: fn(&str, u16) -> String,
     /// Begins the collector's end of a connection.
@@ -77,7 +81,7 @@ pub trait Session: Send {
     /// behind it: a request that is not whole, or one for whose entry there is no room.
     fn read(&mut self, window: &[u8], now: Duration, keep: &mut Keep<'_>) -> usize;
 
-    /// Learns that nothing comes behind `rest`, and has it stored.
+    /// Learns that nothing comes behind `rest`, and has it stored. A protocol without a goodbye is closed by this.
     fn finish(&mut self, rest: &[u8], keep: &mut Keep<'_>) -> bool;
 
     /// Learns that the first `n_entries` entries are safe.
@@ -101,7 +105,8 @@ pub trait Session: Send {
     /// Returns why the session ended; the connection is closed once the output is sent.
     fn closed(&self) -> Option<Ending>;
 
-    /// Returns the number of units received and the number of those acknowledged.
+    /// Returns the number of units received and the number of those acknowledged; in a protocol without
+    /// acknowledgements, of those known to be safe.
     fn units(&self) -> (u64, u64);
 }
 
@@ -142,7 +147,7 @@ pub trait Sender: Send {
     /// Takes bytes of a part for sending and returns how many, 0 while the collector is behind.
     fn put(&mut self, part: usize, bytes: &[u8]) -> usize;
 
-    /// Ends the connection in order once everything is acknowledged.
+    /// Ends the connection in order once everything is acknowledged, or sent where nothing is.
     fn finish(&mut self);
 
     /// Returns the bytes to send.
@@ -157,7 +162,7 @@ pub trait Sender: Send {
     /// When the collector refuses, or answers what nobody asked for.
     fn read(&mut self, window: &[u8]) -> Result<usize, Error>;
 
-    /// Returns the bytes of each part that are acknowledged.
+    /// Returns the bytes of each part that are acknowledged, 0 in a protocol without acknowledgements.
     fn acknowledged(&self) -> &[u64];
 
     /// Returns `true` once the goodbye is in the output.

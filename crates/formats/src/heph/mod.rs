@@ -21,6 +21,7 @@ mod read;
 mod record;
 mod resync;
 mod run;
+mod session;
 mod sorted;
 mod survey;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use crate::{Confidence, Format, Probe};
 
 pub use read::Decoder;
 pub use record::{Attribute, Attributes, Event, Layout, Metadata, Seen, Value, Visit, texts};
+pub use session::PROTOCOL;
 
 /// The row of the registry.
 pub const HEPH: Format = Format {

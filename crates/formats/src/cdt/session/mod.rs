@@ -31,6 +31,8 @@ pub const PROTOCOL: Protocol = Protocol {
     name: "cdt",
     number: 1,
     port: 1715,
+    acknowledges: true,
+    sent_as: "cdt-streams",
     settings: |host, port| format!("REMOTE_DUMP_HOST={host} REMOTE_DUMP_PORT_PLAIN={port}"),
     session: |options, now| Box::new(stored::Stored::new(options, now)),
     assemble: || Box::new(assembled::Assembled::default()),
