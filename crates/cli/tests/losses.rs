@@ -264,3 +264,40 @@ fn a_long_first_name_is_recognised() {
         );
     }
 }
+
+/// The first event of a trace, or what stands before its events, may be longer than that head too; JSON of something
+/// else is no trace for it.
+#[test]
+fn a_long_first_event_is_recognised() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("long.json");
+    let info = |content: &str| {
+        std::fs::write(&path, content).expect("a file");
+        let info = traceloom(&["info", "--json", text(&path)]).stdout;
+        serde_json::from_slice::<Value>(&info).expect("JSON")
+    };
+    for length in [100_000, 3_000_000] {
+        let long = "x".repeat(length);
+        let event = format!(
+            r#"{{"args":{{"t":"{long}"}},"ph":"X","pid":1,"tid":2,"ts":1,"dur":2,"name":"a"}}"#
+        );
+        for trace in [
+            format!("[{event},\n{event}]"),
+            format!("\n [\n{event}"),
+            format!(r#"{{"traceEvents":[{event}]}}"#),
+            format!(r#"{{"about":{{"text":"{long}"}},"traceEvents":[{event}]}}"#),
+        ] {
+            let info = info(&trace);
+            assert_eq!(info["format"], "chrome", "{length}: {}", &trace[..40]);
+            let notes = info["notes"].as_array().expect("notes");
+            assert!(
+                notes.iter().all(|note| note["kind"] != "guessed_format"),
+                "{notes:?}"
+            );
+        }
+    }
+    for length in [100_000, 3_000_000, 17 << 20] {
+        let other = format!(r#"[{{"text":"{}"}}]"#, "x".repeat(length));
+        assert_eq!(info(&other)["format"], Value::Null, "{length}");
+    }
+}

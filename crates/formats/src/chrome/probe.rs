@@ -10,6 +10,9 @@ use crate::{Confidence, Probe};
 /// Events looked at.
 const ENOUGH: usize = 32;
 
+/// A first value longer than this tells nothing: no more than that is looked at anywhere.
+const LONGEST: usize = 16 << 20;
+
 /// Returns how sure it is that a part is a trace.
 pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     let text = probe.head.trim_ascii_start();
@@ -20,10 +23,14 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     let limits = Limits::default();
     let mut splitter = TraceSplitter::new(&limits);
     let (mut at, mut events, mut fitting) = (0, 0, 0);
-    let (mut keyed, mut broken) = (false, false);
+    let (mut keyed, mut broken, mut cut) = (false, false, false);
     while let Some(window) = probe.head.get(at..) {
         let len = match splitter.next(window, probe.whole) {
-            TracePiece::Need(_) | TracePiece::End => break,
+            TracePiece::Need(_) => {
+                cut = true;
+                break;
+            }
+            TracePiece::End => break,
             // Cut inside an event, or damaged there: those before it tell.
             TracePiece::Damage(..) => {
                 broken = true;
@@ -62,6 +69,10 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
         } else {
             Confidence::Likely
         });
+    }
+    if events == 0 && cut && probe.head.len() < LONGEST {
+        // The first event, or a member before the events, is longer than what was seen: more of it decides.
+        return Some(Confidence::Possible);
     }
     (fitting > 0).then_some(Confidence::Likely)
 }
