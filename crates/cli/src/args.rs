@@ -126,6 +126,14 @@ pub(crate) struct Common {
     pub(crate) streams: Streams,
 }
 
+/// Leaves flags of reading out of the help of a command that reads no recording.
+pub(crate) fn reads_nothing(arg: clap::Arg) -> clap::Arg {
+    match arg.get_id().as_str() {
+        "input_format" | "strict" | "limit" | "as_recorded" => arg.hide(true),
+        _ => arg,
+    }
+}
+
 /// The data folder of a collector, as a PATH or a flag.
 #[derive(ClapArgs)]
 pub(crate) struct Data {

@@ -7,7 +7,7 @@ use serde_json::json;
 use traceloom_input::captures::{Capture, Captures, DataFolder, State};
 
 use crate::Outcome;
-use crate::args::{Common, Data};
+use crate::args::{Common, Data, reads_nothing};
 use crate::streams::stdout;
 use crate::style::{self, Style};
 use crate::table::Table;
@@ -16,12 +16,15 @@ use crate::table::Table;
 ///
 /// A capture is one connection of an agent. It is listed from its first byte on, while the collector runs as well.
 #[derive(Args)]
+#[command(mut_args(reads_nothing))]
 #[command(after_help = "Examples:\n  \
     traceloom captures ls\n  \
     traceloom captures ls /var/lib/traceloom --json")]
 pub(crate) struct Options {
     #[command(subcommand)]
     what: What,
+    #[command(flatten)]
+    _common: Common,
 }
 
 #[derive(Subcommand)]
@@ -31,6 +34,7 @@ enum What {
 }
 
 #[derive(Args)]
+#[command(mut_args(reads_nothing))]
 struct Ls {
     #[command(flatten)]
     data: Data,

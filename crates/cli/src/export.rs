@@ -8,6 +8,7 @@ use traceloom_input::captures::{CaptureId, Captures, DEFAULT, DataFolder, State}
 use traceloom_input::save::Save;
 
 use crate::Outcome;
+use crate::args::{Common, reads_nothing};
 use crate::streams::message;
 use crate::style::{size, things};
 
@@ -15,6 +16,7 @@ use crate::style::{size, things};
 ///
 /// Each stream is a file STREAM/INDEX of the folder. `traceloom captures ls` has the ids.
 #[derive(Args)]
+#[command(mut_args(reads_nothing))]
 #[command(after_help = "Examples:\n  \
     traceloom export 1-7 -o shop/\n  \
     traceloom export 1-7 --data /var/lib/traceloom -o shop/ && traceloom calls shop/")]
@@ -31,6 +33,8 @@ pub(crate) struct Options {
     /// Replace a folder that this program wrote.
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    _common: Common,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {

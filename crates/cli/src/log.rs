@@ -8,7 +8,7 @@ use traceloom_input::captures::{CaptureId, DataFolder, EVENTS, Event};
 use traceloom_log::Record;
 
 use crate::Outcome;
-use crate::args::{Common, Data};
+use crate::args::{Common, Data, reads_nothing};
 use crate::streams::{message, stdout};
 use crate::style::{Style, count, size, things};
 use crate::table::Table;
@@ -17,6 +17,7 @@ use crate::table::Table;
 ///
 /// Nothing is changed, and the collector may run. docs/durability.md says what the log promises.
 #[derive(Args)]
+#[command(mut_args(reads_nothing))]
 #[command(after_help = "Examples:\n  \
     traceloom log ls\n  \
     traceloom log verify /var/lib/traceloom\n  \
@@ -24,6 +25,8 @@ use crate::table::Table;
 pub(crate) struct Options {
     #[command(subcommand)]
     what: What,
+    #[command(flatten)]
+    _common: Common,
 }
 
 #[derive(Subcommand)]
@@ -37,6 +40,7 @@ enum What {
 }
 
 #[derive(Args)]
+#[command(mut_args(reads_nothing))]
 struct Folder {
     #[command(flatten)]
     data: Data,
@@ -45,6 +49,7 @@ struct Folder {
 }
 
 #[derive(Args)]
+#[command(mut_args(reads_nothing))]
 struct Cat {
     #[command(flatten)]
     folder: Folder,

@@ -11,6 +11,7 @@ use traceloom_input::captures::DEFAULT;
 use traceloom_server::{Listen, Stop, serve};
 
 use crate::Outcome;
+use crate::args::{Common, reads_nothing};
 use crate::streams::{message, stdout};
 
 /// Collect what agents send, and lose nothing that was acknowledged.
@@ -18,6 +19,7 @@ use crate::streams::{message, stdout};
 /// What a CDT agent sent is acknowledged once it is on disk; Heph has no acknowledgement. It can be read at once, while it is still being sent: every
 /// command takes the data folder as a PATH. SIGTERM and Ctrl-C end the collector after what it has received is safe.
 #[derive(Args)]
+#[command(mut_args(reads_nothing))]
 #[command(after_help = "Examples:\n  \
     traceloom serve\n  \
     traceloom serve --data /var/lib/traceloom --cdt 127.0.0.1:1715\n  \
@@ -46,6 +48,8 @@ pub(crate) struct Options {
     /// Seconds that connections have for their end once the collector is asked to stop.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     grace: u64,
+    #[command(flatten)]
+    _common: Common,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {

@@ -289,3 +289,25 @@ fn connections_are_as_many_as_the_system_lets_open() {
     assert!(said.contains("for 36 connections, not 4096"), "{said}");
     assert!(!said.contains(" 0 connections refused"), "{said}");
 }
+
+/// Commands that read no recording list no flags of reading.
+#[test]
+fn help_of_a_collector_lists_what_means_something_there() {
+    for command in [
+        &["serve"][..],
+        &["export"],
+        &["captures"],
+        &["captures", "ls"],
+        &["log"],
+        &["log", "ls"],
+        &["log", "cat"],
+        &["log", "verify"],
+    ] {
+        let help = stdout(&[command, &["--help"]].concat());
+        for flag in ["--input-format", "--strict", "--limit", "--as-recorded"] {
+            assert!(!help.contains(flag), "{command:?}: {flag}");
+        }
+        assert!(help.contains("--color"), "{command:?}");
+    }
+    assert!(stdout(&["send", "--help"]).contains("--input-format"));
+}
