@@ -3,14 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use regex_lite::Regex;
-
 use crate::calltree::{Arena, add, flatten, settle};
+use crate::names::{FunctionMatch, FunctionPattern, PatternError};
 use crate::{CallTree, Node, Symbol};
 
 /// A change of the methods that match: `com.acme.Foo.bar*0.5`, or `com.acme.Foo.bar=0` for none of it.
 ///
-/// The text before the last `*` or `=` is a regular expression, as elsewhere.
+/// The text before the last `*` or `=` names functions as elsewhere, see [`FunctionPattern`].
 ///
 /// ```
 /// use traceloom_analysis::Adjustment;
@@ -20,7 +19,15 @@ use crate::{CallTree, Node, Symbol};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Adjustment {
-    method: Regex,
+    method: FunctionPattern,
+    change: NameEdit,
+    text: String,
+}
+
+/// A change of functions that were found, see [`Adjustment::find`].
+#[derive(Clone, Debug)]
+pub struct FoundAdjustment {
+    functions: FunctionMatch,
     change: NameEdit,
     text: String,
 }
@@ -88,8 +95,7 @@ impl FromStr for Adjustment {
                 NameEdit::Times(factor.ok_or_else(|| error(at + 1, expected))?)
             }
         };
-        let method = Regex::new(method)
-            .map_err(|reason| error(0, &format!("no regular expression: {reason}")))?;
+        let Ok(method) = method.parse();
         Ok(Self {
             method,
             change,
@@ -110,17 +116,39 @@ fn factor(text: &str) -> Option<u64> {
     Some(whole * WHOLE + part)
 }
 
-impl fmt::Display for Adjustment {
+impl Adjustment {
+    /// Finds the functions that are meant in one of two recordings that are compared, or among all that are shown.
+    ///
+    /// # Errors
+    /// When the method is the short or cut name of several functions, or no function's and no regular expression.
+    pub fn find<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n str> + Clone,
+        compared: bool,
+    ) -> Result<FoundAdjustment, PatternError> {
+        let functions = match compared {
+            true => self.method.find_alike(names)?,
+            false => self.method.find(names)?,
+        };
+        Ok(FoundAdjustment {
+            functions,
+            change: self.change,
+            text: self.text.clone(),
+        })
+    }
+}
+
+impl fmt::Display for FoundAdjustment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl Adjustment {
+impl FoundAdjustment {
     /// Returns true if the adjustment is about a function.
     #[must_use]
     pub fn is_about(&self, symbol: &Symbol) -> bool {
-        !symbol.group && self.method.is_match(&symbol.name)
+        !symbol.group && self.functions.is_match(symbol)
     }
 }
 
@@ -130,7 +158,7 @@ impl Adjustment {
 /// follow; a method that is removed goes with everything it called. Counts of calls stay what they were, and how long
 /// single calls took is not known then. The measure says what was adjusted.
 #[must_use]
-pub fn adjust(tree: &CallTree, adjustments: &[Adjustment]) -> CallTree {
+pub fn adjust(tree: &CallTree, adjustments: &[FoundAdjustment]) -> CallTree {
     if adjustments.is_empty() {
         return tree.clone();
     }
@@ -199,7 +227,7 @@ pub fn adjust(tree: &CallTree, adjustments: &[Adjustment]) -> CallTree {
 }
 
 /// What a function's own time is multiplied by; none for one that goes.
-fn change_of(symbol: &Symbol, adjustments: &[Adjustment]) -> Option<u64> {
+fn change_of(symbol: &Symbol, adjustments: &[FoundAdjustment]) -> Option<u64> {
     let about = adjustments.iter().filter(|one| one.is_about(symbol));
     about
         .map(|one| one.change)
@@ -293,8 +321,14 @@ mod tests {
         builder.finish().samples.remove(0)
     }
 
+    fn found(tree: &CallTree, rule: &str) -> FoundAdjustment {
+        let rule: Adjustment = rule.parse().unwrap();
+        let names: Vec<&str> = tree.function_names().collect();
+        rule.find(names.iter().copied(), false).unwrap()
+    }
+
     fn adjusted(tree: &CallTree, rules: &[&str]) -> Vec<(String, i64, i64)> {
-        let rules: Vec<Adjustment> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
+        let rules: Vec<_> = rules.iter().map(|rule| found(tree, rule)).collect();
         let tree = adjust(tree, &rules);
         let mut path: Vec<&str> = Vec::new();
         let lines = tree.nodes.iter().map(|node| {
@@ -347,8 +381,8 @@ mod tests {
 
     #[test]
     fn the_measure_tells() {
-        let rule: Adjustment = " tax * 0.5 ".parse().unwrap();
-        let tree = adjust(&calls(), &[rule]);
+        let tree = calls();
+        let tree = adjust(&tree, &[found(&tree, " tax * 0.5 ")]);
         assert_eq!(tree.measure.title(), "wall, adjusted by tax * 0.5,");
     }
 
@@ -360,7 +394,8 @@ mod tests {
         assert_eq!(column("Foo.bar*-1"), 9);
         assert_eq!(column("Foo.bar*1.0000000001"), 9);
         assert_eq!(column("*2"), 1);
-        assert_eq!(column("(Foo*2"), 1);
+        let rule: Adjustment = "(Foo*2".parse().unwrap();
+        assert!(rule.find(["Foo"], false).is_err());
         let error = "Foo*x".parse::<Adjustment>().unwrap_err().to_string();
         assert!(error.ends_with("  Foo*x\n      ^"), "{error}");
         assert_eq!(factor("1.5"), Some(1_500_000_000));

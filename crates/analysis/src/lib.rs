@@ -76,7 +76,7 @@ pub mod timeline;
 mod top;
 mod tree;
 
-pub use adjust::{AdjustError, Adjustment, adjust};
+pub use adjust::{AdjustError, Adjustment, FoundAdjustment, adjust};
 pub use amount::{amount, grouped};
 pub use calltree::{
     AsyncCalls, CallTree, Dimension, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node,

@@ -10,8 +10,8 @@ use traceloom_analysis::calls::Selection;
 use traceloom_analysis::filter::{Filter, rules};
 use traceloom_analysis::names::{FunctionMatch, FunctionPattern, PatternError};
 use traceloom_analysis::{
-    Adjustment, CallTree, Dimension, FrameFilter, Predicate, Symbol, callees_of, callers_of,
-    usages_of,
+    Adjustment, CallTree, Dimension, FoundAdjustment, FrameFilter, Predicate, Symbol, callees_of,
+    callers_of, usages_of,
 };
 
 use crate::args::{Common, Usage};
@@ -153,7 +153,7 @@ impl FrameFlags {
 #[derive(Args, Clone, Default)]
 pub(crate) struct AdjustFlags {
     /// Show times as if a method's own time were multiplied, `com.acme.Foo.bar*0.5`, or as if it and all it calls were
-    /// gone, `com.acme.Foo.bar=0`; `@FILE` reads a rule a line. Methods are regular expressions. May be repeated.
+    /// gone, `com.acme.Foo.bar=0`; `@FILE` reads a rule a line. Methods are named as in --focus. May be repeated.
     #[arg(long, value_name = "METHOD*FACTOR")]
     adjust: Vec<String>,
 }
@@ -163,8 +163,23 @@ impl AdjustFlags {
         self.adjust.is_empty()
     }
 
+    /// Reads the rules, and finds the functions that they mean in one of two recordings that are compared, or among
+    /// all that are shown.
+    pub(crate) fn find(
+        &self,
+        names: &[&str],
+        compared: bool,
+    ) -> anyhow::Result<Vec<FoundAdjustment>> {
+        let rules = self.rules()?;
+        let found = rules
+            .iter()
+            .map(|rule| rule.find(names.iter().copied(), compared));
+        let found: Result<_, PatternError> = found.collect();
+        Ok(found.map_err(|error| Usage(format!("--adjust: {error}")))?)
+    }
+
     /// Reads the rules, those of files too.
-    pub(crate) fn rules(&self) -> anyhow::Result<Vec<Adjustment>> {
+    fn rules(&self) -> anyhow::Result<Vec<Adjustment>> {
         let mut rules = Vec::new();
         for text in &self.adjust {
             let Some(path) = text.strip_prefix('@') else {

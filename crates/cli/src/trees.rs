@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use traceloom_analysis::{
-    Adjustment, AsyncCalls, CallTree, Functions, GroupBy, Measure, MeasureUnit, MergeStack, Tracks,
-    TreeBuilder, TreeOptions, TreeSource, Trees, adjust, choose_tracks,
+    AsyncCalls, CallTree, FoundAdjustment, Functions, GroupBy, Measure, MeasureUnit, MergeStack,
+    Tracks, TreeBuilder, TreeOptions, TreeSource, Trees, adjust, choose_tracks,
 };
 use traceloom_formats::Source;
 use traceloom_formats::datakit::{EventKind, Language, value_names};
@@ -222,8 +222,9 @@ fn selected_with(
     all.choose_tracks(left);
     let samples = all.samples.iter_mut().chain(&mut all.beside);
     samples.for_each(|tree| named(&events, &mut tree.measure));
-    let adjustments = flags.adjust.rules()?;
-    if !adjustments.is_empty() {
+    if !flags.adjust.is_empty() {
+        let names: Vec<&str> = all.iter().flat_map(CallTree::function_names).collect();
+        let adjustments = flags.adjust.find(&names, flags.compared)?;
         about(&adjustments, &all);
         all = all.map(|tree| adjust(tree, &adjustments));
     }
@@ -242,7 +243,7 @@ fn selected_with(
 }
 
 /// Says so when nothing is adjusted: a name may be mistyped.
-fn about(adjustments: &[Adjustment], trees: &Trees) {
+fn about(adjustments: &[FoundAdjustment], trees: &Trees) {
     for one in adjustments {
         let mut symbols = trees.iter().flat_map(|tree| &tree.symbols);
         if !symbols.any(|symbol| one.is_about(symbol)) {

@@ -226,6 +226,39 @@ fn a_name_that_may_be_several_functions_is_an_error_that_names_them() {
 }
 
 #[test]
+fn methods_to_adjust_are_named_as_tables_print_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = alike(folder.path());
+    let total = |rule: &str| {
+        let top = stdout(&["top", "--json", &path, "--adjust", rule]);
+        let top: Value = serde_json::from_str(&top).expect("JSON");
+        top["total"].as_i64()
+    };
+    for (rule, expected) in [
+        // Names of one function each, of which two would be regular expressions for others too.
+        ("main=0", 90),
+        ("main.(*Server).Serve=0", 120),
+        ("c.a.Order.sell=0", 120),
+        ("com.aj…buy * 2", 170),
+        ("com.acme.Order.buy*0", 140),
+        // An expression.
+        ("main$=0", 0),
+    ] {
+        assert_eq!(total(rule), Some(expected), "{rule}");
+    }
+    let compared = stdout(&["diff", "--json", &path, "--adjust", "com.aj…buy=0"]);
+    let compared: Value = serde_json::from_str(&compared).expect("JSON");
+    let changed = compared["functions"].as_array().expect("functions").iter();
+    let changed = changed.filter(|row| row["self_change"] != 0.0);
+    let changed: Vec<_> = changed.map(|row| &row["function"]).collect();
+    assert_eq!(changed, ["com.ajax.Order.buy"]);
+    let output = run(&["top", &path, "--adjust", "c.a.Order.buy*2"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("--adjust: `c.a.Order.buy` may be"), "{told}");
+}
+
+#[test]
 fn a_call_shows_functions_of_one_short_name_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("alike.json");
