@@ -214,7 +214,7 @@ fn flame_graph_json_has_dimensions_and_units() {
     assert_eq!(again, std::fs::read(&*out).expect("a file"));
     let wrong = run(&["convert", &path, "x.folded", "--dimension", "class"]);
     assert_eq!(wrong.status.code(), Some(2));
-    let wrong = run(&["flame", &path, "-o", "x.svg", "--dimension", "class"]);
+    let wrong = run(&["flame", &path, "-o", "x.svg", "--unit", "ms"]);
     assert_eq!(wrong.status.code(), Some(2));
 }
 
