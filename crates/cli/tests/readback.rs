@@ -273,7 +273,6 @@ const EXCUSED: &[(&str, &str, &str, &str)] = &[
     ("", "flamegraph-json", "samples", ADDED),
     ("", "pprof", "samples", ADDED),
     ("zorka/", "pprof", "samples", STATISTICS),
-    ("", "zorka-b2", "format", GENERATIONS),
     ("", "otlp-profiles", "samples", COLUMNS),
     ("", "speedscope", "samples", COLUMNS),
     ("", "tptp-binary", "samples", ENTRIES),
@@ -303,7 +302,6 @@ const EXCUSED: &[(&str, &str, &str, &str)] = &[
 const ADDED: &str = "samples of one stack are added up";
 const STATISTICS: &str =
     "targets of samples get the statistics by method too, in columns of their own";
-const GENERATIONS: &str = "nothing in a short file tells this generation from the one before";
 const COLUMNS: &str = "a profile has one column, so that a sample of two is two";
 const ENTRIES: &str = "an entry for each method of a stack";
 const NO_STACK: &str = "an entry has a method: a sample without a stack has none";
