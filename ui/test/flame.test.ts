@@ -111,6 +111,23 @@ test("callers and callees come to the function's total", () => {
   assert.deepEqual(callees, [{ symbol: 1, value: 35 }]);
 });
 
+test("a graph asks for what a window shows of a path, and narrow siblings come together", () => {
+  const model = new FlameModel(held());
+  const asked = (path: number[], least: number, window: [number, number] = [0, 1]) =>
+    model.source.nodes(path, least, window);
+  assert.deepEqual(asked([], 0), { nodes: [0, 1, 2, 3, 4], narrow: [] });
+  const near = ({ left, ...rest }: { left: number }) => ({ ...rest, left: Math.round(left * 100) });
+  const { nodes, narrow } = asked([], 0.4);
+  assert.deepEqual(nodes, [0, 1]);
+  assert.deepEqual(narrow.map(near), [
+    { depth: 2, left: 0, width: 0.35, count: 1, sum: 35 },
+    { depth: 1, left: 55, width: 0.35, count: 1, sum: 35 },
+  ]);
+  assert.deepEqual(asked([0, 1], 0).nodes, [0, 1, 2, 3], "callers, then what lies below");
+  assert.deepEqual(asked([0, 2], 0).nodes, [0, 4]);
+  assert.deepEqual(asked([], 0, [0.6, 0.2]).nodes, [0, 4], "what lies beside the window is left out");
+});
+
 test("a difference has one measure for colour and percent", () => {
   const compared = {
     word: "before" as const,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { type Columns, HeldItems } from "../src/timeline/data";
 import { roundUp } from "../src/timeline/model";
 
 test("an axis ends with a round value", () => {
@@ -9,4 +10,50 @@ test("an axis ends with a round value", () => {
   );
   assert.equal(roundUp(509 * 2 ** 20, "bytes"), 512 * 2 ** 20);
   assert.equal(roundUp(512 * 2 ** 20, "bytes"), 512 * 2 ** 20);
+});
+
+/** A row of four items from 0 to 40, the last two drawn together at 16 nanoseconds a pixel. */
+function row(): Columns {
+  const numbers = (...of: number[]) => Uint32Array.from(of);
+  const level = {
+    pixel: 16,
+    count: 3,
+    from: numbers(0, 1, 2, 4),
+    pick: numbers(0, 1, 3),
+    filled: Uint8Array.of(255, 255, 51),
+  };
+  const four = numbers(0, 0, 0, 0);
+  return {
+    total: 4,
+    first: numbers(0, 4),
+    sh: four,
+    sl: numbers(0, 10, 20, 38),
+    eh: four,
+    el: numbers(5, 18, 22, 40),
+    ch: four,
+    cl: four,
+    name: four,
+    list: four,
+    flags: new Uint8Array(4),
+    folded: new Map(),
+    levels: [[level]],
+    counters: [],
+    pairs: () => [],
+  };
+}
+
+test("a timeline asks for the items between two moments, narrow ones together", () => {
+  const source = new HeldItems(row());
+  const asked = (from: number, to: number, pixel: number) => {
+    const items = source.items(0, { h: 0, l: from }, { h: 0, l: to }, pixel);
+    return Array.from({ length: items.size }, (_, at) => [items.first(at), items.last(at), items.shown(at)]);
+  };
+  const one = (item: number) => [item, item, item];
+  assert.deepEqual(asked(0, 41, 1), [one(0), one(1), one(2), one(3)]);
+  assert.deepEqual(asked(6, 20, 1), [one(1)], "what ends before or begins at the end is left out");
+  assert.deepEqual(asked(18, 21, 1), [one(1), one(2)]);
+  assert.deepEqual(asked(0, 41, 20), [one(0), one(1), [2, 3, 3]]);
+  assert.deepEqual(asked(50, 60, 20), []);
+  const items = source.items(0, { h: 0, l: 30 }, { h: 0, l: 41 }, 16);
+  assert.deepEqual([items.size, items.filled(0)], [1, 0.2]);
 });

@@ -2,8 +2,10 @@
 import { amount, grouped } from "../shared/amount";
 import { kindName, OWN, unnamedKind } from "../shared/kinds";
 import { matcher } from "../shared/search";
+import type { NodeSource } from "../shared/source";
 import { signed, step } from "./change";
 import { type Data, type Held, read } from "./data";
+import { HeldNodes } from "./nodes";
 import { type Cuts, cutTree, held as heldTree, Inverted, merged, type Tree } from "./tree";
 
 /** What a widest screen could show of a tree that grows where it is looked at. */
@@ -66,6 +68,7 @@ export class FlameModel {
   private kindsOf: { tree: Tree; sums: [kind: number, own: number][] } | null = null;
   private growing: Inverted | null = null;
   private mergedOnce: Tree | null = null;
+  private asked: { of: Tree; source: NodeSource } | null = null;
 
   constructor(held: Held) {
     this.data = read(held);
@@ -139,10 +142,21 @@ export class FlameModel {
     return isCut ? cutTree(tree, this.data, cuts) : tree;
   }
 
+  /** What answers questions about the tree that is shown. */
+  get source(): NodeSource {
+    if (this.asked?.of !== this.tree) this.asked = { of: this.tree, source: new HeldNodes(this.tree) };
+    return this.asked.source;
+  }
+
+  /** The functions from a root down to a node. */
+  symbolsOf(node: number): number[] {
+    const path: number[] = [];
+    for (let up = node; up >= 0; up = this.tree.parent[up]) path.push(this.tree.symbol[up]);
+    return path.reverse();
+  }
+
   pathOf(node: number): string[] {
-    const path: string[] = [];
-    for (let up = node; up >= 0; up = this.tree.parent[up]) path.unshift(this.data.names[this.tree.symbol[up]]);
-    return path;
+    return this.symbolsOf(node).map((symbol) => this.data.names[symbol]);
   }
 
   /** The node that these names lead to, or the last on the way. */

@@ -1,6 +1,7 @@
 /* Draws a flame graph, and finds what lies under a point of it. */
 import { kindToken, LIBRARY, NATIVE, OWN, RUNTIME, UNKNOWN } from "../shared/kinds";
 import { Pen } from "../shared/pen";
+import type { Nodes } from "../shared/source";
 import { colours, dark, frameHeight, isPrinting, ratio } from "../shared/theme";
 import { signed } from "./change";
 import { type FlameModel, NOTHING } from "./model";
@@ -158,8 +159,7 @@ export class FlamePainter {
     context.strokeRect(x + 1, y + 1, Math.max(w - 3, 1), this.row - 3);
   }
 
-  private flush(rest: Rest | null): void {
-    if (!rest || rest.w < LEAST) return;
+  private flush(rest: Rest): void {
     this.rests.push(rest);
     this.bar(rest.x, rest.y, rest.w, this.plain["k-none"]);
     const text = this.restText(rest);
@@ -172,67 +172,50 @@ export class FlamePainter {
     return `${rest.count.toLocaleString("en-US")} narrower, ${this.model.amount(rest.sum)}`;
   }
 
+  /** What the window shows of the tree. */
+  private seen(): Nodes {
+    const { model } = this;
+    const { zoomed } = model.seen;
+    const [, range] = model.window;
+    return model.source.nodes(model.symbolsOf(zoomed), (LEAST * range) / this.wide, model.window);
+  }
+
   draw(): void {
     const { context, model, plain, pen, row } = this;
-    const { tree, seen, hits, lit, data } = model;
+    const { tree, hits, lit, data, folded } = model;
     cancelAnimationFrame(this.frame);
     this.frame = 0;
     const pixels = ratio();
     const { wide, high } = this;
-    const { symbol, depth, end, left, width, size, sum, parent } = tree;
+    const { symbol, depth, left, width } = tree;
     context.setTransform(pixels, 0, 0, pixels, 0, 0);
     context.fillStyle = plain.paper;
     context.fillRect(0, 0, wide, high);
     const [from, range] = model.window;
     const scale = wide / range;
-    const { folded } = model;
-    const zoomedDepth = seen.zoomed < 0 ? 0 : depth[seen.zoomed];
     this.rests = [];
     this.bar(0, this.rowTop(0), wide, plain["k-none"]);
     pen.write("all", true, 5, this.rowTop(0) + row / 2, plain["on-k"]);
     pen.write(model.amount(data.held.total), false, 34, this.rowTop(0) + row / 2, plain["on-k"]);
-    let rest: Rest | null = null;
-    let restOf = NOTHING;
-    for (let node = 0; node < size; ) {
-      const w = width[node] * scale;
-      const x = (left[node] - from) * scale;
-      // A subtree beside the window is skipped as a whole.
-      if (x >= wide || x + w <= 0) {
-        node = end[node];
-        continue;
-      }
+    const { nodes, narrow } = this.seen();
+    for (const node of nodes) {
+      const isCaller = folded > 0 && depth[node] <= folded;
+      // All but the first of the far callers are in its row.
+      if (isCaller && depth[node] > 0) continue;
       const y = this.rowTop(depth[node] + 1);
-      if (w < LEAST) {
-        if (restOf !== parent[node]) {
-          this.flush(rest);
-          rest = y > -row && y < high ? { x, y, w: 0, count: 0, sum: 0 } : null;
-          restOf = parent[node];
-        }
-        if (rest) {
-          rest.w = x + w - rest.x;
-          rest.count++;
-          rest.sum += sum[node];
-        }
-        node = end[node];
-        continue;
-      }
-      const isCaller = folded > 0 && depth[node] < zoomedDepth - 1;
-      if (isCaller && depth[node] > 0) {
-        // All but the first of the far callers are in its row.
-      } else if (y > -row && y < high) {
-        const a = Math.max(x, 0);
-        const b = Math.min(x + w, wide);
-        if (isCaller) {
-          this.bar(a, y, b - a, plain["k-none"]);
-          pen.write(`${folded + 1} callers`, false, a + 5, y + row / 2, plain["on-k"]);
-        } else this.box(node, a, y, b - a, !!hits?.[symbol[node]], !!hits, lit);
-      } else if (seen.upwards ? y <= -row : y >= high) {
-        node = end[node];
-        continue;
-      }
-      node++;
+      if (y <= -row || y >= high) continue;
+      const x = Math.max((left[node] - from) * scale, 0);
+      const w = Math.min((left[node] + width[node] - from) * scale, wide) - x;
+      if (isCaller) {
+        this.bar(x, y, w, plain["k-none"]);
+        pen.write(`${folded + 1} callers`, false, x + 5, y + row / 2, plain["on-k"]);
+      } else this.box(node, x, y, w, !!hits?.[symbol[node]], !!hits, lit);
     }
-    this.flush(rest);
+    for (const { depth, left, width, count, sum } of narrow) {
+      const y = this.rowTop(depth + 1);
+      const w = width * scale;
+      if (w >= LEAST && y > -row && y < high) this.flush({ x: (left - from) * scale, y, w, count, sum });
+    }
     this.map(from, range);
   }
 
@@ -277,7 +260,7 @@ export class FlamePainter {
   /** The node under a point; -1 for all of it, `NOTHING` for none. */
   at(x: number, y: number): number {
     const { tree, seen, folded } = this.model;
-    const { left, width, depth, end } = tree;
+    const { left, width, depth } = tree;
     const [from, range] = this.model.window;
     const place = from + (x / this.wide) * range;
     const down = y + this.view.scrollTop;
@@ -285,15 +268,8 @@ export class FlamePainter {
     if (row < 1) return -1;
     // The row of far callers leads to the farthest that is not drawn otherwise.
     const level = folded === 0 ? row : row === 1 ? folded + 1 : row + folded;
-    for (let node = 0; node < tree.size; ) {
-      const isBeside = place < left[node] || place >= left[node] + width[node];
-      if (isBeside || (width[node] / range) * this.wide < LEAST) {
-        node = end[node];
-        continue;
-      }
-      if (depth[node] === level - 1) return node;
-      node++;
-    }
-    return NOTHING;
+    const isUnder = (node: number) =>
+      depth[node] === level - 1 && place >= left[node] && place < left[node] + width[node];
+    return this.seen().nodes.find(isUnder) ?? NOTHING;
   }
 }

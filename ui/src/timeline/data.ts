@@ -3,6 +3,7 @@
  * start, `eh` and `el` of the end, counted from time zero of the page.
  */
 import type { Scale } from "../shared/amount";
+import type { ItemSource, Items, Moment } from "../shared/source";
 
 export const FAILED = 4;
 export const PARTIAL_START = 1;
@@ -279,4 +280,36 @@ export function decode(data: Held): Columns {
     return Array.from({ length: number() }, () => [data.texts[number()], data.texts[number()]]);
   };
   return { total, first, sh, sl, eh, el, ch, cl, name, list, flags, folded, levels, counters, pairs };
+}
+
+/** Answers what a timeline asks from the columns that the page holds. */
+export class HeldItems implements ItemSource {
+  constructor(private readonly columns: Columns) {}
+
+  items(row: number, from: Moment, to: Moment, pixel: number): Items {
+    const { first, levels, sh, sl, eh, el } = this.columns;
+    const level = levels[row].findLast((one) => one.pixel <= pixel) ?? null;
+    const start = level ? (place: number) => level.from[place] : (place: number) => first[row] + place;
+    const count = level ? level.count : first[row + 1] - first[row];
+    const place = (isBefore: (place: number) => boolean) => {
+      let low = 0;
+      let high = count;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (isBefore(middle)) low = middle + 1;
+        else high = middle;
+      }
+      return low;
+    };
+    const isEarlier = (h: number, l: number, than: Moment) => (h - than.h) * HALF + (l - than.l) < 0;
+    const skipped = place((one) => isEarlier(eh[start(one + 1) - 1], el[start(one + 1) - 1], from));
+    const end = place((one) => isEarlier(sh[start(one)], sl[start(one)], to));
+    return {
+      size: Math.max(end - skipped, 0),
+      first: (at) => start(skipped + at),
+      last: (at) => start(skipped + at + 1) - 1,
+      shown: (at) => (level ? level.pick[skipped + at] : start(skipped + at)),
+      filled: (at) => (level ? level.filled[skipped + at] / 255 : 1),
+    };
+  }
 }

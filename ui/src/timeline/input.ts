@@ -2,10 +2,11 @@
 import { Address } from "../shared/address";
 import { button, by, named } from "../shared/dom";
 import { kindName, kindToken } from "../shared/kinds";
+import type { Moment } from "../shared/source";
 import { onRedraw } from "../shared/theme";
 import { Tip } from "../shared/tip";
 import { type Held, halves } from "./data";
-import { HEAD, type Moment, NO_KIND, TimelineModel } from "./model";
+import { HEAD, NO_KIND, TimelineModel } from "./model";
 import { Overview } from "./overview";
 import { measured, TimelinePainter } from "./paint";
 import { showTracks } from "./table";

@@ -2,6 +2,7 @@
 import { amount, grouped } from "../shared/amount";
 import { unnamedKind } from "../shared/kinds";
 import { matcher } from "../shared/search";
+import type { ItemSource, Items, Moment } from "../shared/source";
 import {
   type Columns,
   type Counter,
@@ -9,6 +10,7 @@ import {
   exact,
   HALF,
   type Held,
+  HeldItems,
   type HeldTrack,
   halves,
   LOSS,
@@ -42,12 +44,6 @@ export interface Line {
   counter?: Counter;
 }
 
-/** A moment, as its halves. */
-export interface Moment {
-  h: number;
-  l: number;
-}
-
 export const HEAD = 30;
 /** No kind of work. */
 export const NO_KIND = -9;
@@ -63,6 +59,7 @@ const STEPS = [60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400].map((se
 
 export class TimelineModel {
   readonly t: Columns;
+  readonly source: ItemSource;
   readonly start: bigint;
   readonly length: bigint;
   readonly longest: number;
@@ -95,6 +92,7 @@ export class TimelineModel {
 
   constructor(readonly data: Held) {
     this.t = decode(data);
+    this.source = new HeldItems(this.t);
     data.bits = "";
     this.start = BigInt(data.start);
     this.length = BigInt(data.length);
@@ -247,6 +245,11 @@ export class TimelineModel {
     if (height <= this.high * 1.5) return;
     const threads = this.lines.filter((line) => line.track && line.track.kind !== "process");
     for (const line of threads.slice(OPEN)) this.folded.add(line.key);
+  }
+
+  /** All items of a row, where a pixel is so many nanoseconds. */
+  whole(row: number, pixel: number): Items {
+    return this.source.items(row, halves(0n), halves(this.length + 1n), pixel);
   }
 
   /** The kind of work of a name. */
@@ -402,20 +405,14 @@ export class TimelineModel {
   /** The item of a row at a pixel, or the nearest within three. */
   private near(row: number, x: number): number {
     const { t } = this;
-    const end = t.first[row + 1];
-    let low = t.first[row];
-    let high = end;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.place(t.eh[middle], t.el[middle]) < x - 3) low = middle + 1;
-      else high = middle;
-    }
+    const moment = (x: number) => ({ h: this.view.h, l: this.view.l + x * this.perPixel });
+    const items = this.source.items(row, moment(x - 3), moment(x + 3), 0);
     let best = -1;
     let distance = 3;
-    for (let item = low; item < end; item++) {
+    for (let at = 0; at < items.size; at++) {
+      const item = items.first(at);
       const from = this.place(t.sh[item], t.sl[item]);
       const to = this.place(t.eh[item], t.el[item]);
-      if (from > x + 3) break;
       const far = x < from ? from - x : x > to ? x - to : 0;
       if (far < distance || (far === 0 && distance > 0)) {
         best = item;

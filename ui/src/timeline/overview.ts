@@ -22,15 +22,20 @@ export function activity(model: TimelineModel, stretches: number): Float64Array<
   for (let row = 0; row < data.counts.length; row++) {
     const isShown = isCalled ? data.kinds[row] === SPAN && data.levels[row] === 0 : data.kinds[row] === SAMPLE;
     if (!isShown) continue;
-    for (let item = t.first[row]; item < t.first[row + 1]; item++) {
-      const from = (t.sh[item] * HALF + t.sl[item]) * scale;
-      const to = (t.eh[item] * HALF + t.el[item]) * scale;
+    const items = model.whole(row, 1 / scale);
+    for (let place = 0; place < items.size; place++) {
+      const [start, end] = [items.first(place), items.last(place)];
+      const from = (t.sh[start] * HALF + t.sl[start]) * scale;
+      const to = (t.eh[end] * HALF + t.el[end]) * scale;
       const first = Math.min(Math.max(Math.floor(from), 0), stretches - 1);
       if (!isCalled) {
-        sums[first] += 1;
+        sums[first] += end - start + 1;
         continue;
       }
-      for (let at = first; at < stretches && at < to; at++) sums[at] += Math.min(to, at + 1) - Math.max(from, at);
+      const filled = items.filled(place);
+      for (let at = first; at < stretches && at < to; at++) {
+        sums[at] += (Math.min(to, at + 1) - Math.max(from, at)) * filled;
+      }
     }
   }
   return sums;
@@ -162,9 +167,11 @@ export class Overview {
     context.fillStyle = plain.pause;
     for (let row = 0; row < data.counts.length; row++) {
       if (data.kinds[row] !== PAUSE) continue;
-      for (let item = t.first[row]; item < t.first[row + 1]; item++) {
-        const from = ((t.sh[item] * HALF + t.sl[item]) / longest) * this.plot;
-        const to = ((t.eh[item] * HALF + t.el[item]) / longest) * this.plot;
+      const items = model.whole(row, longest / this.plot);
+      for (let at = 0; at < items.size; at++) {
+        const [first, last] = [items.first(at), items.last(at)];
+        const from = ((t.sh[first] * HALF + t.sl[first]) / longest) * this.plot;
+        const to = ((t.eh[last] * HALF + t.el[last]) / longest) * this.plot;
         context.fillRect(left + from, HIGH - 5, Math.max(to - from, 1), 4);
       }
     }

@@ -167,20 +167,6 @@ export class TimelinePainter {
     return this.since(h, l) * this.scale;
   }
 
-  /** The first block of `count` that does not end before the window; `last` says which item a block ends with. */
-  private begin(count: number, last: (block: number) => number): number {
-    const { eh, el } = this.model.t;
-    let low = 0;
-    let high = count;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const item = last(middle);
-      if (this.since(eh[item], el[item]) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
   private paintwork(kind: number, item: number): number {
     const { packed } = this;
     const { t } = this.model;
@@ -196,19 +182,16 @@ export class TimelinePainter {
     const { t, data, hits, lit } = this.model;
     cover.fill(0);
     strength.fill(0);
-    const first = t.first[row];
     const kind = data.kinds[row];
     const least = kind === SPAN ? 0.3 : 0.9;
-    const level = t.levels[row].filter((one) => one.pixel * scale <= 1).at(-1) ?? null;
-    const count = level ? level.count : t.first[row + 1] - first;
-    const from = level ? (block: number) => level.from[block] : (block: number) => first + block;
-    for (let block = this.begin(count, (block) => from(block + 1) - 1); block < count; block++) {
-      const item = from(block);
-      const end = from(block + 1) - 1;
+    const { view } = this.model;
+    const items = this.model.source.items(row, view, { h: view.h, l: view.l + view.span }, 1 / scale);
+    for (let at = 0; at < items.size; at++) {
+      const item = items.first(at);
+      const end = items.last(at);
       const x = this.place(t.sh[item], t.sl[item]);
-      if (x >= plot) break;
       const to = this.place(t.eh[end], t.el[end]);
-      const shown = level ? level.pick[block] : item;
+      const shown = items.shown(at);
       const found = !!hits && hits[end + 1] > hits[item];
       let paintwork = found ? packed.match : this.paintwork(kind, shown);
       const isOther = lit !== NO_KIND && this.model.kindOf(t.name[shown]) !== lit;
@@ -225,7 +208,7 @@ export class TimelinePainter {
         continue;
       }
       if (t.flags[shown] & FAILED && !found) paintwork = packed.bad;
-      const filled = level ? level.filled[block] / 255 : 1;
+      const filled = items.filled(at);
       for (let c = Math.max(0, Math.floor(x)); c < plot && c <= to; c++) {
         const part = Math.max(0, Math.min(to, c + 1) - Math.max(x, c)) * filled;
         cover[c] = found ? 1 : Math.min(1, Math.max(cover[c] + part, least));

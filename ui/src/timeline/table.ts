@@ -1,7 +1,7 @@
 /* The tracks as a table, and the spans of the window on one of them. */
 import { grouped } from "../shared/amount";
 import { button, named } from "../shared/dom";
-import { HALF, type HeldTrack, SPAN } from "./data";
+import { type HeldTrack, SPAN } from "./data";
 import type { TimelineModel, Track } from "./model";
 import { amount, type Words } from "./words";
 
@@ -44,19 +44,14 @@ function table(heads: readonly (readonly [name: string, kind?: string])[], rows:
 
 /** Items of the window on a track with their rows, and how many there are. */
 function inside(model: TimelineModel, track: Track): [found: [item: number, row: number][], count: number] {
-  const { t, data, view } = model;
-  const from = view.h * HALF + view.l;
-  const to = from + view.span;
+  const { data, view, source } = model;
   const found: [number, number][] = [];
   let count = 0;
   for (let row = track.first; row < track.first + track.rows; row++) {
     if (data.kinds[row] !== SPAN) continue;
-    for (let item = t.first[row]; item < t.first[row + 1]; item++) {
-      if (t.sh[item] * HALF + t.sl[item] > to) break;
-      if (t.eh[item] * HALF + t.el[item] < from) continue;
-      count++;
-      if (found.length < ROWS) found.push([item, row]);
-    }
+    const items = source.items(row, view, { h: view.h, l: view.l + view.span }, 0);
+    count += items.size;
+    for (let at = 0; at < items.size && found.length < ROWS; at++) found.push([items.first(at), row]);
   }
   return [found, count];
 }

@@ -1,0 +1,43 @@
+/* Answers what a graph asks from the tree that the page holds. */
+import type { Narrow, NodeSource, Nodes } from "../shared/source";
+import type { Tree } from "./tree";
+
+export class HeldNodes implements NodeSource {
+  constructor(private readonly tree: Tree) {}
+
+  nodes(path: readonly number[], minWidth: number, [from, range]: readonly [from: number, range: number]): Nodes {
+    const { symbol, depth, parent, end, left, width, sum, size } = this.tree;
+    const nodes: number[] = [];
+    const narrow: Narrow[] = [];
+    let at = -1;
+    let last = size;
+    for (const function_ of path) {
+      let child = at + 1;
+      while (child < last && symbol[child] !== function_) child = end[child];
+      if (child >= last) break;
+      nodes.push(child);
+      at = child;
+      last = end[child];
+    }
+    let rest: Narrow | null = null;
+    let restOf = -2;
+    for (let node = at + 1; node < last; ) {
+      // A subtree beside the window is skipped as a whole.
+      if (left[node] >= from + range || left[node] + width[node] <= from) node = end[node];
+      else if (width[node] >= minWidth) nodes.push(node++);
+      else {
+        // Narrow siblings lie behind the others.
+        if (!rest || restOf !== parent[node]) {
+          rest = { depth: depth[node], left: left[node], width: 0, count: 0, sum: 0 };
+          restOf = parent[node];
+          narrow.push(rest);
+        }
+        rest.width = left[node] + width[node] - rest.left;
+        rest.count++;
+        rest.sum += sum[node];
+        node = end[node];
+      }
+    }
+    return { nodes, narrow };
+  }
+}
