@@ -7,6 +7,8 @@ mod raise;
 mod tests;
 mod time;
 
+pub(crate) use raise::is_table;
+
 use crate::Format;
 use crate::codec::TABLES_HOLD;
 

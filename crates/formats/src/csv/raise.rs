@@ -21,16 +21,24 @@ pub(super) fn raise<'o>(
     if let Some(variant) = &options.variant {
         return Err(Error::usage(format!("csv has no variant `{variant}`")));
     }
-    let header = |columns: &[Column]| {
-        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
-        (names.join(",") + "\r\n").into_bytes()
-    };
     Ok(Box::new(Flatten::new(CsvRows {
         output,
         tables: TABLES.iter().map(|table| header(table.columns)).collect(),
         error: None,
         day: Day::default(),
     })))
+}
+
+/// Returns the first line of a table with these columns.
+fn header(columns: &[Column]) -> Vec<u8> {
+    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+    (names.join(",") + "\r\n").into_bytes()
+}
+
+/// Returns `true` if a file begins as one of the tables does.
+pub(crate) fn is_table(head: &[u8]) -> bool {
+    let mut headers = TABLES.iter().map(|table| header(table.columns));
+    headers.any(|header| head.starts_with(&header))
 }
 
 struct CsvRows<'o> {

@@ -15,8 +15,8 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
     if seen.messages >= 8 && kinds >= 2 {
         return Some(Confidence::Likely);
     }
-    // A profile of nothing: its table of strings, with the empty one.
-    if probe.whole && probe.head == [0x32, 0] {
+    // A profile without samples: its table of strings begins with the empty one.
+    if probe.whole && seen.clean && probe.head.starts_with(&[0x32, 0]) {
         return Some(Confidence::Likely);
     }
     let named = [".pprof", ".pb", ".prof", ".profile"]

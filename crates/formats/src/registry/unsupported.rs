@@ -1,5 +1,7 @@
 //! Formats people have that are recognised and not read, with what to do about each.
 
+use crate::csv;
+
 const UNSUPPORTED: &[(&[u8], &str)] = &[
     (
         b"PERFILE2",
@@ -46,6 +48,14 @@ const UNSUPPORTED: &[(&[u8], &str)] = &[
         "JFR 0.9 (Oracle JDK 7 and 8) is an unsupported version; 1.0 and later are read",
     ),
     (
+        b"ARROW1",
+        "Arrow IPC files are written and not read: query them with DuckDB, Polars or pandas",
+    ),
+    (
+        b"PAR1",
+        "Parquet files are written and not read: query them with DuckDB, Polars or pandas",
+    ),
+    (
         b"# austin",
         "Austin's samples are not read: convert them with austin2speedscope or austin2pprof",
     ),
@@ -78,6 +88,9 @@ pub fn unsupported(head: &[u8]) -> Option<&'static str> {
         if is_go_trace(head) {
             return Some("a Go execution trace is not read: `go tool trace -pprof=TYPE` makes profiles of it");
         }
+        if csv::is_table(head) {
+            return Some("a CSV table of a trace is written and not read: query it with DuckDB or Polars");
+        }
         is_etl(head).then_some("a Windows event trace (ETL) is not read: convert it with tracerpt")
     })
 }
@@ -92,25 +105,33 @@ fn refused_json(head: &[u8]) -> Option<&'static str> {
     };
     let found = REFUSED_JSON.iter().find(|(beginning, _)| begins(beginning));
     let sentence = found.map(|&(_, sentence)| sentence);
-    sentence.or_else(|| is_raw_gecko(head).then_some(RAW_GECKO))
+    sentence.or_else(|| gecko(head))
 }
 
 const RAW_GECKO: &str = "a raw Gecko profile is not read: open it in profiler.firefox.com, which makes a processed \
     one of it, and save that";
 
-/// A profile as Firefox itself writes it: tables of samples have a schema and rows, which processing turns into columns.
-/// Either `meta` or `threads` may come first, so a name that raw profiles alone have is looked for beside `meta`.
-fn is_raw_gecko(head: &[u8]) -> bool {
-    let object = head.trim_ascii_start().strip_prefix(b"{");
-    let Some(object) = object else { return false };
+const PROCESSED_GECKO: &str =
+    "a Firefox profile is written and not read: open it in profiler.firefox.com";
+
+/// Returns the sentence for a profile of Firefox. Either `meta` or `threads` may come first, so the members that tell
+/// one are looked for anywhere in the head.
+fn gecko(head: &[u8]) -> Option<&'static str> {
     let known: [&[u8]; 4] = [b"\"meta\"", b"\"threads\"", b"\"libs\"", b"\"pages\""];
-    let first = object.trim_ascii_start();
+    let first = head.trim_ascii_start().strip_prefix(b"{")?;
+    let first = first.trim_ascii_start();
     let has = |name: &[u8]| memchr::memmem::find(head, name).is_some();
-    known.iter().any(|name| first.starts_with(name))
-        && !has(b"\"preprocessedProfileVersion\"")
-        && has(b"\"schema\"")
+    if !known.iter().any(|name| first.starts_with(name)) {
+        return None;
+    }
+    if has(b"\"preprocessedProfileVersion\"") {
+        return Some(PROCESSED_GECKO);
+    }
+    // Tables of samples have a schema and rows, which processing turns into columns.
+    let is_raw = has(b"\"schema\"")
         && (has(b"\"markerSchema\"") || has(b"\"stackTable\"") || has(b"\"frameTable\""))
-        && (has(b"\"startTime\"") || has(b"\"samples\""))
+        && (has(b"\"startTime\"") || has(b"\"samples\""));
+    is_raw.then_some(RAW_GECKO)
 }
 
 /// `go 1.22 trace` in 16 bytes, the rest of which are zero.
@@ -172,7 +193,11 @@ mod tests {
         let processed =
             b"{\"meta\":{\"preprocessedProfileVersion\":55,\"markerSchema\":[],\"startTime\":1},\
             \"threads\":[{\"samples\":{\"schema\":1}}]}";
-        assert_eq!(unsupported(processed), None);
+        says(processed, "a Firefox profile is written");
+        says(b"ARROW1\0\0", "Arrow");
+        says(b"PAR1\x15\x04", "Parquet");
+        says(b"origin,name\r\nunix,\r\n", "CSV");
+        assert_eq!(unsupported(b"origin,name,more\r\n"), None);
         assert_eq!(unsupported(b"{\"data\":[1,2]}"), None);
         assert_eq!(unsupported(b"go 1.22 main;f 3\n\n\n\n"), None);
     }
