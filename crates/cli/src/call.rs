@@ -14,12 +14,10 @@ use traceloom_analysis::names::ShortNames;
 use traceloom_model::SpanId;
 
 use crate::Outcome;
-use crate::args::{Common, Usage};
-use crate::open::Among;
-use crate::select::MethodFlags;
+use crate::args::Usage;
+use crate::inputs::ReadFlags;
 use crate::streams::stdout;
 use crate::style::Style;
-use crate::timing::{TimeFlags, Timing};
 use find::find;
 use tree::PrintedTree;
 
@@ -37,27 +35,20 @@ use tree::PrintedTree;
     traceloom call shop.jsonl stock.jsonl 6cea28287df5a54cf3200c7e17ae39e8"
 )]
 pub(crate) struct Options {
-    /// Files, folders or archives.
-    #[arg(value_name = "PATH", required = true, num_args = 1..)]
-    paths: Vec<String>,
+    #[command(flatten)]
+    read: ReadFlags,
     /// The call's id, or a trace id.
     #[arg(value_name = "ID", required = true)]
     id: String,
     /// Leave out spans shorter than this.
     #[arg(long, value_name = "DURATION", value_parser = crate::select::duration)]
     min_duration: Option<u64>,
-    #[command(flatten)]
-    methods: MethodFlags,
-    #[command(flatten)]
-    time: TimeFlags,
     /// Print full names and whole stacks.
     #[arg(long)]
     wide: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    common: Common,
 }
 
 /// What was asked for.
@@ -96,26 +87,24 @@ fn parse(id: &str) -> Option<Id> {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let paths = options.paths.join(" ");
+    let paths = options.read.paths.join(" ");
     let wanted = parse(&options.id).ok_or_else(|| {
         Usage(format!(
             "`{}` is no call id; `traceloom calls {paths}` prints them",
             options.id
         ))
     })?;
-    let style = Style::new(&options.common)?;
-    let mut among = Among::new(&options.paths, &options.common);
-    let inputs = among.all()?;
-    let timing = Timing::of(&options.time, &options.common, 1, &inputs)?;
-    let found = find(&inputs, &wanted, &timing, &options.common)?;
-    options.time.check_names(&options.common)?;
+    let style = Style::new(&options.read.common)?;
+    let mut inputs = options.read.inputs();
+    let found = find(&inputs.all()?, &wanted, &options.read.common)?;
+    options.read.check_names()?;
     let found = found.with_context(|| match wanted {
         Id::Trace(_) => format!("{paths}: there is no call of trace {}", options.id),
         _ => format!("{paths}: there is no call {}", options.id),
     })?;
     let names: Vec<_> = found.recording.function_names().collect();
     let names = ShortNames::new(names.iter().map(AsRef::as_ref));
-    let tree = PrintedTree::of(&found, &options.methods.rules()?, names);
+    let tree = PrintedTree::of(&found, &options.read.methods.rules()?, names);
     let mut out = io::BufWriter::new(stdout());
     if options.json {
         writeln!(out, "{}", tree.json())?;
@@ -123,5 +112,5 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         tree.print(options, &style, &mut out)?;
     }
     out.flush()?;
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }

@@ -15,15 +15,14 @@ use traceloom_analysis::names::ShortNames;
 use traceloom_input::Document;
 use traceloom_model::{Clock, Origin, Unit};
 
-use crate::args::Common;
 use crate::info::unit_name;
-use crate::lowered::{documents, mention};
-use crate::open::{Among, with_progress};
-use crate::select::{CallFlags, MethodFlags};
+use crate::inputs::ReadFlags;
+use crate::lowered::mention;
+use crate::select::CallFlags;
 use crate::streams::{message, stdout, stdout_is_terminal};
 use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
-use crate::timing::{TimeFlags, Timing};
+use crate::table_flags::{TableFlags, help};
 use crate::{Outcome, attribute_json};
 
 /// List the calls: when, how long, what.
@@ -36,16 +35,13 @@ use crate::{Outcome, attribute_json};
     traceloom calls dump/ --errors --filter '+POST $web.url=/orders'\n  \
     traceloom calls dump/ --columns start,duration,memory_used,title --csv"
 )]
+#[command(mut_arg("rows", help(ROWS_HELP)))]
+#[command(mut_arg("json", help("Print JSON Lines, one call a line")))]
 pub(crate) struct Options {
-    /// Files, folders, archives, or `-`.
-    #[arg(value_name = "PATH", required = true)]
-    paths: Vec<String>,
     #[command(flatten)]
     calls: CallFlags,
     #[command(flatten)]
-    methods: MethodFlags,
-    #[command(flatten)]
-    time: TimeFlags,
+    read: ReadFlags,
     /// Only calls in which a method matches; columns `uses` and `used_time` say how often it was called there and how
     /// long that took.
     #[arg(long, value_name = "REGEX", conflicts_with_all = ["by", "percentiles"])]
@@ -65,22 +61,12 @@ pub(crate) struct Options {
     /// beyond.
     #[arg(long)]
     percentiles: bool,
-    /// Calls to print, of all paths together; 0 prints all. Without it 30 on a terminal, and all where the output goes
-    /// elsewhere.
-    #[arg(short = 'n', long, value_name = "ROWS")]
-    rows: Option<usize>,
-    /// Print full names and exact numbers.
-    #[arg(long)]
-    wide: bool,
-    /// Print JSON Lines, one call a line.
-    #[arg(long)]
-    json: bool,
-    /// Print comma-separated values.
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
     #[command(flatten)]
-    common: Common,
+    table: TableFlags,
 }
+
+const ROWS_HELP: &str = "Calls to print, of all paths together; 0 prints all. Without it 30 on a terminal, and all where \
+    the output goes elsewhere";
 
 impl Options {
     fn query(&self) -> anyhow::Result<CallQuery> {
@@ -89,18 +75,18 @@ impl Options {
             let Ok(column) = column;
             (column, name.starts_with('-'))
         });
-        let asked = &self.common.asked;
+        let common = &self.read.common;
         for name in &self.columns {
             let Ok(column) = name.trim().parse::<Column>();
             if !matches!(column.name(), "all" | "id") {
-                asked.column("--columns", &column);
+                common.asked.column("--columns", &column);
             }
         }
         if let Some((column, _)) = &sort {
-            asked.column("--sort", column);
+            common.asked.column("--sort", column);
         }
         Ok(CallQuery {
-            selection: self.calls.selection(&self.common)?,
+            selection: self.calls.selection(common)?,
             with_method: self.with_method.clone(),
             sort: Some(sort.unwrap_or((Column::Start, false))),
             limit: self.limit(),
@@ -110,14 +96,16 @@ impl Options {
     /// Returns how many rows are printed, none for all.
     fn limit(&self) -> Option<usize> {
         const ON_A_TERMINAL: usize = 30;
-        let for_people = !(self.json || self.csv) && stdout_is_terminal();
-        let unasked = if for_people { ON_A_TERMINAL } else { 0 };
-        Some(self.rows.unwrap_or(unasked)).filter(|&rows| rows > 0)
+        let unasked = match stdout_is_terminal() {
+            true => ON_A_TERMINAL,
+            false => usize::MAX,
+        };
+        Some(self.table.most(unasked)).filter(|&rows| rows < usize::MAX)
     }
 
     fn columns(&self, calls: &Calls) -> Vec<Column> {
         let every = self.columns.iter().any(|name| name == "all");
-        if every || (self.columns.is_empty() && (self.json || self.csv)) {
+        if every || (self.columns.is_empty() && (self.table.is_for_programs())) {
             return calls.columns();
         }
         if self.columns.is_empty() {
@@ -135,7 +123,7 @@ impl Options {
             .map(str::parse::<Column>)
             .map(|Ok(column)| calls.resolve(column))
             .flat_map(|column| match column {
-                Column::Attributes if self.json || self.csv => {
+                Column::Attributes if self.table.is_for_programs() => {
                     let all = calls.columns().into_iter();
                     all.filter(|one| matches!(one, Column::Attribute(_)))
                         .collect()
@@ -150,38 +138,29 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if options.by.is_some() || options.percentiles {
         return sums::run(options);
     }
-    let style = Style::new(&options.common)?;
-    let mut among = Among::new(&options.paths, &options.common);
+    let style = Style::new(&options.read.common)?;
+    let mut inputs = options.read.inputs();
     let query = options.query()?;
-    let methods = options.methods.rules()?;
     let descending = query.sort.as_ref().is_some_and(|&(_, falling)| falling);
     let mut list = CallList::new(descending, query.limit);
-    while let Some((number, input)) = among.next()? {
-        let inputs = std::slice::from_ref(&input);
-        let timing = Timing::of(&options.time, &options.common, number, inputs)?;
-        let mut notes = Vec::new();
-        with_progress(&input, "reading", || {
-            for document in documents(&input)? {
-                let mut table = CallTable::new(query.clone());
-                let lowering = options.common.lower_options()?;
-                let from = (0, &input);
-                notes
-                    .push(timing.lower_admitted(from, &document, &lowering, &methods, &mut table)?);
-                list.add(table.finish(), |call| CallName {
-                    path: number - 1,
-                    id: id(&document, call),
-                });
-            }
-            Ok(())
+    while let Some(input) = inputs.next()? {
+        let notes = input.read(|recording| {
+            let mut table = CallTable::new(query.clone());
+            let notes = recording.lower(&mut table)?;
+            list.add(table.finish(), |call| CallName {
+                path: input.number - 1,
+                id: id(&recording.document, call),
+            });
+            Ok(notes)
         })?;
-        mention(&input, &notes);
+        mention(&input.input, &notes);
     }
-    options.time.check_names(&options.common)?;
+    options.read.check_names()?;
     let list = list.finish();
     let mut out = io::BufWriter::new(stdout());
     print(&list, options, &style, &mut out)?;
     out.flush()?;
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 /// What a call is known by.
@@ -229,11 +208,11 @@ fn print(
             things(counts.read, "call", "calls")
         );
     } else if counts.selected == 0 {
-        options.common.asked.say_none_passes();
+        options.read.common.asked.say_none_passes();
     }
-    let path = |name: &CallName| options.paths.get(name.path).map_or("", String::as_str);
-    let several = options.paths.len() > 1;
-    if options.json {
+    let path = |name: &CallName| options.read.paths.get(name.path).map_or("", String::as_str);
+    let several = options.read.paths.len() > 1;
+    if options.table.json {
         let columns = list.recordings.iter().map(|calls| options.columns(calls));
         let columns: Vec<_> = columns.collect();
         for (at, calls, call, name) in list.iter() {
@@ -251,10 +230,10 @@ fn print(
             }
         }
     }
-    let exact = options.csv || options.wide;
+    let exact = options.table.is_exact();
     let mut head = vec!["id".to_owned()];
     head.extend(several.then(|| "path".to_owned()));
-    head.extend(columns.iter().map(|column| match options.csv {
+    head.extend(columns.iter().map(|column| match options.table.csv {
         true => heading(&list.recordings, column),
         false => column.name().to_owned(),
     }));
@@ -265,16 +244,23 @@ fn print(
     let names = ShortNames::new(names.iter().map(AsRef::as_ref));
     let mut table = Table::new(&head);
     for (_, calls, call, name) in list.iter() {
-        let cells = columns
-            .iter()
-            .map(|column| text(calls, call, column, (exact, &names), options.csv, style));
+        let cells = columns.iter().map(|column| {
+            text(
+                calls,
+                call,
+                column,
+                (exact, &names),
+                options.table.csv,
+                style,
+            )
+        });
         let names = [
             Some(name.id.clone()),
             several.then(|| path(name).to_owned()),
         ];
         table.row(names.into_iter().flatten().chain(cells));
     }
-    if options.csv {
+    if options.table.csv {
         table.csv(out)?;
         return Ok(());
     }
@@ -282,7 +268,7 @@ fn print(
         return Ok(());
     }
     let chosen = !options.columns.is_empty();
-    let table = table.whole(options.wide).with_every_column(chosen);
+    let table = table.whole(options.table.wide).with_every_column(chosen);
     table.print(style, out)?;
     writeln!(out, "{}", style.dim(summary(counts, list.order.len())))?;
     Ok(())

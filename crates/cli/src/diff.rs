@@ -20,6 +20,7 @@ use crate::select::AdjustFlags;
 use crate::streams::{message, stdout};
 use crate::style::{Style, count};
 use crate::table::Table;
+use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::trees::{self, TreeFlags, read_recorded, unit_word};
 
 /// Compare two recordings, of any formats.
@@ -35,6 +36,12 @@ use crate::trees::{self, TreeFlags, read_recorded, unit_word};
     traceloom diff old.folded new.pb.gz --value cpu --per total --sort total\n  \
     traceloom diff dump/ --adjust 'Session.load*0.5'"
 )]
+#[command(mut_arg(
+    "rows",
+    help("Rows to print; 0 prints all. Without it 30, and all with --json and --csv")
+))]
+#[command(mut_arg("wide", help(SHORTENED)))]
+#[command(mut_arg("json", help("Print one JSON object")))]
 pub(crate) struct Options {
     #[command(flatten)]
     tree: TreeFlags,
@@ -44,9 +51,8 @@ pub(crate) struct Options {
     /// Sort by the change of this.
     #[arg(long, value_name = "VALUE", default_value = "self")]
     sort: DiffOrder,
-    /// Rows to print; 0 prints all. Without it 30, and all with --json and --csv.
-    #[arg(short = 'n', long, value_name = "ROWS")]
-    rows: Option<usize>,
+    #[command(flatten)]
+    table: TableFlags,
     /// Draw the difference as a flame graph, `.svg` or `.html`: orange grew, blue shrank, as wide as after.
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
@@ -63,15 +69,6 @@ pub(crate) struct Options {
     /// Write what became of each --fail-if as a JUnit report.
     #[arg(long, value_name = "FILE", requires = "fail_if")]
     junit: Option<String>,
-    /// Print full names instead of shortened ones.
-    #[arg(long)]
-    wide: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-    /// Print comma-separated values.
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -126,7 +123,7 @@ struct Checked<'o> {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let style = Style::new(&options.tree.common)?;
+    let style = Style::new(&options.tree.read.common)?;
     let (diff, doubt) = compare(options)?;
     let mut checked = Vec::new();
     for budget in &options.fail_if {
@@ -147,25 +144,17 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let mut rows = rows(options, &diff);
     let all = rows.len();
-    let unasked = if options.json || options.csv { 0 } else { 30 };
-    let most = options.rows.unwrap_or(unasked);
-    if most > 0 {
-        rows.truncate(most);
-    }
+    rows.truncate(options.table.most(30));
     let mut out = stdout();
-    if options.json {
+    if options.table.json {
         writeln!(out, "{}", as_json(options, &diff, &rows, &checked))?;
-    } else if options.csv {
+    } else if options.table.csv {
         table(options, &diff, &rows).csv(&mut out)?;
     } else {
         writeln!(out, "{}", style.bold(heading(options, &diff)))?;
-        let table = table(options, &diff, &rows).whole(options.wide);
+        let table = table(options, &diff, &rows).whole(options.table.wide);
         table.print_names(&style, &names(&diff), &mut out)?;
-        if rows.len() < all {
-            let more = count((all - rows.len()) as u64);
-            let more = format!("{more} more functions; -n 0 prints all");
-            writeln!(out, "{}", style.dim(more))?;
-        }
+        style.say_more(all - rows.len(), "more functions", &mut out)?;
     }
     out.flush()?;
     let broken = checked.iter().filter(|one| one.broken);
@@ -181,7 +170,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// Compares two recordings; says what is wrong with them, too.
 fn compare(options: &Options) -> anyhow::Result<(Diff, String)> {
     let adjusts = !options.tree.adjust.is_empty();
-    let (before, after) = match options.tree.paths.as_slice() {
+    let (before, after) = match options.tree.read.paths.as_slice() {
         [before, after] => (before, after),
         [only] if adjusts => (only, only),
         _ => {
@@ -190,12 +179,12 @@ fn compare(options: &Options) -> anyhow::Result<(Diff, String)> {
         }
     };
     let read = |path: &String, adjust| {
-        let flags = TreeFlags {
-            paths: vec![path.clone()],
+        let mut flags = TreeFlags {
             adjust,
             compared: true,
             ..options.tree.clone()
         };
+        flags.read.paths = vec![path.clone()];
         read_recorded(&flags, options.output.is_some() || adjusts)
     };
     let first = read(before, AdjustFlags::default())?;
@@ -317,13 +306,13 @@ fn table(options: &Options, diff: &Diff, rows: &[DiffRow]) -> Table {
         "function",
     ]);
     let headings: Vec<String> = CSV.iter().map(|name| csv_heading(name, diff)).collect();
-    if options.csv {
+    if options.table.csv {
         head = headings.iter().map(String::as_str).collect();
     }
     let mut table = Table::new(&head);
     let names = names(diff);
     let amount = |unit: &MeasureUnit, value: f64| {
-        if options.csv || options.wide {
+        if options.table.is_exact() {
             format!("{value}")
         } else {
             shown(unit, diff.per, value)
@@ -339,35 +328,35 @@ fn table(options: &Options, diff: &Diff, rows: &[DiffRow]) -> Table {
             cells.push(amount(unit, diff.of_before(before)));
             cells.push(amount(unit, diff.of_after(after)));
             let change = diff.change(before, after);
-            let plus = if change > 0.0 && !options.csv {
+            let plus = if change > 0.0 && !options.table.csv {
                 "+"
             } else {
                 ""
             };
             cells.push(format!("{plus}{}", amount(unit, change)));
             cells.push(match diff.percent(before, after) {
-                Some(percent) if options.csv => format!("{percent}"),
+                Some(percent) if options.table.csv => format!("{percent}"),
                 Some(percent) => format!("{percent:+.1}"),
-                None if options.csv => String::new(),
+                None if options.table.csv => String::new(),
                 None if after == 0 => "-".to_owned(),
                 None => "new".to_owned(),
             });
             match chance {
-                Some(chance) if options.csv => cells.push(format!("{chance}")),
+                Some(chance) if options.table.csv => cells.push(format!("{chance}")),
                 Some(chance) => cells.push(chance_text(chance)),
-                None if options.csv => cells.push(String::new()),
+                None if options.table.csv => cells.push(String::new()),
                 None => {}
             }
         }
         for calls in [row.before.count, row.after.count] {
-            cells.push(if options.csv {
+            cells.push(if options.table.csv {
                 calls.to_string()
             } else {
                 count(calls)
             });
         }
         let name = diff.symbol(row.symbol).map_or("", |symbol| &symbol.name);
-        cells.push(if options.wide || options.csv {
+        cells.push(if options.table.wide || options.table.csv {
             name.to_owned()
         } else {
             names.show(name).into_owned()
@@ -467,12 +456,12 @@ fn picture(options: &Options, (diff, doubt): (&Diff, &str), path: &str) -> anyho
         false => &diff.after.tree,
         true => &diff.before.tree,
     };
-    let paths = options.tree.paths.iter().map(|path| mailed(path));
+    let paths = options.tree.read.paths.iter().map(|path| mailed(path));
     let title = paths.collect::<Vec<_>>().join(" → ");
     let picture = Picture {
         title: &title,
         doubt,
-        short_names: !options.wide,
+        short_names: !options.table.wide,
         changes: Some(&compared),
         ..Picture::default()
     };

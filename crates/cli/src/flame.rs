@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return Err(Usage(reason.to_owned()).into());
     }
     let dimension = options.graph.of_picture()?;
-    let first = options.tree.paths.first().context("an input")?;
+    let first = options.tree.read.paths.first().context("an input")?;
     let name = output_file::name_of(first);
     let output = options
         .output
@@ -82,15 +82,15 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     };
     output_file::check(&output, options.drawn.force)?;
     let flags = options.groups.of(&options.tree);
-    let mut among = flags.inputs();
-    let trees = read(&flags, &mut among)?;
+    let mut inputs = flags.read.inputs();
+    let trees = read(&flags, &mut inputs)?;
     if trees.iter().all(CallTree::is_empty) {
         anyhow::bail!("{output} is not written: there is nothing to draw");
     }
     let trees = options.sandwich.cut(trees)?;
     let categories = options.categories.rules()?;
     let title = options.drawn.title.clone().unwrap_or_else(|| name.clone());
-    let doubt = among.doubts.join("; ");
+    let doubt = inputs.doubts.join("; ");
     let picture = Picture {
         title: &title,
         doubt: &doubt,
@@ -104,7 +104,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         // A page holds the trees of all values, and switches.
         let text = html(&trees, &picture);
         output_file::write(Path::new(&output), options.drawn.force, &text)?;
-        return Ok(among.outcome());
+        return Ok(inputs.outcome());
     }
     let trees: Vec<_> = trees.iter().map(|tree| tree.by(dimension)).collect();
     for (number, tree) in trees.iter().enumerate() {
@@ -122,7 +122,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         let path = numbered(&output, number, &tree.measure.name);
         output_file::write(&path, options.drawn.force, &text)?;
     }
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 /// Flame graph JSON is written from the recording itself: frames have packages and threads there, which the
@@ -136,17 +136,17 @@ fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
     }
     let pick = Pick {
         calls: tree.calls.clone(),
-        methods: tree.methods.clone(),
-        time: tree.time.clone(),
+        methods: tree.read.methods.clone(),
+        time: tree.read.time.clone(),
         value: tree.value.clone(),
         ..Pick::default()
     };
     convert::run(&convert::Options::graph(
-        tree.paths.clone(),
+        tree.read.paths.clone(),
         (output, options.drawn.force),
         pick,
         options.graph.clone(),
-        tree.common.clone(),
+        tree.read.common.clone(),
     ))
 }
 

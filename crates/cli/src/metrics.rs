@@ -10,18 +10,16 @@ use traceloom_formats::datakit::{
     Digest, METRICS, Metrics, Profile, all_metrics, metric_unit, missing,
 };
 use traceloom_formats::lineproto::{Dialect, FieldValue, Writer};
-use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::piped;
 
 use crate::Outcome;
-use crate::args::Common;
-use crate::lowered::{documents, mention};
-use crate::open::{Among, with_progress};
+use crate::inputs::ReadFlags;
+use crate::lowered::mention;
 use crate::select::EventFlags;
 use crate::streams::{message, stdout};
 use crate::style::{Style, count, duration, size, things};
 use crate::table::Table;
-use crate::timing::{TimeFlags, Timing};
+use crate::table_flags::{TableFlags, help};
 
 /// Derive the metrics of profiles: cores, allocation, pauses, locks.
 #[derive(Args)]
@@ -34,97 +32,68 @@ use crate::timing::{TimeFlags, Timing};
     traceloom metrics bundles/*.zip --csv\n  \
     traceloom metrics app.jfr --filter 'thread ~ worker'"
 )]
+#[command(mut_arg(
+    "rows",
+    help("Metrics of each profile to print; 0 prints all, as without it")
+))]
+#[command(mut_arg("wide", help("Print exact numbers")))]
+#[command(mut_arg("json", help("Print JSON Lines, one profile a line")))]
+#[command(mut_arg("csv", help("Print comma-separated values, one metric a row")))]
 pub(crate) struct Options {
-    /// Files, folders, archives, or `-`.
-    #[arg(value_name = "PATH", required = true)]
-    paths: Vec<String>,
     /// Print points of line protocol, measurement `profiling_metrics`.
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     line_protocol: bool,
-    /// Metrics of each profile to print; 0 prints all, as without it.
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 0)]
-    rows: usize,
-    /// Print exact numbers.
-    #[arg(long)]
-    wide: bool,
-    /// Print JSON Lines, one profile a line.
-    #[arg(long)]
-    json: bool,
-    /// Print comma-separated values, one metric a row.
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    table: TableFlags,
     #[command(flatten)]
     choice: EventFlags,
     #[command(flatten)]
-    time: TimeFlags,
-    #[command(flatten)]
-    common: Common,
+    read: ReadFlags,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let style = Style::new(&options.common)?;
+    let style = Style::new(&options.read.common)?;
     // Nothing is said before the names in the filter are known to be right.
     let mut out = Vec::new();
     let mut told: Vec<String> = Vec::new();
     let mut rows = Table::new(&["path", "service", "time (ns)", "metric", "value", "unit"]);
-    let (filter, methods) = (
-        options.choice.filter(&options.common)?,
-        options.choice.methods.rules()?,
-    );
-    let mut among = Among::new(&options.paths, &options.common);
-    while let Some((number, input)) = among.next()? {
+    let filter = options.choice.filter(&options.read.common)?;
+    let mut inputs = options.read.inputs();
+    while let Some(input) = inputs.next()? {
         let path = input.path();
-        let inputs = std::slice::from_ref(&input);
-        let timing = Timing::of(&options.time, &options.common, number, inputs)?;
-        let mut notes = Vec::new();
         let (mut found, mut passed, mut refused) = (0, 0, 0);
         let mut reasons = BTreeSet::new();
-        with_progress(&input, "reading", || {
-            for document in documents(&input)? {
-                let mut digest = Digest::default();
-                let lowering = LowerOptions {
-                    limits: options.common.limits()?,
-                    ..LowerOptions::default()
-                };
-                let mut chosen = (0, 0);
-                notes.push(piped(&mut digest, |sink| {
-                    let mut sift = Sift::new(sink, filter.clone());
-                    let read = timing.lower_admitted(
-                        (0, &input),
-                        &document,
-                        &lowering,
-                        &methods,
-                        &mut sift,
-                    );
-                    chosen = sift.told();
-                    read
-                })?);
-                passed += chosen.0;
-                refused += chosen.1;
-                // Zeros of nothing are no metrics.
-                if chosen.0 == 0 && chosen.1 > 0 {
-                    continue;
-                }
-                let file = document.parts().first().map_or("", |part| &part.name);
-                let derived = all_metrics(digest.recording(), file);
-                if derived.is_empty() {
-                    reasons.insert(missing(digest.recording(), file));
-                }
-                for (profile, mut metrics) in derived {
-                    found += 1;
-                    if options.rows > 0 {
-                        metrics.values.truncate(options.rows);
-                    }
-                    if options.csv {
-                        add(path, &profile, &metrics, &mut rows);
-                    } else {
-                        one(path, &profile, &metrics, options, &style, &mut out)?;
-                    }
+        let notes = input.read(|recording| {
+            let mut digest = Digest::default();
+            let mut chosen = (0, 0);
+            let notes = piped(&mut digest, |sink| {
+                let mut sift = Sift::new(sink, filter.clone());
+                let notes = recording.lower(&mut sift);
+                chosen = sift.told();
+                notes
+            })?;
+            passed += chosen.0;
+            refused += chosen.1;
+            // Zeros of nothing are no metrics.
+            if chosen.0 == 0 && chosen.1 > 0 {
+                return Ok(notes);
+            }
+            let derived = all_metrics(digest.recording(), recording.file());
+            if derived.is_empty() {
+                reasons.insert(missing(digest.recording(), recording.file()));
+            }
+            for (profile, mut metrics) in derived {
+                found += 1;
+                metrics.values.truncate(options.table.most(usize::MAX));
+                if options.table.csv {
+                    add(path, &profile, &metrics, &mut rows);
+                } else {
+                    one(path, &profile, &metrics, options, &style, &mut out)?;
                 }
             }
-            Ok(())
+            Ok(notes)
         })?;
-        mention(&input, &notes);
+        mention(&input.input, &notes);
         let all = things(passed + refused, "event or sample", "events and samples");
         if refused > 0 && passed == 0 {
             told.push(format!(
@@ -142,15 +111,15 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             }
         }
     }
-    options.time.check_names(&options.common)?;
-    if options.csv {
+    options.read.check_names()?;
+    if options.table.csv {
         rows.csv(&mut out)?;
     }
     stdout().write_all(&out)?;
     for reason in told {
         message!("{reason}");
     }
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 fn one(
@@ -168,7 +137,7 @@ fn one(
         return Ok(out.write_all(&line)?);
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if options.json {
+    if options.table.json {
         let tags: serde_json::Map<_, _> = point
             .tags
             .iter()
@@ -205,9 +174,9 @@ fn one(
     }
     let mut table = Table::new(&["value", "metric"]);
     for (name, value) in &metrics.values {
-        table.row([shown(name, value, options.wide), name.clone()]);
+        table.row([shown(name, value, options.table.wide), name.clone()]);
     }
-    Ok(table.whole(options.wide).print(style, out)?)
+    Ok(table.whole(options.table.wide).print(style, out)?)
 }
 
 fn add(path: &str, profile: &Profile, metrics: &Metrics, rows: &mut Table) {

@@ -9,18 +9,16 @@ use traceloom_analysis::monitors::{
     Monitor, MonitorOptions, MonitorTable, Monitors, Share, WaitKind, Waits,
 };
 use traceloom_analysis::names::{ShortNames, short_frame, without_line};
-use traceloom_input::piped;
 use traceloom_model::{StackId, TrackId, printable};
 
 use crate::Outcome;
-use crate::args::Common;
-use crate::lowered::{documents, doubt};
-use crate::open::{Among, with_progress};
+use crate::inputs::ReadFlags;
+use crate::lowered::doubt;
 use crate::select::EventFlags;
 use crate::streams::{message, stdout};
 use crate::style::{Style, count, duration, things};
 use crate::table::Table;
-use crate::timing::{TimeFlags, Timing};
+use crate::table_flags::{TableFlags, help};
 
 /// Rows that fit a screen.
 const SCREEN: usize = 30;
@@ -41,10 +39,13 @@ const SHARES: usize = 5;
     traceloom monitors app.jfr --filter 'duration > 50ms and thread ~ exec'\n  \
     traceloom monitors app.jfr --json | jq 'select(.contended.total_ns > 1e9)'"
 )]
+#[command(mut_arg(
+    "rows",
+    help("Rows to print; 0 prints all [default: 30 on a terminal, all with --json and --csv]")
+))]
+#[command(mut_arg("wide", help("Print full names and exact nanoseconds")))]
+#[command(mut_arg("json", help("Print JSON Lines, one monitor a line")))]
 pub(crate) struct Options {
-    /// Files, folders, archives, or `-`.
-    #[arg(value_name = "PATH", required = true)]
-    paths: Vec<String>,
     /// What a row is: an object, or all objects of a class. Collectors that move objects change their
     /// addresses, so a recording of theirs is better read by class.
     #[arg(long, value_name = "WHAT", default_value = "object")]
@@ -52,27 +53,15 @@ pub(crate) struct Options {
     /// Sort by this column.
     #[arg(long, value_name = "COLUMN", default_value = "blocked")]
     sort: MonitorOrder,
-    /// Rows to print; 0 prints all [default: 30 on a terminal, all with --json and --csv].
-    #[arg(short = 'n', long, value_name = "ROWS")]
-    rows: Option<usize>,
     /// Print who held each monitor, who waited, and where.
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     stacks: bool,
-    /// Print full names and exact nanoseconds.
-    #[arg(long)]
-    wide: bool,
-    /// Print JSON Lines, one monitor a line.
-    #[arg(long)]
-    json: bool,
-    /// Print comma-separated values.
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    table: TableFlags,
     #[command(flatten)]
     choice: EventFlags,
     #[command(flatten)]
-    time: TimeFlags,
-    #[command(flatten)]
-    common: Common,
+    read: ReadFlags,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -94,38 +83,27 @@ enum MonitorOrder {
 type Row<'m> = (&'m Monitors, &'m Monitor);
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let style = Style::new(&options.common)?;
+    let style = Style::new(&options.read.common)?;
     let mut out = io::BufWriter::new(stdout());
-    let (filter, methods) = (
-        options.choice.filter(&options.common)?,
-        options.choice.methods.rules()?,
-    );
-    let mut among = Among::new(&options.paths, &options.common);
+    let filter = options.choice.filter(&options.read.common)?;
+    let mut inputs = options.read.inputs();
     let mut all = Vec::new();
-    while let Some((number, input)) = among.next()? {
-        let path = input.path();
-        let inputs = std::slice::from_ref(&input);
-        let timing = Timing::of(&options.time, &options.common, number, inputs)?;
-        let mut notes = Vec::new();
+    while let Some(input) = inputs.next()? {
         let mut found = Vec::new();
-        with_progress(&input, "reading", || {
-            for document in documents(&input)? {
-                let mut table = MonitorTable::new(MonitorOptions {
-                    by_class: options.by == By::Class,
-                    ..MonitorOptions::default()
-                })
-                .choosing(filter.clone());
-                let lowering = options.common.lower_options()?;
-                notes.push(piped(&mut table, |sink| {
-                    timing.lower_admitted((0, &input), &document, &lowering, &methods, sink)
-                })?);
-                found.push(table.finish());
-            }
-            Ok(())
+        let notes = input.read(|recording| {
+            let mut table = MonitorTable::new(MonitorOptions {
+                by_class: options.by == By::Class,
+                ..MonitorOptions::default()
+            })
+            .choosing(filter.clone());
+            let notes = recording.lower_beside(&mut table)?;
+            found.push(table.finish());
+            Ok(notes)
         })?;
-        all.push((path.to_owned(), found, doubt(&input, &notes)));
+        let doubt = doubt(&input.input, &notes);
+        all.push((input.path().to_owned(), found, doubt));
     }
-    options.time.check_names(&options.common)?;
+    options.read.check_names()?;
     let mut csv = Vec::new();
     for (path, found, doubt) in &all {
         print(path, found, options, &style, &mut csv, &mut out)?;
@@ -134,11 +112,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             message!("{doubt}");
         }
     }
-    if options.csv {
-        Table::csv_of_paths(options.paths.len(), csv, &mut out)?;
+    if options.table.csv {
+        Table::csv_of_paths(options.read.paths.len(), csv, &mut out)?;
         out.flush()?;
     }
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 fn print(
@@ -160,27 +138,20 @@ fn print(
     let mut rows: Vec<Row<'_>> = rows.collect();
     rows.sort_by_key(|(_, row)| Reverse(rank(row, options.sort)));
     let all = rows.len();
-    let screen = if options.json || options.csv {
-        0
-    } else {
-        SCREEN
-    };
-    let most = options.rows.unwrap_or(screen);
-    if most > 0 {
-        rows.truncate(most);
-    }
-    if options.json {
+    rows.truncate(options.table.most(SCREEN));
+    let wide = options.table.wide;
+    if options.table.json {
         for row in &rows {
             writeln!(out, "{}", as_json(*row))?;
         }
-    } else if options.csv {
+    } else if options.table.csv {
         csv.push((path.to_owned(), exact(&rows)));
     } else if all > 0 {
         let texts = names_of(&rows);
         let names = ShortNames::new(texts.iter().map(String::as_str));
-        table(&rows, &names, options.wide)
+        table(&rows, &names, wide)
             .without_empty()
-            .whole(options.wide)
+            .whole(wide)
             .print(style, out)?;
         let total: u64 = rows.iter().fold(0, |sum, (_, row)| {
             sum.saturating_add(row.of(WaitKind::Contended).total)
@@ -199,7 +170,7 @@ fn print(
         writeln!(out, "{}", style.dim(format!("{what}{shown}")))?;
         if options.stacks {
             for &row in &rows {
-                details(row, &names, options.wide, style, out)?;
+                details(row, &names, wide, style, out)?;
             }
         }
     }

@@ -11,19 +11,17 @@ use traceloom_analysis::names::ShortNames;
 use traceloom_analysis::objects::{
     Ages, Amount, Change, ClassRow, ObjectOptions, ObjectTable, Objects,
 };
-use traceloom_input::piped;
 use traceloom_model::Limit;
 
 use self::collections::{COLLECTIONS, collections};
 use crate::Outcome;
-use crate::args::Common;
-use crate::lowered::{documents, doubt};
-use crate::open::{Among, with_progress};
+use crate::inputs::ReadFlags;
+use crate::lowered::doubt;
 use crate::select::EventFlags;
 use crate::streams::{message, stdout};
 use crate::style::{Style, count, size, things};
 use crate::table::Table;
-use crate::timing::{TimeFlags, Timing};
+use crate::table_flags::{TableFlags, help};
 
 /// Rows that fit a screen.
 const SCREEN: usize = 30;
@@ -40,12 +38,17 @@ const SCREEN: usize = 30;
     traceloom objects heap.trcbin --filter 'class ~ acme and size > 1kB'\n  \
     traceloom objects app.jfr --csv"
 )]
+#[command(mut_arg(
+    "rows",
+    help("Rows to print; 0 prints all [default: 30 on a terminal, all with --json and --csv]")
+))]
+#[command(mut_arg(
+    "json",
+    help("Print one JSON object a recording, with classes and collections")
+))]
 pub(crate) struct Options {
-    /// Files, folders, archives, or `-`.
-    #[arg(value_name = "PATH", required = true)]
-    paths: Vec<String>,
     /// Print a row a garbage collection instead of one a class.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     collections: bool,
     /// Sort classes by this column.
     #[arg(
@@ -55,24 +58,12 @@ pub(crate) struct Options {
         conflicts_with = "collections"
     )]
     sort: ObjectOrder,
-    /// Rows to print; 0 prints all [default: 30 on a terminal, all with --json and --csv].
-    #[arg(short = 'n', long, value_name = "ROWS")]
-    rows: Option<usize>,
-    /// Print full names and exact numbers.
-    #[arg(long)]
-    wide: bool,
-    /// Print one JSON object a recording, with classes and collections.
-    #[arg(long, conflicts_with = "collections")]
-    json: bool,
-    /// Print comma-separated values.
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    table: TableFlags,
     #[command(flatten)]
     choice: EventFlags,
     #[command(flatten)]
-    time: TimeFlags,
-    #[command(flatten)]
-    common: Common,
+    read: ReadFlags,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -87,40 +78,29 @@ enum ObjectOrder {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let style = Style::new(&options.common)?;
+    let style = Style::new(&options.read.common)?;
     let mut out = io::BufWriter::new(stdout());
-    let (filter, methods) = (
-        options.choice.filter(&options.common)?,
-        options.choice.methods.rules()?,
-    );
-    let mut among = Among::new(&options.paths, &options.common);
+    let filter = options.choice.filter(&options.read.common)?;
+    let limits = options.read.common.limits()?;
+    let mut inputs = options.read.inputs();
     let mut all = Vec::new();
-    while let Some((number, input)) = among.next()? {
-        let path = input.path();
-        let inputs = std::slice::from_ref(&input);
-        let timing = Timing::of(&options.time, &options.common, number, inputs)?;
-        let mut notes = Vec::new();
+    while let Some(input) = inputs.next()? {
         let mut found = Vec::new();
-        with_progress(&input, "reading", || {
-            for document in documents(&input)? {
-                let limits = options.common.limits()?;
-                let defaults = ObjectOptions::default();
-                let mut table = ObjectTable::new(ObjectOptions {
-                    most_objects: defaults.most_objects.min(limits.size(Limit::Table)),
-                    ..defaults
-                })
-                .choosing(filter.clone());
-                let lowering = options.common.lower_options()?;
-                notes.push(piped(&mut table, |sink| {
-                    timing.lower_admitted((0, &input), &document, &lowering, &methods, sink)
-                })?);
-                found.push(table.finish());
-            }
-            Ok(())
+        let notes = input.read(|recording| {
+            let defaults = ObjectOptions::default();
+            let mut table = ObjectTable::new(ObjectOptions {
+                most_objects: defaults.most_objects.min(limits.size(Limit::Table)),
+                ..defaults
+            })
+            .choosing(filter.clone());
+            let notes = recording.lower_beside(&mut table)?;
+            found.push(table.finish());
+            Ok(notes)
         })?;
-        all.push((path.to_owned(), found, doubt(&input, &notes)));
+        let doubt = doubt(&input.input, &notes);
+        all.push((input.path().to_owned(), found, doubt));
     }
-    options.time.check_names(&options.common)?;
+    options.read.check_names()?;
     let mut csv = Vec::new();
     for (path, found, doubt) in all {
         print(&path, found, options, &style, &mut csv, &mut out)?;
@@ -129,11 +109,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             message!("{doubt}");
         }
     }
-    if options.csv {
-        Table::csv_of_paths(options.paths.len(), csv, &mut out)?;
+    if options.table.csv {
+        Table::csv_of_paths(options.read.paths.len(), csv, &mut out)?;
         out.flush()?;
     }
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 fn print(
@@ -160,7 +140,7 @@ fn print(
     let empty = |objects: &Objects| objects.classes.is_empty() && objects.collections.is_empty();
     if found.iter().all(empty) {
         message!("{path}: {}", nothing(&found));
-        if options.csv {
+        if options.table.csv {
             // Whoever reads the table finds its columns.
             let rows = if options.collections {
                 Table::new(COLLECTIONS)
@@ -172,29 +152,22 @@ fn print(
         return Ok(());
     }
     found.retain(|objects| !empty(objects));
-    let screen = if options.json || options.csv {
-        0
-    } else {
-        SCREEN
-    };
-    let most = options.rows.unwrap_or(screen);
+    let most = options.table.most(SCREEN);
     for mut objects in found {
         sort(&mut objects.classes, options.sort);
         let classes = objects.classes.len();
-        if most > 0 {
-            objects.classes.truncate(most);
-        }
-        if most > 0 && options.json {
+        objects.classes.truncate(most);
+        if options.table.json {
             // The last ones are those that a leak shows in.
             let more = objects.collections.len().saturating_sub(most);
             objects.collections.drain(..more);
         }
-        if options.json {
+        if options.table.json {
             writeln!(out, "{}", as_json(&objects))?;
         } else if options.collections {
             let table = collections(&objects, options, most, style, out)?;
             csv.extend(table.map(|table| (path.to_owned(), table)));
-        } else if options.csv {
+        } else if options.table.csv {
             csv.push((path.to_owned(), exact(&objects.classes)));
         } else if classes == 0 {
             message!(
@@ -203,8 +176,9 @@ fn print(
             );
         } else {
             let names = classes_of(&objects);
-            let rows = table(&objects.classes, &names, options.wide);
-            rows.without_empty().whole(options.wide).print(style, out)?;
+            let wide = options.table.wide;
+            let rows = table(&objects.classes, &names, wide);
+            rows.without_empty().whole(wide).print(style, out)?;
             writeln!(out, "{}", style.dim(summary(&objects, classes)))?;
         }
     }

@@ -7,12 +7,11 @@ use clap::CommandFactory;
 use indicatif::{ProgressBar, ProgressStyle};
 use traceloom_input::save::MARKER;
 use traceloom_input::{Input, Progress};
-use traceloom_model::{Notes, printable};
+use traceloom_model::printable;
 
 use crate::args::{Args, Common, Usage, nearest};
-use crate::lowered::{documents, doubt};
-use crate::outcome::{Outcome, incomplete};
-use crate::streams::{message, stderr_is_terminal};
+use crate::outcome::incomplete;
+use crate::streams::stderr_is_terminal;
 
 /// Opens a path.
 pub(crate) fn open(path: &str, common: &Common) -> anyhow::Result<Input> {
@@ -81,85 +80,6 @@ fn nothing_recognised(input: &Input) -> Option<String> {
             parts.len()
         ),
     })
-}
-
-/// The inputs of a command that shows several: what cannot be opened, or holds nothing to show, is told, and
-/// the others are shown all the same.
-pub(crate) struct Among<'p> {
-    paths: std::iter::Enumerate<std::slice::Iter<'p, String>>,
-    common: &'p Common,
-    alone: bool,
-    shown: bool,
-    failed: bool,
-    /// What is wrong with those that were read, a sentence each.
-    pub(crate) doubts: Vec<String>,
-}
-
-impl<'p> Among<'p> {
-    pub(crate) fn new(paths: &'p [String], common: &'p Common) -> Self {
-        Self {
-            paths: paths.iter().enumerate(),
-            common,
-            alone: paths.len() == 1,
-            shown: false,
-            failed: false,
-            doubts: Vec::new(),
-        }
-    }
-
-    /// Opens the next input that there is, with its number, counted from 1.
-    ///
-    /// # Errors
-    /// For the last path, when nothing before it could be shown either.
-    pub(crate) fn next(&mut self) -> anyhow::Result<Option<(usize, Input)>> {
-        while let Some((at, path)) = self.paths.next() {
-            let opened = open(path, self.common).and_then(|input| {
-                documents(&input)?;
-                Ok(input)
-            });
-            match opened {
-                Ok(input) => {
-                    self.shown = true;
-                    return Ok(Some((at + 1, input)));
-                }
-                Err(error) => {
-                    let last = self.paths.len() == 0 && !self.shown;
-                    if self.alone || last || error.is::<Usage>() {
-                        return Err(error);
-                    }
-                    crate::tell(&error);
-                    self.failed = true;
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// Opens all that there are.
-    pub(crate) fn all(&mut self) -> anyhow::Result<Vec<Input>> {
-        let mut inputs = Vec::new();
-        while let Some((_, input)) = self.next()? {
-            inputs.push(input);
-        }
-        Ok(inputs)
-    }
-
-    /// Says what is wrong with an input that was read, and keeps it for a page.
-    pub(crate) fn doubt(&mut self, input: &Input, notes: &[Notes]) {
-        if let Some(doubt) = doubt(input, notes) {
-            message!("{doubt}");
-            self.doubts.push(doubt);
-        }
-    }
-
-    /// Returns how the command ended, so far as its inputs go.
-    pub(crate) fn outcome(&self) -> Outcome {
-        if self.failed {
-            Outcome::Failed
-        } else {
-            Outcome::Done
-        }
-    }
 }
 
 /// Requires at least one path.

@@ -10,17 +10,16 @@ use traceloom_input::{Document, Input};
 use traceloom_model::{Clock, Note, Timestamp};
 
 use crate::Outcome;
-use crate::args::{Common, Usage};
+use crate::args::Usage;
 use crate::calls;
 use crate::categories::CategoryFlags;
 use crate::groups::GroupFlags;
 use crate::info::shell_word;
-use crate::lowered::documents;
-use crate::open::{Among, with_progress};
+use crate::inputs::Inputs;
 use crate::output_file::{self, OutputFileFlags};
+use crate::read_plan::RecordingReader;
 use crate::style::{Style, size};
-use crate::timeline::{self, ReadFlags};
-use crate::timing::Timing;
+use crate::timeline;
 use crate::trees::{self, TreeFlags};
 
 /// Write one page to mail: overview, slowest calls, hot functions, flame graph, timeline, pauses, errors, SQL, notes.
@@ -51,7 +50,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let flags = &options.tree;
-    let first = flags.paths.first().map_or("", String::as_str);
+    let first = flags.read.paths.first().map_or("", String::as_str);
     let name = output_file::name_of(first);
     let output = match &options.output {
         Some(output) => output.clone(),
@@ -62,38 +61,27 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     output_file::check(&output, options.drawn.force)?;
     let categories = options.categories.rules()?;
-    let style = Style::new(&flags.common)?;
+    let style = Style::new(&flags.read.common)?;
 
-    let mut among = flags.inputs();
-    let read = read(options, &mut among)?;
+    let mut inputs = flags.read.inputs();
+    let read = read(options, &mut inputs)?;
     // What could not be opened was told.
     let paths: Vec<String> = read
         .sources
         .iter()
         .map(|source| source.path.clone())
         .collect();
-    let tree_flags = TreeFlags {
-        paths: paths.clone(),
-        ..options.groups.of(flags)
-    };
-    let trees = trees::read_any(&tree_flags, &mut tree_flags.inputs())?;
-    let over_time = ReadFlags {
-        paths,
-        calls: flags.calls.clone(),
-        methods: flags.methods.clone(),
-        time: flags.time.clone(),
-        common: Common {
-            again: true,
-            ..flags.common.clone()
-        },
-    };
-    let mut inputs = Among::new(&over_time.paths, &over_time.common);
-    let timeline = timeline::read(&over_time, &mut inputs)?;
+    let mut tree_flags = options.groups.of(flags);
+    tree_flags.read.paths = paths;
+    let trees = trees::read_any(&tree_flags, &mut tree_flags.read.inputs())?;
+    let mut again = tree_flags.read;
+    again.common.again = true;
+    let timeline = timeline::read(&flags.calls, &again, &mut again.inputs())?;
     if timeline.is_empty() && trees.iter().all(CallTree::is_empty) {
         anyhow::bail!("{output} is not written: there is nothing to report");
     }
 
-    let title = match (&options.drawn.title, flags.paths.len()) {
+    let title = match (&options.drawn.title, flags.read.paths.len()) {
         (Some(title), _) => title.clone(),
         (None, 1) => name.clone(),
         (None, more) => format!("{name} and {} more", more - 1),
@@ -122,7 +110,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         when: &when,
     });
     output_file::write(Path::new(&*output), options.drawn.force, &page)?;
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 impl Options {
@@ -150,7 +138,7 @@ struct Read {
     dated: bool,
 }
 
-fn read(options: &Options, among: &mut Among<'_>) -> anyhow::Result<Read> {
+fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<Read> {
     /// Notes that are kept; a page of more would say no more.
     const NOTES: usize = 1_000;
     let flags = &options.tree;
@@ -161,49 +149,38 @@ fn read(options: &Options, among: &mut Among<'_>) -> anyhow::Result<Read> {
         notes_dropped: 0,
         dated: true,
     };
-    let inputs = among.all()?;
-    let timing = Timing::of(&flags.time, &flags.common, 1, &inputs)?;
-    let methods = flags.methods.rules()?;
-    for (at, input) in inputs.iter().enumerate() {
-        with_progress(input, "reading", || {
-            let documents = documents(input)?;
-            read.sources.push(source(input, &documents));
-            for document in &documents {
-                let lowering = flags.common.lower_options()?;
-                let path = input.path();
-                let mut selection = flags.calls.selection(&flags.common)?;
-                selection.filter = selection.filter.and(methods.clone());
-                let mut calls_of = CallCollector::new(selection, options.most());
-                timing.lower(at, input, document, &lowering, &mut calls_of)?;
-                let id = |call: &_| (path.to_owned(), calls::id(document, call));
-                read.findings.add(calls_of.finish(id), options.most());
-                let mut collector = Collector::new(options.most());
-                let notes = timing.lower_chosen(
-                    &flags.calls,
-                    (at, input),
-                    document,
-                    &methods,
-                    &mut collector,
-                )?;
-                let clock = timing.clock(at, input, document)?;
-                read.dated &= clock == Clock::Unix;
-                read.findings.add(collector.finish(), options.most());
-                let room = NOTES.saturating_sub(read.notes.len());
-                let kept = notes.kept().iter().take(room);
-                read.notes
-                    .extend(kept.map(|note| (path.to_owned(), note.clone())));
-                let rest = notes.kept().len().saturating_sub(room) as u64;
-                read.notes_dropped += notes.dropped() + rest;
-            }
-            Ok(())
+    let methods = flags.read.methods.rules()?;
+    for input in inputs.all()? {
+        let path = input.path();
+        read.sources
+            .push(source(&input.input, &input.recordings()?));
+        input.read(|recording| {
+            let mut selection = flags.calls.selection(&flags.read.common)?;
+            selection.filter = selection.filter.and(methods.clone());
+            let mut calls_of = CallCollector::new(selection, options.most());
+            recording.lower_every_method(&flags.read.common.lower_options()?, &mut calls_of)?;
+            let id = |call: &_| (path.to_owned(), calls::id(&recording.document, call));
+            read.findings.add(calls_of.finish(id), options.most());
+            let mut collector = Collector::new(options.most());
+            let notes = recording.lower_chosen(&flags.calls, &mut collector)?;
+            read.dated &= recording.clock()? == Clock::Unix;
+            read.findings.add(collector.finish(), options.most());
+            let room = NOTES.saturating_sub(read.notes.len());
+            let kept = notes.kept().iter().take(room);
+            read.notes
+                .extend(kept.map(|note| (path.to_owned(), note.clone())));
+            let rest = notes.kept().len().saturating_sub(room) as u64;
+            read.notes_dropped += notes.dropped() + rest;
+            Ok(notes)
         })?;
     }
     Ok(read)
 }
 
-fn source(input: &Input, documents: &[Document<'_>]) -> Source {
+fn source(input: &Input, recordings: &[RecordingReader<'_>]) -> Source {
     let mut formats: Vec<&str> = Vec::new();
-    for format in documents.iter().filter_map(Document::format) {
+    let documents = recordings.iter().map(|recording| &recording.document);
+    for format in documents.filter_map(Document::format) {
         if !formats.contains(&format.title) {
             formats.push(format.title);
         }

@@ -85,8 +85,6 @@ pub(crate) struct EventFlags {
     /// `class` is the object's.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     filter: Option<String>,
-    #[command(flatten)]
-    pub(crate) methods: MethodFlags,
 }
 
 impl EventFlags {

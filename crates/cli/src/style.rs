@@ -1,6 +1,7 @@
 //! How numbers, times and colours are printed.
 
 use std::fmt;
+use std::io::{self, Write};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -43,6 +44,20 @@ impl Style {
 
     pub(crate) fn dim(&self, text: impl fmt::Display) -> String {
         self.paint("2", text)
+    }
+
+    /// Says how many rows there are besides those that were printed, if there are any.
+    pub(crate) fn say_more(
+        &self,
+        number: usize,
+        what: &str,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        if number == 0 {
+            return Ok(());
+        }
+        let text = format!("{} {what}; -n 0 prints all", count(number as u64));
+        writeln!(out, "{}", self.dim(text))
     }
 
     pub(crate) fn level(&self, level: Level) -> String {

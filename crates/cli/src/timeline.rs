@@ -11,13 +11,13 @@ use clap::Args;
 use traceloom_analysis::timeline::{self, Timeline};
 
 use crate::Outcome;
-use crate::args::{Common, Usage};
-use crate::open::Among;
+use crate::args::Usage;
+use crate::inputs::ReadFlags;
 use crate::output_file;
-use crate::select::{CallFlags, MethodFlags};
+use crate::select::CallFlags;
 use crate::streams::{message, stdout};
 use crate::style::{Style, things};
-use crate::timing::TimeFlags;
+use crate::table_flags::help;
 
 pub(crate) use read::read;
 
@@ -32,9 +32,15 @@ pub(crate) use read::read;
     traceloom timeline app.jfr --since +10s --until +20s -o slow.html\n  \
     traceloom timeline a.bin b.bin --shift b.bin=+1.5s --filter 'duration > 100ms'"
 )]
+#[command(mut_arg(
+    "paths",
+    help("Files, folders, archives, or `-`; several are drawn on one axis")
+))]
 pub(crate) struct Options {
     #[command(flatten)]
-    pub(crate) read: ReadFlags,
+    calls: CallFlags,
+    #[command(flatten)]
+    read: ReadFlags,
     /// Write a page that zooms, searches and measures, `.html`; `-` writes it to standard output.
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     output: Option<String>,
@@ -62,22 +68,6 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// What is read, and how much of it.
-#[derive(Args, Clone, Default)]
-pub(crate) struct ReadFlags {
-    /// Files, folders, archives, or `-`; several are drawn on one axis.
-    #[arg(value_name = "PATH", required = true)]
-    pub(crate) paths: Vec<String>,
-    #[command(flatten)]
-    pub(crate) calls: CallFlags,
-    #[command(flatten)]
-    pub(crate) methods: MethodFlags,
-    #[command(flatten)]
-    pub(crate) time: TimeFlags,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
-
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if let Some(output) = &options.output
         && output != "-"
@@ -89,16 +79,15 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if let Some(output) = &options.output {
         output_file::check(output, options.force)?;
     }
-    let flags = &options.read;
-    let style = Style::new(&flags.common)?;
-    let mut among = Among::new(&flags.paths, &flags.common);
-    let timeline = read(flags, &mut among)?;
+    let style = Style::new(&options.read.common)?;
+    let mut inputs = options.read.inputs();
+    let timeline = read(&options.calls, &options.read, &mut inputs)?;
     if let Some(output) = &options.output {
         if timeline.is_empty() {
             say_missing(&timeline);
             anyhow::bail!("{output} is not written: there is nothing to draw");
         }
-        page(&timeline, &among.doubts.join("; "), options, output)?;
+        page(&timeline, &inputs.doubts.join("; "), options, output)?;
     } else {
         let mut out = io::BufWriter::new(stdout());
         if options.json {
@@ -111,7 +100,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         out.flush()?;
     }
     say_missing(&timeline);
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 /// Says what is in no row.

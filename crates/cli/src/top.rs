@@ -22,6 +22,7 @@ use crate::select::DimensionFlags;
 use crate::streams::{message, stdout};
 use crate::style::{Style, count};
 use crate::table::Table;
+use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::trees::{
     Measures, TreeFlags, amount, heading_of, read, read_functions, share, share_number,
     tracks_json, unit_word,
@@ -42,12 +43,19 @@ use hotspots::HotspotFlags;
     traceloom top dump/ --adjust 'Session.load*0.5' --adjust 'audit=0'\n  \
     traceloom top dump/ --outgoing 'OrderService.buy$'"
 )]
+#[command(mut_arg(
+    "rows",
+    help(
+        "Rows to print; 0 prints all. Without it 30, of groups 5 each, and all with --json and --csv"
+    )
+))]
+#[command(mut_arg("wide", help(SHORTENED)))]
+#[command(mut_arg("json", help("Print one JSON object a measure")))]
 pub(crate) struct Options {
     #[command(flatten)]
     tree: TreeFlags,
-    /// Rows to print; 0 prints all. Without it 30, of groups 5 each, and all with --json and --csv.
-    #[arg(short = 'n', long, value_name = "ROWS")]
-    rows: Option<usize>,
+    #[command(flatten)]
+    table: TableFlags,
     /// Sort by this column.
     #[arg(long, value_name = "COLUMN", default_value = "self")]
     sort: TopOrder,
@@ -65,15 +73,6 @@ pub(crate) struct Options {
     hotspots: HotspotFlags,
     #[command(flatten)]
     dimension: DimensionFlags,
-    /// Print full names instead of shortened ones.
-    #[arg(long)]
-    wide: bool,
-    /// Print one JSON object a measure.
-    #[arg(long)]
-    json: bool,
-    /// Print comma-separated values.
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,16 +99,6 @@ impl Options {
     fn mention(&self, any: bool) {
         if self.percentiles && !any {
             message!("--percentiles: samples are points in time, only calls have durations");
-        }
-    }
-
-    /// Returns how many rows are printed where `unasked` are by themselves.
-    fn most(&self, unasked: usize) -> usize {
-        match self.rows {
-            Some(0) => usize::MAX,
-            Some(rows) => rows,
-            None if self.json || self.csv => usize::MAX,
-            None => unasked,
         }
     }
 
@@ -156,16 +145,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if !options.groups.is_empty() {
         return groups::run(options);
     }
-    let style = Style::new(&options.tree.common)?;
+    let style = Style::new(&options.tree.read.common)?;
     let mut out = stdout();
     let flags = options.flags();
-    let mut among = flags.inputs();
+    let mut inputs = flags.read.inputs();
     let [mut tables, beside] = match options.dimension.of() {
         Some(_) => {
-            let trees = options.dimension.trees(read(&flags, &mut among)?);
+            let trees = options.dimension.trees(read(&flags, &mut inputs)?);
             [trees.into_iter().map(Functions::of).collect(), Vec::new()]
         }
-        None => read_functions(&flags, &mut among)?,
+        None => read_functions(&flags, &mut inputs)?,
     };
     options.mention(tables.iter().any(|table| !table.durations.is_empty()));
     let beside: Vec<ExtraColumn> = beside.iter().map(ExtraColumn::of).collect();
@@ -184,10 +173,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             beside,
             durations: options.percentiles.then_some(&table.durations),
         };
-        let all = options.choose(&mut rows, table, options.most(ROWS));
-        if options.json {
+        let all = options.choose(&mut rows, table, options.table.most(ROWS));
+        if options.table.json {
             writeln!(out, "{}", as_json(table, &rows, shown))?;
-        } else if options.csv {
+        } else if options.table.csv {
             measures.add(&table.measure, csv(table, &rows, shown));
         } else {
             writeln!(
@@ -195,23 +184,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 "{}",
                 style.bold(heading(&table.measure, table.total, table.shares_of()))
             )?;
-            rows_table(table, &rows, shown, &names, options.wide)
-                .whole(options.wide)
+            rows_table(table, &rows, shown, &names, options.table.wide)
+                .whole(options.table.wide)
                 .print_names(&style, &names, &mut out)?;
-            if all > rows.len() {
-                let more = count((all - rows.len()) as u64);
-                writeln!(
-                    out,
-                    "{}",
-                    style.dim(format!("{more} more functions; -n 0 prints all"))
-                )?;
-            }
+            style.say_more(all - rows.len(), "more functions", &mut out)?;
         }
     }
-    if options.csv {
+    if options.table.csv {
         measures.csv(&mut out)?;
     }
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 /// Names a measure with its total, and what shares are of where that is something else.

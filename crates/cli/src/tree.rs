@@ -16,6 +16,7 @@ use crate::select::{DimensionFlags, SandwichFlags};
 use crate::streams::stdout;
 use crate::style::{Style, count};
 use crate::table::{Table, cut_name};
+use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::top::heading;
 use crate::trees::{
     Measures, TreeFlags, amount, heading_of, read, share, share_number, tracks_json, unit_word,
@@ -29,6 +30,16 @@ use crate::trees::{
     traceloom tree dump/ --callers-of 'Statement.execute'\n  \
     traceloom tree dump/ --by sql-shape\n  \
     traceloom tree dump/ --json --min-percent 0")]
+#[command(mut_arg(
+    "rows",
+    help("Nodes to print, the largest with their callers; 0 prints all, as without it")
+))]
+#[command(mut_arg("wide", help(SHORTENED)))]
+#[command(mut_arg("json", help("Print one JSON object a measure")))]
+#[command(mut_arg(
+    "csv",
+    help("Print comma-separated values, one node a row, with its depth")
+))]
 pub(crate) struct Options {
     #[command(flatten)]
     tree: TreeFlags,
@@ -44,28 +55,18 @@ pub(crate) struct Options {
     /// Only nodes with at least this share of the total.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     min_percent: f64,
-    /// Nodes to print, the largest with their callers; 0 prints all, as without it.
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 0)]
-    rows: usize,
-    /// Print full names instead of shortened ones.
-    #[arg(long)]
-    wide: bool,
-    /// Print one JSON object a measure.
-    #[arg(long)]
-    json: bool,
-    /// Print comma-separated values, one node a row, with its depth.
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    table: TableFlags,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let style = Style::new(&options.tree.common)?;
+    let style = Style::new(&options.tree.read.common)?;
     let mut out = stdout();
     let flags = options.groups.of(&options.tree);
-    let mut among = flags.inputs();
+    let mut inputs = flags.read.inputs();
     let trees = options
         .dimension
-        .trees(options.sandwich.cut(read(&flags, &mut among)?)?);
+        .trees(options.sandwich.cut(read(&flags, &mut inputs)?)?);
     let names = ShortNames::new(trees.iter().flat_map(CallTree::function_names));
     let mut measures = Measures::default();
     for tree in &trees {
@@ -78,12 +79,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         };
         let mut rows = visible(tree, options.min_percent);
         let all = rows.len();
-        if options.rows > 0 {
-            keep_largest(tree, &mut rows, options.rows);
+        let most = options.table.most(usize::MAX);
+        if most < all {
+            keep_largest(tree, &mut rows, most);
         }
-        if options.json {
+        if options.table.json {
             writeln!(out, "{}", as_json(tree, &rows))?;
-        } else if options.csv {
+        } else if options.table.csv {
             measures.add(&tree.measure, table(tree, &rows));
         } else {
             writeln!(
@@ -92,17 +94,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 style.bold(heading(&tree.measure, tree.total, tree.shares_of()))
             )?;
             print((tree, &names), &rows, options, &style, &mut out)?;
-            if rows.len() < all {
-                let more = count((all - rows.len()) as u64);
-                let text = format!("{more} more nodes; -n 0 prints all");
-                writeln!(out, "{}", style.dim(text))?;
-            }
+            style.say_more(all - rows.len(), "more nodes", &mut out)?;
         }
     }
-    if options.csv {
+    if options.table.csv {
         measures.csv(&mut out)?;
     }
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 /// Columns of a terminal that a name has at least.
@@ -133,7 +131,7 @@ fn print(
             columns("total", "", "self", "count")
         ))
     )?;
-    let room = style.width().filter(|_| !options.wide);
+    let room = style.width().filter(|_| !options.table.wide);
     let numbers = columns("", "", "", "").width() + 2;
     // Deeper levels say their number instead of standing further right.
     let deepest = room.map_or(DEEPEST, |room| {
@@ -146,7 +144,7 @@ fn print(
         };
         let symbol = tree.symbol(node.symbol);
         let name = match symbol.group {
-            _ if options.wide => symbol.name.as_str().into(),
+            _ if options.table.wide => symbol.name.as_str().into(),
             true => symbol.short_name(),
             false => names.show(&symbol.name),
         };

@@ -9,38 +9,34 @@ use traceloom_analysis::{
     AsyncCalls, CallTree, FoundAdjustment, Functions, GroupBy, Measure, MeasureUnit, MergeStack,
     Tracks, TreeBuilder, TreeOptions, TreeSource, Trees, adjust, choose_tracks,
 };
-use traceloom_formats::Source;
 use traceloom_formats::datakit::{EventKind, Language, value_names};
-use traceloom_input::{Document, piped, piped_halves};
-use traceloom_model::{Feature, Recording, Sink, Timestamp};
+use traceloom_input::{Document, piped_halves};
+use traceloom_model::{Feature, Recording, Timestamp};
 
-use crate::args::Common;
 use crate::groups;
-use crate::lowered::documents;
-use crate::open::{Among, with_progress};
-use crate::select::{AdjustFlags, CallFlags, FrameFlags, MethodFlags};
+use crate::inputs::{Inputs, ReadFlags};
+use crate::select::{AdjustFlags, CallFlags, FrameFlags};
 use crate::streams::message;
 use crate::style::{self, count};
 use crate::table::Table;
-use crate::timing::{TimeFlags, Timing};
+use crate::table_flags::help;
 use crate::values::WantedValues;
 
 /// Flags of the views over call trees.
 #[derive(Args, Clone, Default)]
+#[command(mut_arg(
+    "paths",
+    help("Files, folders, archives, or `-`; several are added together")
+))]
 pub(crate) struct TreeFlags {
-    /// Files, folders, archives, or `-`; several are added together.
-    #[arg(value_name = "PATH", required = true)]
-    pub(crate) paths: Vec<String>,
     #[command(flatten)]
     pub(crate) calls: CallFlags,
     #[command(flatten)]
     pub(crate) frames: FrameFlags,
     #[command(flatten)]
-    pub(crate) methods: MethodFlags,
-    #[command(flatten)]
     pub(crate) adjust: AdjustFlags,
     #[command(flatten)]
-    pub(crate) time: TimeFlags,
+    pub(crate) read: ReadFlags,
     /// The value to show: a sampled one by its own name, Datakit's (`cpu-time`), or `cpu`, `wall`, `alloc`, `lock`,
     /// `live`, `exceptions`. Calls have `wall` alone.
     #[arg(long, value_name = "TYPE")]
@@ -58,20 +54,11 @@ pub(crate) struct TreeFlags {
     /// It is one of two recordings that are compared, whose functions may be named otherwise.
     #[arg(skip)]
     pub(crate) compared: bool,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
-
-impl TreeFlags {
-    /// Returns the inputs.
-    pub(crate) fn inputs(&self) -> Among<'_> {
-        Among::new(&self.paths, &self.common)
-    }
 }
 
 /// Reads all inputs into trees, frames selected.
-pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
-    let trees = selected(flags, among, TreeView::Trees)?;
+pub(crate) fn read(flags: &TreeFlags, inputs: &mut Inputs<'_>) -> anyhow::Result<Vec<CallTree>> {
+    let trees = selected(flags, inputs, TreeView::Trees)?;
     let trees = found(flags, trees.into_trees().collect(), CallTree::is_empty)?;
     if let Some(by) = &flags.by {
         groups::mention(by, &trees);
@@ -80,8 +67,11 @@ pub(crate) fn read(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<V
 }
 
 /// Reads all inputs into trees as [`read`] does, where they have anything for one.
-pub(crate) fn read_any(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Vec<CallTree>> {
-    Ok(selected(flags, among, TreeView::Trees)?
+pub(crate) fn read_any(
+    flags: &TreeFlags,
+    inputs: &mut Inputs<'_>,
+) -> anyhow::Result<Vec<CallTree>> {
+    Ok(selected(flags, inputs, TreeView::Trees)?
         .into_trees()
         .collect())
 }
@@ -114,8 +104,8 @@ pub(crate) fn read_recorded(
     let mut functions: Vec<Functions> = Vec::new();
     let mut lasted = None::<(Timestamp, Timestamp)>;
     let mut periods: BTreeMap<String, i64> = BTreeMap::new();
-    let mut among = flags.inputs();
-    let (trees, events) = selected_with(flags, &mut among, view, |builder| {
+    let mut inputs = flags.read.inputs();
+    let (trees, events) = selected_with(flags, &mut inputs, view, |builder| {
         if let Some((start, end)) = builder.lasted() {
             lasted = Some(lasted.map_or((start, end), |all| (all.0.min(start), all.1.max(end))));
         }
@@ -156,7 +146,7 @@ pub(crate) fn read_recorded(
         periods: trees.iter().map(period).collect(),
         functions: tables,
         trees,
-        doubts: among.doubts,
+        doubts: inputs.doubts,
     })
 }
 
@@ -164,7 +154,7 @@ pub(crate) fn read_recorded(
 pub(crate) type Tables = [Vec<Functions>; 2];
 
 /// Reads all inputs into tables of functions; who called whom matters only where frames are selected.
-pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow::Result<Tables> {
+pub(crate) fn read_functions(flags: &TreeFlags, inputs: &mut Inputs<'_>) -> anyhow::Result<Tables> {
     let (mut all, mut beside);
     let plain = !flags.durations && flags.adjust.is_empty();
     if plain && flags.frames.is_empty() {
@@ -174,7 +164,7 @@ pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow
             }
         };
         let mut sums = MergeStack::default();
-        let (events, left) = each(flags, among, TreeView::Functions, |builder| {
+        let (events, left) = each(flags, inputs, TreeView::Functions, |builder| {
             sums.push(builder.finish_functions(), merge);
         })?;
         [all, beside] = sums.finish(merge).unwrap_or_default();
@@ -184,7 +174,7 @@ pub(crate) fn read_functions(flags: &TreeFlags, among: &mut Among<'_>) -> anyhow
         choose_tracks(&mut all, left);
         all.sort_by_key(|table| table.measure.rank());
     } else {
-        let mut trees = selected(flags, among, TreeView::Statistics)?;
+        let mut trees = selected(flags, inputs, TreeView::Statistics)?;
         let others = std::mem::take(&mut trees.beside).into_iter();
         beside = others.map(Functions::of).collect();
         all = trees.into_trees().map(Functions::of).collect();
@@ -203,19 +193,19 @@ enum TreeView {
     Alike,
 }
 
-fn selected(flags: &TreeFlags, among: &mut Among<'_>, view: TreeView) -> anyhow::Result<Trees> {
-    let (trees, _) = selected_with(flags, among, view, TreeBuilder::finish)?;
+fn selected(flags: &TreeFlags, inputs: &mut Inputs<'_>, view: TreeView) -> anyhow::Result<Trees> {
+    let (trees, _) = selected_with(flags, inputs, view, TreeBuilder::finish)?;
     Ok(trees)
 }
 
 fn selected_with(
     flags: &TreeFlags,
-    among: &mut Among<'_>,
+    inputs: &mut Inputs<'_>,
     view: TreeView,
     mut finish: impl FnMut(TreeBuilder) -> Trees,
 ) -> anyhow::Result<(Trees, Events)> {
     let mut sums = MergeStack::default();
-    let (events, left) = each(flags, among, view, |builder| {
+    let (events, left) = each(flags, inputs, view, |builder| {
         sums.push(finish(builder), Trees::merge);
     })?;
     let mut all = sums.finish(Trees::merge).unwrap_or_default();
@@ -275,7 +265,7 @@ fn named(events: &Events, measure: &mut Measure) {
 /// Shows what each recording of all inputs was built into to `take`; says what its values are called.
 fn each(
     flags: &TreeFlags,
-    among: &mut Among<'_>,
+    inputs: &mut Inputs<'_>,
     view: TreeView,
     mut take: impl FnMut(TreeBuilder),
 ) -> anyhow::Result<(Events, AsyncCalls)> {
@@ -283,72 +273,59 @@ fn each(
     let mut events = Events::new();
     let (mut samples, mut taken, mut refused) = (false, 0, 0);
     let mut there = WantedValues::default();
-    let selection = flags.calls.selection(&flags.common)?;
+    let common = &flags.read.common;
+    let selection = flags.calls.selection(common)?;
     if let Some(by) = &flags.by {
-        flags.common.asked.group(by);
+        common.asked.group(by);
     }
-    let methods = flags.methods.rules()?;
-    while let Some((number, input)) = among.next()? {
-        let timing = Timing::of(
-            &flags.time,
-            &flags.common,
-            number,
-            std::slice::from_ref(&input),
-        )?;
-        let mut notes = Vec::new();
-        with_progress(&input, "reading", || {
-            for document in documents(&input)? {
-                let file = document.parts().first().map_or("", |part| &part.name);
-                let value = flags.value.as_deref();
-                let values = value.map_or_else(Vec::new, |word| value_names(word, file));
-                let builder = || {
-                    TreeBuilder::new(TreeOptions {
-                        lanes: flags.lanes,
-                        values: values.clone(),
-                        functions: matches!(view, TreeView::Functions | TreeView::Alike),
-                        alike: view == TreeView::Alike,
-                        beside: matches!(view, TreeView::Statistics | TreeView::Functions),
-                        durations: flags.durations,
-                        by: flags.by.clone(),
-                        calls: (!selection.is_empty()).then(|| selection.clone()),
-                    })
-                };
-                let (mut first, mut second) = (builder(), builder());
-                let options = flags.common.lower_options()?;
-                let read = |sink: &mut dyn Sink| {
-                    timing.lower_admitted((0, &input), &document, &options, &methods, sink)
-                };
-                // Calls are selected by rows that come after their steps, to one builder; samples are cheap to
-                // add up, and two builders would hold every definition twice.
-                notes.push(if selection.is_empty() && has_spans(&document) {
-                    piped_halves(&mut first, &mut second, read)?
-                } else if is_short(&document) {
-                    read(&mut first)?
-                } else {
-                    piped(&mut first, read)?
-                });
-                name_events(first.definitions(), file, &mut events);
-                if let Some(value) = value {
-                    there.take(first.definitions(), &values);
-                    if first.saw_spans() || second.saw_spans() {
-                        there.take_spans(value);
-                    }
+    while let Some(input) = inputs.next()? {
+        let notes = input.read(|recording| {
+            let (document, file) = (&recording.document, recording.file());
+            let value = flags.value.as_deref();
+            let values = value.map_or_else(Vec::new, |word| value_names(word, file));
+            let builder = || {
+                TreeBuilder::new(TreeOptions {
+                    lanes: flags.lanes,
+                    values: values.clone(),
+                    functions: matches!(view, TreeView::Functions | TreeView::Alike),
+                    alike: view == TreeView::Alike,
+                    beside: matches!(view, TreeView::Statistics | TreeView::Functions),
+                    durations: flags.durations,
+                    by: flags.by.clone(),
+                    calls: (!selection.is_empty()).then(|| selection.clone()),
+                })
+            };
+            let (mut first, mut second) = (builder(), builder());
+            // Calls are selected by rows that come after their steps, to one builder; samples are cheap to
+            // add up, and two builders would hold every definition twice.
+            let notes = if selection.is_empty() && has_spans(document) {
+                piped_halves(&mut first, &mut second, |sink| recording.lower(sink))?
+            } else if is_short(document) {
+                recording.lower(&mut first)?
+            } else {
+                recording.lower_beside(&mut first)?
+            };
+            name_events(first.definitions(), file, &mut events);
+            if let Some(value) = value {
+                there.take(first.definitions(), &values);
+                if first.saw_spans() || second.saw_spans() {
+                    there.take_spans(value);
                 }
-                for builder in [&first, &second] {
-                    samples |= builder.saw_samples();
-                    left.add(builder.passed_over());
-                    let chosen = builder.chosen_samples();
-                    taken += chosen.0;
-                    refused += chosen.1;
-                }
-                take(first);
-                take(second);
             }
-            Ok(())
+            for builder in [&first, &second] {
+                samples |= builder.saw_samples();
+                left.add(builder.passed_over());
+                let chosen = builder.chosen_samples();
+                taken += chosen.0;
+                refused += chosen.1;
+            }
+            take(first);
+            take(second);
+            Ok(notes)
         })?;
-        among.doubt(&input, &notes);
+        inputs.doubt(&input.input, &notes);
     }
-    flags.time.check_names(&flags.common)?;
+    flags.read.check_names()?;
     if let Some(value) = &flags.value {
         there.check(value)?;
     }
@@ -385,9 +362,9 @@ fn found<T>(
     is_empty: impl Fn(&T) -> bool,
 ) -> anyhow::Result<Vec<T>> {
     if !views.is_empty() && !flags.calls.is_empty() && views.iter().all(is_empty) {
-        flags.common.asked.say_none_passes();
+        flags.read.common.asked.say_none_passes();
     }
-    if views.is_empty() && !flags.methods.is_empty() {
+    if views.is_empty() && !flags.read.methods.is_empty() {
         message!("nothing is left of the calls and samples with this --filter-file");
     } else if views.is_empty() {
         message!("no calls and no samples here; `traceloom info` says what there is");

@@ -132,3 +132,14 @@ fn names_that_the_data_has_are_no_mistakes() {
         assert_ne!(output.status.code(), Some(2), "{filter}: {told}");
     }
 }
+
+#[test]
+fn the_number_of_an_input_counts_those_that_cannot_be_opened() {
+    for command in ["calls", "events", "timeline"] {
+        let output = run(&[command, "/nowhere", SHOP, "--shift", "2=+1s"]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command}: {told}");
+        assert!(!told.contains("--shift"), "{command}: {told}");
+        assert_ne!(text(&output.stdout), "", "{command}");
+    }
+}

@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use traceloom_analysis::distributed::{Chosen, Contexts, TreeKey, attach, related};
 use traceloom_formats::{LowerOptions, Source};
-use traceloom_input::{Document, Input};
-use traceloom_model::{Concat, Notes, Origin, PartId, Recording, Sink, SpanContext, SpanId};
+use traceloom_input::Document;
+use traceloom_model::{Concat, Origin, PartId, Recording, SpanContext, SpanId};
 
 use super::Id;
 use crate::args::Common;
-use crate::lowered::{documents, mention};
-use crate::timing::Timing;
+use crate::inputs::OpenInput;
+use crate::lowered::mention;
+use crate::read_plan::RecordingReader;
 
 /// What is shown.
 pub(super) struct FoundCall {
@@ -25,37 +26,15 @@ pub(super) struct FoundCall {
     pub(super) trace: Option<u128>,
 }
 
-/// A recording among the inputs.
-struct RecordingIndex<'a> {
-    number: usize,
-    input: &'a Input,
-    document: Document<'a>,
-    timing: &'a Timing<'a>,
-}
-
-impl RecordingIndex<'_> {
-    fn lower(&self, options: &LowerOptions, sink: &mut dyn Sink) -> anyhow::Result<Notes> {
-        self.timing
-            .lower(self.number, self.input, &self.document, options, sink)
-    }
-}
-
 /// Finds a call, and the rest of its trace below it; none when there is no such call.
 pub(super) fn find(
-    inputs: &[Input],
+    inputs: &[OpenInput<'_>],
     wanted: &Id,
-    timing: &Timing<'_>,
     common: &Common,
 ) -> anyhow::Result<Option<FoundCall>> {
     let mut all = Vec::new();
-    for (number, input) in inputs.iter().enumerate() {
-        let own = documents(input)?.into_iter();
-        all.extend(own.map(|document| RecordingIndex {
-            number,
-            input,
-            document,
-            timing,
-        }));
+    for input in inputs {
+        all.extend(input.recordings()?);
     }
     if let &Id::Trace(trace) = wanted {
         let found = joined(&all, trace, &[], common)?;
@@ -108,7 +87,7 @@ pub(super) fn find(
 
 /// Lowers the call alone, where it is in this document.
 fn alone(
-    place: &RecordingIndex<'_>,
+    place: &RecordingReader<'_>,
     wanted: &Id,
     common: &Common,
 ) -> anyhow::Result<Option<(Recording, SpanId)>> {
@@ -134,7 +113,7 @@ fn alone(
         only,
         ..common.lower_options()?
     };
-    let notes = place.lower(&options, &mut recording)?;
+    let notes = place.lower_every_method(&options, &mut recording)?;
     let root = recording.spans.iter().find(|span| match wanted {
         Id::Span(id) => span.id == *id,
         _ => span.origin.is_some() && span.origin == only,
@@ -155,7 +134,7 @@ fn local(document: &Document<'_>, part: usize) -> Option<PartId> {
 
 /// Lowers the trees of a trace from every document into one recording.
 fn joined(
-    all: &[RecordingIndex<'_>],
+    all: &[RecordingReader<'_>],
     trace: u128,
     from: &[SpanContext],
     common: &Common,
@@ -164,7 +143,7 @@ fn joined(
     let mut trees = Vec::new();
     for place in all {
         let mut contexts = Contexts::default();
-        place.lower(&options, &mut contexts)?;
+        place.lower_every_method(&options, &mut contexts)?;
         trees.push(contexts.finish());
     }
     let chosen = related(&trees, trace, from);
@@ -173,7 +152,7 @@ fn joined(
     for (place, chosen) in all.iter().zip(&chosen) {
         if !chosen.is_empty() {
             let mut trees = Chosen::new(&mut many, chosen);
-            let notes = place.lower(&options, &mut trees)?;
+            let notes = place.lower_every_method(&options, &mut trees)?;
             mention(place.input, &[notes]);
         }
         many.next_recording(place.document.parts().len());
@@ -221,9 +200,9 @@ fn roots(recording: &Recording, trace: u128, attached: &HashMap<SpanId, SpanId>)
 }
 
 /// Names the parts of all documents in their order; of several inputs with their path.
-fn names(all: &[RecordingIndex<'_>], several: bool) -> Vec<String> {
+fn names(all: &[RecordingReader<'_>], several: bool) -> Vec<String> {
     let mut names = Vec::new();
-    for RecordingIndex {
+    for RecordingReader {
         input, document, ..
     } in all
     {

@@ -10,13 +10,11 @@ use traceloom_analysis::calls::{CallSum, CallSums};
 use super::Options;
 use crate::Outcome;
 use crate::args::{Usage, nearest};
-use crate::lowered::{documents, mention};
-use crate::open::{Among, with_progress};
+use crate::lowered::mention;
 use crate::percentiles;
 use crate::streams::{message, stdout};
 use crate::style::{Style, count, duration};
 use crate::table::Table;
-use crate::timing::Timing;
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let by = options.by.clone().unwrap_or(GroupBy::TitleShape);
@@ -25,51 +23,44 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return Err(Usage(reason.to_owned()).into());
     }
     let order = order(options.sort.as_deref())?;
-    options.common.asked.group(&by);
-    let selection = options.calls.selection(&options.common)?;
-    let methods = options.methods.rules()?;
+    let common = &options.read.common;
+    common.asked.group(&by);
+    let selection = options.calls.selection(common)?;
     let mut all: Vec<CallSum> = Vec::new();
     let mut groups: HashMap<String, usize> = HashMap::new();
     let (mut read, mut samples) = (0, 0);
-    let mut among = Among::new(&options.paths, &options.common);
-    while let Some((number, input)) = among.next()? {
-        let inputs = std::slice::from_ref(&input);
-        let timing = Timing::of(&options.time, &options.common, number, inputs)?;
-        let mut notes = Vec::new();
-        with_progress(&input, "reading", || {
-            for document in documents(&input)? {
-                let mut sums = CallSums::new(selection.clone(), by.clone());
-                let lowering = options.common.lower_options()?;
-                let from = (0, &input);
-                notes.push(timing.lower_admitted(from, &document, &lowering, &methods, &mut sums)?);
-                read += sums.read;
-                samples += sums.samples;
-                for sum in sums.finish() {
-                    match groups.get(&sum.group).and_then(|&at| all.get_mut(at)) {
-                        Some(known) => known.merge(&sum),
-                        None => {
-                            groups.insert(sum.group.clone(), all.len());
-                            all.push(sum);
-                        }
+    let mut inputs = options.read.inputs();
+    while let Some(input) = inputs.next()? {
+        let notes = input.read(|recording| {
+            let mut sums = CallSums::new(selection.clone(), by.clone());
+            let notes = recording.lower(&mut sums)?;
+            read += sums.read;
+            samples += sums.samples;
+            for sum in sums.finish() {
+                match groups.get(&sum.group).and_then(|&at| all.get_mut(at)) {
+                    Some(known) => known.merge(&sum),
+                    None => {
+                        groups.insert(sum.group.clone(), all.len());
+                        all.push(sum);
                     }
                 }
             }
-            Ok(())
+            Ok(notes)
         })?;
-        mention(&input, &notes);
+        mention(&input.input, &notes);
     }
-    options.time.check_names(&options.common)?;
+    options.read.check_names()?;
     if read == 0 && samples > 0 {
         message!("a sampled profile has no calls; `traceloom top --by {by}` shows it");
     } else if read == 0 {
         message!("no calls here; `traceloom info` says what there is");
     } else if all.is_empty() {
-        options.common.asked.say_none_passes();
+        common.asked.say_none_passes();
     }
     all.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.group.cmp(&b.group)));
     all.sort_by(order);
     print(options, &by, &all)?;
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 type Compare = Box<dyn Fn(&CallSum, &CallSum) -> std::cmp::Ordering>;
@@ -118,19 +109,19 @@ fn key(column: &str) -> Option<Key> {
 }
 
 fn print(options: &Options, by: &GroupBy, all: &[CallSum]) -> anyhow::Result<()> {
-    let style = Style::new(&options.common)?;
+    let style = Style::new(&options.read.common)?;
     let mut out = io::BufWriter::new(stdout());
     let shown = options
         .limit()
         .map_or(all.len(), |rows| rows.min(all.len()));
-    if options.json {
+    if options.table.json {
         for sum in all.iter().take(shown) {
             writeln!(out, "{}", as_json(by, sum))?;
         }
         return Ok(out.flush()?);
     }
     let by = by.to_string();
-    let mut table = match options.csv {
+    let mut table = match options.table.csv {
         true => {
             let head = ["calls", "errors", "partial", "total (ns)"].map(str::to_owned);
             let mut head: Vec<String> = head.into_iter().chain(percentiles::csv_head()).collect();
@@ -145,7 +136,7 @@ fn print(options: &Options, by: &GroupBy, all: &[CallSum]) -> anyhow::Result<()>
         }
     };
     for sum in all.iter().take(shown) {
-        let exact = options.csv || options.wide;
+        let exact = options.table.is_exact();
         let number = |value: u64| match value {
             0 if !exact => String::new(),
             value if exact => value.to_string(),
@@ -165,13 +156,13 @@ fn print(options: &Options, by: &GroupBy, all: &[CallSum]) -> anyhow::Result<()>
         });
         table.row(cells);
     }
-    if options.csv {
+    if options.table.csv {
         table.csv(&mut out)?;
         return Ok(out.flush()?);
     }
     table
         .without_empty()
-        .whole(options.wide)
+        .whole(options.table.wide)
         .print(&style, &mut out)?;
     let calls: u64 = all.iter().map(|sum| sum.calls).sum();
     let mut summary = format!(

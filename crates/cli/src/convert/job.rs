@@ -18,9 +18,9 @@ use crate::columnar;
 use crate::lowered::{documents, lower, mention};
 use crate::open::{open, with_progress};
 use crate::pick::Pick;
+use crate::read_plan::ReadPlan;
 use crate::streams::{error_line, stdout};
 use crate::style::{count, size};
-use crate::timing::Timing;
 
 /// One conversion.
 pub(crate) struct Job<'o> {
@@ -98,13 +98,14 @@ impl Job<'_> {
             return Ok(done);
         }
         pages::fit(inputs);
-        let timing = Timing::of(&self.pick.time, self.common, 1, inputs)?;
+        let Pick { time, methods, .. } = self.pick;
+        let plan = ReadPlan::new(time, methods.rules()?, self.common, (1..).zip(inputs))?;
         let recordings = inputs
             .iter()
             .map(|input| input.documents().count())
             .sum::<usize>();
         if recordings > 1 {
-            self.check_clocks(inputs, target, &timing)?;
+            self.check_clocks(inputs, target, &plan)?;
         }
         let redaction = self.redaction(inputs)?;
         let make = columnar::raise_of(target)
@@ -117,22 +118,21 @@ impl Job<'_> {
         };
         let mut done = Written::default();
         let mut told = RowCounts::default();
-        for (at, input) in inputs.iter().enumerate() {
+        for (number, input) in (1..).zip(inputs) {
             let mut notes: Vec<Notes> = Vec::new();
             with_progress(input, "converting", || {
                 for document in documents(input)? {
                     done.1.extend(document.format().map(|format| format.name));
-                    let reading = RecordingFeed {
+                    let parts = document.parts().len();
+                    let feed = RecordingFeed {
                         job: self,
-                        timing: &timing,
                         redaction: &redaction,
                         target,
                         holds: target.holds.of_variant(raise.variant.as_deref()),
-                        input: (at, input),
-                        document: &document,
+                        recording: plan.recording(number, input, document),
                     };
-                    notes.push(reading.pass(&mut all, &mut done.0, &mut told)?);
-                    all.next_recording(document.parts().len());
+                    notes.push(feed.pass(&mut all, &mut done.0, &mut told)?);
+                    all.next_recording(parts);
                 }
                 Ok(())
             })?;
@@ -158,7 +158,7 @@ impl Job<'_> {
         &self,
         inputs: &[Input],
         target: &Format,
-        timing: &Timing<'_>,
+        plan: &ReadPlan<'_>,
     ) -> anyhow::Result<()> {
         const TIMED: [Feature; 4] = [
             Feature::Spans,
@@ -169,20 +169,17 @@ impl Job<'_> {
         if !TIMED.into_iter().any(|feature| target.holds.holds(feature)) {
             return Ok(());
         }
-        for (at, input) in inputs.iter().enumerate() {
+        for (number, input) in (1..).zip(inputs) {
             let documents = documents(input)?;
-            for document in &documents {
-                if timing.clock(at, input, document)? == Clock::Unix {
+            let several = documents.len() > 1;
+            for document in documents {
+                let recording = plan.recording(number, input, document);
+                if recording.clock()? == Clock::Unix {
                     continue;
                 }
-                let part = document
-                    .parts()
-                    .first()
-                    .map_or("", |part| part.name.as_str());
-                let name = if documents.len() > 1 {
-                    part
-                } else {
-                    input.path()
+                let name = match several {
+                    true => recording.file(),
+                    false => input.path(),
                 };
                 anyhow::bail!(
                     "{name}: its clock counts from a time nobody recorded, so it cannot be put beside the others; \

@@ -2,26 +2,24 @@
 
 use traceloom_analysis::loss::{Loss, Losses, Lost};
 use traceloom_analysis::stage::{AsSamples, AsSpans, Redact, Redaction};
-use traceloom_formats::{Format, LowerOptions, Source};
-use traceloom_input::{Document, Input, piped};
+use traceloom_formats::Format;
+use traceloom_input::piped;
 use traceloom_model::{Asks, Batch, Capabilities, Feature, Flow, Limit, Notes, Sink, Stage, Wants};
 
 use super::Job;
 use crate::only::Only;
 use crate::pick::{Pick, Tell};
-use crate::timing::Timing;
+use crate::read_plan::RecordingReader;
 use crate::values::WantedValues;
 
 /// A recording on its way to the target.
 pub(super) struct RecordingFeed<'r> {
     pub(super) job: &'r Job<'r>,
-    pub(super) timing: &'r Timing<'r>,
     pub(super) redaction: &'r Redaction,
     pub(super) target: &'static Format,
     /// What the target holds in the variant that is written.
     pub(super) holds: Capabilities,
-    pub(super) input: (usize, &'r Input),
-    pub(super) document: &'r Document<'r>,
+    pub(super) recording: RecordingReader<'r>,
 }
 
 /// What of a span a sample does not have.
@@ -54,7 +52,7 @@ impl RecordingFeed<'_> {
         losses: &mut Losses,
         told: &mut RowCounts,
     ) -> anyhow::Result<Notes> {
-        let source = self.document.format();
+        let source = self.recording.document.format();
         let holds = match source {
             Some(source) if source == self.target => self.holds.of_the_same_format(),
             _ => self.holds,
@@ -114,24 +112,21 @@ impl RecordingFeed<'_> {
         losses: &mut Losses,
         values: &mut WantedValues,
     ) -> anyhow::Result<Notes> {
-        let options = self.job.common.lower_options()?;
+        let limits = self.job.common.limits()?;
         let pick = self.job.pick;
         let mut loss = Loss::new(to, holds);
         let mut redact = Redact::new(&mut loss, self.redaction);
         let mut met = None;
         let notes = piped(&mut redact, |sink| {
-            let mut choose =
-                pick.choose(sink, options.limits.size(Limit::OpenSpans), self.job.common)?;
+            let mut choose = pick.choose(sink, limits.size(Limit::OpenSpans), self.job.common)?;
             let notes = match pick.only() {
                 Some(value) => {
-                    let first = self.document.parts().first();
-                    let file = first.map_or("", |part| &part.name);
-                    let mut only = Only::new(&mut choose, value, file);
-                    let notes = self.lower(&options, &mut only)?;
+                    let mut only = Only::new(&mut choose, value, self.recording.file());
+                    let notes = self.recording.lower(&mut only)?;
                     met = Some(only.finish());
                     notes
                 }
-                None => self.lower(&options, &mut choose)?,
+                None => self.recording.lower(&mut choose)?,
             };
             // A sink that breaks has its reason; the target tells it when it is finished.
             let _ = choose.finish();
@@ -142,13 +137,6 @@ impl RecordingFeed<'_> {
         }
         losses.merge(loss.finish());
         Ok(notes)
-    }
-
-    /// Lowers into `sink`, without the methods that are not admitted.
-    fn lower(&self, options: &LowerOptions, sink: &mut dyn Sink) -> anyhow::Result<Notes> {
-        let methods = self.job.pick.methods.rules()?;
-        self.timing
-            .lower_admitted(self.input, self.document, options, &methods, sink)
     }
 }
 

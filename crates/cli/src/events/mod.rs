@@ -8,25 +8,23 @@ use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::json;
-use traceloom_analysis::filter::Filter;
 use traceloom_analysis::names::ShortNames;
 use traceloom_analysis::stage::Sift;
-use traceloom_formats::{LowerOptions, Source};
-use traceloom_input::Input;
+use traceloom_formats::Source as _;
 use traceloom_model::Concat;
 
 use self::collect::{EventCollector, EventTypeSummary, TypePattern};
 use self::column::{PrintedColumn, PrintedColumns};
 use self::value::PrintedValue;
 use crate::Outcome;
-use crate::args::{Common, Usage, nearest};
-use crate::lowered::{documents, mention};
-use crate::open::{Among, with_progress};
+use crate::args::{Usage, nearest};
+use crate::inputs::ReadFlags;
+use crate::lowered::mention;
 use crate::select::EventFlags;
 use crate::streams::{message, stdout};
 use crate::style::{Style, count, duration, things};
 use crate::table::Table;
-use crate::timing::{TimeFlags, Timing};
+use crate::table_flags::{TableFlags, help};
 
 /// List the types of events, or print the events of a type.
 #[derive(Args)]
@@ -41,10 +39,13 @@ use crate::timing::{TimeFlags, Timing};
     traceloom events app.jfr --type JavaMonitorEnter --filter 'duration > 10ms and thread ~ exec'\n  \
     traceloom events app.jfr --type 'jdk.Socket*' --csv > sockets.csv"
 )]
+#[command(mut_arg("wide", help("Print full names, whole stacks and exact numbers")))]
+#[command(mut_arg("json", help("Print JSON Lines: one event a line, or one type")))]
+#[command(mut_arg(
+    "csv",
+    help("Print comma-separated values, numbers exact in the unit of their heading")
+))]
 pub(crate) struct Options {
-    /// Files, folders, archives, or `-`.
-    #[arg(value_name = "PATH", required = true)]
-    paths: Vec<String>,
     /// Print the events of this type; its last word is enough, `*` stands for anything, may be repeated.
     #[arg(long = "type", value_name = "NAME", value_delimiter = ',')]
     types: Vec<String>,
@@ -56,22 +57,10 @@ pub(crate) struct Options {
     /// Sort by a column, `-` before its name for falling order.
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     sort: Option<String>,
-    /// Rows to print; 0 prints all.
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 0)]
-    rows: usize,
-    /// Print full names, whole stacks and exact numbers.
-    #[arg(long)]
-    wide: bool,
-    /// Print JSON Lines: one event a line, or one type.
-    #[arg(long)]
-    json: bool,
-    /// Print comma-separated values, numbers exact in the unit of their heading.
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
     #[command(flatten)]
-    time: TimeFlags,
+    table: TableFlags,
     #[command(flatten)]
-    common: Common,
+    read: ReadFlags,
 }
 
 /// A column to sort by, and whether from the largest down.
@@ -90,32 +79,35 @@ impl Options {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let style = Style::new(&options.common)?;
+    let style = Style::new(&options.read.common)?;
     let patterns: Vec<TypePattern> = options
         .types
         .iter()
         .map(|name| TypePattern::new(name))
         .collect();
     // Without an order the first rows are the ones to print, and the rest need not be read.
-    let enough = (options.rows > 0 && options.sort.is_none()).then_some(options.rows);
-    let choice = (
-        options.choice.filter(&options.common)?,
-        options.choice.methods.rules()?,
-    );
+    let enough = options.table.rows.filter(|&rows| rows > 0);
+    let enough = enough.filter(|_| options.sort.is_none());
+    let filter = options.choice.filter(&options.read.common)?;
     // Names are only known to be wrong when all that could have them was read.
-    let enough = enough.filter(|_| choice.0.asked_names().is_empty());
+    let enough = enough.filter(|_| filter.asked_names().is_empty());
     let mut events = EventCollector::new(patterns, enough);
-    let mut among = Among::new(&options.paths, &options.common);
-    let inputs = among.all()?;
+    let mut inputs = options.read.inputs();
     let mut all = Concat::new(&mut events);
-    let timing = Timing::of(&options.time, &options.common, 1, &inputs)?;
     let mut refused = 0;
-    for (at, input) in inputs.iter().enumerate() {
-        refused += read((at, input), &timing, options, &choice, &mut all)?;
+    for input in inputs.all()? {
+        let notes = input.read(|recording| {
+            let mut sift = Sift::new(&mut all, filter.clone());
+            let notes = recording.lower(&mut sift)?;
+            refused += sift.told().1;
+            all.next_recording(recording.document.parts().len());
+            Ok(notes)
+        })?;
+        mention(&input.input, &notes);
     }
-    options.time.check_names(&options.common)?;
+    options.read.check_names()?;
     let refused = things(refused, "event or sample", "events and samples");
-    if events.kinds().is_empty() && !choice.0.is_empty() {
+    if events.kinds().is_empty() && !filter.is_empty() {
         message!("the filter takes none of {refused}");
     } else if events.kinds().is_empty() {
         message!("no events here; `traceloom info` says what there is");
@@ -124,44 +116,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if options.types.is_empty() {
         print_types(&events, options, &style, &mut out)?;
     } else {
-        known(&events, options, !choice.0.is_empty())?;
+        known(&events, options, !filter.is_empty())?;
         print_events(&events, options, &style, &mut out)?;
     }
     out.flush()?;
-    Ok(among.outcome())
-}
-
-/// Reads every recording of an input into one numbering; returns how many events and samples the filter refused.
-fn read(
-    (at, input): (usize, &Input),
-    timing: &Timing<'_>,
-    options: &Options,
-    (filter, methods): &(Filter, Filter),
-    all: &mut Concat<'_, EventCollector>,
-) -> anyhow::Result<u64> {
-    let mut notes = Vec::new();
-    let mut refused = 0;
-    with_progress(input, "reading", || {
-        for document in documents(input)? {
-            let lowering = LowerOptions {
-                limits: options.common.limits()?,
-                ..LowerOptions::default()
-            };
-            let mut sift = Sift::new(all, filter.clone());
-            notes.push(timing.lower_admitted(
-                (at, input),
-                &document,
-                &lowering,
-                methods,
-                &mut sift,
-            )?);
-            refused += sift.told().1;
-            all.next_recording(document.parts().len());
-        }
-        Ok(())
-    })?;
-    mention(input, &notes);
-    Ok(refused)
+    Ok(inputs.outcome())
 }
 
 /// Fails when a type asked for is not there, with the nearest one that is.
@@ -220,27 +179,25 @@ fn print_types(
             }
         }
     }
-    if options.rows > 0 {
-        kinds.truncate(options.rows);
-    }
-    if options.json {
+    kinds.truncate(options.table.most(usize::MAX));
+    if options.table.json {
         for kind in &kinds {
             serde_json::to_writer(&mut *out, &kind_json(kind))?;
             writeln!(out)?;
         }
         return Ok(());
     }
-    if kinds.is_empty() && !options.csv {
+    if kinds.is_empty() && !options.table.csv {
         return Ok(());
     }
-    let length = if options.csv {
+    let length = if options.table.csv {
         "duration (ns)"
     } else {
         "duration"
     };
     let mut table = Table::new(&["events", length, "type", "label"]);
     for kind in kinds {
-        let (number, length) = if options.csv {
+        let (number, length) = if options.table.csv {
             let length = kind.duration.map(|ns| ns.to_string());
             (kind.count.to_string(), length)
         } else {
@@ -250,10 +207,10 @@ fn print_types(
         let label = kind.label.unwrap_or_default();
         table.row([number, length.unwrap_or_default(), kind.name, label]);
     }
-    if options.csv {
+    if options.table.csv {
         table.csv(out)?;
     } else {
-        table.whole(options.wide).print(style, out)?;
+        table.whole(options.table.wide).print(style, out)?;
     }
     Ok(())
 }
@@ -298,10 +255,8 @@ fn print_events(
         });
         rows = keyed.into_iter().map(|(_, row)| row).collect();
     }
-    if options.rows > 0 {
-        rows.truncate(options.rows);
-    }
-    if options.json {
+    rows.truncate(options.table.most(usize::MAX));
+    if options.table.json {
         for row in rows {
             let mut object = serde_json::Map::new();
             let mut attributes = None;
@@ -326,7 +281,7 @@ fn print_events(
     let heads: Vec<String> = columns
         .list()
         .iter()
-        .map(|column| match options.csv {
+        .map(|column| match options.table.csv {
             true => column.heading(events),
             false => column.name().to_owned(),
         })
@@ -334,12 +289,12 @@ fn print_events(
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let names: Vec<_> = events.tables.function_names().collect();
     let names = ShortNames::new(names.iter().map(AsRef::as_ref));
-    let names = (!options.wide && !options.csv).then_some(&names);
+    let names = (!options.table.wide && !options.table.csv).then_some(&names);
     let mut table = Table::new(&heads);
     for row in rows {
         let cells = columns.list().iter().map(|column: &PrintedColumn| {
             let cell = column.cell(events, row);
-            if options.csv {
+            if options.table.csv {
                 cell.exact()
             } else {
                 cell.shown(style, names)
@@ -347,11 +302,11 @@ fn print_events(
         });
         table.row(cells);
     }
-    if options.csv {
+    if options.table.csv {
         table.csv(out)?;
     } else {
         let chosen = !options.columns.is_empty();
-        let table = table.whole(options.wide).with_every_column(chosen);
+        let table = table.whole(options.table.wide).with_every_column(chosen);
         table.print(style, out)?;
     }
     Ok(())

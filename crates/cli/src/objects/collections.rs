@@ -32,12 +32,9 @@ pub(super) fn collections(
     let all = &objects.collections;
     let names = classes_of(objects);
     // The last ones are those that a leak shows in.
-    let skip = if most > 0 {
-        all.len().saturating_sub(most)
-    } else {
-        0
-    };
-    let mut rows = Table::new(if options.csv {
+    let skip = all.len().saturating_sub(most);
+    let wide = options.table.wide;
+    let mut rows = Table::new(if options.table.csv {
         COLLECTIONS
     } else {
         &[
@@ -55,33 +52,20 @@ pub(super) fn collections(
         ]
     });
     for found in all.iter().skip(skip) {
-        if options.csv {
-            rows.row(collection_exact(found));
-        } else {
-            rows.row(collection(
-                found,
-                &names,
-                options.wide,
-                objects.dated,
-                style,
-            ));
-        }
+        rows.row(match options.table.csv {
+            true => collection_exact(found),
+            false => collection(found, &names, wide, objects.dated, style),
+        });
     }
     if all.is_empty() {
         message!("no garbage collection was recorded");
     }
-    if options.csv {
+    if options.table.csv {
         return Ok(Some(rows));
     }
     if !all.is_empty() {
-        rows.without_empty().whole(options.wide).print(style, out)?;
-        if skip > 0 {
-            let more = format!(
-                "{} collections before these; -n 0 prints all",
-                count(skip as u64)
-            );
-            writeln!(out, "{}", style.dim(more))?;
-        }
+        rows.without_empty().whole(wide).print(style, out)?;
+        style.say_more(skip, "collections before these", out)?;
     }
     Ok(None)
 }

@@ -1,50 +1,38 @@
 //! Every recording of the inputs onto one timeline.
 
 use traceloom_analysis::timeline::{Collector, Timeline};
-use traceloom_formats::Source as _;
 
-use super::ReadFlags;
-use crate::lowered::documents;
-use crate::open::{Among, with_progress};
+use crate::inputs::{Inputs, ReadFlags};
+use crate::select::CallFlags;
 use crate::streams::message;
-use crate::timing::Timing;
 
 /// Reads the inputs that can be opened.
-pub(crate) fn read(flags: &ReadFlags, among: &mut Among<'_>) -> anyhow::Result<Timeline> {
+pub(crate) fn read(
+    calls: &CallFlags,
+    flags: &ReadFlags,
+    inputs: &mut Inputs<'_>,
+) -> anyhow::Result<Timeline> {
     let mut timeline = Timeline::default();
-    let inputs = among.all()?;
-    let timing = Timing::of(&flags.time, &flags.common, 1, &inputs)?;
-    let methods = flags.methods.rules()?;
-    let windowed = flags.time.is_bounded() || !flags.calls.is_empty();
-    for (at, input) in inputs.iter().enumerate() {
-        let mut notes = Vec::new();
-        with_progress(input, "reading", || {
-            let documents = documents(input)?;
-            for document in &documents {
-                let mut collector = Collector::default();
-                notes.push(timing.lower_chosen(
-                    &flags.calls,
-                    (at, input),
-                    document,
-                    &methods,
-                    &mut collector,
-                )?);
-                let part = document.parts().first().map_or("", |part| &part.name);
-                let title = match documents.len() {
-                    1 => name(input.path()),
-                    _ => part,
-                };
-                timeline.add(title, collector, windowed);
-            }
-            Ok(())
+    let windowed = flags.time.is_bounded() || !calls.is_empty();
+    for input in inputs.all()? {
+        let only = input.recordings()?.len() == 1;
+        let notes = input.read(|recording| {
+            let mut collector = Collector::default();
+            let notes = recording.lower_chosen(calls, &mut collector)?;
+            let title = match only {
+                true => name(input.path()),
+                false => recording.file(),
+            };
+            timeline.add(title, collector, windowed);
+            Ok(notes)
         })?;
         if !flags.common.again {
-            among.doubt(input, &notes);
+            inputs.doubt(&input.input, &notes);
         }
     }
-    flags.time.check_names(&flags.common)?;
-    let selection = flags.calls.selection(&flags.common)?;
-    if !flags.calls.is_empty() && timeline.totals().spans == 0 && !flags.common.again {
+    flags.check_names()?;
+    let selection = calls.selection(&flags.common)?;
+    if !calls.is_empty() && timeline.totals().spans == 0 && !flags.common.again {
         flags.common.asked.say_none_passes();
     }
     let of_calls = selection.min_duration > 0 || selection.errors;

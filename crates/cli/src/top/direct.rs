@@ -45,11 +45,11 @@ pub(super) fn run(
     direction: Direction,
     of: &FunctionPattern,
 ) -> anyhow::Result<Outcome> {
-    let style = Style::new(&options.tree.common)?;
-    let mut among = options.tree.inputs();
+    let style = Style::new(&options.tree.read.common)?;
+    let mut inputs = options.tree.read.inputs();
     let mut out = stdout();
     let mut any = false;
-    let trees = read(&options.tree, &mut among)?;
+    let trees = read(&options.tree, &mut inputs)?;
     let flag = match direction {
         Direction::Incoming => "--incoming",
         Direction::Outgoing => "--outgoing",
@@ -67,13 +67,13 @@ pub(super) fn run(
             share.is_none_or(|share| share.abs() >= options.min_percent)
         });
         let all = edges.len();
-        edges.truncate(options.most(ROWS));
-        if options.json {
+        edges.truncate(options.table.most(ROWS));
+        if options.table.json {
             writeln!(out, "{}", as_json(tree, direction, &found, &edges))?;
             continue;
         }
         let table = table(options, (tree, &names), direction, &found, &edges);
-        if options.csv {
+        if options.table.csv {
             measures.add(&tree.measure, table);
             continue;
         }
@@ -92,24 +92,17 @@ pub(super) fn run(
         );
         writeln!(out, "{}", style.bold(heading))?;
         table
-            .whole(options.wide)
+            .whole(options.table.wide)
             .print_names(&style, &names, &mut out)?;
-        if edges.len() < all {
-            let more = count((all - edges.len()) as u64);
-            writeln!(
-                out,
-                "{}",
-                style.dim(format!("{more} more; -n 0 prints all"))
-            )?;
-        }
+        style.say_more(all - edges.len(), "more", &mut out)?;
     }
-    if options.csv {
+    if options.table.csv {
         measures.csv(&mut out)?;
     }
     if !any {
         message!("no function matches `{of}`");
     }
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 fn word(direction: Direction) -> &'static str {
@@ -156,13 +149,13 @@ fn table(
         Direction::Outgoing => "callee",
     };
     let unit = &tree.measure.unit;
-    let (total, own) = match options.csv {
+    let (total, own) = match options.table.csv {
         true => (heading_of("total", unit), heading_of("self", unit)),
         false => ("total".to_owned(), "self".to_owned()),
     };
-    let part = if options.csv { "share%" } else { "share" };
+    let part = if options.table.csv { "share%" } else { "share" };
     let mut table = Table::new(&[&total, part, &own, counted(tree), end]);
-    let wide = options.csv || options.wide;
+    let wide = options.table.is_exact();
     let shown = |value: i64| {
         if wide {
             value.to_string()
@@ -173,7 +166,7 @@ fn table(
     for (end, edge) in edges {
         table.row([
             shown(edge.total),
-            match options.csv {
+            match options.table.csv {
                 true => share_number(percent(edge, found)),
                 false => share(percent(edge, found)),
             },

@@ -13,7 +13,7 @@ use super::{
 use crate::Outcome;
 use crate::percentiles;
 use crate::streams::stdout;
-use crate::style::{Style, count};
+use crate::style::Style;
 use crate::table::Table;
 use crate::trees::{Measures, read};
 
@@ -21,11 +21,11 @@ use crate::trees::{Measures, read};
 const SHOWN: usize = 5;
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let style = Style::new(&options.tree.common)?;
+    let style = Style::new(&options.tree.read.common)?;
     let flags = options.flags();
-    let mut among = flags.inputs();
+    let mut inputs = flags.read.inputs();
     let mut out = stdout();
-    let trees = read(&flags, &mut among)?;
+    let trees = read(&flags, &mut inputs)?;
     options.mention(trees.iter().any(|tree| !tree.durations.is_empty()));
     let names: Vec<String> = trees
         .iter()
@@ -46,23 +46,23 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
             share.is_none_or(|share| share.abs() >= options.min_percent)
         });
         for group in &mut groups {
-            options.choose(&mut group.rows, &functions, options.most(SHOWN));
+            options.choose(&mut group.rows, &functions, options.table.most(SHOWN));
         }
-        if options.json || options.csv {
-            groups.truncate(options.most(usize::MAX));
+        if options.table.is_for_programs() {
+            groups.truncate(options.table.most(usize::MAX));
         }
-        if options.json {
+        if options.table.json {
             writeln!(out, "{}", as_json(options, &functions, &groups))?;
-        } else if options.csv {
+        } else if options.table.csv {
             measures.add(&functions.measure, csv(options, &functions, &groups));
         } else {
             print(options, (&functions, &names), &groups, &style, &mut out)?;
         }
     }
-    if options.csv {
+    if options.table.csv {
         measures.csv(&mut out)?;
     }
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 /// What is shown of the functions of a group.
@@ -81,7 +81,7 @@ fn print(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let most = groups.len().min(options.most(ROWS));
+    let most = groups.len().min(options.table.most(ROWS));
     let listed = groups.get(..most).unwrap_or(groups);
     let timed = listed
         .first()
@@ -90,30 +90,35 @@ fn print(
     let mut sums = Table::new(&head(of, timed, partial, &options.groups.word()));
     for group in listed {
         let symbol = of.symbol(group.sum.symbol);
-        let name = match options.wide {
+        let name = match options.table.wide {
             true => symbol.name.as_str().into(),
             false => symbol.short_name(),
         };
         let also = shown(options, group);
-        sums.row(cells(of, &group.sum, also, partial, &name, options.wide));
+        sums.row(cells(
+            of,
+            &group.sum,
+            also,
+            partial,
+            &name,
+            options.table.wide,
+        ));
     }
     writeln!(
         out,
         "{}",
         style.bold(heading(&of.measure, of.total, of.shares_of()))
     )?;
-    sums.whole(options.wide).print(style, out)?;
-    if listed.len() < groups.len() {
-        let more = count((groups.len() - listed.len()) as u64);
-        let text = format!("{more} more groups; -n 0 prints all");
-        writeln!(out, "{}", style.dim(text))?;
-    }
+    sums.whole(options.table.wide).print(style, out)?;
+    style.say_more(groups.len() - listed.len(), "more groups", out)?;
     for group in listed {
         let name = of.symbol(group.sum.symbol).short_name();
         writeln!(out, "\n{}", style.bold(name))?;
         let also = shown(options, group);
-        let table = rows_table(of, &group.rows, also, names, options.wide);
-        table.whole(options.wide).print_names(style, names, out)?;
+        let table = rows_table(of, &group.rows, also, names, options.table.wide);
+        table
+            .whole(options.table.wide)
+            .print_names(style, names, out)?;
     }
     Ok(())
 }

@@ -42,9 +42,9 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let rules = options.hotspots.categories.rules()?;
-    let style = Style::new(&options.tree.common)?;
-    let mut among = options.tree.inputs();
-    let trees = read(&options.tree, &mut among)?;
+    let style = Style::new(&options.tree.read.common)?;
+    let mut inputs = options.tree.read.inputs();
+    let trees = read(&options.tree, &mut inputs)?;
     let names = ShortNames::new(trees.iter().flat_map(CallTree::function_names));
     let mut measures = Measures::default();
     for tree in &trees {
@@ -53,9 +53,13 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
             let share = tree.percent(hotspot.own);
             share.is_none_or(|share| share >= options.min_percent)
         });
-        if options.json {
-            writeln!(out, "{}", as_json(tree, &found, options.most(usize::MAX)))?;
-        } else if options.csv {
+        if options.table.json {
+            writeln!(
+                out,
+                "{}",
+                as_json(tree, &found, options.table.most(usize::MAX))
+            )?;
+        } else if options.table.csv {
             measures.add(&tree.measure, table((tree, &names), &found, options));
         } else {
             writeln!(
@@ -63,14 +67,14 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 "{}",
                 style.bold(heading(&tree.measure, tree.total, tree.shares_of()))
             )?;
-            let table = table((tree, &names), &found, options).whole(options.wide);
+            let table = table((tree, &names), &found, options).whole(options.table.wide);
             table.print_names(&style, &names, &mut out)?;
         }
     }
-    if options.csv {
+    if options.table.csv {
         measures.csv(&mut out)?;
     }
-    Ok(among.outcome())
+    Ok(inputs.outcome())
 }
 
 fn word(hotspot: &Hotspot) -> &str {
@@ -83,13 +87,13 @@ fn table(
     options: &Options,
 ) -> Table {
     let unit = &tree.measure.unit;
-    let own = match options.csv {
+    let own = match options.table.csv {
         true => heading_of("self", unit),
         false => "self".to_owned(),
     };
     let mut table = Table::new(&["category", &own, "self%", "count", "function"]);
     let mut row = |category: &str, own: i64, calls: u64, function: &str| {
-        let whole = options.csv || options.wide;
+        let whole = options.table.is_exact();
         table.row([
             category.to_owned(),
             if whole {
@@ -97,7 +101,7 @@ fn table(
             } else {
                 amount(unit, own)
             },
-            match options.csv {
+            match options.table.csv {
                 true => share_number(tree.percent(own)),
                 false => share(tree.percent(own)),
             },
@@ -112,8 +116,8 @@ fn table(
     for hotspot in found {
         let category = word(hotspot);
         row(category, hotspot.own, hotspot.count, "");
-        let all = options.csv || options.rows == Some(0);
-        let shown = options.most(SHOWN);
+        let all = options.table.csv || options.table.rows == Some(0);
+        let shown = options.table.most(SHOWN);
         // Callers of a category's own functions come to nothing in it.
         let functions = hotspot
             .functions
@@ -121,9 +125,9 @@ fn table(
             .filter(|(_, own, calls)| *own != 0 || (*calls > 0 && all));
         for &(symbol, own, calls) in functions.take(shown) {
             let name = &tree.symbol(symbol).name;
-            if options.csv {
+            if options.table.csv {
                 row(category, own, calls, name);
-            } else if options.wide {
+            } else if options.table.wide {
                 row("", own, calls, name);
             } else {
                 row("", own, calls, &names.show(name));

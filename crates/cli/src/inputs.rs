@@ -1,0 +1,181 @@
+//! The inputs of a command, and the one loop over their recordings.
+
+use std::rc::Rc;
+
+use clap::Args;
+use traceloom_analysis::filter::Filter;
+use traceloom_input::Input;
+use traceloom_model::Notes;
+
+use crate::args::{Common, Usage};
+use crate::lowered::{documents, doubt};
+use crate::open::{open, with_progress};
+use crate::outcome::Outcome;
+use crate::read_plan::{ReadPlan, RecordingReader};
+use crate::select::MethodFlags;
+use crate::streams::message;
+use crate::timing::TimeFlags;
+
+/// What every command takes that reads recordings.
+#[derive(Args, Clone, Default)]
+pub(crate) struct ReadFlags {
+    /// Files, folders, archives, or `-`.
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<String>,
+    #[command(flatten)]
+    pub(crate) methods: MethodFlags,
+    #[command(flatten)]
+    pub(crate) time: TimeFlags,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+impl ReadFlags {
+    /// Returns the inputs, none of which is open yet.
+    pub(crate) fn inputs(&self) -> Inputs<'_> {
+        Inputs {
+            flags: self,
+            paths: self.paths.iter().enumerate(),
+            methods: None,
+            shown: false,
+            failed: false,
+            doubts: Vec::new(),
+        }
+    }
+
+    /// Fails for names that flags ask for and nothing that was read has.
+    pub(crate) fn check_names(&self) -> anyhow::Result<()> {
+        self.time.check_names(&self.common)
+    }
+}
+
+/// The inputs of a command that shows several: what cannot be opened, or holds nothing to show, is told, and
+/// the others are shown all the same.
+pub(crate) struct Inputs<'f> {
+    flags: &'f ReadFlags,
+    paths: std::iter::Enumerate<std::slice::Iter<'f, String>>,
+    /// The methods that are admitted, once they are read.
+    methods: Option<Filter>,
+    shown: bool,
+    failed: bool,
+    /// What is wrong with those that were read, a sentence each.
+    pub(crate) doubts: Vec<String>,
+}
+
+impl<'f> Inputs<'f> {
+    /// Opens the next input that there is; borders in time count from its own start and end.
+    ///
+    /// # Errors
+    /// For the last path, when nothing before it could be shown either.
+    pub(crate) fn next(&mut self) -> anyhow::Result<Option<OpenInput<'f>>> {
+        let methods = self.methods()?;
+        let Some((number, input)) = self.open_next()? else {
+            return Ok(None);
+        };
+        let ReadFlags { time, common, .. } = self.flags;
+        let plan = Rc::new(ReadPlan::new(time, methods, common, [(number, &input)])?);
+        Ok(Some(OpenInput {
+            number,
+            input,
+            plan,
+        }))
+    }
+
+    /// Opens all that there are; borders in time count from the first start and the last end.
+    pub(crate) fn all(&mut self) -> anyhow::Result<Vec<OpenInput<'f>>> {
+        let methods = self.methods()?;
+        let mut inputs = Vec::new();
+        while let Some(opened) = self.open_next()? {
+            inputs.push(opened);
+        }
+        let ReadFlags { time, common, .. } = self.flags;
+        let numbered = inputs.iter().map(|(number, input)| (*number, input));
+        let plan = Rc::new(ReadPlan::new(time, methods, common, numbered)?);
+        let inputs = inputs.into_iter().map(|(number, input)| OpenInput {
+            number,
+            input,
+            plan: Rc::clone(&plan),
+        });
+        Ok(inputs.collect())
+    }
+
+    /// Reads the rules for methods once: their file may be a pipe.
+    fn methods(&mut self) -> anyhow::Result<Filter> {
+        if self.methods.is_none() {
+            self.methods = Some(self.flags.methods.rules()?);
+        }
+        Ok(self.methods.clone().unwrap_or_default())
+    }
+
+    fn open_next(&mut self) -> anyhow::Result<Option<(usize, Input)>> {
+        while let Some((at, path)) = self.paths.next() {
+            let opened = open(path, &self.flags.common).and_then(|input| {
+                documents(&input)?;
+                Ok(input)
+            });
+            match opened {
+                Ok(input) => {
+                    self.shown = true;
+                    return Ok(Some((at + 1, input)));
+                }
+                Err(error) => {
+                    let last = self.paths.len() == 0 && !self.shown;
+                    if last || error.is::<Usage>() {
+                        return Err(error);
+                    }
+                    crate::tell(&error);
+                    self.failed = true;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says what is wrong with an input that was read, and keeps it for a page.
+    pub(crate) fn doubt(&mut self, input: &Input, notes: &[Notes]) {
+        if let Some(doubt) = doubt(input, notes) {
+            message!("{doubt}");
+            self.doubts.push(doubt);
+        }
+    }
+
+    /// Returns how the command ended, so far as its inputs go.
+    pub(crate) fn outcome(&self) -> Outcome {
+        if self.failed {
+            Outcome::Failed
+        } else {
+            Outcome::Done
+        }
+    }
+}
+
+/// An input that is open, with the plan by which its recordings are read.
+pub(crate) struct OpenInput<'f> {
+    /// Number of its path, counted from 1.
+    pub(crate) number: usize,
+    pub(crate) input: Input,
+    plan: Rc<ReadPlan<'f>>,
+}
+
+impl OpenInput<'_> {
+    pub(crate) fn path(&self) -> &str {
+        self.input.path()
+    }
+
+    /// Returns the recordings, each with its reader.
+    pub(crate) fn recordings(&self) -> anyhow::Result<Vec<RecordingReader<'_>>> {
+        let documents = documents(&self.input)?.into_iter();
+        let reader = |document| self.plan.recording(self.number, &self.input, document);
+        Ok(documents.map(reader).collect())
+    }
+
+    /// Reads every recording in turn, with a bar on the terminal, and returns their notes.
+    pub(crate) fn read(
+        &self,
+        mut read: impl FnMut(&RecordingReader<'_>) -> anyhow::Result<Notes>,
+    ) -> anyhow::Result<Vec<Notes>> {
+        with_progress(&self.input, "reading", || {
+            self.recordings()?.iter().map(&mut read).collect()
+        })
+    }
+}

@@ -1,0 +1,246 @@
+//! Reading one recording: in the stretch of time, on the clock and without the methods that flags name.
+
+use jiff::tz::TimeZone;
+use traceloom_analysis::filter::{Filter, Hide, HideSurvey};
+use traceloom_analysis::stage::{Choose, Extent, Range, Shift, Window};
+use traceloom_formats::{LowerOptions, Source};
+use traceloom_input::{Document, Input, piped};
+use traceloom_model::{Clock, Limit, Notes, Sink};
+
+use crate::args::{Common, Usage};
+use crate::lowered::{documents, lower};
+use crate::open::with_progress;
+use crate::select::CallFlags;
+use crate::streams::message;
+use crate::style::{Style, zone};
+use crate::timing::{Bound, TimeFlags};
+
+/// How the recordings of a command are read.
+pub(crate) struct ReadPlan<'f> {
+    time: &'f TimeFlags,
+    /// The methods that are admitted.
+    methods: Filter,
+    common: &'f Common,
+    zone: TimeZone,
+    /// First and last time of all recordings on the Unix clock, when a border counts from them.
+    extent: Option<(i64, i64)>,
+}
+
+impl<'f> ReadPlan<'f> {
+    /// Makes a plan for inputs and their numbers; reads where they begin and end, when a border counts from there.
+    pub(crate) fn new<'i>(
+        time: &'f TimeFlags,
+        methods: Filter,
+        common: &'f Common,
+        inputs: impl IntoIterator<Item = (usize, &'i Input)>,
+    ) -> anyhow::Result<Self> {
+        let mut plan = Self {
+            time,
+            methods,
+            common,
+            zone: zone(common)?,
+            extent: None,
+        };
+        let relative = |bound| matches!(bound, Some(Bound::FromStart(_) | Bound::FromEnd(_)));
+        if !(relative(time.since) || relative(time.until)) {
+            return Ok(plan);
+        }
+        for (number, input) in inputs {
+            with_progress(input, "finding the start", || {
+                for document in documents(input)? {
+                    let recording = plan.recording(number, input, document);
+                    let extent = recording.extent(Extent::default())?;
+                    if let (Some(Clock::Unix), Some((start, end))) =
+                        (extent.clock(), extent.times())
+                    {
+                        let (first, last) = plan.extent.unwrap_or((start, end));
+                        plan.extent = Some((first.min(start), last.max(end)));
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(plan)
+    }
+
+    /// Returns the reader of a recording of the input with this number.
+    pub(crate) fn recording<'r>(
+        &'r self,
+        number: usize,
+        input: &'r Input,
+        document: Document<'r>,
+    ) -> RecordingReader<'r> {
+        RecordingReader {
+            plan: self,
+            number,
+            input,
+            document,
+        }
+    }
+}
+
+/// A recording that can be read, any number of times.
+pub(crate) struct RecordingReader<'r> {
+    plan: &'r ReadPlan<'r>,
+    /// Number of the input, counted from 1.
+    pub(crate) number: usize,
+    pub(crate) input: &'r Input,
+    pub(crate) document: Document<'r>,
+}
+
+impl RecordingReader<'_> {
+    /// Returns the name of the file that the recording begins with.
+    pub(crate) fn file(&self) -> &str {
+        let first = self.document.parts().first();
+        first.map_or("", |part| part.name.as_str())
+    }
+
+    /// Returns the clock of the recording, after shifts.
+    pub(crate) fn clock(&self) -> anyhow::Result<Clock> {
+        Ok(self.extent(Extent::of_clock())?.clock().unwrap_or_default())
+    }
+
+    fn extent(&self, mut extent: Extent) -> anyhow::Result<Extent> {
+        let options = LowerOptions {
+            limits: self.plan.common.limits()?,
+            ..LowerOptions::default()
+        };
+        let time = self.plan.time;
+        let shifts = time.shifts(self.number, self.input.path(), &self.document);
+        let mut shift = Shift::new(&mut extent, shifts);
+        if let Some(lower) = self.document.format().and_then(|format| format.lower) {
+            lower(&self.document, &options, &mut shift)?;
+        }
+        Ok(extent)
+    }
+
+    /// Lowers the recording, without the methods that are not admitted, into `sink`.
+    pub(crate) fn lower(&self, sink: &mut dyn Sink) -> anyhow::Result<Notes> {
+        let options = self.plan.common.lower_options()?;
+        let methods = &self.plan.methods;
+        if methods.is_empty() {
+            return self.lower_every_method(&options, sink);
+        }
+        let mut survey = HideSurvey::new(methods);
+        self.lower_every_method(&options, &mut survey)?;
+        survey.settle();
+        let mut hide = Hide::new(&mut survey, sink);
+        self.lower_every_method(&options, &mut hide)
+    }
+
+    /// Lowers as [`Self::lower`] does into a sink on a thread of its own.
+    pub(crate) fn lower_beside(&self, sink: &mut (dyn Sink + Send)) -> anyhow::Result<Notes> {
+        piped(sink, |sink| self.lower(sink))
+    }
+
+    /// Lowers the calls that flags choose into a sink on a thread of its own.
+    pub(crate) fn lower_chosen(
+        &self,
+        calls: &CallFlags,
+        sink: &mut (dyn Sink + Send),
+    ) -> anyhow::Result<Notes> {
+        let common = self.plan.common;
+        let limit = common.limits()?.size(Limit::OpenSpans);
+        piped(sink, |sink| {
+            let mut choose = Choose::new(sink, calls.selection(common)?, None, limit);
+            let notes = self.lower(&mut choose);
+            let _ = choose.finish();
+            notes
+        })
+    }
+
+    /// Lowers the recording with all its methods.
+    pub(crate) fn lower_every_method(
+        &self,
+        options: &LowerOptions,
+        sink: &mut dyn Sink,
+    ) -> anyhow::Result<Notes> {
+        let ReadPlan { time, common, .. } = self.plan;
+        if time.is_empty() {
+            return lower(&self.document, options, common, sink);
+        }
+        let range = self.range()?;
+        let shifts = time.shifts(self.number, self.input.path(), &self.document);
+        let mut window = Window::new(sink, range);
+        let mut shift = Shift::new(&mut window, shifts.clone());
+        let mut notes = lower(&self.document, options, common, &mut shift)?;
+        time.met_services(&shifts, &shift.finish());
+        if time.is_bounded() && window.is_empty() {
+            self.say_empty(range)?;
+        }
+        if let Some(note) = window.finish() {
+            message!("{}: {} {}", self.input.path(), note.count, note.text);
+            notes.push_placed(note);
+        }
+        Ok(notes)
+    }
+
+    /// Says what was asked for and what there is.
+    fn say_empty(&self, range: Range) -> anyhow::Result<()> {
+        let style = Style::new(self.plan.common)?;
+        let extent = self.extent(Extent::default())?;
+        let unix = extent.clock().unwrap_or_default() == Clock::Unix;
+        let shown = |ns: i64| style.when(unix, ns);
+        let border = |ns: Option<i64>, open: &str| ns.map_or(open.to_owned(), shown);
+        let reach = extent
+            .times()
+            .map(|(start, end)| format!("{} to {}", shown(start), shown(end)));
+        self.plan.common.asked.say_once(format!(
+            "{}: nothing from {} to {}; it reaches from {}",
+            self.input.path(),
+            border(range.since, "the start"),
+            border(range.until, "the end"),
+            reach
+                .as_deref()
+                .unwrap_or("nowhere: nothing in it has a time"),
+        ));
+        Ok(())
+    }
+
+    fn range(&self) -> anyhow::Result<Range> {
+        let time = self.plan.time;
+        if !time.is_bounded() {
+            return Ok(Range::default());
+        }
+        let unix = self.clock()? == Clock::Unix;
+        let mut extent = self.plan.extent;
+        let mut resolve = |flag: &str, bound: Option<Bound>| -> anyhow::Result<Option<i64>> {
+            let Some(bound) = bound else {
+                return Ok(None);
+            };
+            match bound {
+                Bound::At(_) | Bound::Civil(_) if !unix => {
+                    return Err(Usage(format!(
+                        "{flag}: the clock of {} counts from a time nobody recorded; give {flag} as +DURATION \
+                         from its start, or place the clock with --shift",
+                        self.input.path()
+                    ))
+                    .into());
+                }
+                Bound::At(ns) => return Ok(Some(ns)),
+                Bound::Civil(date) => {
+                    let at = self.plan.zone.to_timestamp(date)?;
+                    return Ok(i64::try_from(at.as_nanosecond()).ok());
+                }
+                Bound::FromStart(_) | Bound::FromEnd(_) => {}
+            }
+            if !unix || extent.is_none() {
+                extent = self.extent(Extent::default())?.times();
+            }
+            // A recording without times has nothing on either side of a border.
+            Ok(extent.map(|(start, end)| match bound {
+                Bound::FromEnd(distance) => end.saturating_sub(distance),
+                Bound::FromStart(distance) => start.saturating_add(distance),
+                Bound::At(_) | Bound::Civil(_) => start,
+            }))
+        };
+        let since = resolve("--since", time.since)?;
+        let until = resolve("--until", time.until)?;
+        if let (Some(since), Some(until)) = (since, until)
+            && until <= since
+        {
+            return Err(Usage("--until is not after --since".to_owned()).into());
+        }
+        Ok(Range { since, until })
+    }
+}
