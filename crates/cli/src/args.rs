@@ -78,6 +78,10 @@ pub(crate) enum Command {
     Serve(crate::serve::Options),
     /// Send a recording to a collector as its agents would.
     Send(crate::send::Options),
+    /// Send files to a collector as they are.
+    Push(crate::push::Options),
+    /// Make, list and revoke tokens of a collector's HTTP side.
+    Token(crate::token::Options),
     /// List what a collector received: who sent it, when, how much.
     Captures(crate::captures::Options),
     /// Write a capture's streams as the agent sent them.

@@ -14,7 +14,7 @@ use crate::style::{size, things};
 
 /// Write a capture's streams as the agent sent them, byte for byte.
 ///
-/// Each stream is a file STREAM/INDEX of the folder. `traceloom captures ls` has the ids.
+/// Each stream of an agent is a file STREAM/INDEX of the folder; uploaded files keep their names. `traceloom captures ls` has the ids.
 #[derive(Args)]
 #[command(mut_args(reads_nothing))]
 #[command(after_help = "Examples:\n  \
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             capture.id
         );
     }
-    let mut save = Save::start(Path::new(&options.output), true, options.force)?;
+    let mut save = Save::start(Path::new(&options.output), true, options.force)?.verbatim();
     let mut n_bytes = 0;
     for part in &capture.parts {
         // The first component is the sender's own; the others are from a closed list.
@@ -66,6 +66,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             .map_or(part.name.as_str(), |(_, name)| name);
         save.write(name, &[])?;
         captures.copy(part, &mut |bytes| save.write(name, bytes))?;
+        save.end(name)?;
         n_bytes += part.n_bytes;
     }
     save.commit()?;

@@ -39,6 +39,7 @@ mod outcome;
 mod output_file;
 mod percentiles;
 mod pick;
+mod push;
 mod read_plan;
 mod report;
 mod resolve;
@@ -53,6 +54,7 @@ mod table;
 mod table_flags;
 mod timeline;
 mod timing;
+mod token;
 mod top;
 mod tree;
 mod trees;
@@ -135,6 +137,8 @@ fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Report(options)) => report::run(&options),
         Some(Command::Timeline(options)) => timeline::run(&options),
         Some(Command::Serve(options)) => serve::run(&options),
+        Some(Command::Push(options)) => push::run(&options),
+        Some(Command::Token(options)) => token::run(&options),
         Some(Command::Send(options)) => send::run(&options),
         Some(Command::Captures(options)) => captures::run(&options),
         Some(Command::Export(options)) => export::run(&options),

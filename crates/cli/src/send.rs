@@ -80,9 +80,14 @@ fn target(url: &str) -> Result<Target, String> {
     let (scheme, host) = url
         .split_once("://")
         .ok_or_else(|| format!("`{url}` is no address such as cdt://127.0.0.1:1715"))?;
-    let protocol = PROTOCOLS.iter().find(|protocol| protocol.name == scheme);
+    let protocol = PROTOCOLS
+        .iter()
+        .find(|protocol| protocol.captures.name == scheme);
     let Some(&protocol) = protocol else {
-        let names: Vec<_> = PROTOCOLS.iter().map(|protocol| protocol.name).collect();
+        let names: Vec<_> = PROTOCOLS
+            .iter()
+            .map(|protocol| protocol.captures.name)
+            .collect();
         return Err(format!(
             "nothing is sent over `{scheme}`; there is {}",
             names.join(", ")
@@ -145,7 +150,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         false => message!(
             "{agents}: {} sent; {} has no acknowledgement",
             size(in_all),
-            options.to.protocol.name
+            options.to.protocol.captures.name
         ),
     }
     for failure in sent.failures.iter().take(10) {
@@ -199,7 +204,7 @@ fn read(path: &str, protocol: &Protocol, common: &Common) -> anyhow::Result<Stre
     {
         let reason = format!(
             "{path}: {} agents send {} as a collector receives it; `traceloom convert {path} OUT --to {}` makes it",
-            protocol.name, protocol.sent_as, protocol.sent_as
+            protocol.captures.name, protocol.sent_as, protocol.sent_as
         );
         return Err(Usage(reason).into());
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use traceloom_formats::{cdt, heph};
 use traceloom_input::captures::DEFAULT;
-use traceloom_server::{Listen, Stop, serve};
+use traceloom_server::{HttpOptions, Listen, Stop, serve};
 
 use crate::Outcome;
 use crate::args::{Common, reads_nothing};
@@ -16,13 +16,14 @@ use crate::streams::{message, stdout};
 
 /// Collect what agents send, and lose nothing that was acknowledged.
 ///
-/// What a CDT agent sent is acknowledged once it is on disk; Heph has no acknowledgement. It can be read at once, while it is still being sent: every
+/// What a CDT agent sent, or a request uploaded, is acknowledged once it is on disk; Heph has no acknowledgement. It can be read at once, while it is still being sent: every
 /// command takes the data folder as a PATH. SIGTERM and Ctrl-C end the collector after what it has received is safe.
 #[derive(Args)]
 #[command(mut_args(reads_nothing))]
 #[command(after_help = "Examples:\n  \
     traceloom serve\n  \
     traceloom serve --data /var/lib/traceloom --cdt 127.0.0.1:1715\n  \
+    traceloom push app.jfr\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715\n  \
     tail -c +1 -f app.heph | nc 127.0.0.1 1716\n  \
     traceloom calls traceloom-data --sort -duration")]
@@ -30,12 +31,22 @@ pub(crate) struct Options {
     /// Data folder; it is made where there is none, readable by its owner alone.
     #[arg(long, value_name = "DIR", default_value = DEFAULT)]
     data: PathBuf,
-    /// Where to listen for CDT agents; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1715")]
-    cdt: SocketAddr,
-    /// Where to listen for Heph traces, one a connection; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1716")]
-    heph: SocketAddr,
+    /// Where to listen for CDT agents; port 0 takes a free one, and `off` does not listen. The same holds for the
+    /// other addresses.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1715", value_parser = address)]
+    cdt: Address,
+    /// Where to listen for Heph traces, one a connection.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1716", value_parser = address)]
+    heph: Address,
+    /// Where to listen for uploads and for requests of metrics over HTTP.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1717", value_parser = address)]
+    http: Address,
+    /// Ask for a token on this machine too; other machines always need one.
+    #[arg(long)]
+    require_token: bool,
+    /// Bytes that an upload may have.
+    #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
+    upload_bytes: u64,
     /// Listen where other machines reach it, although senders do not say who they are.
     #[arg(long)]
     allow_remote: bool,
@@ -52,22 +63,39 @@ pub(crate) struct Options {
     _common: Common,
 }
 
+/// Where a listener is; `None` where it is off.
+type Address = Option<SocketAddr>;
+
+/// Reads an address or `off`.
+fn address(text: &str) -> Result<Address, String> {
+    match text {
+        "off" => Ok(None),
+        text => text
+            .parse()
+            .map(Some)
+            .map_err(|error| format!("{error}; or `off`")),
+    }
+}
+
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let stop = Stop::default();
     let asked = stop.clone();
     crate::interrupt::stop_with(move || asked.now());
+    let listeners = [
+        (&cdt::PROTOCOL, options.cdt),
+        (&heph::PROTOCOL, options.heph),
+    ]
+    .into_iter();
+    let listeners = listeners
+        .filter_map(|(protocol, address)| address.map(|address| Listen { protocol, address }));
     let options = traceloom_server::Options {
         data: options.data.clone(),
-        listeners: vec![
-            Listen {
-                protocol: &cdt::PROTOCOL,
-                address: options.cdt,
-            },
-            Listen {
-                protocol: &heph::PROTOCOL,
-                address: options.heph,
-            },
-        ],
+        listeners: listeners.collect(),
+        http: options.http.map(|address| HttpOptions {
+            address,
+            requires_token: options.require_token,
+            upload_bytes: options.upload_bytes,
+        }),
         allow_remote: options.allow_remote,
         connections: options.connections,
         unwanted: options.refuse_namespace.clone(),

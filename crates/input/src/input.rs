@@ -421,23 +421,28 @@ fn folder_parts(path: &str, intake: &Arc<Intake>) -> Result<(Named, Vec<Error>),
     let mut parts = Vec::new();
     for (name, file) in files {
         let name = Wrapper::strip_suffix(&name).to_owned();
-        let found = stored_file(&file, intake);
-        let found = found.and_then(|file| opened(name.clone(), file, false, 0));
-        match found {
+        match opened_if_possible(name, || stored_file(&file, intake)) {
             Ok(found) => parts.extend(found),
-            Err(error) if error.is_io() => unread.push(error),
-            // An archive that cannot be opened hides nothing of the other files.
-            Err(error) => match stored_file(&file, intake) {
-                Ok(mut closed) => {
-                    let text = error.message().to_owned();
-                    closed.opening.push(damage("unreadable_archive", 0, text));
-                    parts.push((name, closed));
-                }
-                Err(error) => unread.push(error),
-            },
+            Err(error) => unread.push(error),
         }
     }
     Ok((parts, unread))
+}
+
+/// Opens compression and archives of one file among others: an archive that cannot be opened is a part as it is.
+fn opened_if_possible(
+    name: String,
+    stored: impl Fn() -> Result<StoredBytes, Error>,
+) -> Result<Named, Error> {
+    match opened(name.clone(), stored()?, false, 0) {
+        Err(error) if !error.is_io() => {
+            let mut closed = stored()?;
+            let text = error.message().to_owned();
+            closed.opening.push(damage("unreadable_archive", 0, text));
+            Ok(vec![(name, closed)])
+        }
+        found => found,
+    }
 }
 
 /// Takes in the captures of a collector's data folder, those too that are being sent.
@@ -450,19 +455,32 @@ fn captured_parts(path: &str, intake: &Arc<Intake>) -> Result<Named, Error> {
     let mut parts = Vec::new();
     for capture in captures.list {
         let mut notes = capture.notes();
+        let rules = capture.protocol.map(|rules| rules.number);
+        let is_upload = rules == Some(captures::upload::UPLOAD.number);
         for part in capture.parts {
             let name = format!("{}/{}", capture.id, part.name);
             let (starts, size) = piece_starts(&part.pieces);
-            let store = Store::Pieces {
-                whole: whole.clone(),
-                pieces: part.pieces,
-                starts,
-            };
             let shown = format!("{path}#{name}");
             intake.add_stored(size);
-            let mut stored = StoredBytes::new(shown, store, size).of(intake);
-            stored.opening.append(&mut notes);
-            parts.push((name, stored));
+            let notes = std::mem::take(&mut notes);
+            let stored = || {
+                let store = Store::Pieces {
+                    whole: whole.clone(),
+                    pieces: part.pieces.clone(),
+                    starts: starts.clone(),
+                };
+                let mut stored = StoredBytes::new(shown.clone(), store, size).of(intake);
+                stored.opening.clone_from(&notes);
+                stored
+            };
+            match is_upload {
+                // A file as it was: compression and archives are opened as those of any other file.
+                true => {
+                    let name = Wrapper::strip_suffix(&name).to_owned();
+                    parts.extend(opened_if_possible(name, || Ok(stored()))?);
+                }
+                false => parts.push((name, stored())),
+            }
         }
     }
     Ok(parts)

@@ -39,7 +39,7 @@ pub mod save;
 mod spool;
 mod store;
 mod streams;
-mod walk;
+pub mod walk;
 mod window;
 
 pub use detect::Unknown;

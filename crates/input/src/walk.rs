@@ -10,20 +10,20 @@ const MOST_FILES: usize = 1_000_000;
 
 /// What a folder holds, by names relative to it, sorted.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
+pub struct Listing {
     /// Regular files, and links to such.
-    pub(crate) files: Vec<(String, PathBuf)>,
+    pub files: Vec<(String, PathBuf)>,
     /// Pipes, sockets, devices, and links to nothing or to folders, which are not followed.
-    pub(crate) others: Vec<(String, PathBuf)>,
+    pub others: Vec<(String, PathBuf)>,
     /// Folders that could not be listed.
-    pub(crate) unread: Vec<Error>,
+    pub unread: Vec<Error>,
 }
 
 /// Lists what is under `root`.
 ///
 /// # Errors
 /// When `root` itself cannot be listed, or holds too many files.
-pub(crate) fn files(root: &Path) -> Result<Listing, Error> {
+pub fn files(root: &Path) -> Result<Listing, Error> {
     let mut listing = Listing::default();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {

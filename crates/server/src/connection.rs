@@ -12,7 +12,7 @@ use traceloom_formats::protocol::{Ending, Protocol, Session, SessionOptions};
 use traceloom_input::captures::{CaptureId, Event};
 use traceloom_log::{Position, Refused};
 
-use crate::Counts;
+use crate::counts::ListenerCounts;
 use crate::journal::{Journal, unix_ns};
 
 /// Bytes of a connection that wait for being understood or stored.
@@ -28,7 +28,7 @@ const LINGER: Duration = Duration::from_secs(5);
 pub(crate) struct Shared {
     pub(crate) protocol: &'static Protocol,
     pub(crate) journal: Arc<Journal>,
-    pub(crate) counts: Arc<Counts>,
+    pub(crate) counts: Arc<ListenerCounts>,
     pub(crate) unwanted: Vec<String>,
 }
 
@@ -93,12 +93,12 @@ impl Connection {
         let _ = self.socket.set_nodelay(true);
         let mut progress = self.shared.journal.progress();
         let opened = Event::Opened {
-            protocol: self.shared.protocol.number,
+            protocol: self.shared.protocol.captures.number,
             at_ns: unix_ns(),
             peer,
         };
-        if !self.store_event(&opened, &mut progress).await {
-            return self.shared.counts.ended("storage_failed");
+        if self.shared.journal.event(self.id, &opened).await.is_err() {
+            return self.shared.counts.ended.add("storage_failed");
         }
         let ending = self.exchange(&mut progress, &mut stop).await;
         let closed = Event::Closed {
@@ -106,8 +106,9 @@ impl Connection {
             orderly: ending.orderly,
             reason: ending.reason.to_owned(),
         };
-        self.store_event(&closed, &mut progress).await;
-        self.shared.counts.ended(ending.reason);
+        // Nothing more can be said in a log that failed.
+        let _ = self.shared.journal.event(self.id, &closed).await;
+        self.shared.counts.ended.add(ending.reason);
     }
 
     /// Moves bytes until the session ends.
@@ -254,8 +255,8 @@ impl Connection {
             true => &counts.acknowledged,
             false => &counts.stored,
         };
-        Counts::add(&counts.received, received - self.counted.0);
-        Counts::add(of_safe, safe - self.counted.1);
+        counts.received.add(received - self.counted.0);
+        of_safe.add(safe - self.counted.1);
         self.counted = (received, safe);
     }
 
@@ -265,7 +266,10 @@ impl Connection {
         };
         match self.socket.try_read(room) {
             Ok(0) => self.eof = true,
-            Ok(n_bytes) => self.filled += n_bytes,
+            Ok(n_bytes) => {
+                self.filled += n_bytes;
+                self.shared.counts.received_bytes.add(n_bytes as u64);
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
@@ -281,20 +285,5 @@ impl Connection {
             }
         }
         Ok(())
-    }
-
-    /// Stores an event, waiting for room; returns `false` if nothing is stored any more.
-    async fn store_event(&mut self, event: &Event, progress: &mut watch::Receiver<u64>) -> bool {
-        loop {
-            progress.mark_unchanged();
-            match self.shared.journal.event(self.id, event) {
-                Ok(_) => return true,
-                Err(Refused::Full) => {}
-                Err(_) => return false,
-            }
-            if progress.changed().await.is_err() {
-                return false;
-            }
-        }
     }
 }

@@ -1,57 +1,120 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a collector did since it started.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Connections that became sessions.
-    pub sessions: AtomicU64,
+    listeners: Mutex<BTreeMap<&'static str, Arc<ListenerCounts>>>,
+}
+
+/// What one listener did.
+#[derive(Debug, Default)]
+pub struct ListenerCounts {
+    /// Connections that were taken.
+    pub sessions: Counter,
     /// Units received.
-    pub received: AtomicU64,
+    pub received: Counter,
+    /// Bytes received.
+    pub received_bytes: Counter,
     /// Units acknowledged.
-    pub acknowledged: AtomicU64,
+    pub acknowledged: Counter,
     /// Units safe in the log, of protocols without acknowledgements.
-    pub stored: AtomicU64,
-    /// Connections refused because there were too many.
-    pub refused: AtomicU64,
-    /// Sessions that ended, by a word for why.
-    ended: Mutex<BTreeMap<&'static str, u64>>,
+    pub stored: Counter,
+    /// Connections and requests refused, by a word for why.
+    pub refused: CountsByReason,
+    /// Connections that ended, by a word for why.
+    pub ended: CountsByReason,
+}
+
+/// A count that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Returns the count.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts by words from a closed list.
+#[derive(Debug, Default)]
+pub struct CountsByReason(Mutex<BTreeMap<&'static str, u64>>);
+
+impl CountsByReason {
+    pub(crate) fn add(&self, reason: &'static str) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(reason).or_default() += 1;
+    }
+
+    /// Returns the counts.
+    #[must_use]
+    pub fn get(&self) -> BTreeMap<&'static str, u64> {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.clone()
+    }
 }
 
 impl Counts {
-    pub(crate) fn add(counter: &AtomicU64, n: u64) {
-        counter.fetch_add(n, Ordering::Relaxed);
+    /// Returns what the listener of a name did.
+    #[must_use]
+    pub fn listener(&self, name: &'static str) -> Arc<ListenerCounts> {
+        let mut listeners = self
+            .listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        listeners.entry(name).or_default().clone()
     }
 
-    pub(crate) fn ended(&self, reason: &'static str) {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        *ended.entry(reason).or_default() += 1;
+    /// Returns what every listener did, by its name.
+    #[must_use]
+    pub fn listeners(&self) -> BTreeMap<&'static str, Arc<ListenerCounts>> {
+        let listeners = self
+            .listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        listeners.clone()
     }
 
-    /// Returns how many sessions ended for each reason.
+    /// Returns how many connections ended for each reason.
     #[must_use]
     pub fn endings(&self) -> BTreeMap<&'static str, u64> {
-        self.ended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let mut endings = BTreeMap::new();
+        for listener in self.listeners().values() {
+            for (reason, n) in listener.ended.get() {
+                *endings.entry(reason).or_default() += n;
+            }
+        }
+        endings
     }
 
     /// Returns the counts as a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let stored = match of(&self.stored) {
+        let listeners = self.listeners();
+        let sum = |of: &dyn Fn(&ListenerCounts) -> u64| -> u64 {
+            listeners.values().map(|listener| of(listener)).sum()
+        };
+        let things = |n: u64, one: &str, many: &str| match n {
+            1 => format!("1 {one}"),
+            n => format!("{n} {many}"),
+        };
+        let stored = match sum(&|one| one.stored.get()) {
             0 => String::new(),
             stored => format!(", {stored} stored without acknowledgement"),
         };
         format!(
-            "{} sessions, {} units received, {} acknowledged{stored}, {} connections refused",
-            of(&self.sessions),
-            of(&self.received),
-            of(&self.acknowledged),
-            of(&self.refused)
+            "{}, {} received, {} acknowledged{stored}, {} refused",
+            things(sum(&|one| one.sessions.get()), "connection", "connections"),
+            things(sum(&|one| one.received.get()), "unit", "units"),
+            sum(&|one| one.acknowledged.get()),
+            sum(&|one| one.refused.get().values().sum()),
         )
     }
 }

@@ -47,10 +47,64 @@ impl Journal {
         })
     }
 
-    /// Stores an event of a session.
-    pub(crate) fn event(&self, capture: CaptureId, event: &Event) -> Result<Position, Refused> {
+    /// Takes a record once there is room for it.
+    ///
+    /// # Errors
+    /// When nothing is stored any more, or the record is too large.
+    pub(crate) async fn submit_when_room(
+        &self,
+        capture: CaptureId,
+        stream: u32,
+        kind: u8,
+        bytes: &[u8],
+    ) -> Result<Position, Refused> {
+        let mut progress = self.progress();
+        loop {
+            progress.mark_unchanged();
+            match self.submit(capture, stream, kind, bytes) {
+                Err(Refused::Full) => {}
+                done => return done,
+            }
+            progress.changed().await.map_err(|_| Refused::Ended)?;
+        }
+    }
+
+    /// Stores an event of a session once there is room for it.
+    ///
+    /// # Errors
+    /// When nothing is stored any more.
+    pub(crate) async fn event(
+        &self,
+        capture: CaptureId,
+        event: &Event,
+    ) -> Result<Position, Refused> {
         let (kind, bytes) = event.encode();
-        self.submit(capture, EVENTS, kind, &bytes)
+        self.submit_when_room(capture, EVENTS, kind, &bytes).await
+    }
+
+    /// Waits until the record at `position` is safe.
+    ///
+    /// # Errors
+    /// When writing ended before.
+    pub(crate) async fn until_safe(&self, position: Position) -> Result<(), Refused> {
+        let mut progress = self.progress();
+        loop {
+            progress.mark_unchanged();
+            if self.durable() > position {
+                return Ok(());
+            }
+            if self.failure().is_some() {
+                return Err(Refused::Ended);
+            }
+            progress.changed().await.map_err(|_| Refused::Ended)?;
+        }
+    }
+
+    /// Returns the number of segments of the log, and their bytes.
+    pub(crate) fn size(&self) -> (u64, u64) {
+        let snapshot = self.queue.snapshot();
+        let sizes = snapshot.segments().map(|segment| segment.bytes);
+        sizes.fold((0, 0), |(n, sum), bytes| (n + 1, sum + bytes))
     }
 
     /// Returns the position behind the last safe record.

@@ -11,15 +11,21 @@ mod connection;
 mod counts;
 mod error;
 mod files;
+mod http;
 mod journal;
+mod push;
 mod send;
 mod serve;
+mod session_ids;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
-pub use counts::Counts;
+pub use counts::{Counter, Counts, CountsByReason, ListenerCounts};
 pub use error::Error;
+pub use push::{PushFile, PushOptions, Pushed, push};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
-pub use serve::{Listen, Options, serve};
+pub use serve::{HttpOptions, Listen, Options, serve};
 pub use stop::Stop;
+pub use tokens::{Right, StoredToken, Tokens};

@@ -7,13 +7,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use axum::Router;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use traceloom_formats::protocol::Protocol;
-use traceloom_input::captures::{CaptureId, DataFolder};
+use traceloom_input::captures::DataFolder;
 
 use crate::connection::{Connection, Shared};
+use crate::counts::ListenerCounts;
+use crate::http::{self, Http, Uploads};
 use crate::journal::Journal;
+use crate::session_ids::SessionIds;
+use crate::tokens::Tokens;
 use crate::{Counts, Error, Stop, files};
 
 /// How to run a collector.
@@ -23,6 +29,8 @@ pub struct Options {
     pub data: PathBuf,
     /// Where it listens.
     pub listeners: Vec<Listen>,
+    /// Where HTTP is spoken.
+    pub http: Option<HttpOptions>,
     /// It may listen where other machines reach it, although senders do not say who they are.
     pub allow_remote: bool,
     /// Connections at a time.
@@ -40,6 +48,17 @@ pub struct Listen {
     pub protocol: &'static Protocol,
     /// Where.
     pub address: SocketAddr,
+}
+
+/// The HTTP side.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Requests need a token on this machine too; from other machines they always do.
+    pub requires_token: bool,
+    /// Bytes that an upload may have.
+    pub upload_bytes: u64,
 }
 
 /// What a collector says while it runs, a line each.
@@ -64,11 +83,22 @@ pub fn serve(
             return Err(Error::new(format!(
                 "{address} can be reached from other machines, and senders of {} do not say who they are: \
                  --allow-remote listens there all the same",
-                listener.protocol.name
+                listener.protocol.captures.name
             )));
         }
     }
     let folder = DataFolder::create(&options.data)?;
+    let tokens = Tokens::open(&folder)?;
+    if let Some(http) = &options.http
+        && !http.address.ip().is_loopback()
+        && tokens.list().is_empty()
+    {
+        return Err(Error::new(format!(
+            "{} can be reached from other machines, and there is no token: `traceloom token add NAME --data {}` makes one",
+            http.address,
+            options.data.display()
+        )));
+    }
     let _lock = folder.lock()?;
     let (journal, recovered) = Journal::open(&folder.log())?;
     if let Some(torn) = &recovered.torn {
@@ -93,11 +123,11 @@ pub fn serve(
     let collector = Collector {
         options,
         connections,
-        incarnation: recovered.incarnation,
+        ids: Arc::new(SessionIds::new(recovered.incarnation)),
         journal: journal.clone(),
         counts: counts.clone(),
     };
-    let ended = runtime.block_on(collector.run(stop, listening, event));
+    let ended = runtime.block_on(collector.run(tokens, stop, listening, event));
     // Tasks hold the log: they are gone when this returns.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let failure = journal.failure();
@@ -119,59 +149,102 @@ struct Collector<'o> {
     options: &'o Options,
     /// Connections at a time, as far as the system allows.
     connections: usize,
-    incarnation: u64,
+    ids: Arc<SessionIds>,
     journal: Arc<Journal>,
     counts: Arc<Counts>,
+}
+
+/// What a connection is for.
+#[derive(Clone)]
+enum Purpose {
+    Session(Arc<Shared>),
+    Requests(Arc<Http>, Router),
+}
+
+impl Purpose {
+    fn counts(&self) -> &ListenerCounts {
+        match self {
+            Self::Session(shared) => &shared.counts,
+            Self::Requests(http, _) => &http.counts,
+        }
+    }
+}
+
+/// A connection that was taken.
+type Arrival = (Purpose, TcpStream, SocketAddr);
+
+/// Takes connections until the collector ends.
+async fn accept(socket: TcpListener, purpose: Purpose, connected: mpsc::Sender<Arrival>) {
+    loop {
+        match socket.accept().await {
+            Ok((socket, peer)) => {
+                let arrival = (purpose.clone(), socket, peer);
+                if connected.send(arrival).await.is_err() {
+                    return;
+                }
+            }
+            // No more files, or a client that went: the next try is soon enough.
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+/// Returns a listening socket and its address.
+async fn bind(name: &str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
+    let bound = TcpListener::bind(address).await;
+    let bound = bound.and_then(|socket| Ok((socket.local_addr()?, socket)));
+    let (at, socket) =
+        bound.map_err(|error| Error::new(format!("{name} cannot listen on {address}: {error}")))?;
+    Ok((socket, at))
 }
 
 impl Collector<'_> {
     async fn run(
         self,
+        tokens: Tokens,
         stop: &Stop,
         listening: &mut Say<'_>,
         event: &mut Say<'_>,
     ) -> Result<(), Error> {
         let mut accepting = JoinSet::new();
-        let (connected, mut connections) = tokio::sync::mpsc::channel(16);
+        let (connected, mut connections) = mpsc::channel(16);
         for listener in &self.options.listeners {
             let protocol = listener.protocol;
-            let bound = TcpListener::bind(listener.address).await;
-            let bound = bound.and_then(|socket| Ok((socket.local_addr()?, socket)));
-            let (address, socket) = bound.map_err(|error| {
-                Error::new(format!(
-                    "{} cannot listen on {}: {error}",
-                    protocol.name, listener.address
-                ))
-            })?;
+            let name = protocol.captures.name;
+            let (socket, address) = bind(name, listener.address).await?;
             listening(&format!(
                 "{name} on {address}: {settings}, or: traceloom send FILE --to {name}://{address}",
-                name = protocol.name,
                 settings = (protocol.settings)(&address.ip().to_string(), address.port())
             ));
             let shared = Arc::new(Shared {
                 protocol,
                 journal: self.journal.clone(),
-                counts: self.counts.clone(),
+                counts: self.counts.listener(name),
                 unwanted: self.options.unwanted.clone(),
             });
-            let connected = connected.clone();
-            accepting.spawn(async move {
-                loop {
-                    match socket.accept().await {
-                        Ok((socket, peer)) => {
-                            if connected
-                                .send((shared.clone(), socket, peer))
-                                .await
-                                .is_err()
-                            {
-                                return;
-                            }
-                        }
-                        // No more files, or a client that went: the next try is soon enough.
-                        Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-                    }
-                }
+            accepting.spawn(accept(socket, Purpose::Session(shared), connected.clone()));
+        }
+        let mut requests = None;
+        if let Some(options) = &self.options.http {
+            let (socket, address) = bind("http", options.address).await?;
+            listening(&format!(
+                "http on {address}: traceloom push FILE --to http://{address}; metrics at /metrics"
+            ));
+            let is_loopback = address.ip().is_loopback();
+            let http = Arc::new(Http {
+                journal: self.journal.clone(),
+                ids: self.ids.clone(),
+                counts: self.counts.listener("http"),
+                all_counts: self.counts.clone(),
+                tokens,
+                stop: stop.clone(),
+                requires_token: options.requires_token || !is_loopback,
+                is_loopback,
+                uploads: Uploads::new(options.upload_bytes),
             });
+            let purpose = Purpose::Requests(http.clone(), http::routes(&http));
+            accepting.spawn(accept(socket, purpose, connected.clone()));
+            requests = Some(http);
         }
         drop(connected);
 
@@ -179,23 +252,31 @@ impl Collector<'_> {
         let mut progress = self.journal.progress();
         let mut sessions = JoinSet::new();
         let mut running = HashMap::new();
-        let mut n_sessions = 0_u64;
         let unpredictable = RandomState::new();
         while !*stopped.borrow_and_update() && self.journal.failure().is_none() {
             tokio::select! {
-                Some((shared, socket, peer)) = connections.recv() => {
+                Some((purpose, socket, peer)) = connections.recv() => {
                     if sessions.len() >= self.connections {
-                        Counts::add(&self.counts.refused, 1);
+                        purpose.counts().refused.add("too_many_connections");
                         continue;
                     }
-                    n_sessions += 1;
-                    Counts::add(&self.counts.sessions, 1);
-                    let id = CaptureId::new(self.incarnation, n_sessions);
-                    let half = |at: u8| u128::from(unpredictable.hash_one((id.session(), at)));
-                    let seed = half(0) << 64 | half(1);
-                    let connection = Connection::new(shared, id, socket, seed);
-                    let task = sessions.spawn(connection.run(peer.to_string(), stop.watch()));
-                    running.insert(task.id(), id);
+                    purpose.counts().sessions.add(1);
+                    match purpose {
+                        Purpose::Session(shared) => {
+                            let id = self.ids.next();
+                            let half = |at: u8| u128::from(unpredictable.hash_one((id.session(), at)));
+                            let seed = half(0) << 64 | half(1);
+                            let counts = shared.counts.clone();
+                            let connection = Connection::new(shared, id, socket, seed);
+                            let task = sessions.spawn(connection.run(peer.to_string(), stop.watch()));
+                            running.insert(task.id(), (format!("capture {id}"), counts));
+                        }
+                        Purpose::Requests(http, routes) => {
+                            let counts = http.counts.clone();
+                            let task = sessions.spawn(http::converse(routes, socket, peer, stop.watch()));
+                            running.insert(task.id(), (format!("the connection of {peer}"), counts));
+                        }
+                    }
                 }
                 Some(ended) = sessions.join_next_with_id() => self.ended(ended, &mut running, event),
                 _ = progress.changed() => {}
@@ -222,6 +303,11 @@ impl Collector<'_> {
             }
         }
         sessions.shutdown().await;
+        if let Some(http) = requests {
+            http.uploads
+                .sweep(&self.journal, "collector_stopped", true)
+                .await;
+        }
         Ok(())
     }
 
@@ -229,19 +315,18 @@ impl Collector<'_> {
     fn ended(
         &self,
         ended: Result<(tokio::task::Id, ()), tokio::task::JoinError>,
-        running: &mut HashMap<tokio::task::Id, CaptureId>,
+        running: &mut HashMap<tokio::task::Id, (String, Arc<ListenerCounts>)>,
         event: &mut Say<'_>,
     ) {
         let (task, panicked) = match &ended {
             Ok((task, ())) => (*task, false),
             Err(error) => (error.id(), error.is_panic()),
         };
-        let id = running.remove(&task);
-        if panicked {
-            self.counts.ended("bug");
-            let id = id.map(|id| id.to_string()).unwrap_or_default();
+        let known = running.remove(&task);
+        if let (true, Some((what, counts))) = (panicked, known) {
+            counts.ended.add("bug");
             event(&format!(
-                "a bug in traceloom ended capture {id}; the others go on: please report it"
+                "a bug in traceloom ended {what}; the others go on: please report it"
             ));
         }
     }

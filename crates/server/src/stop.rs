@@ -18,6 +18,11 @@ impl Stop {
         self.0.send_replace(true);
     }
 
+    /// Returns `true` once somebody asked.
+    pub(crate) fn is_asked(&self) -> bool {
+        *self.0.borrow()
+    }
+
     pub(crate) fn watch(&self) -> watch::Receiver<bool> {
         self.0.subscribe()
     }

@@ -6,7 +6,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use traceloom_formats::heph;
-use traceloom_formats::protocol::{Ending, Entry, FIRST_KIND, Keep, Protocol, Session};
+use traceloom_formats::protocol::{
+    CaptureRules, Ending, Entry, FIRST_KIND, Keep, Protocol, Session,
+};
 use traceloom_input::captures::{Captures, DataFolder, State};
 
 use crate::{Counts, Listen, Options, Stop, serve};
@@ -79,14 +81,16 @@ impl Session for Echo {
 }
 
 static ECHO: Protocol = Protocol {
-    name: "echo",
-    number: 255,
+    captures: CaptureRules {
+        name: "echo",
+        number: 255,
+        assemble: || unreachable!("nothing is put together here"),
+    },
     port: 7,
     acknowledges: true,
     sent_as: "nothing",
     settings: |_, _| String::new(),
     session: |_, _| Box::<Echo>::default(),
-    assemble: || unreachable!("nothing is put together here"),
     sender: |_, _| unreachable!("nothing is played here"),
 };
 
@@ -109,6 +113,7 @@ fn start_of(protocol: &'static Protocol, connections: usize) -> Running {
             protocol,
             address: "127.0.0.1:0".parse().expect("an address"),
         }],
+        http: None,
         allow_remote: false,
         connections,
         unwanted: Vec::new(),
@@ -196,7 +201,7 @@ fn connections_beyond_the_limit_are_closed_and_counted() {
     let sentence = ended.expect("an end in order").sentence();
     assert_eq!(
         sentence,
-        "1 sessions, 2 units received, 2 acknowledged, 1 connections refused"
+        "1 connection, 2 units received, 2 acknowledged, 1 refused"
     );
 }
 
@@ -210,6 +215,7 @@ fn one_collector_uses_a_folder_and_none_listens_to_other_machines() {
             protocol: &ECHO,
             address: address.parse().expect("an address"),
         }],
+        http: None,
         allow_remote: false,
         connections: 1,
         unwanted: Vec::new(),
@@ -290,6 +296,6 @@ fn a_reset_is_no_end_of_a_stream() {
     let (ended, _) = running.thread.join().expect("no panic");
     assert_eq!(
         ended.expect("an end in order").sentence(),
-        "2 sessions, 2 units received, 0 acknowledged, 2 stored without acknowledgement, 0 connections refused"
+        "2 connections, 2 units received, 0 acknowledged, 2 stored without acknowledgement, 0 refused"
     );
 }

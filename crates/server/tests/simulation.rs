@@ -101,7 +101,7 @@ impl Pair {
             unwanted: Vec::new(),
         };
         let opened = Event::Opened {
-            protocol: PROTOCOL.number,
+            protocol: PROTOCOL.captures.number,
             at_ns: 0,
             peer: String::new(),
         };

@@ -32,6 +32,8 @@ pub struct Collector {
     pub url: String,
     /// Where Heph traces go.
     pub heph: String,
+    /// Where HTTP is spoken.
+    pub http: String,
 }
 
 impl Collector {
@@ -52,7 +54,7 @@ impl Collector {
         };
         let mut child = command
             .args(["serve", "--cdt", "127.0.0.1:0"])
-            .args(["--heph", "127.0.0.1:0", "--data"])
+            .args(["--heph", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(more)
             .stdout(Stdio::piped())
@@ -63,16 +65,18 @@ impl Collector {
         let mut url = |begin: &str| {
             let mut line = String::new();
             out.read_line(&mut line).expect("a line");
-            let url = line.split_whitespace().last().unwrap_or_default();
-            assert!(url.starts_with(begin), "{line}");
-            url.to_owned()
+            let found = line
+                .split([' ', ';', '\n'])
+                .find(|word| word.starts_with(begin));
+            found.unwrap_or_else(|| panic!("{line}")).to_owned()
         };
-        let (url, heph) = (url("cdt://127.0.0.1:"), url("heph://127.0.0.1:"));
+        let [url, heph, http] = ["cdt", "heph", "http"].map(|scheme| url(&format!("{scheme}://")));
         Self {
             child,
             out,
             url,
             heph,
+            http,
         }
     }
 

@@ -10,12 +10,21 @@ use std::time::Duration;
 
 use super::{Error, Part};
 
-/// A protocol that a collector receives.
-pub struct Protocol {
+/// What was stored of a protocol's sessions, and how it becomes parts again.
+#[derive(Debug)]
+pub struct CaptureRules {
     /// Name in flags, addresses and listings.
     pub name: &'static str,
     /// Number in stored sessions; it is never given to another protocol.
     pub number: u8,
+    /// Begins to put the entries of a session together.
+    pub assemble: fn() -> Box<dyn Assemble>,
+}
+
+/// A protocol that a collector receives on a socket of its own.
+pub struct Protocol {
+    /// Its name, and how its captures are read.
+    pub captures: CaptureRules,
     /// Port that its senders use unless told otherwise.
     pub port: u16,
     /// Units are acknowledged; where they are not, nobody sends again what came and was not stored.
@@ -26,15 +35,15 @@ pub struct Protocol {
     pub settings: fn(&str, u16) -> String,
     /// Begins the collector's end of a connection.
     pub session: fn(&SessionOptions, Duration) -> Box<dyn Session>,
-    /// Begins to put the entries of a session together.
-    pub assemble: fn() -> Box<dyn Assemble>,
     /// Begins the sender's end of a connection for these parts.
     pub sender: fn(&Identity, &[Part]) -> Result<Box<dyn Sender>, Error>,
 }
 
 impl fmt::Debug for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Protocol").field(&self.name).finish()
+        f.debug_tuple("Protocol")
+            .field(&self.captures.name)
+            .finish()
     }
 }
 

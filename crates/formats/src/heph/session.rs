@@ -7,21 +7,23 @@ use std::time::Duration;
 
 use super::{HEPH, parse};
 use crate::codec::protocol::{
-    Assemble, AssembledPart, Ending, Entry, FIRST_KIND, Identity, Keep, Protocol, Sender, Session,
-    SessionOptions,
+    Assemble, AssembledPart, CaptureRules, Ending, Entry, FIRST_KIND, Identity, Keep, Protocol,
+    Sender, Session, SessionOptions,
 };
 use crate::{Error, Part};
 
 /// The protocol, for a collector.
 pub const PROTOCOL: Protocol = Protocol {
-    name: "heph",
-    number: 2,
+    captures: CaptureRules {
+        name: "heph",
+        number: 2,
+        assemble: || Box::new(Assembled::default()),
+    },
     port: 1716,
     acknowledges: false,
     sent_as: "heph",
     settings: |host, port| format!("tail -c +1 -f TRACE | nc {host} {port}"),
     session: |_: &SessionOptions, now| Box::new(Stored::new(now)),
-    assemble: || Box::new(Assembled::default()),
     sender: |_, parts| Ok(Box::new(Player::new(parts)?)),
 };
 
@@ -282,7 +284,7 @@ mod tests {
     fn units_are_bounded_in_order_and_wait_for_room() {
         let bytes: Vec<u8> = EPOCH.iter().copied().cycle().take(100_000).collect();
         let mut session = session();
-        let mut assembled = (PROTOCOL.assemble)();
+        let mut assembled = (PROTOCOL.captures.assemble)();
         let (mut kept, mut sent, mut room) = (Vec::new(), 0, 0);
         while sent < bytes.len() {
             let (_, rest) = bytes.split_at(sent);

@@ -9,6 +9,7 @@ mod read;
 mod segments;
 #[cfg(test)]
 mod tests;
+pub mod upload;
 
 pub use event::{EVENTS, Event};
 pub use folder::{DEFAULT, DataFolder, Lock};

@@ -6,13 +6,21 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use traceloom_formats::PROTOCOLS;
-use traceloom_formats::protocol::{Assemble, Entry, Identity, Protocol};
+use traceloom_formats::protocol::{Assemble, CaptureRules, Entry, Identity};
 use traceloom_formats::{info, warn};
 use traceloom_log::{Record, Recovered, Snapshot};
 use traceloom_model::Note;
 
+use super::upload::UPLOAD;
 use super::{DataFolder, EVENTS, Event, Segments};
 use crate::Error;
+
+/// Finds how the captures of a protocol are read.
+fn rules(number: u8) -> Option<&'static CaptureRules> {
+    let sockets = PROTOCOLS.iter().map(|protocol| &protocol.captures);
+    let mut known = sockets.chain([&UPLOAD]);
+    known.find(|rules| rules.number == number)
+}
 
 /// The id of a capture: the start of the collector that received it, from 1, and its number since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,7 +96,7 @@ pub struct Capture {
     /// Its id.
     pub id: CaptureId,
     /// Its protocol; `None` for one that this program does not know.
-    pub protocol: Option<&'static Protocol>,
+    pub protocol: Option<&'static CaptureRules>,
     /// Who sent.
     pub identity: Identity,
     /// Address that it came from.
@@ -214,7 +222,7 @@ impl Captures {
 /// A capture being put together.
 struct Building {
     id: CaptureId,
-    protocol: Option<&'static Protocol>,
+    protocol: Option<&'static CaptureRules>,
     assemble: Option<Box<dyn Assemble>>,
     peer: String,
     opened_ns: Option<i64>,
@@ -269,8 +277,8 @@ impl Building {
                 at_ns,
                 peer,
             }) => {
-                let known = PROTOCOLS.iter().find(|known| known.number == protocol);
-                self.protocol = known.copied();
+                let known = rules(protocol);
+                self.protocol = known;
                 self.assemble = known.map(|known| (known.assemble)());
                 self.opened_ns = Some(at_ns);
                 self.peer = peer;

@@ -21,7 +21,7 @@ pub use partial::remove_partials;
 
 /// A file or folder being written beside its final name; [`Save::commit`] renames it.
 ///
-/// Names that end in `.gz` are compressed. What is not committed is removed. A device or a pipe is written
+/// Names that end in `.gz` are compressed, unless [`Save::verbatim`] says otherwise. What is not committed is removed. A device or a pipe is written
 /// to as it is, and where a link leads to is replaced in place of the link. A folder gets a file [`MARKER`], which
 /// names the files in it.
 pub struct Save {
@@ -32,6 +32,8 @@ pub struct Save {
     /// None for a device or a pipe: renaming would put a file in its place.
     partial: Option<Partial>,
     folder: bool,
+    /// Nothing is compressed.
+    verbatim: bool,
     files: HashMap<String, CompressedFile>,
     /// Every file of a folder.
     names: BTreeSet<String>,
@@ -60,10 +62,18 @@ impl Save {
             target,
             partial,
             folder,
+            verbatim: false,
             files: HashMap::new(),
             names: BTreeSet::new(),
             written: 0,
         })
+    }
+
+    /// Writes bytes as they are, whatever their file is called: they are compressed already.
+    #[must_use]
+    pub fn verbatim(mut self) -> Self {
+        self.verbatim = true;
+        self
     }
 
     /// Returns the bytes written so far, before compression.
@@ -131,7 +141,8 @@ impl Save {
             } else {
                 self.shown.as_path()
             };
-            let packed = shown.extension().is_some_and(|extension| extension == "gz");
+            let is_gz = shown.extension().is_some_and(|extension| extension == "gz");
+            let packed = is_gz && !self.verbatim;
             // A device may make whoever opens it wait, which must not keep others from being saved or removed.
             let changing = self.partial.as_ref().map(|_| changing());
             if let Some(folder) = path.parent().filter(|_| self.folder) {

@@ -21,21 +21,23 @@ pub use agent::{Agent, Reply};
 pub use collector::{Closed, Collector, Hello, LONGEST_UNREAD, OpenStream, Receiver, Terms, Unit};
 
 use crate::Error;
-use crate::codec::protocol::Protocol;
+use crate::codec::protocol::{CaptureRules, Protocol};
 use crate::wire::Cursor;
 
 use super::tcp::{Handle, LONGEST_FIELD};
 
 /// The protocol, for a collector.
 pub const PROTOCOL: Protocol = Protocol {
-    name: "cdt",
-    number: 1,
+    captures: CaptureRules {
+        name: "cdt",
+        number: 1,
+        assemble: || Box::new(assembled::Assembled::default()),
+    },
     port: 1715,
     acknowledges: true,
     sent_as: "cdt-streams",
     settings: |host, port| format!("REMOTE_DUMP_HOST={host} REMOTE_DUMP_PORT_PLAIN={port}"),
     session: |options, now| Box::new(stored::Stored::new(options, now)),
-    assemble: || Box::new(assembled::Assembled::default()),
     sender: |identity, parts| Ok(Box::new(player::Player::new(identity, parts)?)),
 };
 

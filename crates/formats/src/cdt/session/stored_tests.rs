@@ -45,7 +45,7 @@ impl Log {
 
     /// Puts the entries together: parts by name, and what was not understood.
     fn assembled(&self) -> (Identity, BTreeMap<String, Vec<u8>>, Vec<String>) {
-        let mut assemble = (PROTOCOL.assemble)();
+        let mut assemble = (PROTOCOL.captures.assemble)();
         let mut bytes: Vec<Vec<u8>> = Vec::new();
         for (stream, kind, entry) in &self.entries {
             let entry = Entry {

@@ -1,0 +1,125 @@
+//! `token`: who may ask a collector over HTTP.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use traceloom_input::captures::{DEFAULT, DataFolder};
+use traceloom_server::{Right, Tokens};
+
+use crate::Outcome;
+use crate::args::{Common, Data, Usage, reads_nothing};
+use crate::streams::{message, stdout};
+use crate::style::Style;
+use crate::table::Table;
+
+/// Make, list and revoke tokens of a collector's HTTP side.
+///
+/// Other machines need one. A running collector knows a new one, and forgets a revoked one, at once. Tokens are stored
+/// as hashes.
+#[derive(Args)]
+#[command(mut_args(reads_nothing))]
+#[command(after_help = "Examples:\n  \
+    traceloom token add ci --right upload > ci.token\n  \
+    traceloom push app.jfr --token-file ci.token\n  \
+    traceloom token revoke ci")]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    what: What,
+    #[command(flatten)]
+    _common: Common,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Make a token and print it, which is the only time that it can be seen.
+    Add(Add),
+    /// List the tokens.
+    Ls(Ls),
+    /// Forget a token.
+    Revoke(Revoke),
+}
+
+#[derive(Args)]
+#[command(mut_args(reads_nothing))]
+struct Add {
+    /// Whom it is for.
+    name: String,
+    /// What it allows: read, upload or write; may be repeated.
+    #[arg(long = "right", value_name = "RIGHT", required = true, value_parser = right)]
+    rights: Vec<Right>,
+    /// Data folder of the collector; it is made where there is none.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT)]
+    data: PathBuf,
+}
+
+#[derive(Args)]
+#[command(mut_args(reads_nothing))]
+struct Ls {
+    #[command(flatten)]
+    data: Data,
+    /// Print a JSON object a line.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+#[command(mut_args(reads_nothing))]
+struct Revoke {
+    /// Whose it is.
+    name: String,
+    /// Data folder of the collector.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT)]
+    data: PathBuf,
+}
+
+fn right(name: &str) -> Result<Right, String> {
+    let known = || Right::ALL.map(Right::name).join(", ");
+    Right::of(name).ok_or_else(|| format!("there is no right `{name}`; there are {}", known()))
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let mut out = stdout();
+    match &options.what {
+        What::Add(add) => {
+            let tokens = Tokens::open(&DataFolder::create(&add.data)?)?;
+            writeln!(out, "{}", tokens.add(&add.name, &add.rights)?)?;
+        }
+        What::Ls(ls) => {
+            let tokens = Tokens::open(&DataFolder::open(ls.data.path())?)?;
+            let style = Style::new(&ls.common)?;
+            let mut table = Table::new(&["name", "rights", "created"]);
+            for token in tokens.list() {
+                let rights: Vec<_> = token.rights.iter().map(|right| right.name()).collect();
+                if ls.json {
+                    let row = json!({
+                        "name": token.name,
+                        "rights": rights,
+                        "created_ns": token.created_ns,
+                    });
+                    writeln!(out, "{row}")?;
+                }
+                let created = style.when(true, token.created_ns);
+                table.row([token.name, rights.join(", "), created]);
+            }
+            if !ls.json {
+                table.print(&style, &mut out)?;
+            }
+        }
+        What::Revoke(revoke) => {
+            let tokens = Tokens::open(&DataFolder::open(&revoke.data)?)?;
+            if !tokens.revoke(&revoke.name)? {
+                let reason = format!(
+                    "there is no token `{}`; `traceloom token ls` lists them",
+                    revoke.name
+                );
+                return Err(Usage(reason).into());
+            }
+            message!("{} is revoked", revoke.name);
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,112 @@
+//! What the collector does, as OpenMetrics. Labels are listeners and reasons, which come from closed lists.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::{Http, refusal};
+use crate::Counts;
+use crate::counts::ListenerCounts;
+
+/// A count of a listener: its name, what it is, and where it is read.
+type Row = (&'static str, &'static str, fn(&ListenerCounts) -> u64);
+
+const COUNTS: [Row; 5] = [
+    ("connections", "Connections taken", |one| one.sessions.get()),
+    ("received_units", "Units received", |one| one.received.get()),
+    ("received_bytes", "Bytes received", |one| {
+        one.received_bytes.get()
+    }),
+    (
+        "acknowledged_units",
+        "Units acknowledged after they were safe",
+        |one| one.acknowledged.get(),
+    ),
+    (
+        "stored_units",
+        "Units safe, of protocols without acknowledgements",
+        |one| one.stored.get(),
+    ),
+];
+
+#[derive(Debug)]
+struct Snapshot {
+    counts: Arc<Counts>,
+    log_segments: u64,
+    log_bytes: u64,
+    failed: bool,
+}
+
+impl Collector for Snapshot {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let listeners = self.counts.listeners();
+        for (name, help, count) in COUNTS {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for (listener, counts) in &listeners {
+                let labels = [("listener", *listener)];
+                ConstCounter::new(count(counts)).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        let by_reason = [
+            ("refused", "Connections and requests refused"),
+            ("ended", "Connections ended"),
+        ];
+        for (name, help) in by_reason {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for (listener, counts) in &listeners {
+                let of = if name == "refused" {
+                    &counts.refused
+                } else {
+                    &counts.ended
+                };
+                for (reason, n) in of.get() {
+                    let labels = [("listener", *listener), ("reason", reason)];
+                    ConstCounter::new(n).encode(metric.encode_family(&labels)?)?;
+                }
+            }
+        }
+        let gauges = [
+            ("log_segments", "Segments of the log", self.log_segments),
+            ("log_bytes", "Bytes of the log", self.log_bytes),
+            (
+                "log_failed",
+                "1 after a write or sync of the log failed",
+                u64::from(self.failed),
+            ),
+        ];
+        for (name, help, value) in gauges {
+            let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(metric)?;
+        }
+        Ok(())
+    }
+}
+
+/// Answers with all counts.
+pub(super) async fn text(State(http): State<Arc<Http>>) -> Response {
+    let (log_segments, log_bytes) = http.journal.size();
+    let mut registry = Registry::with_prefix("traceloom");
+    registry.register_collector(Box::new(Snapshot {
+        counts: http.all_counts.clone(),
+        log_segments,
+        log_bytes,
+        failed: http.journal.failure().is_some(),
+    }));
+    let mut text = String::new();
+    match prometheus_client::encoding::text::encode(&mut text, &registry) {
+        Ok(()) => {
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            ([(header::CONTENT_TYPE, kind)], text).into_response()
+        }
+        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}

@@ -1,0 +1,146 @@
+//! The HTTP side: uploads, metrics, health.
+
+mod guard;
+mod metrics;
+mod upload;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, head, post};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use crate::counts::ListenerCounts;
+use crate::journal::Journal;
+use crate::session_ids::SessionIds;
+use crate::tokens::{Right, Tokens};
+use crate::{Counts, Stop};
+pub(crate) use upload::Uploads;
+
+/// Time for the head of a request.
+const HEAD: Duration = Duration::from_secs(10);
+/// Bytes of the head of a request.
+const LONGEST_HEAD: usize = 64 << 10;
+
+/// What every request of the HTTP side shares.
+pub(crate) struct Http {
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) ids: Arc<SessionIds>,
+    /// What this listener did.
+    pub(crate) counts: Arc<ListenerCounts>,
+    /// What every listener did.
+    pub(crate) all_counts: Arc<Counts>,
+    pub(crate) tokens: Tokens,
+    pub(crate) stop: Stop,
+    /// Requests without a token are refused.
+    pub(crate) requires_token: bool,
+    /// Only this machine reaches it.
+    pub(crate) is_loopback: bool,
+    pub(crate) uploads: Uploads,
+}
+
+/// Returns the routes. Each says what a token must allow.
+pub(crate) fn routes(http: &Arc<Http>) -> Router {
+    let guarded = |right| from_fn_with_state((http.clone(), right), guard::check);
+    let health = Router::new()
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(ready))
+        .route_layer(guarded(None));
+    let read = Router::new()
+        .route("/metrics", get(metrics::text))
+        .route_layer(guarded(Some(Right::Read)));
+    let upload = Router::new()
+        .route("/api/v1/upload", post(upload::create))
+        .route(
+            "/api/v1/upload/{id}",
+            head(upload::offset).patch(upload::append),
+        )
+        .route_layer(guarded(Some(Right::Upload)));
+    health
+        .merge(read)
+        .merge(upload)
+        .fallback(unknown)
+        .with_state(http.clone())
+}
+
+/// Serves the requests of a connection to its end.
+pub(crate) async fn converse(
+    routes: Router,
+    socket: TcpStream,
+    peer: SocketAddr,
+    mut stop: watch::Receiver<bool>,
+) {
+    let _ = socket.set_nodelay(true);
+    let routes = routes.layer(axum::Extension(Peer(peer)));
+    let mut server = http1::Builder::new();
+    server
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(LONGEST_HEAD);
+    let connection =
+        server.serve_connection(TokioIo::new(socket), TowerToHyperService::new(routes));
+    tokio::pin!(connection);
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = asked(&mut stop) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+/// Waits until the collector is asked to end.
+async fn asked(stop: &mut watch::Receiver<bool>) {
+    while !*stop.borrow_and_update() {
+        if stop.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Who sent a request.
+#[derive(Clone, Copy)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+/// Answers with a sentence that says what is wrong.
+pub(crate) fn refusal(status: StatusCode, sentence: &str) -> Response {
+    answer(status, &json!({"error": sentence}))
+}
+
+/// Answers with JSON.
+pub(crate) fn answer(status: StatusCode, body: &serde_json::Value) -> Response {
+    let kind = (header::CONTENT_TYPE, "application/json");
+    (status, [kind], format!("{body}\n")).into_response()
+}
+
+async fn unknown() -> Response {
+    let known = "there are POST /api/v1/upload, GET /metrics, /healthz and /readyz";
+    refusal(StatusCode::NOT_FOUND, known)
+}
+
+/// The process works: it can store what it receives.
+async fn healthy(State(http): State<Arc<Http>>) -> Response {
+    match http.journal.failure() {
+        None => answer(StatusCode::OK, &json!({"status": "ok"})),
+        Some(failure) => refusal(StatusCode::SERVICE_UNAVAILABLE, &failure),
+    }
+}
+
+/// The process takes new senders.
+async fn ready(state: State<Arc<Http>>) -> Response {
+    if state.stop.is_asked() {
+        return refusal(StatusCode::SERVICE_UNAVAILABLE, "the collector is stopping");
+    }
+    healthy(state).await
+}
