@@ -1,22 +1,22 @@
 //! `calls`: the list of calls.
 
+mod methods;
 mod sums;
 
 use std::io::{self, Write};
 
 use clap::Args;
-use regex_lite::Regex;
 use serde_json::{Map, Value, json};
 use traceloom_analysis::GroupBy;
 use traceloom_analysis::calls::{
     Call, CallCounts, CallList, CallQuery, CallTable, Calls, Cell, Column, ListedCalls,
 };
-use traceloom_analysis::names::ShortNames;
+use traceloom_analysis::names::{FunctionPattern, ShortNames};
 use traceloom_input::Document;
 use traceloom_model::{Clock, Origin, Unit};
 
 use crate::info::unit_name;
-use crate::inputs::ReadFlags;
+use crate::inputs::{OpenInput, ReadFlags};
 use crate::lowered::mention;
 use crate::select::CallFlags;
 use crate::streams::{message, stdout, stdout_is_terminal};
@@ -42,10 +42,10 @@ pub(crate) struct Options {
     calls: CallFlags,
     #[command(flatten)]
     read: ReadFlags,
-    /// Only calls in which a method matches; columns `uses` and `used_time` say how often it was called there and how
-    /// long that took.
-    #[arg(long, value_name = "REGEX", conflicts_with_all = ["by", "percentiles"])]
-    with_method: Option<Regex>,
+    /// Only calls with this method: a name as tables print it, or a regular expression for names; columns `uses` and
+    /// `used_time` say how often it was called there and how long that took.
+    #[arg(long, value_name = "NAME|REGEX", conflicts_with_all = ["by", "percentiles"])]
+    with_method: Option<FunctionPattern>,
     /// Columns to print; any counter or parameter by its name, `all` for every one.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
@@ -87,7 +87,7 @@ impl Options {
         }
         Ok(CallQuery {
             selection: self.calls.selection(common)?,
-            with_method: self.with_method.clone(),
+            with_method: None,
             sort: Some(sort.unwrap_or((Column::Start, false))),
             limit: self.limit(),
         })
@@ -140,20 +140,23 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let style = Style::new(&options.read.common)?;
     let mut inputs = options.read.inputs();
-    let query = options.query()?;
+    let mut query = options.query()?;
     let descending = query.sort.as_ref().is_some_and(|&(_, falling)| falling);
     let mut list = CallList::new(descending, query.limit);
-    while let Some(input) = inputs.next()? {
-        let notes = input.read(|recording| {
-            let mut table = CallTable::new(query.clone());
-            let notes = recording.lower(&mut table)?;
-            list.add(table.finish(), |call| CallName {
-                path: input.number - 1,
-                id: id(&recording.document, call),
-            });
-            Ok(notes)
-        })?;
-        mention(&input.input, &notes);
+    if let Some(pattern) = &options.with_method {
+        // What a name means is known once all are read, and standard input is opened once.
+        let mut opened = Vec::new();
+        while let Some(input) = inputs.next()? {
+            opened.push(input);
+        }
+        query.with_method = Some(methods::find(pattern, &opened)?);
+        for input in &opened {
+            add(&mut list, input, &query)?;
+        }
+    } else {
+        while let Some(input) = inputs.next()? {
+            add(&mut list, &input, &query)?;
+        }
     }
     options.read.check_names()?;
     let list = list.finish();
@@ -161,6 +164,25 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     print(&list, options, &style, &mut out)?;
     out.flush()?;
     Ok(inputs.outcome())
+}
+
+/// Adds the calls of an input to the list.
+fn add(
+    list: &mut CallList<CallName>,
+    input: &OpenInput<'_>,
+    query: &CallQuery,
+) -> anyhow::Result<()> {
+    let notes = input.read(|recording| {
+        let mut table = CallTable::new(query.clone());
+        let notes = recording.lower(&mut table)?;
+        list.add(table.finish(), |call| CallName {
+            path: input.number - 1,
+            id: id(&recording.document, call),
+        });
+        Ok(notes)
+    })?;
+    mention(&input.input, &notes);
+    Ok(())
 }
 
 /// What a call is known by.

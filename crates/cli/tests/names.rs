@@ -284,3 +284,68 @@ fn a_call_shows_functions_of_one_short_name_whole() {
         assert!(text.contains(name), "{name}: {text}");
     }
 }
+
+/// Spans of methods with one short name, and one of its own.
+fn nested(folder: &Path, name: &str, inner: &[&str]) -> String {
+    let path = folder.join(name);
+    let span = |at: usize, name: &str| {
+        let (ts, dur) = (at * 10, 200 - at * 20);
+        format!(r#"{{"ph":"X","pid":1,"tid":1,"name":"{name}","ts":{ts},"dur":{dur}}}"#)
+    };
+    let all = [&["com.acme.Web.get"], inner].concat();
+    let events: Vec<String> = (0..).zip(&all).map(|(at, name)| span(at, name)).collect();
+    std::fs::write(&path, format!("[{}]", events.join(","))).expect("a file");
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn calls_with_a_method_take_its_printed_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inner = [
+        "com.acme.Order.buy",
+        "com.ajax.Order.buy",
+        "com.acme.Basket.add",
+        "com.acme.Basket.addAll",
+    ];
+    let path = nested(folder.path(), "a.json", &inner);
+    let uses = |paths: &[&str], name: &str| -> Vec<i64> {
+        let args = ["calls", "--json", "--with-method", name];
+        let rows = stdout(&[&args[..], paths].concat());
+        let rows = rows.lines().map(|row| {
+            let row: Value = serde_json::from_str(row).expect("JSON");
+            row["uses"].as_i64().expect("a number")
+        });
+        rows.collect()
+    };
+    let alone = [path.as_str()];
+    assert_eq!(uses(&alone, "c.a.Basket.add"), [1]);
+    assert_eq!(uses(&alone, "com.aj…buy"), [1]);
+    assert_eq!(uses(&alone, "Basket.add"), [2]);
+    assert!(uses(&alone, "c.a.Basket.remove").is_empty());
+    let refused = |paths: &[&str], name: &str| {
+        let output = run(&[&["calls", "--with-method", name], paths].concat());
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let told = refused(&alone, "c.a.Order.buy");
+    assert!(
+        told.contains("--with-method: `c.a.Order.buy` may be"),
+        "{told}"
+    );
+    // A name means one function of all paths.
+    let other = nested(
+        folder.path(),
+        "b.json",
+        &["com.ajax.Basket.add", "com.acme.Basket.added"],
+    );
+    let both = [path.as_str(), &other];
+    let told = refused(&both, "c.a.Basket.add");
+    assert!(told.contains("com.ajax.Basket.add"), "{told}");
+    assert_eq!(uses(&both, "com.acme.Basket.add"), [1]);
+    // Standard input is read once.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
+    command.args(["calls", "-", "--json", "--with-method", "c.a.Basket.add"]);
+    command.stdin(std::fs::File::open(&path).expect("a file"));
+    let piped = String::from_utf8(command.output().expect("the program runs").stdout);
+    assert_eq!(piped.expect("text").lines().count(), 1);
+}

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use regex_lite::Regex;
 use traceloom_model::{
     Asks, Attribute, Clock, Definitions, EventBatch, ExceptionId, Flow, FunctionId, Note, Order,
     Origin, Recording, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, StringId,
@@ -14,6 +13,7 @@ use super::uses::Finder;
 use super::{CallCounts, CallOfRow, Column, Selection, Uses};
 use crate::Pauses;
 use crate::calltree::is_async;
+use crate::names::FunctionMatch;
 
 /// What a [`CallTable`] keeps.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub struct CallQuery {
     pub selection: Selection,
     /// Only calls in which a method matches, its name found out where it is mangled; how often and for how long is
     /// told of each.
-    pub with_method: Option<Regex>,
+    pub with_method: Option<FunctionMatch>,
     /// The column to sort by and whether the greatest come first; none for the order they were read in.
     pub sort: Option<(Column, bool)>,
     /// Most calls to keep.

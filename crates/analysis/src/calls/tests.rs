@@ -1,5 +1,6 @@
 use super::*;
 use crate::Pauses;
+use crate::names::FunctionMatch;
 use traceloom_model::{
     Attribute, Clock, EventBatch, EventRow, EventType, Function, Order, Sink, SpanBatch, SpanRow,
     SpanStatus, Tables, Track, Unit, ValueType,
@@ -247,7 +248,9 @@ fn calls_with_a_method_tell_how_often_and_how_long() {
     let definitions = tables.take_definitions();
     for (order, backwards) in [(Order::Nested, false), (Order::None, true)] {
         let mut table = CallTable::new(CallQuery {
-            with_method: Some(regex_lite::Regex::new("query$").unwrap()),
+            with_method: Some(FunctionMatch::Regex(
+                regex_lite::Regex::new("query$").unwrap(),
+            )),
             ..CallQuery::default()
         });
         table.begin(order, Clock::Unix);

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use regex_lite::Regex;
 use traceloom_model::{Order, Recording, SpanBatch, SpanId, SpanRow};
 
 use crate::calltree::{children_first, symbol_of_function};
+use crate::names::FunctionMatch;
 
 /// How often methods were called in a call, and the nanoseconds spent in them and what they called.
 ///
@@ -22,7 +22,7 @@ pub struct Uses {
 /// Finds methods in calls while their spans pass, the inner ones first.
 #[derive(Debug)]
 pub(super) struct Finder {
-    method: Regex,
+    method: FunctionMatch,
     verdicts: Vec<Option<bool>>,
     /// What was found in spans that have not come, by the span.
     waiting: HashMap<SpanId, Uses, RandomState>,
@@ -31,7 +31,7 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    pub fn new(method: Regex) -> Self {
+    pub fn new(method: FunctionMatch) -> Self {
         Self {
             method,
             verdicts: Vec::new(),
@@ -97,9 +97,7 @@ impl Finder {
         if let Some(&Some(known)) = self.verdicts.get(function.index()) {
             return known;
         }
-        let wanted = self
-            .method
-            .is_match(&symbol_of_function(tables, function).name);
+        let wanted = self.method.is_match(&symbol_of_function(tables, function));
         if tables.function(function).is_some() {
             if self.verdicts.len() <= function.index() {
                 self.verdicts.resize(function.index() + 1, None);
