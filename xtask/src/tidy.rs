@@ -4,6 +4,7 @@
 //! tested on files that exist only in its test. There is no list of exceptions and
 //! no comment that silences a rule, except `// tidy: long:` for long files.
 
+mod face;
 mod floors;
 mod layers;
 mod leftovers;
@@ -49,6 +50,7 @@ impl fmt::Display for Finding {
 }
 
 const RULES: &[fn(&Tree) -> Vec<Finding>] = &[
+    face::formats_have_one_face,
     floors::folders_import_one_way,
     floors::formats_stand_side_by_side,
     layers::crates_depend_downwards,

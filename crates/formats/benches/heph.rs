@@ -13,7 +13,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use traceloom_formats::heph::{Decoder, Event, HEPH, Metadata, Seen, Value, Visit, texts};
+use traceloom_formats::heph::{Event, FORMAT, Metadata, Reader, Seen, Value, Visit, texts};
 use traceloom_formats::{Chunk, LowerOptions, Opaque, Output, RaiseOptions, SliceSource, by_name};
 use traceloom_model::{Flow, Limits, Note};
 
@@ -28,7 +28,7 @@ const ROUNDS: usize = 9;
 
 fn main() {
     let mut trace = Vec::new();
-    (traceloom_samples::by_name(HEPH.name).unwrap())(1, BYTES, &mut |piece| {
+    (traceloom_samples::by_name(FORMAT.name).unwrap())(1, BYTES, &mut |piece| {
         trace.extend_from_slice(piece)
     });
     let mut sum = Sum::default();
@@ -138,7 +138,7 @@ fn decode(trace: &[u8], sum: &mut Sum) {
         offset: 0,
         eof: true,
     };
-    Decoder::new(&Limits::default()).read(whole, sum);
+    Reader::new(&Limits::default()).read(whole, sum);
 }
 
 /// Reads every field without looking at one length twice.
@@ -239,8 +239,8 @@ impl traceloom_model::Sink for NoSink {
 }
 
 fn lower(trace: &[u8], sink: &mut dyn traceloom_model::Sink) {
-    let source = SliceSource::default().with("sample.heph", &HEPH, trace);
-    (HEPH.lower.unwrap())(&source, &LowerOptions::default(), sink).unwrap();
+    let source = SliceSource::default().with("sample.heph", &FORMAT, trace);
+    (FORMAT.lower.unwrap())(&source, &LowerOptions::default(), sink).unwrap();
 }
 
 struct Count(usize);

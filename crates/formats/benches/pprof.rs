@@ -76,7 +76,7 @@ fn main() {
         Some(path) => std::fs::read(path).expect("a readable file"),
         None => {
             let mut bytes = Vec::new();
-            let make = traceloom_samples::by_name(pprof::PPROF.name).expect("a generator");
+            let make = traceloom_samples::by_name(pprof::FORMAT.name).expect("a generator");
             make(7, 2_500_000, &mut |piece| bytes.extend_from_slice(piece));
             bytes
         }
@@ -123,7 +123,8 @@ fn main() {
         cpu::best(ROUNDS, || {
             let source = SliceSource::default().with("profile", format, &bytes);
             let mut count = Count::default();
-            pprof::lower(&source, &LowerOptions::default(), &mut count).expect("bytes in memory");
+            (pprof::FORMAT.lower.unwrap())(&source, &LowerOptions::default(), &mut count)
+                .expect("bytes in memory");
             black_box(count.0);
         }),
     );

@@ -8,7 +8,7 @@
 
 use std::hint::black_box;
 
-use traceloom_formats::zorka::{CborValue, Item, Record, Stream, TwoItems, Visit, cbor};
+use traceloom_formats::zorka::{CborValue, Item, Reader, Record, TwoItems, Visit, cbor};
 use traceloom_formats::{
     Chunk, Format, LowerOptions, RecordSink, SliceSource, by_name, read_slice,
 };
@@ -168,7 +168,7 @@ fn visit(bytes: &[u8], visitor: &mut impl Visit) {
         offset: 0,
         eof: true,
     };
-    Stream::new(&Limits::default(), TwoItems::Guess).read(chunk, visitor);
+    Reader::new(&Limits::default(), TwoItems::Guess).read(chunk, visitor);
 }
 
 fn decode(bytes: &[u8]) -> Fields {

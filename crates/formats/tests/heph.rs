@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use serde_json::{Value as Json, json};
-use traceloom_formats::heph::{Decoder, Event, HEPH, Metadata, Seen, Value, Visit, texts};
+use traceloom_formats::heph::{Event, FORMAT, Metadata, Reader, Seen, Value, Visit, texts};
 use traceloom_formats::{
     Chunk, LowerOptions, Opaque, Record as _, Records, SliceSource, read_chunked, read_slice,
 };
@@ -98,7 +98,7 @@ fn packets(bytes: &[u8]) -> Packets {
         offset: 0,
         eof: true,
     };
-    Decoder::new(&Limits::default()).read(whole, &mut packets);
+    Reader::new(&Limits::default()).read(whole, &mut packets);
     packets
 }
 
@@ -111,9 +111,9 @@ fn counts(notes: &[Note]) -> BTreeMap<&'static str, u64> {
 }
 
 fn lower(bytes: &[u8]) -> Recording {
-    let source = SliceSource::default().with("trace.heph", &HEPH, bytes);
+    let source = SliceSource::default().with("trace.heph", &FORMAT, bytes);
     let mut recording = Recording::default();
-    (HEPH.lower.unwrap())(&source, &LowerOptions::default(), &mut recording).unwrap();
+    (FORMAT.lower.unwrap())(&source, &LowerOptions::default(), &mut recording).unwrap();
     recording
 }
 
@@ -123,7 +123,7 @@ fn every_file_is_given_back_and_cuts_do_not_matter() {
         let bytes = unpacked(&path).unwrap();
         let read = |cuts: Option<usize>| {
             let mut records = Records::default();
-            let mut reader = HEPH.reader(&Limits::default());
+            let mut reader = FORMAT.reader(&Limits::default());
             let whole = match cuts {
                 None => read_slice(reader.as_mut(), &bytes, &mut records),
                 Some(step) => {
@@ -407,11 +407,11 @@ fn chrome_json_moves_no_event() {
     for path in inputs() {
         let bytes = unpacked(&path).unwrap();
         let recording = lower(&bytes);
-        let source = SliceSource::default().with("trace.heph", &HEPH, &bytes);
+        let source = SliceSource::default().with("trace.heph", &FORMAT, &bytes);
         let mut out = Vec::new();
         let chrome = traceloom_formats::by_name("chrome").unwrap();
         let mut target = (chrome.raise.unwrap())(&Default::default(), &mut out).unwrap();
-        (HEPH.lower.unwrap())(&source, &LowerOptions::default(), target.as_mut()).unwrap();
+        (FORMAT.lower.unwrap())(&source, &LowerOptions::default(), target.as_mut()).unwrap();
         target.finish().unwrap();
         drop(target);
         let text = String::from_utf8(out).unwrap();

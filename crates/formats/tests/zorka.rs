@@ -4,7 +4,7 @@ mod corpus;
 
 use serde_json::{Map, Value as Json, json};
 use traceloom_formats::zorka::{
-    Attributes, Cbor, CborValue, EndForm, Exception, Item, Record, StartForm, Stream, TwoItems,
+    Attributes, Cbor, CborValue, EndForm, Exception, Item, Reader, Record, StartForm, TwoItems,
     ValueRun, Visit,
 };
 use traceloom_formats::{Chunk, FORMATS, Probe, Records, Step, read_slice};
@@ -104,7 +104,7 @@ impl Events {
             offset: 0,
             eof: true,
         };
-        let step = Stream::new(&Limits::default(), TwoItems::Guess).read(chunk, &mut events);
+        let step = Reader::new(&Limits::default(), TwoItems::Guess).read(chunk, &mut events);
         assert!(matches!(step, Step::More { consumed, .. } if consumed == bytes.len()));
         events
     }

@@ -1,6 +1,18 @@
 //! The streams of the CDT (Qubership) Java profiler: calls, trace and what they refer to.
 //!
 //! `SPEC.md` has the byte layout; section numbers in this folder are its sections.
+//!
+//! ```
+//! use traceloom_formats::cdt::suspend::Pause;
+//! use traceloom_formats::wire::Cursor;
+//!
+//! // A pause of 40 milliseconds that ended 200 after the one before.
+//! let pause = Pause { delta: 200, delay: 40 };
+//! let mut bytes = Vec::new();
+//! pause.write(&mut bytes);
+//! assert_eq!(Pause::read(&mut Cursor::new(&bytes, 0))?, pause);
+//! # Ok::<(), traceloom_formats::Error>(())
+//! ```
 
 pub mod blst;
 pub mod calls;

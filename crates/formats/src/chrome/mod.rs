@@ -22,6 +22,17 @@
 //!
 //! Memory: the tables and the largest tree of spans, up to a million of them. Beyond that, spans stay on the line of what
 //! they called. Track names are written at the end, when all are known.
+//!
+//! ```
+//! use traceloom_formats::{Records, chrome, read_slice};
+//! use traceloom_model::Limits;
+//!
+//! let bytes = br#"[{"ph":"X","name":"load","ts":10,"dur":5,"pid":1,"tid":1}]"#;
+//! let mut records = Records::default();
+//! read_slice(chrome::FORMAT.reader(&Limits::default()).as_mut(), bytes, &mut records);
+//! assert_eq!(records.kinds(), ["text", "event", "text"]);
+//! assert_eq!(records.written(), bytes);
+//! ```
 
 mod arguments;
 mod beside;
@@ -48,7 +59,7 @@ use crate::Format;
 use crate::spans::SLICE_FEATURES;
 
 /// The row of the registry.
-pub const CHROME: Format = Format {
+pub const FORMAT: Format = Format {
     name: "chrome",
     title: "Chrome trace event JSON",
     extensions: &["json"],

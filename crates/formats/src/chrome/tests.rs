@@ -5,7 +5,7 @@ use traceloom_model::{
     Series, SpanBatch, SpanRow, SpanStatus, Tables, Track, Unit, Value,
 };
 
-use super::CHROME;
+use super::FORMAT;
 use crate::RaiseOptions;
 
 fn written(
@@ -17,7 +17,7 @@ fn written(
         variant: variant.map(str::to_owned),
         ..RaiseOptions::default()
     };
-    let mut target = (CHROME.raise.unwrap())(&options, &mut out).unwrap();
+    let mut target = (FORMAT.raise.unwrap())(&options, &mut out).unwrap();
     let mut tables = Tables::new();
     target.begin(Order::Finish, Clock::Unix);
     fill(&mut tables, target.as_mut());
@@ -188,7 +188,7 @@ fn an_unknown_variant_is_refused() {
         variant: Some("catapult".to_owned()),
         ..RaiseOptions::default()
     };
-    let refused = (CHROME.raise.unwrap())(&options, &mut out).err().unwrap();
+    let refused = (FORMAT.raise.unwrap())(&options, &mut out).err().unwrap();
     assert_eq!(
         refused.to_string(),
         "chrome has no variant `catapult`; there is `relative`"

@@ -3,6 +3,15 @@
 //! Only the rows of the registry are here. What writes them is the crate `traceloom-tables`: Arrow is
 //! no light dependency, so it is a feature of the program that writes, which puts its own [`crate::Raise`] in
 //! the place of the one here. Without the feature this one says how to get it.
+//!
+//! ```
+//! use traceloom_formats::{RaiseOptions, columnar};
+//!
+//! // Without the feature `tables` of the program these rows say how to get it.
+//! let mut file = Vec::new();
+//! let refused = (columnar::ARROW.raise.unwrap())(&RaiseOptions::default(), &mut file);
+//! assert!(refused.err().unwrap().to_string().contains("tables"));
+//! ```
 
 use crate::codec::TABLES_HOLD;
 use crate::{Error, Format, Output, RaiseOptions, Target};

@@ -5,6 +5,19 @@
 //! ticks that the sample list dropped.
 //!
 //! Beside it the `.heapprofile` of the same engine, whose tree has bytes.
+//!
+//! ```
+//! use traceloom_formats::{LowerOptions, SliceSource, cpuprofile};
+//! use traceloom_model::Recording;
+//!
+//! let bytes = br#"{"nodes": [{"id": 1, "callFrame": {"functionName": "main"}}],
+//!     "startTime": 0, "endTime": 3000, "samples": [1, 1], "timeDeltas": [1000, 2000]}"#;
+//! let source = SliceSource::default().with("a.cpuprofile", &cpuprofile::FORMAT, bytes);
+//! let mut recording = Recording::default();
+//! (cpuprofile::FORMAT.lower.unwrap())(&source, &LowerOptions::default(), &mut recording)?;
+//! assert!(recording.function_names().any(|name| name == "main"));
+//! # Ok::<(), traceloom_formats::Error>(())
+//! ```
 
 mod heap;
 mod lower;

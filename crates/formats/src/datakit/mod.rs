@@ -3,6 +3,17 @@
 //! A bundle is an `event.json` (or an older form, or a Pyroscope query) and the profiler's own files. What
 //! the metadata says becomes the resource; the files are lowered by their own formats, found at run time,
 //! and come out under Datakit's names for their values.
+//!
+//! ```
+//! use traceloom_formats::datakit::{Language, Metadata};
+//! use traceloom_model::Limits;
+//!
+//! let event = br#"{"family": "java", "tags_profiler": "service:checkout,env:prod", "attachments": ["main.jfr"]}"#;
+//! let metadata = Metadata::from_event(event, &Limits::default());
+//! assert_eq!(metadata.get("service"), "checkout");
+//! assert_eq!(metadata.attachments, ["main.jfr"]);
+//! assert_eq!(metadata.language(), Some(Language::Java));
+//! ```
 
 mod bundle;
 mod grouping;

@@ -2,6 +2,19 @@
 //!
 //! A track is a thread with tables of its own: strings, functions, frames, stacks. Samples keep their stacks
 //! and times, spans and events are markers, counters are counters. SPEC.md says what goes where.
+//!
+//! ```
+//! use traceloom_formats::{LowerOptions, RaiseOptions, SliceSource, firefox, folded};
+//!
+//! let stacks = SliceSource::default().with("cpu.folded", &folded::FORMAT, b"main;work 3\n");
+//! let mut json = Vec::new();
+//! let mut profile = (firefox::FORMAT.raise.unwrap())(&RaiseOptions::default(), &mut json)?;
+//! (folded::FORMAT.lower.unwrap())(&stacks, &LowerOptions::default(), profile.as_mut())?;
+//! profile.finish()?;
+//! drop(profile);
+//! assert!(json.starts_with(b"{\"meta\":"));
+//! # Ok::<(), traceloom_formats::Error>(())
+//! ```
 
 mod code;
 mod column;

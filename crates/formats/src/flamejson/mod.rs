@@ -3,6 +3,19 @@
 //! Native records keep the document as it is. Raising builds the tree of one value along one dimension
 //! (`method`, `line`, `package`, `class`, `thread`, `library`); `guance-array` writes the newer positional
 //! form of the same tree.
+//!
+//! ```
+//! use traceloom_formats::{LowerOptions, RaiseOptions, SliceSource, flamejson, folded};
+//!
+//! let stacks = SliceSource::default().with("cpu.folded", &folded::FORMAT, b"main;work 3\n");
+//! let mut json = Vec::new();
+//! let mut graph = (flamejson::FORMAT.raise.unwrap())(&RaiseOptions::default(), &mut json)?;
+//! (folded::FORMAT.lower.unwrap())(&stacks, &LowerOptions::default(), graph.as_mut())?;
+//! graph.finish()?;
+//! drop(graph);
+//! assert!(String::from_utf8_lossy(&json).contains("\"main\""));
+//! # Ok::<(), traceloom_formats::Error>(())
+//! ```
 
 mod facts;
 mod grow;

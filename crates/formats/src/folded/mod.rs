@@ -1,5 +1,16 @@
 //! Folded stacks: `frame;frame;frame count`, a line each, as flame graph tools read and write them
 //! (SPEC.md).
+//!
+//! ```
+//! use traceloom_formats::{Records, folded, read_slice};
+//! use traceloom_model::Limits;
+//!
+//! let bytes = b"main;work 3\nmain;idle 1\n";
+//! let mut records = Records::default();
+//! read_slice(folded::FORMAT.reader(&Limits::default()).as_mut(), bytes, &mut records);
+//! assert_eq!(records.kinds(), ["stack", "stack"]);
+//! assert_eq!(records.written(), bytes);
+//! ```
 
 mod frame;
 mod lower;
@@ -11,8 +22,6 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub use lower::lower;
-pub use raise::raise;
 pub use read::{Reader, Record};
 
 use traceloom_model::{Capabilities, Feature};
@@ -20,14 +29,14 @@ use traceloom_model::{Capabilities, Feature};
 use crate::{Confidence, Format, Probe};
 
 /// Folded stacks.
-pub static FOLDED: Format = Format {
+pub const FORMAT: Format = Format {
     name: "folded",
     title: "folded stacks",
     extensions: &["folded", "collapsed"],
     probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
-    lower: Some(lower),
-    raise: Some(raise),
+    lower: Some(lower::lower),
+    raise: Some(raise::raise),
     holds: Capabilities::of(&[
         Feature::WideIntegers,
         Feature::Samples,

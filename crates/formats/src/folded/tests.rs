@@ -9,9 +9,9 @@ use crate::{LowerOptions, RaiseOptions, Records, SliceSource, Target, read_chunk
 use traceloom_model::{Definitions, Limits};
 
 fn lowered(text: &[u8]) -> Recording {
-    let source = SliceSource::default().with("x.folded", &FOLDED, text);
+    let source = SliceSource::default().with("x.folded", &FORMAT, text);
     let mut recording = Recording::default();
-    lower(&source, &LowerOptions::default(), &mut recording).unwrap();
+    lower::lower(&source, &LowerOptions::default(), &mut recording).unwrap();
     recording
 }
 
@@ -182,7 +182,7 @@ fn written_stacks_read_back() {
         variant: Some("lines".to_owned()),
         ..RaiseOptions::default()
     };
-    let mut target = raise(&options, &mut bytes).unwrap();
+    let mut target = raise::raise(&options, &mut bytes).unwrap();
     pour(&recording, target.as_mut());
     drop(target);
     assert_eq!(
@@ -206,7 +206,7 @@ fn a_comparison_has_two_values() {
     assert_eq!(records.written(), text);
 
     let mut bytes = Vec::new();
-    let mut target = raise(&RaiseOptions::default(), &mut bytes).unwrap();
+    let mut target = raise::raise(&RaiseOptions::default(), &mut bytes).unwrap();
     pour(&recording, target.as_mut());
     drop(target);
     assert_eq!(bytes, text);

@@ -3,6 +3,17 @@
 //! One document becomes one event whose attributes are the pairs: whole numbers without a point are
 //! integers, all others floats (SPEC.md of `datakit`, §9). The file says no time; in a bundle the profile
 //! does.
+//!
+//! ```
+//! use traceloom_formats::{Records, gometrics, read_slice};
+//! use traceloom_model::Limits;
+//!
+//! let bytes = br#"[["go_gc_count", 2], ["go_cpu_cores", 1.5]]"#;
+//! let mut records = Records::default();
+//! read_slice(gometrics::FORMAT.reader(&Limits::default()).as_mut(), bytes, &mut records);
+//! assert_eq!(records.kinds(), ["metrics", "metric", "metrics", "metric", "metrics"]);
+//! assert_eq!(records.written(), bytes);
+//! ```
 
 use traceloom_model::{
     Attribute, Clock, EventBatch, EventRow, EventType, Flow, Limits, Order, Sink,

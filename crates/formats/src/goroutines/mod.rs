@@ -1,4 +1,16 @@
 //! Dumps of all goroutines, with their states (SPEC.md).
+//!
+//! ```
+//! use traceloom_formats::{LowerOptions, SliceSource, goroutines};
+//! use traceloom_model::Recording;
+//!
+//! let bytes = b"goroutine 7 [select, 3 minutes]:\nmain.wait()\n\t/src/main.go:12 +0x1f\n";
+//! let source = SliceSource::default().with("goroutines.txt", &goroutines::FORMAT, bytes);
+//! let mut recording = Recording::default();
+//! (goroutines::FORMAT.lower.unwrap())(&source, &LowerOptions::default(), &mut recording)?;
+//! assert!(recording.function_names().any(|name| name == "main.wait"));
+//! # Ok::<(), traceloom_formats::Error>(())
+//! ```
 
 mod lower;
 

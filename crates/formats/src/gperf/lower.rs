@@ -10,8 +10,8 @@ use traceloom_model::{
 };
 
 use super::maps::{MappedRange, Maps};
-use super::read::GperfReader;
-use super::record::{GperfContent, GperfRecord, SampleNumbers};
+use super::read::Reader;
+use super::record::{GperfContent, Record, SampleNumbers};
 use super::scheme::{SampleValues, Scheme};
 use super::symbols::{self, AddressSymbol, AddressSymbols};
 use crate::codec::each_window;
@@ -77,7 +77,7 @@ fn read(
     let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
     let mut samples = HeldProfile::default();
     let mut notes = Vec::new();
-    let mut reader = GperfReader::new(limits);
+    let mut reader = Reader::new(limits);
     let mut pull = source.open(part, 0)?;
     let whole = each_window(pull.as_mut(), 1, |window| {
         let told = std::cell::RefCell::new(&mut *sink);
@@ -106,7 +106,7 @@ fn read(
 }
 
 impl HeldProfile {
-    fn take(&mut self, record: &GperfRecord<'_>, notes: &mut Vec<Note>) {
+    fn take(&mut self, record: &Record<'_>, notes: &mut Vec<Note>) {
         let offset = record.offset;
         match &record.content {
             GperfContent::Words {

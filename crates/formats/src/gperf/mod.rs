@@ -3,6 +3,17 @@
 //!
 //! One reader and one lowering take them all; the rows tell them apart by their first line. Names come from the file alone:
 //! no binary is opened.
+//!
+//! ```
+//! use traceloom_formats::{Records, gperf, read_slice};
+//! use traceloom_model::Limits;
+//!
+//! let bytes = b"heap profile: 1: 8 [2: 16] @ heapprofile\n1: 8 [2: 16] @ 0x10 0x20\n";
+//! let mut records = Records::default();
+//! read_slice(gperf::HEAP.reader(&Limits::default()).as_mut(), bytes, &mut records);
+//! assert_eq!(records.kinds(), ["header", "sample"]);
+//! assert_eq!(records.written(), bytes);
+//! ```
 
 mod heap;
 mod lower;
@@ -17,20 +28,19 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use lower::lower;
-pub use read::GperfReader;
-pub use record::GperfRecord;
+pub use read::Reader;
+pub use record::Record;
 
 use crate::{Confidence, Format, Probe};
 
 const GPERF: Format = Format {
-    reader: Some(|limits| Box::new(GperfReader::new(limits))),
-    lower: Some(lower),
+    reader: Some(|limits| Box::new(Reader::new(limits))),
+    lower: Some(lower::lower),
     ..Format::BASE
 };
 
 /// The binary CPU profile.
-pub static CPU: Format = Format {
+pub const CPU: Format = Format {
     name: "gperf-cpu",
     title: "gperftools CPU profile",
     extensions: &["prof", "cpu"],
@@ -40,7 +50,7 @@ pub static CPU: Format = Format {
 };
 
 /// The text heap profile.
-pub static HEAP: Format = Format {
+pub const HEAP: Format = Format {
     name: "gperf-heap",
     title: "heap profile as text (gperftools, jemalloc, Go, Java)",
     extensions: &["heap"],
@@ -50,7 +60,7 @@ pub static HEAP: Format = Format {
 };
 
 /// The text profile of contention.
-pub static CONTENTION: Format = Format {
+pub const CONTENTION: Format = Format {
     name: "gperf-contention",
     title: "mutex, block or contention profile as text (gperftools, Go, Java)",
     extensions: &["contention"],
@@ -60,7 +70,7 @@ pub static CONTENTION: Format = Format {
 };
 
 /// A text profile that counts stacks.
-pub static COUNT: Format = Format {
+pub const COUNT: Format = Format {
     name: "go-count",
     title: "goroutine or threadcreate profile as text (Go)",
     extensions: &["txt"],

@@ -2,15 +2,15 @@
 
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use super::record::GperfRecord;
+use super::record::Record;
 use super::text::ProfileParser;
 use super::words::{HEADER, WordEncoding};
 use crate::text::lines::{LineSplitter, LineStep};
-use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage};
+use crate::{Chunk, Opaque, RecordSink, Step, damage};
 
 /// Reads every profile of this folder.
 #[derive(Clone, Debug)]
-pub struct GperfReader {
+pub struct Reader {
     state: ReadState,
     words: WordEncoding,
     java: bool,
@@ -36,7 +36,7 @@ const BLOCK: usize = 4096;
 const SHORTEST: usize = 40;
 
 enum FoundRecord<'a> {
-    Record(GperfRecord<'a>),
+    Record(Record<'a>),
     Damage(&'a [u8], Option<Note>),
     Need(usize),
     End,
@@ -50,7 +50,7 @@ fn begins_with_text(window: &[u8]) -> bool {
     head.first().is_some_and(printable) && n_zeros < 4
 }
 
-impl GperfReader {
+impl Reader {
     /// Builds a reader at the beginning of a part.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
@@ -179,10 +179,10 @@ impl GperfReader {
         window: &'a [u8],
         offset: u64,
         count: usize,
-    ) -> Option<GperfRecord<'a>> {
+    ) -> Option<Record<'a>> {
         let values = (0..count).map(|nth| self.words.get(window, nth));
         let values = values.collect::<Option<Vec<u64>>>()?;
-        Some(GperfRecord::words(offset, kind, self.words, values))
+        Some(Record::words(offset, kind, self.words, values))
     }
 
     /// Nothing marks the next sample, so all that follows is damage.
@@ -201,7 +201,7 @@ impl GperfReader {
     pub(super) fn each(
         &mut self,
         chunk: Chunk<'_>,
-        see: &mut dyn FnMut(Result<GperfRecord<'_>, Opaque<'_>>) -> Flow,
+        see: &mut dyn FnMut(Result<Record<'_>, Opaque<'_>>) -> Flow,
         note: &mut dyn FnMut(Note) -> Flow,
     ) -> Step {
         let mut at = 0;
@@ -241,7 +241,7 @@ impl GperfReader {
     }
 }
 
-impl Reader for GperfReader {
+impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
         let out = std::cell::RefCell::new(out);
         self.each(

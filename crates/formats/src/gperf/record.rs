@@ -4,8 +4,8 @@ use super::heap::{Counts, HeapHeader};
 use super::maps::MappedRange;
 use super::symbols::AddressSymbol;
 use super::words::WordEncoding;
+use crate::Field;
 use crate::text::lines::Line;
-use crate::{Field, Record};
 
 /// The numbers of a sample in text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +49,7 @@ pub(super) enum GperfContent<'a> {
 
 /// A record of one of the profiles.
 #[derive(Clone, Debug)]
-pub struct GperfRecord<'a> {
+pub struct Record<'a> {
     pub(super) offset: u64,
     pub(super) content: GperfContent<'a>,
     /// The line and its end, empty for words.
@@ -59,14 +59,14 @@ pub struct GperfRecord<'a> {
     canonical: bool,
 }
 
-impl<'a> GperfRecord<'a> {
+impl<'a> Record<'a> {
     pub(super) fn words(
         offset: u64,
         kind: &'static str,
         words: WordEncoding,
         values: Vec<u64>,
-    ) -> GperfRecord<'static> {
-        GperfRecord {
+    ) -> Record<'static> {
+        Record {
             offset,
             content: GperfContent::Words {
                 kind,
@@ -180,7 +180,7 @@ fn show_header(words: WordEncoding, values: &[u64], show: &mut dyn FnMut(&str, F
     }
 }
 
-impl Record for GperfRecord<'_> {
+impl crate::Record for Record<'_> {
     fn kind(&self) -> &'static str {
         match &self.content {
             GperfContent::Words { kind, .. } => kind,

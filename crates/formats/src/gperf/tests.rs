@@ -36,11 +36,7 @@ fn every_word_size_and_order() {
         bytes.extend(words(&[0, 1, 0], size, big));
         bytes.extend(b"400000-500000: /srv/app\nbuild=x\n");
         let mut records = Records::default();
-        read_slice(
-            &mut GperfReader::new(&Limits::default()),
-            &bytes,
-            &mut records,
-        );
+        read_slice(&mut Reader::new(&Limits::default()), &bytes, &mut records);
         let kinds = [
             "header", "sample", "sample", "sample", "end", "mapping", "line",
         ];
@@ -90,11 +86,7 @@ fn torn_profiles_keep_what_they_have() {
     let mut bytes = words(&PROFILE, 8, false);
     bytes.extend([7; 11]);
     let mut whole = Records::default();
-    read_slice(
-        &mut GperfReader::new(&Limits::default()),
-        &bytes,
-        &mut whole,
-    );
+    read_slice(&mut Reader::new(&Limits::default()), &bytes, &mut whole);
     assert_eq!(
         whole.kinds(),
         ["header", "sample", "sample", "sample", "damage"]
@@ -112,19 +104,14 @@ fn torn_profiles_keep_what_they_have() {
     for size in 1..50 {
         let mut cut = Records::default();
         let cuts = (1..).map(|n| n * size);
-        read_chunked(
-            &mut GperfReader::new(&Limits::default()),
-            &bytes,
-            cuts,
-            &mut cut,
-        );
+        read_chunked(&mut Reader::new(&Limits::default()), &bytes, cuts, &mut cut);
         assert!(cut == whole, "chunks of {size}");
     }
     assert_eq!(recording(&CPU, &bytes).samples[0].len(), 3);
     for cut in 0..bytes.len() {
         let mut records = Records::default();
         read_slice(
-            &mut GperfReader::new(&Limits::default()),
+            &mut Reader::new(&Limits::default()),
             &bytes[..cut],
             &mut records,
         );
@@ -136,11 +123,7 @@ fn torn_profiles_keep_what_they_have() {
 fn a_depth_that_lies_allocates_nothing() {
     let bytes = words(&[0, 3, 0, 10_000, 0, 1, u64::MAX / 2, 5], 8, false);
     let mut records = Records::default();
-    read_slice(
-        &mut GperfReader::new(&Limits::default()),
-        &bytes,
-        &mut records,
-    );
+    read_slice(&mut Reader::new(&Limits::default()), &bytes, &mut records);
     assert_eq!(records.kinds(), ["header", "damage"]);
     assert_eq!(records.notes()[0].kind, "limit_values");
     assert_eq!(records.written(), bytes);
@@ -153,11 +136,7 @@ fn heap_lines() {
         1: 10 [2: 20] @\n# comment\nnonsense\n     0:        0 [     5:     5000] @ 0x401001\n\
         --- Memory map: ---\n  app=/srv/app\n  00400000-00500000: $app/main\n";
     let mut records = Records::default();
-    read_slice(
-        &mut GperfReader::new(&Limits::default()),
-        text,
-        &mut records,
-    );
+    read_slice(&mut Reader::new(&Limits::default()), text, &mut records);
     let kinds = [
         "header", "sample", "sample", "line", "damage", "sample", "line", "line", "mapping",
     ];
@@ -215,17 +194,12 @@ fn note_kinds(recording: &Recording) -> Vec<&'static str> {
 /// Reads a text whole and in pieces of every size: the same records, which write the same bytes.
 fn kinds(bytes: &[u8]) -> Vec<String> {
     let mut whole = Records::default();
-    read_slice(&mut GperfReader::new(&Limits::default()), bytes, &mut whole);
+    read_slice(&mut Reader::new(&Limits::default()), bytes, &mut whole);
     assert_eq!(whole.written(), bytes);
     for size in [1, 7, 64] {
         let mut cut = Records::default();
         let cuts = (1..).map(|n| n * size);
-        read_chunked(
-            &mut GperfReader::new(&Limits::default()),
-            bytes,
-            cuts,
-            &mut cut,
-        );
+        read_chunked(&mut Reader::new(&Limits::default()), bytes, cuts, &mut cut);
         assert!(cut == whole, "chunks of {size}");
     }
     whole

@@ -2,7 +2,7 @@
 
 use super::heap::{self, Counts, HeapHeader};
 use super::maps::MappedRange;
-use super::record::{GperfContent, GperfRecord, SampleNumbers};
+use super::record::{GperfContent, Record, SampleNumbers};
 use super::symbols;
 use crate::text::lines::Line;
 
@@ -56,9 +56,9 @@ impl ProfileParser {
     }
 
     /// Returns the record of a line, none when it is not what belongs there.
-    pub(super) fn line<'a>(&mut self, line: &Line<'a>) -> Option<GperfRecord<'a>> {
+    pub(super) fn line<'a>(&mut self, line: &Line<'a>) -> Option<Record<'a>> {
         let content = self.content(line.text)?;
-        Some(GperfRecord::line(line, content))
+        Some(Record::line(line, content))
     }
 
     fn content<'a>(&mut self, text: &'a [u8]) -> Option<GperfContent<'a>> {

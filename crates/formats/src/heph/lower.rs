@@ -15,13 +15,11 @@ use traceloom_model::{
 };
 
 use super::names::LoweringTables;
-use super::read::Decoder;
+use super::read::Reader;
 use super::record::{Event, Metadata, Seen, Visit};
 use super::run::{Effort, RunState};
 use super::survey::{RunSummary, RunSurvey};
-use crate::{
-    Chunk, Error, LowerOptions, Opaque, Reader, RecordSink, Source, Step, drive, info, warn,
-};
+use crate::{Chunk, Error, LowerOptions, Opaque, RecordSink, Source, Step, drive, info, warn};
 
 /// Bytes of waiting events.
 pub(super) const MOST_BYTES: usize = 1 << 30;
@@ -39,7 +37,7 @@ pub fn lower(
     let mut surveys = Vec::new();
     for part in 0..source.parts().len() {
         let mut pass = Pass {
-            decoder: Decoder::new(&options.limits),
+            decoder: Reader::new(&options.limits),
             visitor: RunSurvey::new(),
         };
         drive(source.open(part, 0)?.as_mut(), &mut pass, &mut Nowhere)?;
@@ -86,7 +84,7 @@ pub fn lower(
             recover: !options.as_recorded,
         };
         let mut pass = Pass {
-            decoder: Decoder::new(&options.limits),
+            decoder: Reader::new(&options.limits),
             visitor: &mut lowering,
         };
         let whole = drive(source.open(part, 0)?.as_mut(), &mut pass, &mut Nowhere)?;
@@ -100,11 +98,11 @@ pub fn lower(
 
 /// A decoder and what takes its packets, as a reader that shows no records.
 struct Pass<V> {
-    decoder: Decoder,
+    decoder: Reader,
     visitor: V,
 }
 
-impl<V: Visit> Reader for Pass<V> {
+impl<V: Visit> crate::Reader for Pass<V> {
     fn read(&mut self, chunk: Chunk<'_>, _out: &mut dyn RecordSink) -> Step {
         self.decoder.read(chunk, &mut self.visitor)
     }

@@ -1,8 +1,22 @@
 //! Heph traces: packets of metadata and of finished events, back to back, big-endian.
 //!
-//! [`Decoder`] reads packets and finds the next one after damage; [`Metadata`] and [`Event`] are the
+//! [`Reader`] reads packets and finds the next one after damage; [`Metadata`] and [`Event`] are the
 //! native records; lowering gives events their parents, their lanes and, where the writer left substreams
 //! out, their actors. What the bytes mean is in `SPEC.md` of this folder.
+//!
+//! ```
+//! use traceloom_formats::heph::{self, Metadata, write};
+//! use traceloom_formats::{Records, read_slice};
+//! use traceloom_model::Limits;
+//!
+//! let mut bytes = Vec::new();
+//! let packet = Metadata { name: b"epoch", value: &7_u64.to_be_bytes(), offset: 0 };
+//! write::metadata(&packet, &mut bytes);
+//! let mut records = Records::default();
+//! read_slice(&mut heph::Reader::new(&Limits::default()), &bytes, &mut records);
+//! assert_eq!(records.kinds(), ["metadata"]);
+//! assert_eq!(records.written(), bytes);
+//! ```
 
 mod actors;
 mod bodies;
@@ -32,18 +46,18 @@ use traceloom_model::{Capabilities, Feature};
 
 use crate::{Confidence, Format, Probe};
 
-pub use read::Decoder;
+pub use read::Reader;
 pub use record::{Attribute, Attributes, Event, Layout, Metadata, Seen, Value, Visit, texts};
 pub use session::PROTOCOL;
 
 /// The row of the registry.
-pub const HEPH: Format = Format {
+pub const FORMAT: Format = Format {
     name: "heph",
     title: "Heph trace",
     extensions: &["heph"],
     magic: b"\x75\xd1\x1d\x4d\0\0\0",
     probe,
-    reader: Some(|limits| Box::new(Decoder::new(limits))),
+    reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),
     raise: Some(raise::open),
     holds: Capabilities::of(&[

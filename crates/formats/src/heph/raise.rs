@@ -52,7 +52,7 @@ pub(super) fn open<'o>(
         forests: Forests::default(),
         dated: false,
         epoch: None,
-        came_as_heph: options.sources.contains(&super::HEPH.name),
+        came_as_heph: options.sources.contains(&super::FORMAT.name),
         run: None,
     }))
 }

@@ -14,7 +14,7 @@ use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
 /// like one: memory depends on the largest packet (`record` limit), on the number of streams (`table`
 /// limit) and on 1,024 counters of each.
 #[derive(Clone, Debug)]
-pub struct Decoder {
+pub struct Reader {
     limits: Limits,
     /// Of them, those that every packet is held against.
     most_bytes: u64,
@@ -30,7 +30,7 @@ pub(super) enum PacketStep {
     Stop,
 }
 
-impl Decoder {
+impl Reader {
     /// A decoder at the beginning of an input.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
@@ -415,7 +415,7 @@ impl Visit for RecordEmitter<'_> {
     }
 }
 
-impl crate::Reader for Decoder {
+impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
         Self::read(self, chunk, &mut RecordEmitter(out))
     }

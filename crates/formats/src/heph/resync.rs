@@ -3,7 +3,7 @@
 use traceloom_model::{Limit, Limits};
 
 use super::parse::{self, find_magic};
-use super::read::{Decoder, followed};
+use super::read::{Reader, followed};
 use super::record::{EVENT, Visit};
 use crate::{Chunk, Opaque};
 
@@ -66,7 +66,7 @@ impl ResyncScan {
     /// Searches the window, which begins where nothing is emitted yet, and emits what is damage.
     pub fn run<V: Visit>(
         &mut self,
-        decoder: &Decoder,
+        decoder: &Reader,
         limits: &Limits,
         window: Chunk<'_>,
         out: &mut V,
@@ -137,7 +137,7 @@ fn emit<V: Visit>(
 
 /// Looks for a packet that begins inside the first `size` bytes of the window, after its head.
 pub(super) fn inside(
-    decoder: &Decoder,
+    decoder: &Reader,
     limits: &Limits,
     window: Chunk<'_>,
     size: usize,
@@ -159,7 +159,7 @@ pub(super) fn inside(
 /// Judges whether a packet begins at `at`: its size is in range, all of it parses, and either its text is
 /// UTF-8, which no packet's first bytes are, or a packet or the end follows.
 fn verify(
-    decoder: &Decoder,
+    decoder: &Reader,
     limits: &Limits,
     window: Chunk<'_>,
     at: usize,

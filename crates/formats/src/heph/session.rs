@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{HEPH, parse};
+use super::{FORMAT, parse};
 use crate::codec::protocol::{
     Assemble, AssembledPart, CaptureRules, Ending, Entry, FIRST_KIND, Identity, Keep, Protocol,
     Sender, Session, SessionOptions,
@@ -222,7 +222,7 @@ struct Player {
 impl Player {
     fn new(parts: &[Part]) -> Result<Self, Error> {
         match parts {
-            [part] if part.format.is_some_and(|format| format.name == HEPH.name) => Ok(Self {
+            [part] if part.format.is_some_and(|format| format.name == FORMAT.name) => Ok(Self {
                 output: Vec::new(),
                 acknowledged: [0],
                 finished: false,

@@ -16,7 +16,7 @@ use traceloom_model::{
 use traceloom_samples::Random;
 
 use super::record::{Attributes, Event, Layout, Metadata, Value};
-use super::{HEPH, record, write};
+use super::{FORMAT, record, write};
 use crate::{
     Confidence, LowerOptions, Probe, RaiseOptions, Records, SliceSource, read_chunked, read_slice,
 };
@@ -93,15 +93,15 @@ impl Trace {
 
 fn read(bytes: &[u8]) -> Records {
     let mut records = Records::default();
-    let mut reader = HEPH.reader(&Limits::default());
+    let mut reader = FORMAT.reader(&Limits::default());
     assert!(read_slice(reader.as_mut(), bytes, &mut records));
     records
 }
 
 fn lower_with(bytes: &[u8], options: &LowerOptions) -> Recording {
-    let source = SliceSource::default().with("trace.heph", &HEPH, bytes);
+    let source = SliceSource::default().with("trace.heph", &FORMAT, bytes);
     let mut recording = Recording::default();
-    (HEPH.lower.unwrap())(&source, options, &mut recording).unwrap();
+    (FORMAT.lower.unwrap())(&source, options, &mut recording).unwrap();
     recording
 }
 
@@ -111,7 +111,7 @@ fn lower(bytes: &[u8]) -> Recording {
 
 fn sample(bytes: u64) -> Vec<u8> {
     let mut trace = Vec::new();
-    (traceloom_samples::by_name(HEPH.name).unwrap())(7, bytes, &mut |piece| {
+    (traceloom_samples::by_name(FORMAT.name).unwrap())(7, bytes, &mut |piece| {
         trace.extend_from_slice(piece)
     });
     trace
@@ -141,7 +141,7 @@ fn check_laws(bytes: &[u8]) {
     assert!(whole.written() == bytes, "bytes are not given back");
     for step in [1, 5, 61] {
         let mut cut = Records::default();
-        let mut reader = HEPH.reader(&Limits::default());
+        let mut reader = FORMAT.reader(&Limits::default());
         read_chunked(reader.as_mut(), bytes, (0..).step_by(step), &mut cut);
         assert_eq!(cut.rows(), whole.rows(), "steps of {step}");
         assert_eq!(cut.notes(), whole.notes(), "steps of {step}");
@@ -263,7 +263,7 @@ fn a_size_beyond_the_limit_is_no_packet() {
         .event(1, 0, (1, 2), long)
         .event(1, 1, (3, 4), "short");
     let mut records = Records::default();
-    read_slice(HEPH.reader(&limits).as_mut(), &trace.bytes, &mut records);
+    read_slice(FORMAT.reader(&limits).as_mut(), &trace.bytes, &mut records);
     assert_eq!(records.kinds(), ["damage", "event"]);
     assert_eq!(records.notes()[0].kind, "limit_record");
     assert_eq!(records.written(), trace.bytes);
@@ -515,9 +515,9 @@ fn raising_keeps_names_times_values_and_nesting() {
     let trace = sample(60_000);
     let first = lower(&trace);
     let mut raised = Vec::new();
-    let source = SliceSource::default().with("trace.heph", &HEPH, &trace);
-    let mut target = (HEPH.raise.unwrap())(&RaiseOptions::default(), &mut raised).unwrap();
-    (HEPH.lower.unwrap())(&source, &LowerOptions::default(), target.as_mut()).unwrap();
+    let source = SliceSource::default().with("trace.heph", &FORMAT, &trace);
+    let mut target = (FORMAT.raise.unwrap())(&RaiseOptions::default(), &mut raised).unwrap();
+    (FORMAT.lower.unwrap())(&source, &LowerOptions::default(), target.as_mut()).unwrap();
     target.finish().unwrap();
     drop(target);
     assert_eq!(read(&raised).notes(), []);
@@ -589,7 +589,7 @@ fn raised(calls: &[Call]) -> Vec<u8> {
         });
     }
     let mut bytes = Vec::new();
-    let mut target = (HEPH.raise.unwrap())(&RaiseOptions::default(), &mut bytes).unwrap();
+    let mut target = (FORMAT.raise.unwrap())(&RaiseOptions::default(), &mut bytes).unwrap();
     target.begin(Order::Nested, Clock::Unix);
     assert!(target.define(tables.take_definitions()).is_continue());
     assert!(target.spans(batch).is_continue());
@@ -683,9 +683,9 @@ fn what_cannot_be_decoded_is_raised_as_it_was() {
     let mut bytes = [&trace.bytes[..], b"\0\x01q\x05z"].concat();
     bytes[27..31].copy_from_slice(&(size as u32).to_be_bytes());
     let mut raised = Vec::new();
-    let source = SliceSource::default().with("trace.heph", &HEPH, &bytes);
-    let mut target = (HEPH.raise.unwrap())(&RaiseOptions::default(), &mut raised).unwrap();
-    (HEPH.lower.unwrap())(&source, &LowerOptions::default(), target.as_mut()).unwrap();
+    let source = SliceSource::default().with("trace.heph", &FORMAT, &bytes);
+    let mut target = (FORMAT.raise.unwrap())(&RaiseOptions::default(), &mut raised).unwrap();
+    (FORMAT.lower.unwrap())(&source, &LowerOptions::default(), target.as_mut()).unwrap();
     target.finish().unwrap();
     drop(target);
     assert_eq!(raised, bytes);
@@ -712,7 +712,7 @@ fn one_call_alone_can_be_lowered() {
 #[test]
 fn probing() {
     let probe = |head: &[u8]| {
-        (HEPH.probe)(&Probe {
+        (FORMAT.probe)(&Probe {
             head,
             whole: true,
             name: "x",

@@ -7,7 +7,28 @@
 //!
 //! Deliberately absent: a writer. What lowering makes of a recording is written as other formats;
 //! native records give the recording's own bytes back.
+//!
+//! ```
+//! use traceloom_formats::{Chunk, jfr};
+//! use traceloom_model::{Flow, Limits};
+//!
+//! struct Names(Vec<String>);
+//!
+//! impl jfr::Visit for Names {
+//!     fn part(&mut self, part: &jfr::ChunkPart<'_, '_>) -> Flow {
+//!         self.0.extend(part.event().map(|event| event.name().to_owned()));
+//!         Flow::Continue(())
+//!     }
+//! }
+//!
+//! let mut names = Names(Vec::new());
+//! let bytes = &traceloom_samples::bytes("jfr", 1, 20_000);
+//! let recording = Chunk { bytes, offset: 0, eof: true };
+//! jfr::Reader::new(&Limits::default()).read(recording, &mut names);
+//! assert!(names.0.contains(&"jdk.ExecutionSample".to_owned()));
+//! ```
 
+mod event;
 mod frame;
 mod header;
 mod lower;
@@ -17,13 +38,17 @@ mod read;
 mod record;
 mod scan;
 mod schema;
+mod shown;
 mod split;
 #[cfg(test)]
 mod tests;
 mod value;
 mod walk;
 
+pub use event::{Event, Value, Visit};
 pub use header::{HEADER, Header, MAGIC};
+pub use read::Reader;
+pub use record::{ChunkPart, ChunkRecord};
 pub use scan::{compressed_width, put_integer};
 
 use crate::{Confidence, Format, Probe};
@@ -35,7 +60,7 @@ pub const FORMAT: Format = Format {
     extensions: &["jfr"],
     magic: b"FLR\0\0\x02\0",
     probe,
-    reader: Some(|limits| Box::new(read::JfrReader::new(limits))),
+    reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),
     split: Some(split::split),
     ..Format::BASE

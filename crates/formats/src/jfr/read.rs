@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use traceloom_model::{Flow, Limits, Note};
 
+use super::event::Visit;
 use super::frame::{ChunkCutter, ExtentSource, PieceSink};
 use super::header::{HEADER, Header};
 use super::lower::ChunkConstants;
@@ -11,28 +12,29 @@ use super::record::{ChunkContext, ChunkPart, ChunkRecord, ChunkRecordKind};
 use super::schema::TypeSchemas;
 use super::value::SkippedValues;
 use super::walk::{ChunkStretch, EventWalk, find_schema};
-use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info, warn};
+use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
 
 /// Reads recordings: chunk by chunk, each as a whole, because its types stand at its end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct JfrReader {
+pub struct Reader {
     limits: Limits,
     frames: ChunkCutter,
     /// Types of the last chunk that had any.
     schema: Option<TypeSchemas>,
 }
 
-impl JfrReader {
-    pub(super) fn new(limits: &Limits) -> Self {
+impl Reader {
+    /// Builds a reader at the beginning of a recording.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
         Self {
             limits: *limits,
             ..Self::default()
         }
     }
-}
 
-impl Reader for JfrReader {
-    fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+    /// Reads every whole chunk of the window, with the types of its records.
+    pub fn read<V: Visit>(&mut self, chunk: Chunk<'_>, out: &mut V) -> Step {
         let mut records = ChunkRecordSink {
             limits: &self.limits,
             schema: &mut self.schema,
@@ -42,15 +44,41 @@ impl Reader for JfrReader {
     }
 }
 
-struct ChunkRecordSink<'r> {
-    limits: &'r Limits,
-    schema: &'r mut Option<TypeSchemas>,
-    out: &'r mut dyn RecordSink,
+impl crate::Reader for Reader {
+    fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
+        Self::read(self, chunk, &mut RecordForwarder(out))
+    }
 }
 
-impl PieceSink for ChunkRecordSink<'_> {
+struct RecordForwarder<'o>(&'o mut dyn RecordSink);
+
+impl Visit for RecordForwarder<'_> {
+    fn chunk(&mut self, chunk: &ChunkRecord) -> Flow {
+        self.0.record(chunk)
+    }
+
+    fn part(&mut self, part: &ChunkPart<'_, '_>) -> Flow {
+        self.0.record(part)
+    }
+
+    fn opaque(&mut self, bytes: &Opaque<'_>) -> Flow {
+        self.0.record(bytes)
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.0.note(note)
+    }
+}
+
+struct ChunkRecordSink<'r, V> {
+    limits: &'r Limits,
+    schema: &'r mut Option<TypeSchemas>,
+    out: &'r mut V,
+}
+
+impl<V: Visit> PieceSink for ChunkRecordSink<'_, V> {
     fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: ExtentSource) -> Flow {
-        self.out.record(&ChunkRecord {
+        self.out.chunk(&ChunkRecord {
             offset,
             header: *header,
         })?;
@@ -93,15 +121,15 @@ impl PieceSink for ChunkRecordSink<'_> {
                 }
                 ChunkStretch::Unknown(head) => (*head, ChunkRecordKind::Unknown),
                 ChunkStretch::Bad(head, _) => {
-                    self.out.record(&opaque(head.at, head.end))?;
+                    self.out.opaque(&opaque(head.at, head.end))?;
                     continue;
                 }
                 &ChunkStretch::Lost(from, to) => {
-                    self.out.record(&opaque(from, to))?;
+                    self.out.opaque(&opaque(from, to))?;
                     continue;
                 }
             };
-            self.out.record(&ChunkPart {
+            self.out.part(&ChunkPart {
                 place: &place,
                 head,
                 what,
@@ -111,7 +139,7 @@ impl PieceSink for ChunkRecordSink<'_> {
     }
 
     fn stray(&mut self, bytes: &[u8], offset: u64) -> Flow {
-        self.out.record(&Opaque::damage(offset, bytes))
+        self.out.opaque(&Opaque::damage(offset, bytes))
     }
 
     fn note(&mut self, note: Note) -> Flow {

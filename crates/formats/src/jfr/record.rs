@@ -1,19 +1,24 @@
 //! Native records: the chunk's header, and its events as the recording describes them.
 
+use super::event::Value;
 use super::header::{HEADER, Header};
 use super::metadata::MetadataEvent;
 use super::pool::{Checkpoint, CheckpointPiece, segment};
 use super::scan::{Bad, Scan, put_integer};
 use super::schema::{NumberMeaning, TypeSchema, TypeSchemas};
-use super::value::{DecodedValue, Rules, SkippedValues, ValueTree, ValueVisitor};
+use super::shown::ValueTree;
+use super::value::{DecodedValue, Rules, SkippedValues, ValueVisitor};
 use super::walk::EventHead;
 use crate::{Field, Record};
 use traceloom_model::Limits;
 
 /// A chunk's header as a record.
-pub(super) struct ChunkRecord {
-    pub(super) offset: u64,
-    pub(super) header: Header,
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkRecord {
+    /// Offset of its first byte in the part.
+    pub offset: u64,
+    /// The header.
+    pub header: Header,
 }
 
 impl Record for ChunkRecord {
@@ -77,7 +82,7 @@ pub(super) struct ChunkContext<'a> {
 }
 
 impl<'a> ChunkContext<'a> {
-    fn body(&self, head: &EventHead) -> Scan<'a> {
+    pub(super) fn body(&self, head: &EventHead) -> Scan<'a> {
         let bytes = self.chunk.get(head.body..head.end).unwrap_or(&[]);
         Scan::new(bytes, self.header.compressed())
     }
@@ -106,7 +111,8 @@ impl<'a> ChunkContext<'a> {
 }
 
 /// A record of a chunk: an event, metadata, a checkpoint.
-pub(super) struct ChunkPart<'a, 'k> {
+#[derive(Clone, Copy)]
+pub struct ChunkPart<'a, 'k> {
     pub(super) place: &'k ChunkContext<'a>,
     pub(super) head: EventHead,
     pub(super) what: ChunkRecordKind<'k>,
@@ -217,9 +223,9 @@ impl<'a> ChunkPart<'a, '_> {
 
     fn show_event(&self, type_index: usize, used: usize, show: &mut dyn FnMut(&str, Field<'_>)) {
         let mut scan = self.place.body(&self.head);
-        if let Ok(shown) = self.place.rules.show(&mut scan, type_index, 0) {
-            for (name, tree) in &shown {
-                show(name, tree.lend());
+        if let Ok(values) = self.place.rules.values(&mut scan, type_index, 0) {
+            for (name, value) in values {
+                show(name, ValueTree::from(value).lend());
             }
         }
         let fields = self
@@ -275,13 +281,8 @@ impl<'a> ChunkPart<'a, '_> {
         show("metadata_id", Field::U64(metadata.id));
         show("strings", Field::U64(metadata.strings.len() as u64));
         let text = |index: usize| {
-            ValueTree::of(
-                metadata
-                    .strings
-                    .get(index)
-                    .copied()
-                    .unwrap_or(super::scan::Str::Null),
-            )
+            let string = metadata.strings.get(index).copied();
+            ValueTree::from(string.map_or(Value::Null, Value::of))
         };
         let elements = metadata.elements.iter().map(|element| {
             let attributes = metadata.attributes(element).iter();
@@ -343,10 +344,13 @@ impl<'a> ChunkPart<'a, '_> {
             )];
             if rules.schema.string == Some(pool.type_index) {
                 let string = scan.string(rules.longest)?;
-                pairs.push((ValueTree::Leaf(Field::Str("string")), ValueTree::of(string)));
+                pairs.push((
+                    ValueTree::Leaf(Field::Str("string")),
+                    Value::of(string).into(),
+                ));
             } else {
-                for (name, tree) in rules.show(&mut scan, pool.type_index, 0)? {
-                    pairs.push((ValueTree::Leaf(Field::Str(name)), tree));
+                for (name, value) in rules.values(&mut scan, pool.type_index, 0)? {
+                    pairs.push((ValueTree::Leaf(Field::Str(name)), value.into()));
                 }
             }
             entries.push(ValueTree::map(pairs));

@@ -1,13 +1,11 @@
-//! Values by their types: stepping over them, copying them, taking them apart and showing them.
+//! Values by their types: stepping over them, copying them, taking them apart.
 //!
 //! Types nest in the recording's own way, so decoding follows them with calls that are at most
 //! [`DEPTH`] deep: what is nested deeper is damage, not a reason to run out of stack.
 
-use std::cell::OnceCell;
-
+use super::event::Value;
 use super::scan::{Bad, Scan, Str, put_integer};
 use super::schema::{FieldEncoding, FieldSchema, NumberMeaning, SkippedFields, TypeSchemas};
-use crate::Field as Shown;
 use traceloom_model::Limit;
 
 /// Structures and arrays inside one another, at most.
@@ -339,69 +337,67 @@ impl Rules<'_> {
 }
 
 impl<'t> Rules<'t> {
-    /// Builds what `dump` shows of a type's fields.
-    pub(super) fn show(
+    /// Decodes the fields of type `index`, with what is nested in them.
+    pub(super) fn values(
         &self,
         scan: &mut Scan<'t>,
         index: usize,
         depth: u32,
-    ) -> Result<Vec<(&'t str, ValueTree<'t>)>, Bad> {
+    ) -> Result<Vec<(&'t str, Value<'t>)>, Bad> {
         let schema: &'t TypeSchemas = self.schema;
         let mut cells = Vec::new();
         self.cells(scan, index, &mut cells)?;
-        let mut shown = Vec::with_capacity(cells.len());
+        let mut values = Vec::with_capacity(cells.len());
         for (field, cell) in schema.fields(index).iter().zip(cells) {
-            shown.push((field.name.as_str(), self.tree(field, cell, depth)?));
+            values.push((field.name.as_str(), self.value(field, cell, depth)?));
         }
-        Ok(shown)
+        Ok(values)
     }
 
-    fn tree(
+    fn value(
         &self,
         field: &'t FieldSchema,
         cell: DecodedValue<'t>,
         depth: u32,
-    ) -> Result<ValueTree<'t>, Bad> {
+    ) -> Result<Value<'t>, Bad> {
         if depth >= DEPTH {
             return Err(Bad::Depth);
         }
         Ok(match cell {
-            DecodedValue::Bool(byte @ 0..=1) => ValueTree::Leaf(Shown::Bool(byte == 1)),
-            DecodedValue::Bool(byte) => ValueTree::Leaf(Shown::U64(u64::from(byte))),
+            DecodedValue::Bool(byte @ 0..=1) => Value::Bool(byte == 1),
+            DecodedValue::Bool(byte) => Value::Unsigned(u64::from(byte)),
             DecodedValue::Int(value) if field.is_unsigned() => {
-                ValueTree::Leaf(Shown::U64(unsigned(field.kind, value)))
+                Value::Unsigned(unsigned(field.kind, value))
             }
-            DecodedValue::Int(value) => ValueTree::Leaf(Shown::I64(value)),
-            DecodedValue::Float(value) => ValueTree::Leaf(Shown::F64(f64::from(value))),
-            DecodedValue::Double(value) => ValueTree::Leaf(Shown::F64(value)),
-            DecodedValue::Ref(key) => ValueTree::Leaf(Shown::Id(self.table(field.kind), key)),
-            DecodedValue::Str(string) => ValueTree::of(string),
-            DecodedValue::Struct(mut scan) => {
-                let mut pairs = Vec::new();
-                if let FieldEncoding::Struct(inner) = field.kind
-                    && !self.schema.is_empty_type(inner)
-                {
-                    for (name, tree) in self.show(&mut scan, inner, depth + 1)? {
-                        pairs.push((ValueTree::Leaf(Shown::Str(name)), tree));
-                    }
+            DecodedValue::Int(value) => Value::Int(value),
+            DecodedValue::Float(value) => Value::Float(f64::from(value)),
+            DecodedValue::Double(value) => Value::Float(value),
+            DecodedValue::Ref(key) => Value::Constant {
+                table: self.table(field.kind),
+                key,
+            },
+            DecodedValue::Str(string) => Value::of(string),
+            DecodedValue::Struct(mut scan) => match field.kind {
+                FieldEncoding::Struct(inner) if !self.schema.is_empty_type(inner) => {
+                    Value::Struct(self.values(&mut scan, inner, depth + 1)?)
                 }
-                ValueTree::map(pairs)
-            }
+                _ => Value::Struct(Vec::new()),
+            },
             DecodedValue::Array(scan) => {
                 let mut items = Vec::new();
                 let mut failed = None;
                 self.each(
                     scan,
                     field,
-                    &mut |cell| match self.tree(field, cell, depth + 1) {
-                        Ok(tree) => items.push(tree),
+                    &mut |cell| match self.value(field, cell, depth + 1) {
+                        Ok(value) => items.push(value),
                         Err(bad) => failed = Some(bad),
                     },
                 )?;
                 if let Some(bad) = failed {
                     return Err(bad);
                 }
-                ValueTree::list(items)
+                Value::Array(items)
             }
         })
     }
@@ -445,58 +441,6 @@ pub(super) enum DecodedValue<'a> {
     Ref(u64),
     Struct(Scan<'a>),
     Array(Scan<'a>),
-}
-
-/// A value on its way to `dump`, which borrows lists from it.
-#[derive(Debug)]
-pub(super) enum ValueTree<'t> {
-    Leaf(Shown<'t>),
-    Text(Vec<u8>),
-    List(Vec<ValueTree<'t>>, OnceCell<Vec<Shown<'t>>>),
-    Map(
-        Vec<(ValueTree<'t>, ValueTree<'t>)>,
-        OnceCell<Vec<(Shown<'t>, Shown<'t>)>>,
-    ),
-}
-
-impl<'t> ValueTree<'t> {
-    pub(super) fn list(items: Vec<Self>) -> Self {
-        Self::List(items, OnceCell::new())
-    }
-
-    pub(super) fn map(pairs: Vec<(Self, Self)>) -> Self {
-        Self::Map(pairs, OnceCell::new())
-    }
-
-    /// Takes a string; references stay references.
-    pub(super) fn of(string: Str<'t>) -> Self {
-        match string {
-            Str::Null => Self::Leaf(Shown::Null),
-            Str::Pool(key) => Self::Leaf(Shown::Id(super::schema::STRING, key)),
-            _ => match string.text() {
-                Some(std::borrow::Cow::Borrowed(text)) => Self::Leaf(Shown::Text(text)),
-                Some(std::borrow::Cow::Owned(text)) => Self::Text(text),
-                None => Self::Leaf(Shown::Null),
-            },
-        }
-    }
-
-    /// Lends the value in the form that records show.
-    pub(super) fn lend(&'t self) -> Shown<'t> {
-        match self {
-            Self::Leaf(leaf) => leaf.clone(),
-            Self::Text(text) => Shown::Text(text),
-            Self::List(items, lent) => {
-                Shown::List(lent.get_or_init(|| items.iter().map(Self::lend).collect()))
-            }
-            Self::Map(pairs, lent) => Shown::Map(lent.get_or_init(|| {
-                pairs
-                    .iter()
-                    .map(|(key, value)| (key.lend(), value.lend()))
-                    .collect()
-            })),
-        }
-    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "wider writers sign-extend")]

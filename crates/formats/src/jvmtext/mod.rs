@@ -2,6 +2,19 @@
 //!
 //! Native records are lines (`line`); meaning is found when lowering. The text of people's tools has no
 //! specification: what a line does not look like is passed over, and `SPEC.md` lists what is read.
+//!
+//! ```
+//! use traceloom_formats::{LowerOptions, SliceSource, jvmtext};
+//! use traceloom_model::Recording;
+//!
+//! let bytes = b"2026-01-02 03:04:05\nFull thread dump OpenJDK 64-Bit Server VM (21 mixed mode):\n\n\
+//!     \"main\" #1 prio=5 tid=0x01 nid=0x02 runnable\n\tat com.acme.Main.run(Main.java:7)\n\n";
+//! let source = SliceSource::default().with("dump.txt", &jvmtext::THREADS, bytes);
+//! let mut recording = Recording::default();
+//! (jvmtext::THREADS.lower.unwrap())(&source, &LowerOptions::default(), &mut recording)?;
+//! assert_eq!(recording.function_names().collect::<Vec<_>>(), ["com.acme.Main.run"]);
+//! # Ok::<(), traceloom_formats::Error>(())
+//! ```
 
 mod threads;
 mod top;

@@ -11,7 +11,7 @@ use traceloom_model::{
 
 use super::record::{Point, Value};
 use super::text::{Escapes, unescape};
-use super::{Line, LineReader, Lines, base64};
+use super::{Line, Lines, Reader, base64};
 use crate::points::{self, Profile};
 use crate::points::{FieldValue, OwnedPoint};
 use crate::{Chunk, Error, LowerOptions, Record, RecordSink, Source, drive, warn};
@@ -34,7 +34,7 @@ pub(super) fn lower(
     for part in 0..source.parts().len() {
         lowering.part = PartId(u32::try_from(part).unwrap_or(u32::MAX));
         let mut pull = source.open(part, 0)?;
-        let mut reader = LineReader::new(&options.limits);
+        let mut reader = Reader::new(&options.limits);
         if !drive(pull.as_mut(), &mut reader, &mut lowering)? {
             return Ok(());
         }

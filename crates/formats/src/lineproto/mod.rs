@@ -4,6 +4,17 @@
 //! a line that is no point is named by number and left behind. Writing has two dialects. Index points of
 //! profiles become resources and profiles ([`crate::points::Profile`]), all others events whose tags are
 //! the attributes marked as index.
+//!
+//! ```
+//! use traceloom_formats::Chunk;
+//! use traceloom_formats::lineproto::{Line, Lines};
+//!
+//! let bytes = b"load,host=a tasks=3i 1700000000000000000\n";
+//! let mut lines = Lines::new(Chunk { bytes, offset: 0, eof: true }, 1024);
+//! let Some(Line::Point(point)) = lines.next() else { panic!("a point") };
+//! assert_eq!(point.measurement, b"load");
+//! assert_eq!(point.tags, [(&b"host"[..], &b"a"[..])]);
+//! ```
 
 mod base64;
 mod lower;
@@ -23,7 +34,7 @@ use crate::{Chunk, Confidence, Format, Probe};
 
 pub use crate::points::{FieldValue, OwnedPoint, Warning};
 pub use raise::{index_points, metric_points};
-pub use read::{Line, LineReader, Lines};
+pub use read::{Line, Lines, Reader};
 pub use record::{Field, Point, Value};
 pub use scan::Elements;
 pub use text::{Escapes, escape, unescape};
@@ -44,7 +55,7 @@ pub const FORMAT: Format = Format {
     title: "InfluxDB line protocol, Datakit profile points",
     extensions: &["lp", "line", "influx"],
     probe,
-    reader: Some(|limits| Box::new(LineReader::new(limits))),
+    reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),
     raise: Some(raise::raise),
     holds: Capabilities::of(&[

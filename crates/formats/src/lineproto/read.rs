@@ -4,14 +4,14 @@ use traceloom_model::{Flow, Limit, Limits};
 
 use super::record::Point;
 use super::scan::{ScanStop, Scanner};
-use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage};
+use crate::{Chunk, Opaque, RecordSink, Step, damage};
 
 /// Bytes of one record while a line above the limit is stepped over.
 const PIECE: usize = 1 << 20;
 
 /// Reads line protocol.
 #[derive(Clone, Debug)]
-pub struct LineReader {
+pub struct Reader {
     limit: usize,
     /// Line ends before `counted`.
     lines: u64,
@@ -20,7 +20,7 @@ pub struct LineReader {
     skipping: bool,
 }
 
-impl LineReader {
+impl Reader {
     /// A reader with these limits in force; [`Limit::Record`] bounds a line.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
@@ -103,7 +103,7 @@ impl LineReader {
     }
 }
 
-impl Reader for LineReader {
+impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
         let consumed = match self.lines(chunk, out) {
             Ok(read) => read,

@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use traceloom_model::{Limits, Recording};
 
-use super::{Dialect, FORMAT, Line, LineReader, Lines, Value, Writer};
+use super::{Dialect, FORMAT, Line, Lines, Reader, Value, Writer};
 use crate::points::{FieldValue, OwnedPoint};
 use crate::{
     Chunk, Confidence, LowerOptions, Probe, RaiseOptions, Records, SliceSource, read_chunked,
@@ -16,7 +16,7 @@ use crate::{
 
 fn read(text: &[u8]) -> Records {
     let mut records = Records::default();
-    read_slice(&mut LineReader::new(&Limits::default()), text, &mut records);
+    read_slice(&mut Reader::new(&Limits::default()), text, &mut records);
     assert_eq!(records.written(), text, "records tile the input");
     records
 }
@@ -148,7 +148,7 @@ fn a_line_above_the_limit_is_stepped_over_whatever_the_windows() {
         "z".repeat(80)
     );
     let mut whole = Records::default();
-    read_slice(&mut LineReader::new(&limits), text.as_bytes(), &mut whole);
+    read_slice(&mut Reader::new(&limits), text.as_bytes(), &mut whole);
     let kinds: Vec<_> = whole
         .notes()
         .iter()
@@ -166,7 +166,7 @@ fn a_line_above_the_limit_is_stepped_over_whatever_the_windows() {
     for cut in 1..text.len() {
         let mut cuts = Records::default();
         read_chunked(
-            &mut LineReader::new(&limits),
+            &mut Reader::new(&limits),
             text.as_bytes(),
             std::iter::once(cut),
             &mut cuts,
@@ -185,7 +185,7 @@ fn cuts_anywhere_change_nothing() {
             let mut cuts = Records::default();
             let places = [cut, second.min(text.len())];
             read_chunked(
-                &mut LineReader::new(&Limits::default()),
+                &mut Reader::new(&Limits::default()),
                 &text,
                 places.into_iter(),
                 &mut cuts,
@@ -331,7 +331,7 @@ proptest! {
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         places.sort_unstable();
         let mut cut = Records::default();
-        read_chunked(&mut LineReader::new(&Limits::default()), bytes, places.into_iter(), &mut cut);
+        read_chunked(&mut Reader::new(&Limits::default()), bytes, places.into_iter(), &mut cut);
         prop_assert_eq!(&cut, &whole);
     }
 

@@ -10,62 +10,87 @@ use crate::protobuf::{fields, packed_varints};
 
 /// A mapped binary.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct DictionaryMapping {
-    pub(super) start: u64,
-    pub(super) limit: u64,
-    pub(super) offset: u64,
-    pub(super) file: u64,
+pub struct DictionaryMapping {
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub limit: u64,
+    /// Offset in the file of the first address.
+    pub offset: u64,
+    /// Its file, in the table of strings.
+    pub file: u64,
     /// The first of its attributes that names a build.
-    pub(super) attributes: Option<u64>,
+    pub attributes: Option<u64>,
 }
 
 /// A place in the program.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DictionaryLocation {
-    pub(super) mapping: u64,
-    pub(super) address: u64,
-    pub(super) lines: Range<usize>,
-    pub(super) attribute: Option<u64>,
+pub struct DictionaryLocation {
+    /// The mapping it lies in.
+    pub mapping: u64,
+    /// The address.
+    pub address: u64,
+    /// Its rows of [`ProfilesDictionary::lines`], inlined functions first.
+    pub lines: Range<usize>,
+    /// The first of its attributes.
+    pub attribute: Option<u64>,
 }
 
 /// A function at a line.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FunctionLine {
-    pub(super) function: u64,
-    pub(super) line: u64,
-    pub(super) column: u64,
+pub struct FunctionLine {
+    /// The function.
+    pub function: u64,
+    /// The line; 0 for none.
+    pub line: u64,
+    /// The column; 0 for none.
+    pub column: u64,
 }
 
 /// A function; texts are positions.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct DictionaryFunction {
-    pub(super) name: u64,
-    pub(super) system_name: u64,
-    pub(super) file: u64,
-    pub(super) start_line: u64,
+pub struct DictionaryFunction {
+    /// The name.
+    pub name: u64,
+    /// The name in the binary.
+    pub system_name: u64,
+    /// The file of the source.
+    pub file: u64,
+    /// The line it begins at; 0 for none.
+    pub start_line: u64,
 }
 
 /// An attribute with its unit; the value is not decoded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct UnitAttribute {
-    pub(super) key: u64,
-    pub(super) value: Box<[u8]>,
-    pub(super) unit: u64,
+pub struct UnitAttribute {
+    /// The name, in the table of strings.
+    pub key: u64,
+    /// The body of its `AnyValue`.
+    pub value: Box<[u8]>,
+    /// The unit, in the table of strings.
+    pub unit: u64,
 }
 
 /// The tables.
 #[derive(Debug, Default)]
-pub(super) struct ProfilesDictionary {
+pub struct ProfilesDictionary {
     pub(super) strings: Strings,
-    pub(super) mappings: Vec<DictionaryMapping>,
-    pub(super) locations: Vec<DictionaryLocation>,
-    pub(super) lines: Vec<FunctionLine>,
-    pub(super) functions: Vec<DictionaryFunction>,
+    /// Mapped binaries.
+    pub mappings: Vec<DictionaryMapping>,
+    /// Places in the program.
+    pub locations: Vec<DictionaryLocation>,
+    /// Functions at lines, of all locations.
+    pub lines: Vec<FunctionLine>,
+    /// Functions.
+    pub functions: Vec<DictionaryFunction>,
     /// Trace and span.
-    pub(super) links: Vec<(u128, u64)>,
-    pub(super) attributes: Vec<UnitAttribute>,
-    pub(super) stacks: Vec<Range<usize>>,
-    pub(super) stack_locations: Vec<u64>,
+    pub links: Vec<(u128, u64)>,
+    /// Attributes.
+    pub attributes: Vec<UnitAttribute>,
+    /// Stacks: rows of [`ProfilesDictionary::stack_locations`], callees first.
+    pub stacks: Vec<Range<usize>>,
+    /// Locations of all stacks.
+    pub stack_locations: Vec<u64>,
 }
 
 impl ProfilesDictionary {
@@ -191,7 +216,8 @@ impl ProfilesDictionary {
     }
 
     /// Returns a text; an empty one where there is none.
-    pub(super) fn text(&self, index: u64) -> &[u8] {
+    #[must_use]
+    pub fn text(&self, index: u64) -> &[u8] {
         let index = i64::try_from(index).unwrap_or(-1);
         self.strings.get(index).unwrap_or(&[])
     }

@@ -3,6 +3,28 @@
 //! Profiles are read in the layouts of versions 1.9 to 1.11 and written in that of 1.10, which 1.11 kept.
 //! Tables of the dictionary and samples are records of their own, so that a reader needs memory for one of
 //! them. JSON is another encoding of the same messages and is not read.
+//!
+//! ```
+//! use traceloom_formats::otlp::{self, ProfilesDictionary, SampleLists};
+//! use traceloom_model::{Flow, Limits};
+//!
+//! struct Deepest(usize);
+//!
+//! impl otlp::Visit for Deepest {
+//!     fn sample(&mut self, dictionary: &ProfilesDictionary, sample: &SampleLists) -> Flow {
+//!         let stack = usize::try_from(sample.stack).ok();
+//!         let stack = stack.and_then(|stack| dictionary.stacks.get(stack));
+//!         self.0 = self.0.max(stack.map_or(0, |stack| stack.len()));
+//!         Flow::Continue(())
+//!     }
+//! }
+//!
+//! let mut deepest = Deepest(0);
+//! let message = traceloom_samples::bytes("otlp-profiles", 1, 20_000);
+//! otlp::read(&message, &Limits::default(), &mut deepest)?;
+//! assert!(deepest.0 > 1);
+//! # Ok::<(), traceloom_formats::Error>(())
+//! ```
 
 mod code;
 mod dictionary;
@@ -16,13 +38,19 @@ mod survey;
 mod symbols;
 mod value;
 
+pub use dictionary::{
+    DictionaryFunction, DictionaryLocation, DictionaryMapping, FunctionLine, ProfilesDictionary,
+    UnitAttribute,
+};
+pub use sample::{SampleLists, Visit, read};
+
 use traceloom_model::{Capabilities, Feature};
 
 use crate::Format;
 use crate::protobuf::Reader;
 
 /// Profiles.
-pub static PROFILES: Format = Format {
+pub const FORMAT: Format = Format {
     name: "otlp-profiles",
     title: "OpenTelemetry profiles (protobuf)",
     extensions: &["otlp-profiles"],

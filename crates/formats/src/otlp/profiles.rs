@@ -13,7 +13,7 @@ use super::dictionary::ProfilesDictionary;
 use super::layout::SampleFieldOrder;
 use super::sample::SampleLists;
 use super::schema::{PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES, SCOPE_PROFILES};
-use super::survey::{MessageSegments, survey};
+use super::survey::{MessageSegment, MessageSegments, survey};
 use super::value;
 use crate::codec::CountedNotes;
 use crate::codec::two_pass;
@@ -173,9 +173,7 @@ impl<'a> Lowering<'a> {
         self.segment = segment;
         let found = self.segments.all.get(segment);
         let rows = self.dictionary().map_or(0, |rows| rows.attributes.len());
-        self.layout = found.map_or(SampleFieldOrder::default(), |found| {
-            found.votes.layout(rows)
-        });
+        self.layout = found.map_or(SampleFieldOrder::default(), MessageSegment::layout);
         if self.layout == SampleFieldOrder::V1_9 {
             self.tally.add(Level::Info, "layout_1_9", offset, || {
                 "samples are laid out as in version 1.9, which readers of 1.10 find empty"

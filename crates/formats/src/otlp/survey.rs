@@ -3,7 +3,7 @@
 use traceloom_model::{Flow, Level, Limits, Note};
 
 use super::dictionary::ProfilesDictionary;
-use super::layout::Votes;
+use super::layout::{SampleFieldOrder, Votes};
 use super::sample::SampleLists;
 use super::schema::{DICTIONARY, PROFILE, PROFILES_DATA, PROFILES_SCHEMA, RESOURCE_PROFILES};
 use crate::codec::CountedNotes;
@@ -15,7 +15,14 @@ use crate::{Error, Pull};
 pub(super) struct MessageSegment {
     pub(super) dictionary: ProfilesDictionary,
     has_dictionary: bool,
-    pub(super) votes: Votes,
+    votes: Votes,
+}
+
+impl MessageSegment {
+    /// Returns how its samples are laid out.
+    pub(super) fn layout(&self) -> SampleFieldOrder {
+        self.votes.layout(self.dictionary.attributes.len())
+    }
 }
 
 /// All messages of a part.

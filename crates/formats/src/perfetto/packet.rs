@@ -2,26 +2,41 @@
 
 use crate::protobuf::{RawValue, fields, packed_fixed, packed_varints};
 
+/// Returns the packets of a trace, up to the first byte that is no field.
+pub fn packets(trace: &[u8]) -> impl Iterator<Item = Packet<'_>> {
+    let packets = fields(trace).filter(|&(number, _)| number == 1);
+    packets.map(|(_, packet)| Packet::read(packet.bytes()))
+}
+
 /// The fields of a `TracePacket` that lowering uses; payloads are bodies.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Packet<'a> {
-    pub(super) timestamp: Option<u64>,
-    pub(super) clock: Option<u32>,
-    pub(super) sequence: u32,
+pub struct Packet<'a> {
+    /// When it was written, in the clock of [`Packet::clock`].
+    pub timestamp: Option<u64>,
+    /// The clock of the timestamp; `None` for the default of the sequence.
+    pub clock: Option<u32>,
+    /// The sequence of packets it belongs to: a writer of the trace.
+    pub sequence: u32,
     /// What the sequence interned before is void.
-    pub(super) cleared: bool,
+    pub cleared: bool,
     /// Packets before this one are missing.
-    pub(super) dropped: bool,
-    pub(super) interned: Option<&'a [u8]>,
-    pub(super) defaults: Option<&'a [u8]>,
-    pub(super) event: Option<&'a [u8]>,
-    pub(super) descriptor: Option<&'a [u8]>,
-    pub(super) snapshot: Option<&'a [u8]>,
+    pub dropped: bool,
+    /// The body of its `InternedData`.
+    pub interned: Option<&'a [u8]>,
+    /// The body of its `TracePacketDefaults`.
+    pub defaults: Option<&'a [u8]>,
+    /// The body of its [`TrackEvent`].
+    pub event: Option<&'a [u8]>,
+    /// The body of its `TrackDescriptor`.
+    pub descriptor: Option<&'a [u8]>,
+    /// The body of its `ClockSnapshot`.
+    pub snapshot: Option<&'a [u8]>,
     /// Thread descriptors of their own, as the first writers of track events had them.
-    pub(super) thread: Option<&'a [u8]>,
-    pub(super) compressed: bool,
+    pub thread: Option<&'a [u8]>,
+    /// It holds compressed packets.
+    pub compressed: bool,
     /// The first payload that this reader does not know.
-    pub(super) other: Option<u32>,
+    pub other: Option<u32>,
 }
 
 pub(super) fn narrow(value: u64) -> u32 {
@@ -29,7 +44,9 @@ pub(super) fn narrow(value: u64) -> u32 {
 }
 
 impl<'a> Packet<'a> {
-    pub(super) fn read(body: &'a [u8]) -> Self {
+    /// Reads the body of one.
+    #[must_use]
+    pub fn read(body: &'a [u8]) -> Self {
         let mut packet = Self::default();
         for (number, value) in fields(body) {
             match number {
@@ -60,55 +77,88 @@ impl<'a> Packet<'a> {
 
 /// A text, or the id of one that the sequence interned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum InternedName<'a> {
+pub enum InternedName<'a> {
     #[default]
+    /// Neither was written.
     None,
+    /// The id.
     Interned(u64),
+    /// The text.
     Text(&'a [u8]),
 }
 
 /// What a track event is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum TrackEventType {
+pub enum TrackEventType {
     #[default]
+    /// Not written, as where a [`Legacy`] event says it.
     Unspecified,
+    /// A slice begins.
     Begin,
+    /// The last slice that began on the track ends.
     End,
+    /// Something without a duration.
     Instant,
+    /// A counter has a value.
     Counter,
+    /// A type that this reader does not know.
     Other,
 }
 
 /// The fields of a `TrackEvent`; the lists serve event after event.
 #[derive(Debug, Default)]
-pub(super) struct TrackEvent<'a> {
-    pub(super) r#type: TrackEventType,
-    pub(super) track: Option<u64>,
-    pub(super) name: InternedName<'a>,
-    pub(super) categories: Vec<InternedName<'a>>,
-    pub(super) integer: Option<i64>,
-    pub(super) double: Option<f64>,
-    pub(super) extra_tracks: Vec<u64>,
-    pub(super) extra_values: Vec<u64>,
-    pub(super) extra_double_tracks: Vec<u64>,
-    pub(super) extra_doubles: Vec<u64>,
-    pub(super) flows: Vec<u64>,
-    pub(super) terminating_flows: Vec<u64>,
-    pub(super) annotations: Vec<&'a [u8]>,
-    pub(super) legacy: Option<&'a [u8]>,
-    pub(super) log: Option<&'a [u8]>,
-    pub(super) source: Option<&'a [u8]>,
-    pub(super) source_iid: Option<u64>,
-    pub(super) stack: Option<&'a [u8]>,
-    pub(super) stack_iid: Option<u64>,
+pub struct TrackEvent<'a> {
+    /// What happens.
+    pub r#type: TrackEventType,
+    /// The uuid of its track; `None` for the default of the sequence.
+    pub track: Option<u64>,
+    /// The name.
+    pub name: InternedName<'a>,
+    /// The categories.
+    pub categories: Vec<InternedName<'a>>,
+    /// The value of a counter that counts in integers.
+    pub integer: Option<i64>,
+    /// The value of a counter that counts in fractions.
+    pub double: Option<f64>,
+    /// Counter tracks of the values in `extra_values`.
+    pub extra_tracks: Vec<u64>,
+    /// Integers of further counters, as bits.
+    pub extra_values: Vec<u64>,
+    /// Counter tracks of the values in `extra_doubles`.
+    pub extra_double_tracks: Vec<u64>,
+    /// Fractions of further counters, as bits.
+    pub extra_doubles: Vec<u64>,
+    /// Flows that pass through it.
+    pub flows: Vec<u64>,
+    /// Flows that end in it.
+    pub terminating_flows: Vec<u64>,
+    /// The bodies of its `DebugAnnotation`s.
+    pub annotations: Vec<&'a [u8]>,
+    /// The body of its [`Legacy`] event.
+    pub legacy: Option<&'a [u8]>,
+    /// The body of its `LogMessage`.
+    pub log: Option<&'a [u8]>,
+    /// The body of its `SourceLocation`.
+    pub source: Option<&'a [u8]>,
+    /// The interned id of its `SourceLocation`.
+    pub source_iid: Option<u64>,
+    /// The body of its `Callstack`.
+    pub stack: Option<&'a [u8]>,
+    /// The interned id of its `Callstack`.
+    pub stack_iid: Option<u64>,
     pub(super) correlation: Option<RawValue<'a>>,
-    pub(super) correlation_iid: Option<u64>,
-    pub(super) delta_us: Option<i64>,
-    pub(super) absolute_us: Option<i64>,
+    /// The interned id of what it belongs to.
+    pub correlation_iid: Option<u64>,
+    /// Microseconds since the event before, as the first writers had them.
+    pub delta_us: Option<i64>,
+    /// Microseconds of the clock, as the first writers had them.
+    pub absolute_us: Option<i64>,
 }
 
 impl<'a> TrackEvent<'a> {
-    pub(super) fn read(body: &'a [u8]) -> Self {
+    /// Reads the body of one.
+    #[must_use]
+    pub fn read(body: &'a [u8]) -> Self {
         let mut event = Self::default();
         let mut iids = Vec::new();
         for (number, value) in fields(body) {
@@ -164,17 +214,23 @@ impl<'a> TrackEvent<'a> {
 
 /// An event in the words of Chrome's JSON format.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Legacy<'a> {
-    pub(super) phase: u8,
-    pub(super) duration_us: i64,
+pub struct Legacy<'a> {
+    /// The phase: a letter of the JSON format.
+    pub phase: u8,
+    /// The duration of a complete event.
+    pub duration_us: i64,
     /// Which of the three kinds of id, and the id.
-    pub(super) id: Option<(u32, u64)>,
-    pub(super) scope: &'a [u8],
-    pub(super) name_iid: Option<u64>,
+    pub id: Option<(u32, u64)>,
+    /// The scope of the id.
+    pub scope: &'a [u8],
+    /// The interned id of the name.
+    pub name_iid: Option<u64>,
 }
 
 impl<'a> Legacy<'a> {
-    pub(super) fn read(body: &'a [u8]) -> Self {
+    /// Reads the body of one.
+    #[must_use]
+    pub fn read(body: &'a [u8]) -> Self {
         let mut legacy = Self::default();
         for (number, value) in fields(body) {
             match number {

@@ -1,4 +1,15 @@
 //! The text of `perf script`: events with their stacks, a line each (SPEC.md).
+//!
+//! ```
+//! use traceloom_formats::{Records, perfscript, read_slice};
+//! use traceloom_model::Limits;
+//!
+//! let bytes = b"java 12 [001] 3.5: 100 cycles:\n\t401000 main (/bin/app)\n\n";
+//! let mut records = Records::default();
+//! read_slice(perfscript::FORMAT.reader(&Limits::default()).as_mut(), bytes, &mut records);
+//! assert_eq!(records.kinds(), ["event", "frame", "blank"]);
+//! assert_eq!(records.written(), bytes);
+//! ```
 
 mod event;
 mod lower;
@@ -7,19 +18,18 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub use lower::lower;
 pub use read::{Reader, Record};
 
 use crate::{Confidence, Format, Probe};
 
 /// Text of `perf script`.
-pub static PERF_SCRIPT: Format = Format {
+pub const FORMAT: Format = Format {
     name: "perf-script",
     title: "perf script text",
     extensions: &["perf", "perfscript"],
     probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
-    lower: Some(lower),
+    lower: Some(lower::lower),
     ..Format::BASE
 };
 

@@ -109,9 +109,9 @@ fn records_and_samples() {
         read_chunked(&mut Reader::new(&Limits::default()), TEXT, cuts, &mut cut);
         assert!(cut == whole, "chunks of {size}");
     }
-    let source = SliceSource::default().with("x", &PERF_SCRIPT, TEXT);
+    let source = SliceSource::default().with("x", &FORMAT, TEXT);
     let mut recording = Recording::default();
-    lower(&source, &LowerOptions::default(), &mut recording).unwrap();
+    lower::lower(&source, &LowerOptions::default(), &mut recording).unwrap();
     let sizes: Vec<_> = recording
         .samples
         .iter()

@@ -435,7 +435,7 @@ mod tests {
     use traceloom_model::{Definitions, Flow, FrameId, FunctionId, Note, Recording, Sink};
 
     use super::*;
-    use crate::pprof::{PPROF, lower};
+    use crate::pprof::{FORMAT, lower};
     use crate::protobuf::{put_bytes, put_number, put_packed};
     use crate::{LowerOptions, SliceSource};
 
@@ -498,9 +498,9 @@ mod tests {
         put_packed(&mut sample, 1, [1, 2, 3, 9].into_iter());
         put_packed(&mut sample, 2, [1].into_iter());
         put_bytes(&mut bytes, 2, &sample);
-        let source = SliceSource::default().with("x.pprof", &PPROF, &bytes);
+        let source = SliceSource::default().with("x.pprof", &FORMAT, &bytes);
         let mut told = Told::default();
-        lower(&source, &LowerOptions::default(), &mut told).unwrap();
+        lower::lower(&source, &LowerOptions::default(), &mut told).unwrap();
         let function = |row| Spot::Function(FunctionId::new(row));
         let frame = |row| Spot::Frame(FrameId::new(row));
         let unknown = 2 * 3 + 16 + 3;

@@ -3,6 +3,19 @@
 //! The fields of the outermost message are the native records, so a reader needs memory for one sample
 //! and not for the profile. Lowering passes over the input twice, because tables may come after the
 //! samples that use them: it holds the tables and what the sink makes of the samples.
+//!
+//! ```
+//! use traceloom_formats::{Records, pprof, protobuf, read_slice};
+//! use traceloom_model::Limits;
+//!
+//! let mut profile = Vec::new();
+//! protobuf::put_bytes(&mut profile, 6, b"");
+//! protobuf::put_bytes(&mut profile, 6, b"cpu");
+//! let mut records = Records::default();
+//! read_slice(&mut pprof::Reader::new(&Limits::default()), &profile, &mut records);
+//! assert_eq!(records.kinds(), ["string", "string"]);
+//! assert_eq!(records.written(), profile);
+//! ```
 
 mod calltree;
 mod code;
@@ -24,8 +37,6 @@ mod tests;
 
 pub use crate::profile::Strings;
 pub use columns::{Function, Label, Line, Location, Mapping, Sample, Samples, Tables, ValueType};
-pub use lower::lower;
-pub use raise::raise;
 pub use read::Reader;
 pub use record::Record;
 
@@ -34,14 +45,14 @@ use traceloom_model::{Capabilities, Feature};
 use crate::Format;
 
 /// pprof profiles.
-pub static PPROF: Format = Format {
+pub const FORMAT: Format = Format {
     name: "pprof",
     title: "pprof profile (profile.proto)",
     extensions: &["pprof", "pb"],
     probe: probe::probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
-    lower: Some(lower),
-    raise: Some(raise),
+    lower: Some(lower::lower),
+    raise: Some(raise::raise),
     holds: Capabilities::of(&[
         Feature::WideIntegers,
         Feature::Samples,

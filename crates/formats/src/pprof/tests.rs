@@ -57,13 +57,13 @@ fn read(bytes: &[u8]) -> Records {
 }
 
 fn lowered_within(bytes: &[u8], limits: Limits) -> Recording {
-    let source = SliceSource::default().with("x.pprof", &PPROF, bytes);
+    let source = SliceSource::default().with("x.pprof", &FORMAT, bytes);
     let mut recording = Recording::default();
     let options = LowerOptions {
         limits,
         ..LowerOptions::default()
     };
-    lower(&source, &options, &mut recording).unwrap();
+    lower::lower(&source, &options, &mut recording).unwrap();
     recording
 }
 
@@ -364,7 +364,7 @@ fn varints_longer_than_needed_are_written_back() {
 #[test]
 fn damage_is_stepped_over() {
     let mut bytes = Vec::new();
-    traceloom_samples::by_name(PPROF.name).unwrap()(1, 20_000, &mut |piece| {
+    traceloom_samples::by_name(FORMAT.name).unwrap()(1, 20_000, &mut |piece| {
         bytes.extend_from_slice(piece)
     });
     let clean = read(&bytes);
@@ -455,7 +455,7 @@ fn a_length_that_lies_allocates_nothing() {
 
 fn made(seed: u64, bytes: u64) -> Vec<u8> {
     let mut made = Vec::new();
-    traceloom_samples::by_name(PPROF.name).unwrap()(seed, bytes, &mut |piece| {
+    traceloom_samples::by_name(FORMAT.name).unwrap()(seed, bytes, &mut |piece| {
         made.extend_from_slice(piece)
     });
     made
@@ -500,12 +500,12 @@ fn windows_do_not_change_what_is_lowered() {
     let bytes = made(9, 40_000);
     let part = crate::Part {
         name: "x.pprof".to_owned(),
-        format: Some(&PPROF),
+        format: Some(&FORMAT),
         size: None,
     };
     let mut dripped = Recording::default();
     let source = Drip(vec![part], &bytes);
-    lower(&source, &LowerOptions::default(), &mut dripped).unwrap();
+    lower::lower(&source, &LowerOptions::default(), &mut dripped).unwrap();
     let whole = lowered(&bytes);
     assert_eq!(dripped.samples, whole.samples);
     assert_eq!(dripped.strings, whole.strings);

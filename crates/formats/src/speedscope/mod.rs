@@ -2,6 +2,20 @@
 //!
 //! A `sampled` profile becomes samples, an `evented` one spans on a track of its own. Events counted in
 //! something that is no time become samples too: what is between two of them is the weight of the stack.
+//!
+//! ```
+//! use traceloom_formats::{LowerOptions, SliceSource, speedscope};
+//! use traceloom_model::Recording;
+//!
+//! let bytes = br#"{"shared": {"frames": [{"name": "main"}]}, "profiles": [{"type": "evented", "name": "t",
+//!     "unit": "milliseconds", "startValue": 0, "endValue": 9, "events": [
+//!     {"type": "O", "frame": 0, "at": 1}, {"type": "C", "frame": 0, "at": 8}]}]}"#;
+//! let source = SliceSource::default().with("a.speedscope.json", &speedscope::FORMAT, bytes);
+//! let mut recording = Recording::default();
+//! (speedscope::FORMAT.lower.unwrap())(&source, &LowerOptions::default(), &mut recording)?;
+//! assert_eq!(recording.spans.len(), 1);
+//! # Ok::<(), traceloom_formats::Error>(())
+//! ```
 
 mod events;
 mod lower;

@@ -2,6 +2,19 @@
 //!
 //! With raw stacks every stack is a sample; without them only each frame's own samples are known, and
 //! those become stacks of one frame, with a note.
+//!
+//! ```
+//! use traceloom_formats::{LowerOptions, SliceSource, stackprof};
+//! use traceloom_model::Recording;
+//!
+//! let bytes = br#"{"version": 1.2, "mode": "wall", "interval": 1000, "samples": 2,
+//!     "frames": {"7": {"name": "Shop#pay", "samples": 2, "total_samples": 2}}, "raw": [1, 7, 2]}"#;
+//! let source = SliceSource::default().with("a.json", &stackprof::FORMAT, bytes);
+//! let mut recording = Recording::default();
+//! (stackprof::FORMAT.lower.unwrap())(&source, &LowerOptions::default(), &mut recording)?;
+//! assert!(recording.function_names().any(|name| name == "Shop#pay"));
+//! # Ok::<(), traceloom_formats::Error>(())
+//! ```
 
 mod lower;
 

@@ -6,6 +6,18 @@
 //!
 //! Deliberately absent: filter files, which are a front end of the filter language in
 //! `traceloom-analysis`; and the Agent Controller's envelope. No reachable text gives its bytes (SPEC.md §9).
+//!
+//! ```
+//! use traceloom_formats::tptp;
+//! use traceloom_formats::{Records, read_slice};
+//! use traceloom_model::Limits;
+//!
+//! let bytes = br#"<TRACE><methodExit threadIdRef="1" time="12.5" ticket="3"/></TRACE>"#;
+//! let mut records = Records::default();
+//! read_slice(&mut tptp::xml::Reader::new(&Limits::default()), bytes, &mut records);
+//! assert_eq!(records.kinds(), ["root_start", "method_exit", "root_end"]);
+//! assert_eq!(records.written(), bytes);
+//! ```
 
 pub mod binary;
 mod call;
@@ -105,9 +117,9 @@ pub const XML: Format = Format {
 };
 
 fn open_binary(limits: &Limits) -> Box<dyn Fork> {
-    Box::new(binary::Binary::new(limits))
+    Box::new(binary::Reader::new(limits))
 }
 
 fn open_xml(limits: &Limits) -> Box<dyn Fork> {
-    Box::new(xml::Xml::new(limits))
+    Box::new(xml::Reader::new(limits))
 }

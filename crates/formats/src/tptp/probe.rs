@@ -5,7 +5,7 @@ use traceloom_model::{Flow, Limits, Note};
 use super::charset::Charset;
 use super::table::by_element;
 use super::visit::{Item, Visit};
-use super::xml::Xml;
+use super::xml;
 use crate::{Chunk, Confidence, Probe};
 
 /// The magic of the descriptor (SPEC.md §1).
@@ -28,7 +28,7 @@ pub(super) fn xml(probe: &Probe<'_>) -> Option<Confidence> {
         offset: 0,
         eof: probe.whole,
     };
-    Xml::new(&Limits::default()).run(chunk, &mut looking);
+    xml::Reader::new(&Limits::default()).read(chunk, &mut looking);
     looking.found.then_some(Confidence::Certain)
 }
 

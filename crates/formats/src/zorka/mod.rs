@@ -2,6 +2,16 @@
 //!
 //! One decoder reads them all, because the tag of an item and the byte after it tell its generation;
 //! the rows below differ in what they claim, in how an ambiguous begin is read and in what they write.
+//!
+//! ```
+//! use traceloom_formats::zorka::{Bounds, Cbor, Context, Item, item, write};
+//! use traceloom_model::Limits;
+//!
+//! let mut bytes = Vec::new();
+//! write::item(&mut bytes, &Item::Flags(3));
+//! let mut cbor = Cbor::new(&bytes, 0, Bounds::new(&Limits::default()));
+//! assert!(matches!(item(&mut cbor, &Context::default()), Ok(Item::Flags(3))));
+//! ```
 
 pub mod cbor;
 mod diagnostic;
@@ -32,20 +42,16 @@ pub use record::{
     AttributeForm, Attributes, Begin, End, EndForm, Exception, ExceptionFields, Item, Method,
     Order, Record, Start, StartForm, Symbol, ValueRun,
 };
-pub use stream::{Stream, Visit};
+pub use stream::{Reader, Visit};
 
 use traceloom_model::{Capabilities, Feature, Flow, Limits, Note, Variant};
 
-use crate::{Chunk, Confidence, Fork, Format, Probe, Reader, RecordSink, Step};
+use crate::{Chunk, Confidence, Fork, Format, Probe, RecordSink, Step};
 use probe::StreamKind;
 
-/// The native reader of all generations.
-#[derive(Clone)]
-struct GenerationReader(Stream);
-
-impl Reader for GenerationReader {
+impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        self.0.read(chunk, &mut Dynamic(out))
+        Self::read(self, chunk, &mut Dynamic(out))
     }
 }
 
@@ -64,7 +70,7 @@ impl Visit for Dynamic<'_> {
 macro_rules! readers {
     ($($name:ident $begin:ident)*) => {$(
         fn $name(limits: &Limits) -> Box<dyn Fork> {
-            Box::new(GenerationReader(Stream::new(limits, TwoItems::$begin)))
+            Box::new(Reader::new(limits, TwoItems::$begin))
         }
     )*};
 }

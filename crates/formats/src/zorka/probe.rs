@@ -7,7 +7,7 @@ use traceloom_model::{Flow, Level, Limits, Note};
 use super::cbor::Cbor;
 use super::parts::PartName;
 use super::record::{EndForm, Item, Record, StartForm};
-use super::{Stream, TwoItems, Visit};
+use super::{Reader, TwoItems, Visit};
 use crate::{Chunk, Confidence, Probe};
 
 /// What a stream turns out to be.
@@ -126,7 +126,7 @@ pub(crate) fn kind(probe: &Probe<'_>) -> Option<(StreamKind, Confidence)> {
         offset: 0,
         eof: probe.whole,
     };
-    Stream::new(&Limits::default(), TwoItems::Guess).read(chunk, &mut facts);
+    Reader::new(&Limits::default(), TwoItems::Guess).read(chunk, &mut facts);
     if fragment {
         // A piece that is the middle of a string is known by its neighbours only: see `parts::set`.
         return facts.kind().map(|kind| (kind, Confidence::Likely));

@@ -10,13 +10,13 @@ use super::read::unpack;
 use super::record::{
     AttributeForm, Attributes, End, EndForm, Item, Order, Record, Start, StartForm,
 };
-use super::stream::{Stream, Visit};
+use super::stream::{Reader, Visit};
 use crate::Chunk;
 
 /// Bytes of the longest shape of a known length, which the window must hold.
 const WINDOW: usize = 24;
 
-impl Stream {
+impl Reader {
     /// Reads items of common shapes from `at` on; stops before the first that is of none.
     #[inline]
     pub(super) fn run(&mut self, chunk: &Chunk<'_>, at: &mut usize, out: &mut impl Visit) -> Flow {

@@ -16,7 +16,7 @@ use crate::spans::parents_first::{Children, PendingSpans};
 use crate::{Error, Output, RaiseOptions, Target};
 
 /// A writer of traces.
-pub(crate) struct Raiser<'o> {
+pub(crate) struct Writer<'o> {
     out: Buffered<'o>,
     form: ContainerForm,
     /// Some attribute that came was set by another span.
@@ -51,7 +51,7 @@ pub(crate) fn posts<'o>(
     let posted = super::dialect::C_VARIANTS[0].1;
     let posted = as_it_came(posted, super::REQUESTS.name, options);
     let posts = PostWriter::new(posted);
-    Ok(Box::new(Raiser::new(ContainerForm::Posts(posts), output)))
+    Ok(Box::new(Writer::new(ContainerForm::Posts(posts), output)))
 }
 
 /// Builds a target of one of the variants of the format `name`.
@@ -77,7 +77,7 @@ pub(crate) fn target<'o>(
     };
     let dialect = as_it_came(*dialect, name, options);
     let form = ContainerForm::Stream(Box::new(Encoder::new(dialect)));
-    Ok(Box::new(Raiser::new(form, output)))
+    Ok(Box::new(Writer::new(form, output)))
 }
 
 /// Returns how a generation is written: with all values where recordings of it come, which had them.
@@ -89,7 +89,7 @@ fn as_it_came(dialect: GenerationDialect, name: &str, options: &RaiseOptions) ->
     }
 }
 
-impl<'o> Raiser<'o> {
+impl<'o> Writer<'o> {
     fn new(form: ContainerForm, output: &'o mut dyn Output) -> Self {
         Self {
             out: Buffered::new(output, ""),
@@ -125,7 +125,7 @@ impl<'o> Raiser<'o> {
     }
 }
 
-impl Sink for Raiser<'_> {
+impl Sink for Writer<'_> {
     fn asks(&self) -> Asks {
         Asks {
             derived_samples: false,
@@ -175,7 +175,7 @@ impl Sink for Raiser<'_> {
     }
 }
 
-impl Target for Raiser<'_> {
+impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
         let mut roots = std::mem::take(&mut self.kept.roots);
         roots.sort_by_key(|node| (node.start, node.id));

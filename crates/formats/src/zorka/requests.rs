@@ -309,7 +309,7 @@ impl Record for SymbolObject<'_> {
 /// Reads definitions: items, or a table in JSON.
 #[derive(Clone)]
 pub(crate) struct DefinitionReader {
-    items: super::GenerationReader,
+    items: super::Reader,
     json: Option<bool>,
     record: usize,
 }
@@ -317,7 +317,7 @@ pub(crate) struct DefinitionReader {
 impl DefinitionReader {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            items: super::GenerationReader(super::Stream::new(limits, super::TwoItems::Guess)),
+            items: super::Reader::new(limits, super::TwoItems::Guess),
             json: None,
             record: limits.size(Limit::Record),
         }
@@ -333,7 +333,7 @@ impl Reader for DefinitionReader {
             };
         };
         if !*self.json.get_or_insert(*first == b'{') {
-            return self.items.read(chunk, out);
+            return Reader::read(&mut self.items, chunk, out);
         }
         if !chunk.eof && chunk.bytes.len() <= self.record {
             let need = chunk.bytes.len().saturating_mul(2).max(4096);

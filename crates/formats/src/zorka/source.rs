@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use traceloom_model::{Clock, Limits, Note, Order as SpanOrder, PartId, ResourceId, Sink};
 
-use super::Stream;
+use super::Reader;
 use super::lower::{Lowering, SourceRange};
 use super::session::{Session, SessionSymbols};
 use super::tree::{OpenTrace, SourceState};
@@ -142,7 +142,7 @@ impl Sources<'_> {
             places.push((offset, part));
             offset += size(self.source, part)?;
         }
-        let mut stream = Stream::new(&self.limits, begin);
+        let mut stream = Reader::new(&self.limits, begin);
         let mut trace = OpenTrace::default();
         let mut lowering = Lowering {
             shared: &mut self.shared,

@@ -40,7 +40,7 @@ struct Damage {
 
 /// The decoder of one stream: bytes in windows, items and notes out.
 #[derive(Clone, Debug)]
-pub struct Stream {
+pub struct Reader {
     bounds: Bounds,
     record: usize,
     depth: usize,
@@ -57,7 +57,7 @@ pub struct Stream {
     guessed: bool,
 }
 
-impl Stream {
+impl Reader {
     /// A decoder with these limits in force.
     #[must_use]
     pub fn new(limits: &Limits, begin: TwoItems) -> Self {

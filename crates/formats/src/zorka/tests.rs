@@ -2,7 +2,7 @@
 
 use traceloom_model::{Level, Limits, Recording, SpanStatus};
 
-use super::{AGD, B1, B2, C, Item, REQUESTS, Record, S0, S0B, STORE, Stream, TwoItems, Visit};
+use super::{AGD, B1, B2, C, Item, REQUESTS, Reader, Record, S0, S0B, STORE, TwoItems, Visit};
 use crate::{Chunk, Format, LowerOptions, Probe, RaiseOptions, Records, SliceSource, read_slice};
 
 /// Reads hex with spaces.
@@ -494,7 +494,7 @@ fn samples_are_canonical_so_that_their_bytes_come_from_the_fields() {
             offset: 0,
             eof: true,
         };
-        Stream::new(&Limits::default(), TwoItems::Guess).read(chunk, &mut counted);
+        Reader::new(&Limits::default(), TwoItems::Guess).read(chunk, &mut counted);
         assert_eq!(counted.0 as usize, items, "{}", format.name);
         assert_eq!(counted.1, 0, "{}", format.name);
     }

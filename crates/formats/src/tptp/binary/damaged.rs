@@ -3,7 +3,7 @@
 use traceloom_model::Note;
 
 use super::decode::{Decoded, Slots, decode};
-use super::read::{Binary, MessageStep, Phase, took};
+use super::read::{MessageStep, Phase, Reader, took};
 use super::size::{self, LOOK};
 use super::{HEADER, Shape};
 use crate::tptp::table::{Layout, Schema};
@@ -13,7 +13,7 @@ use crate::{Opaque, damage, warn};
 /// Length of the pieces in which bytes that are no records are handed out.
 const PIECE: usize = 64 << 10;
 
-impl Binary {
+impl Reader {
     /// A known message whose size runs past the window: the size lies, or the data is cut.
     #[cold]
     #[expect(clippy::too_many_arguments, reason = "the parts of one record")]

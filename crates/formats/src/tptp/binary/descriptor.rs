@@ -1,7 +1,7 @@
 //! The descriptor, and what lies between it and the data (SPEC.md §1.1).
 
 use super::damaged::piece;
-use super::read::{Binary, MessageStep, Phase, took};
+use super::read::{MessageStep, Phase, Reader, took};
 use super::record::Descriptor;
 use super::{DESCRIPTOR, HEADER, Shape};
 use crate::tptp::visit::{Item, Visit};
@@ -10,7 +10,7 @@ use crate::{damage, info, warn};
 /// Longest gap before the data that is searched for system messages.
 const GAP: usize = 64 << 10;
 
-impl Binary {
+impl Reader {
     pub(super) fn descriptor<V: Visit>(
         &mut self,
         bytes: &[u8],

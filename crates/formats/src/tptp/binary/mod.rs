@@ -11,7 +11,7 @@ mod system;
 mod write;
 
 pub use decode::{Decoded, decode};
-pub use read::Binary;
+pub use read::Reader;
 pub(super) use record::time_of;
 pub use record::{Data, Descriptor, Encoding, Frequency, Unknown};
 pub use single::read_message;

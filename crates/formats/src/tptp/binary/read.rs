@@ -12,11 +12,11 @@ use crate::tptp::charset::Charset;
 use crate::tptp::message::{Message, Slot, Texts};
 use crate::tptp::table::{Layout, MOST_FIELDS, Schema, by_id};
 use crate::tptp::visit::{Item, RecordAdapter, SharedNotes, Visit};
-use crate::{Chunk, Reader, RecordSink, Step, damage, warn};
+use crate::{Chunk, RecordSink, Step, damage, warn};
 
 /// Reads a binary stream.
 #[derive(Clone, Debug)]
-pub struct Binary {
+pub struct Reader {
     pub(super) most: usize,
     pub(super) phase: Phase,
     pub(super) shape: Shape,
@@ -67,13 +67,13 @@ impl From<Flow> for MessageStep {
     }
 }
 
-impl Reader for Binary {
+impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        self.run(chunk, &mut RecordAdapter(out))
+        self.read(chunk, &mut RecordAdapter(out))
     }
 }
 
-impl Binary {
+impl Reader {
     /// A reader at the start of a stream.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
@@ -89,8 +89,8 @@ impl Binary {
         }
     }
 
-    /// Reads every whole record of `chunk`, as [`Reader::read`] does, with their types.
-    pub fn run<V: Visit>(&mut self, chunk: Chunk<'_>, out: &mut V) -> Step {
+    /// Reads every whole record of `chunk`, as [`crate::Reader::read`] does, with their types.
+    pub fn read<V: Visit>(&mut self, chunk: Chunk<'_>, out: &mut V) -> Step {
         let mut at = 0;
         let mut slots: Slots<'_> = [Slot::Number(0); MOST_FIELDS];
         loop {

@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Level};
 
-use super::read::{Binary, MessageStep, took};
+use super::read::{MessageStep, Reader, took};
 use super::record::{Encoding, Frequency, Unknown};
 use super::size::{self, Decision};
 use super::{HEADER, Shape};
@@ -13,7 +13,7 @@ use crate::{damage, warn};
 /// Longest charset name.
 const NAME: usize = 64;
 
-impl Binary {
+impl Reader {
     /// System messages, and messages that no table has (SPEC.md §1.3, §3).
     pub(super) fn system<V: Visit>(
         &mut self,

@@ -10,7 +10,7 @@ use crate::tptp::message::{Frames, Message, Slot, Texts};
 use crate::tptp::seconds;
 use crate::tptp::table::{Kind, Layout, MOST_FIELDS, by_id};
 use crate::tptp::visit::{Item, Visit};
-use crate::tptp::xml::{Element, Instruction, Piece, Xml};
+use crate::tptp::xml::{self, Element, Instruction, Piece};
 use crate::{Error, Output, Pull, Record};
 
 /// Writes an XML trace as a binary stream: as its processing instruction says, else little-endian,
@@ -29,8 +29,8 @@ pub fn to_binary(
         begun: None,
         common: ConversionOutput::new(output, notes),
     };
-    let mut reader = Xml::new(limits);
-    each_window(pull, 1, |chunk| reader.run(chunk, &mut writer))?;
+    let mut reader = xml::Reader::new(limits);
+    each_window(pull, 1, |chunk| reader.read(chunk, &mut writer))?;
     writer.writer();
     writer.common.finish()
 }

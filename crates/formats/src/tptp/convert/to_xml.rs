@@ -5,7 +5,7 @@ use traceloom_model::{Flow, Limits, Note};
 use super::{ConversionOutput, Notes};
 use crate::Change;
 use crate::codec::each_window;
-use crate::tptp::binary::{Binary, Data};
+use crate::tptp::binary::{self, Data};
 use crate::tptp::charset::Charset;
 use crate::tptp::seconds;
 use crate::tptp::table::Layout;
@@ -43,8 +43,8 @@ pub fn to_xml(
     out.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     instruction.write(out);
     out.extend_from_slice(b"\n<TRACE>\n");
-    let mut reader = Binary::new(limits);
-    each_window(pull, 1, |chunk| reader.run(chunk, &mut writer))?;
+    let mut reader = binary::Reader::new(limits);
+    each_window(pull, 1, |chunk| reader.read(chunk, &mut writer))?;
     writer.common.out.extend_from_slice(b"</TRACE>\n");
     writer.common.finish()
 }
@@ -113,7 +113,7 @@ fn begin(chunk: Chunk<'_>, limits: &Limits) -> Instruction {
     };
     let bytes = chunk.bytes.get(..HEAD).unwrap_or(chunk.bytes);
     let eof = chunk.eof && bytes.len() == chunk.bytes.len();
-    Binary::new(limits).run(
+    binary::Reader::new(limits).read(
         Chunk {
             bytes,
             eof,

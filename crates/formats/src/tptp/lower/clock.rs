@@ -3,12 +3,11 @@
 use traceloom_model::{Clock, Flow, Limits, Note, Tables, TickRate};
 
 use crate::codec::each_window;
-use crate::tptp::binary::Binary;
 use crate::tptp::message::{Message, Slot};
 use crate::tptp::seconds::NANOS;
 use crate::tptp::table::Kind;
 use crate::tptp::visit::{Item, Visit};
-use crate::tptp::xml::Xml;
+use crate::tptp::{binary, xml};
 use crate::{Error, Source};
 
 /// Seconds of the epoch at the start of 1990 and of 2100: a time between them is one of the epoch.
@@ -99,10 +98,10 @@ pub(super) fn find(
         first: None,
     };
     let mut pull = source.open(part, 0)?;
-    let (mut one, mut other) = (Binary::new(limits), Xml::new(limits));
+    let (mut one, mut other) = (binary::Reader::new(limits), xml::Reader::new(limits));
     each_window(pull.as_mut(), 1, |chunk| match binary {
-        true => one.run(chunk, &mut head),
-        false => other.run(chunk, &mut head),
+        true => one.read(chunk, &mut head),
+        false => other.read(chunk, &mut head),
     })?;
     let per_second = head.per_second.filter(|&ticks| ticks > 0).unwrap_or(NANOS);
     Ok(Ticks::new(per_second, head.first.unwrap_or(0)))

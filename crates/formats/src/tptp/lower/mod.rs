@@ -25,11 +25,10 @@ use self::heap::Heap;
 use self::names::DefinitionIds;
 use self::producers::Producers;
 use self::threads::ThreadCalls;
-use super::binary::Binary;
 use super::call::Call;
 use super::message::Message;
 use super::visit::{Item, Visit};
-use super::xml::Xml;
+use super::{binary, xml};
 use crate::codec::each_window;
 use crate::{Error, LowerOptions, Part, Source, damage, warn};
 
@@ -191,10 +190,10 @@ impl<'s> Lowering<'s> {
         limits: &traceloom_model::Limits,
     ) -> Result<bool, Error> {
         let mut pull = source.open(part, 0)?;
-        let mut reader: (Binary, Xml) = (Binary::new(limits), Xml::new(limits));
+        let mut reader = (binary::Reader::new(limits), xml::Reader::new(limits));
         each_window(pull.as_mut(), 1, |chunk| match binary {
-            true => reader.0.run(chunk, self),
-            false => reader.1.run(chunk, self),
+            true => reader.0.read(chunk, self),
+            false => reader.1.read(chunk, self),
         })
     }
 

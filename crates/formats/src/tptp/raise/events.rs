@@ -3,7 +3,7 @@
 use traceloom_model::{EventRow, StackId, Value};
 
 use super::order::Rank;
-use super::{Raising, schema, ticks};
+use super::{Writer, schema, ticks};
 use crate::tptp::markup::escape;
 use crate::tptp::message::Draft;
 use crate::tptp::table::{FieldDef, Kind, Layout, MESSAGES, Schema};
@@ -108,7 +108,7 @@ impl Rebuilt {
     }
 }
 
-impl Raising<'_> {
+impl Writer<'_> {
     pub(super) fn event(&mut self, event: &EventRow<'_>) {
         let name = self.tables.event_type(event.event_type).map(|row| row.name);
         let name = self.text(name);

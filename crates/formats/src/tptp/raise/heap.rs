@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use traceloom_model::{EdgeBatch, EventRow, Flow, ObjectRow, RootBatch, Value};
 
 use super::order::Rank;
-use super::{Raising, schema};
+use super::{Writer, schema};
 use crate::tptp::message::Draft;
 
 /// Dumps by their place in the recording, and the names of root kinds.
@@ -25,7 +25,7 @@ impl HeapDumps {
     }
 }
 
-impl Raising<'_> {
+impl Writer<'_> {
     pub(super) fn object(&mut self, row: &ObjectRow) {
         let Some(time) = row.time else {
             // It is known from a root alone, which names its class too.

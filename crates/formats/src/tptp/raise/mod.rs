@@ -72,7 +72,7 @@ fn build(form: Option<StreamForm>, output: &mut dyn Output) -> Box<dyn Target + 
     let mut out = Buffered::new(output, "");
     let mut emit = MessageEmitter::new(form, &mut out.bytes);
     let spans = spans::EntryExitTemplates::new(&mut emit);
-    Box::new(Raising {
+    Box::new(Writer {
         out,
         order: Order::Nested,
         tables: Recording::default(),
@@ -89,7 +89,7 @@ fn build(form: Option<StreamForm>, output: &mut dyn Output) -> Box<dyn Target + 
     })
 }
 
-struct Raising<'o> {
+struct Writer<'o> {
     out: Buffered<'o>,
     emit: MessageEmitter,
     order: Order,
@@ -124,7 +124,7 @@ fn ticks(ns: i64) -> u64 {
     u64::try_from(ns).unwrap_or(0)
 }
 
-impl Raising<'_> {
+impl Writer<'_> {
     fn text(&self, id: Option<StringId>) -> String {
         id.map_or_else(String::new, |id| self.tables.text(id).into_owned())
     }
@@ -303,7 +303,7 @@ impl Raising<'_> {
     }
 }
 
-impl Sink for Raising<'_> {
+impl Sink for Writer<'_> {
     fn begin(&mut self, order: Order, clock: Clock) {
         self.order = order;
         self.base = match clock {
@@ -372,7 +372,7 @@ impl Sink for Raising<'_> {
     }
 }
 
-impl Target for Raising<'_> {
+impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
         let flow = self.finish_spans();
         if flow.is_continue() && self.finish_samples().is_continue() {

@@ -7,7 +7,7 @@ use traceloom_model::{
 };
 
 use super::order::Rank;
-use super::{Raising, schema, ticks};
+use super::{Writer, schema, ticks};
 use crate::tptp::message::Draft;
 
 /// Columns of an aggregated entry and their fields.
@@ -38,7 +38,7 @@ struct SampledCall {
     children: Vec<usize>,
 }
 
-impl Raising<'_> {
+impl Writer<'_> {
     pub(super) fn take_samples(&mut self, batch: &SampleBatch) {
         let columns = match self.samples.columns.get(&batch.profile) {
             Some(columns) => *columns,

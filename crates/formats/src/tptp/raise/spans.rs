@@ -6,7 +6,7 @@ use traceloom_model::{
 
 use super::order::{Brief, Rank};
 use super::tree::{RareSpanFacts, SpanForest, SpanNode};
-use super::{Raising, schema, ticks};
+use super::{Writer, schema, ticks};
 use crate::codec::ById;
 use crate::tptp::emit::{Fixed, MessageEmitter};
 
@@ -74,7 +74,7 @@ impl EntryExitTemplates {
     }
 }
 
-impl Raising<'_> {
+impl Writer<'_> {
     pub(super) fn take_spans(&mut self, batch: &SpanBatch) -> Flow {
         for row in batch.iter() {
             let done = self.order == Order::Nested && row.parent.is_none();

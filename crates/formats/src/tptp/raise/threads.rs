@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use traceloom_model::TrackId;
 
-use super::Raising;
+use super::Writer;
 use super::order::Rank;
 use super::schema;
 use super::tree::SpanForest;
@@ -69,7 +69,7 @@ impl TrackNumbers {
     }
 }
 
-impl Raising<'_> {
+impl Writer<'_> {
     /// Takes the id of a track that does something at `time`, and tells of its thread when it is new.
     #[inline]
     pub(super) fn thread(&mut self, track: TrackId, time: i64) -> u64 {

@@ -273,7 +273,7 @@ fn times(bytes: &[u8]) -> Vec<(&'static str, u64)> {
         offset: 0,
         eof: true,
     };
-    crate::tptp::binary::Binary::new(&Limits::default()).run(chunk, &mut times);
+    crate::tptp::binary::Reader::new(&Limits::default()).read(chunk, &mut times);
     times.0
 }
 

@@ -2,13 +2,13 @@
 
 use traceloom_model::Level;
 
-use super::read::{MarkupWindow, MessageScratch, Xml};
+use super::read::{MarkupWindow, MessageScratch, Reader};
 use crate::tptp::markup::{AttributeIter, ElementContent, content};
 use crate::tptp::message::{Form, Frames, Message, Slot, Texts};
 use crate::tptp::seconds;
 use crate::tptp::table::{FieldDef, Kind, Layout, Schema};
 
-impl Xml {
+impl Reader {
     pub(super) fn message<'a, 's>(
         &mut self,
         schema: &'static Schema,

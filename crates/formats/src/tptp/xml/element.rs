@@ -2,7 +2,7 @@
 
 use traceloom_model::Level;
 
-use super::read::{ElementStep, MarkupWindow, MessageScratch, PIECE, ROOT, Subtree, Xml, took};
+use super::read::{ElementStep, MarkupWindow, MessageScratch, PIECE, ROOT, Reader, Subtree, took};
 use super::record::Element;
 use super::tag::{MarkupKind, TagScan};
 use crate::tptp::markup::name_end;
@@ -14,7 +14,7 @@ use crate::{Opaque, damage};
 /// piece, those after them not at all, so that no input takes more than linear time.
 const UNCLOSED: u32 = 64;
 
-impl Xml {
+impl Reader {
     #[inline]
     pub(super) fn tag<'a, V: Visit>(
         &mut self,

@@ -7,6 +7,6 @@ mod record;
 mod tag;
 mod write;
 
-pub use read::Xml;
+pub use read::Reader;
 pub use record::{Element, Piece};
 pub use write::{Dropped, Instruction, write_message};

@@ -10,7 +10,7 @@ use crate::tptp::markup::{AttributeIter, mask, name_end};
 use crate::tptp::message::Slot;
 use crate::tptp::table::MOST_FIELDS;
 use crate::tptp::visit::{Item, RecordAdapter, SharedNotes, Visit};
-use crate::{Chunk, Opaque, Reader, RecordSink, Step, damage, info, warn};
+use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
 
 /// Longest piece of text handed out at once.
 pub(super) const PIECE: usize = 64 << 10;
@@ -20,7 +20,7 @@ pub(super) const ROOT: &[u8] = b"TRACE";
 
 /// Reads an XML trace: a document, or elements one after the other.
 #[derive(Clone, Debug)]
-pub struct Xml {
+pub struct Reader {
     pub(super) most: usize,
     pub(super) started: bool,
     pub(super) charset: Charset,
@@ -78,13 +78,13 @@ pub(super) struct MessageScratch<'a> {
     pub(super) slots: [Slot<'a>; MOST_FIELDS],
 }
 
-impl Reader for Xml {
+impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        self.run(chunk, &mut RecordAdapter(out))
+        self.read(chunk, &mut RecordAdapter(out))
     }
 }
 
-impl Xml {
+impl Reader {
     /// A reader at the start of a document or of a live stream.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
@@ -102,8 +102,8 @@ impl Xml {
         }
     }
 
-    /// Reads every whole record of `chunk`, as [`Reader::read`] does, with their types.
-    pub fn run<V: Visit>(&mut self, chunk: Chunk<'_>, out: &mut V) -> Step {
+    /// Reads every whole record of `chunk`, as [`crate::Reader::read`] does, with their types.
+    pub fn read<V: Visit>(&mut self, chunk: Chunk<'_>, out: &mut V) -> Step {
         let mut skip = 0;
         if !self.started {
             if chunk.bytes.len() < 4 && !chunk.eof {

@@ -8,7 +8,7 @@ use super::super::parts::PartName;
 use super::super::record::{Item, Record};
 use super::super::requests::symbols;
 use super::super::session::SessionSymbols;
-use super::super::{Stream, TwoItems, Visit};
+use super::super::{Reader, TwoItems, Visit};
 use super::streams::{StreamParts, visit};
 use super::{PartRole, role};
 use crate::{Error, Source};
@@ -47,7 +47,7 @@ pub(super) fn clock(
             PartRole::Requests | PartRole::Store => return Ok(true),
             PartRole::Definitions => {}
             PartRole::Items => {
-                let mut items = Stream::new(limits, TwoItems::Guess);
+                let mut items = Reader::new(limits, TwoItems::Guess);
                 visit(source, &stream.parts, &mut items, &mut found)?;
             }
         }
@@ -124,7 +124,7 @@ impl CaptureDefinitions {
                 }
                 continue;
             }
-            let mut items = Stream::new(limits, TwoItems::Guess);
+            let mut items = Reader::new(limits, TwoItems::Guess);
             visit(source, &stream.parts, &mut items, &mut collect)?;
         }
         Ok(all)

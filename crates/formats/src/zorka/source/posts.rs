@@ -7,7 +7,7 @@ use super::super::requests::{Request, RequestLines, Requests};
 use super::super::session::{Session, SessionSymbols};
 use super::super::store::{Blocks, StoreBlock, StoreReader, refusal};
 use super::super::tree::OpenTrace;
-use super::super::{Stream, TwoItems};
+use super::super::{Reader, TwoItems};
 use super::streams::{Carry, Fingerprint};
 use super::{SessionKey, Sources};
 use crate::codec::each_window;
@@ -16,7 +16,7 @@ use crate::{Error, Opaque, info};
 /// A posted trace that ended with records open.
 pub(super) struct Unfinished {
     trace: OpenTrace,
-    stream: Stream,
+    stream: Reader,
     carry: Carry,
     place: (usize, u64),
 }
@@ -69,7 +69,7 @@ impl Sources<'_> {
                 }
                 Unfinished {
                     trace: OpenTrace::posted(trace_id),
-                    stream: Stream::new(&self.limits, TwoItems::Guess),
+                    stream: Reader::new(&self.limits, TwoItems::Guess),
                     carry: Carry::default(),
                     place: (part, request.offset),
                 }
@@ -197,7 +197,7 @@ impl Blocks for BlockVisitor<'_, '_> {
         };
         let state = Unfinished {
             trace: OpenTrace::default(),
-            stream: Stream::new(&limits, TwoItems::Guess),
+            stream: Reader::new(&limits, TwoItems::Guess),
             carry: Carry::of(plain),
             place: (self.part, block.offset),
         };

@@ -1,7 +1,7 @@
 //! Parts as streams: chunks in the order of their numbers, cut anywhere.
 
 use super::super::parts::PartName;
-use super::super::{Stream, TwoItems, Visit};
+use super::super::{Reader, TwoItems, Visit};
 use super::{PartRole, role};
 use crate::codec::each_window;
 use crate::{Chunk, Error, Source, Step};
@@ -53,7 +53,7 @@ pub(super) fn streams(source: &dyn Source) -> Vec<StreamParts> {
 pub(super) fn visit(
     source: &dyn Source,
     parts: &[usize],
-    stream: &mut Stream,
+    stream: &mut Reader,
     visitor: &mut impl Visit,
 ) -> Result<bool, Error> {
     if let &[only] = parts {
@@ -99,7 +99,7 @@ impl Carry {
 
     pub(super) fn feed(
         &mut self,
-        stream: &mut Stream,
+        stream: &mut Reader,
         bytes: &[u8],
         eof: bool,
         visitor: &mut impl Visit,
