@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shown } from "../src/flame/change";
+import { bars, type Course } from "../src/flame/course";
 import type { Held } from "../src/flame/data";
 import { FlameModel } from "../src/flame/model";
 import { totals } from "../src/flame/table";
@@ -126,6 +127,89 @@ test("a graph asks for what a window shows of a path, and narrow siblings come t
   assert.deepEqual(asked([0, 1], 0).nodes, [0, 1, 2, 3], "callers, then what lies below");
   assert.deepEqual(asked([0, 2], 0).nodes, [0, 4]);
   assert.deepEqual(asked([], 0, [0.6, 0.2]).nodes, [0, 4], "what lies beside the window is left out");
+});
+
+/** The same with times: stretches of 10 from 1000 on, the last far behind; threads `a` and `b`. */
+function timed(): Held {
+  const cells: [stretch: number, thread: number, node: number, own: number, count: number][] = [
+    [0, 0, 0, 10, 1],
+    [0, 0, 1, 20, 2],
+    [1, 0, 2, 30, 2],
+    [1, 1, 4, 35, 1],
+    [90, 0, 3, 5, 4],
+  ];
+  const differences = (of: number[]) => of.map((one, at) => one - (of[at - 1] ?? 0));
+  const over_time = {
+    unix: false,
+    step: 10,
+    first: "100",
+    threads: ["a", "b"],
+    stretch: column(differences(cells.map((cell) => cell[0]))),
+    thread: column(cells.map((cell) => cell[1])),
+    node: column(differences(cells.map((cell) => cell[2]))),
+    own: column(cells.map((cell) => cell[3])),
+    count: column(cells.map((cell) => cell[4])),
+  };
+  return { ...held(), over_time };
+}
+
+test("a range and a thread have their own tree, table and percentages", () => {
+  const model = new FlameModel(timed());
+  const sums = () =>
+    [...model.tree.sum].map((sum, at) => `${model.pathOf(at).join(";")} ${sum} ${model.tree.calls[at]}`);
+  assert.equal(model.data.course?.size, 91);
+  model.seen.range = [1, 2];
+  model.reshape();
+  assert.deepEqual(sums(), ["main 65 0", "main;sql 35 1", "main;walk 30 0", "main;walk;walk 30 2"]);
+  assert.equal(model.share(65), "100.00 %");
+  assert.deepEqual(
+    totals(model).map((row) => [row.own, row.sum]),
+    [
+      [0, 65],
+      [30, 30],
+      [35, 35],
+    ],
+  );
+  assert.match(
+    model.cutWords(),
+    /^only \+0\.00000001 s to \+0\.00000002 s\. Percentages are of what is left .*: 65\.$/,
+  );
+  model.seen.thread = 1;
+  model.reshape();
+  assert.deepEqual(sums(), ["main 35 0", "main;sql 35 1"]);
+  const state = model.state();
+  assert.deepEqual([state.w, state.th], ["1010_1020", "b"]);
+  const other = new FlameModel(timed());
+  other.recall((key) => (state[key] ? String(state[key]) : null));
+  assert.deepEqual([other.seen.range, other.seen.thread, other.held.total], [[1, 2], 1, 35]);
+  Object.assign(other.seen, { range: null, thread: -1 });
+  other.reshape();
+  assert.equal(other.held.total, 100);
+});
+
+test("the strip shows where nearly everything is, stacked by kinds", () => {
+  // What lies far behind is a twentieth: more than may be left out.
+  const model = new FlameModel(timed());
+  assert.deepEqual(model.data.course?.bulk(-1), [0, 91]);
+  assert.deepEqual(model.data.course?.bulk(1), [1, 2]);
+  const course = model.data.course as Course;
+  const { kinds, most } = bars(model, course, [0, 2], 2);
+  assert.equal(most, 65);
+  assert.deepEqual(
+    kinds.map(([kind, sums]) => [model.kindName(kind), ...sums]),
+    [
+      ["runtime", 30, 30],
+      ["db", 0, 35],
+    ],
+  );
+});
+
+test("frames of classes ran when their functions did", () => {
+  const classes = { ...held(), dimension: "class", of_methods: column([0, 1, 1, 2, 2]) };
+  const model = new FlameModel(classes, timed());
+  model.seen.range = [0, 2];
+  model.reshape();
+  assert.equal(model.held.total, 95);
 });
 
 test("a difference has one measure for colour and percent", () => {

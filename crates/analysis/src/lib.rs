@@ -80,8 +80,8 @@ pub use adjust::{AdjustError, Adjustment, FoundAdjustment, adjust};
 pub use amount::{amount, grouped};
 pub use calltree::{
     AsyncCalls, CallTree, Dimension, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node,
-    Predicate, Shown, Symbol, SymbolId, SymbolTable, Tracks, TreeBuilder, TreeOptions, TreeSource,
-    Trees, choose_tracks, symbol_of_function,
+    NodeStretch, OverTime, OverTimeCollector, Predicate, Shown, Symbol, SymbolId, SymbolTable,
+    Tracks, TreeBuilder, TreeOptions, TreeSource, Trees, choose_tracks, symbol_of_function,
 };
 pub use finding::finding;
 pub use merge_stack::MergeStack;

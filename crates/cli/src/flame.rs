@@ -14,6 +14,7 @@ use crate::convert;
 use crate::graph::GraphFlags;
 use crate::groups::GroupFlags;
 use crate::output_file::{self, OutputFileFlags};
+use crate::over_time;
 use crate::pick::Pick;
 use crate::select::SandwichFlags;
 use crate::trees::{TreeFlags, read};
@@ -91,6 +92,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let categories = options.categories.rules()?;
     let title = options.drawn.title.clone().unwrap_or_else(|| name.clone());
     let doubt = inputs.doubts.join("; ");
+    let over_time = match is_page {
+        true => over_time::read(&flags)?,
+        false => Vec::new(),
+    };
     let picture = Picture {
         title: &title,
         doubt: &doubt,
@@ -99,6 +104,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         changes: None,
         categories: Some(&categories),
         dimension,
+        over_time: &over_time,
     };
     if is_page {
         // A page holds the trees of all values, and switches.

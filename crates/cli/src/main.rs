@@ -37,6 +37,7 @@ mod only;
 mod open;
 mod outcome;
 mod output_file;
+mod over_time;
 mod percentiles;
 mod pick;
 mod push;

@@ -17,6 +17,7 @@ use crate::groups::GroupFlags;
 use crate::info::shell_word;
 use crate::inputs::Inputs;
 use crate::output_file::{self, OutputFileFlags};
+use crate::over_time;
 use crate::read_plan::RecordingReader;
 use crate::style::{Style, size};
 use crate::timeline;
@@ -74,6 +75,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut tree_flags = options.groups.of(flags);
     tree_flags.read.paths = paths;
     let trees = trees::read_any(&tree_flags, &mut tree_flags.read.inputs())?;
+    let over_time = over_time::read(&tree_flags)?;
     let mut again = tree_flags.read;
     again.common.again = true;
     let timeline = timeline::read(&flags.calls, &again, &mut again.inputs())?;
@@ -103,6 +105,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         sources: &read.sources,
         findings: &read.findings,
         trees: &trees,
+        over_time: &over_time,
         timeline: &timeline,
         notes: (&read.notes, read.notes_dropped),
         categories: &categories,

@@ -2,6 +2,7 @@ import type { Scale } from "../shared/amount";
 import { levels } from "../shared/names";
 import { numbers } from "../shared/numbers";
 import { Comparison } from "./change";
+import { Course, type HeldCourse } from "./course";
 
 /** How values of one function come together. */
 export type Merge = "sum" | "min" | "max";
@@ -41,6 +42,9 @@ export interface Held {
   was?: string;
   was_own?: string;
   compared?: HeldComparison;
+  /** When nodes ran; of trees whose frames are no functions, the node of each node of functions. */
+  over_time?: HeldCourse;
+  of_methods?: string;
 }
 
 interface HeldSide {
@@ -75,9 +79,11 @@ export interface Data {
   colours: Float64Array;
   kinds: Float64Array;
   changes: Comparison | null;
+  course: Course | null;
 }
 
-export function read(held: Held): Data {
+/** Reads the columns; `methods` is the same value by functions, where this is not. */
+export function read(held: Held, methods: Held = held): Data {
   const { names } = held;
   const known: string[][] = [];
   const forms = (symbol: number) => {
@@ -92,5 +98,11 @@ export function read(held: Held): Data {
     colours: numbers(held.colours),
     kinds: numbers(held.kinds),
     changes: held.compared ? new Comparison(held) : null,
+    course: course(held, methods),
   };
+}
+
+function course(held: Held, methods: Held): Course | null {
+  if (held.over_time) return new Course(held.over_time, "");
+  return methods.over_time && held.of_methods ? new Course(methods.over_time, held.of_methods) : null;
 }

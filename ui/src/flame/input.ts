@@ -4,9 +4,11 @@ import { by, copy, named } from "../shared/dom";
 import { openMenu } from "../shared/menu";
 import { onRedraw, switchTheme } from "../shared/theme";
 import { Tip } from "../shared/tip";
+import type { Range } from "./course";
 import type { Held } from "./data";
 import { type Colours, FlameModel, type Key, NOTHING, type Seen, type View } from "./model";
 import { FlamePainter } from "./paint";
+import { Strip } from "./strip";
 import { FlameTable } from "./table";
 import type { Cuts } from "./tree";
 
@@ -31,6 +33,7 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   const colours = by<HTMLSelectElement>(part, "colours");
   const choice = by<HTMLSelectElement>(part, "values");
   const dimension = by<HTMLSelectElement>(part, "dimension");
+  const threads = by<HTMLSelectElement>(part, "threads");
   const dimensionOf = (held: Held) => held.dimension ?? "method";
   const names = [...new Set(values.map((held) => held.value))];
   const dimensions = [...new Set(values.map(dimensionOf))];
@@ -39,7 +42,7 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   const work = by(part, "work");
   const tip = new Tip(by(part, "tip"));
   const menu = by(part, "menu");
-  const canvas = part.querySelector("canvas") as HTMLCanvasElement;
+  const canvas = view.querySelector("canvas") as HTMLCanvasElement;
   const isWhole = document.body.classList.contains("whole");
   const first = Math.max(
     values.findIndex((value) => value.total !== 0),
@@ -53,9 +56,12 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   const paint = new FlamePainter(model, part, view, canvas, by(part, "room"));
   const actions = { find, zoom, select, choose, showGraph: () => show("graph") };
   let table = new FlameTable(rows, model, actions);
+  const strip = new Strip(by(part, "strip"), part, model, (kind) => paint.kindColour(kind), look);
 
   function modelOf(value: number): FlameModel {
-    models[value] ??= new FlameModel(values[value]);
+    const held = values[value];
+    const isOf = (one: Held) => one.value === held.value && dimensionOf(one) === "method";
+    models[value] ??= new FlameModel(held, values.find(isOf));
     return models[value];
   }
 
@@ -75,7 +81,31 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
 
   function dress() {
     paint.dress();
+    strip.dress();
     drawLegend();
+  }
+
+  /** Threads with what they came to, the busiest first. */
+  function listThreads() {
+    const { course } = data;
+    const label = threads.closest("label") as HTMLElement;
+    label.hidden = !course || course.threads.length < 2;
+    if (!course) return;
+    const sums = course.threads.map((name, thread) => {
+      let sum = 0;
+      course.each(thread, (_, _node, own) => (sum += own));
+      return { name, thread, sum };
+    });
+    sums.sort((a, b) => b.sum - a.sum);
+    const text = (name: string, sum: number) => `${name || "(no thread)"} · ${model.amount(sum)}`;
+    threads.replaceChildren(
+      new Option(`all ${course.threads.length}`, "-1"),
+      ...sums.map(({ name, thread, sum }) => new Option(text(name, sum), String(thread))),
+    );
+    threads.value = String(seen.thread);
+  }
+  function look(range: Range | null) {
+    change({ range });
   }
 
   /* Kinds of work with what they came to by themselves; the one that is pressed stands out. */
@@ -206,6 +236,8 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
     const words = address.get("s") ?? "";
     const shown = address.get("v");
     pressed();
+    listThreads();
+    strip.show(model);
     dress();
     fit();
     paint.resize();
@@ -251,7 +283,8 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
 
   function change(what: Partial<Seen>) {
     Object.assign(seen, what);
-    const isShape = "inverted" in what || "merged" in what || "cuts" in what;
+    const isOther = "range" in what || "thread" in what;
+    const isShape = "inverted" in what || "merged" in what || "cuts" in what || isOther;
     const names = isShape ? model.reshape() : null;
     pressed();
     drawLegend();
@@ -259,9 +292,17 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
     fit();
     if ("upwards" in what) view.scrollTop = seen.upwards ? view.scrollHeight : 0;
     remember();
-    drawTables();
+    if (isOther) again();
+    else drawTables();
     paint.resize();
     paint.schedule();
+  }
+  /** Says anew what depends on time and threads. */
+  function again() {
+    chosen = -1;
+    find(seen.words);
+    if (isWhole && model.selected < 0) table.sandwich(by(part, "sandwich"), -1);
+    strip.show(model);
   }
 
   /* What is taken out of the picture; Back or `u` puts it in again. */
@@ -424,13 +465,18 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
     const to = values.findIndex((held) => held.value === choice.value && dimensionOf(held) === dimension.value);
     if (to < 0) return;
     address.set({
-      ...Object.fromEntries(Object.keys(model.state()).map((key) => [key, null])),
+      ...Object.fromEntries(
+        Object.keys(model.state())
+          .filter((key) => key !== "w" && key !== "th")
+          .map((key) => [key, null]),
+      ),
       val: to === first ? null : to,
     });
     recall();
   }
   choice.onchange = turn;
   dimension.onchange = turn;
+  threads.onchange = () => change({ thread: Number(threads.value) });
   for (const name of VIEWS) by(part, `view-${name}`).onclick = () => show(name);
   by(part, "copy-stack").onclick = () => copyStack(false);
   by(part, "copy-folded").onclick = () => copyStack(true);

@@ -4,6 +4,7 @@ import { kindName, OWN, unnamedKind } from "../shared/kinds";
 import { matcher } from "../shared/search";
 import type { NodeSource } from "../shared/source";
 import { signed, step } from "./change";
+import { moment, type Range } from "./course";
 import { type Data, type Held, read } from "./data";
 import { HeldNodes } from "./nodes";
 import { type Cuts, cutTree, held as heldTree, Inverted, merged, type Tree } from "./tree";
@@ -28,6 +29,9 @@ export interface Seen {
   /** Of a difference: changes of totals, not of own values. */
   ofTotal: boolean;
   cuts: Cuts;
+  /** The stretches of time that are looked at, and the thread; none and less than 0 for all. */
+  range: Range | null;
+  thread: number;
 }
 
 /** A name with its values, for a tooltip. */
@@ -52,9 +56,10 @@ const unescaped = (name: string) => name.replace(/%25|%3B/g, (code) => (code ===
 
 export class FlameModel {
   readonly data: Data;
-  /** The tree that the page holds, and the one that is shown. */
-  readonly held: Tree;
+  /** The tree of the range and thread that are looked at, before cuts; and the one that is shown. */
+  held: Tree;
   tree: Tree;
+  readonly all: Tree;
   readonly grouping: boolean;
   readonly seen: Seen;
   readonly choices: Colours[];
@@ -67,12 +72,13 @@ export class FlameModel {
   window: [from: number, range: number] = [0, 1];
   private kindsOf: { tree: Tree; sums: [kind: number, own: number][] } | null = null;
   private growing: Inverted | null = null;
-  private mergedOnce: Tree | null = null;
+  private lookedAt: { key: string; tree: Tree } | null = null;
   private asked: { of: Tree; source: NodeSource } | null = null;
 
-  constructor(held: Held) {
-    this.data = read(held);
-    this.held = this.tree = heldTree(this.data);
+  /** `methods` has the same value by functions. */
+  constructor(held: Held, methods: Held = held) {
+    this.data = read(held, methods);
+    this.all = this.held = this.tree = heldTree(this.data);
     this.grouping = held.group.some(Boolean);
     this.choices = held.compared ? ["change", "category", "package"] : ["category", "package"];
     this.seen = {
@@ -85,6 +91,8 @@ export class FlameModel {
       colours: this.choices[0],
       ofTotal: false,
       cuts: NO_CUTS,
+      range: null,
+      thread: -1,
     };
   }
 
@@ -93,8 +101,8 @@ export class FlameModel {
   }
 
   share(value: number): string {
-    const { merge, total } = this.data.held;
-    return merge === "sum" && total ? `${((value * 100) / total).toFixed(2)} %` : "";
+    const { total } = this.held;
+    return this.data.held.merge === "sum" && total ? `${((value * 100) / total).toFixed(2)} %` : "";
   }
 
   /* Nodes of a tree that grows keep their ids; the others' are their places. */
@@ -125,19 +133,32 @@ export class FlameModel {
   reshape(): string[] | null {
     const { seen } = this;
     const names = seen.zoomed < 0 ? null : this.pathOf(seen.zoomed);
+    this.held = this.looked();
     const whole = this.whole();
     this.growing = seen.inverted ? new Inverted(whole, this.data) : null;
-    this.growing?.refine(-1, Math.abs(this.data.held.total) * FINEST);
+    this.growing?.refine(-1, Math.abs(this.held.total) * FINEST);
     this.tree = this.growing ? this.growing.flat() : whole;
     seen.zoomed = this.selected = this.hovered = -1;
     this.window = [0, 1];
     return names;
   }
 
+  /** The tree of the range and thread that are looked at. */
+  private looked(): Tree {
+    const { range, thread } = this.seen;
+    const { course, held, kinds } = this.data;
+    if (!course || (!range && thread < 0)) return this.all;
+    const key = `${range} ${thread}`;
+    if (this.lookedAt?.key !== key) {
+      this.lookedAt = { key, tree: course.tree(this.all, held, kinds, range ?? [0, course.size], thread) };
+    }
+    return this.lookedAt.tree;
+  }
+
   private whole(): Tree {
     const { cuts } = this.seen;
     let tree = this.held;
-    if (this.seen.merged) tree = this.mergedOnce ??= merged(this.held, this.data);
+    if (this.seen.merged) tree = merged(this.held, this.data);
     const isCut = cuts.focus >= 0 || cuts.hidden.length > 0 || cuts.collapsed;
     return isCut ? cutTree(tree, this.data, cuts) : tree;
   }
@@ -206,8 +227,8 @@ export class FlameModel {
   }
 
   /** The kind of work of a node: the number of a category, or what the function is. */
-  kindOf(node: number): number {
-    const { tree, data } = this;
+  kindOf(node: number, tree = this.tree): number {
+    const { data } = this;
     if (tree.kind[node] >= 0) return tree.kind[node];
     return unnamedKind(data.kinds[tree.symbol[node]], data.colours[tree.symbol[node]]);
   }
@@ -233,7 +254,7 @@ export class FlameModel {
   /** What is said of a node. */
   tell(node: number): Told {
     const { data, tree } = this;
-    if (node < 0) return { name: "all", pairs: [["total", this.amount(data.held.total)]] };
+    if (node < 0) return { name: "all", pairs: [["total", this.amount(this.held.total)]] };
     const { sum, own, calls } = tree;
     const both = (value: number) => [this.amount(value), this.share(value)].filter(Boolean).join(" · ");
     const pairs: Told["pairs"] = [
@@ -344,6 +365,10 @@ export class FlameModel {
     const { cuts } = this.seen;
     const { names } = this.data;
     const parts: string[] = [];
+    const { range, thread } = this.seen;
+    const { course } = this.data;
+    if (course && range) parts.push(`only ${moment(course, range[0])} to ${moment(course, range[1])}`);
+    if (course && thread >= 0) parts.push(`only thread ${course.threads[thread] || "without a name"}`);
     if (cuts.focus >= 0) parts.push(`only calls of ${names[cuts.focus]}`);
     if (cuts.hidden.length) {
       const said = cuts.hidden.slice(0, 3).map((s) => names[s]);
@@ -351,7 +376,8 @@ export class FlameModel {
       parts.push(`hidden: ${said.join(", ")}`);
     }
     if (cuts.collapsed) parts.push("recursion collapsed");
-    return parts.length ? `${parts.join("; ")}. Percentages are of all: ${this.amount(this.data.held.total)}.` : "";
+    const whole = range || thread >= 0 ? "what is left of time and threads" : "all";
+    return parts.length ? `${parts.join("; ")}. Percentages are of ${whole}: ${this.amount(this.held.total)}.` : "";
   }
 
   /** Callers and callees of a function with what they came to, the largest first; recursion counts at its outermost call. */
@@ -428,6 +454,8 @@ export class FlameModel {
       f: seen.cuts.focus < 0 ? null : this.data.names[seen.cuts.focus],
       h: seen.cuts.hidden.map((s) => escaped(this.data.names[s])).join(";"),
       r: seen.cuts.collapsed ? 1 : null,
+      w: this.data.course && seen.range ? seen.range.map((one) => this.data.course?.startOf(one)).join("_") : null,
+      th: seen.thread < 0 ? null : (this.data.course?.threads[seen.thread] ?? null),
     };
   }
 
@@ -447,6 +475,10 @@ export class FlameModel {
       hidden: hidden.map((name) => number(unescaped(name))).filter((s) => s >= 0),
       collapsed: flag("r"),
     };
+    const { course } = this.data;
+    const [from, to] = (get("w") ?? "").split("_").map((ns) => (/^-?\d{1,20}$/.test(ns) ? course?.at(BigInt(ns)) : -1));
+    seen.range = from !== undefined && to !== undefined && from >= 0 && to > from ? [from, to] : null;
+    seen.thread = course?.threads.indexOf(get("th") ?? "\0") ?? -1;
     this.reshape();
     return get("z")?.split(";").map(unescaped) ?? [];
   }

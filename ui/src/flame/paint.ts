@@ -182,7 +182,7 @@ export class FlamePainter {
 
   draw(): void {
     const { context, model, plain, pen, row } = this;
-    const { tree, hits, lit, data, folded } = model;
+    const { tree, hits, lit, folded } = model;
     cancelAnimationFrame(this.frame);
     this.frame = 0;
     const pixels = ratio();
@@ -196,7 +196,7 @@ export class FlamePainter {
     this.rests = [];
     this.bar(0, this.rowTop(0), wide, plain["k-none"]);
     pen.write("all", true, 5, this.rowTop(0) + row / 2, plain["on-k"]);
-    pen.write(model.amount(data.held.total), false, 34, this.rowTop(0) + row / 2, plain["on-k"]);
+    pen.write(model.amount(model.held.total), false, 34, this.rowTop(0) + row / 2, plain["on-k"]);
     const { nodes, narrow } = this.seen();
     for (const node of nodes) {
       const isCaller = folded > 0 && depth[node] <= folded;

@@ -4,7 +4,7 @@ import { button, cellBar, named, nameOf } from "../shared/dom";
 import { exactly } from "../shared/search";
 import { signed } from "./change";
 import type { FlameModel, Flow } from "./model";
-import { JOIN } from "./tree";
+import { JOIN, type Tree } from "./tree";
 
 /** Rows at once; buttons bring more. */
 const MANY = 500;
@@ -80,7 +80,7 @@ export function totals(model: FlameModel): Sums[] {
 }
 
 export class FlameTable {
-  private sums: Sums[] | null = null;
+  private sums: { of: Tree; rows: Sums[] } | null = null;
   order: Column = "own";
   falling = true;
   private sorted: { order: Compared; falling: boolean } = { order: "change", falling: true };
@@ -157,11 +157,11 @@ export class FlameTable {
   private summed(place: HTMLElement, most: number): void {
     const { model, order, falling } = this;
     const { data, hits } = model;
-    this.sums ??= totals(model);
+    if (this.sums?.of !== model.held) this.sums = { of: model.held, rows: totals(model) };
     const name = (row: Sums) => data.names[row.s];
     const byName = (a: Sums, b: Sums) => (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0);
     const first = order === "name" ? byName : (a: Sums, b: Sums) => a[order] - b[order];
-    const rows = this.sums.filter((row) => !hits || hits[row.s]);
+    const rows = this.sums.rows.filter((row) => !hits || hits[row.s]);
     rows.sort((a, b) => (falling ? -1 : 1) * first(a, b) || b.own - a.own || b.sum - a.sum || byName(a, b));
     const table = document.createElement("table");
     const body = table.createTBody();

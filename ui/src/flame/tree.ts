@@ -1,6 +1,6 @@
 /* Call trees in columns: nodes callers first, siblings by falling value, each with the end of its subtree. */
 import { numbers } from "../shared/numbers";
-import type { Data, Merge } from "./data";
+import type { Data, Held, Merge } from "./data";
 
 export const JOIN: Record<Merge, (a: number, b: number) => number> = {
   sum: (a, b) => a + b,
@@ -11,6 +11,8 @@ export const JOIN: Record<Merge, (a: number, b: number) => number> = {
 export interface Tree {
   size: number;
   depths: number;
+  /** What its roots come to: 100 %. */
+  total: number;
   symbol: Int32Array;
   depth: Int32Array;
   parent: Int32Array;
@@ -60,11 +62,11 @@ function link(columns: Columns, total: number): Tree {
     left[node] = (p < 0 ? 0 : left[p]) + next[p + 1];
     next[p + 1] += width[node];
   }
-  return { ...columns, size, depths, parent, end, left, width };
+  return { ...columns, size, depths, total, parent, end, left, width };
 }
 
 /** Sets the kind of work of each node: its function's, else that of the nearest caller that has one. */
-function kinds(tree: Tree, of: Float64Array): Tree {
+export function kinds(tree: Tree, of: Float64Array): Tree {
   for (let node = 0; node < tree.size; node++) {
     const own = of[tree.symbol[node]];
     const p = tree.parent[node];
@@ -105,7 +107,7 @@ export function held(data: Data): Tree {
 }
 
 /** A tree that grows path by path; nodes keep their number while others come. */
-class Growing {
+export class Growing {
   readonly symbol: number[] = [];
   readonly parent: number[] = [];
   readonly sum: (number | null)[] = [];
@@ -115,12 +117,16 @@ class Growing {
   private readonly known = new Map<number, number>();
   private readonly join: (a: number, b: number) => number;
 
-  constructor(protected readonly data: Data) {
-    this.join = JOIN[data.held.merge];
+  constructor(
+    private readonly held: Held,
+    /** 100 % of it. */
+    private readonly total: number,
+  ) {
+    this.join = JOIN[held.merge];
   }
 
   child(parent: number, symbol: number, kind: number): number {
-    const key = (parent + 1) * this.data.names.length + symbol;
+    const key = (parent + 1) * this.held.names.length + symbol;
     let at = this.known.get(key);
     if (at === undefined) {
       at = this.symbol.length;
@@ -164,13 +170,13 @@ class Growing {
       calls: Float64Array.from(id, (at) => this.calls[at]),
       kind: Int16Array.from(id, (at) => this.kind[at]),
     };
-    return link({ ...columns, id, depth, base: false }, this.data.held.total);
+    return link({ ...columns, id, depth, base: false }, this.total);
   }
 }
 
 /** The tree without its groups: their trees are added together. */
 export function merged(of: Tree, data: Data): Tree {
-  const growing = new Growing(data);
+  const growing = new Growing(data.held, of.total);
   const at = new Int32Array(of.size);
   for (let node = 0; node < of.size; node++) {
     const p = of.parent[node];
@@ -198,7 +204,7 @@ export interface Cuts {
 
 /** The tree after cuts. */
 export function cutTree(of: Tree, data: Data, cuts: Cuts): Tree {
-  const growing = new Growing(data);
+  const growing = new Growing(data.held, of.total);
   const hidden = new Set(cuts.hidden);
   // Where each node went: a node of the new tree, -1 for its roots, -2 for what is left out.
   const at = new Int32Array(of.size);
@@ -242,7 +248,7 @@ export class Inverted extends Growing {
     private readonly of: Tree,
     data: Data,
   ) {
-    super(data);
+    super(data.held, of.total);
     const { group } = data.held;
     const leaves: number[] = [];
     for (let node = 0; node < of.size; node++) {

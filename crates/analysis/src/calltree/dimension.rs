@@ -42,7 +42,7 @@ impl Dimension {
     }
 
     /// Returns the name of what a function belongs to.
-    fn name(self, symbol: &Symbol) -> String {
+    pub(super) fn name(self, symbol: &Symbol) -> String {
         let name = symbol.name.split_once('(').map_or(&*symbol.name, |it| it.0);
         let name = if name.is_empty() { &symbol.name } else { name };
         let owner = match self {

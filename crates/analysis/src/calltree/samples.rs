@@ -310,7 +310,7 @@ fn base_rows(tables: &Recording, batch: &SampleBatch) -> Vec<usize> {
 }
 
 /// Nodes of the stacks that were met on one ground.
-struct GroundStacks<'t> {
+pub(super) struct GroundStacks<'t> {
     tables: &'t Recording,
     child: fn(&mut Arena, u32, u32) -> u32,
     known: Vec<u32>,
@@ -320,7 +320,11 @@ struct GroundStacks<'t> {
 }
 
 impl<'t> GroundStacks<'t> {
-    fn new(tables: &'t Recording, child: fn(&mut Arena, u32, u32) -> u32, grounds: bool) -> Self {
+    pub fn new(
+        tables: &'t Recording,
+        child: fn(&mut Arena, u32, u32) -> u32,
+        grounds: bool,
+    ) -> Self {
         Self {
             tables,
             child,
@@ -338,11 +342,16 @@ impl<'t> GroundStacks<'t> {
         merge: Merge,
     ) {
         for &(stack, value, count) in values {
-            let at = match stack {
-                Some(stack) => self.node_of(arena, ground, stack),
-                None => arena.child(ground, NO_STACK),
-            };
+            let at = self.node(arena, ground, stack);
             arena.combine(at, value, count, merge);
+        }
+    }
+
+    /// Finds the node of a sample.
+    pub fn node(&mut self, arena: &mut Arena, ground: u32, stack: Option<StackId>) -> u32 {
+        match stack {
+            Some(stack) => self.node_of(arena, ground, stack),
+            None => arena.child(ground, NO_STACK),
         }
     }
 
@@ -422,7 +431,7 @@ pub(crate) fn settle(arena: &mut Arena, measure: &Measure) -> i64 {
     below.first().map_or(0, |&(total, _)| total)
 }
 
-fn measure(tables: &Recording, value_type: &ValueType) -> Measure {
+pub(super) fn measure(tables: &Recording, value_type: &ValueType) -> Measure {
     Measure {
         name: tables.text(value_type.name).into_owned(),
         unit: MeasureUnit::of(value_type.unit, tables),

@@ -290,6 +290,11 @@ impl SymbolInterner {
         self.rows.len()
     }
 
+    /// Returns the symbols by their numbers.
+    pub fn rows(&self) -> &[Symbol] {
+        &self.rows
+    }
+
     pub fn into_rows(self) -> Vec<Symbol> {
         self.rows
     }

@@ -2,10 +2,11 @@
 
 use super::colour::COLOURS;
 use super::{Compared, Layout, Picture, colour};
+use crate::calltree::places_by;
 use crate::diff::{Amounts, DiffRow, Per};
 use crate::hotspots::{Categories, own_code};
 use crate::page::Object;
-use crate::{CallTree, Node, Symbol, TreeSource, finding};
+use crate::{CallTree, Node, NodeStretch, OverTime, Symbol, TreeSource, finding};
 use traceloom_model::Merge;
 
 /// Nodes that a page holds; of larger trees it leaves out what no screen could show.
@@ -31,8 +32,13 @@ pub(super) fn counted(tree: &CallTree) -> &'static str {
     }
 }
 
-/// Writes the tree as JSON.
-pub(super) fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
+/// Writes the tree as JSON; where its frames are no functions, `methods` is the tree of these.
+pub(super) fn data(
+    out: &mut String,
+    tree: &CallTree,
+    methods: Option<&CallTree>,
+    picture: &Picture<'_>,
+) {
     let places = is_cut(tree).then(|| Layout::of(tree, LEAST).places);
     let shown: Vec<usize> = match places {
         Some(places) => places.iter().map(|place| place.node as usize).collect(),
@@ -73,9 +79,43 @@ pub(super) fn data(out: &mut String, tree: &CallTree, picture: &Picture<'_>) {
             data.column("was_own", changes().map(|change| change.own));
             Object::write(data.key("compared"), |data| comparison(data, compared));
         }
+        let over_time = picture.over_time.iter().find(|one| one.is_of(tree));
+        if let Some(over_time) = over_time.filter(|_| methods.is_none() && !is_cut(tree))
+            && let Some(values) = over_time.of(tree)
+        {
+            Object::write(data.key("over_time"), |data| {
+                course(data, over_time, &values);
+            });
+        }
+        if let Some(methods) = methods.filter(|_| over_time.is_some())
+            && let Some(places) = places_by(methods, picture.dimension, tree)
+        {
+            data.column("of_methods", places.into_iter().map(i64::from));
+        }
         let nodes = shown.iter().filter_map(|&number| tree.nodes.get(number));
         columns(data, &nodes.copied().collect::<Vec<_>>());
     });
+}
+
+/// Writes what nodes came to in stretches of time: stretches and nodes as differences to the value before.
+fn course(data: &mut Object<'_>, over_time: &OverTime, values: &[NodeStretch]) {
+    let first = values.first().map_or(0, |one| one.stretch);
+    data.value("unix", over_time.unix);
+    data.value("step", over_time.step());
+    data.text("first", &first.to_string());
+    data.texts("threads", over_time.threads.iter());
+    let steps = |mut before: i64, of: fn(&NodeStretch) -> i64| {
+        values.iter().map(move |one| {
+            let now = of(one);
+            now - std::mem::replace(&mut before, now)
+        })
+    };
+    data.column("stretch", steps(first, |one| one.stretch));
+    data.column("thread", values.iter().map(|one| one.thread.into()));
+    data.column("node", steps(0, |one| one.node.into()));
+    data.column("own", values.iter().map(|one| one.own));
+    let count = |one: &NodeStretch| i64::try_from(one.count).unwrap_or(i64::MAX);
+    data.column("count", values.iter().map(count));
 }
 
 /// Writes the nodes: symbol, callers that end before each, own value, count, and of totals what they have more than

@@ -91,14 +91,16 @@ fn parts(trees: &[(Dimension, &CallTree)], picture: &Picture<'_>, id: Option<&st
     let mut markup = String::with_capacity(trees.iter().map(|(_, tree)| size(tree)).sum());
     fill(&mut markup, MARKUP, |out, name| match (name, id) {
         ("data", _) => list(out, trees.iter(), |out, &(dimension, tree)| {
-            data(
-                out,
-                tree,
-                &Picture {
-                    dimension,
-                    ..*picture
-                },
-            );
+            let is_of = |one: &&(Dimension, &CallTree)| {
+                one.0 == Dimension::Method && one.1.measure == tree.measure
+            };
+            let methods = trees.iter().find(is_of).map(|&(_, methods)| methods);
+            let methods = methods.filter(|_| dimension != Dimension::Method);
+            let picture = Picture {
+                dimension,
+                ..*picture
+            };
+            data(out, tree, methods, &picture);
         }),
         ("id", Some(id)) => {
             out.push_str(" id=\"");

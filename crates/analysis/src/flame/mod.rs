@@ -39,10 +39,12 @@ pub struct Picture<'p> {
     pub categories: Option<&'p Categories>,
     /// What frames stand for where a page opens; an SVG draws the tree that it is given.
     pub dimension: Dimension,
+    /// When the nodes of trees ran, as far as that is known; a page shows it as a strip of which a range can be chosen.
+    pub over_time: &'p [OverTime],
 }
 
-use crate::Dimension;
 use crate::hotspots::Categories;
+use crate::{Dimension, OverTime};
 
 #[cfg(test)]
 mod tests;

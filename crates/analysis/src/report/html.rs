@@ -7,7 +7,7 @@ use crate::hotspots::Categories;
 use crate::page::{Heading, REPORT, escape, mailed, page};
 use crate::timeline::Timeline;
 use crate::timeline::html::{about, part};
-use crate::{CallTree, amount, finding, grouped, top};
+use crate::{CallTree, OverTime, amount, finding, grouped, top};
 use traceloom_model::{Note, Timestamp};
 
 /// One of the inputs.
@@ -36,6 +36,8 @@ pub struct Report<'r> {
     pub findings: &'r Findings,
     /// The call trees: one for each value.
     pub trees: &'r [CallTree],
+    /// When their nodes ran.
+    pub over_time: &'r [OverTime],
     /// The same over time.
     pub timeline: &'r Timeline,
     /// What the readers noted, with the input of each; and how many they kept none of.
@@ -117,6 +119,7 @@ impl Sections {
                 title: report.title,
                 short_names: true,
                 categories: Some(report.categories),
+                over_time: report.over_time,
                 ..Picture::default()
             };
             let part = flame::part(report.trees, &picture, Some("flame-0"));

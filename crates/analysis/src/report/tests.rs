@@ -160,6 +160,7 @@ fn an_empty_report_says_what_is_missing() {
         sources: &[],
         findings: &found,
         trees: &[],
+        over_time: &[],
         timeline: &timeline,
         notes: (&[], 0),
         categories: &crate::hotspots::Categories::default(),

@@ -19,6 +19,7 @@ async function expected(page, table) {
 
 await browse(async (page, open) => {
   let compared = 0;
+  let ranges = 0;
   for (const [number, capture] of captures.entries()) {
     const name = `capture-${number}.html`;
     traceloom('flame', capture, '-o', file(name), '--wide');
@@ -42,7 +43,25 @@ await browse(async (page, open) => {
           compared++;
         }
       }
+      // A range of samples is what `top` says of the same time.
+      if (!await page.isVisible('.flame .strip')) continue;
+      const [held] = await page.evaluate(() => JSON.parse(document.querySelector('.flame script').textContent));
+      if (held.source !== 'samples' || !held.over_time?.unix) continue;
+      if (await page.isVisible('.flame .dimension')) await page.selectOption('.flame .dimension', 'method');
+      await page.focus('.flame .strip');
+      for (const key of ['ArrowRight', 'ArrowRight', 'Shift+ArrowRight']) await page.keyboard.press(key);
+      const [from, to] = new URLSearchParams(new URL(page.url()).hash.slice(1)).get('w').split('_');
+      const table = json('top', '--json', '--wide', '--since', from, '--until', to, capture)[values.indexOf(value)];
+      await page.click('.flame .view-table');
+      const byName = await expected(page, table);
+      const rows = await cells(page);
+      assert.equal(rows.length, Math.min(table.functions.length, ROWS), `${capture} ${value} from ${from} to ${to}`);
+      for (const [self, , total, , count, name] of rows) assert.deepEqual([self, total, count], byName.get(name), name);
+      ranges++;
+      await page.focus('.flame .strip');
+      await page.keyboard.press('Escape');
     }
   }
   assert.ok(compared > 1000, `${compared} rows`);
+  assert.ok(ranges > 1, `${ranges} ranges`);
 });

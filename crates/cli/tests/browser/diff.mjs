@@ -55,7 +55,7 @@ await browse(async (page, open) => {
     const share = percent(row).toFixed(2);
     assert.ok(said.includes(`change of self ${sign(row.self_change)}, ${percent(row) > 0 ? '+' : ''}${share} % of all before`), said);
     const [painted, wanted] = await page.evaluate(([token]) => {
-      const canvas = document.querySelector('.flame canvas'), patch = document.createElement('i');
+      const canvas = document.querySelector('.view canvas'), patch = document.createElement('i');
       patch.style.color = `var(--${token})`;
       document.body.append(patch);
       const numbers = getComputedStyle(patch).color.match(/\d+/g).slice(0, 3).map(Number);

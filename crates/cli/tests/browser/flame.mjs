@@ -125,6 +125,36 @@ await browse(async (page, open) => {
   assert.equal(await page.isHidden('.cuts'), true);
 });
 
+// A thread alone is what `top` says of it; a range of time is less of that, and Back brings it again.
+await browse(async (page, open) => {
+  await page.addInitScript(() => { window.amountOf = (value) => traceloom.amount('ns', value); });
+  await open('flame.html');
+  const threads = await page.$$eval('.threads option', (options) => options.slice(1).map((option) => [option.value, option.textContent.split(' · ')[0]]));
+  assert.ok(threads.length > 3);
+  const rows = async () => (await cells(page, '.rows tbody tr')).map(([self, , total, , count, name]) => String([self, total, count, name])).sort();
+  await page.click('.view-table');
+  for (const [value, name] of threads.slice(0, 3)) {
+    await page.selectOption('.threads', value);
+    const [of] = json('top', '--json', '--filter', `thread = "${name}"`, shop);
+    const sums = await amounts(page, of.functions.flatMap((row) => [row.self, row.total]));
+    const expected = of.functions.map((row, i) => String([sums[2 * i], sums[2 * i + 1], row.count.toLocaleString('en-US'), row.function]));
+    assert.deepEqual(await rows(), expected.sort(), name);
+    await page.waitForTimeout(600);
+  }
+  const whole = await rows();
+  const strip = await page.locator('.strip').boundingBox();
+  await page.mouse.move(strip.x + strip.width * 0.4, strip.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(strip.x + strip.width * 0.6, strip.y + 40, { steps: 4 });
+  await page.mouse.up();
+  await accessible(page, 'range');
+  assert.match(await page.textContent('.cuts'), /^only \d\d:\d\d:\d\d\.\d+ to \d\d:\d\d:\d\d\.\d+; only thread .+\. Percentages are of what is left/);
+  assert.notDeepEqual(await rows(), whole);
+  await page.goBack();
+  await page.waitForFunction(() => !document.querySelector('.cuts').textContent.includes(' to '));
+  assert.deepEqual(await rows(), whole);
+});
+
 // Groups, apart and together.
 traceloom('flame', shop, '--by', 'thread', '-o', file('by.html'));
 const [groups] = json('tree', '--by', 'thread', '--json', '--min-percent', '0', shop);

@@ -1,0 +1,278 @@
+//! The sink that sees when what ran.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::{
+    Asks, Clock, Definitions, Flow, FunctionId, Merge, Note, Order, ProfileId, Recording,
+    SampleBatch, Scope, Sink, SpanBatch, SpanId, StackId, StringId, Timestamp, TrackId, Wants,
+};
+
+use super::super::arena::{Arena, ROOT};
+use super::super::samples::{GroundStacks, measure};
+use super::super::symbol::{key_of_function, symbol_of_key};
+use super::super::{children_first, is_async, thread_name};
+use super::grid::{Came, Grid};
+use super::{NONE, OverTime};
+use crate::Measure;
+
+/// A span whose call has not ended.
+#[derive(Debug)]
+struct OpenSpan {
+    id: SpanId,
+    parent: Option<SpanId>,
+    start: Timestamp,
+    end: Timestamp,
+    function: Option<FunctionId>,
+}
+
+/// Samples of one value, by stack; none where a value says nothing over time.
+#[derive(Debug)]
+struct StackTimes {
+    measure: Measure,
+    column: usize,
+    grid: Grid,
+}
+
+/// Keeps when each path of a recording ran.
+///
+/// Memory is the values of stretches, and the spans of the calls that are open; of readers that declare no order, 48
+/// bytes for each span. Async tracks are left out, as trees leave them out.
+#[derive(Debug)]
+pub struct OverTimeCollector {
+    wanted: Vec<String>,
+    tables: Recording,
+    order: Order,
+    unix: bool,
+    arena: Arena,
+    calls: Grid,
+    open: HashMap<TrackId, Vec<OpenSpan>, RandomState>,
+    samples: HashMap<ProfileId, Option<StackTimes>, RandomState>,
+    /// Samples of profiles that are not defined yet.
+    early: Vec<SampleBatch>,
+}
+
+impl OverTimeCollector {
+    /// Collects values by these names, as [`crate::TreeOptions::values`] has them.
+    #[must_use]
+    pub fn new(wanted: Vec<String>) -> Self {
+        Self {
+            wanted,
+            tables: Recording::default(),
+            order: Order::default(),
+            unix: true,
+            arena: Arena::new(),
+            calls: Grid::default(),
+            open: HashMap::default(),
+            samples: HashMap::default(),
+            early: Vec::new(),
+        }
+    }
+
+    /// Adds what came to what is known of other recordings, by measure. Recordings of another clock stay out.
+    pub fn finish(mut self, all: &mut Vec<OverTime>) {
+        for (track, spans) in std::mem::take(&mut self.open) {
+            self.settle(track, &spans);
+        }
+        for batch in std::mem::take(&mut self.early) {
+            self.take(&batch);
+        }
+        let wall = Measure::wall();
+        if self.wanted.is_empty() || self.wanted.contains(&wall.name) {
+            self.add(all, wall, &self.calls, &self.arena, |node| node);
+        }
+        for times in self.samples.values().flatten() {
+            let mut arena = Arena::new();
+            let mut stacks = GroundStacks::new(&self.tables, Arena::child, false);
+            let cells = times.grid.cells();
+            let mut nodes: HashMap<u32, u32, RandomState> = HashMap::default();
+            for ((.., stack), _) in cells {
+                let stack_of = (stack != NONE).then(|| StackId::new(stack));
+                let node = nodes.entry(stack);
+                node.or_insert_with(|| stacks.node(&mut arena, ROOT, stack_of));
+            }
+            let node = |stack| nodes.get(&stack).copied().unwrap_or(ROOT);
+            self.add(all, times.measure.clone(), &times.grid, &arena, node);
+        }
+    }
+
+    fn add(
+        &self,
+        all: &mut Vec<OverTime>,
+        measure: Measure,
+        grid: &Grid,
+        arena: &Arena,
+        node: impl Fn(u32) -> u32,
+    ) {
+        let cells = grid.cells();
+        if cells.is_empty() {
+            return;
+        }
+        let known = all.iter().position(|one| one.measure == measure);
+        let at = known.unwrap_or_else(|| {
+            all.push(OverTime::new(measure, self.unix));
+            all.len() - 1
+        });
+        let Some(into) = all.get_mut(at).filter(|one| one.unix == self.unix) else {
+            return;
+        };
+        // Callees have greater numbers than their callers.
+        let mut paths = vec![NONE; arena.len()];
+        for number in 1..arena.len() {
+            let number_ = u32::try_from(number).unwrap_or(NONE);
+            let row = arena.node(number_);
+            let caller = paths.get(row.parent as usize).copied().unwrap_or(NONE);
+            let path = into.path(caller, symbol_of_key(&self.tables, row.key));
+            if let Some(slot) = paths.get_mut(number) {
+                *slot = path;
+            }
+        }
+        let mut threads: HashMap<u32, u32, RandomState> = HashMap::default();
+        for ((_, track, _), _) in &cells {
+            threads.entry(*track).or_insert_with(|| match *track {
+                NONE => into.thread(""),
+                track => into.thread(&thread_name(&self.tables, TrackId::new(track))),
+            });
+        }
+        into.grid.add_all(
+            grid,
+            |track| threads.get(&track).copied().unwrap_or(0),
+            |of| paths.get(node(of) as usize).copied().unwrap_or(NONE),
+        );
+    }
+
+    /// Takes the spans of ended calls of one track.
+    fn settle(&mut self, track: TrackId, spans: &[OpenSpan]) {
+        let rows: HashMap<SpanId, usize, RandomState> = spans
+            .iter()
+            .enumerate()
+            .map(|(at, span)| (span.id, at))
+            .collect();
+        let parents: Vec<Option<usize>> = spans
+            .iter()
+            .map(|span| rows.get(&span.parent?).copied())
+            .collect();
+        let order = match self.order {
+            Order::Nested => (0..spans.len()).collect(),
+            _ => {
+                let ids: Vec<_> = spans.iter().map(|span| (span.id, span.parent)).collect();
+                children_first(&ids)
+            }
+        };
+        let mut nodes = vec![ROOT; spans.len()];
+        // Where the callees of each span lie.
+        let mut callees: Vec<(usize, Timestamp, Timestamp)> = Vec::new();
+        for &at in order.iter().rev() {
+            let Some(span) = spans.get(at) else { continue };
+            let parent = parents.get(at).copied().flatten();
+            let above = parent.and_then(|parent| nodes.get(parent));
+            let node = self.arena.child(
+                above.copied().unwrap_or(ROOT),
+                key_of_function(span.function),
+            );
+            if let Some(slot) = nodes.get_mut(at) {
+                *slot = node;
+            }
+            callees.extend(parent.map(|parent| (parent, span.start, span.end)));
+        }
+        callees.sort_unstable();
+        for (at, (span, &node)) in spans.iter().zip(&nodes).enumerate() {
+            let first = callees.partition_point(|&(parent, ..)| parent < at);
+            let own = callees.get(first..).unwrap_or(&[]).iter();
+            let mut reached = span.start;
+            for &(_, start, end) in own.take_while(|&&(parent, ..)| parent == at) {
+                let until = start.min(span.end);
+                if until > reached {
+                    self.calls.add_time((reached, until), track.raw(), node);
+                }
+                reached = reached.max(end);
+            }
+            if reached < span.end {
+                self.calls.add_time((reached, span.end), track.raw(), node);
+            }
+            let began = Came { own: 0, count: 1 };
+            self.calls.add(span.start, track.raw(), node, began);
+        }
+    }
+
+    fn take(&mut self, batch: &SampleBatch) {
+        let (tables, wanted) = (&self.tables, &self.wanted);
+        let times = self.samples.entry(batch.profile).or_insert_with(|| {
+            let profile = tables.profile(batch.profile)?;
+            let column = tables.shown_column(profile, wanted)?;
+            let value_type = tables.value_type(*profile.value_types.get(column)?)?;
+            // Minima, maxima and what was summed by the producer do not add up over time.
+            let adds_up = (value_type.merge, value_type.scope) == (Merge::Sum, Scope::Own);
+            adds_up.then(|| StackTimes {
+                measure: measure(tables, value_type),
+                column,
+                grid: Grid::default(),
+            })
+        });
+        let Some(times) = times else { return };
+        for row in batch.iter() {
+            let Some(time) = row.time else { continue };
+            let own = row.values.get(times.column).copied().unwrap_or(0);
+            let thread = row.track.map_or(NONE, TrackId::raw);
+            let stack = row.stack.map_or(NONE, |stack| stack.raw());
+            times.grid.add(time, thread, stack, Came { own, count: 1 });
+        }
+    }
+}
+
+impl Sink for OverTimeCollector {
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::Spans,
+            sampled_events: false,
+            derived_samples: false,
+            ..Asks::default()
+        }
+    }
+
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.order = order;
+        self.unix = clock == Clock::Unix;
+    }
+
+    fn define(&mut self, definitions: Definitions) -> Flow {
+        self.tables.define(definitions)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        for row in batch.iter() {
+            if is_async(&self.tables, row.track) {
+                continue;
+            }
+            let open = self.open.entry(row.track).or_default();
+            open.push(OpenSpan {
+                id: row.id,
+                parent: row.parent,
+                start: row.start,
+                end: row.end.max(row.start),
+                function: row.function,
+            });
+            if self.order == Order::Nested && row.parent.is_none() {
+                let spans = std::mem::take(open);
+                self.settle(row.track, &spans);
+            }
+        }
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        match self.tables.profile(batch.profile) {
+            Some(_) => self.take(&batch),
+            None => self.early.push(batch),
+        }
+        Flow::Continue(())
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        self.tables.drop_strings(strings);
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}

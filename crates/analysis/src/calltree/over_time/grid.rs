@@ -1,0 +1,164 @@
+//! Values in equal stretches of time, which grow until there are few enough.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use traceloom_model::Timestamp;
+
+/// Stretches at most: fine enough to look into a second of an hour.
+const MOST_STRETCHES: i64 = 100_000;
+/// Values that are kept apart, as long as there are more than so many stretches.
+const MOST_CELLS: usize = 150_000;
+const LEAST_STRETCHES: i64 = 64;
+
+/// What something came to by itself in one stretch of time on one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Came {
+    pub own: i64,
+    pub count: u64,
+}
+
+/// Place of a value: the number of its stretch since time zero, its thread, and what it is of.
+pub(super) type Place = (i64, u32, u32);
+
+/// Values by stretch, thread and what they are of.
+#[derive(Clone, Debug)]
+pub(super) struct Grid {
+    /// Nanoseconds of a stretch: 1, 2, 10, 20, 100 and so on.
+    step: i64,
+    /// The first and last time of anything.
+    reach: Option<(Timestamp, Timestamp)>,
+    cells: HashMap<Place, Came, RandomState>,
+}
+
+impl Default for Grid {
+    fn default() -> Self {
+        Self {
+            step: 1,
+            reach: None,
+            cells: HashMap::default(),
+        }
+    }
+}
+
+impl Grid {
+    pub fn step(&self) -> i64 {
+        self.step
+    }
+
+    /// Returns the values, in the order of their places.
+    pub fn cells(&self) -> Vec<(Place, Came)> {
+        let mut cells: Vec<_> = self.cells.iter().map(|(&at, &came)| (at, came)).collect();
+        cells.sort_unstable_by_key(|&(at, _)| at);
+        cells
+    }
+
+    /// Returns how many stretches there are from the first time to the last.
+    fn stretches(&self) -> i64 {
+        self.reach.map_or(0, |(first, last)| {
+            last.div_euclid(self.step) - first.div_euclid(self.step) + 1
+        })
+    }
+
+    /// Makes room for a time.
+    fn extend(&mut self, first: Timestamp, last: Timestamp) {
+        let (start, end) = self.reach.get_or_insert((first, last));
+        (*start, *end) = (first.min(*start), last.max(*end));
+        while self.stretches() > MOST_STRETCHES {
+            self.coarsen();
+        }
+    }
+
+    /// Joins stretches: two of a round number, five of twice as much.
+    fn coarsen(&mut self) {
+        let is_round = self.step.to_string().starts_with('1');
+        let ratio = if is_round { 2 } else { 5 };
+        self.step = self.step.saturating_mul(ratio);
+        for ((stretch, thread, of), came) in std::mem::take(&mut self.cells) {
+            let cell = self.cells.entry((stretch.div_euclid(ratio), thread, of));
+            let cell = cell.or_default();
+            cell.own = cell.own.saturating_add(came.own);
+            cell.count += came.count;
+        }
+    }
+
+    /// Adds a value that came at one time.
+    pub fn add(&mut self, time: Timestamp, thread: u32, of: u32, came: Came) {
+        self.extend(time, time);
+        if self.cells.len() >= MOST_CELLS && self.stretches() > LEAST_STRETCHES {
+            self.coarsen();
+        }
+        let cell = self.cells.entry((time.div_euclid(self.step), thread, of));
+        let cell = cell.or_default();
+        cell.own = cell.own.saturating_add(came.own);
+        cell.count += came.count;
+    }
+
+    /// Adds the time from `from` to `to`, each part to its stretch.
+    pub fn add_time(&mut self, (from, to): (Timestamp, Timestamp), thread: u32, of: u32) {
+        self.extend(from, to);
+        let mut at = from;
+        while at < to {
+            let next = (at.div_euclid(self.step) + 1).saturating_mul(self.step);
+            let end = next.min(to);
+            let own = end.saturating_sub(at);
+            self.add(at, thread, of, Came { own, count: 0 });
+            at = end;
+        }
+    }
+
+    /// Adds what another grid holds, whose threads and things have other numbers here.
+    pub fn add_all(&mut self, other: &Self, thread: impl Fn(u32) -> u32, of: impl Fn(u32) -> u32) {
+        let Some((first, last)) = other.reach else {
+            return;
+        };
+        self.extend(first, last);
+        while self.step < other.step {
+            self.coarsen();
+        }
+        for ((stretch, on, what), came) in other.cells() {
+            let time = stretch.saturating_mul(other.step).clamp(first, last);
+            self.add(time, thread(on), of(what), came);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    #[test]
+    fn stretches_grow_until_they_are_few() {
+        let mut grid = Grid::default();
+        grid.add(9_000 * SECOND, 0, 7, Came::default());
+        for second in 0..100 {
+            grid.add_time((second * SECOND, second * SECOND + 150_000_000), 0, 7);
+        }
+        assert_eq!(grid.step(), 100_000_000);
+        let cells = grid.cells();
+        let own: i64 = cells.iter().map(|(_, came)| came.own).sum();
+        assert_eq!(own, 100 * 150_000_000);
+        let came = |own| Came { own, count: 0 };
+        assert_eq!(cells[2], ((10, 0, 7), came(100_000_000)));
+        assert_eq!(cells[3], ((11, 0, 7), came(50_000_000)));
+        let mut other = Grid::default();
+        other.add(-5, 3, 1, Came { own: 4, count: 2 });
+        other.add_all(&grid, |thread| thread + 1, |of| of);
+        assert_eq!(other.cells()[0], ((-1, 3, 1), Came { own: 4, count: 2 }));
+        assert_eq!(other.cells()[1].0, (0, 1, 7));
+    }
+
+    #[test]
+    fn a_day_among_nanoseconds_takes_no_long_walk() {
+        let mut grid = Grid::default();
+        grid.add_time((0, 86_400 * SECOND), 0, 0);
+        assert_eq!(grid.step(), SECOND);
+        assert_eq!(grid.cells().len(), 86_400);
+        for thread in 1..4 {
+            grid.add_time((0, 86_400 * SECOND), thread, 0);
+        }
+        assert!(grid.cells().len() < MOST_CELLS, "{}", grid.cells().len());
+    }
+}
