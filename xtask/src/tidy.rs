@@ -51,7 +51,7 @@ impl fmt::Display for Finding {
 
 const RULES: &[fn(&Tree) -> Vec<Finding>] = &[
     face::formats_have_one_face,
-    floors::folders_import_one_way,
+    floors::modules_import_one_way,
     floors::formats_stand_side_by_side,
     layers::crates_depend_downwards,
     layers::pure_crates_ban_the_same,

@@ -12,7 +12,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use traceloom_analysis::calls::Selection;
+use traceloom_analysis::filter::Selection;
 use traceloom_analysis::{TreeBuilder, TreeOptions};
 use traceloom_model::{
     BATCH_ROWS, Clock, Definitions, Frame, Function, FunctionId, Order, Profile, SampleBatch,

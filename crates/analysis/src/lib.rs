@@ -48,9 +48,10 @@
 )]
 
 mod adjust;
-mod amount;
 pub mod calls;
 mod calltree;
+mod colour;
+mod column;
 pub mod diff;
 pub mod distributed;
 pub mod exceptions;
@@ -61,6 +62,7 @@ pub mod hotspots;
 pub mod loss;
 #[cfg(test)]
 mod made;
+mod measure;
 mod merge_stack;
 pub mod monitors;
 pub mod names;
@@ -72,22 +74,23 @@ mod sandwich;
 pub mod shape;
 mod sketch;
 pub mod stage;
+mod symbol;
+pub mod text;
 pub mod timeline;
-mod top;
 mod tree;
 
 pub use adjust::{AdjustError, Adjustment, FoundAdjustment, adjust};
-pub use amount::{amount, grouped};
 pub use calltree::{
-    AsyncCalls, CallTree, Dimension, FrameFilter, GroupBy, Measure, MeasureUnit, NoGroup, Node,
-    NodeStretch, OverTime, OverTimeCollector, Predicate, Shown, Symbol, SymbolId, SymbolTable,
-    Tracks, TreeBuilder, TreeOptions, TreeSource, Trees, choose_tracks, symbol_of_function,
+    CallTree, Dimension, Durations, FrameFilter, Functions, GroupBy, GroupTop, NoGroup, Node,
+    NodeStretch, OverTime, OverTimeCollector, Predicate, Shown, SymbolTable, TopRow, TreeBuilder,
+    TreeOptions, Trees, choose_tracks, top, top_of_groups,
 };
 pub use finding::finding;
+pub use measure::{AsyncCalls, Measure, MeasureUnit, Tracks, TreeSource, amount, grouped};
 pub use merge_stack::MergeStack;
 pub use page::{escaped, mailed};
 pub use pauses::Pauses;
 pub use sandwich::{DirectCalls, Direction, Edge, callees_of, callers_of, direct_calls, usages_of};
 pub use sketch::Sketch;
-pub use top::{Durations, Functions, GroupTop, TopRow, top, top_of_groups};
+pub use symbol::{Symbol, SymbolId, symbol_of_function};
 pub use tree::{Visible, bottom_up, keep_largest, visible};

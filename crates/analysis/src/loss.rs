@@ -5,7 +5,7 @@ mod parents;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::calls::value_text;
+use crate::text::value_text;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,

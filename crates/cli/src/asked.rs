@@ -11,9 +11,9 @@ use traceloom_analysis::calls::Column;
 use traceloom_analysis::filter::{Field, Filter};
 use traceloom_model::{Batch, Definitions, Recording, Sink as _, Unit};
 
-use crate::args::{Usage, nearest};
+use crate::numbers::things;
 use crate::streams::message;
-use crate::style::things;
+use crate::usage::{Usage, nearest};
 
 /// The names of one run, shared by everything that reads.
 #[derive(Clone, Default)]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Value as Json, json};
-use traceloom_analysis::calls::value_text;
+use traceloom_analysis::text::value_text;
 use traceloom_model::{Recording, Value};
 
 /// Lists and maps deeper than this are told as text: readers of JSON stop at 128 levels or so.

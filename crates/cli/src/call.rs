@@ -14,10 +14,10 @@ use traceloom_analysis::names::ShortNames;
 use traceloom_model::SpanId;
 
 use crate::Outcome;
-use crate::args::Usage;
 use crate::inputs::ReadFlags;
 use crate::streams::stdout;
 use crate::style::Style;
+use crate::usage::Usage;
 use find::find;
 use tree::PrintedTree;
 

@@ -8,8 +8,9 @@ use traceloom_input::captures::{Capture, Captures, DataFolder, State};
 
 use crate::Outcome;
 use crate::args::{Common, Data, reads_nothing};
+use crate::numbers::size;
 use crate::streams::stdout;
-use crate::style::{self, Style};
+use crate::style::Style;
 use crate::table::Table;
 
 /// List what a collector received: who sent it, when, how much.
@@ -70,7 +71,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             capture.identity.service.clone(),
             capture.identity.instance.clone(),
             capture.parts.len().to_string(),
-            style::size(n_bytes),
+            size(n_bytes),
         ]);
     }
     table.print(&style, &mut out)?;

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use traceloom_analysis::hotspots::Categories;
 
-use crate::args::Usage;
+use crate::usage::Usage;
 
 /// The rules of kinds of work.
 #[derive(Args, Clone, Default)]

@@ -13,9 +13,10 @@ use traceloom_model::{
 use crate::Outcome;
 use crate::args::Common;
 use crate::info::{gather, note_json};
+use crate::numbers::count;
 use crate::open::{open_among, with_progress};
 use crate::streams::stdout;
-use crate::style::{Style, count};
+use crate::style::Style;
 
 /// Print every note; exit 1 when something is doubtful or damaged.
 #[derive(Args)]

@@ -1,6 +1,6 @@
 //! `completions`: scripts that complete commands and flags in a shell.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use crate::Outcome;
@@ -14,14 +14,9 @@ pub(crate) struct Options {
     shell: Shell,
 }
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+pub(crate) fn run(options: &Options, mut command: Command) -> anyhow::Result<Outcome> {
     let mut script = Vec::new();
-    clap_complete::generate(
-        options.shell,
-        &mut crate::args::Args::command(),
-        "traceloom",
-        &mut script,
-    );
+    clap_complete::generate(options.shell, &mut command, "traceloom", &mut script);
     streams::raw(&script)?;
     Ok(Outcome::Done)
 }

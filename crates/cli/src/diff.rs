@@ -15,13 +15,14 @@ use traceloom_formats::Output;
 use traceloom_input::save::Save;
 
 use crate::Outcome;
-use crate::args::Usage;
+use crate::numbers::count;
 use crate::select::AdjustFlags;
 use crate::streams::{message, stdout};
-use crate::style::{Style, count};
+use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::trees::{self, TreeFlags, read_recorded, unit_word};
+use crate::usage::Usage;
 
 /// Compare two recordings, of any formats.
 #[derive(Args)]

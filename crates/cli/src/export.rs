@@ -9,8 +9,8 @@ use traceloom_input::save::Save;
 
 use crate::Outcome;
 use crate::args::{Common, reads_nothing};
+use crate::numbers::{size, things};
 use crate::streams::message;
-use crate::style::{size, things};
 
 /// Write a capture's streams as the agent sent them, byte for byte.
 ///

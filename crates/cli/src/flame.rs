@@ -8,7 +8,6 @@ use traceloom_analysis::CallTree;
 use traceloom_analysis::flame::{Picture, html, svg};
 
 use crate::Outcome;
-use crate::args::Usage;
 use crate::categories::CategoryFlags;
 use crate::convert;
 use crate::graph::GraphFlags;
@@ -18,6 +17,7 @@ use crate::over_time;
 use crate::pick::Pick;
 use crate::select::SandwichFlags;
 use crate::trees::{TreeFlags, read};
+use crate::usage::Usage;
 
 /// Draw a flame graph.
 #[derive(Args)]
@@ -82,7 +82,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         }
     };
     output_file::check(&output, options.drawn.force)?;
-    let flags = options.groups.of(&options.tree);
+    let flags = options.tree.grouped(&options.groups);
     let mut inputs = flags.read.inputs();
     let trees = read(&flags, &mut inputs)?;
     if trees.iter().all(CallTree::is_empty) {

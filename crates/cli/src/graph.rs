@@ -5,7 +5,7 @@ use clap::builder::PossibleValuesParser;
 use traceloom_analysis::Dimension;
 use traceloom_formats::Format;
 
-use crate::args::Usage;
+use crate::usage::Usage;
 
 /// How a flame graph is written as JSON.
 #[derive(Args, Clone, Default)]

@@ -4,7 +4,6 @@ use clap::Args;
 use traceloom_analysis::{CallTree, GroupBy};
 
 use crate::streams::message;
-use crate::trees::TreeFlags;
 
 /// Groups.
 #[derive(Args, Clone, Default)]
@@ -12,7 +11,7 @@ pub(crate) struct GroupFlags {
     /// Group by `thread`, `service`, `host`, `title`, `title-shape` (without numbers and ids), `kind`, `sql-shape`
     /// or the name of a parameter or label, such as `web.url`; `$NAME` is always a parameter.
     #[arg(long, value_name = "WHAT")]
-    by: Option<GroupBy>,
+    pub(crate) by: Option<GroupBy>,
 }
 
 impl GroupFlags {
@@ -25,14 +24,6 @@ impl GroupFlags {
         self.by
             .as_ref()
             .map_or_else(String::new, ToString::to_string)
-    }
-
-    /// Returns `flags` for trees whose roots are the groups.
-    pub(crate) fn of(&self, flags: &TreeFlags) -> TreeFlags {
-        TreeFlags {
-            by: self.by.clone(),
-            ..flags.clone()
-        }
     }
 }
 

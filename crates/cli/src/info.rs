@@ -16,10 +16,11 @@ use traceloom_model::{Flow, Level, Note, Notes, PartId, StringId, Unit, printabl
 use self::value_totals::ValueTotals;
 use crate::Outcome;
 use crate::args::Common;
+use crate::numbers::{count, duration, size};
 use crate::open::{open_among, require, with_progress};
 use crate::outcome::heed;
 use crate::streams::stdout;
-use crate::style::{Style, count, duration, size};
+use crate::style::Style;
 
 /// Say what is in a file: format, records, times, values, notes.
 #[derive(Args)]

@@ -7,7 +7,7 @@ use traceloom_analysis::filter::Filter;
 use traceloom_input::Input;
 use traceloom_model::Notes;
 
-use crate::args::{Common, Usage};
+use crate::args::Common;
 use crate::lowered::{documents, doubt};
 use crate::open::{open, with_progress};
 use crate::outcome::Outcome;
@@ -15,6 +15,7 @@ use crate::read_plan::{ReadPlan, RecordingReader};
 use crate::select::MethodFlags;
 use crate::streams::message;
 use crate::timing::TimeFlags;
+use crate::usage::Usage;
 
 /// What every command takes that reads recordings.
 #[derive(Args, Clone, Default)]

@@ -9,8 +9,9 @@ use traceloom_log::Record;
 
 use crate::Outcome;
 use crate::args::{Common, Data, reads_nothing};
+use crate::numbers::{count, size, things};
 use crate::streams::{message, stdout};
-use crate::style::{Style, count, size, things};
+use crate::style::Style;
 use crate::table::Table;
 
 /// Look into the log of a collector.

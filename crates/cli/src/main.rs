@@ -12,6 +12,7 @@ mod captures;
 mod categories;
 mod check;
 mod columnar;
+mod command;
 mod completions;
 mod convert;
 mod diff;
@@ -32,6 +33,7 @@ mod man;
 mod merge;
 mod metrics;
 mod monitors;
+mod numbers;
 mod objects;
 mod only;
 mod open;
@@ -59,14 +61,14 @@ mod token;
 mod top;
 mod tree;
 mod trees;
+mod usage;
 mod values;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser};
+use clap::Parser as _;
 
-use args::{Args, Command};
 pub(crate) use outcome::Outcome;
 use streams::{error_line, message, stdout};
 
@@ -74,7 +76,7 @@ use streams::{error_line, message, stdout};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let args = match command::Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
             return match streams::usage(&error) {
@@ -85,7 +87,7 @@ fn main() -> ExitCode {
     };
     interrupt::watch();
     let run = || {
-        let outcome = run(args)?;
+        let outcome = args.run()?;
         // What a command left in the buffer may still not fit the disk.
         stdout().flush()?;
         Ok(outcome)
@@ -101,52 +103,8 @@ fn ended(result: anyhow::Result<Outcome>) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             tell(&error);
-            ExitCode::from(if error.is::<args::Usage>() { 2 } else { 1 })
+            ExitCode::from(if error.is::<usage::Usage>() { 2 } else { 1 })
         }
-    }
-}
-
-fn run(args: Args) -> anyhow::Result<Outcome> {
-    if let [first, others @ ..] = args.paths.as_slice() {
-        let is_command = |name: &&String| {
-            let known = Args::command();
-            known.find_subcommand(name).is_some() && !std::path::Path::new(name).exists()
-        };
-        if let Some(name) = others.iter().find(is_command) {
-            let reason = format!("`{first}` stands before the command: traceloom {name} {first}");
-            return Err(args::Usage(reason).into());
-        }
-    }
-    match args.command {
-        None => info::first_look(&args.paths, &args.common),
-        Some(Command::Info(options)) => info::run(&options),
-        Some(Command::Dump(options)) => dump::run(&options),
-        Some(Command::Check(options)) => check::run(&options),
-        Some(Command::Call(options)) => call::run(&options),
-        Some(Command::Events(options)) => events::run(&options),
-        Some(Command::Calls(options)) => calls::run(&options),
-        Some(Command::Metrics(options)) => metrics::run(&options),
-        Some(Command::Top(options)) => top::run(&options),
-        Some(Command::Tree(options)) => tree::run(&options),
-        Some(Command::Diff(options)) => diff::run(&options),
-        Some(Command::Monitors(options)) => monitors::run(&options),
-        Some(Command::Objects(options)) => objects::run(&options),
-        Some(Command::Convert(options)) => convert::run(&options),
-        Some(Command::Slice(options)) => slice::run(&options),
-        Some(Command::Merge(options)) => merge::run(&options),
-        Some(Command::Flame(options)) => flame::run(&options),
-        Some(Command::Report(options)) => report::run(&options),
-        Some(Command::Timeline(options)) => timeline::run(&options),
-        Some(Command::Serve(options)) => serve::run(&options),
-        Some(Command::Push(options)) => push::run(&options),
-        Some(Command::Token(options)) => token::run(&options),
-        Some(Command::Send(options)) => send::run(&options),
-        Some(Command::Captures(options)) => captures::run(&options),
-        Some(Command::Export(options)) => export::run(&options),
-        Some(Command::Log(options)) => log::run(&options),
-        Some(Command::Formats(options)) => formats::run(&options),
-        Some(Command::Completions(options)) => completions::run(&options),
-        Some(Command::Man(options)) => man::run(&options),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 
 use crate::Outcome;
@@ -18,8 +18,7 @@ pub(crate) struct Options {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let command = crate::args::Args::command();
+pub(crate) fn run(options: &Options, command: Command) -> anyhow::Result<Outcome> {
     match &options.output {
         None => {
             let mut page = Vec::new();
@@ -31,7 +30,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn write_pages(command: clap::Command, folder: &Path) -> anyhow::Result<()> {
+fn write_pages(command: Command, folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let pages = command.get_subcommands().map(|sub| {
         let name = format!("traceloom-{}", sub.get_name());

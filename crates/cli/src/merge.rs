@@ -3,8 +3,8 @@
 use clap::Args;
 
 use crate::Outcome;
-use crate::args::Usage;
 use crate::rewrite::Rewrite;
+use crate::usage::Usage;
 
 /// Write several recordings as one, on one clock.
 #[derive(Args)]

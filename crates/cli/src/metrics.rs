@@ -15,9 +15,10 @@ use traceloom_input::piped;
 use crate::Outcome;
 use crate::inputs::ReadFlags;
 use crate::lowered::mention;
+use crate::numbers::{count, duration, size, things};
 use crate::select::EventFlags;
 use crate::streams::{message, stdout};
-use crate::style::{Style, count, duration, size, things};
+use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{TableFlags, help};
 

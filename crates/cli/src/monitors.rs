@@ -14,9 +14,10 @@ use traceloom_model::{StackId, TrackId, printable};
 use crate::Outcome;
 use crate::inputs::ReadFlags;
 use crate::lowered::doubt;
+use crate::numbers::{count, duration, things};
 use crate::select::EventFlags;
 use crate::streams::{message, stdout};
-use crate::style::{Style, count, duration, things};
+use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{TableFlags, help};
 

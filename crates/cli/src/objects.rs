@@ -17,9 +17,10 @@ use self::collections::{COLLECTIONS, collections};
 use crate::Outcome;
 use crate::inputs::ReadFlags;
 use crate::lowered::doubt;
+use crate::numbers::{count, size, things};
 use crate::select::EventFlags;
 use crate::streams::{message, stdout};
-use crate::style::{Style, count, size, things};
+use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{TableFlags, help};
 

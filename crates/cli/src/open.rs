@@ -3,24 +3,22 @@
 use std::path::Path;
 use std::time::Duration;
 
-use clap::CommandFactory;
 use indicatif::{ProgressBar, ProgressStyle};
 use traceloom_input::save::MARKER;
 use traceloom_input::{Input, Progress};
 use traceloom_model::printable;
 
-use crate::args::{Args, Common, Usage, nearest};
+use crate::args::{COMMANDS, Common};
 use crate::outcome::incomplete;
 use crate::streams::stderr_is_terminal;
+use crate::usage::{Usage, nearest};
 
 /// Opens a path.
 pub(crate) fn open(path: &str, common: &Common) -> anyhow::Result<Input> {
     let options = common.open_options()?;
     let opened = watched(&options.opening, "opening", || Input::open(path, &options));
     let input = opened.map_err(|error| {
-        let command = Args::command();
-        let names = command.get_subcommands().map(clap::Command::get_name);
-        match nearest(path, names).filter(|_| error.is_not_found()) {
+        match nearest(path, COMMANDS.into_iter()).filter(|_| error.is_not_found()) {
             Some(name) => {
                 Usage(format!("there is no file `{path}`; did you mean `{name}`?")).into()
             }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use traceloom_analysis::Sketch;
 
-use crate::style::duration;
+use crate::numbers::duration;
 
 const PERCENTS: [(&str, u32); 4] = [("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99)];
 

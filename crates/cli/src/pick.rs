@@ -9,9 +9,10 @@ use traceloom_analysis::stage::{Category, Choose, Fraction, Redaction};
 use traceloom_formats::Format;
 use traceloom_model::{Feature, Sink};
 
-use crate::args::{Common, Usage};
+use crate::args::Common;
 use crate::select::{CallFlags, MethodFlags};
 use crate::timing::TimeFlags;
+use crate::usage::Usage;
 
 /// What is written, and how it is told.
 #[derive(Args, Clone, Default)]

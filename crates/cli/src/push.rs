@@ -12,9 +12,10 @@ use traceloom_input::walk;
 use traceloom_server::{PushFile, PushOptions, push};
 
 use crate::Outcome;
-use crate::args::{Common, Usage, reads_nothing};
+use crate::args::{Common, reads_nothing};
+use crate::numbers::{size, things};
 use crate::streams::{message, stderr_is_terminal};
-use crate::style::{size, things};
+use crate::usage::Usage;
 
 /// Send files to a collector as they are.
 ///

@@ -7,13 +7,14 @@ use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::{Document, Input, piped};
 use traceloom_model::{Clock, Limit, Notes, Sink};
 
-use crate::args::{Common, Usage};
+use crate::args::Common;
 use crate::lowered::{documents, lower};
 use crate::open::with_progress;
 use crate::select::CallFlags;
 use crate::streams::message;
 use crate::style::{Style, zone};
 use crate::timing::{Bound, TimeFlags};
+use crate::usage::Usage;
 
 /// How the recordings of a command are read.
 pub(crate) struct ReadPlan<'f> {

@@ -10,18 +10,19 @@ use traceloom_input::{Document, Input};
 use traceloom_model::{Clock, Note, Timestamp};
 
 use crate::Outcome;
-use crate::args::Usage;
 use crate::calls;
 use crate::categories::CategoryFlags;
 use crate::groups::GroupFlags;
 use crate::info::shell_word;
 use crate::inputs::Inputs;
+use crate::numbers::size;
 use crate::output_file::{self, OutputFileFlags};
 use crate::over_time;
 use crate::read_plan::RecordingReader;
-use crate::style::{Style, size};
+use crate::style::Style;
 use crate::timeline;
 use crate::trees::{self, TreeFlags};
+use crate::usage::Usage;
 
 /// Write one page to mail: overview, slowest calls, hot functions, flame graph, timeline, pauses, errors, SQL, notes.
 #[derive(Args)]
@@ -72,7 +73,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .iter()
         .map(|source| source.path.clone())
         .collect();
-    let mut tree_flags = options.groups.of(flags);
+    let mut tree_flags = flags.grouped(&options.groups);
     tree_flags.read.paths = paths;
     let trees = trees::read_any(&tree_flags, &mut tree_flags.read.inputs())?;
     let over_time = over_time::read(&tree_flags)?;

@@ -5,10 +5,11 @@ use traceloom_formats::Format;
 use traceloom_input::Input;
 
 use crate::Outcome;
-use crate::args::{Common, Usage};
+use crate::args::Common;
 use crate::convert::{Job, JobFlags, inputs_and_output, target};
 use crate::lowered::documents;
 use crate::pick::Pick;
+use crate::usage::Usage;
 
 /// What to read and where to write it.
 #[derive(Args)]

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use traceloom_analysis::calls::Selection;
+use traceloom_analysis::filter::Selection;
 use traceloom_analysis::filter::{Filter, rules};
 use traceloom_analysis::names::{FunctionMatch, FunctionPattern, PatternError};
 use traceloom_analysis::{
@@ -14,7 +14,8 @@ use traceloom_analysis::{
     callers_of, usages_of,
 };
 
-use crate::args::{Common, Usage};
+use crate::args::Common;
+use crate::usage::Usage;
 
 /// Methods that the traced program is shown without.
 #[derive(Args, Clone, Default)]

@@ -13,10 +13,11 @@ use traceloom_input::save::Save;
 use traceloom_server::{SendOptions, Sent, Stop, Streams, send};
 
 use crate::Outcome;
-use crate::args::{Common, Usage};
+use crate::args::Common;
+use crate::numbers::{size, things};
 use crate::open::open;
 use crate::streams::message;
-use crate::style::{size, things};
+use crate::usage::Usage;
 
 /// Send a recording to a collector as its agents would.
 ///

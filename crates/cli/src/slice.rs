@@ -3,8 +3,8 @@
 use clap::Args;
 
 use crate::Outcome;
-use crate::args::Usage;
 use crate::rewrite::Rewrite;
+use crate::usage::Usage;
 
 /// Write a part of a recording: a stretch of time, some calls, a fraction of them.
 #[derive(Args)]

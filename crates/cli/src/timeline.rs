@@ -11,13 +11,14 @@ use clap::Args;
 use traceloom_analysis::timeline::{self, Timeline};
 
 use crate::Outcome;
-use crate::args::Usage;
 use crate::inputs::ReadFlags;
+use crate::numbers::things;
 use crate::output_file;
 use crate::select::CallFlags;
 use crate::streams::{message, stdout};
-use crate::style::{Style, things};
+use crate::style::Style;
 use crate::table_flags::help;
+use crate::usage::Usage;
 
 pub(crate) use read::read;
 

@@ -11,8 +11,9 @@ use traceloom_analysis::stage::Shifts;
 use traceloom_formats::Source;
 use traceloom_input::Document;
 
-use crate::args::{Common, Usage};
+use crate::args::Common;
 use crate::select::duration;
+use crate::usage::Usage;
 
 /// When.
 #[derive(Args, Clone, Default)]

@@ -9,10 +9,11 @@ use traceloom_input::captures::{DEFAULT, DataFolder};
 use traceloom_server::{Right, Tokens};
 
 use crate::Outcome;
-use crate::args::{Common, Data, Usage, reads_nothing};
+use crate::args::{Common, Data, reads_nothing};
 use crate::streams::{message, stdout};
 use crate::style::Style;
 use crate::table::Table;
+use crate::usage::Usage;
 
 /// Make, list and revoke tokens of a collector's HTTP side.
 ///

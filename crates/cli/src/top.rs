@@ -15,18 +15,19 @@ use traceloom_analysis::{Durations, Functions, Measure, MeasureUnit, Symbol, Top
 use traceloom_model::{Merge, Scope};
 
 use crate::Outcome;
-use crate::args::Usage;
 use crate::groups::GroupFlags;
+use crate::numbers::count;
 use crate::percentiles;
 use crate::select::DimensionFlags;
 use crate::streams::{message, stdout};
-use crate::style::{Style, count};
+use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::trees::{
     Measures, TreeFlags, amount, heading_of, read, read_functions, share, share_number,
     tracks_json, unit_word,
 };
+use crate::usage::Usage;
 use direct::DirectFlags;
 use hotspots::HotspotFlags;
 
@@ -91,7 +92,7 @@ impl Options {
     fn flags(&self) -> TreeFlags {
         TreeFlags {
             durations: self.percentiles,
-            ..self.groups.of(&self.tree)
+            ..self.tree.grouped(&self.groups)
         }
     }
 

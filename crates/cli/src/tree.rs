@@ -12,9 +12,10 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::Outcome;
 use crate::groups::GroupFlags;
+use crate::numbers::count;
 use crate::select::{DimensionFlags, SandwichFlags};
 use crate::streams::stdout;
-use crate::style::{Style, count};
+use crate::style::Style;
 use crate::table::{Table, cut_name};
 use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::top::heading;
@@ -62,7 +63,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.read.common)?;
     let mut out = stdout();
-    let flags = options.groups.of(&options.tree);
+    let flags = options.tree.grouped(&options.groups);
     let mut inputs = flags.read.inputs();
     let trees = options
         .dimension

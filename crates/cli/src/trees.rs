@@ -13,11 +13,11 @@ use traceloom_formats::datakit::{EventKind, Language, value_names};
 use traceloom_input::{Document, piped_halves};
 use traceloom_model::{Feature, Recording, Timestamp};
 
-use crate::groups;
+use crate::groups::{self, GroupFlags};
 use crate::inputs::{Inputs, ReadFlags};
+use crate::numbers::{self, count};
 use crate::select::{AdjustFlags, CallFlags, FrameFlags};
 use crate::streams::message;
-use crate::style::{self, count};
 use crate::table::Table;
 use crate::table_flags::help;
 use crate::values::WantedValues;
@@ -54,6 +54,16 @@ pub(crate) struct TreeFlags {
     /// It is one of two recordings that are compared, whose functions may be named otherwise.
     #[arg(skip)]
     pub(crate) compared: bool,
+}
+
+impl TreeFlags {
+    /// Returns these flags for trees whose roots are groups.
+    pub(crate) fn grouped(&self, groups: &GroupFlags) -> Self {
+        Self {
+            by: groups.by.clone(),
+            ..self.clone()
+        }
+    }
 }
 
 /// Reads all inputs into trees, frames selected.
@@ -377,9 +387,9 @@ pub(crate) fn amount(unit: &MeasureUnit, value: i64) -> String {
     match unit {
         MeasureUnit::Nanoseconds => {
             let sign = if value < 0 { "-" } else { "" };
-            format!("{sign}{}", style::duration(value.unsigned_abs()))
+            format!("{sign}{}", numbers::duration(value.unsigned_abs()))
         }
-        MeasureUnit::Bytes if value >= 0 => style::size(value.unsigned_abs()),
+        MeasureUnit::Bytes if value >= 0 => numbers::size(value.unsigned_abs()),
         _ => value.to_string(),
     }
 }

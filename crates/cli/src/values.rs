@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use traceloom_model::Recording;
 
-use crate::args::{Usage, nearest};
+use crate::usage::{Usage, nearest};
 
 /// Wall time of calls, as `--value` names it.
 pub(crate) const WALL: &str = "wall";

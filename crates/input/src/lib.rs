@@ -24,7 +24,6 @@
 mod archive;
 pub mod captures;
 mod detect;
-mod document;
 mod error;
 mod gzip;
 mod halves;
@@ -40,13 +39,11 @@ mod spool;
 mod store;
 mod streams;
 pub mod walk;
-mod window;
 
 pub use detect::Unknown;
-pub use document::Document;
 pub use error::Error;
 pub use halves::piped_halves;
-pub use input::{Input, InputPart, OpenOptions};
+pub use input::{Document, Input, InputPart, OpenOptions};
 pub use layers::Wrapper;
 pub use nearest::{Like, Near};
 pub use parallel::lower;

@@ -39,6 +39,7 @@ pub mod disk;
 mod error;
 mod frame;
 mod log;
+mod position;
 mod queue;
 mod read;
 mod recover;
@@ -46,7 +47,8 @@ mod segment;
 
 pub use error::{Error, ErrorKind};
 pub use frame::{FORMAT_VERSION, Record};
-pub use log::{Log, Options, Position};
+pub use log::{Log, Options};
+pub use position::Position;
 pub use queue::{Queue, Refused};
 pub use read::{Group, Reader, Snapshot};
 pub use recover::{Recovered, TornTail};

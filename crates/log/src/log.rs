@@ -3,22 +3,12 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::Arc;
 
-use crate::Error;
 use crate::disk::Disk;
 use crate::frame::{GroupBuffer, RECORD_HEADER, Record, SegmentHeader};
 use crate::read::{Segments, Snapshot};
 use crate::recover::{self, Recovered};
 use crate::segment::{CommittedExtent, GroupReader, OpenSegment, file_name, new_file_name};
-
-/// The number of a record: records of a log are counted from 0, over all segments and openings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Position(pub u64);
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use crate::{Error, Position};
 
 /// Sizes of a log.
 #[derive(Debug, Clone)]

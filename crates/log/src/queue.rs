@@ -3,8 +3,9 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::Position;
 use crate::frame::{GroupBuffer, Record};
-use crate::log::{Options, Position};
+use crate::log::Options;
 use crate::read::{Segments, Snapshot};
 use crate::{Error, Log};
 

@@ -2,9 +2,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Error;
+use crate::Position;
 use crate::disk::File;
 use crate::frame::{GROUP_HEADER, GroupHeader, RECORD_HEADER, Record, Records};
-use crate::log::Position;
 use crate::segment::{CommittedExtent, GroupReader, OpenSegment};
 
 /// The segments of a log, shared between its writer and those who read it.

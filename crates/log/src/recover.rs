@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::Position;
 use crate::disk::Disk;
-use crate::log::Position;
 use crate::segment::{
     CommittedExtent, GroupReader, OpenSegment, UnreadableGroup, number_of, whole_group_behind,
 };

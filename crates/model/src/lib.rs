@@ -30,6 +30,7 @@ mod attribute;
 mod capability;
 mod code;
 mod concat;
+mod definitions;
 mod event;
 pub mod flat;
 mod id;
@@ -60,6 +61,7 @@ pub use attribute::{Attribute, AttributeKey, Attributes, ElementType, Value};
 pub use capability::{Capabilities, Feature, Variant};
 pub use code::{Class, Frame, FrameKind, Function, Mapping, Stack};
 pub use concat::Concat;
+pub use definitions::Definitions;
 pub use event::{CounterBatch, EventBatch, EventRow, EventType, Link, LinkBatch, Series};
 pub use id::{
     AttrKeyId, ClassId, EventTypeId, ExceptionId, FrameId, FunctionId, MappingId, ObjectId,
@@ -81,7 +83,7 @@ pub use sparse::{Each, Sparse};
 pub use stage::{Batch, Stage};
 pub use step::StepBatch;
 pub use strings::{Forgotten, Strings};
-pub use tables::{BATCH_ROWS, Definitions, Tables};
+pub use tables::{BATCH_ROWS, Tables};
 pub use text::Text;
 pub use time::{Clock, TickRate, Timestamp};
 pub use unit::Unit;

@@ -5,9 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::tree::{RepoFile, Tree};
 use super::{Finding, rust};
 
-/// The crates whose folders import each other in one direction alone.
-const ONE_WAY: [&str; 5] = ["formats", "input", "log", "model", "samples"];
-
 /// The folder of `formats` that knows every format and that every format may ask.
 const REGISTRY: &str = "registry";
 
@@ -45,10 +42,17 @@ pub fn formats_stand_side_by_side(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Refuses imports in a circle of which a folder is part.
-pub fn folders_import_one_way(tree: &Tree) -> Vec<Finding> {
-    let circles = |name: &&str| circles_of(tree, name);
-    ONE_WAY.iter().flat_map(circles).collect()
+/// Refuses imports between the top-level modules of a crate that run in a circle.
+pub fn modules_import_one_way(tree: &Tree) -> Vec<Finding> {
+    let crates = crates(tree).into_iter();
+    crates.flat_map(|name| circles_of(tree, name)).collect()
+}
+
+/// The folders of `crates/`.
+pub fn crates(tree: &Tree) -> BTreeSet<&str> {
+    let paths = tree.with_extension(&["rs"]).map(|file| &file.path);
+    let names = paths.filter_map(|path| path.strip_prefix("crates/")?.split('/').next());
+    names.collect()
 }
 
 fn circles_of(tree: &Tree, name: &str) -> Vec<Finding> {
@@ -61,16 +65,7 @@ fn circles_of(tree: &Tree, name: &str) -> Vec<Finding> {
     for import in &imports {
         below.entry(&import.from).or_default().insert(&import.to);
     }
-    let folders: BTreeSet<&str> = tree
-        .with_extension(&["rs"])
-        .filter_map(|file| module_of(file, name)?.split_once('/'))
-        .map(|(folder, _)| folder)
-        .collect();
-    let is_circle = |import: &&Import<'_>| {
-        let is_folder = |module: &String| folders.contains(module.as_str());
-        (is_folder(&import.from) || is_folder(&import.to))
-            && reaches(&below, &import.to, &import.from)
-    };
+    let is_circle = |import: &&Import<'_>| reaches(&below, &import.to, &import.from);
     let finding = |import: &Import<'_>| {
         let Import { from, to, .. } = import;
         let message = format!("`{from}` imports `{to}`, which imports `{from}` in a circle");
@@ -110,7 +105,10 @@ fn imports<'t>(tree: &'t Tree, name: &str) -> Vec<Import<'t>> {
     let top = |module: &str| module.split('/').next().unwrap_or_default().to_owned();
     let modules: BTreeSet<String> = files.iter().map(|&(_, module)| top(module)).collect();
     let mut home: BTreeMap<String, String> = BTreeMap::new();
-    for (file, _) in files.iter().filter(|(_, module)| *module == "lib") {
+    for (file, _) in files
+        .iter()
+        .filter(|(_, module)| ["lib", "main"].contains(module))
+    {
         let lines = rust::split(&file.text);
         for module in &modules {
             for (_, path) in rust::paths_under(module, &lines) {
@@ -185,7 +183,7 @@ mod tests {
         let files = [&[REGISTERED, LIB, CODEC, HEPH][..], more].concat();
         let tree = Tree::of(&files);
         let mut findings = formats_stand_side_by_side(&tree);
-        findings.extend(folders_import_one_way(&tree));
+        findings.extend(modules_import_one_way(&tree));
         findings
     }
 
@@ -233,13 +231,27 @@ mod tests {
     }
 
     #[test]
-    fn circles_through_a_folder_are_refused_and_those_of_loose_files_are_not() {
+    fn circles_are_refused_between_modules_and_not_inside_one() {
         let circle = |paths: [&str; 2]| {
             let [a, b] = paths.map(|path| format!("crates/input/src/{path}"));
-            let tree = Tree::of(&[(&a, "use crate::b::B;"), (&b, "use super::super::a::A;")]);
-            folders_import_one_way(&tree).len()
+            let tree = Tree::of(&[(&a, "use crate::b::B;"), (&b, "use crate::a::A;")]);
+            modules_import_one_way(&tree).len()
         };
         assert_eq!(circle(["a.rs", "b/c.rs"]), 2);
-        assert_eq!(circle(["a.rs", "b.rs"]), 0);
+        assert_eq!(circle(["a.rs", "b.rs"]), 2);
+        assert_eq!(circle(["a.rs", "a/b.rs"]), 0);
+    }
+
+    #[test]
+    fn a_name_exported_by_the_root_of_a_program_counts_for_its_module() {
+        let tree = Tree::of(&[
+            (
+                "crates/cli/src/main.rs",
+                "mod a;\nmod b;\npub(crate) use b::Outcome;",
+            ),
+            ("crates/cli/src/a.rs", "use crate::Outcome;"),
+            ("crates/cli/src/b.rs", "use crate::a::A;"),
+        ]);
+        assert_eq!(modules_import_one_way(&tree).len(), 2);
     }
 }

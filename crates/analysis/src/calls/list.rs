@@ -1,6 +1,6 @@
 //! One list of the calls of many recordings.
 
-use super::column::SortKey;
+use super::cell::SortKey;
 use super::table::{Call, Calls};
 
 /// Calls of several recordings in one order, in memory bounded by the limit.

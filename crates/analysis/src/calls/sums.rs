@@ -8,8 +8,8 @@ use traceloom_model::{
     SpanStatus, StringId, Wants,
 };
 
-use super::{CallOfRow, Selection};
 use crate::calltree::Grounds;
+use crate::filter::{CallOfRow, Selection};
 use crate::{GroupBy, Sketch};
 
 /// The calls of a group.

@@ -8,12 +8,13 @@ use traceloom_model::{
     Timestamp, TrackId, Value, ValueTypeId, Wants,
 };
 
-use super::column::SortKey;
+use super::cell::SortKey;
 use super::uses::Finder;
-use super::{CallCounts, CallOfRow, Column, Selection, Uses};
+use super::{CallCounts, Column, Uses};
 use crate::Pauses;
-use crate::calltree::is_async;
+use crate::filter::{CallOfRow, Selection};
 use crate::names::FunctionMatch;
+use crate::text::is_async;
 
 /// What a [`CallTable`] keeps.
 #[derive(Clone, Debug, Default)]

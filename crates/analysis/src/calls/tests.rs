@@ -1,9 +1,11 @@
 use super::*;
 use crate::Pauses;
+use crate::filter::Selection;
 use crate::names::FunctionMatch;
+use crate::text::title;
 use traceloom_model::{
     Attribute, Clock, EventBatch, EventRow, EventType, Function, Order, Sink, SpanBatch, SpanRow,
-    SpanStatus, Tables, Track, Unit, ValueType,
+    SpanStatus, Tables, Track, Unit, Value, ValueType,
 };
 
 /// Sixty calls: durations 1 to 60 ms in a shuffled order, every seventh failed, titles and a counter.

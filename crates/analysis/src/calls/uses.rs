@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::{Order, Recording, SpanBatch, SpanId, SpanRow};
 
-use crate::calltree::{children_first, symbol_of_function};
+use crate::calltree::children_first;
 use crate::names::FunctionMatch;
+use crate::symbol_of_function;
 
 /// How often methods were called in a call, and the nanoseconds spent in them and what they called.
 ///

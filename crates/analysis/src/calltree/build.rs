@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Asks, Clock, Definitions, Flow, FunctionId, Note, Order, PathBatch, Recording, SampleBatch,
-    Sink, SpanBatch, StepBatch, StringId, Timestamp, TrackId, TrackKind, Wants,
+    Sink, SpanBatch, StepBatch, StringId, Timestamp, TrackId, Wants,
 };
 
 use super::arena::{Arena, ROOT};
@@ -15,13 +15,13 @@ use super::ground::Grounds;
 use super::samples::SampleColumns;
 use super::spans::{SpanFeed, TreeSpan};
 use super::steps::TrackStacks;
-use super::symbol::{self, KeyMap, SymbolInterner};
-use super::tracks::{AsyncCalls, Tracks};
+use super::top::Functions;
 use super::trees::{TreeOptions, Trees};
-use super::{CallTree, Measure, flatten};
-use crate::calls::{CallOfRow, SampleFilter, of_resource, service_name, track_name};
-use crate::filter::CallView;
-use crate::top::Functions;
+use super::{CallTree, flatten};
+use crate::filter::{CallOfRow, CallView, SampleFilter};
+use crate::measure::{AsyncCalls, Measure, Tracks};
+use crate::symbol::{self, KeyMap, SymbolInterner};
+use crate::text::{is_async, of_resource, service_name, track_name};
 
 /// Builds trees from whatever a reader pushes: steps, spans, samples.
 ///
@@ -379,12 +379,6 @@ impl TreeBuilder {
 /// Finds what the calls of a track hang from.
 fn ground(arena: &mut Arena, grounds: Option<&Grounds>, track: TrackId) -> u32 {
     grounds.map_or(ROOT, |grounds| arena.child(ROOT, grounds.of_track(track)))
-}
-
-/// Returns `true` for async tracks and lanes.
-pub(crate) fn is_async(tables: &Recording, track: TrackId) -> bool {
-    let track = tables.track(track);
-    track.is_some_and(|track| matches!(track.kind, TrackKind::Async | TrackKind::Lane))
 }
 
 /// Turns keys into symbols; keys that turn out to be one function are joined.

@@ -1,9 +1,10 @@
 //! Trees of classes, packages or libraries instead of functions.
 
 use super::arena::{Arena, ROOT};
-use super::symbol::SymbolInterner;
-use super::{CallTree, Symbol, TreeSource, flatten};
+use super::{CallTree, flatten};
+use crate::measure::TreeSource;
 use crate::names;
+use crate::symbol::{Symbol, SymbolInterner};
 use traceloom_model::Merge;
 
 /// What the frames of a tree stand for.

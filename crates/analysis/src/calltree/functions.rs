@@ -6,9 +6,9 @@ use traceloom_model::{PathBatch, Recording, Spot};
 
 use super::arena::NONE;
 use super::named::Naming;
-use super::symbol::{KeyMap, NO_STACK, SymbolInterner, key_of_spot, symbol_of_key};
-use super::{Measure, SymbolId};
-use crate::top::{Functions, TopRow};
+use super::top::{Functions, TopRow};
+use crate::measure::Measure;
+use crate::symbol::{KeyMap, NO_STACK, SymbolId, SymbolInterner, key_of_spot, symbol_of_key};
 
 /// What the samples of a profile come to, function by function.
 ///

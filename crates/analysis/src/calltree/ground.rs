@@ -11,10 +11,9 @@ use traceloom_model::{
     Value,
 };
 
-use super::Symbol;
-use super::symbol::{NO_GROUP, OTHER_GROUPS, TRACK_GROUP, VALUE_GROUP};
-use crate::calls::{of_resource_from, service_name, title, track_name, value_text};
 use crate::shape;
+use crate::symbol::{NO_GROUP, OTHER_GROUPS, Symbol, TRACK_GROUP, VALUE_GROUP};
+use crate::text::{of_resource_from, service_name, title, track_name, value_text};
 
 /// Values kept apart; what has yet another one shares a group. A tree of a million requests is no view.
 const MOST: usize = 10_000;

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use traceloom_model::Recording;
 
-use super::SymbolId;
 use super::arena::NONE;
-use super::symbol::{Symbol, function_of_key, symbol_of_key};
 use crate::names;
+use crate::symbol::{Symbol, SymbolId, function_of_key, symbol_of_key};
 
 /// Numbers functions by name, as [`super::Symbols`] does with symbols.
 ///
@@ -175,7 +174,7 @@ mod tests {
     use traceloom_model::{Frame, Function, Sink, Tables};
 
     use super::*;
-    use crate::calltree::symbol::{NO_STACK, key_of_frame};
+    use crate::symbol::{NO_STACK, key_of_frame};
 
     #[test]
     fn what_is_called_the_same_is_one_whatever_it_took_to_name_it() {

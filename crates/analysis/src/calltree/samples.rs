@@ -12,9 +12,9 @@ use traceloom_model::{
 use super::arena::{Arena, NONE, ROOT};
 use super::functions::FunctionSums;
 use super::ground::Grounds;
-use super::symbol::{NO_STACK, key_of_frame};
-use super::{Measure, MeasureUnit, Tracks, TreeSource};
-use crate::top::Functions;
+use super::top::Functions;
+use crate::measure::{Measure, MeasureUnit, Tracks, TreeSource};
+use crate::symbol::{NO_STACK, key_of_frame};
 
 /// The label that pprof puts on samples of the base of a difference.
 const BASE_LABEL: &str = "pprof::base";

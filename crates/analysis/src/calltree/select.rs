@@ -2,7 +2,9 @@
 
 use super::arena::{Arena, ROOT};
 use super::samples::settle;
-use super::{CallTree, Symbol, TreeSource, flatten};
+use super::{CallTree, flatten};
+use crate::measure::TreeSource;
+use crate::symbol::Symbol;
 
 /// A test of a function, such as a regular expression on its name.
 pub type Predicate<'p> = Box<dyn Fn(&Symbol) -> bool + 'p>;

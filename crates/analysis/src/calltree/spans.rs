@@ -7,7 +7,7 @@ use traceloom_model::{FunctionId, SpanId, SpanRow, SpanStatus, Timestamp, TrackI
 
 use super::arena::{Arena, ROOT};
 use super::cover::Cover;
-use super::symbol::key_of_function;
+use crate::symbol::key_of_function;
 
 /// What of a span matters to the tree.
 #[derive(Clone, Copy, Debug)]

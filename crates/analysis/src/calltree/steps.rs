@@ -3,7 +3,7 @@
 use traceloom_model::{FunctionId, Timestamp, TrackId};
 
 use super::arena::{Arena, ROOT};
-use super::symbol::key_of_function;
+use crate::symbol::key_of_function;
 
 /// A function that was entered and not left.
 #[derive(Clone, Copy, Debug)]

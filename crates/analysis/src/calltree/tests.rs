@@ -8,7 +8,7 @@ use traceloom_model::{
 };
 
 use super::*;
-use crate::calls::Selection;
+use crate::filter::Selection;
 use crate::{Functions, TopRow, bottom_up, top};
 
 /// A recording of nested calls on two tracks, as steps and as spans.

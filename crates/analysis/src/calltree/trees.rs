@@ -2,8 +2,9 @@
 
 use super::CallTree;
 use super::ground::GroupBy;
-use super::tracks::{AsyncCalls, Tracks, choose_tracks};
-use crate::calls::Selection;
+use super::tracks::choose_tracks;
+use crate::filter::Selection;
+use crate::measure::{AsyncCalls, Tracks};
 
 /// What a [`super::TreeBuilder`] counts.
 #[derive(Debug, Default)]

@@ -15,7 +15,6 @@ use foldhash::fast::RandomState;
 use traceloom_model::Merge;
 
 use crate::calltree::{Arena, add, flatten};
-use crate::flame::Change;
 use crate::names::alike;
 use crate::{CallTree, Functions, Measure, MeasureUnit, Symbol, SymbolId, TreeSource, amount, top};
 
@@ -159,6 +158,15 @@ impl std::fmt::Display for DiffError {
 }
 
 impl std::error::Error for DiffError {}
+
+/// What a node of a tree came to in another recording, in the scale of this one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// With what it called.
+    pub total: i64,
+    /// By itself.
+    pub own: i64,
+}
 
 impl Diff {
     /// Compares two trees of one measure.

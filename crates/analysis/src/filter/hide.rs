@@ -14,7 +14,7 @@ use traceloom_model::{
 };
 
 use super::Filter;
-use crate::calltree::goes_with_function;
+use crate::measure::goes_with_function;
 
 /// The first reading: which functions the filter refuses, and which spans are theirs.
 ///

@@ -20,6 +20,8 @@ mod compare;
 mod hide;
 mod parse;
 mod rules;
+mod sample;
+mod selection;
 mod time;
 
 pub use asked::AskedName;
@@ -27,6 +29,8 @@ pub use compare::{Comparison, Field, Operator};
 pub use hide::{Hide, HideSurvey};
 pub(crate) use rules::class_and_method;
 pub use rules::{Pattern, RuleError, rules};
+pub(crate) use sample::{EventFilter, SampleFilter};
+pub use selection::{CallOfRow, Selection};
 pub use time::is_timestamp;
 
 use std::borrow::Cow;

@@ -1,16 +1,7 @@
 //! Colours of a difference: how much of the whole a frame grew or shrank by itself.
 
-use crate::diff::Diff;
+use crate::diff::{Change, Diff};
 use crate::{MeasureUnit, amount};
-
-/// What a node of a tree came to in another recording, in the scale of this one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Change {
-    /// With what it called.
-    pub total: i64,
-    /// By itself.
-    pub own: i64,
-}
 
 /// Steps to each side of the one for no change.
 pub const SAME: u8 = 3;

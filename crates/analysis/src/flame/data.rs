@@ -1,8 +1,8 @@
 //! What a page holds of a tree.
 
-use super::colour::COLOURS;
-use super::{Compared, Layout, Picture, colour};
+use super::{Compared, Layout, Picture};
 use crate::calltree::places_by;
+use crate::colour::{self, COLOURS};
 use crate::diff::{Amounts, DiffRow, Per};
 use crate::hotspots::{Categories, own_code};
 use crate::page::Object;

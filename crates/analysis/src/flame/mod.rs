@@ -10,13 +10,12 @@
 //! ```
 
 mod change;
-pub(crate) mod colour;
 mod data;
 mod html;
 mod layout;
 mod svg;
 
-pub use change::{Change, Compared, SAME, step};
+pub use change::{Compared, SAME, step};
 pub use html::html;
 pub(crate) use html::part;
 pub use layout::{Layout, Place};

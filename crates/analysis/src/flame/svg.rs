@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use traceloom_model::Merge;
 
-use super::colour::{COLOURS, colour, hsl};
 use super::{Layout, Picture, SAME, change, step};
+use crate::colour::{COLOURS, colour, hsl};
 use crate::names::{fit, levels};
 use crate::page::{escape, escaped};
 use crate::{CallTree, TreeSource, amount, grouped};

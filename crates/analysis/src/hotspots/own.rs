@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::Categories;
 use crate::Symbol;
-use crate::flame::colour::package_of;
+use crate::colour::package_of;
 
 /// Percent of what no rule matches from which a package is the program's own.
 const LARGE: u64 = 20;

@@ -12,7 +12,7 @@ use traceloom_model::{
     StringId, Timestamp, TrackId, Value, Wants,
 };
 
-use crate::calls::EventFilter;
+use crate::filter::EventFilter;
 use crate::filter::Filter;
 
 use super::{Monitor, Monitors, Share, WaitKind, Waits};

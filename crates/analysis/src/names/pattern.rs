@@ -8,7 +8,6 @@ use regex_lite::Regex;
 
 use super::short::{has_ends, printed};
 use super::{alike, shorten};
-use crate::Symbol;
 
 /// A name of a function, or a regular expression for names.
 ///
@@ -32,19 +31,6 @@ pub enum FunctionMatch {
     Regex(Regex),
     /// None: the text is no regular expression either.
     Nothing,
-}
-
-impl FunctionMatch {
-    /// Returns `true` if a function is meant.
-    #[must_use]
-    pub fn is_match(&self, symbol: &Symbol) -> bool {
-        match self {
-            Self::Name(name) => symbol.name == *name,
-            Self::Alike(name) => alike(&symbol.name) == *name,
-            Self::Regex(regex) => symbol.is_match(regex),
-            Self::Nothing => false,
-        }
-    }
 }
 
 /// Why a pattern means no functions.
@@ -196,6 +182,7 @@ fn literal<'n>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Symbol;
 
     const NAMES: [&str; 6] = [
         "com.acme.Order.buy(int)",

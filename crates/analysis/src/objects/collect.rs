@@ -10,7 +10,7 @@ use traceloom_model::{
     ProfileId, Recording, StringId, Timestamp, Value,
 };
 
-use crate::calls::EventFilter;
+use crate::filter::EventFilter;
 use crate::filter::Filter;
 
 use super::census::Census;

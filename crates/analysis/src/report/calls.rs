@@ -8,11 +8,10 @@ use traceloom_model::{
 };
 
 use super::findings::{Findings, STEPS, SlowCall, Thread};
-use crate::calls::{
-    Call, CallOfRow, CallQuery, CallTable, Calls, Cell, Column, Selection, track_name,
-};
+use crate::calls::{Call, CallQuery, CallTable, Calls, Cell, Column};
 use crate::calltree::thread_name;
-use crate::filter::CallView as _;
+use crate::filter::{CallOfRow, CallView as _, Selection};
+use crate::text::track_name;
 use crate::{MeasureUnit, amount, grouped};
 
 /// Looks at every call, as the list of calls does.

@@ -9,10 +9,11 @@ use traceloom_model::{
 
 use super::errors::Error;
 use super::findings::{ErrorGroup, Findings, Pause, StatementGroup, Thread};
-use crate::calls::{CallOfRow, value_text};
 use crate::calltree::{STATEMENTS, thread_name};
+use crate::filter::CallOfRow;
 use crate::filter::CallView as _;
 use crate::pauses::is_pause;
+use crate::text::value_text;
 use crate::{Pauses, shape};
 
 /// Collects what a report says of one recording. Which calls count is chosen before: [`crate::stage::Choose`].

@@ -2,8 +2,8 @@
 
 use traceloom_model::{Attribute, ExceptionId, Recording, StackId, Value};
 
-use crate::calls::value_text;
 use crate::exceptions::{chain, heading, stack};
+use crate::text::value_text;
 
 /// Lines of a stack that are kept.
 const FRAMES: usize = 40;

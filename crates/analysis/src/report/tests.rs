@@ -1,5 +1,5 @@
 use super::*;
-use crate::calls::Selection;
+use crate::filter::Selection;
 use crate::timeline::Timeline;
 use traceloom_model::{
     Attribute, EventBatch, EventRow, EventType, Exception, Function, Sink, SpanBatch, SpanRow,

@@ -10,7 +10,8 @@ use traceloom_model::{
 };
 
 use super::fresh::Fresh;
-use crate::calltree::{Arena, ArenaNode, SpanFeed, TreeSpan, function_of_key};
+use crate::calltree::{Arena, ArenaNode, SpanFeed, TreeSpan};
+use crate::symbol::function_of_key;
 
 /// Merges spans by their path into samples of a profile with the columns `calls` and `wall`: how often a path
 /// ended, and its own nanoseconds. They are what [`crate::TreeBuilder`] counts, so that a view of the result

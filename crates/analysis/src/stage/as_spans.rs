@@ -10,7 +10,7 @@ use traceloom_model::{
 };
 
 use super::fresh::Fresh;
-use crate::calltree::symbol_of_frame;
+use crate::symbol::symbol_of_frame;
 
 /// Turns the timed samples of one profile into spans.
 ///

@@ -8,7 +8,7 @@ use traceloom_model::{
 };
 
 use super::held::HeldSpans;
-use crate::calls::{CallOfRow, SampleFilter, Selection};
+use crate::filter::{CallOfRow, SampleFilter, Selection};
 
 /// One call or sample in so many, the same ones in every run.
 ///

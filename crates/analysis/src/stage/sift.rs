@@ -2,8 +2,8 @@
 
 use traceloom_model::{Asks, Batch, EventBatch, Flow, Recording, Sink, Stage};
 
-use crate::calls::{EventFilter, SampleFilter};
 use crate::filter::Filter;
+use crate::filter::{EventFilter, SampleFilter};
 
 /// Passes on the events and samples that a filter accepts, and everything else.
 ///

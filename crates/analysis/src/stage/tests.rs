@@ -1,7 +1,7 @@
 use std::num::NonZeroU64;
 
 use super::*;
-use crate::calls::Selection;
+use crate::filter::Selection;
 use traceloom_model::{
     Clock, CounterBatch, EventBatch, EventRow, EventType, Frame, Function, ObjectBatch, ObjectId,
     ObjectRow, Order, Profile, Recording, Resource, SampleBatch, SampleRow, Series, Sink,

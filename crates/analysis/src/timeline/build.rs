@@ -13,9 +13,9 @@ use super::{
     Counter, Line, PARTIAL_END, PARTIAL_START, Row, RowKind, Source, Timeline, Totals, Track, loss,
 };
 use crate::MeasureUnit;
-use crate::calls::track_name;
-use crate::calltree::symbol_of_function;
 use crate::monitors::WaitKind;
+use crate::symbol::symbol_of_function;
+use crate::text::track_name;
 
 /// Row numbers of one track among those that were collected.
 type Numbers = Vec<u32>;

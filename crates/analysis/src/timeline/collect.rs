@@ -10,10 +10,10 @@ use traceloom_model::{
 
 use super::details::Details;
 use super::{FAILED, PARTIAL_END, PARTIAL_START, RowKind};
-use crate::calls::value_text;
-use crate::calltree::{symbol_of_frame, symbol_of_function};
 use crate::monitors::WaitKind;
 use crate::pauses::is_pause;
+use crate::symbol::{symbol_of_frame, symbol_of_function};
+use crate::text::value_text;
 
 /// Stands for no track, and for no function.
 pub(super) const NONE: u32 = u32::MAX;
@@ -167,7 +167,7 @@ impl Collector {
         let tables = &self.tables;
         let detail = self.details.list(|add| {
             if let Some(owner) = row.owner {
-                add("held by", &crate::calls::track_name(tables, owner));
+                add("held by", &crate::text::track_name(tables, owner));
             }
             attributes(tables, row.attributes, add);
             if let Some(stack) = row.stack.filter(|_| kind == RowKind::Wait) {

@@ -19,7 +19,7 @@ use super::fold::{Fold, Shown};
 use super::levels::levels;
 use super::{RowKind, Timeline, Track, missing};
 use crate::Symbol;
-use crate::flame::colour::colour_of_class;
+use crate::colour::colour_of_class;
 use crate::hotspots::{Categories, OwnCode};
 use crate::monitors::WaitKind;
 use crate::page::{Object, list, mailed};

@@ -3,7 +3,7 @@
 use traceloom_model::{Recording, TrackId, TrackKind};
 
 use super::collect::NONE;
-use crate::calls::{of_resource, track_name};
+use crate::text::{of_resource, track_name};
 
 /// Parents of a track that are followed; more is a circle.
 const DEEPEST: usize = 16;

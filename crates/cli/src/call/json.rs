@@ -1,7 +1,7 @@
 //! A call as one JSON object (docs/json.md).
 
 use serde_json::{Map, Value, json};
-use traceloom_analysis::calls::title;
+use traceloom_analysis::text::title;
 use traceloom_model::{SpanRow, SpanStatus};
 
 use super::exceptions;

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use traceloom_analysis::calls::{title, value_text};
+use traceloom_analysis::text::{title, value_text};
 use traceloom_model::{Clock, ExceptionId, SpanRow, SpanStatus, printable};
 
 use super::Options;
 use super::exceptions;
 use super::tree::{PrintedSpan, PrintedTree};
 use crate::info::unit_name;
-use crate::style::{Style, count, duration};
+use crate::numbers::{count, duration};
+use crate::style::Style;
 
 impl PrintedTree<'_> {
     pub(super) fn print(

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use traceloom_analysis::calls::value_text;
 use traceloom_analysis::filter::Filter;
 use traceloom_analysis::names::ShortNames;
+use traceloom_analysis::text::value_text;
 use traceloom_analysis::{Pauses, shape};
 use traceloom_model::{Attribute, AttributeKey, Recording, SpanId, SpanRow};
 

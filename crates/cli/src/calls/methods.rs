@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use traceloom_analysis::names::{FunctionMatch, FunctionPattern};
 use traceloom_analysis::{CallTree, TreeBuilder, TreeOptions};
 
-use crate::args::Usage;
 use crate::inputs::OpenInput;
+use crate::usage::Usage;
 
 /// Finds what a pattern means among the functions of all inputs.
 pub(super) fn find(

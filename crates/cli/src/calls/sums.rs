@@ -9,12 +9,13 @@ use traceloom_analysis::calls::{CallSum, CallSums};
 
 use super::Options;
 use crate::Outcome;
-use crate::args::{Usage, nearest};
 use crate::lowered::mention;
+use crate::numbers::{count, duration};
 use crate::percentiles;
 use crate::streams::{message, stdout};
-use crate::style::{Style, count, duration};
+use crate::style::Style;
 use crate::table::Table;
+use crate::usage::{Usage, nearest};
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let by = options.by.clone().unwrap_or(GroupBy::TitleShape);

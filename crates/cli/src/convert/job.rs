@@ -16,11 +16,11 @@ use crate::Outcome;
 use crate::args::Common;
 use crate::columnar;
 use crate::lowered::{documents, lower, mention};
+use crate::numbers::{count, size};
 use crate::open::{open, with_progress};
 use crate::pick::Pick;
 use crate::read_plan::ReadPlan;
 use crate::streams::{error_line, stdout};
-use crate::style::{count, size};
 
 /// One conversion.
 pub(crate) struct Job<'o> {

@@ -7,8 +7,8 @@ use traceloom_formats::{FORMATS, Format};
 
 use super::JobFlags;
 use crate::Outcome;
-use crate::args::{Usage, nearest};
 use crate::streams::{message, stdout};
+use crate::usage::{Usage, nearest};
 
 pub(super) fn list() -> anyhow::Result<Outcome> {
     let mut out = stdout();

@@ -4,7 +4,7 @@ use traceloom_model::{Clock, EventRow, StackId, TrackId, Unit};
 
 use super::collect::EventCollector;
 use super::value::{AmountUnit, PrintedValue};
-use crate::args::{Usage, nearest};
+use crate::usage::{Usage, nearest};
 
 /// What the name of a field has in front in CSV, and may have where columns are typed.
 const FIELD: &str = "attr.";

@@ -17,14 +17,15 @@ use self::collect::{EventCollector, EventTypeSummary, TypePattern};
 use self::column::{PrintedColumn, PrintedColumns};
 use self::value::PrintedValue;
 use crate::Outcome;
-use crate::args::{Usage, nearest};
 use crate::inputs::ReadFlags;
 use crate::lowered::mention;
+use crate::numbers::{count, duration, things};
 use crate::select::EventFlags;
 use crate::streams::{message, stdout};
-use crate::style::{Style, count, duration, things};
+use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{TableFlags, help};
+use crate::usage::{Usage, nearest};
 
 /// List the types of events, or print the events of a type.
 #[derive(Args)]

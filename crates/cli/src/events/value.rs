@@ -6,7 +6,8 @@ use serde_json::json;
 use traceloom_analysis::names::{ShortNames, short_frame};
 use traceloom_model::{Recording, Unit, Value};
 
-use crate::style::{Style, duration, size};
+use crate::numbers::{duration, size};
+use crate::style::Style;
 
 /// From here on nanoseconds are a date: as a length of time this would be three years.
 const DATE: i128 = 100_000_000_000_000_000;

@@ -8,7 +8,8 @@ use traceloom_input::Document;
 use traceloom_model::{Level, printable};
 
 use super::{PartSummary, stretch};
-use crate::style::{Style, count, size, things};
+use crate::numbers::{count, size, things};
+use crate::style::Style;
 
 /// Prints what the parts of a document hold together.
 pub(super) fn print(

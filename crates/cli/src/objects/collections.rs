@@ -1,8 +1,9 @@
 //! The table of garbage collections.
 
 use super::{Options, bytes, change, class_name, classes_of};
+use crate::numbers::{count, duration, size};
 use crate::streams::message;
-use crate::style::{Style, count, duration, size};
+use crate::style::Style;
 use crate::table::Table;
 use std::io::Write;
 use traceloom_analysis::names::ShortNames;

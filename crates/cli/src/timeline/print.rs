@@ -7,7 +7,8 @@ use traceloom_analysis::timeline::{Activity, Counter, Line, RowKind, Timeline, T
 
 use super::Options;
 use super::json::kinds;
-use crate::style::{Style, count, duration, things};
+use crate::numbers::{count, duration, things};
+use crate::style::Style;
 use crate::table::Table;
 use crate::trees::{amount, unit_word};
 

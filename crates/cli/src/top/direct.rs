@@ -10,9 +10,10 @@ use traceloom_analysis::{
 
 use super::{Options, ROWS};
 use crate::Outcome;
+use crate::numbers::count;
 use crate::select;
 use crate::streams::{message, stdout};
-use crate::style::{Style, count};
+use crate::style::Style;
 use crate::table::Table;
 use crate::trees::{Measures, amount, heading_of, read, share, share_number, unit_word};
 

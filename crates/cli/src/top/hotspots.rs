@@ -11,8 +11,9 @@ use traceloom_analysis::names::ShortNames;
 use super::{Options, heading};
 use crate::Outcome;
 use crate::categories::CategoryFlags;
+use crate::numbers::count;
 use crate::streams::stdout;
-use crate::style::{Style, count};
+use crate::style::Style;
 use crate::table::Table;
 use crate::trees::{Measures, amount, heading_of, read, share, share_number, unit_word};
 

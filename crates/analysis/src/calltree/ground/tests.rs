@@ -4,8 +4,8 @@ use traceloom_model::{
 };
 
 use super::*;
-use crate::calls::Selection;
 use crate::calltree::{CallTree, TreeBuilder, TreeOptions};
+use crate::filter::Selection;
 use crate::{bottom_up, callees_of, callers_of, top_of_groups};
 
 /// A call as a test writes it: name, start, end, parameters, and its callees.

@@ -10,11 +10,12 @@ use traceloom_model::{
 
 use super::super::arena::{Arena, ROOT};
 use super::super::samples::{GroundStacks, measure};
-use super::super::symbol::{key_of_function, symbol_of_key};
-use super::super::{children_first, is_async, thread_name};
+use super::super::{children_first, thread_name};
 use super::grid::{Came, Grid};
 use super::{NONE, OverTime};
 use crate::Measure;
+use crate::symbol::{key_of_function, symbol_of_key};
+use crate::text::is_async;
 
 /// A span whose call has not ended.
 #[derive(Debug)]

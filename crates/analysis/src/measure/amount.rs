@@ -1,6 +1,6 @@
 //! Amounts for people: `12.3 ms`, `4.5 MiB`, `1,234`.
 
-use crate::MeasureUnit;
+use super::MeasureUnit;
 
 /// Writes a value of this unit with three significant digits and the unit that suits its size; times from one minute
 /// in two whole units.
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn amounts_are_written_as_in_pages() {
-        let table = include_str!("../../../ui/examples/amounts.json");
+        let table = include_str!("../../../../ui/examples/amounts.json");
         let table: Vec<(String, i64, String)> = serde_json::from_str(table).unwrap();
         assert!(table.len() > 15);
         for (unit, value, text) in table {

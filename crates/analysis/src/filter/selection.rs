@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use traceloom_model::{Recording, SpanRow, SpanStatus, ValueTypeId};
 
-use super::{Column, of_resource, service_name, title, track_name, value_text};
-use crate::filter::{CallView, Filter};
+use super::{CallView, Filter};
+use crate::column::Column;
+use crate::text::{of_resource, service_name, title, track_name, value_text};
 
 /// What `calls`, `top`, `tree` and `flame` select by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use traceloom_model::{FrameId, FrameKind, FunctionId, Recording, Spot, StringId};
 
-use crate::names;
+use crate::names::{self, FunctionMatch};
 
-/// A row of [`super::CallTree::symbols`].
+/// A row of [`crate::CallTree::symbols`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SymbolId(pub(crate) u32);
 
@@ -80,29 +80,42 @@ impl Symbol {
     }
 }
 
+impl FunctionMatch {
+    /// Returns `true` if a function is meant.
+    #[must_use]
+    pub fn is_match(&self, symbol: &Symbol) -> bool {
+        match self {
+            Self::Name(name) => symbol.name == *name,
+            Self::Alike(name) => names::alike(&symbol.name) == *name,
+            Self::Regex(regex) => symbol.is_match(regex),
+            Self::Nothing => false,
+        }
+    }
+}
+
 /// Stands for frames and spans without function.
-pub(super) const NO_FUNCTION: u32 = u32::MAX - 1;
+pub(crate) const NO_FUNCTION: u32 = u32::MAX - 1;
 /// Stands for samples without stack.
-pub(super) const NO_STACK: u32 = u32::MAX - 2;
+pub(crate) const NO_STACK: u32 = u32::MAX - 2;
 /// Stands for what has nothing of what is grouped by.
-pub(super) const NO_GROUP: u32 = u32::MAX - 3;
+pub(crate) const NO_GROUP: u32 = u32::MAX - 3;
 /// Stands for groups beyond the most that are kept apart.
-pub(super) const OTHER_GROUPS: u32 = u32::MAX - 4;
+pub(crate) const OTHER_GROUPS: u32 = u32::MAX - 4;
 /// Set in keys that are frames or groups; the others are functions.
 const FRAME: u32 = 1 << 31;
 /// Keys from here on are groups: those of tracks, then those of values.
-pub(super) const TRACK_GROUP: u32 = 0b110 << 29;
+pub(crate) const TRACK_GROUP: u32 = 0b110 << 29;
 /// Set in keys of groups that are values.
-pub(super) const VALUE_GROUP: u32 = 0b111 << 29;
+pub(crate) const VALUE_GROUP: u32 = 0b111 << 29;
 
 /// Returns true if a key is that of a group.
-pub(super) fn is_group(key: u32) -> bool {
+pub(crate) fn is_group(key: u32) -> bool {
     (TRACK_GROUP..=NO_GROUP).contains(&key)
 }
 
 /// The key a function has while a tree grows.
 #[inline]
-pub(super) const fn key_of_function(function: Option<FunctionId>) -> u32 {
+pub(crate) const fn key_of_function(function: Option<FunctionId>) -> u32 {
     match function {
         Some(function) => function.raw() & !FRAME,
         None => NO_FUNCTION,
@@ -118,7 +131,7 @@ pub(crate) const fn function_of_key(key: u32) -> Option<FunctionId> {
 }
 
 /// The key a frame has: its function's, its own when it has no function.
-pub(super) fn key_of_frame(tables: &Recording, frame: FrameId) -> u32 {
+pub(crate) fn key_of_frame(tables: &Recording, frame: FrameId) -> u32 {
     match tables.frame(frame).and_then(|row| row.function) {
         Some(function) => key_of_function(Some(function)),
         None => (frame.raw() & !FRAME | FRAME).min(TRACK_GROUP - 1),
@@ -126,7 +139,7 @@ pub(super) fn key_of_frame(tables: &Recording, frame: FrameId) -> u32 {
 }
 
 /// The key of what runs at a site.
-pub(super) fn key_of_spot(tables: &Recording, spot: Spot) -> u32 {
+pub(crate) fn key_of_spot(tables: &Recording, spot: Spot) -> u32 {
     match spot {
         Spot::Function(function) => key_of_function(Some(function)),
         Spot::Frame(frame) => key_of_frame(tables, frame),
@@ -136,7 +149,7 @@ pub(super) fn key_of_spot(tables: &Recording, spot: Spot) -> u32 {
 /// A number for each key met. Functions and frames are counted from 0 by their reader, so that two columns
 /// answer for all but the two keys at the end.
 #[derive(Debug, Default)]
-pub(super) struct KeyMap {
+pub(crate) struct KeyMap {
     functions: Vec<u32>,
     frames: Vec<u32>,
     groups: HashMap<u32, u32, RandomState>,
@@ -194,7 +207,7 @@ impl KeyMap {
 }
 
 /// Turns a key into the symbol it stands for, unless it is a group's.
-pub(super) fn symbol_of_key(tables: &Recording, key: u32) -> Symbol {
+pub(crate) fn symbol_of_key(tables: &Recording, key: u32) -> Symbol {
     match key {
         NO_FUNCTION => Symbol::named("(unknown)"),
         NO_STACK => Symbol::named("(no stack)"),

@@ -3,7 +3,7 @@
 use traceloom_formats::{Error as FormatError, Format, Part, Pull, Source};
 use traceloom_model::{Note, PartId};
 
-use crate::{Input, InputPart};
+use super::{Input, InputPart};
 
 /// The parts of one recording: a file, or the streams of one process.
 #[derive(Debug)]

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::calltree::{SymbolInterner, SymbolTable};
+use super::SymbolTable;
+use crate::symbol::SymbolInterner;
 use crate::{CallTree, Measure, Node, Sketch, Symbol, SymbolId};
 use traceloom_model::Merge;
 
@@ -258,7 +259,7 @@ impl Functions {
     /// Returns what shares are of where it is not the total: `changes` or `base`, and what that came to.
     #[must_use]
     pub fn shares_of(&self) -> Option<(&'static str, i64)> {
-        crate::calltree::shares_of(self.total, self.whole, self.base)
+        super::shares_of(self.total, self.whole, self.base)
     }
 
     /// Returns the symbol of a row of this table.
@@ -336,7 +337,7 @@ impl Functions {
         }
         let own = self.rows.iter().map(|row| (row.symbol, row.own));
         self.base = self.base.saturating_add(other.base);
-        self.whole = crate::calltree::whole(self.total, self.base, symbols.len(), own);
+        self.whole = super::whole(self.total, self.base, symbols.len(), own);
         self.symbols = symbols.into_rows().into();
     }
 }

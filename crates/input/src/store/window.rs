@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use traceloom_formats::{Chunk, Error as FormatError, Pull};
 
-use crate::store::StoredBytes;
+use super::StoredBytes;
 
 /// Bytes read ahead of what is asked for.
 const READ_AHEAD: usize = 1 << 20;

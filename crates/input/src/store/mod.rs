@@ -1,5 +1,7 @@
 //! Where the bytes of a part are, and readers of them.
 
+mod window;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -12,8 +14,8 @@ use crate::intake::Intake;
 use crate::layers::{Ending, Wrapper};
 use crate::progress::ProgressMark;
 use crate::spool::{Spool, SpoolReader};
-use crate::window::GrowingWindow;
 use crate::{Error, Progress};
+use window::GrowingWindow;
 
 /// The stored bytes of a part.
 #[derive(Clone, Debug)]

@@ -10,9 +10,9 @@ use traceloom_model::{
     SampleRow, StackId, TrackId,
 };
 
-use super::{of_resource_from, service_name, track_name, value_text};
-use crate::calltree::{symbol_of_frame, symbol_of_function};
-use crate::filter::{CallView, Filter, class_and_method};
+use super::{CallView, Filter, class_and_method};
+use crate::symbol::{symbol_of_frame, symbol_of_function};
+use crate::text::{of_resource_from, service_name, track_name, value_text};
 
 /// Chooses samples by the functions on their stacks, their thread, time, labels and values.
 ///

@@ -1,7 +1,7 @@
 //! Colours: one hue for each package, so that a layer of the program is a patch of one colour.
 
 use crate::names::package;
-use crate::{Symbol, calltree::is_synthetic};
+use crate::symbol::{Symbol, is_synthetic};
 use traceloom_model::FrameKind;
 
 const N_HUES: u32 = 14;
@@ -31,7 +31,7 @@ const HUES: [(u16, u8); N_HUES as usize] = [
 const MEANT: u32 = 4;
 
 /// Shades of each hue, so that neighbours can be told apart.
-pub(super) const SHADES: u32 = 3;
+pub(crate) const SHADES: u32 = 3;
 
 /// Number of colours.
 pub(crate) const COLOURS: u32 = N_HUES * SHADES;

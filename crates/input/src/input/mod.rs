@@ -1,5 +1,9 @@
 //! An opened path: its parts, their formats, and what belongs together.
 
+mod document;
+
+pub use document::Document;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,9 +17,7 @@ use traceloom_model::{Flow, Limits, Note};
 use crate::intake::Intake;
 use crate::spool::Spool;
 use crate::store::{Store, StoredBytes, piece_starts};
-use crate::{
-    Document, Error, Progress, Streams, Unknown, Wrapper, archive, captures, detect, streams, walk,
-};
+use crate::{Error, Progress, Streams, Unknown, Wrapper, archive, captures, detect, streams, walk};
 
 /// Bytes a format sees when it is asked whether a part is its own.
 const PROBED: usize = 64 << 10;
