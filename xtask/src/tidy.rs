@@ -4,6 +4,7 @@
 //! tested on files that exist only in its test. There is no list of exceptions and
 //! no comment that silences a rule, except `// tidy: long:` for long files.
 
+mod citations;
 mod face;
 mod floors;
 mod layers;
@@ -50,6 +51,7 @@ impl fmt::Display for Finding {
 }
 
 const RULES: &[fn(&Tree) -> Vec<Finding>] = &[
+    citations::cited_sections_exist,
     face::formats_have_one_face,
     floors::modules_import_one_way,
     floors::formats_stand_side_by_side,

@@ -1,7 +1,7 @@
 //! Go metrics: what a Go profiler reports beside its profiles, an array of pairs of name and number.
 //!
 //! One document becomes one event whose attributes are the pairs: whole numbers without a point are
-//! integers, all others floats (SPEC.md of `datakit`, §9). The file says no time; in a bundle the profile
+//! integers, all others floats (`datakit/SPEC.md` §9). The file says no time; in a bundle the profile
 //! does.
 //!
 //! ```

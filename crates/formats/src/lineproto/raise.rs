@@ -384,7 +384,7 @@ pub fn index_points(recording: &Recording, unit: TimeUnit, with_samples: bool) -
         .collect()
 }
 
-/// Builds the metric points of a recording's profiles (SPEC.md §9); none where nothing can be derived.
+/// Builds the metric points of a recording's profiles (`datakit/SPEC.md` §9); none where nothing can be derived.
 #[must_use]
 pub fn metric_points(recording: &Recording) -> Vec<OwnedPoint> {
     let derived = points::all_metrics(recording, "");

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// A place in a line (SPEC.md §4).
+/// A place in a line (SPEC.md §4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Escapes {
     /// Comma and space.

@@ -82,7 +82,7 @@ impl OwnedPoint {
     }
 
     /// Makes the point legal: cuts what is too long, drops what is too much or said twice, sorts the tags
-    /// (`lineproto/SPEC.md` §4, the checker). Cuts keep characters whole.
+    /// (`lineproto/SPEC.md` §4.2). Cuts keep characters whole.
     pub fn check(&mut self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         clean_key(

@@ -9,7 +9,7 @@ use super::super::value::DecodedValue;
 use super::constants::Constants;
 use super::profiles::{AllocSource, Rule};
 
-/// Nanoseconds between two samples where nobody says (shared specification, §3.11).
+/// Nanoseconds between two samples where nobody says (`datakit/SPEC.md` §3.11).
 pub(super) const INTERVAL: i64 = 10_000_000;
 
 /// One `jdk.ActiveSetting`.

@@ -85,7 +85,7 @@ impl Lowering<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Tells CPU from wall clock samples (shared specification, §10).
+    /// Tells CPU from wall clock samples (SPEC.md §7).
     fn execution(&mut self, plan: &Plan, state: Option<StringId>) -> (Subject, i64) {
         let tables = &self.tables;
         let says = state.and_then(|state| {
