@@ -59,70 +59,56 @@ const HOLDS: Capabilities = Capabilities::of(&[
     Feature::SourceLines,
     Feature::Pauses,
 ])
-.with_own(&[
+.with_own(own(N_STREAM_VALUES))
+.with_variants(&[
+    calls_of(
+        "calls1",
+        "calls of format 1: no cpu, memory, I/O and transactions",
+        7,
+    ),
+    calls_of("calls2", "calls of format 2: no I/O and transactions", 10),
+    calls_of(
+        "calls3",
+        "calls of format 3: no transactions and queue wait",
+        14,
+    ),
+    Variant::of("calls4", "calls of format 4, as without a variant"),
+]);
+
+/// Values that have places by their names: those of the gc stream, then the counters of calls by the format that brought
+/// them.
+const OWN: &[(Feature, &str)] = &[
     (Feature::Events, "gc.pause"),
     (Feature::Events, "gc.concurrent"),
     (Feature::Counters, "heap.used"),
     (Feature::Counters, "heap.total"),
-])
-.with_variants(&[
+    (Feature::SpanCounters, "calls"),
+    (Feature::SpanCounters, "logs_written"),
+    (Feature::SpanCounters, "logs_generated"),
+    (Feature::SpanCounters, "cpu_time"),
+    (Feature::SpanCounters, "wait_time"),
+    (Feature::SpanCounters, "memory_used"),
+    (Feature::SpanCounters, "file_read"),
+    (Feature::SpanCounters, "file_written"),
+    (Feature::SpanCounters, "net_read"),
+    (Feature::SpanCounters, "net_written"),
+];
+
+/// How many of [`OWN`] are values of the gc stream.
+const N_STREAM_VALUES: usize = 4;
+
+const fn own(count: usize) -> &'static [(Feature, &'static str)] {
+    OWN.split_at(count).0
+}
+
+/// An older format of calls, which has so many of [`OWN`] and no other counters.
+const fn calls_of(name: &'static str, about: &'static str, count: usize) -> Variant {
     Variant {
-        name: "calls1",
-        about: "calls of format 1: no cpu, memory, I/O and transactions",
         lacks: &[Feature::SpanCounters],
-        gains: &[],
-        own: &[
-            (Feature::Events, "gc.pause"),
-            (Feature::Events, "gc.concurrent"),
-            (Feature::Counters, "heap.used"),
-            (Feature::Counters, "heap.total"),
-            (Feature::SpanCounters, "calls"),
-            (Feature::SpanCounters, "logs_written"),
-            (Feature::SpanCounters, "logs_generated"),
-        ],
-    },
-    Variant {
-        name: "calls2",
-        about: "calls of format 2: no I/O and transactions",
-        lacks: &[Feature::SpanCounters],
-        gains: &[],
-        own: &[
-            (Feature::Events, "gc.pause"),
-            (Feature::Events, "gc.concurrent"),
-            (Feature::Counters, "heap.used"),
-            (Feature::Counters, "heap.total"),
-            (Feature::SpanCounters, "calls"),
-            (Feature::SpanCounters, "logs_written"),
-            (Feature::SpanCounters, "logs_generated"),
-            (Feature::SpanCounters, "cpu_time"),
-            (Feature::SpanCounters, "wait_time"),
-            (Feature::SpanCounters, "memory_used"),
-        ],
-    },
-    Variant {
-        name: "calls3",
-        about: "calls of format 3: no transactions and queue wait",
-        lacks: &[Feature::SpanCounters],
-        gains: &[],
-        own: &[
-            (Feature::Events, "gc.pause"),
-            (Feature::Events, "gc.concurrent"),
-            (Feature::Counters, "heap.used"),
-            (Feature::Counters, "heap.total"),
-            (Feature::SpanCounters, "calls"),
-            (Feature::SpanCounters, "logs_written"),
-            (Feature::SpanCounters, "logs_generated"),
-            (Feature::SpanCounters, "cpu_time"),
-            (Feature::SpanCounters, "wait_time"),
-            (Feature::SpanCounters, "memory_used"),
-            (Feature::SpanCounters, "file_read"),
-            (Feature::SpanCounters, "file_written"),
-            (Feature::SpanCounters, "net_read"),
-            (Feature::SpanCounters, "net_written"),
-        ],
-    },
-    Variant::of("calls4", "calls of format 4, as without a variant"),
-]);
+        own: own(count),
+        ..Variant::of(name, about)
+    }
+}
 
 fn read_strings(limits: &Limits) -> Box<dyn Fork> {
     Box::new(Stream::new(strings::Strings::new(limits)))

@@ -1,5 +1,8 @@
 //! Recorded requests: HTTP heads, bodies in pieces, multipart bodies in parts.
 //!
+//! Heads are taken apart here, line by line: parts of a body have headers without a request line, and of a
+//! damaged head every line counts that can be read.
+//!
 //! Everything is a range of the recording. A body sent in chunks is put together only to find its parts;
 //! what is handed on are the pieces of the recording that hold it.
 

@@ -1,15 +1,9 @@
 //! Goroutines to samples.
 
-use traceloom_model::{
-    AttrKeyId, Attribute, BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, Order, Profile,
-    SampleBatch, SampleRow, Sink, Stack, StackId, Tables, Track, Unit, Value, ValueType,
-};
+use traceloom_model::{AttrKeyId, Attribute, Frame, FrameId, Function, Sink, Tables, Track, Value};
 
-use crate::text::line_records::each_line;
+use crate::text::dumps::{self, DEEPEST, DumpSamples, TextDump};
 use crate::{Error, LowerOptions, Source};
-
-/// Deepest stack read of one goroutine.
-const FRAMES: usize = 65_536;
 
 #[derive(Debug, Default, PartialEq)]
 struct GoroutineCall {
@@ -70,7 +64,7 @@ impl Goroutine {
             self.truncated = true;
         } else if let Some(open) = line.rfind('(').filter(|_| line.ends_with(')')) {
             let function = line.get(..open).unwrap_or_default();
-            if function.is_empty() || self.calls.len() >= FRAMES {
+            if function.is_empty() || self.calls.len() >= DEEPEST {
                 self.truncated = true;
                 return;
             }
@@ -96,93 +90,45 @@ fn frame(call: &GoroutineCall, tables: &mut Tables) -> FrameId {
     })
 }
 
-struct Dump {
-    tables: Tables,
-    batch: SampleBatch,
+struct Goroutines {
     goroutine: Option<Goroutine>,
     state: AttrKeyId,
     wait_minutes: AttrKeyId,
     created_by: AttrKeyId,
 }
 
-impl Dump {
-    fn new() -> Self {
-        let mut tables = Tables::new();
-        let name = tables.string("goroutines");
-        let value = tables.value_type(ValueType::sum(name, Unit::Count));
-        let profile = tables.profile(Profile {
-            value_types: vec![value],
-            default: Some(value),
-            ..Profile::default()
-        });
-        Self {
-            state: tables.attribute_named("state"),
-            wait_minutes: tables.attribute_named("wait_minutes"),
-            created_by: tables.attribute_named("created_by"),
-            batch: SampleBatch::new(profile, 1),
-            goroutine: None,
-            tables,
-        }
-    }
-
-    fn line(&mut self, line: &str) {
+impl TextDump for Goroutines {
+    fn line(&mut self, line: &str, to: &mut DumpSamples) {
         if let Some(goroutine) = Goroutine::head(line.trim_end()) {
-            self.end();
+            self.end(to);
             self.goroutine = Some(goroutine);
         } else if line.trim().is_empty() {
-            self.end();
+            self.end(to);
         } else if let Some(goroutine) = &mut self.goroutine {
             goroutine.line(line.trim_end());
         }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, to: &mut DumpSamples) {
         let Some(goroutine) = self.goroutine.take() else {
             return;
         };
-        let mut stack: Option<StackId> = None;
-        for call in goroutine.calls.iter().rev() {
-            let frame = frame(call, &mut self.tables);
-            stack = Some(self.tables.stack(Stack {
-                parent: stack,
-                frame,
-                truncated: goroutine.truncated && stack.is_none(),
-            }));
-        }
-        let name = self.tables.string(&format!("goroutine {}", goroutine.id));
-        let track = self.tables.track(Track {
+        let stack = to.stack(&goroutine.calls, goroutine.truncated, frame);
+        let name = to.tables.string(&format!("goroutine {}", goroutine.id));
+        let track = to.tables.track(Track {
             id: Some(goroutine.id),
             ..Track::thread(name)
         });
-        let state = Value::Text(self.tables.string(&goroutine.state));
+        let state = Value::Text(to.tables.string(&goroutine.state));
         let mut labels = vec![Attribute::new(self.state, state)];
         if let Some(minutes) = goroutine.wait_minutes {
             labels.push(Attribute::new(self.wait_minutes, Value::I64(minutes)));
         }
         if let Some(by) = &goroutine.created_by {
-            let by = Value::Text(self.tables.string(by));
+            let by = Value::Text(to.tables.string(by));
             labels.push(Attribute::new(self.created_by, by));
         }
-        self.batch.push(&SampleRow {
-            stack,
-            values: &[1],
-            time: None,
-            track: Some(track),
-            span: None,
-            labels: &labels,
-        });
-    }
-
-    fn push(&mut self, least: usize, sink: &mut dyn Sink) -> Flow {
-        if self.batch.len() < least {
-            return Flow::Continue(());
-        }
-        let new = self.tables.take_definitions();
-        if !new.is_empty() {
-            sink.define(new)?;
-        }
-        let empty = SampleBatch::new(self.batch.profile, 1);
-        sink.samples(std::mem::replace(&mut self.batch, empty))
+        to.push(track, stack, None, &labels);
     }
 }
 
@@ -191,30 +137,12 @@ pub(super) fn lower(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    sink.begin(Order::None, Clock::Unix);
-    let mut dump = Dump::new();
-    for part in 0..source.parts().len() {
-        let mut notes = Vec::new();
-        let whole = each_line(
-            source,
-            part,
-            &options.limits,
-            &mut |_, line| {
-                dump.line(line);
-                dump.push(BATCH_ROWS, sink)
-            },
-            &mut |note| {
-                notes.push(note);
-                Flow::Continue(())
-            },
-        )?;
-        if !whole || notes.into_iter().any(|note| sink.note(note).is_break()) {
-            return Ok(());
-        }
-        dump.end();
-    }
-    let _ = dump.push(0, sink);
-    Ok(())
+    dumps::lower(source, options, sink, "goroutines", |tables| Goroutines {
+        goroutine: None,
+        state: tables.attribute_named("state"),
+        wait_minutes: tables.attribute_named("wait_minutes"),
+        created_by: tables.attribute_named("created_by"),
+    })
 }
 
 #[cfg(test)]

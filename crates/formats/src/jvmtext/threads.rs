@@ -1,16 +1,12 @@
 //! Thread dumps: one sample for each thread of each dump, with its state.
 
 use traceloom_model::{
-    Attribute, BATCH_ROWS, Class, Clock, Flow, Frame, Function, Order, Profile, SampleBatch,
-    SampleRow, Sink, Stack, StackId, Tables, Track, TrackId, Unit, Value, ValueType, ValueTypeId,
+    AttrKeyId, Attribute, Class, Frame, FrameId, FrameKind, Function, Sink, Tables, Track, Value,
 };
 
 use crate::text::calendar::{clock_in_name, instant};
-use crate::text::line_records::each_line;
-use crate::{Error, LowerOptions, Source};
-
-/// Deepest stack read of one thread.
-const FRAMES: usize = 65_536;
+use crate::text::dumps::{self, DEEPEST, DumpSamples, TextDump};
+use crate::{Error, LowerOptions, Part, Source};
 
 /// A thread that is being read.
 #[derive(Default)]
@@ -61,7 +57,7 @@ impl DumpedThread {
         if let Some(state) = text.strip_prefix("java.lang.Thread.State: ") {
             self.state = state.to_owned();
         } else if let Some(frame) = text.strip_prefix("at ") {
-            if self.frames.len() < FRAMES {
+            if self.frames.len() < DEEPEST {
                 self.frames.push(frame.to_owned());
             }
         } else if self.lock.is_none()
@@ -76,7 +72,7 @@ impl DumpedThread {
 }
 
 /// Interns a frame such as `a.b.C.d(module@17/C.java:12)`.
-fn frame(text: &str, tables: &mut Tables) -> traceloom_model::FrameId {
+fn frame(text: &str, tables: &mut Tables) -> FrameId {
     let (name, place) = text
         .strip_suffix(')')
         .and_then(|t| t.split_once('('))
@@ -112,112 +108,71 @@ fn frame(text: &str, tables: &mut Tables) -> traceloom_model::FrameId {
         function: Some(function),
         line,
         kind: if native {
-            traceloom_model::FrameKind::Native
+            FrameKind::Native
         } else {
-            traceloom_model::FrameKind::Unknown
+            FrameKind::Unknown
         },
         ..Frame::default()
     })
 }
 
 struct ThreadDumps {
-    tables: Tables,
-    batch: SampleBatch,
     time: Option<i64>,
     stamp: Option<i64>,
     thread: Option<DumpedThread>,
     inside: bool,
-    state: traceloom_model::AttrKeyId,
-    lock: traceloom_model::AttrKeyId,
+    state: AttrKeyId,
+    lock: AttrKeyId,
 }
 
-impl ThreadDumps {
-    fn new() -> Self {
-        let mut tables = Tables::new();
-        let name = tables.string("threads");
-        let value: ValueTypeId = tables.value_type(ValueType::sum(name, Unit::Count));
-        let profile = tables.profile(Profile {
-            value_types: vec![value],
-            default: Some(value),
-            ..Profile::default()
-        });
-        Self {
-            state: tables.attribute_named("state"),
-            lock: tables.attribute_named("lock"),
-            batch: SampleBatch::new(profile, 1),
-            time: None,
-            stamp: None,
-            thread: None,
-            inside: false,
-            tables,
-        }
+impl TextDump for ThreadDumps {
+    fn begin(&mut self, part: &Part) {
+        self.time = clock_in_name(&part.name);
+        self.inside = false;
     }
 
-    fn line(&mut self, line: &str) {
+    fn line(&mut self, line: &str, to: &mut DumpSamples) {
         if line.starts_with("Full thread dump ") {
-            self.end();
+            self.end(to);
             self.inside = true;
             self.time = self.stamp.take().or(self.time);
         } else if let Some((ms, "")) = instant(line.trim_end()) {
-            self.end();
+            self.end(to);
             self.stamp = Some(ms);
         } else if !self.inside {
         } else if let Some(thread) = DumpedThread::head(line) {
-            self.end();
+            self.end(to);
             self.thread = Some(thread);
         } else if line.is_empty() || line.starts_with("JNI global ref") {
             // Owned synchronisers come after an empty line and belong to nobody's stack.
-            self.end();
+            self.end(to);
         } else if let Some(thread) = &mut self.thread {
             thread.line(line);
         }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, to: &mut DumpSamples) {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        let mut stack: Option<StackId> = None;
-        for text in thread.frames.iter().rev() {
-            let frame = frame(text, &mut self.tables);
-            stack = Some(self.tables.stack(Stack {
-                parent: stack,
-                frame,
-                truncated: false,
-            }));
-        }
-        let name = self.tables.string(&thread.name);
-        let track: TrackId = self.tables.track(Track {
+        let stack = to.stack(&thread.frames, false, |call, tables| frame(call, tables));
+        let name = to.tables.string(&thread.name);
+        let track = to.tables.track(Track {
             os_id: thread.os_id,
             id: thread.java_id,
             ..Track::thread(name)
         });
         let mut labels = Vec::new();
         if !thread.state.is_empty() {
-            let state = self.tables.string(&thread.state);
+            let state = to.tables.string(&thread.state);
             labels.push(Attribute::new(self.state, Value::Text(state)));
         }
         if let Some(lock) = &thread.lock {
-            let lock = self.tables.string(lock);
+            let lock = to.tables.string(lock);
             labels.push(Attribute::new(self.lock, Value::Text(lock)));
         }
-        self.batch.push(&SampleRow {
-            stack,
-            values: &[1],
-            time: self.time.map(|ms| ms.saturating_mul(1_000_000)),
-            track: Some(track),
-            span: None,
-            labels: &labels,
-        });
-    }
-
-    fn push(&mut self, least: usize, sink: &mut dyn Sink) -> Flow {
-        if self.batch.len() < least {
-            return Flow::Continue(());
-        }
-        self.tables.push_definitions(sink)?;
-        let empty = SampleBatch::new(self.batch.profile, 1);
-        sink.samples(std::mem::replace(&mut self.batch, empty))
+        let time = self.time.map(|ms| ms.saturating_mul(1_000_000));
+        to.push(track, stack, time, &labels);
     }
 }
 
@@ -226,30 +181,12 @@ pub(super) fn lower(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    sink.begin(Order::None, Clock::Unix);
-    let mut dumps = ThreadDumps::new();
-    for (part, row) in source.parts().iter().enumerate() {
-        dumps.time = clock_in_name(&row.name);
-        let mut notes = Vec::new();
-        let whole = each_line(
-            source,
-            part,
-            &options.limits,
-            &mut |_, line| {
-                dumps.line(line);
-                dumps.push(BATCH_ROWS, sink)
-            },
-            &mut |note| {
-                notes.push(note);
-                Flow::Continue(())
-            },
-        )?;
-        if !whole || notes.into_iter().any(|note| sink.note(note).is_break()) {
-            return Ok(());
-        }
-        dumps.end();
-        dumps.inside = false;
-    }
-    let _ = dumps.push(0, sink);
-    Ok(())
+    dumps::lower(source, options, sink, "threads", |tables| ThreadDumps {
+        time: None,
+        stamp: None,
+        thread: None,
+        inside: false,
+        state: tables.attribute_named("state"),
+        lock: tables.attribute_named("lock"),
+    })
 }

@@ -1,6 +1,7 @@
 //! Text: lines, JSON, numbers, dates, and what text formats share.
 
 pub(crate) mod calendar;
+pub(crate) mod dumps;
 pub(crate) mod gc_log;
 pub mod json;
 pub(crate) mod label;

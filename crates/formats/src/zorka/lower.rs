@@ -2,19 +2,15 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use traceloom_model::{
-    Attribute, Exception as ModelException, Flow, Note, PartId, ResourceId, SpanContext, SpanRow,
-    SpanStatus, TrackId, Value as ModelValue,
-};
+use traceloom_model::{Attribute, Exception as ModelException, Flow, Note, PartId, ResourceId};
 
 use super::cbor::CborValue;
 use super::meaning::LoweringLookup;
-use super::record::{
-    Attributes, Begin, End, Exception, Item, Order, Record, Start, StartForm, ValueRun,
-};
+use super::open_trace::{BeginFacts, OpenRecord, OpenTrace, origin};
+use super::record::{Attributes, Begin, End, Exception, Item, Order, Record, Start, StartForm};
 use super::session::{Base, Session, SessionSymbols};
+use super::source_state::SourceState;
 use super::stream::TICK_NS;
-use super::tree::{BeginFacts, OpenRecord, OpenTrace, SourceState, origin};
 use super::{TwoItems, Visit};
 use crate::{damage, info, warn};
 
@@ -218,12 +214,12 @@ impl Lowering<'_, '_> {
     }
 
     #[inline]
-    fn function(&mut self, method: i64) -> Option<traceloom_model::FunctionId> {
+    pub(super) fn function(&mut self, method: i64) -> Option<traceloom_model::FunctionId> {
         self.session
             .function(self.union, method, &mut self.shared.tables)
     }
 
-    fn seen(&mut self, raw: i64) {
+    pub(super) fn seen(&mut self, raw: i64) {
         self.trace.first.get_or_insert(raw);
         self.trace.last = raw;
     }
@@ -282,7 +278,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Ties the clock to the begin of the innermost record, unless the trace is tied already.
-    fn rebase(&mut self) {
+    pub(super) fn rebase(&mut self) {
         let Some((top, mark)) = self
             .trace
             .open
@@ -485,110 +481,6 @@ impl Lowering<'_, '_> {
         while !self.trace.open.is_empty() && !self.shared.stopped {
             self.close();
         }
-    }
-
-    /// Takes a fact of a processed trace (SPEC.md §4.1).
-    fn fact(&mut self, key: i64, value: CborValue<'_>) {
-        let Some(int) = value.int() else { return };
-        let method = if key == 14 { self.function(int) } else { None };
-        if matches!(key, 12 | 13) {
-            self.seen(int);
-        }
-        let id = self.trace.id;
-        let Some(top) = self.trace.open.last_mut() else {
-            return;
-        };
-        match key {
-            5 => {
-                let mark = top.mark.get_or_insert_default();
-                mark.clock_ms = int;
-                mark.trace = id;
-            }
-            9 => top.calls = Some(int.cast_unsigned()),
-            11 => top.flags = Some(int),
-            12 => {
-                top.raw = int;
-                top.timed = true;
-            }
-            13 => top.stop = Some(int),
-            14 => top.method = method,
-            17 => top.mark.get_or_insert_default().parent = int.cast_unsigned(),
-            18 => top.mark.get_or_insert_default().span = int.cast_unsigned(),
-            _ => {}
-        }
-        if top.mark.is_some() && top.timed && matches!(key, 5 | 12) {
-            self.rebase();
-        }
-    }
-
-    /// Lowers chunk metadata: what a store's index says of one marked record.
-    fn chunk(&mut self, values: &ValueRun<'_>, record: &Record<'_>) {
-        let all: Vec<CborValue<'_>> = values.iter().collect();
-        let int = |at: usize| all.get(at).and_then(|value| value.int()).unwrap_or(0);
-        let trace = u128::from(int(0).cast_unsigned()) << 64 | u128::from(int(1).cast_unsigned());
-        let mut attributes = Vec::new();
-        for at in [17, 18] {
-            let Some(CborValue::Raw(raw)) = all.get(at) else {
-                continue;
-            };
-            let parts = ValueRun::elements(raw);
-            for pair in parts.chunks_exact(2) {
-                let &[key, value] = pair else { continue };
-                // A number's type stands in bits 30 and 31 of its key (SPEC.md §4.1).
-                let id = key.symbol().unwrap_or(0);
-                let (id, kind) = if at == 18 {
-                    (id & 0x3fff_ffff, id >> 30)
-                } else {
-                    (id, 4)
-                };
-                let tables = &mut self.shared.tables;
-                let key = self.session.key(self.union, id, tables);
-                let number = value.int().unwrap_or(0);
-                let value = match kind {
-                    0 => ModelValue::I64(number),
-                    1 => ModelValue::F64(f64::from_bits(number.cast_unsigned())),
-                    2 => ModelValue::Bool(number != 0),
-                    3 => ModelValue::Null,
-                    _ => {
-                        let id = number.cast_unsigned();
-                        ModelValue::Text(self.session.string(self.union, id, tables))
-                    }
-                };
-                attributes.push(Attribute::new(key, value));
-            }
-        }
-        let (part, offset) = self.place.at(record.offset);
-        let track: TrackId = self.shared.tables.new_track(traceloom_model::Track {
-            resource: self.resource,
-            ..traceloom_model::Track::default()
-        });
-        let flags = int(5);
-        let row = SpanRow {
-            id: self.shared.tables.reserve_span(),
-            parent: None,
-            depth: 0,
-            track,
-            function: None,
-            kind: None,
-            start: int(6),
-            end: int(6).saturating_add(int(7).max(0)),
-            status: if flags & 8 != 0 || int(13) > 0 {
-                SpanStatus::Error
-            } else {
-                SpanStatus::Complete
-            },
-            entry: true,
-            counters: &[(self.shared.calls(), int(12))],
-            attributes: &attributes,
-            exception: None,
-            context: Some(SpanContext {
-                trace,
-                span: int(3).cast_unsigned(),
-                parent: int(2).cast_unsigned(),
-            }),
-            origin: Some(origin(part, offset, 0)),
-        };
-        self.shared.push(&row);
     }
 }
 

@@ -17,11 +17,14 @@ pub mod cbor;
 mod diagnostic;
 mod dialect;
 mod encode;
+mod held_traces;
 mod lower;
 mod meaning;
+mod open_trace;
 mod parts;
 mod posts;
 mod probe;
+mod processed;
 mod quick;
 mod raise;
 mod read;
@@ -30,10 +33,11 @@ mod requests;
 mod session;
 mod show;
 mod source;
+mod source_state;
 mod stats;
 mod store;
 mod stream;
-mod tree;
+
 pub mod write;
 
 pub use cbor::{Bounds, Cbor, CborValue};
@@ -96,25 +100,19 @@ probes! {
     probe_c C
 }
 
-const B2_HOLDS: Capabilities = Capabilities::of(&[
+/// What every generation holds.
+const TRACES: Capabilities = Capabilities::of(&[
     Feature::WideIntegers,
     Feature::Spans,
     Feature::SpanCounters,
     Feature::InnerCounters,
     Feature::InnerCalls,
     Feature::SpanAttributes,
-    Feature::ErrorStatus,
     Feature::Exceptions,
     Feature::TraceIds,
-    Feature::SpanContexts,
     Feature::FunctionDetails,
     Feature::Tracks,
     Feature::InvalidText,
-])
-.with_derived(&AS_IT_CAME)
-.with_variants(&[
-    Variant::of("be", "packed words are big-endian, as without a variant"),
-    Variant::of("le", "packed words are little-endian"),
 ]);
 
 /// What the reader of the original cannot take, and what is written all the same when it came in this generation.
@@ -126,57 +124,46 @@ const AS_IT_CAME: [Feature; 5] = [
     Feature::UpwardAttributes,
 ];
 
-const S0_HOLDS: Capabilities = Capabilities::of(&[
-    Feature::WideIntegers,
-    Feature::Spans,
-    Feature::SpanCounters,
-    Feature::InnerCounters,
-    Feature::InnerCalls,
-    Feature::SpanAttributes,
-    Feature::UpwardAttributes,
-    Feature::TypedAttributes,
-    Feature::FloatAttributes,
-    Feature::NestedAttributes,
-    Feature::Exceptions,
-    Feature::TraceIds,
-    Feature::SpanKinds,
-    Feature::FunctionDetails,
-    Feature::Tracks,
-    Feature::InvalidText,
-])
-.with_derived(&[Feature::UnsignedIntegers])
-.with_variants(&[
-    Variant::of("le", "packed words are little-endian, as without a variant"),
-    Variant::of("be", "packed words are big-endian"),
-    Variant::of(
-        "seed-literal",
-        "attributes with the tag that the format's description has",
-    ),
-]);
+const S0_HOLDS: Capabilities = TRACES
+    .with(&[
+        Feature::UpwardAttributes,
+        Feature::TypedAttributes,
+        Feature::FloatAttributes,
+        Feature::NestedAttributes,
+        Feature::SpanKinds,
+    ])
+    .with_derived(&[Feature::UnsignedIntegers])
+    .with_variants(&[
+        Variant::of("le", "packed words are little-endian, as without a variant"),
+        Variant::of("be", "packed words are big-endian"),
+        Variant::of(
+            "seed-literal",
+            "attributes with the tag that the format's description has",
+        ),
+    ]);
 
-const C_HOLDS: Capabilities = Capabilities::of(&[
-    Feature::WideIntegers,
-    Feature::Spans,
-    Feature::SpanCounters,
-    Feature::InnerCounters,
-    Feature::InnerCalls,
-    Feature::SpanAttributes,
-    Feature::UpwardAttributes,
-    Feature::TypedAttributes,
-    Feature::ErrorStatus,
-    Feature::Exceptions,
-    Feature::TraceIds,
-    Feature::SpanContexts,
-    Feature::SpanKinds,
-    Feature::SubMillisecond,
-    Feature::SubMicrosecond,
-    Feature::FunctionDetails,
-    Feature::Tracks,
-    Feature::InvalidText,
-    Feature::WideTimes,
-])
-.with_derived(&AS_IT_CAME)
-.with_variants(&[
+const B2_HOLDS: Capabilities = TRACES
+    .with(&[Feature::ErrorStatus, Feature::SpanContexts])
+    .with_derived(&AS_IT_CAME)
+    .with_variants(&[
+        Variant::of("be", "packed words are big-endian, as without a variant"),
+        Variant::of("le", "packed words are little-endian"),
+    ]);
+
+const C_TRACES: Capabilities = TRACES
+    .with(&[
+        Feature::UpwardAttributes,
+        Feature::TypedAttributes,
+        Feature::ErrorStatus,
+        Feature::SpanContexts,
+        Feature::SpanKinds,
+        Feature::SubMillisecond,
+        Feature::SubMicrosecond,
+        Feature::WideTimes,
+    ])
+    .with_derived(&AS_IT_CAME);
+
+const C_HOLDS: Capabilities = C_TRACES.with_variants(&[
     Variant::of(
         "agent",
         "fractions, lists and maps become text, as without a variant: the original's reader takes no others",
@@ -187,6 +174,9 @@ const C_HOLDS: Capabilities = Capabilities::of(&[
     },
 ]);
 
+/// Posts name the session and the trace besides what C holds.
+const POSTS_HOLD: Capabilities = C_TRACES.with_derived(&[Feature::Resources]);
+
 /// What all of Zorka's formats share.
 const ZORKA: Format = Format {
     extensions: &["bin"],
@@ -194,31 +184,6 @@ const ZORKA: Format = Format {
     lower: Some(source::lower),
     ..Format::BASE
 };
-
-/// Posts name the session and the trace besides what C holds.
-const POSTS_HOLD: Capabilities = Capabilities::of(&[
-    Feature::WideIntegers,
-    Feature::Spans,
-    Feature::SpanCounters,
-    Feature::InnerCounters,
-    Feature::InnerCalls,
-    Feature::SpanAttributes,
-    Feature::UpwardAttributes,
-    Feature::TypedAttributes,
-    Feature::ErrorStatus,
-    Feature::Exceptions,
-    Feature::TraceIds,
-    Feature::SpanContexts,
-    Feature::SpanKinds,
-    Feature::SubMillisecond,
-    Feature::SubMicrosecond,
-    Feature::FunctionDetails,
-    Feature::Tracks,
-    Feature::InvalidText,
-    Feature::WideTimes,
-])
-.with_derived(&AS_IT_CAME)
-.with_derived(&[Feature::Resources]);
 
 /// The seed's generation: records under tags 10 and 11, untagged words.
 pub const S0: Format = Format {

@@ -10,8 +10,9 @@ use traceloom_model::{Clock, Limits, Note, Order as SpanOrder, PartId, ResourceI
 
 use super::Reader;
 use super::lower::{Lowering, SourceRange};
+use super::open_trace::OpenTrace;
 use super::session::{Session, SessionSymbols};
-use super::tree::{OpenTrace, SourceState};
+use super::source_state::SourceState;
 use crate::{Error, LowerOptions, Source, info};
 use definitions::{CaptureDefinitions, clock, json_table, stem};
 use posts::Unfinished;

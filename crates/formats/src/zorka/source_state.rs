@@ -1,130 +1,23 @@
-//! Items to spans: the open records of one trace, and what is shared by all of a source.
+//! Records to spans: what all traces of a source share.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    AttrKeyId, Attribute, BATCH_ROWS, ExceptionId, Flow, FunctionId, Limit, Limits, Note, Origin,
-    PartId, Resource, ResourceId, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus,
-    StringId, Tables, Track, TrackId, Unit, Value as ModelValue, ValueType, ValueTypeId, Wants,
+    AttrKeyId, Attribute, Flow, Limit, Limits, Note, Origin, Resource, ResourceId, Sink, SpanBatch,
+    SpanContext, SpanRow, SpanStatus, StringId, Tables, Track, TrackId, Unit, Value as ModelValue,
+    ValueType, ValueTypeId, Wants,
 };
 
+use super::held_traces::{HeldTrace, HeldTraces, MOST_RECORDS};
+use super::open_trace::{FinishedRecord, OpenRecord, OpenTrace};
 use super::stats::Statistics;
 use crate::info;
 
 const BACKWARDS: &str = "a record ends before it begins: its duration counts as 0";
 
-/// Largest trace that is held back to see whether it is posted again.
-const HELD_SPANS: usize = 4096;
-
 /// Rows of a batch: columns that fit the cache, and that an allocator hands out again.
 const ROWS: usize = 4096;
-
-/// Traces held back at once.
-const HELD_TRACES: usize = 256;
-
-/// A record that has begun.
-#[derive(Debug)]
-pub(crate) struct OpenRecord {
-    pub(crate) id: SpanId,
-    pub(crate) method: Option<FunctionId>,
-    /// Ticks or nanoseconds, as its generation counts.
-    pub(crate) raw: i64,
-    pub(crate) stop: Option<i64>,
-    pub(crate) calls: Option<u64>,
-    /// Nanoseconds that the records inside it took.
-    pub(crate) inside: u64,
-    pub(crate) flags: Option<i64>,
-    pub(crate) attributes: Vec<Attribute>,
-    pub(crate) exception: Option<ExceptionId>,
-    pub(crate) origin: Origin,
-    /// What makes it a trace: few records are.
-    pub(crate) mark: Option<Box<BeginFacts>>,
-    pub(crate) ticks: bool,
-    /// Its times are relative to its trace: the local tracer of B.
-    pub(crate) relative: bool,
-    pub(crate) timed: bool,
-    pub(crate) failed: bool,
-    /// The flags are C's.
-    pub(crate) nanos: bool,
-    pub(crate) orphan: bool,
-    /// It, or a record around it, is what was asked for.
-    pub(crate) selected: bool,
-}
-
-/// What a begin says of its record.
-#[derive(Debug, Default)]
-pub(crate) struct BeginFacts {
-    pub(crate) clock_ms: i64,
-    pub(crate) ttype: Option<i64>,
-    pub(crate) kind: Option<StringId>,
-    pub(crate) trace: u128,
-    pub(crate) span: u64,
-    pub(crate) parent: u64,
-    /// The record's own attributes by content, where posts may repeat them.
-    pub(crate) print: u64,
-}
-
-/// A finished record, before it is known whether its trace counts.
-#[derive(Clone, Copy, Debug)]
-struct FinishedRecord {
-    function: Option<FunctionId>,
-    duration: u64,
-    own: u64,
-    failed: bool,
-}
-
-/// The open records of one trace, and the finished ones below its root.
-#[derive(Debug, Default)]
-pub(crate) struct OpenTrace {
-    pub(crate) open: Vec<OpenRecord>,
-    /// Open records above the limit.
-    pub(crate) deeper: u64,
-    pub(crate) exceptions: HashMap<i64, ExceptionId>,
-    pub(crate) base: Option<super::session::Base>,
-    pub(crate) id: u128,
-    /// It is a post without a trace id. Agents name what they post, and what they post again.
-    pub(crate) unnamed_post: bool,
-    /// The id that an attribute of the root, or of a record inside it, said (SPEC.md §8).
-    pub(crate) said_id: Option<u128>,
-    /// First and last raw times seen.
-    pub(crate) first: Option<i64>,
-    pub(crate) last: i64,
-    /// What came before any record: of one that began in an earlier chunk.
-    pub(crate) orphaned: Vec<Attribute>,
-    track: Option<TrackId>,
-    named: bool,
-    rows: SpanBatch,
-    counted: Vec<FinishedRecord>,
-    direct: bool,
-    /// Emptied lists of attributes, to be filled again.
-    spare: Vec<Vec<Attribute>>,
-}
-
-impl OpenTrace {
-    /// Returns an empty list of attributes.
-    #[inline]
-    pub(crate) fn list(&mut self) -> Vec<Attribute> {
-        self.spare.pop().unwrap_or_default()
-    }
-
-    /// A posted trace with this id across processes, 0 for one without.
-    pub(crate) fn posted(id: u128) -> Self {
-        Self {
-            id,
-            unnamed_post: id == 0,
-            ..Self::default()
-        }
-    }
-}
-
-struct HeldTrace {
-    print: u64,
-    origin: Origin,
-    rows: SpanBatch,
-    counted: Vec<FinishedRecord>,
-}
 
 /// What all traces of a source share: tables, the batch in the making, the threads.
 pub(crate) struct SourceState<'s> {
@@ -146,8 +39,7 @@ pub(crate) struct SourceState<'s> {
     threads: HashMap<(Option<ResourceId>, StringId, Option<u64>), TrackId>,
     /// Posts of agents may hold a trace twice: alone and inside the trace around it.
     pub(crate) repeats: bool,
-    held: VecDeque<HeldTrace>,
-    held_spans: usize,
+    held: HeldTraces,
     /// What exceptions say, to which spans may refer at any time.
     pub(crate) messages: HashSet<StringId, RandomState>,
 }
@@ -181,8 +73,7 @@ impl<'s> SourceState<'s> {
             flags: tables.attribute_named("flags"),
             threads: HashMap::new(),
             repeats: posts,
-            held: VecDeque::new(),
-            held_spans: 0,
+            held: HeldTraces::default(),
             messages: HashSet::default(),
             tables,
         }
@@ -269,7 +160,7 @@ impl<'s> SourceState<'s> {
         let Some((frame, around)) = trace.open.split_last_mut() else {
             return;
         };
-        let (duration, backwards) = lasting(frame);
+        let (duration, backwards) = frame.duration();
         if backwards {
             self.note(Note {
                 part: frame.origin.part,
@@ -316,7 +207,7 @@ impl<'s> SourceState<'s> {
         };
         let print = mark
             .filter(|_| ended && !trace.direct)
-            .map(|mark| fingerprint(frame, mark, duration));
+            .map(|mark| frame.fingerprint(mark, duration));
         if frame.selected {
             let counted = FinishedRecord {
                 function: frame.method,
@@ -365,7 +256,7 @@ impl<'s> SourceState<'s> {
         }
         if root {
             self.finish_root(trace, print, origin);
-        } else if trace.counted.len() > HELD_SPANS {
+        } else if trace.counted.len() > MOST_RECORDS {
             self.release_all();
             self.release(
                 std::mem::take(&mut trace.rows),
@@ -404,28 +295,22 @@ impl<'s> SourceState<'s> {
     }
 
     fn finish_root(&mut self, trace: &mut OpenTrace, print: Option<u64>, origin: Origin) {
-        let rows = std::mem::take(&mut trace.rows);
-        let counted = std::mem::take(&mut trace.counted);
-        self.held_spans += counted.len();
-        self.held.push_back(HeldTrace {
-            // Nothing looks for a trace that is not marked.
+        self.held.push(HeldTrace {
             print: print.unwrap_or(0),
             origin,
-            rows,
-            counted,
+            rows: std::mem::take(&mut trace.rows),
+            counted: std::mem::take(&mut trace.counted),
         });
-        while self.held.len() > HELD_TRACES || self.held_spans > BATCH_ROWS {
-            self.release_oldest();
+        while self.held.is_full()
+            && let Some(oldest) = self.held.pop()
+        {
+            self.release(oldest.rows, &oldest.counted);
         }
     }
 
     /// Drops a held trace that comes again, whole or inside another: each call counts once.
     fn drop_repeated(&mut self, print: u64) {
-        let Some(at) = self.held.iter().position(|held| held.print == print) else {
-            return;
-        };
-        if let Some(held) = self.held.remove(at) {
-            self.held_spans -= held.counted.len();
+        if let Some(held) = self.held.take(print) {
             let text = "a trace is posted again, alone or inside another: the first is left out";
             self.note(Note {
                 part: held.origin.part,
@@ -434,16 +319,9 @@ impl<'s> SourceState<'s> {
         }
     }
 
-    fn release_oldest(&mut self) {
-        if let Some(held) = self.held.pop_front() {
-            self.held_spans -= held.counted.len();
-            self.release(held.rows, &held.counted);
-        }
-    }
-
     pub(crate) fn release_all(&mut self) {
-        while !self.held.is_empty() {
-            self.release_oldest();
+        while let Some(oldest) = self.held.pop() {
+            self.release(oldest.rows, &oldest.counted);
         }
     }
 
@@ -565,41 +443,5 @@ impl<'s> SourceState<'s> {
             }
         }
         Some((name?, id))
-    }
-}
-
-/// Computes how long a record lasted; whether it ends before it begins.
-fn lasting(frame: &OpenRecord) -> (u64, bool) {
-    let Some(stop) = frame.stop else {
-        return (0, false);
-    };
-    if stop >= frame.raw {
-        let ticks = stop.abs_diff(frame.raw);
-        let unit = if frame.ticks { 65_536 } else { 1 };
-        return (ticks.saturating_mul(unit), false);
-    }
-    // A tick counter of 40 bits goes round; what is then still small did so.
-    let wrapped = super::stream::ticks_between(frame.raw, stop);
-    if frame.ticks && (0..1 << 32).contains(&wrapped) {
-        return (wrapped.unsigned_abs() * 65_536, false);
-    }
-    (0, true)
-}
-
-/// Identifies a marked record wherever it is posted: the copies differ in their span ids only.
-fn fingerprint(frame: &OpenRecord, mark: &BeginFacts, duration: u64) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let start = if frame.relative { 0 } else { frame.raw };
-    (frame.method, mark.clock_ms, start, duration, frame.calls).hash(&mut hasher);
-    mark.print.hash(&mut hasher);
-    hasher.finish() | 1
-}
-
-/// Where a record's bytes begin.
-pub(crate) fn origin(part: usize, offset: u64, index: u32) -> Origin {
-    Origin {
-        part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
-        offset,
-        index,
     }
 }
