@@ -1,12 +1,13 @@
 //! `cargo xtask house`: how the code reads, in numbers that can be compared with those of other projects.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::cargo::root;
+use crate::tidy::floors;
 use crate::tidy::rust::{self, SourceLine};
 use crate::tidy::tree::{RepoFile, Tree};
 
-/// Prints lines by crate, names of types, phrases in comments, and the largest functions and files.
+/// Prints lines and rooms by crate, names of types, phrases in comments, and the largest functions and files.
 ///
 /// # Errors
 /// When the tree cannot be read.
@@ -17,6 +18,7 @@ pub fn run() -> Result<(), String> {
         .map(MeasuredFile::new)
         .collect();
     lines_by_crate(&files);
+    rooms_by_crate(&tree);
     type_names(&files);
     phrases(&files);
     largest_functions(&files);
@@ -28,28 +30,26 @@ struct MeasuredFile<'t> {
     path: &'t str,
     /// Lines of the product: those of tests are empty.
     product: Vec<SourceLine>,
-    n_lines: usize,
     n_product: usize,
+    n_tests: usize,
 }
 
 impl<'t> MeasuredFile<'t> {
     fn new(file: &'t RepoFile) -> Self {
         let lines = rust::split(&file.text);
-        let n_lines = lines.len();
+        let is_written = |line: &&SourceLine| **line != SourceLine::default();
+        let n_written = lines.iter().filter(is_written).count();
         let product = if is_test(&file.path) {
             Vec::new()
         } else {
             rust::without_tests(lines)
         };
-        let n_product = product
-            .iter()
-            .filter(|line| **line != SourceLine::default())
-            .count();
+        let n_product = product.iter().filter(is_written).count();
         Self {
             path: &file.path,
             product,
-            n_lines,
             n_product,
+            n_tests: n_written - n_product,
         }
     }
 
@@ -71,17 +71,67 @@ fn is_test(path: &str) -> bool {
 fn lines_by_crate(files: &[MeasuredFile<'_>]) {
     let mut crates: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for file in files {
-        let (all, product) = crates.entry(file.krate()).or_default();
-        *all += file.n_lines;
+        let (product, tests) = crates.entry(file.krate()).or_default();
         *product += file.n_product;
+        *tests += file.n_tests;
     }
-    println!("lines, and those of the product (no tests, no blank lines)");
-    for (name, (all, product)) in &crates {
-        println!("  {name:12} {all:>8} {product:>8}");
+    println!("lines that are not blank: product, tests");
+    for (name, (product, tests)) in &crates {
+        println!("  {name:12} {product:>8} {tests:>8}");
     }
     let sum = |of: fn(&(usize, usize)) -> usize| crates.values().map(of).sum::<usize>();
-    let (all, product) = (sum(|lines| lines.0), sum(|lines| lines.1));
-    println!("  {:12} {all:>8} {product:>8}\n", "all");
+    let (product, tests) = (sum(|lines| lines.0), sum(|lines| lines.1));
+    println!("  {:12} {product:>8} {tests:>8}\n", "all");
+}
+
+/// Prints what lies at the top of each crate: files, folders, imports between them, the longest chain of
+/// these, and imports in circles.
+fn rooms_by_crate(tree: &Tree) {
+    println!("top-level modules: loose files, folders, arrows, floors, in circles");
+    for name in floors::crates(tree) {
+        let modules = floors::modules(tree, name);
+        let (folders, loose): (Vec<_>, Vec<_>) = modules.iter().partition(|(_, folder)| **folder);
+        let imports = floors::imports(tree, name);
+        let arrows: BTreeSet<(&str, &str)> = imports
+            .iter()
+            .map(|import| (import.from.as_str(), import.to.as_str()))
+            .collect();
+        println!(
+            "  {name:12} {:>4} {:>4} {:>4} {:>4} {:>4}",
+            loose.len(),
+            folders.len(),
+            arrows.len(),
+            n_floors(&arrows),
+            floors::circles_of(tree, name).len()
+        );
+    }
+    println!();
+}
+
+/// Returns how many modules the longest chain of imports has; one in a circle counts once.
+fn n_floors(arrows: &BTreeSet<(&str, &str)>) -> usize {
+    fn height<'m>(
+        module: &'m str,
+        arrows: &BTreeSet<(&'m str, &'m str)>,
+        known: &mut BTreeMap<&'m str, usize>,
+    ) -> usize {
+        if let Some(&height) = known.get(module) {
+            return height;
+        }
+        // Until it is known, so that a circle ends.
+        known.insert(module, 0);
+        let below = arrows.iter().filter(|(from, _)| *from == module);
+        let highest = below.map(|(_, to)| height(to, arrows, known)).max();
+        let own = 1 + highest.unwrap_or(0);
+        known.insert(module, own);
+        own
+    }
+    let mut known = BTreeMap::new();
+    let starts = arrows.iter().map(|(from, _)| *from);
+    starts
+        .map(|from| height(from, arrows, &mut known))
+        .max()
+        .unwrap_or(1)
 }
 
 /// The name in a line that declares a type.
@@ -104,22 +154,54 @@ fn declared_type(code: &str) -> Option<&str> {
 
 fn type_names(files: &[MeasuredFile<'_>]) {
     let mut places: HashMap<&str, Vec<&str>> = HashMap::new();
+    let mut nouns: BTreeSet<&str> = BTreeSet::new();
+    let mut prefixed: Vec<(&str, &str)> = Vec::new();
     for file in files {
         for line in &file.product {
             if let Some(name) = declared_type(&line.code) {
                 places.entry(name).or_default().push(file.path);
+                let noun = noun(name, file.path);
+                nouns.insert(noun);
+                if noun != name {
+                    prefixed.push((name, file.path));
+                }
             }
         }
     }
     let n_types: usize = places.values().map(Vec::len).sum();
-    let (n_names, share) = (places.len(), 100 * places.len() / n_types.max(1));
-    println!("types: {n_types}, names: {n_names}, distinct: {share} %");
+    let share = |n: usize| 100 * n / n_types.max(1);
+    println!(
+        "types: {n_types}, names: {}, distinct: {} %, without prefixes of their folder: {} %",
+        places.len(),
+        share(places.len()),
+        share(nouns.len())
+    );
     let mut repeated: Vec<_> = places.iter().filter(|(_, files)| files.len() > 1).collect();
     repeated.sort_by_key(|(name, files)| (std::cmp::Reverse(files.len()), **name));
     for (name, files) in repeated.iter().take(40) {
         println!("  {:>3} {name}", files.len());
     }
+    println!(
+        "names that begin with that of their folder or file: {}",
+        prefixed.len()
+    );
+    for (name, path) in prefixed {
+        println!("  {name} {path}");
+    }
     println!();
+}
+
+/// Returns a name without the name of a folder or file around it in front: `Place` for `CdtPlace` in `cdt/`.
+fn noun<'n>(name: &'n str, path: &str) -> &'n str {
+    let path = path.strip_suffix(".rs").unwrap_or(path);
+    let inside = path.split_once("/src/").map_or("", |(_, inside)| inside);
+    let prefixes = inside.split('/').map(|part| part.replace('_', ""));
+    let mut nouns = prefixes.filter_map(|prefix| {
+        let (head, rest) = name.split_at_checked(prefix.len())?;
+        let is_word = rest.starts_with(|c: char| c.is_ascii_uppercase());
+        (head.eq_ignore_ascii_case(&prefix) && is_word).then_some(rest)
+    });
+    nouns.next().unwrap_or(name)
 }
 
 fn phrases(files: &[MeasuredFile<'_>]) {
@@ -250,6 +332,24 @@ mod tests {
             found,
             expected.map(|(name, line, length)| (name.to_owned(), line, length))
         );
+    }
+
+    #[test]
+    fn the_name_of_a_folder_or_file_is_no_part_of_the_noun() {
+        let path = "crates/formats/src/cdt/text_file/rows.rs";
+        assert_eq!(noun("CdtPlace", path), "Place");
+        assert_eq!(noun("TextFileRow", path), "Row");
+        assert_eq!(noun("RowsOfText", path), "OfText");
+        assert_eq!(noun("Cdt", path), "Cdt");
+        assert_eq!(noun("Rowset", path), "Rowset");
+    }
+
+    #[test]
+    fn floors_are_the_longest_chain_of_imports() {
+        let arrows = BTreeSet::from([("a", "b"), ("b", "c"), ("a", "c"), ("d", "c")]);
+        assert_eq!(n_floors(&arrows), 3);
+        assert_eq!(n_floors(&BTreeSet::from([("a", "b"), ("b", "a")])), 2);
+        assert_eq!(n_floors(&BTreeSet::new()), 1);
     }
 
     #[test]

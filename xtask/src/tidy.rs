@@ -6,7 +6,7 @@
 
 mod citations;
 mod face;
-mod floors;
+pub mod floors;
 mod layers;
 mod leftovers;
 mod length;
@@ -27,7 +27,7 @@ use tree::Tree;
 
 /// One violation, printed as `file:line: what is wrong`.
 #[derive(Debug, PartialEq, Eq)]
-struct Finding {
+pub struct Finding {
     path: String,
     line: usize,
     message: String,

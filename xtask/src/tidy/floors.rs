@@ -9,11 +9,13 @@ use super::{Finding, rust};
 const REGISTRY: &str = "registry";
 
 /// An import of one top-level module of a crate by another.
-struct Import<'t> {
+pub struct Import<'t> {
     file: &'t RepoFile,
     line: usize,
-    from: String,
-    to: String,
+    /// The module that imports.
+    pub from: String,
+    /// The module that is imported.
+    pub to: String,
 }
 
 /// Refuses an import of a format by another format or by a folder that formats share.
@@ -55,7 +57,8 @@ pub fn crates(tree: &Tree) -> BTreeSet<&str> {
     names.collect()
 }
 
-fn circles_of(tree: &Tree, name: &str) -> Vec<Finding> {
+/// Finds the imports of a crate that are part of a circle.
+pub fn circles_of(tree: &Tree, name: &str) -> Vec<Finding> {
     // What a format holds it finds through the registry, which knows the format.
     let imports: Vec<Import<'_>> = imports(tree, name)
         .into_iter()
@@ -96,8 +99,24 @@ fn module_of<'t>(file: &'t RepoFile, name: &str) -> Option<&'t str> {
     (!is_test).then_some(path)
 }
 
+/// The top-level modules of a crate, and whether each is a folder.
+pub fn modules(tree: &Tree, name: &str) -> BTreeMap<String, bool> {
+    let mut modules = BTreeMap::new();
+    let files = tree.with_extension(&["rs"]);
+    for path in files.filter_map(|file| module_of(file, name)) {
+        let (top, folder) = match path.split_once('/') {
+            Some((top, _)) => (top, true),
+            None => (path, false),
+        };
+        if !["lib", "main"].contains(&top) {
+            *modules.entry(top.to_owned()).or_default() |= folder;
+        }
+    }
+    modules
+}
+
 /// The imports between top-level modules of a crate, by the modules in which names live.
-fn imports<'t>(tree: &'t Tree, name: &str) -> Vec<Import<'t>> {
+pub fn imports<'t>(tree: &'t Tree, name: &str) -> Vec<Import<'t>> {
     let files: Vec<(&RepoFile, &str)> = tree
         .with_extension(&["rs"])
         .filter_map(|file| Some((file, module_of(file, name)?)))
