@@ -60,6 +60,7 @@ const RULES: &[fn(&Tree) -> Vec<Finding>] = &[
     layers::pure_crates_do_no_io,
     leftovers::nothing_is_left_unfinished,
     length::long_files_say_why,
+    links::architecture_names_files,
     links::relative_links_resolve,
     machine::nothing_names_a_machine,
     manifest::dependencies_are_justified,

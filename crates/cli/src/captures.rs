@@ -23,13 +23,13 @@ use crate::table::Table;
     traceloom captures ls /var/lib/traceloom --json")]
 pub(crate) struct Options {
     #[command(subcommand)]
-    what: What,
+    what: Listing,
     #[command(flatten)]
     _common: Common,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum Listing {
     /// List captures in the order in which they began.
     Ls(Ls),
 }
@@ -47,7 +47,7 @@ struct Ls {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let What::Ls(options) = &options.what;
+    let Listing::Ls(options) = &options.what;
     let captures = Captures::read(&DataFolder::open(options.data.path())?)?;
     let mut out = stdout();
     if options.json {

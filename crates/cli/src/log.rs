@@ -25,13 +25,13 @@ use crate::table::Table;
     traceloom log cat | jq -c 'select(.event)'")]
 pub(crate) struct Options {
     #[command(subcommand)]
-    what: What,
+    what: Inspection,
     #[command(flatten)]
     _common: Common,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum Inspection {
     /// List the segments.
     Ls(Folder),
     /// Print every record as a JSON object a line.
@@ -61,9 +61,9 @@ struct Cat {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     match &options.what {
-        What::Ls(options) => ls(options),
-        What::Cat(options) => cat(options),
-        What::Verify(options) => verify(options),
+        Inspection::Ls(options) => ls(options),
+        Inspection::Cat(options) => cat(options),
+        Inspection::Verify(options) => verify(options),
     }
 }
 

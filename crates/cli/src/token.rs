@@ -27,13 +27,13 @@ use crate::usage::Usage;
     traceloom token revoke ci")]
 pub(crate) struct Options {
     #[command(subcommand)]
-    what: What,
+    what: TokenTask,
     #[command(flatten)]
     _common: Common,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum TokenTask {
     /// Make a token and print it, which is the only time that it can be seen.
     Add(Add),
     /// List the tokens.
@@ -85,11 +85,11 @@ fn right(name: &str) -> Result<Right, String> {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = stdout();
     match &options.what {
-        What::Add(add) => {
+        TokenTask::Add(add) => {
             let tokens = Tokens::open(&DataFolder::create(&add.data)?)?;
             writeln!(out, "{}", tokens.add(&add.name, &add.rights)?)?;
         }
-        What::Ls(ls) => {
+        TokenTask::Ls(ls) => {
             let tokens = Tokens::open(&DataFolder::open(ls.data.path())?)?;
             let style = Style::new(&ls.common)?;
             let mut table = Table::new(&["name", "rights", "created"]);
@@ -110,7 +110,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 table.print(&style, &mut out)?;
             }
         }
-        What::Revoke(revoke) => {
+        TokenTask::Revoke(revoke) => {
             let tokens = Tokens::open(&DataFolder::open(&revoke.data)?)?;
             if !tokens.revoke(&revoke.name)? {
                 let reason = format!(

@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use traceloom_formats::cdt::calls::{Header, Row, RowLimits};
 use traceloom_formats::cdt::head::{Head, value_len};
-use traceloom_formats::cdt::trace::{Block, Event, What};
+use traceloom_formats::cdt::trace::{Block, Event, TraceAction};
 use traceloom_formats::wire::Cursor;
 use traceloom_formats::{
     Error, Format, LowerOptions, Record, RecordSink, SliceSource, by_name, cdt, read_slice,
@@ -226,10 +226,10 @@ fn decode_trace(bytes: &[u8]) -> (u64, u64) {
             };
             elapsed = elapsed.wrapping_add(event.elapsed);
             match event.what {
-                What::Finish(_) => break,
-                What::Enter(method) => check = check.wrapping_add(u64::from(method)),
-                What::Exit => {}
-                What::Tag(id, _) => check = check.wrapping_add(u64::from(id)),
+                TraceAction::Finish(_) => break,
+                TraceAction::Enter(method) => check = check.wrapping_add(u64::from(method)),
+                TraceAction::Exit => {}
+                TraceAction::Tag(id, _) => check = check.wrapping_add(u64::from(id)),
             }
             check = check.wrapping_add(u64::from(elapsed.cast_unsigned()));
             events += 1;

@@ -13,7 +13,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use traceloom_formats::heph::{Event, FORMAT, Metadata, Reader, Seen, Value, Visit, texts};
+use traceloom_formats::heph::{CounterCheck, Event, FORMAT, Metadata, Reader, Value, Visit, texts};
 use traceloom_formats::{Chunk, LowerOptions, Opaque, Output, RaiseOptions, SliceSource, by_name};
 use traceloom_model::{Flow, Limits, Note};
 
@@ -102,7 +102,7 @@ impl Visit for Sum {
 
     // Beside the walk, which adds up in place.
     #[inline(always)]
-    fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {
+    fn event(&mut self, event: &Event<'_>, _seen: CounterCheck) -> Flow {
         self.events += 1;
         self.number(u64::from(event.stream));
         self.number(u64::from(event.counter));

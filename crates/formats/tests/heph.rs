@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use serde_json::{Value as Json, json};
-use traceloom_formats::heph::{Event, FORMAT, Metadata, Reader, Seen, Value, Visit, texts};
+use traceloom_formats::heph::{CounterCheck, Event, FORMAT, Metadata, Reader, Value, Visit, texts};
 use traceloom_formats::{
     Chunk, LowerOptions, Opaque, Record as _, Records, SliceSource, read_chunked, read_slice,
 };
@@ -53,7 +53,7 @@ impl Visit for Packets {
         Flow::Continue(())
     }
 
-    fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {
+    fn event(&mut self, event: &Event<'_>, _seen: CounterCheck) -> Flow {
         self.events += 1;
         let text = String::from_utf8_lossy;
         let attrs = event.attributes;

@@ -27,6 +27,34 @@ pub fn relative_links_resolve(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Refuses file names in `ARCHITECTURE.md` that are in no folder of the repository.
+///
+/// A name in code is that of a file where it ends as source files do: `crates/cli/src/top.rs`, or its last parts.
+pub fn architecture_names_files(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.all().filter(|file| file.path == "ARCHITECTURE.md") {
+        for (number, line) in file.lines() {
+            let code = line.split('`').skip(1).step_by(2);
+            for name in code.filter(|name| is_source_file(name)) {
+                let end = format!("/{name}");
+                let exists = |path: &str| path == name || path.ends_with(&end);
+                if !tree.all().any(|file| exists(&file.path)) {
+                    let message = format!("there is no file `{name}`");
+                    findings.push(Finding::new(&file.path, number, message));
+                }
+            }
+        }
+    }
+    findings
+}
+
+fn is_source_file(name: &str) -> bool {
+    let is_path = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+    is_path && (name.ends_with(".rs") || name.ends_with(".ts"))
+}
+
 /// The line without its spans between backticks, where brackets are no links.
 fn without_code(line: &str) -> String {
     let parts: Vec<&str> = line.split('`').collect();
@@ -95,6 +123,15 @@ mod tests {
             ("docs/c.md", ""),
         ]));
         findings.into_iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn files_that_the_architecture_names_exist() {
+        let text = "Through `cli/src/top.rs`, `top.rs` and `a::b`,\nthen `cli/src/gone.rs`.";
+        let files = [("ARCHITECTURE.md", text), ("crates/cli/src/top.rs", "")];
+        let found = architecture_names_files(&Tree::of(&files));
+        let message = "there is no file `cli/src/gone.rs`";
+        assert_eq!(found, [Finding::new("ARCHITECTURE.md", 2, message)]);
     }
 
     #[test]

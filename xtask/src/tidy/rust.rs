@@ -9,7 +9,7 @@ pub struct SourceLine {
     pub comment: String,
 }
 
-enum Inside {
+enum LexState {
     Code,
     LineComment,
     /// Block comments nest.
@@ -28,38 +28,38 @@ pub fn split(text: &str) -> Vec<SourceLine> {
     let chars: Vec<char> = text.chars().collect();
     let mut lines = Vec::new();
     let mut line = SourceLine::default();
-    let mut inside = Inside::Code;
+    let mut inside = LexState::Code;
     let mut at = 0;
     while let Some(&c) = chars.get(at) {
         let rest = &chars[at..];
         if c == '\n' {
             lines.push(std::mem::take(&mut line));
-            if matches!(inside, Inside::LineComment) {
-                inside = Inside::Code;
+            if matches!(inside, LexState::LineComment) {
+                inside = LexState::Code;
             }
             at += 1;
             continue;
         }
         at += match &mut inside {
-            Inside::Code => {
+            LexState::Code => {
                 let after_word = line.code.chars().next_back().is_some_and(is_word);
                 let (next, code, length) = leave_code(rest, after_word);
                 inside = next;
                 line.code.extend(code);
                 length
             }
-            Inside::LineComment => {
+            LexState::LineComment => {
                 line.comment.push(c);
                 1
             }
-            Inside::BlockComment { depth } => {
+            LexState::BlockComment { depth } => {
                 if rest.starts_with(&['/', '*']) {
                     *depth += 1;
                     2
                 } else if rest.starts_with(&['*', '/']) {
                     *depth -= 1;
                     if *depth == 0 {
-                        inside = Inside::Code;
+                        inside = LexState::Code;
                     }
                     2
                 } else {
@@ -67,22 +67,22 @@ pub fn split(text: &str) -> Vec<SourceLine> {
                     1
                 }
             }
-            Inside::Text => match c {
+            LexState::Text => match c {
                 // A backslash at the end of a line leaves the line break to be counted.
                 '\\' if rest.get(1) != Some(&'\n') => 2,
                 '"' => {
                     line.code.push('"');
-                    inside = Inside::Code;
+                    inside = LexState::Code;
                     1
                 }
                 _ => 1,
             },
-            Inside::RawText { n_hashes } => {
+            LexState::RawText { n_hashes } => {
                 let n_found = rest[1..].iter().take_while(|&&c| c == '#').count();
                 if c == '"' && n_found >= *n_hashes {
                     let length = 1 + *n_hashes;
                     line.code.push('"');
-                    inside = Inside::Code;
+                    inside = LexState::Code;
                     length
                 } else {
                     1
@@ -97,27 +97,27 @@ pub fn split(text: &str) -> Vec<SourceLine> {
 }
 
 /// What the first characters open, the code they stand for, and how many they are.
-fn leave_code(rest: &[char], after_word: bool) -> (Inside, Option<char>, usize) {
+fn leave_code(rest: &[char], after_word: bool) -> (LexState, Option<char>, usize) {
     let c = rest[0];
     if rest.starts_with(&['/', '/']) {
-        return (Inside::LineComment, None, 2);
+        return (LexState::LineComment, None, 2);
     }
     if rest.starts_with(&['/', '*']) {
-        return (Inside::BlockComment { depth: 1 }, None, 2);
+        return (LexState::BlockComment { depth: 1 }, None, 2);
     }
     if c == '"' {
-        return (Inside::Text, Some('"'), 1);
+        return (LexState::Text, Some('"'), 1);
     }
     if c == '\'' {
         let length = char_literal(rest).unwrap_or(1);
-        return (Inside::Code, Some('\''), length);
+        return (LexState::Code, Some('\''), length);
     }
     if let Some((n_hashes, length)) = raw_text(rest)
         && !after_word
     {
-        return (Inside::RawText { n_hashes }, Some('"'), length);
+        return (LexState::RawText { n_hashes }, Some('"'), length);
     }
-    (Inside::Code, Some(c), 1)
+    (LexState::Code, Some(c), 1)
 }
 
 /// The length of a character literal, or nothing where a lifetime starts.

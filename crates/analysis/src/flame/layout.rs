@@ -4,7 +4,7 @@ use crate::CallTree;
 
 /// A node that is wide enough to see.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Place {
+pub struct NodeBox {
     /// Its number in [`CallTree::nodes`].
     pub node: u32,
     /// Left edge, as a share of the whole.
@@ -20,7 +20,7 @@ pub struct Place {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
     /// The nodes wide enough to see.
-    pub places: Vec<Place>,
+    pub places: Vec<NodeBox>,
     /// Rows that are needed.
     pub depth: u32,
 }
@@ -34,7 +34,7 @@ impl Layout {
     )]
     pub fn of(tree: &CallTree, least: f64) -> Self {
         /// A node on the path: where its next callee begins, and width of a unit of value in it.
-        struct Open {
+        struct PathNode {
             next: f64,
             unit: f64,
         }
@@ -44,7 +44,7 @@ impl Layout {
         };
         let unit_within = |width: f64, value: f64, below: f64| width / value.max(below).max(1.0);
         let whole: f64 = tree.roots().map(positive).sum();
-        let mut path = vec![Open {
+        let mut path = vec![PathNode {
             next: 0.0,
             unit: unit_within(1.0, tree.total.max(0) as f64, whole),
         }];
@@ -62,13 +62,13 @@ impl Layout {
                 continue;
             }
             depth = depth.max(node.depth + 1);
-            places.push(Place {
+            places.push(NodeBox {
                 node: number,
                 x,
                 width,
             });
             let below: f64 = tree.children(number).map(positive).sum();
-            path.push(Open {
+            path.push(PathNode {
                 next: x,
                 unit: unit_within(width, positive(number), below),
             });

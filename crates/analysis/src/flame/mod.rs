@@ -18,7 +18,7 @@ mod svg;
 pub use change::{Compared, SAME, step};
 pub use html::html;
 pub(crate) use html::part;
-pub use layout::{Layout, Place};
+pub use layout::{Layout, NodeBox};
 pub use svg::svg;
 
 /// What a picture says besides the tree.

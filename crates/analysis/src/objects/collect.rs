@@ -15,7 +15,7 @@ use crate::filter::Filter;
 
 use super::census::Census;
 use super::collections::Collections;
-use super::row::{Ages, Amount, ClassRow, Collection, Held, Objects};
+use super::row::{Ages, Amount, ClassRow, Collection, Objects, Referrer};
 use super::tracked::Tracked;
 
 /// What an [`ObjectTable`] keeps.
@@ -255,7 +255,7 @@ impl ObjectTable {
         for (&(from, to), &references) in &self.pairs {
             if let Some(row) = rows.get_mut(to as usize) {
                 let by = name(from);
-                row.held_by.push(Held { by, references });
+                row.held_by.push(Referrer { by, references });
             }
         }
         for (row, name) in rows.iter_mut().zip(&names) {

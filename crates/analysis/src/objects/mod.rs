@@ -12,7 +12,7 @@ mod row;
 mod tracked;
 
 pub use collect::{ObjectOptions, ObjectTable};
-pub use row::{Ages, Amount, Change, ClassRow, Collection, Held, Objects, Source};
+pub use row::{Ages, Amount, Change, ClassRow, Collection, Objects, Referrer, Source};
 
 #[cfg(test)]
 mod tests;

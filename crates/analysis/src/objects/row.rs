@@ -95,7 +95,7 @@ impl Ages {
 
 /// References from the objects of one class.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Held {
+pub struct Referrer {
     /// The class that refers; none where it is not known.
     pub by: Option<String>,
     /// How many references.
@@ -125,7 +125,7 @@ pub struct ClassRow {
     /// References to objects of this class, over all dumps.
     pub references: u64,
     /// Who refers to them, by falling number.
-    pub held_by: Vec<Held>,
+    pub held_by: Vec<Referrer>,
 }
 
 impl ClassRow {

@@ -179,7 +179,7 @@ fn dumps_tell_who_refers() {
     assert!(objects.source.dumped && objects.source.tracked);
     let item = row(&objects, "Item");
     assert_eq!((item.references, item.roots, item.live.count), (3, 0, 1));
-    let by = |by: Option<&str>, references| Held {
+    let by = |by: Option<&str>, references| Referrer {
         by: by.map(str::to_owned),
         references,
     };

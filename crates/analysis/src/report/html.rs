@@ -1,6 +1,8 @@
 //! The page.
 
-use super::markup::{Cell, Kind, facts, figures, heading, paragraph, smaller_heading, table};
+use super::markup::{
+    Alignment, HtmlCell, facts, figures, heading, paragraph, smaller_heading, table,
+};
 use super::{Findings, sections};
 use crate::flame::{self, Picture};
 use crate::hotspots::Categories;
@@ -265,12 +267,12 @@ fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[
 /// What the report is made from, and by what: the last lines, for whoever asks.
 fn provenance(out: &mut String, report: &Report<'_>) {
     let head = [
-        ("size", Kind::Number),
-        ("files", Kind::Number),
-        ("format", Kind::When),
-        ("input", Kind::Name),
+        ("size", Alignment::Number),
+        ("files", Alignment::Number),
+        ("format", Alignment::When),
+        ("input", Alignment::Name),
     ];
-    let row = |source: &Source| -> Vec<Cell> {
+    let row = |source: &Source| -> Vec<HtmlCell> {
         vec![
             source.size.as_str().into(),
             grouped(source.parts as u64).into(),
@@ -296,19 +298,19 @@ fn functions(out: &mut String, tree: &CallTree, most: usize) {
         crate::TreeSource::Samples => "samples",
     };
     let head = [
-        ("self", Kind::Number),
-        ("self %", Kind::Number),
-        ("total", Kind::Number),
-        ("total %", Kind::Number),
-        (counted, Kind::Number),
-        ("function", Kind::Name),
+        ("self", Alignment::Number),
+        ("self %", Alignment::Number),
+        ("total", Alignment::Number),
+        ("total %", Alignment::Number),
+        (counted, Alignment::Number),
+        ("function", Alignment::Name),
     ];
     let share = |value| {
         let percent = tree.percent(value);
         percent.map_or_else(String::new, |percent| format!("{percent:.2} %"))
     };
     let value = |value| amount(&tree.measure.unit, value);
-    let rows = top(tree).into_iter().map(|row| -> Vec<Cell> {
+    let rows = top(tree).into_iter().map(|row| -> Vec<HtmlCell> {
         vec![
             value(row.own).into(),
             share(row.own).into(),

@@ -6,7 +6,7 @@ use crate::page::{escape, escaped};
 
 /// How a column is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Alignment {
     /// To the right.
     Number,
     /// To the left.
@@ -17,7 +17,7 @@ pub(super) enum Kind {
     When,
 }
 
-impl Kind {
+impl Alignment {
     const fn class(self) -> &'static str {
         match self {
             Self::Number => "",
@@ -30,13 +30,13 @@ impl Kind {
 
 /// A cell of a table.
 #[derive(Clone, Debug)]
-pub(super) enum Cell {
+pub(super) enum HtmlCell {
     Text(String),
     /// Elements that are escaped already.
     Markup(String),
 }
 
-impl<T: Into<String>> From<T> for Cell {
+impl<T: Into<String>> From<T> for HtmlCell {
     fn from(text: T) -> Self {
         Self::Text(text.into())
     }
@@ -96,8 +96,8 @@ pub(super) fn figures(out: &mut String, figures: &[Figure]) {
 pub(super) fn table(
     out: &mut String,
     label: &str,
-    head: &[(&str, Kind)],
-    rows: impl ExactSizeIterator<Item = Vec<Cell>>,
+    head: &[(&str, Alignment)],
+    rows: impl ExactSizeIterator<Item = Vec<HtmlCell>>,
     most: usize,
 ) {
     let more = rows.len().saturating_sub(most);
@@ -120,8 +120,8 @@ pub(super) fn table(
         for (cell, (_, kind)) in row.iter().zip(head) {
             let _ = write!(out, "<td class=\"{}\">", kind.class());
             match cell {
-                Cell::Text(text) => escape(out, text),
-                Cell::Markup(markup) => out.push_str(markup),
+                HtmlCell::Text(text) => escape(out, text),
+                HtmlCell::Markup(markup) => out.push_str(markup),
             }
             out.push_str("</td>");
         }
@@ -138,12 +138,12 @@ pub(super) fn table(
 }
 
 /// Returns an element that opens to show more; `inside` is escaped already.
-pub(super) fn details(summary: &str, inside: &str) -> Cell {
+pub(super) fn details(summary: &str, inside: &str) -> HtmlCell {
     if inside.is_empty() {
-        return Cell::Text(summary.to_owned());
+        return HtmlCell::Text(summary.to_owned());
     }
     let summary = escaped(summary);
-    Cell::Markup(format!(
+    HtmlCell::Markup(format!(
         "<details><summary>{summary}</summary>{inside}</details>"
     ))
 }

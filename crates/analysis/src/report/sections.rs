@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::markup::{Cell, Figure, Kind, details, paragraph, table};
+use super::markup::{Alignment, Figure, HtmlCell, details, paragraph, table};
 use super::{ErrorGroup, Findings, Report, STEPS};
 use crate::hotspots::hotspots;
 use crate::page::{escaped, mailed};
@@ -167,14 +167,14 @@ pub(super) fn durations(out: &mut String, findings: &Findings) {
         return;
     }
     let head = [
-        ("calls that took", Kind::When),
-        ("calls", Kind::Number),
-        ("share", Kind::Number),
-        ("", Kind::Text),
+        ("calls that took", Alignment::When),
+        ("calls", Alignment::Number),
+        ("share", Alignment::Number),
+        ("", Alignment::Text),
     ];
     let first = findings.durations.iter().position(|&count| count > 0);
     let last = findings.durations.iter().rposition(|&count| count > 0);
-    let rows: Vec<Vec<Cell>> = findings
+    let rows: Vec<Vec<HtmlCell>> = findings
         .durations
         .iter()
         .enumerate()
@@ -205,8 +205,8 @@ pub(super) fn durations(out: &mut String, findings: &Findings) {
 }
 
 /// A bar of so many hundredths of its column; as a drawing it needs no style of its own, and prints.
-fn bar(percent: u128) -> Cell {
-    Cell::Markup(format!(
+fn bar(percent: u128) -> HtmlCell {
+    HtmlCell::Markup(format!(
         "<svg class=\"bar-cell\" viewBox=\"0 0 100 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
          <rect width=\"{percent}\" height=\"1\"/></svg>"
     ))
@@ -214,13 +214,13 @@ fn bar(percent: u128) -> Cell {
 
 pub(super) fn calls(out: &mut String, report: &Report<'_>) {
     let head = [
-        ("duration", Kind::Number),
-        ("began", Kind::When),
-        ("thread", Kind::When),
-        ("", Kind::When),
-        ("call", Kind::Text),
+        ("duration", Alignment::Number),
+        ("began", Alignment::When),
+        ("thread", Alignment::When),
+        ("", Alignment::When),
+        ("call", Alignment::Text),
     ];
-    let rows = report.findings.calls.iter().map(|call| -> Vec<Cell> {
+    let rows = report.findings.calls.iter().map(|call| -> Vec<HtmlCell> {
         let mut inside = String::from("<dl class=\"facts\">");
         let (path, id) = &call.id;
         let own = [
@@ -243,7 +243,7 @@ pub(super) fn calls(out: &mut String, report: &Report<'_>) {
         }
         inside.push_str("</dl>");
         let failed = match call.failed {
-            true => Cell::Markup("<span class=\"bad\">failed</span>".to_owned()),
+            true => HtmlCell::Markup("<span class=\"bad\">failed</span>".to_owned()),
             false => "".into(),
         };
         vec![
@@ -270,11 +270,11 @@ pub(super) fn calls(out: &mut String, report: &Report<'_>) {
 pub(super) fn pauses(out: &mut String, report: &Report<'_>) {
     paragraph(out, &paused(report.findings));
     let head = [
-        ("duration", Kind::Number),
-        ("began", Kind::When),
-        ("pause", Kind::Text),
+        ("duration", Alignment::Number),
+        ("began", Alignment::When),
+        ("pause", Alignment::Text),
     ];
-    let rows = report.findings.pauses.iter().map(|pause| -> Vec<Cell> {
+    let rows = report.findings.pauses.iter().map(|pause| -> Vec<HtmlCell> {
         vec![
             duration(pause.duration).into(),
             (report.when)(pause.start).into(),
@@ -288,12 +288,12 @@ pub(super) fn errors(out: &mut String, report: &Report<'_>) {
     let mut groups: Vec<&ErrorGroup> = report.findings.errors.values().collect();
     groups.sort_by_key(|group| (std::cmp::Reverse(group.count), group.first));
     let head = [
-        ("count", Kind::Number),
-        ("first", Kind::When),
-        ("last", Kind::When),
-        ("error, and what caused it", Kind::Text),
+        ("count", Alignment::Number),
+        ("first", Alignment::When),
+        ("last", Alignment::When),
+        ("error, and what caused it", Alignment::Text),
     ];
-    let rows = groups.into_iter().map(|group| -> Vec<Cell> {
+    let rows = groups.into_iter().map(|group| -> Vec<HtmlCell> {
         let mut headings = group.example.headings.iter();
         let mut markup = escaped(headings.next().map_or("", String::as_str));
         for cause in headings {
@@ -307,7 +307,7 @@ pub(super) fn errors(out: &mut String, report: &Report<'_>) {
             grouped(group.count).into(),
             (report.when)(group.first).into(),
             (report.when)(group.last).into(),
-            Cell::Markup(markup),
+            HtmlCell::Markup(markup),
         ]
     });
     table(out, "Errors", &head, rows, report.rows);
@@ -321,14 +321,14 @@ pub(super) fn statements(out: &mut String, report: &Report<'_>) {
     let mut groups: Vec<_> = report.findings.statements.iter().collect();
     groups.sort_by(|a, b| b.1.total.cmp(&a.1.total).then_with(|| a.0.cmp(b.0)));
     let head = [
-        ("time", Kind::Number),
-        ("count", Kind::Number),
-        ("mean", Kind::Number),
-        ("longest", Kind::Number),
-        ("failed", Kind::Number),
-        ("statement", Kind::Name),
+        ("time", Alignment::Number),
+        ("count", Alignment::Number),
+        ("mean", Alignment::Number),
+        ("longest", Alignment::Number),
+        ("failed", Alignment::Number),
+        ("statement", Alignment::Name),
     ];
-    let rows = groups.into_iter().map(|(shape, group)| -> Vec<Cell> {
+    let rows = groups.into_iter().map(|(shape, group)| -> Vec<HtmlCell> {
         vec![
             duration(group.total).into(),
             grouped(group.count).into(),
@@ -354,12 +354,12 @@ pub(super) fn threads(out: &mut String, report: &Report<'_>) {
         )
     });
     let head = [
-        ("calls", Kind::Number),
-        ("in calls", Kind::Number),
-        ("samples", Kind::Number),
-        ("thread", Kind::Name),
+        ("calls", Alignment::Number),
+        ("in calls", Alignment::Number),
+        ("samples", Alignment::Number),
+        ("thread", Alignment::Name),
     ];
-    let rows = threads.into_iter().map(|(name, thread)| -> Vec<Cell> {
+    let rows = threads.into_iter().map(|(name, thread)| -> Vec<HtmlCell> {
         vec![
             grouped(thread.calls).into(),
             duration(thread.busy).into(),
@@ -373,14 +373,14 @@ pub(super) fn threads(out: &mut String, report: &Report<'_>) {
 pub(super) fn notes(out: &mut String, report: &Report<'_>) {
     let (notes, dropped) = report.notes;
     let head = [
-        ("level", Kind::Text),
-        ("kind", Kind::Text),
-        ("count", Kind::Number),
-        ("offset", Kind::Number),
-        ("note", Kind::Text),
-        ("input", Kind::Name),
+        ("level", Alignment::Text),
+        ("kind", Alignment::Text),
+        ("count", Alignment::Number),
+        ("offset", Alignment::Number),
+        ("note", Alignment::Text),
+        ("input", Alignment::Name),
     ];
-    let rows = notes.iter().map(|(path, note)| -> Vec<Cell> {
+    let rows = notes.iter().map(|(path, note)| -> Vec<HtmlCell> {
         vec![
             note.level.name().into(),
             note.kind.into(),

@@ -10,7 +10,8 @@ use super::collect::{Collector, Marks, NONE, Spans, frame_name, frames};
 use super::nest::{Lanes, Place};
 use super::order::{display_order, id, process};
 use super::{
-    Counter, Line, PARTIAL_END, PARTIAL_START, Row, RowKind, Source, Timeline, Totals, Track, loss,
+    Counter, PARTIAL_END, PARTIAL_START, Row, RowKind, Source, Timeline, Totals, Track, TrackLine,
+    loss,
 };
 use crate::MeasureUnit;
 use crate::monitors::WaitKind;
@@ -43,7 +44,7 @@ impl Timeline {
         let (first_track, first_counter) = (self.tracks.len(), self.counters.len());
         let order = display_order(&tables, by_track.tracks());
         let covered = covered(&spans);
-        let mut building = Building {
+        let mut building = RowBuilder {
             timeline: self,
             tables: &tables,
             spans: &spans,
@@ -54,10 +55,10 @@ impl Timeline {
         for (track, level) in order {
             places.insert(track, building.timeline.tracks.len());
             let (line, name) = match id(track) {
-                None => (Line::Process, title.to_owned()),
+                None => (TrackLine::Process, title.to_owned()),
                 Some(id) => {
                     let kind = tables.track(id).map(|row| row.kind).unwrap_or_default();
-                    (Line::Of(kind), track_name(&tables, id).into_owned())
+                    (TrackLine::Of(kind), track_name(&tables, id).into_owned())
                 }
             };
             let mut shown = Track {
@@ -255,7 +256,7 @@ fn covered(spans: &Spans) -> Vec<u64> {
 }
 
 /// A timeline, and the recording that is laid out into it.
-struct Building<'b> {
+struct RowBuilder<'b> {
     timeline: &'b mut Timeline,
     tables: &'b Recording,
     spans: &'b Spans,
@@ -265,7 +266,7 @@ struct Building<'b> {
 }
 
 /// One item on its way to a row.
-struct Item {
+struct RowItem {
     start: Timestamp,
     end: Timestamp,
     name: u32,
@@ -274,7 +275,7 @@ struct Item {
     flags: u8,
 }
 
-impl Building<'_> {
+impl RowBuilder<'_> {
     /// Adds the rows of a track.
     fn rows(
         &mut self,
@@ -340,7 +341,7 @@ impl Building<'_> {
             let from = self.timeline.items.start.len();
             for at in numbers {
                 let name = self.name(RowKind::Span, get(&spans.function, at));
-                self.push(Item {
+                self.push(RowItem {
                     start: get(&spans.start, at),
                     end: get(&spans.end, at),
                     name,
@@ -390,7 +391,7 @@ impl Building<'_> {
             let from = self.timeline.items.start.len();
             for at in numbers {
                 let name = self.name(kind, get(&marks.name, at));
-                self.push(Item {
+                self.push(RowItem {
                     start: get(&marks.start, at),
                     end: get(&marks.end, at),
                     name,
@@ -403,7 +404,7 @@ impl Building<'_> {
         }
     }
 
-    fn push(&mut self, item: Item) {
+    fn push(&mut self, item: RowItem) {
         let items = &mut self.timeline.items;
         items.start.push(item.start);
         items.end.push(item.end);

@@ -43,7 +43,7 @@ mod track;
 pub use activity::Activity;
 pub use collect::Collector;
 pub use html::{MOST_ITEMS, html, missing};
-pub use track::{Counter, Line, Totals, Track, Waited};
+pub use track::{Counter, Totals, Track, TrackLine, Waited};
 
 use std::collections::HashMap;
 use std::ops::Range;

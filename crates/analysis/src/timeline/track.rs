@@ -9,14 +9,14 @@ use crate::monitors::WaitKind;
 
 /// What a track is a line of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Line {
+pub enum TrackLine {
     /// A thread, stream, async substream or lane.
     Of(TrackKind),
     /// What concerns the whole process, and what has no track.
     Process,
 }
 
-impl Line {
+impl TrackLine {
     /// Returns its word in JSON.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -40,7 +40,7 @@ pub struct Track {
     /// The service or process that it belongs to, empty when the producer names none.
     pub process: String,
     /// What it is a line of.
-    pub line: Line,
+    pub line: TrackLine,
     /// How many tracks it hangs under.
     pub level: u32,
     /// What it comes to.

@@ -65,14 +65,14 @@ pub(crate) struct Options {
 }
 
 /// A column to sort by, and whether from the largest down.
-struct Order<'o> {
+struct SortColumn<'o> {
     name: &'o str,
     falling: bool,
 }
 
 impl Options {
-    fn order(&self) -> Option<Order<'_>> {
-        self.sort.as_deref().map(|name| Order {
+    fn order(&self) -> Option<SortColumn<'_>> {
+        self.sort.as_deref().map(|name| SortColumn {
             name: name.strip_prefix('-').unwrap_or(name),
             falling: name.starts_with('-'),
         })

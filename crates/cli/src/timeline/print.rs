@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::io::Write;
 
-use traceloom_analysis::timeline::{Activity, Counter, Line, RowKind, Timeline, Track};
+use traceloom_analysis::timeline::{Activity, Counter, RowKind, Timeline, Track, TrackLine};
 
 use super::Options;
 use super::json::kinds;
@@ -134,7 +134,7 @@ pub(super) fn print(
 pub(super) fn shown(timeline: &Timeline, most: usize) -> Vec<&Track> {
     let rank = |track: &Track| {
         let totals = &track.totals;
-        let process = track.line == Line::Process;
+        let process = track.line == TrackLine::Process;
         Reverse((process, totals.busy, totals.samples + totals.events))
     };
     let mut order: Vec<(usize, &Track)> = timeline.tracks.iter().enumerate().collect();
@@ -150,10 +150,10 @@ fn label(timeline: &Timeline, track: &Track, several: bool) -> String {
     let name = track.name.replace(['\n', '\r', '\t'], " ");
     let indent = "  ".repeat(track.level.min(8) as usize);
     let of = match track.line {
-        Line::Process => " (process)".to_owned(),
-        Line::Of(_) if !several => String::new(),
-        Line::Of(_) if !track.process.is_empty() => format!(" ({})", track.process),
-        Line::Of(_) => timeline
+        TrackLine::Process => " (process)".to_owned(),
+        TrackLine::Of(_) if !several => String::new(),
+        TrackLine::Of(_) if !track.process.is_empty() => format!(" ({})", track.process),
+        TrackLine::Of(_) => timeline
             .sources
             .get(track.source)
             .map_or_else(String::new, |source| format!(" ({})", source.title)),

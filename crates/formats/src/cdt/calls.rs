@@ -10,7 +10,7 @@ mod reader;
 mod stream;
 
 pub(super) use reader::{Calls, unknown_thread};
-pub(super) use stream::{Item, RowStream};
+pub(super) use stream::{HeaderOrRow, RowStream};
 
 /// What stands in the upper half of the first integer of formats 1 to 4.
 const MAGIC: u64 = 0xfffe_fdfc;

@@ -93,7 +93,7 @@ const fn joined(groups: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cdt::trace::{Event, What};
+    use crate::cdt::trace::{Event, TraceAction};
     use crate::wire::Cursor;
     use traceloom_samples::Random;
 
@@ -116,10 +116,10 @@ mod tests {
         let Some(value) = value else { return false };
         let event = event.unwrap_or_else(|error| panic!("{bytes:02x?}: {error}"));
         let (enter, tag, id) = match event.what {
-            What::Enter(method) => (true, false, method),
-            What::Exit => (false, false, 0),
-            What::Tag(id, _) => (false, true, id),
-            What::Finish(_) => panic!("{bytes:02x?} is no head"),
+            TraceAction::Enter(method) => (true, false, method),
+            TraceAction::Exit => (false, false, 0),
+            TraceAction::Tag(id, _) => (false, true, id),
+            TraceAction::Finish(_) => panic!("{bytes:02x?} is no head"),
         };
         assert_eq!((event.elapsed, id), (head.elapsed, head.id));
         assert_eq!((enter, tag), (head.enter, head.tag));

@@ -50,12 +50,12 @@ pub struct Event<'a> {
     /// Wraps in 32 bits. Absent from a finish.
     pub elapsed: i32,
     /// What happened.
-    pub what: What<'a>,
+    pub what: TraceAction<'a>,
 }
 
 /// What an event says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What<'a> {
+pub enum TraceAction<'a> {
     /// A method began: its dictionary id.
     Enter(u32),
     /// The innermost method ended.
@@ -74,14 +74,14 @@ pub enum TagValue<'a> {
     /// A string that the calls row repeats.
     Indexed(Utf16<'a>),
     /// A string in the xml stream.
-    Big(Place),
+    Big(ValueReference),
     /// A string in the sql stream, where equal texts share a place.
-    Deduplicated(Place),
+    Deduplicated(ValueReference),
 }
 
 /// Where a big value is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Place {
+pub struct ValueReference {
     /// Number of the file, from 1.
     pub file_index: u32,
     /// Offset of the string's length in it.
@@ -113,7 +113,7 @@ impl<'a> Event<'a> {
         if header & 3 == 3 {
             return Ok(Self {
                 elapsed: 0,
-                what: What::Finish(header),
+                what: TraceAction::Finish(header),
             });
         }
         let mut elapsed = i32::from(header >> 2 & 0x1f);
@@ -121,35 +121,35 @@ impl<'a> Event<'a> {
             elapsed |= (cursor.varint32("elapsed")? << 5).cast_signed();
         }
         let what = match header & 3 {
-            0 => What::Enter(cursor.varint32("method")?),
-            1 => What::Exit,
+            0 => TraceAction::Enter(cursor.varint32("method")?),
+            1 => TraceAction::Exit,
             _ => Self::tag(cursor, string_limit)?,
         };
         Ok(Self { elapsed, what })
     }
 
     #[inline]
-    fn tag(cursor: &mut Cursor<'a>, string_limit: usize) -> Result<What<'a>, Error> {
+    fn tag(cursor: &mut Cursor<'a>, string_limit: usize) -> Result<TraceAction<'a>, Error> {
         let id = cursor.varint32("tag")?;
         let at = cursor.offset();
         let value = match cursor.u8("tag type")? {
             0 => TagValue::Inline(text::string(cursor, string_limit, "tag value")?),
             2 => TagValue::Indexed(text::string(cursor, string_limit, "tag value")?),
-            1 => TagValue::Big(Place::read(cursor)?),
-            3 => TagValue::Deduplicated(Place::read(cursor)?),
+            1 => TagValue::Big(ValueReference::read(cursor)?),
+            3 => TagValue::Deduplicated(ValueReference::read(cursor)?),
             other => return Err(unknown_type(at, other)),
         };
-        Ok(What::Tag(id, value))
+        Ok(TraceAction::Tag(id, value))
     }
 
     /// Appends the event.
     #[inline(always)]
     pub fn write(&self, out: &mut Vec<u8>) {
         let kind = match self.what {
-            What::Enter(_) => 0,
-            What::Exit => 1,
-            What::Tag(..) => 2,
-            What::Finish(byte) => return out.push(byte),
+            TraceAction::Enter(_) => 0,
+            TraceAction::Exit => 1,
+            TraceAction::Tag(..) => 2,
+            TraceAction::Finish(byte) => return out.push(byte),
         };
         let low = (self.elapsed.cast_unsigned() & 0x1f).to_le_bytes();
         let low = low.first().copied().unwrap_or(0) << 2;
@@ -160,9 +160,9 @@ impl<'a> Event<'a> {
             put_u32_varint(out, (self.elapsed >> 5).cast_unsigned());
         }
         match self.what {
-            What::Enter(method) => put_u32_varint(out, method),
-            What::Exit | What::Finish(_) => {}
-            What::Tag(id, value) => {
+            TraceAction::Enter(method) => put_u32_varint(out, method),
+            TraceAction::Exit | TraceAction::Finish(_) => {}
+            TraceAction::Tag(id, value) => {
                 put_u32_varint(out, id);
                 out.push(value.type_byte());
                 match value {
@@ -182,7 +182,7 @@ fn unknown_type(at: u64, byte: u8) -> Error {
     Error::unsupported(at, format!("unknown tag type {byte:#04x}"))
 }
 
-impl Place {
+impl ValueReference {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, Error> {
         Ok(Self {
             file_index: cursor.varint32("file index")?,
@@ -227,8 +227,8 @@ pub(super) fn plausible_block(bytes: &[u8], start: i64, all: bool) -> Option<boo
     for seen in 0..16 {
         match Event::read(&mut cursor, 2 << 20) {
             // Blocks without events are not written.
-            Ok(event) if matches!(event.what, What::Finish(3)) => return Some(seen > 0),
-            Ok(event) if matches!(event.what, What::Finish(_)) => return Some(false),
+            Ok(event) if matches!(event.what, TraceAction::Finish(3)) => return Some(seen > 0),
+            Ok(event) if matches!(event.what, TraceAction::Finish(_)) => return Some(false),
             Ok(_) => {}
             Err(error) => return Some(matches!(error.kind(), ErrorKind::Truncated { .. })),
         }
@@ -278,17 +278,17 @@ impl Trace {
     }
 
     /// Returns how many methods are open around the one that an event belongs to.
-    fn level(&mut self, what: &What<'_>) -> u32 {
+    fn level(&mut self, what: &TraceAction<'_>) -> u32 {
         match what {
-            What::Enter(_) => {
+            TraceAction::Enter(_) => {
                 self.depth = self.depth.saturating_add(1);
                 self.depth - 1
             }
-            What::Exit => {
+            TraceAction::Exit => {
                 self.depth = self.depth.saturating_sub(1);
                 self.depth
             }
-            What::Tag(..) | What::Finish(_) => self.depth.saturating_sub(1),
+            TraceAction::Tag(..) | TraceAction::Finish(_) => self.depth.saturating_sub(1),
         }
     }
 }
@@ -316,7 +316,7 @@ impl Units for Trace {
         let event = Event::read(cursor, self.string_limit)
             .map_err(|error| error.within("event").within("trace block"))?;
         self.elapsed = self.elapsed.wrapping_add(event.elapsed);
-        if matches!(event.what, What::Finish(_)) {
+        if matches!(event.what, TraceAction::Finish(_)) {
             self.inside = false;
         }
         let raw = cursor.slice(at, cursor.position());
@@ -461,10 +461,10 @@ impl EventRecord<'_> {
 impl Record for EventRecord<'_> {
     fn kind(&self) -> &'static str {
         match self.event.what {
-            What::Enter(_) => "enter",
-            What::Exit => "exit",
-            What::Tag(..) => "tag",
-            What::Finish(_) => "finish",
+            TraceAction::Enter(_) => "enter",
+            TraceAction::Exit => "exit",
+            TraceAction::Tag(..) => "tag",
+            TraceAction::Finish(_) => "finish",
         }
     }
 
@@ -477,7 +477,7 @@ impl Record for EventRecord<'_> {
     }
 
     fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
-        if let What::Finish(byte) = self.event.what {
+        if let TraceAction::Finish(byte) = self.event.what {
             return show("header", Field::U64(u64::from(byte)));
         }
         show("level", Field::U64(u64::from(self.level)));
@@ -486,9 +486,11 @@ impl Record for EventRecord<'_> {
         show("elapsed", Field::I64(i64::from(self.event.elapsed)));
         show("time", Field::I64(self.time));
         match self.event.what {
-            What::Enter(method) => show("method", Field::Id("dictionary", u64::from(method))),
-            What::Exit | What::Finish(_) => {}
-            What::Tag(id, value) => {
+            TraceAction::Enter(method) => {
+                show("method", Field::Id("dictionary", u64::from(method)))
+            }
+            TraceAction::Exit | TraceAction::Finish(_) => {}
+            TraceAction::Tag(id, value) => {
                 show("tag", Field::Id("dictionary", u64::from(id)));
                 show("value_type", Field::U64(u64::from(value.type_byte())));
                 match value {
@@ -514,7 +516,7 @@ impl Record for EventRecord<'_> {
 
     fn time(&self) -> Option<(i64, i64)> {
         match self.event.what {
-            What::Finish(_) => None,
+            TraceAction::Finish(_) => None,
             _ => Some((ns(self.time), ns(self.time))),
         }
     }

@@ -6,7 +6,7 @@ use traceloom_model::{
 
 /// What a marker says besides its times and its name.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Item {
+pub(super) enum MarkerField {
     Kind(StringId),
     Status(SpanStatus),
     /// A place in [`super::rows::Rows::contexts`].
@@ -242,7 +242,7 @@ fn put_signed(kind: u32, id: u32, number: i64, said: &mut Vec<u32>) {
     }
 }
 
-impl Item {
+impl MarkerField {
     /// Adds the item to those of the marker added last.
     #[inline]
     pub fn keep(self, said: &mut Vec<u32>) {
@@ -315,10 +315,10 @@ impl MarkerItems<'_> {
 }
 
 impl Iterator for MarkerItems<'_> {
-    type Item = Item;
+    type Item = MarkerField;
 
     #[inline]
-    fn next(&mut self) -> Option<Item> {
+    fn next(&mut self) -> Option<MarkerField> {
         const COUNTERS: u32 = kind::COUNTER + 1;
         const I64S: u32 = kind::I64 + 1;
         let head = self.word()?;
@@ -328,21 +328,21 @@ impl Iterator for MarkerItems<'_> {
         };
         let key = AttrKeyId::new(id);
         Some(match head & ((1 << kind::BITS) - 1) {
-            kind::KIND => Item::Kind(StringId::new(id)),
-            kind::STATUS => Item::Status(*STATUSES.get(id as usize)?),
-            kind::CONTEXT => Item::Context(id),
-            kind::CAUSE => Item::Cause(StackId::new(id)),
-            kind::FALSE => Item::Bool(key, false),
-            kind::TRUE => Item::Bool(key, true),
-            kind::TEXT => Item::Text(key, StringId::new(self.word()?)),
-            kind::VALUE => Item::Value(key, self.word()?),
-            kind::F64 => Item::F64(key, f64::from_bits(self.wide()?)),
-            kind::COUNTER => Item::Counter(ValueTypeId::new(id), self.few()?),
-            COUNTERS => Item::Counter(ValueTypeId::new(id), self.wide()?.cast_signed()),
-            kind::I64 => Item::I64(key, self.few()?),
-            I64S => Item::I64(key, self.wide()?.cast_signed()),
-            kind::U64 => Item::U64(key, self.word()?.into()),
-            _ => Item::U64(key, self.wide()?),
+            kind::KIND => MarkerField::Kind(StringId::new(id)),
+            kind::STATUS => MarkerField::Status(*STATUSES.get(id as usize)?),
+            kind::CONTEXT => MarkerField::Context(id),
+            kind::CAUSE => MarkerField::Cause(StackId::new(id)),
+            kind::FALSE => MarkerField::Bool(key, false),
+            kind::TRUE => MarkerField::Bool(key, true),
+            kind::TEXT => MarkerField::Text(key, StringId::new(self.word()?)),
+            kind::VALUE => MarkerField::Value(key, self.word()?),
+            kind::F64 => MarkerField::F64(key, f64::from_bits(self.wide()?)),
+            kind::COUNTER => MarkerField::Counter(ValueTypeId::new(id), self.few()?),
+            COUNTERS => MarkerField::Counter(ValueTypeId::new(id), self.wide()?.cast_signed()),
+            kind::I64 => MarkerField::I64(key, self.few()?),
+            I64S => MarkerField::I64(key, self.wide()?.cast_signed()),
+            kind::U64 => MarkerField::U64(key, self.word()?.into()),
+            _ => MarkerField::U64(key, self.wide()?),
         })
     }
 }
@@ -368,24 +368,24 @@ mod tests {
             i64::MIN,
             i64::MAX,
         ];
-        let mut items: Vec<Item> = STATUSES.into_iter().map(Item::Status).collect();
+        let mut items: Vec<MarkerField> = STATUSES.into_iter().map(MarkerField::Status).collect();
         for id in ids {
             let (key, text) = (AttrKeyId::new(id), StringId::new(id));
             items.extend([
-                Item::Kind(text),
-                Item::Context(id),
-                Item::Cause(StackId::new(id)),
-                Item::Bool(key, false),
-                Item::Bool(key, true),
-                Item::Text(key, text),
-                Item::Value(key, id),
+                MarkerField::Kind(text),
+                MarkerField::Context(id),
+                MarkerField::Cause(StackId::new(id)),
+                MarkerField::Bool(key, false),
+                MarkerField::Bool(key, true),
+                MarkerField::Text(key, text),
+                MarkerField::Value(key, id),
             ]);
             for number in numbers {
                 items.extend([
-                    Item::Counter(ValueTypeId::new(id), number),
-                    Item::I64(key, number),
-                    Item::U64(key, number.cast_unsigned()),
-                    Item::F64(key, f64::from_bits(number.cast_unsigned() >> 2)),
+                    MarkerField::Counter(ValueTypeId::new(id), number),
+                    MarkerField::I64(key, number),
+                    MarkerField::U64(key, number.cast_unsigned()),
+                    MarkerField::F64(key, f64::from_bits(number.cast_unsigned() >> 2)),
                 ]);
             }
         }

@@ -14,7 +14,7 @@ use super::column::{
     StoredText, column, index, indices, length, milliseconds, repeated, text, times,
 };
 use super::forms::{Forms, SPAN, Schemas, ValueForm, key_name, schema_name};
-use super::kept::{Item, MarkerItems, MarkerKind, Markers};
+use super::kept::{MarkerField, MarkerItems, MarkerKind, Markers};
 use super::order::MarkerOrder;
 use super::rows::MarkerRows;
 use crate::codec::Buffered;
@@ -116,35 +116,35 @@ impl<'r> MarkerTexts<'r> {
 
     fn item(
         &mut self,
-        item: Item,
+        item: MarkerField,
         (forms, alone): (Option<&Forms>, bool),
         code: &mut CodeTables<'r>,
         out: &mut Vec<u8>,
     ) {
         let key = match item {
-            Item::I64(key, _)
-            | Item::U64(key, _)
-            | Item::F64(key, _)
-            | Item::Bool(key, _)
-            | Item::Text(key, _)
-            | Item::Value(key, _) => key,
-            Item::Kind(kind) => {
+            MarkerField::I64(key, _)
+            | MarkerField::U64(key, _)
+            | MarkerField::F64(key, _)
+            | MarkerField::Bool(key, _)
+            | MarkerField::Text(key, _)
+            | MarkerField::Value(key, _) => key,
+            MarkerField::Kind(kind) => {
                 out.extend_from_slice(b",\"span.kind\":");
                 return self.string(kind, out);
             }
-            Item::Status(status) => {
+            MarkerField::Status(status) => {
                 return member(
                     "span.status",
                     reserved_args::status_word(status).unwrap_or(""),
                     out,
                 );
             }
-            Item::Context(at) => return self.context(at, out),
-            Item::Counter(id, value) => {
+            MarkerField::Context(at) => return self.context(at, out),
+            MarkerField::Counter(id, value) => {
                 self.counter(id, out);
                 return scalars::signed(value, out);
             }
-            Item::Cause(stack) => {
+            MarkerField::Cause(stack) => {
                 if let Some(stack) = code.stack(stack) {
                     out.extend_from_slice(b",\"cause\":{\"stack\":");
                     index(stack, out);
@@ -156,36 +156,42 @@ impl<'r> MarkerTexts<'r> {
         self.key(key, alone, out);
         let form = forms.map_or(ValueForm::Text, |forms| forms.of(key));
         match (item, form) {
-            (Item::I64(_, ns), ValueForm::Duration) => milliseconds(i128::from(ns), out),
-            (Item::U64(_, ns), ValueForm::Duration) => milliseconds(i128::from(ns), out),
-            (Item::I64(_, number), ValueForm::Integer | ValueForm::Decimal | ValueForm::Bytes) => {
+            (MarkerField::I64(_, ns), ValueForm::Duration) => milliseconds(i128::from(ns), out),
+            (MarkerField::U64(_, ns), ValueForm::Duration) => milliseconds(i128::from(ns), out),
+            (
+                MarkerField::I64(_, number),
+                ValueForm::Integer | ValueForm::Decimal | ValueForm::Bytes,
+            ) => {
                 scalars::signed(number, out);
             }
-            (Item::U64(_, number), ValueForm::Integer | ValueForm::Decimal | ValueForm::Bytes) => {
+            (
+                MarkerField::U64(_, number),
+                ValueForm::Integer | ValueForm::Decimal | ValueForm::Bytes,
+            ) => {
                 scalars::unsigned(number, out);
             }
-            (Item::F64(_, number), ValueForm::Decimal) => scalars::float(number, out),
-            (Item::Text(_, id), _) => self.string(id, out),
-            (Item::I64(_, number), _) => {
+            (MarkerField::F64(_, number), ValueForm::Decimal) => scalars::float(number, out),
+            (MarkerField::Text(_, id), _) => self.string(id, out),
+            (MarkerField::I64(_, number), _) => {
                 out.push(b'"');
                 scalars::decimal(number, out);
                 out.push(b'"');
             }
-            (Item::U64(_, number), _) => {
+            (MarkerField::U64(_, number), _) => {
                 out.push(b'"');
                 scalars::digits(number, out);
                 out.push(b'"');
             }
-            (Item::F64(_, number), _) if number.is_finite() => {
+            (MarkerField::F64(_, number), _) if number.is_finite() => {
                 out.push(b'"');
                 scalars::float(number, out);
                 out.push(b'"');
             }
-            (Item::F64(_, number), _) => {
+            (MarkerField::F64(_, number), _) => {
                 text(value_text(&Value::F64(number), self.recording), out);
             }
-            (Item::Bool(_, yes), _) => text(if yes { "true" } else { "false" }, out),
-            (Item::Value(_, at), _) => {
+            (MarkerField::Bool(_, yes), _) => text(if yes { "true" } else { "false" }, out),
+            (MarkerField::Value(_, at), _) => {
                 let value = self.rows.values.get(at as usize).unwrap_or(&Value::Null);
                 self.value.clear();
                 put_value(value, self.recording, &mut self.value);

@@ -5,7 +5,7 @@ use traceloom_model::{
 };
 
 use super::forms::SeenForms;
-use super::kept::{Item, MarkerKind, Markers};
+use super::kept::{MarkerField, MarkerKind, Markers};
 
 /// Markers by track, and what has no place in a few words.
 #[derive(Default)]
@@ -41,16 +41,16 @@ impl MarkerRows {
                 continue;
             };
             if let Some(&kind) = kind {
-                Item::Kind(kind).keep(items);
+                MarkerField::Kind(kind).keep(items);
             }
             if status != SpanStatus::Complete {
-                Item::Status(status).keep(items);
+                MarkerField::Status(status).keep(items);
             }
             if let Some(&context) = context {
-                Item::Context(place(&mut self.contexts, context)).keep(items);
+                MarkerField::Context(place(&mut self.contexts, context)).keep(items);
             }
             for &(id, value) in batch.counters(row) {
-                Item::Counter(id, value).keep(items);
+                MarkerField::Counter(id, value).keep(items);
             }
             for attribute in attributes.row_mut(row) {
                 seen.see(attribute);
@@ -75,7 +75,7 @@ impl MarkerRows {
                 continue;
             };
             if let Some(stack) = event.stack {
-                Item::Cause(stack).keep(items);
+                MarkerField::Cause(stack).keep(items);
             }
             let at = event.event_type.index();
             if self.of_events.len() <= at {
@@ -137,14 +137,16 @@ fn place<T>(rows: &mut Vec<T>, row: T) -> u32 {
 
 /// Takes a value from its attribute.
 #[inline]
-fn item(attribute: &mut Attribute, values: &mut Vec<Value>) -> Item {
+fn item(attribute: &mut Attribute, values: &mut Vec<Value>) -> MarkerField {
     let key = attribute.key;
     match attribute.value {
-        Value::I64(number) => Item::I64(key, number),
-        Value::U64(number) => Item::U64(key, number),
-        Value::F64(number) => Item::F64(key, number),
-        Value::Bool(yes) => Item::Bool(key, yes),
-        Value::Text(text) => Item::Text(key, text),
-        ref mut value => Item::Value(key, place(values, std::mem::replace(value, Value::Null))),
+        Value::I64(number) => MarkerField::I64(key, number),
+        Value::U64(number) => MarkerField::U64(key, number),
+        Value::F64(number) => MarkerField::F64(key, number),
+        Value::Bool(yes) => MarkerField::Bool(key, yes),
+        Value::Text(text) => MarkerField::Text(key, text),
+        ref mut value => {
+            MarkerField::Value(key, place(values, std::mem::replace(value, Value::Null)))
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use foldhash::fast::RandomState;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use super::record::{Event, Seen, Visit};
+use super::record::{CounterCheck, Event, Visit};
 use crate::{damage, info, warn};
 
 /// How many counters back an event may come and still be late or a duplicate.
@@ -114,7 +114,7 @@ impl RunCounters {
         {
             *next = next.wrapping_add(1);
             self.used |= event.counter != 0;
-            return Counted::Continue(Seen::default());
+            return Counted::Continue(CounterCheck::default());
         }
         // A copy, so that the event itself need not lie in memory for this.
         self.slow(&{ *event }, out)
@@ -134,11 +134,11 @@ impl RunCounters {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(_) if full => {
                 self.untracked += 1;
-                return Counted::Continue(Seen::default());
+                return Counted::Continue(CounterCheck::default());
             }
             Entry::Vacant(entry) => {
                 entry.insert(StreamCounter::begin(event, pending));
-                return Counted::Continue(Seen::default());
+                return Counted::Continue(CounterCheck::default());
             }
         };
         let seen = stream.step(event, out)?;
@@ -283,7 +283,7 @@ impl RunCounters {
     }
 }
 
-type Counted = std::ops::ControlFlow<(), Seen>;
+type Counted = std::ops::ControlFlow<(), CounterCheck>;
 
 impl StreamCounter {
     fn begin(event: &Event<'_>, after_epoch: bool) -> Self {
@@ -319,7 +319,7 @@ impl StreamCounter {
             let text = format!("stream {id}: the counter began again");
             out.note(warn("counter_restart", suspect_offset, text))?;
             self.expected = counter.wrapping_add(1);
-            return Counted::Continue(Seen::default());
+            return Counted::Continue(CounterCheck::default());
         }
         let ahead = counter.wrapping_sub(self.expected);
         if ahead < BACK {
@@ -333,19 +333,19 @@ impl StreamCounter {
             }
             self.expected = counter.wrapping_add(1);
             self.close_holes(id, false, out)?;
-            return Counted::Continue(Seen::default());
+            return Counted::Continue(CounterCheck::default());
         }
         if self.fill(counter) {
             self.late.add(offset);
-            return Counted::Continue(Seen::default());
+            return Counted::Continue(CounterCheck::default());
         }
         let back = self.expected.wrapping_sub(counter);
         if back > WINDOW {
             self.suspect = Some((counter.wrapping_add(1), offset));
-            return Counted::Continue(Seen::default());
+            return Counted::Continue(CounterCheck::default());
         }
         self.duplicates.add(offset);
-        Counted::Continue(Seen { duplicate: true })
+        Counted::Continue(CounterCheck { duplicate: true })
     }
 
     /// Takes a counter out of the holes; false when it was in none.

@@ -16,7 +16,7 @@ use traceloom_model::{
 
 use super::names::LoweringTables;
 use super::read::Reader;
-use super::record::{Event, Metadata, Seen, Visit};
+use super::record::{CounterCheck, Event, Metadata, Visit};
 use super::run::{Effort, RunState};
 use super::survey::{RunSummary, RunSurvey};
 use crate::{Chunk, Error, LowerOptions, Opaque, RecordSink, Source, Step, drive, info, warn};
@@ -112,7 +112,7 @@ impl<V: Visit> Visit for &mut V {
     const SKIMS: bool = V::SKIMS;
 
     #[inline(always)]
-    fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
+    fn event(&mut self, event: &Event<'_>, seen: CounterCheck) -> Flow {
         (**self).event(event, seen)
     }
 
@@ -162,7 +162,7 @@ struct Lowering<'s> {
 
 impl Lowering<'_> {
     #[inline(always)]
-    fn take(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
+    fn take(&mut self, event: &Event<'_>, seen: CounterCheck) -> Flow {
         if event.offset >= self.next_run {
             self.enter_run(event.offset)?;
         }
@@ -241,7 +241,7 @@ impl Lowering<'_> {
 
 impl Visit for Lowering<'_> {
     #[inline(always)]
-    fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow {
+    fn event(&mut self, event: &Event<'_>, seen: CounterCheck) -> Flow {
         self.take(event, seen)
     }
 

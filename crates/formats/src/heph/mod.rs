@@ -47,7 +47,9 @@ use traceloom_model::{Capabilities, Feature};
 use crate::{Confidence, Format, Probe};
 
 pub use read::Reader;
-pub use record::{Attribute, Attributes, Event, Layout, Metadata, Seen, Value, Visit, texts};
+pub use record::{
+    Attribute, Attributes, CounterCheck, Event, Layout, Metadata, Value, Visit, texts,
+};
 pub use session::PROTOCOL;
 
 /// The row of the registry.

@@ -4,7 +4,7 @@ use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::counters::RunCounters;
 use super::parse::{self, find_magic, is_cut_magic, is_magic};
-use super::record::{EVENT, Event, Layout, METADATA, Metadata, Seen, Visit};
+use super::record::{CounterCheck, EVENT, Event, Layout, METADATA, Metadata, Visit};
 use super::resync::{ResyncScan, ResyncState, Scanned};
 use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
 
@@ -398,7 +398,7 @@ fn metadata_note(metadata: &Metadata<'_>) -> Option<Note> {
 struct RecordEmitter<'o>(&'o mut dyn RecordSink);
 
 impl Visit for RecordEmitter<'_> {
-    fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {
+    fn event(&mut self, event: &Event<'_>, _seen: CounterCheck) -> Flow {
         self.0.record(event)
     }
 

@@ -165,7 +165,7 @@ pub fn texts(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// What the counter of an event says about it (SPEC.md §6.9).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
+pub struct CounterCheck {
     /// An event with this counter was there a short while before.
     pub duplicate: bool,
 }
@@ -176,7 +176,7 @@ pub trait Visit {
     const SKIMS: bool = false;
 
     /// Takes an event.
-    fn event(&mut self, event: &Event<'_>, seen: Seen) -> Flow;
+    fn event(&mut self, event: &Event<'_>, seen: CounterCheck) -> Flow;
 
     /// Takes a metadata packet.
     fn metadata(&mut self, metadata: &Metadata<'_>) -> Flow;

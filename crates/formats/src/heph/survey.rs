@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::Flow;
 
 use super::actors;
-use super::record::{Event, Metadata, Seen, Visit};
+use super::record::{CounterCheck, Event, Metadata, Visit};
 use crate::Opaque;
 
 const FIRST_BLOCK: u32 = 12;
@@ -275,7 +275,7 @@ impl Visit for RunSurvey {
 
     // Beside the decoder, so that only the fields looked at are read.
     #[inline(always)]
-    fn event(&mut self, event: &Event<'_>, _seen: Seen) -> Flow {
+    fn event(&mut self, event: &Event<'_>, _seen: CounterCheck) -> Flow {
         self.look_at(event);
         Flow::Continue(())
     }

@@ -36,12 +36,12 @@ pub(super) fn lanes(spans: &FrameSpans, put: &mut impl FnMut(usize, FrameStep)) 
 /// Steps of spans in the order in which they begin, each within its parent and beside its siblings.
 #[inline]
 fn nested(spans: impl Iterator<Item = FrameSpan>, put: &mut impl FnMut(FrameStep)) {
-    let mut open: Vec<OpenSpan> = Vec::new();
+    let mut open: Vec<FrameInterval> = Vec::new();
     for span in spans {
         while let Some(top) = open.pop_if(|top| Some(top.id) != span.parent) {
             put(top.leave());
         }
-        let entered = OpenSpan::of(&span);
+        let entered = FrameInterval::of(&span);
         put(entered.enter(span.start));
         open.push(entered);
     }
@@ -98,7 +98,7 @@ fn overlapping(
             at
         });
         if let Some(lane) = lanes.get_mut(at) {
-            let entered = OpenSpan::of(span);
+            let entered = FrameInterval::of(span);
             put(at, entered.enter(span.start));
             lane.open.push(entered);
             of_open.set(span.id, at);
@@ -110,13 +110,13 @@ fn overlapping(
 }
 
 #[derive(Clone, Copy)]
-struct OpenSpan {
+struct FrameInterval {
     id: SpanId,
     end: Timestamp,
     frame: u32,
 }
 
-impl OpenSpan {
+impl FrameInterval {
     fn of(span: &FrameSpan) -> Self {
         Self {
             id: span.id,
@@ -144,7 +144,7 @@ impl OpenSpan {
 
 #[derive(Default)]
 struct Lane {
-    open: Vec<OpenSpan>,
+    open: Vec<FrameInterval>,
 }
 
 impl Lane {

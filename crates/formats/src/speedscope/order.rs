@@ -10,14 +10,14 @@ use super::spans::{FrameSpan, FrameSpans};
 ///
 /// Backwards, a span comes before what it encloses, and the end of the order is known first.
 pub(super) fn preorder(spans: &FrameSpans) -> Option<Vec<u32>> {
-    struct Open {
+    struct EnclosingSpan {
         id: SpanId,
         start: Timestamp,
         place: u32,
     }
     let mut places = vec![0; spans.len()];
     let mut free = places.iter_mut().rev();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<EnclosingSpan> = Vec::new();
     let mut last = Timestamp::MAX;
     let places_of = (0..u32::try_from(spans.len()).ok()?).rev();
     for (place, span) in places_of.zip(spans.iter().rev()) {
@@ -35,7 +35,7 @@ pub(super) fn preorder(spans: &FrameSpans) -> Option<Vec<u32>> {
             return None;
         }
         last = span.end;
-        open.push(Open {
+        open.push(EnclosingSpan {
             id: span.id,
             start: span.start,
             place,

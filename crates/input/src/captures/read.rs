@@ -172,13 +172,13 @@ impl Captures {
         in_use: bool,
     ) -> Result<Self, traceloom_log::Error> {
         let segments = Segments::of(snapshot);
-        let mut captures = Vec::<Building>::new();
+        let mut captures = Vec::<CaptureBuilder>::new();
         let mut by_session = HashMap::new();
         let mut reader = snapshot.reader();
         while let Some(group) = reader.next_group()? {
             for (offset, record) in group.located() {
                 let at = *by_session.entry(record.session).or_insert_with(|| {
-                    captures.push(Building::new(record.session));
+                    captures.push(CaptureBuilder::new(record.session));
                     captures.len() - 1
                 });
                 if let Some(capture) = captures.get_mut(at) {
@@ -220,7 +220,7 @@ impl Captures {
 }
 
 /// A capture being put together.
-struct Building {
+struct CaptureBuilder {
     id: CaptureId,
     protocol: Option<&'static CaptureRules>,
     assemble: Option<Box<dyn Assemble>>,
@@ -231,7 +231,7 @@ struct Building {
     doubts: Vec<String>,
 }
 
-impl Building {
+impl CaptureBuilder {
     fn new(session: u64) -> Self {
         Self {
             id: CaptureId(session),

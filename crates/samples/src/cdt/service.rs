@@ -14,7 +14,7 @@ use traceloom_formats::cdt::calls::Header;
 use traceloom_formats::cdt::params::{Param, VERSION};
 use traceloom_formats::cdt::put_text;
 use traceloom_formats::cdt::suspend::Pause;
-use traceloom_formats::cdt::trace::Place;
+use traceloom_formats::cdt::trace::ValueReference;
 use traceloom_formats::wire::Utf16;
 
 /// Takes the bytes of a stream: its name, the number of its file from 1, whole records.
@@ -177,9 +177,9 @@ pub struct Service {
     words: HashMap<u32, u32>,
     /// Methods and statements of a story, by their texts.
     named: HashMap<String, u32>,
-    texts: HashMap<String, Place>,
+    texts: HashMap<String, ValueReference>,
     next_word: u32,
-    statements: HashMap<u32, Place>,
+    statements: HashMap<u32, ValueReference>,
     pauses_until: i64,
     log: GcLog,
     made: u64,

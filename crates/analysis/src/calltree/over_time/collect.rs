@@ -11,7 +11,7 @@ use traceloom_model::{
 use super::super::arena::{Arena, ROOT};
 use super::super::samples::{GroundStacks, measure};
 use super::super::{children_first, thread_name};
-use super::grid::{Came, Grid};
+use super::grid::{Grid, ThreadValue};
 use super::{NONE, OverTime};
 use crate::Measure;
 use crate::symbol::{key_of_function, symbol_of_key};
@@ -19,7 +19,7 @@ use crate::text::is_async;
 
 /// A span whose call has not ended.
 #[derive(Debug)]
-struct OpenSpan {
+struct RunningCall {
     id: SpanId,
     parent: Option<SpanId>,
     start: Timestamp,
@@ -47,7 +47,7 @@ pub struct OverTimeCollector {
     unix: bool,
     arena: Arena,
     calls: Grid,
-    open: HashMap<TrackId, Vec<OpenSpan>, RandomState>,
+    open: HashMap<TrackId, Vec<RunningCall>, RandomState>,
     samples: HashMap<ProfileId, Option<StackTimes>, RandomState>,
     /// Samples of profiles that are not defined yet.
     early: Vec<SampleBatch>,
@@ -143,7 +143,7 @@ impl OverTimeCollector {
     }
 
     /// Takes the spans of ended calls of one track.
-    fn settle(&mut self, track: TrackId, spans: &[OpenSpan]) {
+    fn settle(&mut self, track: TrackId, spans: &[RunningCall]) {
         let rows: HashMap<SpanId, usize, RandomState> = spans
             .iter()
             .enumerate()
@@ -191,7 +191,7 @@ impl OverTimeCollector {
             if reached < span.end {
                 self.calls.add_time((reached, span.end), track.raw(), node);
             }
-            let began = Came { own: 0, count: 1 };
+            let began = ThreadValue { own: 0, count: 1 };
             self.calls.add(span.start, track.raw(), node, began);
         }
     }
@@ -216,7 +216,9 @@ impl OverTimeCollector {
             let own = row.values.get(times.column).copied().unwrap_or(0);
             let thread = row.track.map_or(NONE, TrackId::raw);
             let stack = row.stack.map_or(NONE, |stack| stack.raw());
-            times.grid.add(time, thread, stack, Came { own, count: 1 });
+            times
+                .grid
+                .add(time, thread, stack, ThreadValue { own, count: 1 });
         }
     }
 }
@@ -246,7 +248,7 @@ impl Sink for OverTimeCollector {
                 continue;
             }
             let open = self.open.entry(row.track).or_default();
-            open.push(OpenSpan {
+            open.push(RunningCall {
                 id: row.id,
                 parent: row.parent,
                 start: row.start,

@@ -13,13 +13,13 @@ const LEAST_STRETCHES: i64 = 64;
 
 /// What something came to by itself in one stretch of time on one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Came {
+pub(super) struct ThreadValue {
     pub own: i64,
     pub count: u64,
 }
 
 /// Place of a value: the number of its stretch since time zero, its thread, and what it is of.
-pub(super) type Place = (i64, u32, u32);
+pub(super) type GridKey = (i64, u32, u32);
 
 /// Values by stretch, thread and what they are of.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Grid {
     step: i64,
     /// The first and last time of anything.
     reach: Option<(Timestamp, Timestamp)>,
-    cells: HashMap<Place, Came, RandomState>,
+    cells: HashMap<GridKey, ThreadValue, RandomState>,
 }
 
 impl Default for Grid {
@@ -47,7 +47,7 @@ impl Grid {
     }
 
     /// Returns the values, in the order of their places.
-    pub fn cells(&self) -> Vec<(Place, Came)> {
+    pub fn cells(&self) -> Vec<(GridKey, ThreadValue)> {
         let mut cells: Vec<_> = self.cells.iter().map(|(&at, &came)| (at, came)).collect();
         cells.sort_unstable_by_key(|&(at, _)| at);
         cells
@@ -83,7 +83,7 @@ impl Grid {
     }
 
     /// Adds a value that came at one time.
-    pub fn add(&mut self, time: Timestamp, thread: u32, of: u32, came: Came) {
+    pub fn add(&mut self, time: Timestamp, thread: u32, of: u32, came: ThreadValue) {
         self.extend(time, time);
         if self.cells.len() >= MOST_CELLS && self.stretches() > LEAST_STRETCHES {
             self.coarsen();
@@ -102,7 +102,7 @@ impl Grid {
             let next = (at.div_euclid(self.step) + 1).saturating_mul(self.step);
             let end = next.min(to);
             let own = end.saturating_sub(at);
-            self.add(at, thread, of, Came { own, count: 0 });
+            self.add(at, thread, of, ThreadValue { own, count: 0 });
             at = end;
         }
     }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn stretches_grow_until_they_are_few() {
         let mut grid = Grid::default();
-        grid.add(9_000 * SECOND, 0, 7, Came::default());
+        grid.add(9_000 * SECOND, 0, 7, ThreadValue::default());
         for second in 0..100 {
             grid.add_time((second * SECOND, second * SECOND + 150_000_000), 0, 7);
         }
@@ -140,13 +140,16 @@ mod tests {
         let cells = grid.cells();
         let own: i64 = cells.iter().map(|(_, came)| came.own).sum();
         assert_eq!(own, 100 * 150_000_000);
-        let came = |own| Came { own, count: 0 };
+        let came = |own| ThreadValue { own, count: 0 };
         assert_eq!(cells[2], ((10, 0, 7), came(100_000_000)));
         assert_eq!(cells[3], ((11, 0, 7), came(50_000_000)));
         let mut other = Grid::default();
-        other.add(-5, 3, 1, Came { own: 4, count: 2 });
+        other.add(-5, 3, 1, ThreadValue { own: 4, count: 2 });
         other.add_all(&grid, |thread| thread + 1, |of| of);
-        assert_eq!(other.cells()[0], ((-1, 3, 1), Came { own: 4, count: 2 }));
+        assert_eq!(
+            other.cells()[0],
+            ((-1, 3, 1), ThreadValue { own: 4, count: 2 })
+        );
         assert_eq!(other.cells()[1].0, (0, 1, 7));
     }
 

@@ -2,7 +2,7 @@
 
 use traceloom_model::{Flow, Limits, Note};
 
-use super::{Header, Item, Row, RowStream};
+use super::{Header, HeaderOrRow, Row, RowStream};
 use crate::cdt::text::ns;
 use crate::wire::units::{Recovery, Sync, Units};
 use crate::wire::{Cursor, Utf16};
@@ -32,7 +32,7 @@ impl Units for Calls {
         let (start, offset) = (cursor.position(), cursor.offset());
         let names = self.rows.threads.len();
         let row = match self.rows.next(cursor, eof)? {
-            Item::Header(header) => {
+            HeaderOrRow::Header(header) => {
                 let raw = cursor.slice(start, cursor.position());
                 return Ok(out.record(&HeaderRecord {
                     header,
@@ -40,7 +40,7 @@ impl Units for Calls {
                     raw,
                 }));
             }
-            Item::Row(row) => row,
+            HeaderOrRow::Row(row) => row,
         };
         let raw = cursor.slice(start, cursor.position());
         let exact = !cursor.take_padded();

@@ -33,7 +33,7 @@ const FILES: u32 = 16;
 const WEEK: u32 = 7 * 86_400_000;
 
 /// What a calls stream is made of.
-pub(in crate::cdt) enum Item<'a> {
+pub(in crate::cdt) enum HeaderOrRow<'a> {
     Header(Header),
     Row(Row<'a>),
 }
@@ -107,12 +107,12 @@ impl RowStream {
         &mut self,
         cursor: &mut Cursor<'a>,
         eof: bool,
-    ) -> Result<Item<'a>, Error> {
+    ) -> Result<HeaderOrRow<'a>, Error> {
         let Some(header) = self.header else {
             let header = Header::read(cursor)?;
             self.header = Some(header);
             self.time = header.start_time;
-            return Ok(Item::Header(header));
+            return Ok(HeaderOrRow::Header(header));
         };
         let place = (cursor.position(), cursor.offset());
         let names = self.threads.len();
@@ -127,7 +127,7 @@ impl RowStream {
         if let Some(name) = row.thread_name {
             self.threads.push(name);
         }
-        Ok(Item::Row(row))
+        Ok(HeaderOrRow::Row(row))
     }
 
     /// Refuses a row that was read from the middle of another one, or that swallowed those behind it.
@@ -177,15 +177,15 @@ impl RowStream {
         let inside = (1..reach.min(REACH)).filter_map(|at| bytes.get(at..));
         for rest in inside {
             match self.chain(rest, eof) {
-                Found::Names(_) => return refused(),
-                Found::Need => {
+                Lookahead::Names(_) => return refused(),
+                Lookahead::Need => {
                     return Err(Error::truncated(
                         cursor.offset(),
                         "call",
                         2 * LOOK - rest.len().min(LOOK),
                     ));
                 }
-                Found::Nothing => {}
+                Lookahead::Nothing => {}
             }
         }
         self.unusual += 1;
@@ -232,18 +232,18 @@ impl RowStream {
     /// Looks for a row at the start of `bytes`; after a hit, [`RowStream::next`] reads it.
     pub(in crate::cdt) fn sync(&mut self, bytes: &[u8], eof: bool) -> Sync {
         match self.chain(bytes, eof) {
-            Found::Names(names) => {
+            Lookahead::Names(names) => {
                 self.threads.lose(names);
                 self.damaged = true;
                 self.found = true;
                 Sync::Hit
             }
-            Found::Need => Sync::Need(LOOK),
-            Found::Nothing => Sync::Miss,
+            Lookahead::Need => Sync::Need(LOOK),
+            Lookahead::Nothing => Sync::Miss,
         }
     }
 
-    fn chain(&self, bytes: &[u8], eof: bool) -> Found {
+    fn chain(&self, bytes: &[u8], eof: bool) -> Lookahead {
         let window = bytes.get(..LOOK).unwrap_or(bytes);
         let ends = eof && window.len() == bytes.len();
         let chain = Chain {
@@ -271,7 +271,7 @@ enum Names {
 
 /// What was found at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Found {
+enum Lookahead {
     /// Rows, before which so many names came.
     Names(u32),
     /// More bytes would tell.
@@ -301,10 +301,10 @@ impl Chain {
         left: usize,
         names: Names,
         file: Option<u32>,
-    ) -> Found {
+    ) -> Lookahead {
         let (Names::Exactly(least) | Names::AtLeast(least)) = names;
         if left == 0 || (self.ends && CHAIN - left >= self.fewest && cursor.is_empty()) {
-            return Found::Names(least);
+            return Lookahead::Names(least);
         }
         let start = cursor.position();
         let index = match self.index(cursor) {
@@ -331,18 +331,22 @@ impl Chain {
             cursor.seek(start);
             let found = match self.row(cursor, count, file) {
                 Ok(Some(file)) => self.follow(cursor, left - 1, then, Some(file)),
-                Ok(None) => Found::Nothing,
+                Ok(None) => Lookahead::Nothing,
                 Err(error) => self.cut(&error, left, least),
             };
             match found {
                 // The name is the row's own: it came after the names before it.
-                Found::Names(_) if count != u32::MAX => return Found::Names(count),
-                Found::Names(names) => return Found::Names(names),
-                Found::Need => need = true,
-                Found::Nothing => {}
+                Lookahead::Names(_) if count != u32::MAX => return Lookahead::Names(count),
+                Lookahead::Names(names) => return Lookahead::Names(names),
+                Lookahead::Need => need = true,
+                Lookahead::Nothing => {}
             }
         }
-        if need { Found::Need } else { Found::Nothing }
+        if need {
+            Lookahead::Need
+        } else {
+            Lookahead::Nothing
+        }
     }
 
     /// Reads a row that an agent may have written; returns its trace file.
@@ -369,11 +373,11 @@ impl Chain {
     }
 
     /// Judges a row that cannot be read to its end: the stream's last one may be cut.
-    fn cut(&self, error: &Error, left: usize, names: u32) -> Found {
+    fn cut(&self, error: &Error, left: usize, names: u32) -> Lookahead {
         match error.kind() {
-            ErrorKind::Truncated { .. } if self.ends && left < CHAIN - 1 => Found::Names(names),
-            ErrorKind::Truncated { .. } if !self.ends && !self.full => Found::Need,
-            _ => Found::Nothing,
+            ErrorKind::Truncated { .. } if self.ends && left < CHAIN - 1 => Lookahead::Names(names),
+            ErrorKind::Truncated { .. } if !self.ends && !self.full => Lookahead::Need,
+            _ => Lookahead::Nothing,
         }
     }
 }

@@ -9,7 +9,7 @@ use traceloom_model::{
 use super::calls::{Counters, Texts, has_param, params};
 use super::output::{Broken, Output};
 use super::part_id;
-use super::rows::{Held, Key};
+use super::rows::{BufferedRow, Key};
 use super::walk::{Depth, Halt, Root, Scratch, Thread, Tracks, Walk};
 use super::words::Dictionary;
 use crate::cdt::calls::Row;
@@ -138,7 +138,7 @@ impl Walk<'_, '_, '_> {
     /// Compares a row with its tree.
     pub(super) fn agree(
         &mut self,
-        held: &Held,
+        held: &BufferedRow,
         root: &Root,
         end: i64,
         status: SpanStatus,
@@ -173,7 +173,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Names a thread by a row that points into it.
-    pub(super) fn name(&mut self, at: usize, held: &Held) {
+    pub(super) fn name(&mut self, at: usize, held: &BufferedRow) {
         let Some(thread) = self.threads.get_mut(at) else {
             return;
         };
@@ -242,7 +242,7 @@ impl Walk<'_, '_, '_> {
 
     pub(super) fn treeless(
         &mut self,
-        held: &Held,
+        held: &BufferedRow,
         files: &[u32],
         absent: &mut Vec<u32>,
     ) -> Result<(), Halt> {
@@ -299,7 +299,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Emits a call of which only the row is there.
-    fn row(&mut self, held: &Held) -> Result<(), Halt> {
+    fn row(&mut self, held: &BufferedRow) -> Result<(), Halt> {
         let limits = self.rows.limits();
         let Some(row) = held.row(&limits) else {
             return Ok(());

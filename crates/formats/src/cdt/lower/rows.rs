@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use traceloom_model::{Flow, Limits, Note, PartId};
 
-use crate::cdt::calls::{Item, Row, RowLimits, RowStream, unknown_thread};
+use crate::cdt::calls::{HeaderOrRow, Row, RowLimits, RowStream, unknown_thread};
 use crate::wire::units::{Passed, Skip};
 use crate::wire::{Cursor, Utf16};
 use crate::{Error, ErrorKind, Pull, Source};
@@ -25,7 +25,7 @@ pub(super) struct Key {
 
 /// A row that was read, kept as its bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct BufferedRow {
     pub(super) key: Key,
     /// Start, epoch milliseconds.
     pub(super) time: i64,
@@ -45,7 +45,7 @@ pub(super) struct Held {
     bytes: Box<[u8]>,
 }
 
-impl Held {
+impl BufferedRow {
     /// Decodes the row again; it was decoded once, so this cannot fail.
     pub(super) fn row(&self, limits: &RowLimits) -> Option<Row<'_>> {
         let mut cursor = Cursor::new(&self.bytes, self.offset);
@@ -72,11 +72,11 @@ pub(super) struct Reader<'s> {
     source: &'s dyn Source,
     left: VecDeque<usize>,
     file: Option<File<'s>>,
-    state: State,
+    state: SharedRows,
 }
 
 /// What the files share.
-struct State {
+struct SharedRows {
     rows: RowStream,
     /// Keys of the rows read, where rows may repeat.
     seen: Option<HashSet<Key>>,
@@ -94,7 +94,7 @@ impl<'s> Reader<'s> {
             source,
             left: parts.iter().copied().collect(),
             file: None,
-            state: State {
+            state: SharedRows {
                 rows: RowStream::new(limits),
                 seen: ranges.then(HashSet::new),
             },
@@ -108,7 +108,7 @@ impl<'s> Reader<'s> {
         &mut self,
         most: usize,
         notes: &mut Vec<Note>,
-        each: &mut dyn FnMut(Seen<'_>),
+        each: &mut dyn FnMut(ParsedRow<'_>),
     ) -> Result<usize, Error> {
         let mut shown = 0;
         while shown < most {
@@ -136,7 +136,7 @@ impl<'s> Reader<'s> {
 }
 
 /// A row as it is read.
-pub(super) struct Seen<'a> {
+pub(super) struct ParsedRow<'a> {
     pub(super) key: Key,
     pub(super) time: i64,
     pub(super) dated: bool,
@@ -150,10 +150,10 @@ pub(super) struct Seen<'a> {
     bytes: &'a [u8],
 }
 
-impl Seen<'_> {
+impl ParsedRow<'_> {
     /// Keeps the row.
-    pub(super) fn hold(&self) -> Held {
-        Held {
+    pub(super) fn hold(&self) -> BufferedRow {
+        BufferedRow {
             key: self.key,
             time: self.time,
             dated: self.dated,
@@ -174,13 +174,13 @@ impl File<'_> {
     /// Reads rows of one window; returns whether the file has ended.
     fn read(
         &mut self,
-        state: &mut State,
+        state: &mut SharedRows,
         most: usize,
         shown: &mut usize,
         notes: &mut Vec<Note>,
-        each: &mut dyn FnMut(Seen<'_>),
+        each: &mut dyn FnMut(ParsedRow<'_>),
     ) -> Result<bool, Error> {
-        let State { rows, seen } = state;
+        let SharedRows { rows, seen } = state;
         let part = u32::try_from(self.part).unwrap_or(u32::MAX);
         let mut note = |note: Note| {
             notes.push(Note {
@@ -218,8 +218,8 @@ impl File<'_> {
             let offset = cursor.offset();
             let names = rows.threads.len();
             let row = match rows.next(&mut cursor, chunk.eof) {
-                Ok(Item::Row(row)) => row,
-                Ok(Item::Header(_)) => continue,
+                Ok(HeaderOrRow::Row(row)) => row,
+                Ok(HeaderOrRow::Header(_)) => continue,
                 Err(error) => {
                     let rest = chunk.bytes.len() - start;
                     if let (ErrorKind::Truncated { need }, false) = (error.kind(), chunk.eof) {
@@ -248,7 +248,7 @@ impl File<'_> {
                 note(unknown_thread(offset, row.thread_index, names));
             }
             *shown += 1;
-            each(Seen {
+            each(ParsedRow {
                 key,
                 row,
                 name: thread.and_then(|number| rows.threads.text(number)),
@@ -285,13 +285,13 @@ struct Late {
 /// Rows on their way to their trees.
 pub(super) struct Window<'s> {
     reader: Reader<'s>,
-    held: HashMap<Key, Held>,
+    held: HashMap<Key, BufferedRow>,
     order: VecDeque<Key>,
     /// Events of a block that begin calls, by file and block, ascending.
     blocks: HashMap<(u32, u32), Vec<u32>>,
     late: HashMap<Key, Late>,
     /// Rows that name the same event as one before them, until the caller takes them.
-    pub(super) repeated: Vec<Held>,
+    pub(super) repeated: Vec<BufferedRow>,
     ended: bool,
     pub(super) notes: Vec<Note>,
 }
@@ -375,7 +375,7 @@ impl<'s> Window<'s> {
         }
     }
 
-    fn remove(&mut self, key: Key) -> Option<Held> {
+    fn remove(&mut self, key: Key) -> Option<BufferedRow> {
         let held = self.held.remove(&key)?;
         let block = (key.file, key.block);
         if let Some(indices) = self.blocks.get_mut(&block) {
@@ -416,7 +416,7 @@ impl<'s> Window<'s> {
         key: Key,
         expected: bool,
         is_past: &dyn Fn(Key) -> bool,
-    ) -> Result<Option<Held>, Error> {
+    ) -> Result<Option<BufferedRow>, Error> {
         if let Some(held) = self.remove(key) {
             return Ok(Some(held));
         }
@@ -439,7 +439,7 @@ impl<'s> Window<'s> {
     }
 
     /// Reads a late row again.
-    fn reread(&self, key: Key, late: Late) -> Option<Held> {
+    fn reread(&self, key: Key, late: Late) -> Option<BufferedRow> {
         let part = usize::try_from(late.part).ok()?;
         let mut pull = self.reader.source.open(part, late.offset).ok()?;
         let mut need = 256;
@@ -448,7 +448,7 @@ impl<'s> Window<'s> {
             let mut cursor = Cursor::new(chunk.bytes, late.offset);
             match Row::read(&mut cursor, late.version, late.names, &self.limits()) {
                 Ok(row) => {
-                    return Some(Held {
+                    return Some(BufferedRow {
                         key,
                         time: late.time,
                         dated: late.dated,
@@ -474,9 +474,9 @@ impl<'s> Window<'s> {
     }
 
     /// Takes the rows that no tree asked for, a few at a time; empty at the end.
-    pub(super) fn leftover(&mut self) -> Result<Vec<Held>, Error> {
+    pub(super) fn leftover(&mut self) -> Result<Vec<BufferedRow>, Error> {
         self.fill(WINDOW)?;
-        let mut rows: Vec<Held> = Vec::new();
+        let mut rows: Vec<BufferedRow> = Vec::new();
         while let Some(key) = self.order.pop_front() {
             rows.extend(self.remove(key));
         }
@@ -495,7 +495,7 @@ impl<'s> Window<'s> {
     }
 
     /// Shows rows as they are read, holding none; returns how many, 0 at the end.
-    pub(super) fn pass(&mut self, each: &mut dyn FnMut(Seen<'_>)) -> Result<usize, Error> {
+    pub(super) fn pass(&mut self, each: &mut dyn FnMut(ParsedRow<'_>)) -> Result<usize, Error> {
         self.reader.read(STEP, &mut self.notes, each)
     }
 

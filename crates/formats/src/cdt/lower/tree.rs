@@ -5,15 +5,15 @@ use traceloom_model::{Attribute, SpanRow, SpanStatus, StringId, Value};
 use super::output::STEPS;
 use super::rows::Key;
 use super::values::Big;
-use super::walk::{Depth, Frame, Halt, Open, Root, Walk};
+use super::walk::{BlockProgress, Depth, Frame, Halt, Root, Walk};
 use crate::cdt::text::ns;
-use crate::cdt::trace::{Place, TagValue};
+use crate::cdt::trace::{TagValue, ValueReference};
 use crate::wire::Utf16;
 
 impl Walk<'_, '_, '_> {
     pub(super) fn enter(
         &mut self,
-        block: &mut Open,
+        block: &mut BlockProgress,
         method: u32,
         time: i64,
         offset: u64,
@@ -90,7 +90,7 @@ impl Walk<'_, '_, '_> {
 
     /// Returns true if the row that names this event names its method too: a damaged row may point
     /// anywhere.
-    pub(super) fn names(&self, block: &Open, method: u32) -> bool {
+    pub(super) fn names(&self, block: &BlockProgress, method: u32) -> bool {
         let key = Key {
             file: self.file,
             block: block.offset,
@@ -288,7 +288,7 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    fn big(&mut self, big: Big, place: Place, offset: u64) -> Result<StringId, Halt> {
+    fn big(&mut self, big: Big, place: ValueReference, offset: u64) -> Result<StringId, Halt> {
         let from = (self.part, offset);
         let (id, note) = self.values.text(big, place, from, &mut self.out.tables);
         if let Some(note) = note {

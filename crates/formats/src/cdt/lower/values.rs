@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::{Limits, Note, PartId, StringId, Tables};
 
 use crate::cdt::text;
-use crate::cdt::trace::Place;
+use crate::cdt::trace::ValueReference;
 use crate::wire::Cursor;
 use crate::{ErrorKind, Pull, Source};
 
@@ -27,7 +27,7 @@ impl Big {
 }
 
 /// A stream that is open where the last value ended: most references go forward.
-struct Open<'s> {
+struct OpenValueStream<'s> {
     part: usize,
     pull: Box<dyn Pull + 's>,
     at: u64,
@@ -40,13 +40,13 @@ pub(super) struct Values<'s> {
     sql: BTreeMap<u32, usize>,
     xml: BTreeMap<u32, usize>,
     /// Statements, which trees share: those met lately, and those met before them.
-    known: HashMap<Place, StringId, RandomState>,
-    older: HashMap<Place, StringId, RandomState>,
+    known: HashMap<ValueReference, StringId, RandomState>,
+    older: HashMap<ValueReference, StringId, RandomState>,
     /// Bytes of the texts that were met lately.
     known_bytes: usize,
     /// References that were looked at without keeping what they refer to.
-    seen: HashSet<(Big, Place), RandomState>,
-    open: [Option<Open<'s>>; 2],
+    seen: HashSet<(Big, ValueReference), RandomState>,
+    open: [Option<OpenValueStream<'s>>; 2],
     missing: HashSet<(Big, u32), RandomState>,
     string_limit: usize,
 }
@@ -86,7 +86,7 @@ impl<'s> Values<'s> {
     pub(super) fn text(
         &mut self,
         big: Big,
-        place: Place,
+        place: ValueReference,
         from: (u32, u64),
         tables: &mut Tables,
     ) -> (StringId, Option<Note>) {
@@ -121,7 +121,12 @@ impl<'s> Values<'s> {
 
     /// Looks whether there is a text at a place that the tag `from` names, and keeps nothing of it; a note
     /// when there is none.
-    pub(super) fn check(&mut self, big: Big, place: Place, from: (u32, u64)) -> Option<Note> {
+    pub(super) fn check(
+        &mut self,
+        big: Big,
+        place: ValueReference,
+        from: (u32, u64),
+    ) -> Option<Note> {
         if self.seen.len() * KNOWN_COST > 2 * KNOWN {
             self.seen.clear();
         }
@@ -139,7 +144,7 @@ impl<'s> Values<'s> {
     fn read(
         &mut self,
         big: Big,
-        place: Place,
+        place: ValueReference,
         (part, offset): (u32, u64),
     ) -> Result<Vec<u8>, Option<Note>> {
         let files = match big {
@@ -162,7 +167,7 @@ impl<'s> Values<'s> {
         Err(new.then(note))
     }
 
-    fn read_part(&mut self, big: Big, part: usize, place: Place) -> Result<Vec<u8>, Note> {
+    fn read_part(&mut self, big: Big, part: usize, place: ValueReference) -> Result<Vec<u8>, Note> {
         let offset = u64::from(place.offset);
         let slot = match big {
             Big::Xml => 0,
@@ -178,7 +183,7 @@ impl<'s> Values<'s> {
             held.filter(|open| open.part == part && open.at <= offset && offset - open.at <= NEAR);
         let mut open = match near {
             Some(open) => open,
-            None => Open {
+            None => OpenValueStream {
                 part,
                 pull: self
                     .source

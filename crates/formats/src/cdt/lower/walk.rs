@@ -15,7 +15,9 @@ use super::values::Values;
 use super::words::Dictionary;
 use crate::cdt::head::{Head, value_len};
 use crate::cdt::text::{self, ns};
-use crate::cdt::trace::{BLOCK_HEAD, Block, Event, LOOK, What, partial_block, plausible_block};
+use crate::cdt::trace::{
+    BLOCK_HEAD, Block, Event, LOOK, TraceAction, partial_block, plausible_block,
+};
 use crate::wire::Cursor;
 use crate::wire::units::{Passed, Recovery, Skip, Sync, tail};
 use crate::{Error, ErrorKind, Opaque, Pull, Source};
@@ -75,7 +77,7 @@ pub(super) struct Thread {
 }
 
 /// What is left to read of a block, and where its calls begin.
-pub(super) struct Open {
+pub(super) struct BlockProgress {
     pub(super) thread: usize,
     pub(super) offset: u32,
     pub(super) index: u32,
@@ -84,7 +86,7 @@ pub(super) struct Open {
     pub(super) next: usize,
 }
 
-impl Open {
+impl BlockProgress {
     /// Returns true if a call is known to begin at the event, and goes on to the next one.
     #[inline]
     pub(super) fn begins_here(&mut self) -> bool {
@@ -124,7 +126,7 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) file: u32,
     pub(super) part: u32,
     pub(super) start: i64,
-    pub(super) block: Option<Open>,
+    pub(super) block: Option<BlockProgress>,
     /// Offset of the block that is read.
     pub(super) here: u32,
     /// Calls that should have a row and have none so far.
@@ -370,7 +372,7 @@ impl<'s> Walk<'_, 's, '_> {
         let offset = u32::try_from(offset).unwrap_or(u32::MAX);
         self.here = offset;
         let roots = self.rows.roots(self.file, offset).to_vec();
-        self.block = Some(Open {
+        self.block = Some(BlockProgress {
             thread,
             offset,
             index: 0,
@@ -431,7 +433,7 @@ impl<'s> Walk<'_, 's, '_> {
     pub(super) fn events(
         &mut self,
         cursor: &mut Cursor<'_>,
-        block: &mut Open,
+        block: &mut BlockProgress,
     ) -> Result<Option<Error>, Halt> {
         let runs = self.depth != Depth::Spans;
         loop {
@@ -446,17 +448,19 @@ impl<'s> Walk<'_, 's, '_> {
                     return Ok(Some(error));
                 }
             };
-            if let What::Finish(_) = event.what {
+            if let TraceAction::Finish(_) = event.what {
                 return Ok(None);
             }
             block.elapsed = block.elapsed.wrapping_add(event.elapsed);
             let time = self.start.saturating_add(i64::from(block.elapsed));
             if self.passes(block) {
                 match event.what {
-                    What::Enter(method) => self.enter(block, method, time, offset)?,
-                    What::Exit => self.exit(block.thread, time, offset)?,
-                    What::Tag(id, value) => self.tag(block.thread, id, value, time, offset)?,
-                    What::Finish(_) => {}
+                    TraceAction::Enter(method) => self.enter(block, method, time, offset)?,
+                    TraceAction::Exit => self.exit(block.thread, time, offset)?,
+                    TraceAction::Tag(id, value) => {
+                        self.tag(block.thread, id, value, time, offset)?
+                    }
+                    TraceAction::Finish(_) => {}
                 }
                 if self.done {
                     return Ok(None);
@@ -470,7 +474,7 @@ impl<'s> Walk<'_, 's, '_> {
     /// mean nothing to steps. What is anything else is left to the caller.
     ///
     /// Nine of ten events of a trace pass here; the thread's state stays in registers.
-    fn run(&mut self, cursor: &mut Cursor<'_>, block: &mut Open) {
+    fn run(&mut self, cursor: &mut Cursor<'_>, block: &mut BlockProgress) {
         let Some(thread) = self.threads.get_mut(block.thread) else {
             return;
         };
@@ -564,7 +568,7 @@ impl<'s> Walk<'_, 's, '_> {
 
     /// Returns true if the event belongs to the one call asked for, if one is.
     #[inline]
-    pub(super) fn passes(&self, block: &Open) -> bool {
+    pub(super) fn passes(&self, block: &BlockProgress) -> bool {
         let Some(only) = self.only else { return true };
         let first = (self.file, block.offset) == (only.file, only.block);
         if first {

@@ -20,7 +20,7 @@ use super::tables::StreamTables;
 use super::words::WordNumbers;
 use crate::cdt::phrase::Phrases;
 use crate::cdt::suspend::Pause;
-use crate::cdt::trace::Place;
+use crate::cdt::trace::ValueReference;
 use crate::codec::ById;
 use crate::{Error, Output};
 use call::CallScratch;
@@ -66,7 +66,7 @@ pub(super) struct ProcessStreams {
     sql: StreamWriter,
     xml: StreamWriter,
     keys: ById<ParameterRules>,
-    statements: HashMap<StringId, Place, RandomState>,
+    statements: HashMap<StringId, ValueReference, RandomState>,
     /// Start of the row before.
     clock: i64,
     names: HashMap<Vec<u8>, u32, RandomState>,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use traceloom_model::{Limit, Limits, Note};
 
 use super::handles::Handles;
-use super::repair::{self, Found, STRETCH, Sent};
+use super::repair::{self, FoundData, STRETCH, Sent};
 use super::{Command, Granted, Handle};
 use crate::wire::Cursor;
 use crate::wire::units::Sync;
@@ -303,7 +303,7 @@ impl Streams {
             }
             _ => {}
         }
-        if let Some(Found { handle, at, length }) = repair::data(stretch, &self.handles)
+        if let Some(FoundData { handle, at, length }) = repair::data(stretch, &self.handles)
             && let Some(member) = self
                 .open
                 .get(&handle)

@@ -26,7 +26,7 @@ pub(super) struct Sent {
 
 /// Data found in a damaged stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundData {
     pub(super) handle: Handle,
     /// Bytes from the beginning of the stretch to the data.
     pub(super) at: usize,
@@ -36,7 +36,7 @@ pub(super) struct Found {
 /// Finds the data command that a stretch of damage was.
 ///
 /// `stretch` goes from where a command should begin to the next one that is sure.
-pub(super) fn data(stretch: &[u8], handles: &Handles) -> Option<Found> {
+pub(super) fn data(stretch: &[u8], handles: &Handles) -> Option<FoundData> {
     // The code may be missing, changed or doubled, the handle one byte shorter, changed or longer.
     let shapes = [(1, 16), (0, 16), (2, 16), (1, 15), (1, 17)];
     shapes.into_iter().find_map(|(before, width)| {
@@ -47,7 +47,7 @@ pub(super) fn data(stretch: &[u8], handles: &Handles) -> Option<Found> {
         let at = before + width;
         let field: [u8; 5] = *stretch.get(at..)?.first_chunk()?;
         let (at, length) = length(stretch, at, field, exact)?;
-        Some(Found { handle, at, length })
+        Some(FoundData { handle, at, length })
     })
 }
 

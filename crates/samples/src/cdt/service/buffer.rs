@@ -5,7 +5,7 @@ use super::{BUFFER, CallMetrics, Emit, ROTATE, RootCall, Service, StreamName, ut
 use traceloom_formats::Error;
 use traceloom_formats::cdt::calls::Row;
 use traceloom_formats::cdt::put_text;
-use traceloom_formats::cdt::trace::{Block, Event, TagValue, What};
+use traceloom_formats::cdt::trace::{Block, Event, TagValue, TraceAction};
 use traceloom_formats::wire::{Utf16, put_u32_varint};
 
 impl Service {
@@ -13,7 +13,7 @@ impl Service {
     pub(super) fn event(
         &mut self,
         at: usize,
-        what: What<'_>,
+        what: TraceAction<'_>,
         after: u32,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
@@ -29,10 +29,10 @@ impl Service {
         thread.last += i64::from(elapsed);
         Event { elapsed, what }.write(&mut thread.buffer);
         thread.events += 1;
-        if let (What::Enter(_), Some(call)) = (what, &mut thread.open) {
+        if let (TraceAction::Enter(_), Some(call)) = (what, &mut thread.open) {
             call.enters += 1;
         }
-        if thread.events >= BUFFER && matches!(what, What::Enter(_) | What::Exit) {
+        if thread.events >= BUFFER && matches!(what, TraceAction::Enter(_) | TraceAction::Exit) {
             self.flush(at, emit)?;
         }
         Ok(())
@@ -66,7 +66,7 @@ impl Service {
                 for (id, text) in values {
                     utf16(&text, &mut value);
                     let value = TagValue::Inline(Utf16(&value));
-                    self.event(at, What::Tag(id, value), 0, emit)?;
+                    self.event(at, TraceAction::Tag(id, value), 0, emit)?;
                 }
             }
             // Kept out of `event`: a buffer that goes out here must know that the call has ended.
@@ -79,7 +79,7 @@ impl Service {
                     thread.ended.push(call);
                 }
             }
-            return self.event(at, What::Exit, 0, emit);
+            return self.event(at, TraceAction::Exit, 0, emit);
         }
         thread.open = None;
         self.row(at, &call, emit)

@@ -8,7 +8,7 @@ use super::{
 use crate::random::mix;
 use traceloom_formats::Error;
 use traceloom_formats::cdt::put_text;
-use traceloom_formats::cdt::trace::{Place, TagValue, What};
+use traceloom_formats::cdt::trace::{TagValue, TraceAction, ValueReference};
 use traceloom_formats::wire::Utf16;
 
 impl Service {
@@ -90,7 +90,7 @@ impl Service {
             return self.end(at, emit);
         }
         let heartbeat = kind == ServiceKind::Scheduler && self.random.per_mille(400);
-        self.event(at, What::Enter(method), 0, emit)?;
+        self.event(at, TraceAction::Enter(method), 0, emit)?;
         if !heartbeat {
             let children = self.random.below(4) + 1;
             for _ in 0..children {
@@ -109,7 +109,7 @@ impl Service {
         }
         let pause = self.random.skewed(12);
         let empty = TagValue::Inline(Utf16(&[]));
-        self.event(at, What::Tag(tag("call.info"), empty), pause, emit)?;
+        self.event(at, TraceAction::Tag(tag("call.info"), empty), pause, emit)?;
         self.end(at, emit)
     }
 
@@ -132,13 +132,13 @@ impl Service {
         let layer = layer.min(LAYERS.len() - 1);
         let method = self.method(layer, number, emit)?;
         let before = self.random.skewed(6);
-        self.event(at, What::Enter(method), before, emit)?;
+        self.event(at, TraceAction::Enter(method), before, emit)?;
         if layer == LAYERS.len() - 1 {
             if self.random.per_mille(600) {
                 self.statement(at, number * 3, emit)?;
             }
             let took = self.random.skewed(60);
-            return self.event(at, What::Exit, took, emit);
+            return self.event(at, TraceAction::Exit, took, emit);
         }
         let children = match self.random.below(10) {
             0 | 1 => 0,
@@ -158,10 +158,10 @@ impl Service {
             let key = self.random.bits() % 100_000;
             utf16(&format!("catalog:{key}"), &mut value);
             let value = TagValue::Inline(Utf16(&value));
-            self.event(at, What::Tag(tag("cache.key"), value), 0, emit)?;
+            self.event(at, TraceAction::Tag(tag("cache.key"), value), 0, emit)?;
         }
         let after = self.random.skewed(5);
-        self.event(at, What::Exit, after, emit)
+        self.event(at, TraceAction::Exit, after, emit)
     }
 
     fn statement(&mut self, at: usize, first: u32, emit: &mut Emit<'_>) -> Result<(), Error> {
@@ -185,7 +185,7 @@ impl Service {
             }
         };
         let value = TagValue::Deduplicated(place);
-        self.event(at, What::Tag(tag("sql"), value), 0, emit)?;
+        self.event(at, TraceAction::Tag(tag("sql"), value), 0, emit)?;
         if !self.random.per_mille(100) {
             return Ok(());
         }
@@ -197,7 +197,12 @@ impl Service {
             &self.text,
             emit,
         )?;
-        self.event(at, What::Tag(tag("binds"), TagValue::Big(place)), 0, emit)
+        self.event(
+            at,
+            TraceAction::Tag(tag("binds"), TagValue::Big(place)),
+            0,
+            emit,
+        )
     }
 
     /// Appends a value to a stream of values.
@@ -207,12 +212,12 @@ impl Service {
         stream: StreamName,
         value: &str,
         emit: &mut Emit<'_>,
-    ) -> Result<Place, Error> {
+    ) -> Result<ValueReference, Error> {
         if rotate && file.bytes >= ROTATE {
             file.index += 1;
             file.bytes = 0;
         }
-        let place = Place {
+        let place = ValueReference {
             file_index: file.index,
             offset: file.offset(),
         };
@@ -227,10 +232,10 @@ impl Service {
         let mut value = Vec::new();
         words::failure(&mut self.random, &mut self.text);
         utf16(&self.text, &mut value);
-        let failure = What::Tag(tag("exception"), TagValue::Inline(Utf16(&value)));
+        let failure = TraceAction::Tag(tag("exception"), TagValue::Inline(Utf16(&value)));
         self.event(at, failure, 0, emit)?;
         let red = TagValue::Indexed(Utf16(&[]));
-        self.event(at, What::Tag(tag("call.red"), red), 0, emit)
+        self.event(at, TraceAction::Tag(tag("call.red"), red), 0, emit)
     }
 
     pub(super) fn web_tags(&mut self, at: usize, emit: &mut Emit<'_>) -> Result<(), Error> {
@@ -246,7 +251,7 @@ impl Service {
         ] {
             utf16(text, &mut value);
             let value = TagValue::Indexed(Utf16(&value));
-            self.event(at, What::Tag(name, value), 0, emit)?;
+            self.event(at, TraceAction::Tag(name, value), 0, emit)?;
         }
         Ok(())
     }

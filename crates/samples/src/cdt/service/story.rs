@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use super::{CallMetrics, Emit, RootCall, Service, ServiceKind, StreamName, utf16};
 use crate::cdt::words::tag;
 use traceloom_formats::Error;
-use traceloom_formats::cdt::trace::{TagValue, What};
+use traceloom_formats::cdt::trace::{TagValue, TraceAction};
 use traceloom_formats::wire::Utf16;
 
 /// Web threads that traffic without a thread of its own runs on.
@@ -270,7 +270,7 @@ impl Service {
         };
         let (name, _, own) = Self::call_of(head)?;
         let method = self.known(script, name, emit)?;
-        self.event(at, What::Enter(method), 0, emit)?;
+        self.event(at, TraceAction::Enter(method), 0, emit)?;
         let own = own.0 + self.random.below(own.1 - own.0 + 1);
         self.pass(at, name, own / 2);
         let thrown = below
@@ -291,9 +291,9 @@ impl Service {
             let mut value = Vec::new();
             utf16(&text, &mut value);
             let failure = TagValue::Inline(Utf16(&value));
-            self.event(at, What::Tag(tag("exception"), failure), 0, emit)?;
+            self.event(at, TraceAction::Tag(tag("exception"), failure), 0, emit)?;
             let red = TagValue::Indexed(Utf16(&[]));
-            self.event(at, What::Tag(tag("call.red"), red), 0, emit)?;
+            self.event(at, TraceAction::Tag(tag("call.red"), red), 0, emit)?;
             let open = self.threads.get_mut(at).and_then(|it| it.open.as_mut());
             if let Some(call) = open {
                 call.error = true;
@@ -348,7 +348,7 @@ impl Service {
             let method = self.known(script, name, emit)?;
             for _ in 0..times {
                 let own = least + self.random.below(most - least + 1);
-                self.event(at, What::Enter(method), 0, emit)?;
+                self.event(at, TraceAction::Enter(method), 0, emit)?;
                 let before = if below.is_empty() || waits(name) {
                     0
                 } else {
@@ -361,7 +361,7 @@ impl Service {
                     return Ok(());
                 }
                 self.pass(at, name, own - before);
-                self.event(at, What::Exit, 0, emit)?;
+                self.event(at, TraceAction::Exit, 0, emit)?;
             }
         }
         Ok(())
@@ -405,7 +405,12 @@ impl Service {
     ) -> Result<(), Error> {
         if key == "binds" {
             let place = Self::place(&mut self.xml, self.rotate, StreamName::Xml, text, emit)?;
-            return self.event(at, What::Tag(tag("binds"), TagValue::Big(place)), 0, emit);
+            return self.event(
+                at,
+                TraceAction::Tag(tag("binds"), TagValue::Big(place)),
+                0,
+                emit,
+            );
         }
         let place = match self.texts.get(text) {
             Some(&place) => place,
@@ -421,7 +426,7 @@ impl Service {
             call.numbers.net_written += u32::try_from(text.len()).unwrap_or(0) + 40;
         }
         let value = TagValue::Deduplicated(place);
-        self.event(at, What::Tag(tag("sql"), value), 0, emit)
+        self.event(at, TraceAction::Tag(tag("sql"), value), 0, emit)
     }
 
     /// Returns the dictionary id of a method of the story.

@@ -1,7 +1,7 @@
 //! Events into blocks, blocks into files of trace.
 
 use super::{BLOCK, ProcessStreams, ROTATE};
-use crate::cdt::trace::{Block, Event, What};
+use crate::cdt::trace::{Block, Event, TraceAction};
 use crate::{Error, Output};
 
 impl ProcessStreams {
@@ -10,7 +10,7 @@ impl ProcessStreams {
     pub(super) fn event(
         &mut self,
         thread: i64,
-        what: What<'_>,
+        what: TraceAction<'_>,
         at: i64,
         out: &mut dyn Output,
     ) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use crate::cdt::raise::tables::StreamTables;
 use crate::cdt::raise::tracks::TrackInfo;
 use crate::cdt::raise::words::{CALL_INFO, CALL_RED};
 use crate::cdt::raise::{OutermostSpan, PendingCallSpan};
-use crate::cdt::trace::{TagValue, What};
+use crate::cdt::trace::{TagValue, TraceAction};
 use crate::spans::parents_first::{Children, PendingSpans, ValuesAt};
 use crate::wire::Utf16;
 use crate::{Error, Output};
@@ -94,7 +94,7 @@ impl ProcessStreams {
                 self.mark(&call, CALL_RED, TagValue::Indexed(Utf16(&[])), out)?;
             }
             self.mark(&call, CALL_INFO, TagValue::Inline(Utf16(&[])), out)?;
-            self.event(thread, What::Exit, call.now, out)?;
+            self.event(thread, TraceAction::Exit, call.now, out)?;
         }
         self.flush(out)?;
         track.leave(lane, call.now);
@@ -120,7 +120,7 @@ impl ProcessStreams {
         value: TagValue<'_>,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
-        self.event(call.thread, What::Tag(word, value), call.now, out)
+        self.event(call.thread, TraceAction::Tag(word, value), call.now, out)
     }
 
     /// Writes what is inside the root: its tags and children in the order of their times.
@@ -196,7 +196,7 @@ impl ProcessStreams {
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         call.now = end.max(call.now);
-        self.event(call.thread, What::Exit, call.now, out)
+        self.event(call.thread, TraceAction::Exit, call.now, out)
     }
 
     #[inline]
@@ -209,7 +209,7 @@ impl ProcessStreams {
         call.now = node.start.max(call.now);
         call.enters = call.enters.saturating_add(1);
         let method = self.method(node.function);
-        self.event(call.thread, What::Enter(method), call.now, out)
+        self.event(call.thread, TraceAction::Enter(method), call.now, out)
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use super::{KNOWN, LONG, ProcessStreams, ROTATE, ms};
 use crate::cdt::raise::tables::StreamTables;
 use crate::cdt::raise::words::CALL_RED;
 use crate::cdt::text;
-use crate::cdt::trace::{Place, TagValue, What};
+use crate::cdt::trace::{TagValue, TraceAction, ValueReference};
 use crate::wire::Utf16;
 use crate::{Error, Output};
 
@@ -56,7 +56,7 @@ impl ProcessStreams {
                 && !indexed
             {
                 let place = self.statement(*id, names, out)?;
-                let what = What::Tag(word, TagValue::Deduplicated(place));
+                let what = TraceAction::Tag(word, TagValue::Deduplicated(place));
                 self.event(call.thread, what, call.now, out)?;
                 continue;
             }
@@ -71,7 +71,7 @@ impl ProcessStreams {
             } else {
                 TagValue::Inline(Utf16(&text))
             };
-            self.event(call.thread, What::Tag(word, value), call.now, out)?;
+            self.event(call.thread, TraceAction::Tag(word, value), call.now, out)?;
             self.text = text;
         }
         Ok(())
@@ -82,7 +82,7 @@ impl ProcessStreams {
         id: StringId,
         names: &StreamTables,
         out: &mut dyn Output,
-    ) -> Result<Place, Error> {
+    ) -> Result<ValueReference, Error> {
         if self.sql.len() >= ROTATE || self.statements.len() >= KNOWN {
             self.statements.clear();
         }
@@ -96,7 +96,7 @@ impl ProcessStreams {
         Ok(place)
     }
 
-    fn big(&mut self, text: &[u8], out: &mut dyn Output) -> Result<Place, Error> {
+    fn big(&mut self, text: &[u8], out: &mut dyn Output) -> Result<ValueReference, Error> {
         self.xml.append((&self.folder, "xml"), text, out)
     }
 }
@@ -108,11 +108,11 @@ impl super::StreamWriter {
         place: (&super::Folder, &str),
         text: &[u8],
         out: &mut dyn Output,
-    ) -> Result<Place, Error> {
+    ) -> Result<ValueReference, Error> {
         if self.index == 0 || self.len() >= ROTATE {
             self.next(place, out)?;
         }
-        let at = Place {
+        let at = ValueReference {
             file_index: self.index,
             offset: u32::try_from(self.len()).unwrap_or(u32::MAX),
         };
