@@ -100,6 +100,7 @@ const OPEN: &[(&str, &str)] = &[
     ("value=NAME", "value=wall"),
     ("unit=WORD", "unit=ms"),
     ("VALUE", "wall"),
+    ("FACT=TEXT", "service=shop"),
 ];
 
 /// A target as `--to` takes it.

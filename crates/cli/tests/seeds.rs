@@ -360,6 +360,15 @@ fn tptp_is_written_in_both_byte_orders() {
     }
 }
 
+/// Returns the lines of a format in `--to list`.
+fn section<'l>(listed: &'l str, format: &str) -> Vec<&'l str> {
+    let is_name = |line: &&str| line.split_whitespace().next() == Some(format);
+    let mut lines = listed.lines().skip_while(|line| !is_name(line));
+    let first = lines.next();
+    let variants = lines.take_while(|line| line.starts_with("  :"));
+    first.into_iter().chain(variants).collect()
+}
+
 /// `--to list` has a line for every variant, and a variant that it lists can be asked for.
 #[test]
 fn every_variant_is_listed() {
@@ -380,6 +389,35 @@ fn every_variant_is_listed() {
             }
             variants += 1;
         }
+        // What a format says it has when it is asked for another one is listed too.
+        let to = format!("{}:xyzzy", format.name);
+        let mut said = String::new();
+        for more in [&[][..], &["--as-samples"]] {
+            let out = scratch.path("refused");
+            let args = ["convert", shop(), "--to", &to, "-o", &out];
+            said = text(&run(&[&args, more].concat()).stderr);
+            if !said.contains("--as-samples writes") {
+                break;
+            }
+        }
+        let there = said
+            .split_once("there are ")
+            .or(said.split_once("there is "));
+        let words = there.map_or("", |(_, words)| words);
+        let words = words.split(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c));
+        let own = section(&listed, format.name);
+        for word in words.filter(|word| !["", "and", "to", "none"].contains(word)) {
+            let listed = own.iter().any(|line| line.contains(word));
+            assert!(listed, "{word} of {}: {own:?}", format.name);
+        }
+        let open = ["folded", "firefox"].contains(&format.name);
+        let refused = if open {
+            "no profile has a column"
+        } else {
+            "no variant"
+        };
+        let absent = said.contains("without the feature `tables`");
+        assert!(absent || said.contains(refused), "{to}: {said}");
     }
     assert!(variants > 20, "{variants}");
 }

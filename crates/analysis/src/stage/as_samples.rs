@@ -179,6 +179,8 @@ impl Stage for AsSamples<'_> {
         Asks {
             // Steps would do, but what samples lose of spans is counted on the way here.
             wants: Wants::Spans,
+            // Sums of the same spans would stand beside their samples.
+            derived_samples: false,
             ..self.to.asks()
         }
     }

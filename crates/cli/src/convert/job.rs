@@ -315,8 +315,11 @@ impl Job<'_> {
         if let Some(value) =
             values.find(|lost| lost.kind == Feature::ManyValues.name() && !lost.field.is_empty())
         {
+            let mut variants = target.holds.variants().iter();
+            let is_named = variants.any(|variant| variant.name == "value=NAME");
+            let flag = if is_named { "value=" } else { "" };
             error_line(format_args!(
-                "{} holds one value; `--to '{}:{}'` writes another",
+                "{} holds one value; `--to '{}:{flag}{}'` writes another",
                 target.name, target.name, value.field
             ));
         }

@@ -1,29 +1,32 @@
 //! Targets that can write only once they know the whole recording.
 
 use traceloom_model::{
-    Clock, Definitions, Flow, Note, Order, Recording, SampleBatch, Sink, SpanBatch,
+    Clock, Definitions, Feature, Flow, Note, Order, Recording, SampleBatch, Sink, SpanBatch,
 };
 
-use crate::{Error, Target};
+use crate::{Error, LeftOut, Target};
 
 /// Keeps the tables, spans and samples of a recording until it is finished, and writes it then.
 ///
-/// Of events that are told as samples too it keeps the types, which say what language it was.
+/// Of events that are told as samples too it keeps the types, which say what language it was. Writing returns the values
+/// that were left out of several.
 pub(crate) struct WholeRecording<W> {
     recording: Recording,
     write: Option<W>,
+    left_out: Vec<LeftOut>,
 }
 
-impl<W: FnOnce(Recording) -> Result<(), Error> + Send> WholeRecording<W> {
+impl<W: FnOnce(Recording) -> Result<Vec<LeftOut>, Error> + Send> WholeRecording<W> {
     pub(crate) fn new(write: W) -> Self {
         Self {
             recording: Recording::default(),
             write: Some(write),
+            left_out: Vec::new(),
         }
     }
 }
 
-impl<W: FnOnce(Recording) -> Result<(), Error> + Send> Sink for WholeRecording<W> {
+impl<W: FnOnce(Recording) -> Result<Vec<LeftOut>, Error> + Send> Sink for WholeRecording<W> {
     fn begin(&mut self, order: Order, clock: Clock) {
         self.recording.begin(order, clock);
     }
@@ -45,9 +48,16 @@ impl<W: FnOnce(Recording) -> Result<(), Error> + Send> Sink for WholeRecording<W
     }
 }
 
-impl<W: FnOnce(Recording) -> Result<(), Error> + Send> Target for WholeRecording<W> {
+impl<W: FnOnce(Recording) -> Result<Vec<LeftOut>, Error> + Send> Target for WholeRecording<W> {
     fn finish(&mut self) -> Result<(), Error> {
         let recording = std::mem::take(&mut self.recording);
-        self.write.take().map_or(Ok(()), |write| write(recording))
+        if let Some(write) = self.write.take() {
+            self.left_out = write(recording)?;
+        }
+        Ok(())
+    }
+
+    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
+        Some((Feature::ManyValues, self.left_out.clone()))
     }
 }

@@ -95,7 +95,7 @@ impl Target for Writer<'_> {
 impl Writer<'_> {
     fn write(&mut self, recording: &Recording, mut rows: MarkerRows) -> Result<(), Error> {
         let mut threads = threads(recording, &rows, self.column.as_deref());
-        if let (Some(column), false) = (&self.column, recording.samples.is_empty())
+        if let Some(column) = &self.column
             && threads.iter().all(|thread| thread.column.is_none())
         {
             return Err(Error::usage(format!("no profile has a column `{column}`")));

@@ -52,7 +52,10 @@ pub const FORMAT: Format = Format {
     ])
     .with_variants(&[
         Variant::of("guance-array", "rows by position"),
-        Variant::of("DIMENSION", "what the graph is grouped by"),
+        Variant::of(
+            "DIMENSION",
+            "what frames stand for: method, line, package, class, thread or library",
+        ),
         Variant::of("value=NAME", "the value type; else the default one"),
         Variant::of("unit=WORD", "the unit that is written"),
         Variant::of(

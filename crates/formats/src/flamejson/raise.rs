@@ -1,13 +1,15 @@
 //! The model to a flame graph: a recording is kept, because a tree is known only at its end.
 
-use traceloom_model::{Recording, Unit};
+use std::collections::BTreeMap;
+
+use traceloom_model::{Merge, Recording, SampleBatch, Scope, Unit};
 
 use super::grow::GraphBuilder;
 use super::tree::{Dimension, GraphColumn, GraphTree};
 use super::{guance, write};
 use crate::codec::WholeRecording;
 use crate::points::{Language, profiles, value_names};
-use crate::{Error, Output, RaiseOptions, Target};
+use crate::{Error, LeftOut, Output, RaiseOptions, Target};
 
 /// What graph to write.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +60,12 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    /// Returns the names of the value asked for; none for the default one.
+    fn wanted(&self) -> Vec<String> {
+        let value = self.value.as_deref();
+        value.map_or_else(Vec::new, |word| value_names(word, ""))
     }
 }
 
@@ -117,25 +125,11 @@ fn tree(
         .into_iter()
         .map(|profile| profile.service);
     let name = name.into_iter().find(|service| !service.is_empty());
-    let wanted = options.value.as_deref();
-    let wanted = wanted.map_or_else(Vec::new, |word| value_names(word, ""));
-    let batches = || recording.samples.iter().filter(|batch| !batch.is_empty());
-    // As views do: CPU time where there is any, else the first.
-    let cpu = batches().find(|batch| {
-        let profile = recording.profile(batch.profile);
-        profile.is_some_and(|profile| recording.shows_cpu(profile))
-    });
-    let cpu = cpu.filter(|_| wanted.is_empty());
-    let mut shown =
-        cpu.and_then(|batch| Some(GraphColumn::of(recording, batch, &wanted, language)?.1));
-    for batch in batches() {
-        let Some((column, found)) = GraphColumn::of(recording, batch, &wanted, language) else {
-            continue;
-        };
-        let shown = shown.get_or_insert_with(|| found.clone());
-        if *shown == found {
-            builder.samples(batch, column, found.scope);
-        }
+    let wanted = options.wanted();
+    let (shown, written) = chosen(recording, &wanted, language);
+    for (batch, column) in written {
+        let scope = shown.as_ref().map_or(Scope::Own, |shown| shown.scope);
+        builder.samples(batch, column, scope);
     }
     if let Some(shown) = shown {
         let own = shown.event.unwrap_or(&shown.name);
@@ -154,6 +148,64 @@ fn tree(
         &name.unwrap_or_else(|| "wall".to_owned()),
         Unit::Nanoseconds,
     ))
+}
+
+/// Finds the value to draw, and its column in each batch that has it.
+fn chosen<'r>(
+    recording: &'r Recording,
+    wanted: &[String],
+    language: Option<Language>,
+) -> (Option<GraphColumn>, Vec<(&'r SampleBatch, usize)>) {
+    let batches = || recording.samples.iter().filter(|batch| !batch.is_empty());
+    // As views do: CPU time where there is any, else the first.
+    let cpu = batches().find(|batch| {
+        let profile = recording.profile(batch.profile);
+        profile.is_some_and(|profile| recording.shows_cpu(profile))
+    });
+    let cpu = cpu.filter(|_| wanted.is_empty());
+    let mut shown =
+        cpu.and_then(|batch| Some(GraphColumn::of(recording, batch, wanted, language)?.1));
+    let mut written = Vec::new();
+    for batch in batches() {
+        let Some((column, found)) = GraphColumn::of(recording, batch, wanted, language) else {
+            continue;
+        };
+        if *shown.get_or_insert_with(|| found.clone()) == found {
+            written.push((batch, column));
+        }
+    }
+    (shown, written)
+}
+
+/// Counts the samples of values that are not drawn, by name.
+fn left_out(recording: &Recording, options: &Options) -> Vec<LeftOut> {
+    let language = Language::of_recording(recording);
+    let (_, written) = chosen(recording, &options.wanted(), language);
+    let mut left: BTreeMap<String, u64> = BTreeMap::new();
+    for batch in &recording.samples {
+        let Some(profile) = recording.profile(batch.profile) else {
+            continue;
+        };
+        for (at, &id) in profile.value_types.iter().enumerate() {
+            let is_written =
+                |&(one, column): &(&SampleBatch, usize)| std::ptr::eq(one, batch) && column == at;
+            // The others are told as inclusive ones.
+            let row = recording.value_type(id);
+            let row = row.filter(|row| row.scope == Scope::Own && row.merge == Merge::Sum);
+            let (Some(row), false) = (row, written.iter().any(is_written)) else {
+                continue;
+            };
+            let values = (0..batch.len()).filter_map(|row| batch.values(row).get(at));
+            let count = values.filter(|value| **value != 0).count() as u64;
+            if count > 0 {
+                *left
+                    .entry(recording.text(row.name).into_owned())
+                    .or_default() += count;
+            }
+        }
+    }
+    let left = left.into_iter();
+    left.map(|(name, count)| LeftOut { name, count }).collect()
 }
 
 pub(super) fn raise<'o>(
@@ -175,6 +227,7 @@ pub(super) fn raise<'o>(
         } else {
             write_recording(&recording, &options)?
         };
-        output.write("", &written)
+        output.write("", &written)?;
+        Ok(left_out(&recording, &options))
     })))
 }

@@ -24,7 +24,7 @@ mod tests;
 
 pub use read::{Reader, Record};
 
-use traceloom_model::{Capabilities, Feature};
+use traceloom_model::{Capabilities, Feature, Variant};
 
 use crate::{Confidence, Format, Probe};
 
@@ -44,7 +44,11 @@ pub const FORMAT: Format = Format {
         Feature::InvalidText,
     ])
     // Names end in a mark of the frame's kind.
-    .with_derived(&[Feature::FrameKinds]),
+    .with_derived(&[Feature::FrameKinds])
+    .with_variants(&[
+        Variant::of("lines", "frames with their file and line"),
+        Variant::of("VALUE", "the value type; else the default one"),
+    ]),
     ..Format::BASE
 };
 

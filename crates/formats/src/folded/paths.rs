@@ -226,16 +226,27 @@ fn frame_text(tables: &Recording, id: FrameId, lines: bool) -> Vec<u8> {
     text
 }
 
-/// What separates frames and lines becomes something that does not.
-fn clean(mut text: Vec<u8>) -> Vec<u8> {
-    for byte in &mut text {
+/// What separates frames and lines becomes something that does not, and other control characters their escapes: they
+/// would act on a terminal, and readers take a file with them for binary.
+fn clean(text: Vec<u8>) -> Vec<u8> {
+    if !text
+        .iter()
+        .any(|byte| *byte == b';' || byte.is_ascii_control())
+    {
+        return text;
+    }
+    let mut cleaned = Vec::with_capacity(text.len());
+    for byte in text {
         match byte {
-            b';' => *byte = b':',
-            b'\n' | b'\r' => *byte = b' ',
-            _ => {}
+            b';' => cleaned.push(b':'),
+            b'\n' | b'\r' | b'\t' => cleaned.push(b' '),
+            byte if byte.is_ascii_control() => {
+                cleaned.extend(format!("\\u{{{byte:x}}}").bytes());
+            }
+            byte => cleaned.push(byte),
         }
     }
-    text
+    cleaned
 }
 
 #[cfg(test)]

@@ -79,9 +79,11 @@ pub const FORMAT: Format = Format {
         Variant::of("us", "times in microseconds"),
         Variant::of("samples", "samples as points"),
         Variant::of("events", "events as points, not in a profile"),
+        Variant::of("metrics", "metrics alone"),
         Variant::of(
-            "metrics",
-            "metrics alone; all of these with commas between them",
+            "FACT=TEXT",
+            "what points say of service, host, env, version, language, format or profile_id; all of these with \
+             commas between them",
         ),
     ]),
     ..Format::BASE

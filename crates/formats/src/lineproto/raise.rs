@@ -58,7 +58,7 @@ impl Choice {
                         choice.facts.push((fact.to_owned(), value.to_owned()));
                         continue;
                     }
-                    let known = "influx, guance, us, ns, samples, metrics, events, and service=NAME, host=, env=, \
+                    let known = "influx, guance, us, ns, samples, metrics, events, and service=TEXT, host=, env=, \
                                  version=, language=, format=, profile_id=";
                     let text = format!("line-protocol has no variant `{other}`; there are {known}");
                     return Err(Error::usage(text));
