@@ -16,8 +16,9 @@ use crate::streams::{message, stdout};
 
 /// Collect what agents send, and lose nothing that was acknowledged.
 ///
-/// What a CDT agent sent, or a request uploaded, is acknowledged once it is on disk; Heph has no acknowledgement. It can be read at once, while it is still being sent: every
-/// command takes the data folder as a PATH. SIGTERM and Ctrl-C end the collector after what it has received is safe.
+/// What a CDT agent sent, or a request uploaded, is acknowledged once it is on disk; Heph has no acknowledgement. It can
+/// be read at once, while it is still being sent: every command takes the data folder as a PATH. SIGTERM and Ctrl-C end the
+/// collector after what it has received is safe.
 #[derive(Args)]
 #[command(mut_args(reads_nothing))]
 #[command(after_help = "Examples:\n  \
@@ -38,6 +39,9 @@ pub(crate) struct Options {
     /// Where to listen for Heph traces, one a connection.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1716", value_parser = address)]
     heph: Address,
+    /// Where to receive Heph traces over UDP, a capture for each sender.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1716", value_parser = address)]
+    heph_udp: Address,
     /// Where to listen for uploads and for requests of metrics over HTTP.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1717", value_parser = address)]
     http: Address,
@@ -88,9 +92,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     .into_iter();
     let listeners = listeners
         .filter_map(|(protocol, address)| address.map(|address| Listen { protocol, address }));
+    let datagrams = options.heph_udp.into_iter().map(|address| Listen {
+        protocol: &heph::PROTOCOL,
+        address,
+    });
     let options = traceloom_server::Options {
         data: options.data.clone(),
         listeners: listeners.collect(),
+        datagrams: datagrams.collect(),
         http: options.http.map(|address| HttpOptions {
             address,
             requires_token: options.require_token,

@@ -257,3 +257,87 @@ fn garbage_disturbs_no_other_and_is_told() {
     assert_eq!(checked.status.code(), Some(1), "{told}");
     assert!(told.contains("/trace.heph"), "{told}");
 }
+
+/// Waits until the collector's metrics have a line.
+fn wait_for_metric(http: &str, line: &str) {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let host = http.strip_prefix("http://").expect("an address");
+        let mut socket = TcpStream::connect(host).expect("a connection");
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        socket.write_all(request.as_bytes()).expect("a request");
+        let mut text = String::new();
+        socket.read_to_string(&mut text).expect("an answer");
+        if text.lines().any(|one| one == line) {
+            return;
+        }
+        assert!(Instant::now() < until, "no `{line}` in {text}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Cuts a trace into its packets.
+fn packets(trace: &[u8]) -> Vec<&[u8]> {
+    let (mut packets, mut rest) = (Vec::new(), trace);
+    while let Some(size) = rest.get(4..8) {
+        let size = u32::from_be_bytes(size.try_into().expect("four bytes")) as usize;
+        let (packet, behind) = rest.split_at(size);
+        packets.push(packet);
+        rest = behind;
+    }
+    packets
+}
+
+#[test]
+fn datagrams_become_a_trace_whatever_order_they_come_in() {
+    let trace = traceloom_samples::bytes("heph", 17, 20_000);
+    let packets = packets(&trace);
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &["--heph-udp", "127.0.0.1:0"]);
+    let to = collector.heph_udp();
+    let (sender, other) = (
+        std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket"),
+        std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket"),
+    );
+    other.send_to(b"no packet", &to).expect("bytes are taken");
+    // Two packets a datagram, one pair later than the next, one pair twice, and one not at all.
+    let pairs: Vec<Vec<u8>> = packets.chunks(2).map(<[&[u8]]>::concat).collect();
+    let mut sent = 0;
+    let mut order: Vec<usize> = (0..pairs.len()).filter(|&at| at != 20).collect();
+    order.swap(10, 11);
+    order.insert(16, 14);
+    for at in order {
+        sender.send_to(&pairs[at], &to).expect("bytes are taken");
+        sent += packets[2 * at..].len().min(2);
+        // The test is about what was received.
+        if sent % 64 < 2 {
+            let line = format!("traceloom_received_units_total{{listener=\"heph_udp\"}} {sent}");
+            wait_for_metric(&collector.http, &line);
+        }
+    }
+    let line = format!("traceloom_received_units_total{{listener=\"heph_udp\"}} {sent}");
+    wait_for_metric(&collector.http, &line);
+    wait_for_metric(
+        &collector.http,
+        "traceloom_refused_total{listener=\"heph_udp\",reason=\"no_packet\"} 1",
+    );
+    wait_for_metric(
+        &collector.http,
+        "traceloom_suppressed_units_total{listener=\"heph_udp\"} 2",
+    );
+    let (code, said) = collector.terminate();
+    assert_eq!(code, Some(0), "{said}");
+    let listed = captures(&data);
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0]["state"], "collector_stopped");
+    let id = listed[0]["id"].as_str().expect("an id");
+    let mut expected: Vec<Vec<u8>> = pairs;
+    expected.swap(10, 11);
+    expected.remove(20);
+    assert!(kept(&data, id) == expected.concat());
+    // The lost pair is said as any reader says it.
+    let checked = run(&["check", text(&data)]);
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(said.contains("missing") || said.contains("lost"), "{said}");
+}

@@ -25,6 +25,12 @@ pub struct ListenerCounts {
     pub refused: CountsByReason,
     /// Connections that ended, by a word for why.
     pub ended: CountsByReason,
+    /// Units that came again and were not stored again.
+    pub suppressed: Counter,
+    /// Units that came after later ones, and were counted as lost.
+    pub late: Counter,
+    /// Datagrams that the system had no room for, and units that the sender's counters miss.
+    pub lost: CountsByReason,
 }
 
 /// A count that only grows.
@@ -49,8 +55,14 @@ pub struct CountsByReason(Mutex<BTreeMap<&'static str, u64>>);
 
 impl CountsByReason {
     pub(crate) fn add(&self, reason: &'static str) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *counts.entry(reason).or_default() += 1;
+        self.add_many(reason, 1);
+    }
+
+    pub(crate) fn add_many(&self, reason: &'static str, n: u64) {
+        if n > 0 {
+            let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *counts.entry(reason).or_default() += n;
+        }
     }
 
     /// Returns the counts.

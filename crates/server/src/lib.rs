@@ -9,6 +9,7 @@
 
 mod connection;
 mod counts;
+mod datagrams;
 mod error;
 mod files;
 mod http;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use traceloom_input::captures::DataFolder;
 
 use crate::connection::{Connection, Shared};
 use crate::counts::ListenerCounts;
+use crate::datagrams::DatagramListener;
 use crate::http::{self, Http, Uploads};
 use crate::journal::Journal;
 use crate::session_ids::SessionIds;
@@ -29,6 +30,8 @@ pub struct Options {
     pub data: PathBuf,
     /// Where it listens.
     pub listeners: Vec<Listen>,
+    /// Where datagrams are received, in protocols that have them.
+    pub datagrams: Vec<Listen>,
     /// Where HTTP is spoken.
     pub http: Option<HttpOptions>,
     /// It may listen where other machines reach it, although senders do not say who they are.
@@ -77,7 +80,7 @@ pub fn serve(
     listening: &mut Say<'_>,
     event: &mut Say<'_>,
 ) -> Result<Arc<Counts>, Error> {
-    for listener in &options.listeners {
+    for listener in options.listeners.iter().chain(&options.datagrams) {
         let address = listener.address;
         if !address.ip().is_loopback() && !options.allow_remote {
             return Err(Error::new(format!(
@@ -246,6 +249,10 @@ impl Collector<'_> {
             accepting.spawn(accept(socket, purpose, connected.clone()));
             requests = Some(http);
         }
+        let mut receiving = Vec::new();
+        for listener in &self.options.datagrams {
+            receiving.extend(self.receive(listener, stop, listening)?);
+        }
         drop(connected);
 
         let mut stopped = stop.watch();
@@ -303,12 +310,56 @@ impl Collector<'_> {
             }
         }
         sessions.shutdown().await;
+        for thread in receiving {
+            if thread.join().is_err() {
+                event("a bug in traceloom ended the receiver of datagrams: please report it");
+            }
+        }
         if let Some(http) = requests {
             http.uploads
                 .sweep(&self.journal, "collector_stopped", true)
                 .await;
         }
         Ok(())
+    }
+
+    /// Starts the thread that receives the datagrams of a listener.
+    fn receive(
+        &self,
+        listener: &Listen,
+        stop: &Stop,
+        listening: &mut Say<'_>,
+    ) -> Result<Option<std::thread::JoinHandle<()>>, Error> {
+        let (protocol, address) = (listener.protocol, listener.address);
+        let name = protocol.captures.name;
+        let Some(rules) = protocol.datagrams else {
+            return Ok(None);
+        };
+        let failed = |error: std::io::Error| {
+            Error::new(format!(
+                "{name} cannot receive datagrams on {address}: {error}"
+            ))
+        };
+        let socket = UdpSocket::bind(address).map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        let receiver = DatagramListener {
+            socket,
+            protocol,
+            rules,
+            journal: self.journal.clone(),
+            ids: self.ids.clone(),
+            counts: self.counts.listener(rules.name),
+            stop: stop.clone(),
+        };
+        receiver.prepare()?;
+        listening(&format!(
+            "{name} over UDP on {address}: whole packets, one or more a datagram"
+        ));
+        let thread = std::thread::Builder::new().name("datagrams".to_owned());
+        thread
+            .spawn(move || receiver.run())
+            .map(Some)
+            .map_err(failed)
     }
 
     /// Learns that a session's task ended; a panic is a bug that ends its session alone.

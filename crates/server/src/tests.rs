@@ -91,6 +91,7 @@ static ECHO: Protocol = Protocol {
     sent_as: "nothing",
     settings: |_, _| String::new(),
     session: |_, _| Box::<Echo>::default(),
+    datagrams: None,
     sender: |_, _| unreachable!("nothing is played here"),
 };
 
@@ -113,6 +114,7 @@ fn start_of(protocol: &'static Protocol, connections: usize) -> Running {
             protocol,
             address: "127.0.0.1:0".parse().expect("an address"),
         }],
+        datagrams: Vec::new(),
         http: None,
         allow_remote: false,
         connections,
@@ -215,6 +217,7 @@ fn one_collector_uses_a_folder_and_none_listens_to_other_machines() {
             protocol: &ECHO,
             address: address.parse().expect("an address"),
         }],
+        datagrams: Vec::new(),
         http: None,
         allow_remote: false,
         connections: 1,

@@ -34,6 +34,7 @@ pub struct Collector {
     pub heph: String,
     /// Where HTTP is spoken.
     pub http: String,
+    udp: Option<String>,
 }
 
 impl Collector {
@@ -52,11 +53,13 @@ impl Collector {
             }
             None => Command::new(program),
         };
+        let receives = more.contains(&"--heph-udp");
         let mut child = command
             .args(["serve", "--cdt", "127.0.0.1:0"])
             .args(["--heph", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(more)
+            .args(["--heph-udp", "off"].into_iter().filter(|_| !receives))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -70,13 +73,15 @@ impl Collector {
                 .find(|word| word.starts_with(begin));
             found.unwrap_or_else(|| panic!("{line}")).to_owned()
         };
-        let [url, heph, http] = ["cdt", "heph", "http"].map(|scheme| url(&format!("{scheme}://")));
+        let [cdt, heph, http] = ["cdt", "heph", "http"].map(|scheme| url(&format!("{scheme}://")));
+        let udp = receives.then(|| url("127.0.0.1:").trim_end_matches(':').to_owned());
         Self {
             child,
             out,
-            url,
+            url: cdt,
             heph,
             http,
+            udp,
         }
     }
 
@@ -86,6 +91,11 @@ impl Collector {
         let mut err = self.child.stderr.take().expect("its messages");
         err.read_to_string(&mut said).expect("text");
         said
+    }
+
+    /// Returns where Heph datagrams go, of a collector that was told to receive some.
+    pub fn heph_udp(&self) -> String {
+        self.udp.clone().expect("it receives datagrams")
     }
 
     pub fn address(&self) -> &str {

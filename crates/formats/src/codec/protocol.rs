@@ -35,6 +35,8 @@ pub struct Protocol {
     pub settings: fn(&str, u16) -> String,
     /// Begins the collector's end of a connection.
     pub session: fn(&SessionOptions, Duration) -> Box<dyn Session>,
+    /// How datagrams are received, in protocols that have them.
+    pub datagrams: Option<DatagramRules>,
     /// Begins the sender's end of a connection for these parts.
     pub sender: fn(&Identity, &[Part]) -> Result<Box<dyn Sender>, Error>,
 }
@@ -117,6 +119,35 @@ pub trait Session: Send {
     /// Returns the number of units received and the number of those acknowledged; in a protocol without
     /// acknowledgements, of those known to be safe.
     fn units(&self) -> (u64, u64);
+}
+
+/// How a protocol's datagrams are received.
+#[derive(Clone, Copy, Debug)]
+pub struct DatagramRules {
+    /// Name of the listener.
+    pub name: &'static str,
+    /// Begins to receive what a peer sends.
+    pub begin: fn() -> Box<dyn Datagrams>,
+}
+
+/// What one peer sends in datagrams, without a socket and without a clock.
+pub trait Datagrams: Send {
+    /// Reads a datagram and has it stored; `keep` waits for room. Returns `None` if it is nothing of the protocol: then
+    /// nothing was stored.
+    fn take(&mut self, datagram: &[u8], keep: &mut Keep<'_>) -> Option<DatagramCounts>;
+}
+
+/// What a datagram held and told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatagramCounts {
+    /// Units in it, repeats included.
+    pub units: u64,
+    /// Units that were stored before: the entry in their place is a receipt.
+    pub repeated: u64,
+    /// Units before it that are missing, by the sender's counters.
+    pub missing: u64,
+    /// Units that come after later ones; they were counted as missing.
+    pub late: u64,
 }
 
 /// Why a session ended.

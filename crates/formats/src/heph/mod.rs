@@ -21,6 +21,7 @@
 mod actors;
 mod bodies;
 mod counters;
+mod datagrams;
 mod forest;
 mod heads;
 mod known;

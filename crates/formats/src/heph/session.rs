@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
+use super::datagrams::{REPEAT, Received};
 use super::{FORMAT, parse};
 use crate::codec::protocol::{
-    Assemble, AssembledPart, CaptureRules, Ending, Entry, FIRST_KIND, Identity, Keep, Protocol,
-    Sender, Session, SessionOptions,
+    Assemble, AssembledPart, CaptureRules, DatagramRules, Ending, Entry, FIRST_KIND, Identity,
+    Keep, Protocol, Sender, Session, SessionOptions,
 };
 use crate::{Error, Part};
 
@@ -24,11 +25,15 @@ pub const PROTOCOL: Protocol = Protocol {
     sent_as: "heph",
     settings: |host, port| format!("tail -c +1 -f TRACE | nc {host} {port}"),
     session: |_: &SessionOptions, now| Box::new(Stored::new(now)),
+    datagrams: Some(DatagramRules {
+        name: "heph_udp",
+        begin: || Box::new(Received::default()),
+    }),
     sender: |_, parts| Ok(Box::new(Player::new(parts)?)),
 };
 
 /// The kind of stored entries: bytes of the trace.
-const DATA: u8 = FIRST_KIND;
+pub(super) const DATA: u8 = FIRST_KIND;
 
 /// Bytes of the longest unit.
 const LONGEST_UNIT: usize = 32 << 10;
@@ -185,6 +190,9 @@ struct Assembled {
 
 impl Assemble for Assembled {
     fn take(&mut self, entry: &Entry<'_>) -> Option<usize> {
+        if entry.kind == REPEAT {
+            return None;
+        }
         if entry.kind != DATA {
             let doubt = format!("an entry of the unknown kind {}", entry.kind);
             if !self.doubts.contains(&doubt) {

@@ -1,5 +1,6 @@
 //! What the collector does, as OpenMetrics. Labels are listeners and reasons, which come from closed lists.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::counts::ListenerCounts;
 /// A count of a listener: its name, what it is, and where it is read.
 type Row = (&'static str, &'static str, fn(&ListenerCounts) -> u64);
 
-const COUNTS: [Row; 5] = [
+const COUNTS: [Row; 7] = [
     ("connections", "Connections taken", |one| one.sessions.get()),
     ("received_units", "Units received", |one| one.received.get()),
     ("received_bytes", "Bytes received", |one| {
@@ -36,7 +37,24 @@ const COUNTS: [Row; 5] = [
         "Units safe, of protocols without acknowledgements",
         |one| one.stored.get(),
     ),
+    (
+        "suppressed_units",
+        "Units that came again and were not stored again",
+        |one| one.suppressed.get(),
+    ),
+    (
+        "late_units",
+        "Units that came after later ones, and were counted as lost",
+        |one| one.late.get(),
+    ),
 ];
+
+/// Counts by reason of a listener.
+type ByReason = (
+    &'static str,
+    &'static str,
+    fn(&ListenerCounts) -> BTreeMap<&'static str, u64>,
+);
 
 #[derive(Debug)]
 struct Snapshot {
@@ -56,19 +74,19 @@ impl Collector for Snapshot {
                 ConstCounter::new(count(counts)).encode(metric.encode_family(&labels)?)?;
             }
         }
-        let by_reason = [
-            ("refused", "Connections and requests refused"),
-            ("ended", "Connections ended"),
+        let by_reason: [ByReason; 3] = [
+            ("refused", "Connections and requests refused", |one| {
+                one.refused.get()
+            }),
+            ("ended", "Connections ended", |one| one.ended.get()),
+            ("lost_units", "Units that did not come", |one| {
+                one.lost.get()
+            }),
         ];
-        for (name, help) in by_reason {
+        for (name, help, of) in by_reason {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             for (listener, counts) in &listeners {
-                let of = if name == "refused" {
-                    &counts.refused
-                } else {
-                    &counts.ended
-                };
-                for (reason, n) in of.get() {
+                for (reason, n) in of(counts) {
                     let labels = [("listener", *listener), ("reason", reason)];
                     ConstCounter::new(n).encode(metric.encode_family(&labels)?)?;
                 }

@@ -38,6 +38,7 @@ pub const PROTOCOL: Protocol = Protocol {
     sent_as: "cdt-streams",
     settings: |host, port| format!("REMOTE_DUMP_HOST={host} REMOTE_DUMP_PORT_PLAIN={port}"),
     session: |options, now| Box::new(stored::Stored::new(options, now)),
+    datagrams: None,
     sender: |identity, parts| Ok(Box::new(player::Player::new(identity, parts)?)),
 };
 
