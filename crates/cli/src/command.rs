@@ -125,7 +125,14 @@ impl Args {
             Some(Command::Flame(options)) => crate::flame::run(&options),
             Some(Command::Report(options)) => crate::report::run(&options),
             Some(Command::Timeline(options)) => crate::timeline::run(&options),
-            Some(Command::Serve(options)) => crate::serve::run(&options),
+            Some(Command::Serve(options)) => {
+                let file = options.config.as_deref();
+                let with_file = file.map(crate::serve_config::read::<Self>).transpose()?;
+                match with_file.and_then(|args| args.command) {
+                    Some(Command::Serve(options)) => crate::serve::run(&options),
+                    _ => crate::serve::run(&options),
+                }
+            }
             Some(Command::Send(options)) => crate::send::run(&options),
             Some(Command::Push(options)) => crate::push::run(&options),
             Some(Command::Token(options)) => crate::token::run(&options),

@@ -50,6 +50,7 @@ mod rewrite;
 mod select;
 mod send;
 mod serve;
+mod serve_config;
 mod slice;
 mod streams;
 mod style;

@@ -11,7 +11,8 @@ use traceloom_input::captures::DEFAULT;
 use traceloom_server::{HttpOptions, Listen, Stop, serve};
 
 use crate::Outcome;
-use crate::args::{Common, reads_nothing};
+use crate::args::Common;
+use crate::serve_config::with_environment;
 use crate::streams::{message, stdout};
 
 /// Collect what agents send, and lose nothing that was acknowledged.
@@ -20,7 +21,7 @@ use crate::streams::{message, stdout};
 /// be read at once, while it is still being sent: every command takes the data folder as a PATH. SIGTERM and Ctrl-C end the
 /// collector after what it has received is safe.
 #[derive(Args)]
-#[command(mut_args(reads_nothing))]
+#[command(mut_args(with_environment), args_override_self = true)]
 #[command(after_help = "Examples:\n  \
     traceloom serve\n  \
     traceloom serve --data /var/lib/traceloom --cdt 127.0.0.1:1715\n  \
@@ -29,6 +30,18 @@ use crate::streams::{message, stdout};
     tail -c +1 -f app.heph | nc 127.0.0.1 1716\n  \
     traceloom calls traceloom-data --sort -duration")]
 pub(crate) struct Options {
+    /// File with settings by the names of these flags, such as `cdt = "127.0.0.1:1715"`. A flag comes before the
+    /// environment (TRACELOOM_SERVE_CDT and so on), and that before the file.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TRACELOOM_SERVE_CONFIG",
+        hide_env = true
+    )]
+    pub(crate) config: Option<PathBuf>,
+    /// Print the settings that would be used, say what is wrong with them, and end.
+    #[arg(long)]
+    check_config: bool,
     /// Data folder; it is made where there is none, readable by its owner alone.
     #[arg(long, value_name = "DIR", default_value = DEFAULT)]
     data: PathBuf,
@@ -58,7 +71,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 4096)]
     connections: usize,
     /// Tell agents of this namespace to stop; may be repeated.
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
     refuse_namespace: Vec<String>,
     /// Seconds that connections have for their end once the collector is asked to stop.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
@@ -82,9 +95,31 @@ fn address(text: &str) -> Result<Address, String> {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    if options.check_config {
+        let settings = collector(options);
+        print(options)?;
+        traceloom_server::check(&settings)?;
+        return Ok(Outcome::Done);
+    }
     let stop = Stop::default();
     let asked = stop.clone();
     crate::interrupt::stop_with(move || asked.now());
+    let settings = collector(options);
+    let data = options.data.display().to_string();
+    let mut listening = |line: &str| {
+        let mut out = stdout();
+        // A reader of standard output that went away is no reason to stop collecting.
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    };
+    let counts = serve(&settings, &stop, &mut listening, &mut |event| {
+        message!("{event}");
+    })?;
+    message!("stopped: {} (data folder {data})", counts.sentence());
+    Ok(Outcome::Done)
+}
+
+/// Returns the settings as the collector takes them.
+fn collector(options: &Options) -> traceloom_server::Options {
     let listeners = [
         (&cdt::PROTOCOL, options.cdt),
         (&heph::PROTOCOL, options.heph),
@@ -96,7 +131,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         protocol: &heph::PROTOCOL,
         address,
     });
-    let options = traceloom_server::Options {
+    traceloom_server::Options {
         data: options.data.clone(),
         listeners: listeners.collect(),
         datagrams: datagrams.collect(),
@@ -109,16 +144,35 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         connections: options.connections,
         unwanted: options.refuse_namespace.clone(),
         grace: Duration::from_secs(options.grace),
+    }
+}
+
+/// Prints the settings as a file has them.
+fn print(options: &Options) -> anyhow::Result<()> {
+    let text = |text: &str| toml::Value::from(text);
+    let address = |address: Address| match address {
+        Some(address) => toml::Value::from(address.to_string()),
+        None => toml::Value::from("off"),
     };
-    let data = options.data.display().to_string();
-    let mut listening = |line: &str| {
-        let mut out = stdout();
-        // A reader of standard output that went away is no reason to stop collecting.
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-    };
-    let counts = serve(&options, &stop, &mut listening, &mut |event| {
-        message!("{event}");
-    })?;
-    message!("stopped: {} (data folder {data})", counts.sentence());
-    Ok(Outcome::Done)
+    let namespaces = options.refuse_namespace.clone();
+    let number =
+        |number: u64| i64::try_from(number).map_or(toml::Value::from(i64::MAX), Into::into);
+    let settings = [
+        ("data", text(&options.data.to_string_lossy())),
+        ("cdt", address(options.cdt)),
+        ("heph", address(options.heph)),
+        ("heph-udp", address(options.heph_udp)),
+        ("http", address(options.http)),
+        ("require-token", options.require_token.into()),
+        ("allow-remote", options.allow_remote.into()),
+        ("upload-bytes", number(options.upload_bytes)),
+        ("connections", number(options.connections as u64)),
+        ("refuse-namespace", namespaces.into()),
+        ("grace", number(options.grace)),
+    ];
+    let mut out = stdout();
+    for (name, value) in settings {
+        writeln!(out, "{name} = {value}")?;
+    }
+    Ok(out.flush()?)
 }

@@ -311,3 +311,86 @@ fn help_of_a_collector_lists_what_means_something_there() {
     }
     assert!(stdout(&["send", "--help"]).contains("--input-format"));
 }
+
+/// Runs `serve --check-config` with a file, and returns its exit code and everything it printed.
+fn check_config(file: &str, environment: &[(&str, &str)], more: &[&str]) -> (Option<i32>, String) {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("serve.toml");
+    std::fs::write(&path, file).expect("a file");
+    let data = scratch.path().join("data");
+    let data = format!("--data={}", data.display());
+    let output = collected::command(&["serve", "--check-config", "--config", text(&path), &data])
+        .args(more)
+        .envs(environment.iter().copied())
+        .output()
+        .expect("the program runs");
+    let said = [output.stdout, output.stderr].concat();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&said).into_owned(),
+    )
+}
+
+#[test]
+fn flags_come_before_the_environment_and_that_before_the_file() {
+    let file = "cdt = \"127.0.0.1:1\"\nheph = \"127.0.0.1:2\"\nhttp = \"127.0.0.1:3\"\ngrace = 4\n\
+                require-token = true\nrefuse-namespace = [\"a\", \"b c\"]\n";
+    let environment = [
+        ("TRACELOOM_SERVE_HEPH", "127.0.0.1:20"),
+        ("TRACELOOM_SERVE_HTTP", "127.0.0.1:30"),
+        ("TRACELOOM_SERVE_CONNECTIONS", "77"),
+    ];
+    let (code, said) = check_config(file, &environment, &["--http", "off"]);
+    assert_eq!(code, Some(0), "{said}");
+    for line in [
+        "cdt = \"127.0.0.1:1\"",
+        "heph = \"127.0.0.1:20\"",
+        "http = \"off\"",
+        "heph-udp = \"127.0.0.1:1716\"",
+        "connections = 77",
+        "grace = 4",
+        "require-token = true",
+        "allow-remote = false",
+        "refuse-namespace = [\"a\", \"b c\"]",
+    ] {
+        assert!(said.lines().any(|one| one == line), "{line}: {said}");
+    }
+    let cases = [
+        (
+            "conections = 7",
+            2,
+            "there is no setting `conections`; did you mean `connections`?",
+        ),
+        (
+            "check-config = true",
+            2,
+            "there is no setting `check-config`",
+        ),
+        ("require-token = 1", 2, "`require-token` is true or false"),
+        ("cdt = [\"off\"]", 2, "`cdt` is a text or a whole number"),
+        ("cdt = \"nowhere\"", 2, "'nowhere' for '--cdt"),
+        ("grace = 3\ncdt = off", 2, "line 2: "),
+        ("cdt = \"0.0.0.0:1\"", 1, "--allow-remote"),
+        ("http = \"0.0.0.0:1\"", 1, "there is no token"),
+    ];
+    for (file, expected, sentence) in cases {
+        let (code, said) = check_config(file, &[], &[]);
+        assert_eq!(code, Some(expected), "{file}: {said}");
+        assert!(said.contains(sentence), "{file}: {said}");
+    }
+}
+
+/// Every setting is in the file that is packaged, as it is without one, but for the data folder.
+#[test]
+fn the_packaged_settings_are_the_defaults() {
+    let packaged = include_str!("../../../packaging/serve.toml");
+    let (code, said) = check_config(packaged, &[], &[]);
+    assert_eq!(code, Some(0), "{said}");
+    // The folders of the two runs differ.
+    let rest = |said: &str| said.lines().skip(1).collect::<Vec<_>>().join("\n");
+    assert_eq!(rest(&said), rest(&check_config("", &[], &[]).1));
+    let names = said.lines().filter_map(|line| line.split_once(" = "));
+    for (name, _) in names {
+        assert!(packaged.contains(&format!("{name} = ")), "{name}");
+    }
+}

@@ -27,6 +27,6 @@ pub use counts::{Counter, Counts, CountsByReason, ListenerCounts};
 pub use error::Error;
 pub use push::{PushFile, PushOptions, Pushed, push};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
-pub use serve::{HttpOptions, Listen, Options, serve};
+pub use serve::{HttpOptions, Listen, Options, check, serve};
 pub use stop::Stop;
 pub use tokens::{Right, StoredToken, Tokens};

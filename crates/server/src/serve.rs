@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +67,42 @@ pub struct HttpOptions {
 /// What a collector says while it runs, a line each.
 type Say<'s> = dyn FnMut(&str) + 's;
 
+/// Checks settings before anything is made or opened.
+///
+/// # Errors
+/// When other machines would reach what does not ask who they are, or a data folder is none.
+pub fn check(options: &Options) -> Result<(), Error> {
+    for listener in options.listeners.iter().chain(&options.datagrams) {
+        let address = listener.address;
+        if !address.ip().is_loopback() && !options.allow_remote {
+            return Err(Error::new(format!(
+                "{address} can be reached from other machines, and senders of {} do not say who they are: \
+                 --allow-remote listens there all the same",
+                listener.protocol.captures.name
+            )));
+        }
+    }
+    if let Some(http) = &options.http
+        && !http.address.ip().is_loopback()
+        && !has_token(&options.data)?
+    {
+        return Err(Error::new(format!(
+            "{} can be reached from other machines, and there is no token: `traceloom token add NAME --data {}` makes one",
+            http.address,
+            options.data.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Returns `true` if a data folder has a token; one that is not there yet has none.
+fn has_token(data: &Path) -> Result<bool, Error> {
+    if !data.exists() {
+        return Ok(false);
+    }
+    Ok(!Tokens::open(&DataFolder::open(data)?)?.list().is_empty())
+}
+
 /// Collects until `stop`, and returns what it did.
 ///
 /// `listening` gets a line for each listener, which says how to send to it; `event` what an operator should know.
@@ -80,28 +116,9 @@ pub fn serve(
     listening: &mut Say<'_>,
     event: &mut Say<'_>,
 ) -> Result<Arc<Counts>, Error> {
-    for listener in options.listeners.iter().chain(&options.datagrams) {
-        let address = listener.address;
-        if !address.ip().is_loopback() && !options.allow_remote {
-            return Err(Error::new(format!(
-                "{address} can be reached from other machines, and senders of {} do not say who they are: \
-                 --allow-remote listens there all the same",
-                listener.protocol.captures.name
-            )));
-        }
-    }
+    check(options)?;
     let folder = DataFolder::create(&options.data)?;
     let tokens = Tokens::open(&folder)?;
-    if let Some(http) = &options.http
-        && !http.address.ip().is_loopback()
-        && tokens.list().is_empty()
-    {
-        return Err(Error::new(format!(
-            "{} can be reached from other machines, and there is no token: `traceloom token add NAME --data {}` makes one",
-            http.address,
-            options.data.display()
-        )));
-    }
     let _lock = folder.lock()?;
     let (journal, recovered) = Journal::open(&folder.log())?;
     if let Some(torn) = &recovered.torn {
