@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Columns, HeldItems } from "../src/timeline/data";
-import { roundUp } from "../src/timeline/model";
+import { roundUp, type TimelineModel } from "../src/timeline/model";
+import { ranIn } from "../src/timeline/range";
 
 test("an axis ends with a round value", () => {
   assert.deepEqual(
@@ -56,4 +57,33 @@ test("a timeline asks for the items between two moments, narrow ones together", 
   assert.deepEqual(asked(50, 60, 20), []);
   const items = source.items(0, { h: 0, l: 30 }, { h: 0, l: 41 }, 16);
   assert.deepEqual([items.size, items.filled(0)], [1, 0.2]);
+});
+
+test("what ran in a range counts as far as it lies in it", () => {
+  // `main` from 0 to 100 calls `get` from 10 to 40, and itself from 50 to 90.
+  const numbers = (...of: number[]) => Uint32Array.from(of);
+  const columns = {
+    ...row(),
+    first: numbers(0, 1, 3),
+    sh: numbers(0, 0, 0),
+    sl: numbers(0, 10, 50),
+    eh: numbers(0, 0, 0),
+    el: numbers(100, 40, 90),
+    name: numbers(0, 1, 0),
+    levels: [[], []],
+  };
+  const model = {
+    t: columns,
+    source: new HeldItems(columns),
+    data: { kinds: [2, 2], levels: [0, 1], names: ["main", "get"] },
+    tracks: [{ first: 0, rows: 2 }],
+  } as unknown as TimelineModel;
+  assert.deepEqual(ranIn(model, 20n, 80n), [
+    { name: 0, own: 40, total: 60, calls: 1 },
+    { name: 1, own: 20, total: 20, calls: 0 },
+  ]);
+  assert.deepEqual(ranIn(model, 0n, 100n), [
+    { name: 0, own: 70, total: 100, calls: 2 },
+    { name: 1, own: 30, total: 30, calls: 1 },
+  ]);
 });

@@ -33,7 +33,7 @@ await browse(async (page, open) => {
   }
   const counts = await page.$eval('.timeline script', (script) => JSON.parse(script.textContent).tracks.map((track) => track.spans));
   console.log(`timeline of ${counts.reduce((a, b) => a + b).toLocaleString('en-US')} spans`);
-  promise('first drawing, from the start of loading', first, 2500);
+  promise('first drawing, from the start of loading', first, 500);
   for (const zoom of [0, 8, 16, 24, 40]) {
     await page.evaluate(press, '0');
     for (let step = 0; step < zoom; step++) await page.evaluate(press, 'w');
@@ -47,6 +47,6 @@ await browse(async (page, open) => {
     await page.evaluate(search, '');
   }
   promise('everything', times.all, 100);
-  promise('zoom in', times.zoom, 100);
+  promise('zoom in', times.zoom, 50);
   promise('search', times.search, 250);
 });

@@ -1,15 +1,18 @@
 /* The elements around a timeline, the mouse and the keys. */
 import { Address } from "../shared/address";
-import { button, by, named } from "../shared/dom";
+import { button, by, copy, named } from "../shared/dom";
 import { kindName, kindToken } from "../shared/kinds";
+import { openMenu } from "../shared/menu";
+import { exactly } from "../shared/search";
 import type { Moment } from "../shared/source";
 import { onRedraw } from "../shared/theme";
 import { Tip } from "../shared/tip";
-import { type Held, halves } from "./data";
+import { exact, type Held, halves } from "./data";
 import { HEAD, NO_KIND, TimelineModel } from "./model";
 import { Overview } from "./overview";
 import { measured, TimelinePainter } from "./paint";
-import { showTracks } from "./table";
+import { ranIn } from "./range";
+import { ranTable, showTracks } from "./table";
 import { amount, Words } from "./words";
 
 export function startTimeline(part: HTMLElement, held: Held): void {
@@ -145,10 +148,18 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   function tellMeasured() {
     details.textContent = `Measured: ${measured(model.distance())}`;
   }
+  /** Says what ran between the two points. */
+  function tellRan() {
+    tellMeasured();
+    const [from, to] = model.measured.map(({ h, l }) => exact(h, l)).sort((a, b) => (a < b ? -1 : 1));
+    const ran = ranIn(model, from, to);
+    if (ran.length) details.append(ranTable(model, ran, (name) => find(exactly(name))));
+    resize();
+  }
   function point(where: Moment) {
     model.measured = model.measured.length === 1 ? [model.measured[0], where] : [where];
     measuring(model.measured.length === 1);
-    if (model.measured.length === 2) tellMeasured();
+    if (model.measured.length === 2) tellRan();
     schedule();
   }
   function measure() {
@@ -335,7 +346,8 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     if (!was) return;
     if (was.measure) {
       measuring(false);
-      if (!was.moved) model.measured = [];
+      if (was.moved) tellRan();
+      else model.measured = [];
       schedule();
       return;
     }
@@ -353,6 +365,44 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     isWidening = false;
     drag = null;
   });
+  view.addEventListener("contextmenu", (event) => {
+    const { x, y } = within(event);
+    const { item } = model.at(x, y, view.scrollTop);
+    if (item < 0) return;
+    event.preventDefault();
+    select(item);
+    showMenu(event.clientX, event.clientY);
+  });
+  /** The menu of the selection. */
+  function showMenu(x: number, y: number) {
+    const { selected: item } = model;
+    if (item < 0) return;
+    const { key } = model.trackOf(item);
+    const name = words.full(item);
+    const tell = async (text: string) => {
+      details.textContent = (await copy(text)) ? "copied" : "this browser does not let pages copy";
+    };
+    const between = () => {
+      model.measured = [
+        { h: t.sh[item], l: t.sl[item] },
+        { h: t.eh[item], l: t.el[item] },
+      ];
+      tellRan();
+      schedule();
+    };
+    openMenu(by(part, "menu"), x, y, [
+      { text: "Zoom to it", key: "f", run: () => zoomTo(item) },
+      { text: "What ran meanwhile", key: "", run: between },
+      { text: "Find others of this name", key: "", run: () => find(exactly(name)) },
+      { text: model.pinned.includes(key) ? "Let its track go" : "Pin its track", key: "p", run: () => pin(key) },
+      { text: "Copy name", key: "", run: () => tell(name) },
+      {
+        text: "Copy details",
+        key: "",
+        run: () => tell([name, ...words.tell(item).map((pair) => pair.join(": "))].join("\n")),
+      },
+    ]);
+  }
   view.addEventListener("dblclick", (event) => {
     const { x, y } = within(event);
     const { item } = model.at(x, y, view.scrollTop);
@@ -392,6 +442,12 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   by(part, "as-table").onclick = () => tabled(!!rows.hidden);
   by(part, "help").onclick = help;
 
+  /** Dates in UTC, or in the reader's zone. */
+  function zone() {
+    words.isLocal = !words.isLocal;
+    if (model.selected >= 0) details.replaceChildren(...words.details(model.selected));
+    schedule();
+  }
   function leave() {
     if (isMeasuring || model.measured.length) endMeasure();
     else if (model.words) find("");
@@ -413,6 +469,13 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     Enter: () => model.selected >= 0 && zoomTo(model.selected),
     p: () => model.track && pin(model.track),
     c: () => model.track && fold(model.track),
+    "[": () => step(false),
+    "]": () => step(true),
+    z: zone,
+    ".": () => {
+      const bounds = view.getBoundingClientRect();
+      showMenu(bounds.left + bounds.width / 3, bounds.top + 40);
+    },
     t: () => tabled(!!rows.hidden),
     "?": help,
     Escape: leave,

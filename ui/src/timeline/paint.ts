@@ -19,7 +19,7 @@ import {
   WAIT,
 } from "./data";
 import { HEAD, type Line, NO_KIND, roundUp, type TimelineModel } from "./model";
-import { amount, commas, iso, type Words } from "./words";
+import { amount, commas, type Words } from "./words";
 
 const COLOURS = [
   "paper",
@@ -433,9 +433,7 @@ export class TimelinePainter {
     context.fillRect(0, 0, left, head);
     // No more digits than the zoom tells apart.
     const fine = model.perPixel < 1e3 ? 9 : model.perPixel < 1e6 ? 6 : 3;
-    const corner = model.data.unix
-      ? iso(model.start + model.leftEdge()).replace(/\.(\d+)Z$/, (_, digits: string) => `.${digits.slice(0, fine)}Z`)
-      : "own clock";
+    const corner = model.data.unix ? this.words.date(model.start + model.leftEdge(), fine) : "own clock";
     this.pen.write(this.pen.tail(corner, left - this.px(8)), false, this.px(4), head - this.px(13), plain["ink-3"]);
     const [start, part] = model.share();
     context.fillStyle = plain.line;

@@ -1,8 +1,9 @@
 /* The tracks as a table, and the spans of the window on one of them. */
 import { grouped } from "../shared/amount";
-import { button, named } from "../shared/dom";
+import { button, named, nameOf } from "../shared/dom";
 import { type HeldTrack, SPAN } from "./data";
 import type { TimelineModel, Track } from "./model";
+import { type Ran, SHORT } from "./range";
 import { amount, type Words } from "./words";
 
 const ROWS = 500;
@@ -54,6 +55,25 @@ function inside(model: TimelineModel, track: Track): [found: [item: number, row:
     for (let at = 0; at < items.size && found.length < ROWS; at++) found.push([items.first(at), row]);
   }
   return [found, count];
+}
+
+/** Functions of a range at once. */
+const RAN = 20;
+
+/** What ran in a range, as a table; a press searches for a function. */
+export function ranTable(model: TimelineModel, ran: readonly Ran[], find: (name: string) => void): HTMLElement {
+  const rows = ran.slice(0, RAN).map(({ name, own, total, calls }): Cell[] => {
+    const full = name === SHORT ? "spans that are drawn together" : model.data.names[name];
+    const press = button("", () => find(full));
+    press.append(...(name === SHORT ? [full] : nameOf(full)));
+    press.title = full;
+    const time = (ns: number): Cell => [amount(BigInt(ns)), String(ns)];
+    return [time(own), time(total), calls ? grouped(calls) : "", press];
+  });
+  const part = named("div", "", "ran");
+  part.append(table([["self"], ["total"], ["calls"], ["function", "name"]], rows));
+  if (ran.length > RAN) part.append(named("p", `${grouped(ran.length - RAN)} more functions`, "dim"));
+  return part;
 }
 
 const TIMES = ["busy", "longest", "waited", "paused"] as const;

@@ -2,6 +2,7 @@
 import { amount as amountOf, grouped } from "../shared/amount";
 import { named } from "../shared/dom";
 import { levels } from "../shared/names";
+import { inZone } from "../shared/zone";
 import { exact, FAILED, FOLDED, LOSS, PARTIAL_END, PARTIAL_START, PAUSE, SAMPLE, SPAN, WAIT } from "./data";
 import type { TimelineModel } from "./model";
 
@@ -19,7 +20,7 @@ export const commas = (ns: bigint): string => `${ns.toString().replace(/\B(?=(\d
 /** Three digits, and the exact number where that says more. */
 const both = (ns: bigint) => (ns < 1000n ? commas(ns) : `${amount(ns)} (${commas(ns)})`);
 
-export function iso(ns: bigint): string {
+function iso(ns: bigint): string {
   let seconds = ns / SECOND;
   let rest = ns % SECOND;
   if (rest < 0n) {
@@ -59,6 +60,8 @@ export function clock(ns: bigint, step: bigint, length: bigint): string {
 /** Says what items of a timeline are. */
 export class Words {
   private readonly known: string[][] = [];
+  /** Dates are in the reader's zone. */
+  isLocal = false;
 
   constructor(private readonly model: TimelineModel) {}
 
@@ -66,12 +69,18 @@ export class Words {
     return clock(ns, step, this.model.length);
   }
 
+  /** A date: UTC, as the page was mailed, or in the reader's zone. */
+  date(ns: bigint, digits = 9): string {
+    const text = iso(ns).replace(/\.(\d+)Z$/, (_, all: string) => `.${all.slice(0, digits)}Z`);
+    return this.isLocal ? inZone(text) : text;
+  }
+
   private when(item: number): string {
     const { model } = this;
     const source = model.data.sources[model.trackOf(item).source];
     const since = `+${this.clock(model.startOf(item), 1n)}`;
     if (!source.unix) return `${since}, from the start of ${source.title}`;
-    return `${iso(model.start + model.startOf(item))} (${since})`;
+    return `${this.date(model.start + model.startOf(item))} (${since})`;
   }
 
   /** What a span took by itself; none for what is no span, or several. */
