@@ -198,8 +198,8 @@ test("the strip shows where nearly everything is, stacked by kinds", () => {
   assert.deepEqual(
     kinds.map(([kind, sums]) => [model.kindName(kind), ...sums]),
     [
-      ["runtime", 30, 30],
-      ["db", 0, 35],
+      ["Runtime", 30, 30],
+      ["Database", 0, 35],
     ],
   );
 });
@@ -265,7 +265,7 @@ test("own code does not do the work of what calls it, and a kind of work has its
     own_packages: ["acme"],
   });
   const kinds = new Map(model.kinds().map(([kind, own]) => [model.kindName(kind), own]));
-  assert.deepEqual([kinds.get("web"), kinds.get("own code"), kinds.get("db")], [10, 50, 40]);
+  assert.deepEqual([kinds.get("Web framework"), kinds.get("Own code"), kinds.get("Database")], [10, 50, 40]);
   assert.deepEqual(model.functionsOf(0), [2]);
-  assert.ok(model.tell(1).pairs.some(([label, value]) => label === "kind" && value === "own code: acme"));
+  assert.ok(model.tell(1).pairs.some(([label, value]) => label === "kind" && value === "Own code: acme"));
 });

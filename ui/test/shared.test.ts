@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import amounts from "../examples/amounts.json";
+import kinds from "../examples/kinds.json";
 import names from "../examples/names.json";
 import { amount, grouped, type Scale } from "../src/shared/amount";
+import { kindName, kindToken } from "../src/shared/kinds";
 import { characters, fit, levels } from "../src/shared/names";
 import { numbers } from "../src/shared/numbers";
 import { exactly, matcher } from "../src/shared/search";
@@ -38,6 +40,11 @@ test("names fit as they do in the program", () => {
   for (const [name, room, label] of names) {
     assert.equal(fit(levels(String(name)), Number(room), characters), label, `${name} in ${room}`);
   }
+});
+
+test("kinds of work are called and coloured as in the program", () => {
+  for (const [name, title, token] of kinds)
+    assert.deepEqual([kindName(0, [name]), kindToken(0, [name])], [title, token]);
 });
 
 test("moments are shown in the reader's zone with all their digits", () => {

@@ -22,6 +22,8 @@ const VIEWS: readonly View[] = ["graph", "tree", "table"];
 const BESIDE = 100;
 /** Wheel notches that double a zoom, in pixels. */
 const NOTCH = 200;
+/** Milliseconds from the graph to the functions beside it. */
+const AFTER = 20;
 
 /** Starts a graph of one or several values; the first that is not zero is shown. */
 export function startFlame(part: HTMLElement, values: Held[]): void {
@@ -225,7 +227,18 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
 
   function drawTables() {
     table.update();
-    if (isWhole && seen.shown === "graph") table.functions(by(part, "funcs"), BESIDE);
+    if (isWhole && seen.shown === "graph") later();
+  }
+  /** Lists the functions beside the graph, which is drawn before. */
+  let listing = 0;
+  function later() {
+    if (listing) return;
+    listing = requestAnimationFrame(() =>
+      setTimeout(() => {
+        listing = 0;
+        table.functions(by(part, "funcs"), BESIDE);
+      }, AFTER),
+    );
   }
 
   function recall() {

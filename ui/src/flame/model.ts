@@ -277,7 +277,7 @@ export class FlameModel {
     }
     const kind = this.kindOf(node);
     const isOwn = kind === OWN && data.held.own_packages?.length;
-    pairs.push(["kind", isOwn ? `own code: ${data.held.own_packages?.join(", ")}` : this.kindName(kind)]);
+    pairs.push(["kind", isOwn ? `Own code: ${data.held.own_packages?.join(", ")}` : this.kindName(kind)]);
     const place = data.held.places[tree.symbol[node]];
     if (place) pairs.push(["place", place]);
     return { name: data.names[tree.symbol[node]], pairs };

@@ -11,11 +11,31 @@ export const LIBRARY = -5;
 const HELD_OWN = -2;
 
 const UNNAMED: Record<number, string> = {
-  [OWN]: "own code",
-  [RUNTIME]: "runtime",
-  [NATIVE]: "native",
-  [UNKNOWN]: "unknown",
-  [LIBRARY]: "libraries",
+  [OWN]: "Own code",
+  [RUNTIME]: "Runtime",
+  [NATIVE]: "Native",
+  [UNKNOWN]: "Unknown",
+  [LIBRARY]: "Libraries",
+};
+
+/* The same as `hotspots/kind.rs`; `ui/examples/kinds.json` holds them together. */
+
+/** What people call the kinds of the rules that come with the program. */
+const TITLES: Record<string, string> = {
+  db: "Database",
+  orm: "Object-relational mapping",
+  network: "Network",
+  io: "Files",
+  messaging: "Messaging",
+  waiting: "Locks, waiting",
+  gc: "GC, pauses",
+  reflection: "Reflection",
+  logging: "Logging",
+  json: "JSON",
+  xml: "XML",
+  crypto: "Cryptography",
+  compression: "Compression",
+  web: "Web framework",
 };
 
 /** Tokens by the usual names of kinds; others are libraries. */
@@ -49,7 +69,7 @@ export function unnamedKind(held: number, colour: number): number {
 }
 
 export const kindName = (kind: number, categories: readonly string[]): string =>
-  kind < 0 ? UNNAMED[kind] : categories[kind];
+  kind < 0 ? UNNAMED[kind] : (TITLES[categories[kind]] ?? categories[kind]);
 
 /** The token of a kind's colour; of own code, `shade` tells classes apart. */
 export function kindToken(kind: number, categories: readonly string[], shade = 0): string {

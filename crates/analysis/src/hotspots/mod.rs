@@ -1,7 +1,9 @@
 //! Where time goes by the kind of work: databases, logging, reflection and so on.
 
+mod kind;
 mod own;
 
+pub(crate) use kind::{title, token, where_to};
 pub(crate) use own::OwnCode;
 
 use std::fmt;
@@ -141,6 +143,23 @@ pub(crate) fn own_code(tree: &CallTree, categories: &Categories) -> OwnCode {
     OwnCode::find(tree.symbols.iter().zip(weights), categories)
 }
 
+/// Returns the number of each node's category.
+pub(crate) fn categories_of_nodes(tree: &CallTree, categories: &Categories) -> Vec<Option<usize>> {
+    let own_code = own_code(tree, categories);
+    let of_symbol = |symbol: &crate::Symbol| (categories.of(&symbol.name), own_code.has(symbol));
+    let by_symbol: Vec<(Option<usize>, bool)> = tree.symbols.iter().map(of_symbol).collect();
+    let mut of_nodes: Vec<Option<usize>> = Vec::with_capacity(tree.nodes.len());
+    for node in &tree.nodes {
+        let known = by_symbol.get(node.symbol.index()).copied();
+        let (own, is_own) = known.unwrap_or_default();
+        let caller = node
+            .parent
+            .and_then(|parent| *of_nodes.get(parent as usize)?);
+        of_nodes.push(own.or(caller.filter(|_| !is_own)));
+    }
+    of_nodes
+}
+
 /// Adds up own values by category, the largest first.
 ///
 /// A function without category counts with the nearest of its callers that has one: what a database driver does in
@@ -149,30 +168,11 @@ pub(crate) fn own_code(tree: &CallTree, categories: &Categories) -> OwnCode {
 #[must_use]
 pub fn hotspots(tree: &CallTree, categories: &Categories) -> Vec<Hotspot> {
     let none = categories.names.len();
-    let by_symbol: Vec<Option<usize>> = tree
-        .symbols
-        .iter()
-        .map(|symbol| categories.of(&symbol.name))
-        .collect();
-    let own_code = own_code(tree, categories);
-    let is_own: Vec<bool> = tree
-        .symbols
-        .iter()
-        .map(|symbol| own_code.has(symbol))
-        .collect();
-    let mut of_node: Vec<usize> = Vec::with_capacity(tree.nodes.len());
+    let of_nodes = categories_of_nodes(tree, categories);
     let mut sums: std::collections::BTreeMap<(usize, SymbolId), (i64, u64)> = Default::default();
-    for node in &tree.nodes {
-        let caller = node.parent.and_then(|parent| of_node.get(parent as usize));
-        let own = by_symbol.get(node.symbol.index()).copied().flatten();
-        let is_own = is_own.get(node.symbol.index()) == Some(&true);
-        let category = match own {
-            Some(category) => category,
-            None if is_own => none,
-            None => caller.copied().unwrap_or(none),
-        };
-        of_node.push(category);
-        let sum = sums.entry((category, node.symbol)).or_default();
+    for (node, category) in tree.nodes.iter().zip(of_nodes) {
+        let sum = sums.entry((category.unwrap_or(none), node.symbol));
+        let sum = sum.or_default();
         sum.0 = sum.0.saturating_add(node.own);
         sum.1 = sum.1.saturating_add(node.count);
     }

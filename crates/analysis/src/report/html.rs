@@ -1,12 +1,16 @@
 //! The page.
 
+use std::fmt::Write as _;
+
 use super::markup::{
     Alignment, HtmlCell, facts, figures, heading, paragraph, smaller_heading, table,
 };
+use super::story::story;
+use super::when::when;
 use super::{Findings, sections};
 use crate::flame::{self, Picture};
 use crate::hotspots::Categories;
-use crate::page::{Heading, REPORT, escape, mailed, page};
+use crate::page::{Heading, REPORT, escape, escaped, mailed, page};
 use crate::timeline::Timeline;
 use crate::timeline::html::{about, part};
 use crate::{CallTree, OverTime, amount, finding, grouped, top};
@@ -193,6 +197,10 @@ impl Sections {
             escape(&mut markup, &finding);
             markup.push_str("</p>\n");
         }
+        let story = story(report).join(" ");
+        if !story.is_empty() {
+            let _ = writeln!(markup, "<p class=\"story\">{}</p>", escaped(&story));
+        }
         figures(&mut markup, &sections::figures(report));
         markup.push_str("<nav class=\"contents\" aria-label=\"Contents\">");
         for (id, title) in &sections.contents {
@@ -256,12 +264,20 @@ fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[
             format!("{reason}{}", missing.join(", no ")),
         ));
     }
+    let mut parts = [String::new(), String::new()];
+    let [durations, course] = &mut parts;
+    sections::durations(durations, report.findings);
+    when(course, report);
+    out.push_str("<div class=\"two\">\n");
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let _ = writeln!(out, "<div>\n{part}</div>");
+    }
+    out.push_str("</div>\n");
     facts(
         out,
         rows.iter()
             .map(|(name, value)| (name.as_str(), value.as_str())),
     );
-    sections::durations(out, report.findings);
 }
 
 /// What the report is made from, and by what: the last lines, for whoever asks.

@@ -10,6 +10,8 @@ mod findings;
 mod html;
 mod markup;
 mod sections;
+mod story;
+mod when;
 
 pub use calls::CallCollector;
 pub use collect::Collector;

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::markup::{Alignment, Figure, HtmlCell, details, paragraph, table};
+use super::markup::{Alignment, Figure, HtmlCell, details, paragraph, smaller_heading, table};
 use super::{ErrorGroup, Findings, Report, STEPS};
-use crate::hotspots::hotspots;
+use crate::hotspots::{hotspots, title};
 use crate::page::{escaped, mailed};
 use crate::{MeasureUnit, amount, grouped};
 
-fn duration(ns: u64) -> String {
+pub(super) fn duration(ns: u64) -> String {
     amount(
         &MeasureUnit::Nanoseconds,
         i64::try_from(ns).unwrap_or(i64::MAX),
@@ -17,7 +17,7 @@ fn duration(ns: u64) -> String {
 
 /// A share of a whole, with one digit.
 #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
-fn share(part: u64, whole: u64) -> String {
+pub(super) fn share(part: u64, whole: u64) -> String {
     format!("{:.1} %", part as f64 * 100.0 / whole.max(1) as f64)
 }
 
@@ -129,7 +129,7 @@ pub(super) fn figures(report: &Report<'_>) -> Vec<Figure> {
             && let Some(percent) = tree.percent(own)
         {
             let value = amount(&tree.measure.unit, own);
-            add(value, format!("{kind}, {percent:.2} %"), false);
+            add(value, format!("{}, {percent:.2} %", title(kind)), false);
         }
     }
     if findings.paused.0 > 0 {
@@ -166,6 +166,7 @@ pub(super) fn durations(out: &mut String, findings: &Findings) {
     if most == 0 {
         return;
     }
+    smaller_heading(out, "How long calls take");
     let head = [
         ("calls that took", Alignment::When),
         ("calls", Alignment::Number),

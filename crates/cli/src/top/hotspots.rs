@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
-use traceloom_analysis::CallTree;
 use traceloom_analysis::hotspots::{Categories, Hotspot, hotspots};
 use traceloom_analysis::names::ShortNames;
+use traceloom_analysis::{CallTree, finding};
 
 use super::{Options, heading};
 use crate::Outcome;
@@ -58,7 +58,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
             writeln!(
                 out,
                 "{}",
-                as_json(tree, &found, options.table.most(usize::MAX))
+                as_json(tree, &rules, &found, options.table.most(usize::MAX))
             )?;
         } else if options.table.csv {
             measures.add(&tree.measure, table((tree, &names), &found, options));
@@ -68,6 +68,9 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 "{}",
                 style.bold(heading(&tree.measure, tree.total, tree.shares_of()))
             )?;
+            if let Some(finding) = finding(tree, &rules) {
+                writeln!(out, "{finding}")?;
+            }
             let table = table((tree, &names), &found, options).whole(options.table.wide);
             table.print_names(&style, &names, &mut out)?;
         }
@@ -138,7 +141,12 @@ fn table(
     table
 }
 
-fn as_json(tree: &CallTree, found: &[Hotspot], most: usize) -> serde_json::Value {
+fn as_json(
+    tree: &CallTree,
+    rules: &Categories,
+    found: &[Hotspot],
+    most: usize,
+) -> serde_json::Value {
     let categories: Vec<_> = found
         .iter()
         .map(|hotspot| {
@@ -158,6 +166,7 @@ fn as_json(tree: &CallTree, found: &[Hotspot], most: usize) -> serde_json::Value
         "measure": tree.measure.name,
         "unit": unit_word(&tree.measure.unit),
         "total": tree.total,
+        "finding": finding(tree, rules),
         "categories": categories,
     })
 }

@@ -1,6 +1,6 @@
 // The report shows what the other views print, whatever the names, on the screen and on paper.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { accessible, browse, file, json, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
@@ -8,6 +8,9 @@ traceloom('report', shop, '-o', file('report.html'), '-n', '0');
 const [top] = json('top', '--json', shop);
 const calls = json('calls', '--json', '--sort', '-duration', shop);
 const [shapes] = json('top', '--by', 'sql-shape', '--json', shop);
+
+/** What pages call kinds of work. */
+const titles = new Map(JSON.parse(readFileSync(new URL('../../../../ui/examples/kinds.json', import.meta.url), 'utf8')));
 
 const table = (page, label) => page.$$eval(`table[aria-label="${label}"] tbody tr`, (rows) => rows.map((row) => [...row.cells].map((cell) => (cell.querySelector('summary') ?? cell).textContent)));
 const amounts = (page, values) => page.evaluate((values) => values.map((value) => window.amountOf(value)), values);
@@ -29,8 +32,16 @@ await browse(async (page, open) => {
     ['median', ...(await amounts(page, [nth(50)]))],
     ['95th percentile', ...(await amounts(page, [nth(95)]))],
     ['longest', ...(await amounts(page, [calls[0].duration]))],
-    [`${largest.category}, ${(largest.self * 100 / kinds.total).toFixed(2)} %`, ...(await amounts(page, [largest.self]))],
+    [`${titles.get(largest.category)}, ${(largest.self * 100 / kinds.total).toFixed(2)} %`, ...(await amounts(page, [largest.self]))],
   ]);
+  // How few calls take half of the time, and when.
+  const sum = calls.reduce((sum, call) => sum + call.duration, 0);
+  let few = 0;
+  for (let taken = 0; taken * 2 < sum; few++) taken += calls[few].duration;
+  assert.ok((await page.textContent('.story')).startsWith(`${few} of ${calls.length} calls take `), await page.textContent('.story'));
+  assert.match(await page.getAttribute('svg.when', 'aria-label'), /^threads at work, at most \d\.\d$/);
+  assert.ok((await page.textContent('.kinds')).includes(titles.get(largest.category)));
+
   const began = () => page.textContent('table[aria-label="Slowest calls"] td.when');
   const utc = await began();
   await page.keyboard.press('z');

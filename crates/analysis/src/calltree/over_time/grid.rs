@@ -18,7 +18,7 @@ pub(super) struct ThreadValue {
     pub count: u64,
 }
 
-/// Place of a value: the number of its stretch since time zero, its thread, and what it is of.
+/// CellPlace of a value: the number of its stretch since time zero, its thread, and what it is of.
 pub(super) type GridKey = (i64, u32, u32);
 
 /// Values by stretch, thread and what they are of.
