@@ -267,5 +267,9 @@ test("own code does not do the work of what calls it, and a kind of work has its
   const kinds = new Map(model.kinds().map(([kind, own]) => [model.kindName(kind), own]));
   assert.deepEqual([kinds.get("Web framework"), kinds.get("Own code"), kinds.get("Database")], [10, 50, 40]);
   assert.deepEqual(model.functionsOf(0), [2]);
+  assert.deepEqual(
+    [0, 1, 2].map((symbol) => model.kindName(model.kindOfFunction(symbol))),
+    ["Web framework", "Own code", "Database"],
+  );
   assert.ok(model.tell(1).pairs.some(([label, value]) => label === "kind" && value === "Own code: acme"));
 });

@@ -210,7 +210,8 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   function find(words: string) {
     tip.hide();
     if (search.value.trim() !== words) search.value = words;
-    by(part, "matched").textContent = model.find(words);
+    const matched = by(part, "matched");
+    matched.textContent = matched.title = model.find(words);
     for (const name of ["previous", "next"]) by<HTMLButtonElement>(part, name).disabled = !model.hits;
     remember(true);
     drawTables();

@@ -72,6 +72,7 @@ export class FlameModel {
   window: [from: number, range: number] = [0, 1];
   private kindsOf: { tree: Tree; sums: [kind: number, own: number][] } | null = null;
   private growing: Inverted | null = null;
+  private kindsBySymbol: { of: Tree; nodes: Map<number, number> } | null = null;
   private lookedAt: { key: string; tree: Tree } | null = null;
   private asked: { of: Tree; source: NodeSource } | null = null;
 
@@ -231,6 +232,22 @@ export class FlameModel {
     const { data } = this;
     if (tree.kind[node] >= 0) return tree.kind[node];
     return unnamedKind(data.kinds[tree.symbol[node]], data.colours[tree.symbol[node]]);
+  }
+
+  /** The kind of work of a function: that of the node in which it took most by itself. */
+  kindOfFunction(symbol: number): number {
+    if (this.kindsBySymbol?.of !== this.held) {
+      const [nodes, own] = [new Map<number, number>(), new Map<number, number>()];
+      for (let node = 0; node < this.held.size; node++) {
+        const s = this.held.symbol[node];
+        if (this.held.own[node] <= (own.get(s) ?? -1)) continue;
+        own.set(s, this.held.own[node]);
+        nodes.set(s, node);
+      }
+      this.kindsBySymbol = { of: this.held, nodes };
+    }
+    const node = this.kindsBySymbol.nodes.get(symbol);
+    return node === undefined ? NOTHING : this.kindOf(node, this.held);
   }
 
   kindName(kind: number): string {

@@ -1,6 +1,6 @@
 /* When it ran: a strip of bars, stacked by kinds of work. Dragging chooses a range, and so do keys. */
 import { Pen } from "../shared/pen";
-import { colours, dark, ratio } from "../shared/theme";
+import { colours, dark, isPrinting, ratio } from "../shared/theme";
 import { type Bars, bars, type Course, moment, type Range } from "./course";
 import type { FlameModel } from "./model";
 
@@ -181,6 +181,7 @@ export class Strip {
     const [left, right] = this.words(shown, course);
     pen.write(left, false, 0, 8, plain["ink-2"]);
     const room = pen.width(right, false);
-    if (pen.width(left, false) + room + 24 < wide) pen.write(right, false, wide - room, 8, plain["ink-3"]);
+    if (!isPrinting() && pen.width(left, false) + room + 24 < wide)
+      pen.write(right, false, wide - room, 8, plain["ink-3"]);
   }
 }

@@ -1,6 +1,7 @@
 /* The twins of the graph in rows, for keyboards and screen readers: the functions, and the tree. */
 import { grouped } from "../shared/amount";
 import { button, cellBar, named, nameOf } from "../shared/dom";
+import { kindToken } from "../shared/kinds";
 import { exactly } from "../shared/search";
 import { signed } from "./change";
 import type { FlameModel, Flow } from "./model";
@@ -154,6 +155,10 @@ export class FlameTable {
     return line;
   }
 
+  private get isByKind(): boolean {
+    return this.model.seen.colours === "category";
+  }
+
   private summed(place: HTMLElement, most: number): void {
     const { model, order, falling } = this;
     const { data, hits } = model;
@@ -187,7 +192,8 @@ export class FlameTable {
       const cells = body.insertRow();
       for (const key of ["own", "sum"] as const) {
         const share = named("td", model.share(row[key]));
-        if (widest[key] > 0) share.append(cellBar([[0, row[key] / widest[key], ""]]));
+        const kind = key === "own" && this.isByKind ? kindToken(model.kindOfFunction(row.s), data.held.categories) : "";
+        if (widest[key] > 0) share.append(cellBar([[0, row[key] / widest[key], kind]]));
         cells.append(named("td", model.amount(row[key])), share);
       }
       cells.append(named("td", grouped(row.count), "dim"), this.nameCell(row.s));
