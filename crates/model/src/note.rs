@@ -7,6 +7,14 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct PartId(pub u32);
 
+impl PartId {
+    /// The part at a place in a list of parts; those beyond four billion share the last number.
+    #[must_use]
+    pub fn nth(place: usize) -> Self {
+        Self(u32::try_from(place).unwrap_or(u32::MAX))
+    }
+}
+
 /// How bad a note is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {

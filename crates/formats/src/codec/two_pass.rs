@@ -29,7 +29,7 @@ pub(crate) fn lower<S>(
     let mut tables = Tables::new();
     let mut begun = false;
     for part in 0..source.parts().len() {
-        let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        let id = PartId::nth(part);
         let mut note = |note| sink.note(Note { part: id, ..note });
         let mut pull = source.open(part, 0)?;
         let surveyed = survey(pull.as_mut(), limits, &mut note)?;

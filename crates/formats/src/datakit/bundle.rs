@@ -49,7 +49,7 @@ pub(super) struct Bundle<'s> {
 }
 
 fn part_id(part: usize) -> PartId {
-    PartId(u32::try_from(part).unwrap_or(u32::MAX))
+    PartId::nth(part)
 }
 
 impl Bundle<'_> {

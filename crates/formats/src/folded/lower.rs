@@ -46,7 +46,7 @@ pub fn lower(
             ..Profile::default()
         });
         let mut batch = SampleBatch::new(profile, width);
-        let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        let id = PartId::nth(part);
         let place = |note| traceloom_model::Note { part: id, ..note };
         let mut pull = source.open(part, 0)?;
         let whole = each(pull.as_mut(), &options.limits, &mut |line| {

@@ -74,7 +74,7 @@ fn read(
     limits: &Limits,
     sink: &mut dyn Sink,
 ) -> Result<Option<HeldProfile>, Error> {
-    let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+    let id = PartId::nth(part);
     let mut samples = HeldProfile::default();
     let mut notes = Vec::new();
     let mut reader = Reader::new(limits);

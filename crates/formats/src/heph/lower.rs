@@ -70,7 +70,7 @@ pub fn lower(
                 names,
                 batch: SpanBatch::with_capacity(BATCH),
                 attributes: 2 * BATCH,
-                part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
+                part: PartId::nth(part),
                 only: options.only,
                 calls_only,
             },

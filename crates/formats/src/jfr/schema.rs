@@ -63,7 +63,6 @@ pub(super) struct FieldSchema {
 /// A type of the recording: an event, a structure or a primitive.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct TypeSchema {
-    pub(super) id: u64,
     pub(super) name: String,
     pub(super) label: Option<String>,
     /// All declared fields.
@@ -158,7 +157,9 @@ impl TypeSchemas {
         }
         for (index, found) in raw.iter().enumerate() {
             // A later definition of an id replaces an earlier one.
-            schema.by_id.insert(found.id, index);
+            if let Some(id) = found.id {
+                schema.by_id.insert(id, index);
+            }
             if found.name == STRING {
                 schema.string = Some(index);
             }
@@ -172,7 +173,10 @@ impl TypeSchemas {
                 *slot = u32::try_from(index + 1).unwrap_or(0);
             }
         }
-        let names: HashMap<u64, &str> = raw.iter().map(|t| (t.id, t.name.as_str())).collect();
+        let names: HashMap<u64, &str> = raw
+            .iter()
+            .filter_map(|raw| Some((raw.id?, raw.name.as_str())))
+            .collect();
         let built: Vec<TypeSchema> = raw
             .iter()
             .map(|found| found.build(&schema, &names))
@@ -268,7 +272,8 @@ impl TypeSchemas {
 }
 
 struct RawType {
-    id: u64,
+    /// None for a type that nothing can refer to.
+    id: Option<u64>,
     name: String,
     depth: u32,
     /// The last child was a setting, whose annotations are no field's.
@@ -279,7 +284,7 @@ struct RawType {
 
 struct RawField {
     name: String,
-    class: u64,
+    class: Option<u64>,
     depth: u32,
     constant_pool: bool,
     array: bool,
@@ -288,14 +293,14 @@ struct RawField {
 
 /// An annotation before its type's name is known.
 struct RawAnnotation {
-    class: u64,
+    class: Option<u64>,
     value: Option<String>,
 }
 
 impl RawType {
     fn new(metadata: &MetadataEvent<'_>, element: &MetadataElement) -> Self {
         Self {
-            id: metadata.number(element, "id").unwrap_or(u64::MAX),
+            id: metadata.number(element, "id"),
             name: metadata.text(element, "name").unwrap_or_default(),
             depth: element.depth,
             settings: false,
@@ -307,7 +312,7 @@ impl RawType {
     /// Gives an annotation to the class, or to its last field when it is nested in that.
     fn annotate(&mut self, metadata: &MetadataEvent<'_>, element: &MetadataElement) {
         let note = RawAnnotation {
-            class: metadata.number(element, "class").unwrap_or(u64::MAX),
+            class: metadata.number(element, "class"),
             value: metadata
                 .text(element, "value")
                 .or_else(|| metadata.text(element, "value-0")),
@@ -329,7 +334,6 @@ impl RawType {
             .map(|field| field.build(schema, names))
             .collect();
         TypeSchema {
-            id: self.id,
             name: self.name.clone(),
             label: label(&self.label, names),
             runs: runs(&fields),
@@ -347,8 +351,9 @@ fn label(notes: &[RawAnnotation], names: &HashMap<u64, &str>) -> Option<String> 
 }
 
 /// Returns the last word of a type's name: annotations moved between packages with JDK 11.
-fn short<'n>(names: &HashMap<u64, &'n str>, class: u64) -> &'n str {
-    let name = names.get(&class).copied().unwrap_or_default();
+fn short<'n>(names: &HashMap<u64, &'n str>, class: Option<u64>) -> &'n str {
+    let name = class.and_then(|class| names.get(&class).copied());
+    let name = name.unwrap_or_default();
     name.rsplit('.').next().unwrap_or(name)
 }
 
@@ -356,7 +361,7 @@ impl RawField {
     fn new(metadata: &MetadataEvent<'_>, element: &MetadataElement) -> Self {
         Self {
             name: metadata.text(element, "name").unwrap_or_default(),
-            class: metadata.number(element, "class").unwrap_or(u64::MAX),
+            class: metadata.number(element, "class"),
             depth: element.depth,
             constant_pool: metadata.is(element, "constantPool", "true"),
             array: metadata
@@ -367,7 +372,9 @@ impl RawField {
     }
 
     fn build(&self, schema: &TypeSchemas, names: &HashMap<u64, &str>) -> FieldSchema {
-        let kind = match (schema.index(self.class), names.get(&self.class)) {
+        let index = self.class.and_then(|class| schema.index(class));
+        let name = self.class.and_then(|class| names.get(&class));
+        let kind = match (index, name) {
             (Some(index), _) if self.constant_pool => FieldEncoding::Ref(index),
             (Some(index), Some(&name)) => primitive(name).unwrap_or(FieldEncoding::Struct(index)),
             _ => FieldEncoding::Unknown,
@@ -440,4 +447,77 @@ fn primitive(name: &str) -> Option<FieldEncoding> {
         STRING => FieldEncoding::Str,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use traceloom_model::Limits;
+
+    use super::*;
+    use crate::jfr::scan::{Scan, compressed_width, put_integer};
+    use crate::jfr::value::SkippedValues;
+
+    /// A metadata event whose elements are given by name, attributes and children.
+    struct MetadataBuilder {
+        strings: Vec<&'static str>,
+        elements: Vec<u8>,
+    }
+
+    impl MetadataBuilder {
+        fn int(out: &mut Vec<u8>, value: usize) {
+            put_integer(out, true, value as u64, compressed_width(value as u64));
+        }
+
+        fn string(&mut self, text: &'static str) {
+            Self::int(&mut self.elements, self.strings.len());
+            self.strings.push(text);
+        }
+
+        fn element(
+            &mut self,
+            name: &'static str,
+            attributes: &[(&'static str, &'static str)],
+            children: usize,
+        ) {
+            self.string(name);
+            Self::int(&mut self.elements, attributes.len());
+            for &(key, value) in attributes {
+                self.string(key);
+                self.string(value);
+            }
+            Self::int(&mut self.elements, children);
+        }
+
+        fn schema(&self) -> TypeSchemas {
+            let mut body = vec![0; 3];
+            Self::int(&mut body, self.strings.len());
+            for text in &self.strings {
+                body.push(3);
+                Self::int(&mut body, text.len());
+                body.extend_from_slice(text.as_bytes());
+            }
+            body.extend_from_slice(&self.elements);
+            let mut scan = Scan::new(&body, true);
+            let metadata = MetadataEvent::read(&mut scan, &Limits::default(), &mut SkippedValues);
+            TypeSchemas::build(&metadata.unwrap())
+        }
+    }
+
+    #[test]
+    fn a_field_without_a_class_is_not_of_a_class_without_an_id() {
+        let mut metadata = MetadataBuilder {
+            strings: Vec::new(),
+            elements: Vec::new(),
+        };
+        metadata.element("root", &[], 3);
+        metadata.element("class", &[("name", "long")], 0);
+        metadata.element("class", &[("name", "int"), ("id", "-1")], 0);
+        metadata.element("class", &[("name", "acme.Sale"), ("id", "7")], 2);
+        metadata.element("field", &[("name", "total")], 0);
+        metadata.element("field", &[("name", "count"), ("class", "-1")], 0);
+        let schema = metadata.schema();
+        let sale = schema.get(schema.index(7).unwrap()).unwrap();
+        let kinds: Vec<_> = sale.fields.iter().map(|field| field.kind).collect();
+        assert_eq!(kinds, [FieldEncoding::Unknown, FieldEncoding::Int]);
+    }
 }

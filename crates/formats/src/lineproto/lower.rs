@@ -32,7 +32,7 @@ pub(super) fn lower(
         sink,
     };
     for part in 0..source.parts().len() {
-        lowering.part = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        lowering.part = PartId::nth(part);
         let mut pull = source.open(part, 0)?;
         let mut reader = Reader::new(&options.limits);
         if !drive(pull.as_mut(), &mut reader, &mut lowering)? {

@@ -28,7 +28,7 @@ pub fn lower(
     sink.begin(Order::Nested, Clock::Unknown(Some(clock)));
     let keys = ["cpu", "fields"].map(|name| model.attribute_named(name));
     for part in 0..source.parts().len() {
-        let id = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        let id = PartId::nth(part);
         let mut events = SampledEvents {
             model: &mut model,
             keys,

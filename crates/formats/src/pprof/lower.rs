@@ -25,7 +25,7 @@ pub fn lower(
     sink.begin(Order::Nested, Clock::Unix);
     let mut model = Tables::new();
     for part in 0..source.parts().len() {
-        let id = traceloom_model::PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        let id = traceloom_model::PartId::nth(part);
         if !profile(source, part, id, options, &mut model, sink)? {
             break;
         }

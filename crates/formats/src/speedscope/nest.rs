@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use traceloom_model::{SpanId, Timestamp};
 
-use super::order::{preorder, sorted};
+use super::order::order;
 use super::places::SpanNumbers;
 use super::spans::{FrameSpan, FrameSpans};
 
@@ -24,13 +24,34 @@ pub(super) struct FrameStep {
 /// so goes to a lane of its own. Spans that begin together keep the order in which they ended, a caller
 /// before what it called, which their times alone do not tell.
 pub(super) fn lanes(spans: &FrameSpans, put: &mut impl FnMut(usize, FrameStep)) {
-    if let Some(places) = preorder(spans) {
-        let spans = places.iter().filter_map(|&at| spans.get(at as usize));
-        return nested(spans, &mut |step| put(0, step));
+    let mut numbers = SpanNumbers::of(spans);
+    let places = order(spans, &mut numbers);
+    let ordered = || places.iter().filter_map(|&at| spans.get(at as usize));
+    if is_nested(ordered()) {
+        return nested(ordered(), &mut |step| put(0, step));
     }
-    let mut places = SpanNumbers::of(spans);
-    let spans = sorted(spans, &mut places);
-    overlapping(&spans, &mut places, put);
+    overlapping(ordered(), &mut numbers, put);
+}
+
+/// Returns true if each span, in the order in which they begin, lies within its parent and beside its siblings.
+fn is_nested(spans: impl Iterator<Item = FrameSpan>) -> bool {
+    let mut open: Vec<FrameInterval> = Vec::new();
+    for span in spans {
+        while let Some(before) = open.pop_if(|top| Some(top.id) != span.parent) {
+            if before.end > span.start {
+                return false;
+            }
+        }
+        let is_within = match open.last() {
+            Some(parent) => span.end <= parent.end,
+            None => span.parent.is_none(),
+        };
+        if !is_within {
+            return false;
+        }
+        open.push(FrameInterval::of(&span));
+    }
+    true
 }
 
 /// Steps of spans in the order in which they begin, each within its parent and beside its siblings.
@@ -50,7 +71,7 @@ fn nested(spans: impl Iterator<Item = FrameSpan>, put: &mut impl FnMut(FrameStep
 
 /// Steps of spans in the order in which they begin. `of_open` knows no span, neither before nor after.
 fn overlapping(
-    spans: &[FrameSpan],
+    spans: impl Iterator<Item = FrameSpan>,
     of_open: &mut SpanNumbers,
     put: &mut impl FnMut(usize, FrameStep),
 ) {
@@ -98,7 +119,7 @@ fn overlapping(
             at
         });
         if let Some(lane) = lanes.get_mut(at) {
-            let entered = FrameInterval::of(span);
+            let entered = FrameInterval::of(&span);
             put(at, entered.enter(span.start));
             lane.open.push(entered);
             of_open.set(span.id, at);
@@ -196,8 +217,9 @@ mod tests {
         });
         let mut slowly: Vec<Vec<FrameStep>> = vec![Vec::new(); found.len()];
         let mut places = SpanNumbers::of(&spans);
-        let ordered = sorted(&spans, &mut places);
-        overlapping(&ordered, &mut places, &mut |lane, step| {
+        let ordered = order(&spans, &mut places);
+        let ordered = ordered.iter().filter_map(|&at| spans.get(at as usize));
+        overlapping(ordered, &mut places, &mut |lane, step| {
             slowly.get_mut(lane).unwrap().push(step);
         });
         assert_eq!(found, slowly);

@@ -1,71 +1,28 @@
-//! Spans of a track in the order in which they begin.
-
-use traceloom_model::{SpanId, Timestamp};
+//! Spans of a track in the order in which they begin, callers before what they called.
 
 use super::places::SpanNumbers;
-use super::spans::{FrameSpan, FrameSpans};
+use super::spans::FrameSpans;
+use crate::spans::by_start::ByStart;
 
-/// Returns the places of spans in the order in which they begin, when they came by their ends and each lies within its
-/// parent and beside its siblings; none where one does not.
-///
-/// Backwards, a span comes before what it encloses, and the end of the order is known first.
-pub(super) fn preorder(spans: &FrameSpans) -> Option<Vec<u32>> {
-    struct EnclosingSpan {
-        id: SpanId,
-        start: Timestamp,
-        place: u32,
-    }
-    let mut places = vec![0; spans.len()];
-    let mut free = places.iter_mut().rev();
-    let mut open: Vec<EnclosingSpan> = Vec::new();
-    let mut last = Timestamp::MAX;
-    let places_of = (0..u32::try_from(spans.len()).ok()?).rev();
-    for (place, span) in places_of.zip(spans.iter().rev()) {
-        while let Some(after) = open.pop_if(|top| Some(top.id) != span.parent) {
-            if after.start < span.end {
-                return None;
-            }
-            *free.next()? = after.place;
-        }
-        let is_within = match open.last() {
-            Some(parent) => parent.start <= span.start,
-            None => span.parent.is_none(),
-        };
-        if !is_within || span.end > last {
-            return None;
-        }
-        last = span.end;
-        open.push(EnclosingSpan {
-            id: span.id,
-            start: span.start,
-            place,
-        });
-    }
-    for top in open.iter().rev() {
-        *free.next()? = top.place;
-    }
-    drop(free);
-    Some(places)
-}
-
-/// Returns spans by their start, and those that begin together as they nest. `rows` knows no span, neither before nor
-/// after.
-pub(super) fn sorted(spans: &FrameSpans, rows: &mut SpanNumbers) -> Vec<FrameSpan> {
-    let mut sorted: Vec<FrameSpan> = spans.iter().collect();
-    sort(&mut sorted, rows);
-    sorted
-}
-
-/// Sorts spans by their start, and those that begin together as they nest.
-fn sort(spans: &mut [FrameSpan], rows: &mut SpanNumbers) {
-    // Stable: what begins together stays in the order in which it ended.
-    spans.sort_by_key(|span| span.start);
+/// Returns the places of spans by their start, of those that begin together as they nest. `numbers` knows no span,
+/// neither before nor after.
+pub(super) fn order(spans: &FrameSpans, numbers: &mut SpanNumbers) -> Vec<u32> {
+    let count = u32::try_from(spans.len()).unwrap_or(u32::MAX);
+    let mut by_start = ByStart::default();
+    // What begins together stays in the order in which it ended.
+    let places = by_start.order(|| {
+        let starts = spans.iter().rev().map(|span| span.start);
+        (0..count).rev().zip(starts)
+    });
+    let mut places = places.to_vec();
+    let start = |&place: &u32| spans.get(place as usize).map(|span| span.start);
     let mut nest = SameStartOrder::default();
-    for run in spans.chunk_by_mut(|one, other| one.start == other.start) {
+    for run in places.chunk_by_mut(|one, other| start(one) == start(other)) {
         if run.len() > 1 {
-            nest.order(run, rows);
+            nest.order(run, spans, numbers);
         }
     }
+    places
 }
 
 /// Orders spans of one start; its lists serve one run after the other.
@@ -77,17 +34,20 @@ struct SameStartOrder {
     before: Vec<Option<u32>>,
     pending: Vec<u32>,
     seen: Vec<bool>,
-    ordered: Vec<FrameSpan>,
+    ordered: Vec<u32>,
 }
 
 impl SameStartOrder {
     /// Puts callers first, of siblings those that ended first.
-    fn order(&mut self, run: &mut [FrameSpan], rows: &mut SpanNumbers) {
+    fn order(&mut self, run: &mut [u32], spans: &FrameSpans, numbers: &mut SpanNumbers) {
         let count = u32::try_from(run.len()).unwrap_or(u32::MAX);
-        for (at, span) in run.iter().enumerate() {
-            rows.set(span.id, at);
+        let span = |at: usize| spans.get(*run.get(at)? as usize);
+        for at in 0..run.len() {
+            if let Some(span) = span(at) {
+                numbers.set(span.id, at);
+            }
         }
-        let end = |&at: &u32| run.get(at as usize).map(|span| span.end);
+        let end = |&at: &u32| span(at as usize).map(|span| span.end);
         self.by_end.clear();
         self.by_end.extend(0..count);
         if !self.by_end.is_sorted_by_key(end) {
@@ -99,8 +59,7 @@ impl SameStartOrder {
         }
         self.pending.clear();
         for &at in &self.by_end {
-            let span = run.get(at as usize);
-            let parent = span.and_then(|span| rows.get(span.parent?));
+            let parent = span(at as usize).and_then(|span| numbers.get(span.parent?));
             match parent.filter(|&parent| parent != at as usize) {
                 Some(parent) => {
                     let last = self.below.get_mut(parent).and_then(|last| last.replace(at));
@@ -112,8 +71,10 @@ impl SameStartOrder {
             }
         }
         self.pending.reverse();
-        for span in run.iter() {
-            rows.remove(span.id);
+        for at in 0..run.len() {
+            if let Some(span) = span(at) {
+                numbers.remove(span.id);
+            }
         }
         self.seen.clear();
         self.seen.resize(run.len(), false);
@@ -145,7 +106,9 @@ impl SameStartOrder {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::speedscope::spans::FrameSpan;
     use proptest::prelude::*;
+    use traceloom_model::SpanId;
 
     /// Spans that are opened and closed as on a stack and come as they are closed: a wait, a length, and how many are
     /// closed then.
@@ -176,7 +139,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn walking_the_tree_gives_what_sorting_gives(
+        fn calls_come_as_they_were_entered(
             rows in prop::collection::vec((0..3_i64, 0..4_i64, 0..4_usize), 1..60),
             shaken: bool,
         ) {
@@ -185,17 +148,21 @@ pub(super) mod tests {
                 let half = spans.len() / 2;
                 spans.rotate_left(half);
             }
-            let rows: FrameSpans = spans.into_iter().collect();
-            let mut places = SpanNumbers::of(&rows);
-            let expected = sorted(&rows, &mut places);
-            prop_assert!((0..60).all(|id| places.get(SpanId(id)).is_none()));
-            match preorder(&rows) {
-                Some(places) => {
-                    let found: Vec<FrameSpan> = places.iter().map(|&at| rows.get(at as usize).unwrap()).collect();
-                    prop_assert_eq!(found, expected);
-                }
-                None => prop_assert!(shaken),
+            let spans: FrameSpans = spans.into_iter().collect();
+            let mut numbers = SpanNumbers::of(&spans);
+            let places = order(&spans, &mut numbers);
+            prop_assert!((0..60).all(|id| numbers.get(SpanId(id)).is_none()));
+            let ordered: Vec<FrameSpan> =
+                places.iter().map(|&at| spans.get(at as usize).unwrap()).collect();
+            prop_assert_eq!(ordered.len(), rows.len());
+            let mut entered = std::collections::HashSet::new();
+            for span in &ordered {
+                prop_assert!(span.parent.is_none_or(|parent| entered.contains(&parent)));
+                prop_assert!(entered.insert(span.id));
             }
+            prop_assert!(ordered.is_sorted_by_key(|span| span.start));
+            // Of calls without length beside each other, times do not tell which came first.
+            prop_assert!(shaken || ordered.is_sorted_by_key(|span| span.id));
         }
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn each_line(
     let mut sink = EachLine {
         each,
         note,
-        part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
+        part: PartId::nth(part),
     };
     let mut pull = source.open(part, 0)?;
     drive(pull.as_mut(), reader(limits).as_mut(), &mut sink)

@@ -89,7 +89,7 @@ impl Visit for Lowering<'_, '_> {
     fn note(&mut self, note: Note) -> Flow {
         let (part, offset) = self.place.at(note.offset);
         self.shared.note(Note {
-            part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
+            part: PartId::nth(part),
             offset,
             ..note
         });

@@ -134,7 +134,7 @@ impl OpenRecord {
 /// Where a record's bytes begin.
 pub(crate) fn origin(part: usize, offset: u64, index: u32) -> Origin {
     Origin {
-        part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
+        part: PartId::nth(part),
         offset,
         index,
     }

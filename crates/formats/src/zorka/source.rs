@@ -187,7 +187,7 @@ impl Sources<'_> {
             let mut whole = Fingerprint::default();
             each_piece(self.source, at, |bytes| whole.add(bytes))?;
             if whole.value() == joined.value() {
-                let part = PartId(u32::try_from(parts.first()).unwrap_or(u32::MAX));
+                let part = PartId::nth(parts.first());
                 let text = "these chunks together are another file of the folder";
                 self.shared.note(Note {
                     part,
@@ -200,7 +200,7 @@ impl Sources<'_> {
     }
 
     fn note(&mut self, part: usize, note: Note) {
-        let part = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        let part = PartId::nth(part);
         self.shared.note(Note { part, ..note });
     }
 }

@@ -89,7 +89,7 @@ impl RecordSink for PausesOf<'_, '_> {
 }
 
 fn part_id(part: usize) -> PartId {
-    PartId(u32::try_from(part).unwrap_or(u32::MAX))
+    PartId::nth(part)
 }
 
 /// Lowers the streams of one process, or any one of them alone.

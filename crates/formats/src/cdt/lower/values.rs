@@ -173,7 +173,7 @@ impl<'s> Values<'s> {
             Big::Xml => 0,
             Big::Sql => 1,
         };
-        let here = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        let here = PartId::nth(part);
         let fail = |text: String| Note {
             part: here,
             ..crate::warn("bad_value_reference", offset, text)

@@ -53,7 +53,7 @@ pub fn lower_documents(
         let document = Document::parse(&bytes, &options.limits);
         let mut lowered = Lowered {
             tables: &mut tables,
-            part: PartId(u32::try_from(part).unwrap_or(u32::MAX)),
+            part: PartId::nth(part),
             sink,
         };
         let mut step = Flow::Continue(());

@@ -58,7 +58,7 @@ pub fn lower(
         if part != first {
             lowering.ticks = clock::find(source, part, binary, &options.limits)?;
         }
-        lowering.part = PartId(u32::try_from(part).unwrap_or(u32::MAX));
+        lowering.part = PartId::nth(part);
         if let Some(part) = source.parts().get(part)
             && lowering.name(part, binary).is_break()
         {
