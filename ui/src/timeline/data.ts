@@ -175,8 +175,32 @@ export function decode(data: Held): Columns {
     } while (byte > 127);
     high = (high | (part << 24)) >>> 0;
   }
+  /** Reads a number of up to 28 bits, as nearly all are; less than 0 for a larger one, which is not read. */
+  function small(): number {
+    const a = bytes[at];
+    if (a < 128) {
+      at++;
+      return a;
+    }
+    const b = bytes[at + 1];
+    if (b < 128) {
+      at += 2;
+      return (a & 127) | (b << 7);
+    }
+    const c = bytes[at + 2];
+    if (c < 128) {
+      at += 3;
+      return (a & 127) | ((b & 127) << 7) | (c << 14);
+    }
+    const d = bytes[at + 3];
+    if (d > 127) return -1;
+    at += 4;
+    return (a & 127) | ((b & 127) << 7) | ((c & 127) << 14) | (d << 21);
+  }
   /** Reads a number below 2^53. */
   function number(): number {
+    const value = small();
+    if (value >= 0) return value;
     wide();
     return high * HALF + low;
   }
@@ -196,23 +220,28 @@ export function decode(data: Held): Columns {
   for (let row = 0; row < rows; row++) {
     let h = 0;
     let l = 0;
-    const add = () => {
-      l += low;
-      h += high;
-      if (l >= HALF) {
-        l -= HALF;
-        h++;
-      }
-    };
     for (let i = first[row]; i < first[row + 1]; i++) {
-      wide();
-      add();
-      sh[i] = h;
-      sl[i] = l;
-      wide();
-      add();
-      eh[i] = h;
-      el[i] = l;
+      // A start is told from the end before it, an end from its start.
+      for (let isEnd = 0; isEnd < 2; isEnd++) {
+        const step = small();
+        if (step >= 0) l += step;
+        else {
+          wide();
+          l += low;
+          h += high;
+        }
+        if (l >= HALF) {
+          l -= HALF;
+          h++;
+        }
+        if (isEnd) {
+          eh[i] = h;
+          el[i] = l;
+        } else {
+          sh[i] = h;
+          sl[i] = l;
+        }
+      }
       name[i] = number();
       const flag = (flags[i] = bytes[at++]);
       if (flag & COVERED) {

@@ -261,16 +261,20 @@ export class TimelineModel {
   /** Kinds of work with what their spans took by themselves, the largest first. */
   kinds(): [kind: number, own: number][] {
     const { t, data } = this;
-    const sums = new Map<number, number>();
-    const ofName = data.names.map((_, name) => this.kindOf(name));
+    const ofName = new Float64Array(data.names.length);
     for (let row = 0; row < data.counts.length; row++) {
       if (data.kinds[row] !== SPAN) continue;
-      for (let item = t.first[row]; item < t.first[row + 1]; item++) {
-        const kind = ofName[t.name[item]];
+      const last = t.first[row + 1];
+      for (let item = t.first[row]; item < last; item++) {
         const length = (t.eh[item] - t.sh[item]) * HALF + (t.el[item] - t.sl[item]);
-        sums.set(kind, (sums.get(kind) ?? 0) + length - (t.ch[item] * HALF + t.cl[item]));
+        ofName[t.name[item]] += length - (t.ch[item] * HALF + t.cl[item]);
       }
     }
+    const sums = new Map<number, number>();
+    ofName.forEach((own, name) => {
+      const kind = this.kindOf(name);
+      sums.set(kind, (sums.get(kind) ?? 0) + own);
+    });
     return [...sums].filter(([, own]) => own > 0).sort((a, b) => b[1] - a[1]);
   }
 
