@@ -1,26 +1,36 @@
 //! `captures`: what a collector received.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use traceloom_input::captures::{Capture, Captures, DataFolder, State};
+use traceloom_input::captures::{
+    Capture, CaptureId, Captures, DEFAULT, DataFolder, SessionEnd, State,
+};
+use traceloom_server::{Request, ask};
 
 use crate::Outcome;
 use crate::args::{Common, Data, reads_nothing};
-use crate::numbers::size;
-use crate::streams::stdout;
+use crate::numbers::{size, things};
+use crate::streams::{message, stdout};
 use crate::style::Style;
 use crate::table::Table;
+use crate::timing::received;
+use crate::usage::Usage;
 
-/// List what a collector received: who sent it, when, how much.
+/// List what a collector received, pin it, delete it.
 ///
 /// A capture is one connection of an agent. It is listed from its first byte on, while the collector runs as well.
+/// A running collector carries out what pin and delete ask for; where none runs, the command does it.
 #[derive(Args)]
 #[command(mut_args(reads_nothing))]
 #[command(after_help = "Examples:\n  \
     traceloom captures ls\n  \
-    traceloom captures ls /var/lib/traceloom --json")]
+    traceloom captures ls /var/lib/traceloom --json\n  \
+    traceloom captures ls --service shop --since -2h\n  \
+    traceloom captures pin 1-7\n  \
+    traceloom captures delete --service shop --until 2026-03-01")]
 pub(crate) struct Options {
     #[command(subcommand)]
     what: Listing,
@@ -32,6 +42,72 @@ pub(crate) struct Options {
 enum Listing {
     /// List captures in the order in which they began.
     Ls(Ls),
+    /// Have retention leave captures alone.
+    Pin(Chosen),
+    /// Let retention take captures again.
+    Unpin(Chosen),
+    /// Delete captures that ended, to the last chunk that no other capture has.
+    Delete(Delete),
+}
+
+/// Which captures.
+#[derive(Args)]
+struct Selection {
+    /// Captures of this service alone.
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// Captures that began at TIME or later, by the collector's clock: a date, in UTC where it has no zone, or `-2h` from now.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = received)]
+    since: Option<i64>,
+    /// Captures that began before TIME.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = received)]
+    until: Option<i64>,
+}
+
+impl Selection {
+    fn is_empty(&self) -> bool {
+        self.service.is_none() && self.since.is_none() && self.until.is_none()
+    }
+
+    fn has(&self, capture: &Capture) -> bool {
+        let service = &capture.identity.service;
+        let began = capture.opened_ns;
+        self.service.as_ref().is_none_or(|wanted| wanted == service)
+            && self
+                .since
+                .is_none_or(|since| began.is_some_and(|at| at >= since))
+            && self
+                .until
+                .is_none_or(|until| began.is_some_and(|at| at < until))
+    }
+}
+
+#[derive(Args)]
+#[command(mut_args(reads_nothing))]
+struct Chosen {
+    /// Ids of captures.
+    #[arg(value_name = "ID", value_parser = str::parse::<CaptureId>, required = true)]
+    ids: Vec<CaptureId>,
+    /// Data folder of the collector.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT)]
+    data: PathBuf,
+    #[command(flatten)]
+    _common: Common,
+}
+
+#[derive(Args)]
+#[command(mut_args(reads_nothing))]
+struct Delete {
+    /// Ids of captures; without, --service, --since and --until choose.
+    #[arg(value_name = "ID", value_parser = str::parse::<CaptureId>)]
+    ids: Vec<CaptureId>,
+    #[command(flatten)]
+    selection: Selection,
+    /// Data folder of the collector.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT)]
+    data: PathBuf,
+    #[command(flatten)]
+    _common: Common,
 }
 
 #[derive(Args)]
@@ -39,6 +115,8 @@ enum Listing {
 struct Ls {
     #[command(flatten)]
     data: Data,
+    #[command(flatten)]
+    selection: Selection,
     /// Print a JSON object a line.
     #[arg(long)]
     json: bool,
@@ -47,8 +125,19 @@ struct Ls {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let Listing::Ls(options) = &options.what;
-    let captures = Captures::read(&DataFolder::open(options.data.path())?)?;
+    match &options.what {
+        Listing::Ls(options) => ls(options),
+        Listing::Pin(chosen) => pin(chosen, Request::Pin, true),
+        Listing::Unpin(chosen) => pin(chosen, Request::Unpin, false),
+        Listing::Delete(options) => delete(options),
+    }
+}
+
+fn ls(options: &Ls) -> anyhow::Result<Outcome> {
+    let mut captures = Captures::read(&DataFolder::open(options.data.path())?)?;
+    captures
+        .list
+        .retain(|capture| options.selection.has(capture));
     let mut out = stdout();
     if options.json {
         for capture in &captures.list {
@@ -58,7 +147,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let style = Style::new(&options.common)?;
     let mut table = Table::new(&[
-        "id", "state", "opened", "service", "instance", "streams", "size",
+        "id", "state", "opened", "service", "instance", "streams", "size", "stored",
     ]);
     for capture in &captures.list {
         let n_bytes = capture.parts.iter().map(|part| part.n_bytes).sum();
@@ -72,10 +161,99 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             capture.identity.instance.clone(),
             capture.parts.len().to_string(),
             size(n_bytes),
+            stored(capture),
         ]);
     }
     table.print(&style, &mut out)?;
     Ok(Outcome::Done)
+}
+
+/// Returns what the chunks of a capture take on disk; nothing for one that is in the log alone.
+fn stored(capture: &Capture) -> String {
+    let n_stored = capture.parts.iter().map(|part| part.n_stored).sum();
+    let pinned = if capture.pinned { ", pinned" } else { "" };
+    match capture.revision {
+        0 => String::new(),
+        _ => format!("{}{pinned}", size(n_stored)),
+    }
+}
+
+fn pin(
+    chosen: &Chosen,
+    request: fn(CaptureId) -> Request,
+    pinned: bool,
+) -> anyhow::Result<Outcome> {
+    let folder = DataFolder::open(&chosen.data)?;
+    known(&folder, &chosen.ids)?;
+    let requests: Vec<_> = chosen.ids.iter().copied().map(request).collect();
+    carry_out(&folder, &requests)?;
+    let captures = Captures::read(&folder)?.list;
+    let wrong = captures
+        .iter()
+        .find(|capture| chosen.ids.contains(&capture.id) && capture.pinned != pinned);
+    match wrong {
+        Some(capture) => anyhow::bail!("capture {} is as it was", capture.id),
+        None => Ok(Outcome::Done),
+    }
+}
+
+fn delete(options: &Delete) -> anyhow::Result<Outcome> {
+    if options.ids.is_empty() == options.selection.is_empty() {
+        let text = "name captures by ID, or choose them by --service, --since and --until";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let folder = DataFolder::open(&options.data)?;
+    known(&folder, &options.ids)?;
+    let chosen = |capture: &Capture| match options.ids.is_empty() {
+        true => options.selection.has(capture),
+        false => options.ids.contains(&capture.id),
+    };
+    // Nothing of it is held while captures are deleted.
+    let captures = Captures::read(&folder)?.list;
+    let (open, ended): (Vec<_>, Vec<_>) = captures
+        .into_iter()
+        .filter(chosen)
+        .partition(|capture| capture.state == State::Open);
+    for capture in &open {
+        message!("capture {} is being sent, and is not deleted", capture.id);
+    }
+    let ids: Vec<CaptureId> = ended.iter().map(|capture| capture.id).collect();
+    let requests: Vec<_> = ids.iter().copied().map(Request::Delete).collect();
+    if !requests.is_empty() {
+        carry_out(&folder, &requests)?;
+    }
+    let left = Captures::read(&folder)?.list;
+    if let Some(left) = left.iter().find(|capture| ids.contains(&capture.id)) {
+        anyhow::bail!("capture {} is not deleted", left.id);
+    }
+    message!(
+        "{} deleted",
+        things(ids.len() as u64, "capture", "captures")
+    );
+    Ok(if open.is_empty() {
+        Outcome::Done
+    } else {
+        Outcome::Failed
+    })
+}
+
+/// Refuses ids that no capture has.
+fn known(folder: &DataFolder, ids: &[CaptureId]) -> anyhow::Result<()> {
+    let captures = Captures::read(folder)?.list;
+    for id in ids {
+        if captures.iter().all(|capture| capture.id != *id) {
+            let data = folder.path().display();
+            anyhow::bail!("{data} has no capture {id}; `traceloom captures ls` lists them");
+        }
+    }
+    Ok(())
+}
+
+fn carry_out(folder: &DataFolder, requests: &[Request]) -> anyhow::Result<()> {
+    for refused in ask(folder, requests)? {
+        message!("{refused}");
+    }
+    Ok(())
 }
 
 /// Returns a word for where a capture stands: that of its end, if it has one.
@@ -83,17 +261,21 @@ fn state(capture: &Capture) -> &str {
     match &capture.state {
         State::Open => "open",
         State::Interrupted => "interrupted",
-        State::Closed { reason, .. } => reason,
+        State::Closed(SessionEnd { reason, .. }) => reason,
     }
 }
 
 fn as_json(capture: &Capture) -> serde_json::Value {
-    let parts = capture
-        .parts
-        .iter()
-        .map(|part| json!({"name": part.name, "units": part.n_units, "bytes": part.n_bytes}));
+    let parts = capture.parts.iter().map(|part| {
+        json!({
+            "name": part.name,
+            "units": part.n_units,
+            "bytes": part.n_bytes,
+            "stored_bytes": part.n_stored,
+        })
+    });
     let closed_ns = match &capture.state {
-        State::Closed { at_ns, .. } => Some(at_ns),
+        State::Closed(SessionEnd { at_ns, .. }) => Some(at_ns),
         _ => None,
     };
     json!({
@@ -106,6 +288,8 @@ fn as_json(capture: &Capture) -> serde_json::Value {
         "service": capture.identity.service,
         "instance": capture.identity.instance,
         "peer": capture.peer,
+        "revision": capture.revision,
+        "pinned": capture.pinned,
         "parts": parts.collect::<Vec<_>>(),
         "doubts": capture.doubts,
     })

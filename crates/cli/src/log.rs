@@ -127,6 +127,13 @@ fn as_json(position: u64, segment: u64, offset: u64, record: &Record<'_>) -> ser
             orderly,
             reason,
         }) => json!({"closed": {"at_ns": at_ns, "orderly": orderly, "reason": reason}}),
+        Some(Event::Seal { at_ns, why }) => json!({"seal": {"at_ns": at_ns, "why": why.word()}}),
+        Some(Event::Sealed { revision, manifest }) => {
+            json!({"sealed": {"revision": revision, "manifest": manifest.to_string()}})
+        }
+        Some(Event::Deleted { at_ns, asked }) => {
+            json!({"deleted": {"at_ns": at_ns, "asked": asked}})
+        }
         None => json!("unknown"),
     };
     row

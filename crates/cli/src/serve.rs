@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use traceloom_formats::{cdt, heph};
 use traceloom_input::captures::DEFAULT;
-use traceloom_server::{HttpOptions, Listen, Stop, serve};
+use traceloom_server::{HttpOptions, Listen, SealRules, Stop, serve};
 
 use crate::Outcome;
 use crate::args::Common;
@@ -77,7 +77,44 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     grace: u64,
     #[command(flatten)]
+    seal: SealFlags,
+    #[command(flatten)]
     _common: Common,
+}
+
+/// When captures leave the log, and how long they are kept.
+#[derive(Args)]
+#[command(next_help_heading = "Storage")]
+struct SealFlags {
+    /// Delete captures N days after their receipt; pinned ones stay.
+    #[arg(long, value_name = "N")]
+    keep_days: Option<u64>,
+    /// Delete the oldest captures when all take more than N MiB on disk; pinned ones stay.
+    #[arg(long, value_name = "N")]
+    keep_mib: Option<u64>,
+    /// Seal what a connection sent when it is N KiB, although it goes on.
+    #[arg(long, value_name = "N", default_value_t = 16 << 10)]
+    seal_kib: u64,
+    /// Seal what a connection sent N seconds ago, although it goes on.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    seal_seconds: u64,
+    /// Size of the log in KiB; beyond, what has been in it for the longest is sealed.
+    #[arg(long, value_name = "N", default_value_t = 512 << 10)]
+    log_kib: u64,
+}
+
+impl SealFlags {
+    fn rules(&self) -> SealRules {
+        let days = |days: u64| Duration::from_secs(days.saturating_mul(24 * 60 * 60));
+        SealRules {
+            piece_bytes: self.seal_kib.saturating_mul(1 << 10),
+            age: Duration::from_secs(self.seal_seconds),
+            log_bytes: self.log_kib.saturating_mul(1 << 10),
+            keep: self.keep_days.map(days),
+            keep_bytes: self.keep_mib.map(|mib| mib.saturating_mul(1 << 20)),
+            ..SealRules::default()
+        }
+    }
 }
 
 /// Where a listener is; `None` where it is off.
@@ -144,6 +181,7 @@ fn collector(options: &Options) -> traceloom_server::Options {
         connections: options.connections,
         unwanted: options.refuse_namespace.clone(),
         grace: Duration::from_secs(options.grace),
+        seal: options.seal.rules(),
     }
 }
 
@@ -169,9 +207,18 @@ fn print(options: &Options) -> anyhow::Result<()> {
         ("connections", number(options.connections as u64)),
         ("refuse-namespace", namespaces.into()),
         ("grace", number(options.grace)),
+        ("seal-kib", number(options.seal.seal_kib)),
+        ("seal-seconds", number(options.seal.seal_seconds)),
+        ("log-kib", number(options.seal.log_kib)),
     ];
+    let kept = [
+        ("keep-days", options.seal.keep_days.map(number)),
+        ("keep-mib", options.seal.keep_mib.map(number)),
+    ];
+    let kept = kept.into_iter();
+    let kept = kept.filter_map(|(name, value)| value.map(|value| (name, value)));
     let mut out = stdout();
-    for (name, value) in settings {
+    for (name, value) in settings.into_iter().chain(kept) {
         writeln!(out, "{name} = {value}")?;
     }
     Ok(out.flush()?)

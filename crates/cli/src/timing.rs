@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use traceloom_analysis::filter::is_timestamp;
 use traceloom_analysis::stage::Shifts;
 use traceloom_formats::Source;
@@ -84,6 +85,22 @@ fn bound(text: &str) -> Result<Bound, String> {
     text.parse().map(Bound::Civil).map_err(|_| {
         format!("`{text}` is no time; write 2026-03-01T12:00:00Z, nanoseconds since 1970, +10s from the start or -10s from the end")
     })
+}
+
+/// Reads a time of the collector's clock in Unix nanoseconds: a date, in UTC where it has no zone, or `-2h` from now.
+pub(crate) fn received(text: &str) -> Result<i64, String> {
+    let help =
+        || format!("`{text}` is no time; write 2026-03-01T12:00:00Z, 2026-03-01, or -2h from now");
+    let out = |at: Timestamp| i64::try_from(at.as_nanosecond()).map_err(|_| help());
+    match bound(text).map_err(|_| help())? {
+        Bound::At(ns) => Ok(ns),
+        Bound::Civil(date) => out(date
+            .to_zoned(TimeZone::UTC)
+            .map_err(|_| help())?
+            .timestamp()),
+        Bound::FromEnd(ns) => out(Timestamp::now()).map(|now| now.saturating_sub(ns)),
+        Bound::FromStart(_) => Err(help()),
+    }
 }
 
 fn shift(text: &str) -> Result<Moved, String> {

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use collected::{Collector, run, stdout, streams, text};
+use collected::{Collector, eventually, run, stdout, streams, text};
 use serde_json::Value;
-use traceloom_input::captures::{Captures, DataFolder, State};
+use traceloom_input::captures::{Captures, DataFolder, SessionEnd, State};
 
 /// Records of streams by `STREAM/INDEX`, without the name of the part.
 fn records(path: &str) -> BTreeMap<String, Vec<Value>> {
@@ -145,13 +145,16 @@ fn a_generated_conversation_is_kept_whole() {
         stdout(&["export", id, "--data", text(&data), "-o", text(&out)]);
         assert_eq!(stdout(&["top", "--csv", text(&out)]), one);
     }
-    let cat = stdout(&["log", "cat", "--capture", "1-2", "--data", text(&data)]);
-    let rows: Vec<Value> = cat
-        .lines()
-        .map(|row| serde_json::from_str(row).expect("JSON"))
-        .collect();
+    // What goes on is in the log.
+    let _open = std::net::TcpStream::connect(collector.address()).expect("a connection");
+    let rows = eventually(|| {
+        let cat = stdout(&["log", "cat", "--capture", "1-4", "--data", text(&data)]);
+        let rows = cat.lines().map(serde_json::from_str::<Value>);
+        let rows: Vec<_> = rows.map(|row| row.expect("JSON")).collect();
+        (!rows.is_empty()).then_some(rows)
+    });
     assert!(rows[0]["event"]["opened"].is_object(), "{}", rows[0]);
-    assert!(rows.iter().all(|row| row["capture"] == "1-2"));
+    assert!(rows.iter().all(|row| row["capture"] == "1-4"));
 }
 
 #[test]
@@ -242,7 +245,7 @@ fn broken_clients_disturb_no_other_and_what_they_sent_is_kept() {
     let captures = Captures::read(&DataFolder::open(&data).expect("a folder")).expect("captures");
     let mut reasons = HashMap::<String, usize>::new();
     for capture in &captures.list {
-        let State::Closed { reason, .. } = &capture.state else {
+        let State::Closed(SessionEnd { reason, .. }) = &capture.state else {
             panic!("{capture:?}");
         };
         *reasons.entry(reason.clone()).or_default() += 1;

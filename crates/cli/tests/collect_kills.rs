@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use collected::{Collector, command, run, stdout, streams, text};
+use collected::{Collector, command, eventually, run, streams, text};
 use serde_json::Value;
 use traceloom_input::captures::{Captures, DataFolder};
 
@@ -126,7 +126,7 @@ fn what_was_acknowledged_outlasts_kills() {
     let data = scratch.path().join("data");
     let mut ledgers = Vec::new();
     for round in 0..n_rounds {
-        let mut collector = Collector::start(&data, &[]);
+        let mut collector = Collector::start(&data, SMALL);
         let ledger = scratch.path().join(format!("ledger{round}"));
         let agents = Agents::start(&streams, &collector.url, ledger);
         std::thread::sleep(Duration::from_millis(50 + random.below(350)));
@@ -137,9 +137,33 @@ fn what_was_acknowledged_outlasts_kills() {
     let n_bytes: u64 = ledgers.iter().map(acknowledged).sum();
     assert!(n_bytes > n_rounds * 50_000, "{n_bytes} bytes are no load");
     // One more start recovers what the last kill left.
-    let (code, said) = Collector::start(&data, &[]).terminate();
+    let (code, said) = Collector::start(&data, SMALL).terminate();
     assert_eq!(code, Some(0), "{said}");
     compare(&data, &ledgers, &sources(&streams));
+    // And one seals it all: what was received is in chunks, and the log is empty.
+    let collector = Collector::start(&data, SMALL);
+    eventually(|| (log_bytes(&data) < 2_000).then_some(()));
+    assert_eq!(collector.terminate().0, Some(0));
+    let captures = Captures::read(&DataFolder::open(&data).expect("a folder")).expect("captures");
+    assert!(captures.list.iter().all(|capture| capture.revision > 0));
+    assert!(captures.list.iter().any(|capture| capture.revision > 1));
+    compare(&data, &ledgers, &sources(&streams));
+}
+
+/// Sizes at which captures are sealed all the time.
+const SMALL: &[&str] = &[
+    "--seal-kib",
+    "100",
+    "--seal-seconds",
+    "1",
+    "--log-kib",
+    "2000",
+];
+
+fn log_bytes(data: &Path) -> u64 {
+    let files = std::fs::read_dir(data.join("log")).expect("a log");
+    let sizes = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
+    sizes.sum()
 }
 
 /// The system refuses to let a file of the log grow, as a full disk does: nothing is acknowledged any more, the process
@@ -193,9 +217,13 @@ fn a_changed_byte_is_told_and_nothing_is_removed() {
     let scratch = tempfile::tempdir().expect("a folder");
     let streams = streams(scratch.path());
     let data = scratch.path().join("data");
-    let collector = Collector::start(&data, &[]);
-    stdout(&["send", text(&streams), "--to", &collector.url]);
-    assert_eq!(collector.terminate().0, Some(0));
+    let mut collector = Collector::start(&data, &[]);
+    let agents = Agents::start(&streams, &collector.url, scratch.path().join("ledger"));
+    std::thread::sleep(Duration::from_millis(300));
+    // Killed, so that what is being sent stays in the log.
+    collector.child.kill().expect("it runs");
+    collector.child.wait().expect("an end");
+    agents.end();
     let segment = data.join("log/00000000000000000001.seg");
     let mut bytes = std::fs::read(&segment).expect("a segment");
     bytes[200] ^= 4;

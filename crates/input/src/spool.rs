@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use crate::captures::Segments;
+use crate::captures::CapturedBytes;
 use crate::intake::Intake;
 
 /// Bytes that are taken in at once.
@@ -25,8 +25,8 @@ pub(crate) enum Spool {
         chunks: Arc<[u64]>,
         size: u64,
     },
-    /// The log of a collector.
-    Log(Arc<Segments>),
+    /// The captures of a collector, at places that only their parts know.
+    Captures(Arc<CapturedBytes>),
     /// A range of other bytes.
     Slice {
         whole: Arc<Spool>,
@@ -84,7 +84,7 @@ impl Spool {
             Self::File { size, .. } | Self::Spilled { size, .. } | Self::Slice { size, .. } => {
                 *size
             }
-            Self::Log(segments) => segments.size(),
+            Self::Captures(_) => u64::MAX,
         }
     }
 
@@ -110,7 +110,7 @@ impl Spool {
                     .min(usize::try_from(left).unwrap_or(usize::MAX));
                 file.read_at(buffer.get_mut(..len).unwrap_or(&mut []), chunk + into)
             }
-            Self::Log(segments) => segments.read_at(buffer, offset),
+            Self::Captures(captures) => captures.read_at(buffer, offset),
             Self::Slice { whole, start, size } => {
                 let left = size.saturating_sub(offset);
                 let len = buffer

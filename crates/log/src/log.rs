@@ -21,6 +21,8 @@ pub struct Options {
     pub record_bytes: usize,
     /// What makes the checksums of this opening unpredictable.
     pub salt: u64,
+    /// The opening is counted behind this one, whatever the segments say.
+    pub after_incarnation: u64,
 }
 
 impl Default for Options {
@@ -30,6 +32,7 @@ impl Default for Options {
             group_bytes: 8 << 20,
             record_bytes: 16 << 20,
             salt: RandomState::new().hash_one("salt of a log"),
+            after_incarnation: 0,
         }
     }
 }
@@ -65,7 +68,7 @@ impl Log {
             let removed = disk.remove(name);
             removed.map_err(|error| Error::io(0, "cannot remove a superfluous file", error))?;
         }
-        found.incarnation += 1;
+        found.incarnation = found.incarnation.max(options.after_incarnation) + 1;
         let recovered = found.recovered();
 
         let last = found.live.pop();
@@ -144,6 +147,22 @@ impl Log {
         })
     }
 
+    /// Begins a new segment, unless the one that is being written has no record.
+    ///
+    /// # Errors
+    /// When the file system refuses. Nothing is accepted after that.
+    pub fn begin_segment(&mut self) -> Result<(), Error> {
+        if self.poisoned {
+            return Err(Error::poisoned(self.active.header.number));
+        }
+        if self.active.extent().n_groups == 0 {
+            return Ok(());
+        }
+        let begun = self.begin_next_segment();
+        self.poisoned = begun.is_err();
+        begun
+    }
+
     fn begin_next_segment(&mut self) -> Result<(), Error> {
         let (last, extent) = (&self.active.header, self.active.extent());
         let number = last.number + 1;
@@ -163,7 +182,7 @@ impl Log {
 
     /// Deletes the segments all of whose records are before `position`. Snapshots of them stay readable.
     ///
-    /// The segment that is being written stays.
+    /// The segment that is being written stays; [`Log::begin_segment`] makes it one that can go.
     ///
     /// # Errors
     /// When the file system refuses; the log goes on, and a later call tries again.

@@ -144,7 +144,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Has the segments deleted all of whose records are before `position`, after the group being written.
+    /// Has the segments deleted all of whose records are before `position`, after the group being written. Where these
+    /// are all records that are durable, a new segment is begun.
     pub fn truncate(&self, position: Position) {
         let mut state = self.shared.lock();
         state.truncate = state.truncate.max(Some(position));
@@ -211,8 +212,14 @@ fn commit_all(mut log: Log, shared: &QueueShared, progress: &Progress) -> Log {
         drop(state);
 
         let committed = log.commit_group(&mut group);
-        let done =
-            committed.and_then(|_| truncate.map_or(Ok(()), |position| log.truncate(position)));
+        let done = committed.and_then(|_| match truncate {
+            Some(position) if position == log.snapshot().end() => {
+                log.begin_segment()?;
+                log.truncate(position)
+            }
+            Some(position) => log.truncate(position),
+            None => Ok(()),
+        });
         let mut state = shared.lock();
         match done {
             Ok(()) => state.durable = end,

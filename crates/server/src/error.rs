@@ -5,7 +5,9 @@ use std::fmt;
 pub struct Error(String);
 
 impl Error {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
+    /// Returns the error that `text` describes.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }

@@ -1,15 +1,14 @@
 //! The log as sessions see it: records go in at once, and a watch tells when more are safe.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
-use traceloom_input::captures::{CaptureId, EVENTS, Event};
+use traceloom_input::captures::{CaptureId, DataFolder, EVENTS, Event};
 use traceloom_log::disk::Local;
-use traceloom_log::{Log, Options, Position, Queue, Record, Recovered, Refused};
+use traceloom_log::{Log, Options, Position, Queue, Record, Recovered, Refused, Snapshot};
 
-use crate::Error;
+use crate::{Error, ballast};
 
 /// The one writer of a log.
 pub(crate) struct Journal {
@@ -19,12 +18,26 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Recovers the log of a folder, or begins one.
-    pub(crate) fn open(folder: &Path) -> Result<(Self, Recovered), Error> {
+    /// Recovers the log of a folder, or begins one. Ids of captures that are sealed are not given again.
+    pub(crate) fn open(
+        folder: &DataFolder,
+        segment_bytes: u64,
+    ) -> Result<(Self, Recovered), Error> {
+        let path = folder.log();
         let failed =
-            |error: &dyn std::fmt::Display| Error::new(format!("{}: {error}", folder.display()));
-        let disk = Local::new(folder).map_err(|error| failed(&error))?;
-        let opened = Log::open(Arc::new(disk), Options::default());
+            |error: &dyn std::fmt::Display| Error::new(format!("{}: {error}", path.display()));
+        let sealed = folder.disks()?.manifests.list();
+        let sealed = sealed.map_err(|error| failed(&error))?;
+        let options = Options {
+            after_incarnation: sealed.keys().next_back().map_or(0, |id| id.incarnation()),
+            segment_bytes,
+            ..Options::default()
+        };
+        let disk = Arc::new(Local::new(&path).map_err(|error| failed(&error))?);
+        let mut opened = Log::open(disk.clone(), options.clone());
+        if opened.as_ref().is_err_and(is_full) && ballast::release(folder) {
+            opened = Log::open(disk, options);
+        }
         let (log, recovered) = opened.map_err(|error| failed(&error))?;
         let (tell, progress) = watch::channel(0);
         let told = Box::new(move || tell.send_modify(|n_groups| *n_groups += 1));
@@ -107,6 +120,36 @@ impl Journal {
         sizes.fold((0, 0), |(n, sum), bytes| (n + 1, sum + bytes))
     }
 
+    /// Stores events and waits until they are safe.
+    pub(crate) fn commit(&self, events: &[(CaptureId, Event)]) -> Result<(), Error> {
+        let ended = |_| Error::new("the log failed");
+        let mut last = None;
+        for (capture, event) in events {
+            let (kind, bytes) = event.encode();
+            loop {
+                match self.submit(*capture, EVENTS, kind, &bytes) {
+                    Ok(position) => {
+                        last = Some(position);
+                        break;
+                    }
+                    Err(Refused::Full) => std::thread::sleep(Duration::from_millis(1)),
+                    Err(refused) => return Err(ended(refused)),
+                }
+            }
+        }
+        last.map_or(Ok(()), |last| self.queue.wait(last).map_err(ended))
+    }
+
+    /// Returns what is committed now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.queue.snapshot()
+    }
+
+    /// Has the log forget what is before `position`.
+    pub(crate) fn truncate(&self, position: Position) {
+        self.queue.truncate(position);
+    }
+
     /// Returns the position behind the last safe record.
     pub(crate) fn durable(&self) -> Position {
         self.queue.durable()
@@ -125,6 +168,13 @@ impl Journal {
         let closed = self.queue.close().map(drop);
         closed.map_err(|error| Error::new(format!("the log failed: {error}")))
     }
+}
+
+/// Returns `true` if the disk has no room.
+fn is_full(error: &traceloom_log::Error) -> bool {
+    let source = std::error::Error::source(error);
+    let source = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|source| source.kind() == std::io::ErrorKind::StorageFull)
 }
 
 /// Returns the Unix time in nanoseconds, 0 before 1970.

@@ -1,12 +1,14 @@
-//! The collector: socket → session → entries → log → sync → acknowledgement.
+//! The collector: socket → session → entries → log → sync → acknowledgement, and log → chunks and manifests.
 //!
 //! - [`serve`] runs listeners until a [`Stop`] says so.
+//! - [`Sealer`] turns what the log has into chunks and manifests, and [`ask`] has captures pinned and deleted.
 //! - [`send`] is the other end: it plays senders, for tests, demonstrations and measurements.
 //!
 //! A connection is one task with one budget. What a session is, and what it stores, is a protocol's
 //! ([`traceloom_formats::protocol`]); what becomes of it on disk is the log's ([`traceloom_log`]). Nothing here knows
 //! a format.
 
+mod ballast;
 mod connection;
 mod counts;
 mod datagrams;
@@ -15,6 +17,7 @@ mod files;
 mod http;
 mod journal;
 mod push;
+mod seal;
 mod send;
 mod serve;
 mod session_ids;
@@ -26,6 +29,7 @@ mod tokens;
 pub use counts::{Counter, Counts, CountsByReason, ListenerCounts};
 pub use error::Error;
 pub use push::{PushFile, PushOptions, Pushed, push};
+pub use seal::{Request, SealLog, SealRules, Sealer, ask};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
 pub use serve::{HttpOptions, Listen, Options, check, serve};
 pub use stop::Stop;

@@ -19,6 +19,7 @@ use crate::counts::ListenerCounts;
 use crate::datagrams::DatagramListener;
 use crate::http::{self, Http, Uploads};
 use crate::journal::Journal;
+use crate::seal::{SealRules, SealThread, Told};
 use crate::session_ids::SessionIds;
 use crate::tokens::Tokens;
 use crate::{Counts, Error, Stop, files};
@@ -42,6 +43,8 @@ pub struct Options {
     pub unwanted: Vec<String>,
     /// Time that connections have for their end once the collector is asked to stop.
     pub grace: Duration,
+    /// When captures are sealed, and how long they are kept.
+    pub seal: SealRules,
 }
 
 /// A listener.
@@ -120,7 +123,7 @@ pub fn serve(
     let folder = DataFolder::create(&options.data)?;
     let tokens = Tokens::open(&folder)?;
     let _lock = folder.lock()?;
-    let (journal, recovered) = Journal::open(&folder.log())?;
+    let (journal, recovered) = Journal::open(&folder, options.seal.segment_bytes())?;
     if let Some(torn) = &recovered.torn {
         event(&format!(
             "segment {} ended in {} bytes of an interrupted write at offset {:#x}, which nobody was told was safe",
@@ -147,7 +150,16 @@ pub fn serve(
         journal: journal.clone(),
         counts: counts.clone(),
     };
-    let ended = runtime.block_on(collector.run(tokens, stop, listening, event));
+    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    let sealing = SealThread::start(
+        folder,
+        options.seal.clone(),
+        recovered.incarnation,
+        journal.clone(),
+        Box::new(move |what| drop(tell.send(what))),
+    )?;
+    let ended = runtime.block_on(collector.run(tokens, stop, told, listening, event));
+    drop(sealing);
     // Tasks hold the log: they are gone when this returns.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let failure = journal.failure();
@@ -223,9 +235,11 @@ impl Collector<'_> {
         self,
         tokens: Tokens,
         stop: &Stop,
+        mut told: tokio::sync::mpsc::UnboundedReceiver<Told>,
         listening: &mut Say<'_>,
         event: &mut Say<'_>,
     ) -> Result<(), Error> {
+        let mut ended = Ok(());
         let mut accepting = JoinSet::new();
         let (connected, mut connections) = mpsc::channel(16);
         for listener in &self.options.listeners {
@@ -303,6 +317,13 @@ impl Collector<'_> {
                     }
                 }
                 Some(ended) = sessions.join_next_with_id() => self.ended(ended, &mut running, event),
+                Some(told) = told.recv() => match told {
+                    Told::Event(text) => event(&text),
+                    Told::Failed(error) => {
+                        ended = Err(error);
+                        break;
+                    }
+                },
                 _ = progress.changed() => {}
                 _ = stopped.changed() => {}
             }
@@ -337,7 +358,7 @@ impl Collector<'_> {
                 .sweep(&self.journal, "collector_stopped", true)
                 .await;
         }
-        Ok(())
+        ended
     }
 
     /// Starts the thread that receives the datagrams of a listener.

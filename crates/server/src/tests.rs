@@ -11,7 +11,7 @@ use traceloom_formats::protocol::{
 };
 use traceloom_input::captures::{Captures, DataFolder, State};
 
-use crate::{Counts, Listen, Options, Stop, serve};
+use crate::{Counts, Listen, Options, SealRules, Stop, serve};
 
 /// Each byte is a unit, acknowledged by itself; `!` meets a bug, `.` is the goodbye.
 #[derive(Default)]
@@ -120,6 +120,7 @@ fn start_of(protocol: &'static Protocol, connections: usize) -> Running {
         connections,
         unwanted: Vec::new(),
         grace: Duration::from_secs(5),
+        seal: SealRules::default(),
     };
     let stop = Stop::default();
     let asked = stop.clone();
@@ -223,6 +224,7 @@ fn one_collector_uses_a_folder_and_none_listens_to_other_machines() {
         connections: 1,
         unwanted: Vec::new(),
         grace: Duration::ZERO,
+        seal: SealRules::default(),
     };
     let stop = Stop::default();
     stop.now();
@@ -283,9 +285,7 @@ fn a_reset_is_no_end_of_a_stream() {
         std::thread::sleep(Duration::from_millis(10));
         let captures = Captures::read(&data).expect("captures").list;
         let ended = captures.into_iter().filter_map(|one| match one.state {
-            State::Closed {
-                orderly, reason, ..
-            } => Some((reason, orderly)),
+            State::Closed(end) => Some((end.reason, end.orderly)),
             _ => None,
         });
         endings = ended.collect();

@@ -1,8 +1,8 @@
 //! Agents, sessions and the log on a machine that stops between any two operations of its disk.
 //!
 //! A seed decides everything: what agents send and when, how bytes are cut on their way, when groups are
-//! committed, which operation of the disk fails or stops the machine, and what of the unsynced bytes survives. Then
-//! the captures are held against what the agents were told. `TRACELOOM_SIMULATION_SEEDS` runs more of them,
+//! committed and captures sealed, which operation of the disk fails or stops the machine, and what of the unsynced
+//! bytes survives. Then the captures are held against what the agents were told. `TRACELOOM_SIMULATION_SEEDS` runs more of them,
 //! `TRACELOOM_SIMULATION_SEED` one.
 #![allow(missing_docs, reason = "a test")]
 
@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use traceloom_formats::protocol::{Entry, Identity, Protocol, Sender, Session, SessionOptions};
 use traceloom_formats::{Part, cdt};
-use traceloom_input::captures::{CaptureId, Captures, EVENTS, Event};
+use traceloom_input::captures::{CaptureDisks, CaptureId, Captures, EVENTS, Event, Manifests};
 use traceloom_log::disk::{Disk, DiskFault, Simulated, Survivors};
-use traceloom_log::{Log, Options, Record, Snapshot};
+use traceloom_log::{Log, Options, Position, Record, Snapshot};
+use traceloom_server::{Error, Request, SealLog, SealRules, Sealer};
 
 const PROTOCOL: &Protocol = &cdt::PROTOCOL;
 
@@ -168,11 +169,75 @@ fn options(salt: u64) -> Options {
         group_bytes: 1 << 20,
         record_bytes: 1 << 20,
         salt,
+        after_incarnation: 0,
+    }
+}
+
+fn rules(level: i32) -> SealRules {
+    SealRules {
+        piece_bytes: 3_000,
+        age: Duration::from_nanos(50),
+        log_bytes: 20_000,
+        level,
+        keep: None,
+        keep_bytes: None,
+    }
+}
+
+fn disks(disk: &Simulated) -> CaptureDisks {
+    CaptureDisks {
+        chunks: Arc::new(disk.folder("chunks")),
+        manifests: Manifests::new(Arc::new(disk.folder("captures"))),
+        lease: None,
+    }
+}
+
+/// The log, written by the one thread of the simulation.
+struct WrittenLog(Log);
+
+impl SealLog for WrittenLog {
+    fn snapshot(&self) -> Snapshot {
+        self.0.snapshot()
+    }
+
+    fn commit(&mut self, events: &[(CaptureId, Event)]) -> Result<(), Error> {
+        let encoded: Vec<_> = events
+            .iter()
+            .map(|(id, event)| (id, event.encode()))
+            .collect();
+        let records = encoded.iter().map(|(id, (kind, bytes))| Record {
+            session: id.session(),
+            stream: EVENTS,
+            kind: *kind,
+            bytes,
+        });
+        let records: Vec<_> = records.collect();
+        let committed = self.0.commit(&records).map(drop);
+        committed.map_err(|error| Error::new(error.to_string()))
+    }
+
+    fn truncate(&mut self, position: Position) -> Result<(), Error> {
+        let begun = match position == self.0.snapshot().end() {
+            true => self.0.begin_segment(),
+            false => Ok(()),
+        };
+        let truncated = begun.and_then(|()| self.0.truncate(position));
+        truncated.map_err(|error| Error::new(error.to_string()))
     }
 }
 
 /// What agents were told is safe: bytes of each stream, by instance.
 type Told = BTreeMap<String, Vec<u64>>;
+
+/// An operator pins a capture now and then.
+fn request(random: &mut Random, incarnation: u64) -> Option<Request> {
+    let id = CaptureId::new(1 + random.below(incarnation), 1 + random.below(3));
+    match random.below(6) {
+        0 => Some(Request::Pin(id)),
+        1 => Some(Request::Unpin(id)),
+        _ => None,
+    }
+}
 
 /// Runs one start of the collector until it ends or its machine stops.
 fn start(
@@ -184,13 +249,22 @@ fn start(
     if faults {
         let fault =
             [DiskFault::Crash, DiskFault::Crash, DiskFault::Error][random.below(3) as usize];
-        disk.fail_at(disk.n_changes() + random.below(70), fault);
+        let most = [70, 300][random.below(2) as usize];
+        disk.fail_at(disk.n_changes() + random.below(most), fault);
     }
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let (mut log, recovered) = match Log::open(shared, options(random.next())) {
+    let (log, recovered) = match Log::open(shared, options(random.next())) {
         Ok(opened) => opened,
         Err(_) if faults => return Ok(()),
         Err(error) => return Err(format!("the log does not open: {error}")),
+    };
+    let mut log = WrittenLog(log);
+    let level = 1 + random.below(5) as i32;
+    let sealer = Sealer::new(disks(disk), None, rules(level), recovered.incarnation);
+    let mut sealer = match sealer {
+        Ok(sealer) => sealer,
+        Err(_) if faults => return Ok(()),
+        Err(error) => return Err(format!("sealing does not begin: {error}")),
     };
     let mut pending = Pending::new();
     let mut pairs: Vec<Pair> = (1..=1 + random.below(3))
@@ -200,13 +274,23 @@ fn start(
         })
         .collect();
     let mut failed = false;
-    for _ in 0..STEPS {
+    for step in 0..STEPS {
         let n_pairs = pairs.len() as u64;
         let pair = &mut pairs[random.below(n_pairs) as usize];
-        match random.below(8) {
+        match random.below(9) {
             0 | 1 => pair.produce(random),
             2 | 3 => pair.receive(random, &mut pending, 40),
             4 | 5 => pair.answer(random)?,
+            6 => {
+                let requests = request(random, recovered.incarnation);
+                let sealed = sealer.step(&mut log, step as i64, requests.as_slice());
+                failed = sealed.is_err();
+                match sealed {
+                    Err(error) if !faults => return Err(format!("sealing fails: {error}")),
+                    Err(_) => break,
+                    Ok(()) => {}
+                }
+            }
             _ => {
                 let records = pending.iter().map(|(session, stream, kind, bytes)| Record {
                     session: *session,
@@ -215,7 +299,7 @@ fn start(
                     bytes,
                 });
                 let records: Vec<Record<'_>> = records.collect();
-                failed = log.commit(&records).is_err();
+                failed = log.0.commit(&records).is_err();
                 if failed {
                     break;
                 }
@@ -226,6 +310,10 @@ fn start(
                 }
             }
         }
+    }
+    if !failed && !faults {
+        let sealed = sealer.step(&mut log, i64::MAX, &[]);
+        sealed.map_err(|error| format!("sealing fails: {error}"))?;
     }
     for mut pair in pairs {
         if failed {
@@ -249,7 +337,8 @@ fn compare(disk: &Simulated, told: &Told) -> Result<(), String> {
     let opened = Snapshot::open(disk);
     let (snapshot, recovered) =
         opened.map_err(|error| format!("the log cannot be read: {error}"))?;
-    let captures = Captures::of(&snapshot, recovered, false).map_err(|error| error.to_string())?;
+    let captures = Captures::of(&snapshot, recovered, false, &disks(disk));
+    let captures = captures.map_err(|error| error.to_string())?;
     for (instance, acknowledged) in told {
         for (part, &acknowledged) in acknowledged.iter().enumerate().filter(|(_, n)| **n > 0) {
             let stream = &parts()[part].name;
@@ -293,22 +382,18 @@ fn is_of(capture: &traceloom_input::captures::Capture, instance: &str) -> bool {
 }
 
 /// Plays a seed; returns how many bytes agents were told are safe.
-fn play(seed: u64, lies: bool) -> Result<u64, String> {
+fn play(seed: u64, disk: &Simulated) -> Result<u64, String> {
     let mut random = Random(seed);
-    let disk = Simulated::default();
-    if lies {
-        disk.lie();
-    }
     let mut told = Told::new();
     for _ in 0..1 + random.below(4) {
-        start(&disk, &mut random, &mut told, true)?;
+        start(disk, &mut random, &mut told, true)?;
         disk.restart(random.survivors());
-        compare(&disk, &told)?;
+        compare(disk, &told)?;
     }
     // Without faults the log opens, whatever happened before, and nothing is lost by that.
-    start(&disk, &mut random, &mut told, false)?;
+    start(disk, &mut random, &mut told, false)?;
     disk.restart(Survivors::None);
-    compare(&disk, &told)?;
+    compare(disk, &told)?;
     Ok(told.values().flatten().sum())
 }
 
@@ -325,7 +410,7 @@ fn what_was_acknowledged_is_there_once_whenever_the_machine_stops() {
     let n_seeds = seeds.end - seeds.start;
     let mut n_bytes = 0;
     for seed in seeds {
-        match play(seed, false) {
+        match play(seed, &Simulated::default()) {
             Ok(told) => n_bytes += told,
             Err(why) => panic!("TRACELOOM_SIMULATION_SEED={seed}: {why}"),
         }
@@ -336,8 +421,28 @@ fn what_was_acknowledged_is_there_once_whenever_the_machine_stops() {
     );
 }
 
+/// Taking out any sync makes seeds fail.
 #[test]
 fn a_disk_whose_syncs_do_nothing_is_noticed() {
-    let n_failures = (0..100).filter(|&seed| play(seed, true).is_err()).count();
-    assert!(n_failures > 50, "{n_failures} of 100 seeds notice");
+    let lies: [(&str, fn(&Simulated)); 6] = [
+        ("segments", Simulated::lie),
+        ("names of segments", Simulated::lie_about_names),
+        ("chunks", |disk| disk.folder("chunks").lie()),
+        ("names of chunks", |disk| {
+            disk.folder("chunks").lie_about_names();
+        }),
+        ("manifests", |disk| disk.folder("captures").lie()),
+        ("names of manifests", |disk| {
+            disk.folder("captures").lie_about_names();
+        }),
+    ];
+    for (what, lie) in lies {
+        let notices = |seed: &u64| {
+            let disk = Simulated::default();
+            lie(&disk);
+            play(*seed, &disk).is_err()
+        };
+        let n_failures = (0..100).filter(notices).count();
+        assert!(n_failures > 50, "{what}: {n_failures} of 100 seeds notice");
+    }
 }

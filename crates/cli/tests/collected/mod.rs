@@ -123,6 +123,18 @@ impl Drop for Collector {
     }
 }
 
+/// Asks until there is an answer.
+pub fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(std::time::Instant::now() < until, "nothing in 30 s");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 pub fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
 }

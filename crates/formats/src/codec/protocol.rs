@@ -160,7 +160,7 @@ pub struct Ending {
 }
 
 /// Puts the entries of one session together, in their order.
-pub trait Assemble {
+pub trait Assemble: Send {
     /// Takes an entry; returns the number of the part that its bytes belong to: data, or what is no request.
     fn take(&mut self, entry: &Entry<'_>) -> Option<usize>;
 

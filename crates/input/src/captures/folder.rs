@@ -4,10 +4,12 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use traceloom_log::disk::Local;
+use traceloom_log::disk::{Disk, Local};
 use traceloom_log::{ErrorKind, Recovered, Snapshot};
 
+use super::Manifests;
 use crate::Error;
 
 /// Where a collector keeps its data unless told otherwise.
@@ -17,13 +19,53 @@ pub const DEFAULT: &str = "traceloom-data";
 const MARKER: &str = "traceloom-data.txt";
 const MARKED: &str = "The data of `traceloom serve`, version 1. Only traceloom writes here.\n";
 
+const LOG: &str = "log";
+const CHUNKS: &str = "chunks";
+const MANIFESTS: &str = "captures";
+const REQUESTS: &str = "requests";
+/// The file that readers of sealed captures lock.
+const READERS: &str = "readers";
+
 /// A data folder that exists.
 #[derive(Clone, Debug)]
 pub struct DataFolder {
     path: PathBuf,
 }
 
-/// Held while a collector uses a folder.
+/// The folders of sealed captures, and the lease of a reader.
+#[derive(Clone)]
+pub struct CaptureDisks {
+    /// Chunks.
+    pub chunks: Arc<dyn Disk>,
+    /// Manifests.
+    pub manifests: Manifests,
+    /// While it is held, chunks of deleted captures stay.
+    pub lease: Option<ReaderLease>,
+}
+
+impl CaptureDisks {
+    /// Takes a lease of a folder.
+    pub(super) fn leased(self, folder: &DataFolder) -> Result<Self, Error> {
+        let path = folder.path.join(READERS);
+        let lease = File::open(&path).and_then(|file| {
+            file.lock_shared()?;
+            Ok(file)
+        });
+        let lease = lease.map_err(|error| Error::io(&path, error))?;
+        let lease = Some(ReaderLease(Arc::new(lease)));
+        Ok(Self { lease, ..self })
+    }
+}
+
+/// Held while sealed captures are read.
+#[derive(Clone, Debug)]
+pub struct ReaderLease(#[expect(dead_code, reason = "it is held")] Arc<File>);
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Held while a collector uses a folder, or while readers are kept out.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "it is held")] File);
 
@@ -76,20 +118,28 @@ impl DataFolder {
             }
         }
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(io)?;
-        builder.create(path.join("log")).map_err(io)?;
+        let mut is_new = false;
+        for name in [LOG, CHUNKS, MANIFESTS, REQUESTS] {
+            is_new |= !path.join(name).is_dir();
+            builder.create(path.join(name)).map_err(io)?;
+        }
+        File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path.join(READERS))
+            .map_err(io)?;
+        if is_new {
+            sync_folder(path).map_err(io)?;
+        }
         if !Self::is_at(path) {
             let mut marker = File::create(path.join(MARKER)).map_err(io)?;
             marker.write_all(MARKED.as_bytes()).map_err(io)?;
             marker.sync_all().map_err(io)?;
             // The names of the folder, and its own.
-            File::open(path)
-                .and_then(|folder| folder.sync_all())
-                .map_err(io)?;
+            sync_folder(path).map_err(io)?;
             let above = fs::canonicalize(path).map_err(io)?;
-            let above = above.parent().unwrap_or(Path::new("/")).to_owned();
-            File::open(above)
-                .and_then(|folder| folder.sync_all())
-                .map_err(io)?;
+            sync_folder(above.parent().unwrap_or(Path::new("/"))).map_err(io)?;
         }
         Self::open(path)
     }
@@ -103,7 +153,46 @@ impl DataFolder {
     /// Returns the folder of the log.
     #[must_use]
     pub fn log(&self) -> PathBuf {
-        self.path.join("log")
+        self.path.join(LOG)
+    }
+
+    /// Returns the folder in which commands leave requests for a running collector.
+    #[must_use]
+    pub fn requests(&self) -> PathBuf {
+        self.path.join(REQUESTS)
+    }
+
+    /// Returns the folders of sealed captures.
+    ///
+    /// # Errors
+    /// When they cannot be opened.
+    pub fn disks(&self) -> Result<CaptureDisks, Error> {
+        let disk = |name: &str| -> Result<Arc<dyn Disk>, Error> {
+            let path = self.path.join(name);
+            match Local::new(&path) {
+                Ok(disk) => Ok(Arc::new(disk)),
+                Err(error) => Err(Error::io(&path, error)),
+            }
+        };
+        Ok(CaptureDisks {
+            chunks: disk(CHUNKS)?,
+            manifests: Manifests::new(disk(MANIFESTS)?),
+            lease: None,
+        })
+    }
+
+    /// Keeps readers from opening sealed captures, unless one reads them.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn keep_readers_out(&self) -> Result<Option<Lock>, Error> {
+        let path = self.path.join(READERS);
+        let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lock(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(Error::io(&path, error)),
+        }
     }
 
     /// Takes the folder for this process.

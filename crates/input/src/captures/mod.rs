@@ -1,17 +1,27 @@
 //! The data folder of a collector: its log, and the captures in it.
 //!
 //! [`DataFolder`] is the folder, [`Event`] what the collector itself writes to the log, and [`Captures`] what senders
-//! sent, put together from the log by the protocols' own rules, while the collector runs as well as afterwards.
+//! sent, put together by the protocols' own rules from manifests, chunks and the log, while the collector runs as well
+//! as afterwards. [`CaptureBuilder`] is what puts one together, for readers and for whoever seals. `CAPTURES.md` of this
+//! crate has the bytes of manifests and chunks.
 
+mod builder;
+mod bytes;
+mod chunk;
 mod event;
 mod folder;
+mod manifest;
+mod manifests;
 mod read;
-mod segments;
 #[cfg(test)]
 mod tests;
 pub mod upload;
 
-pub use event::{EVENTS, Event};
-pub use folder::{DEFAULT, DataFolder, Lock};
+pub use builder::{CaptureBuilder, SealDraft, UnsealedPart};
+pub use bytes::CapturedBytes;
+pub use chunk::{CHUNK_BYTES, ChunkRef, ContentHash};
+pub use event::{EVENTS, Event, SealReason};
+pub use folder::{CaptureDisks, DEFAULT, DataFolder, Lock, ReaderLease};
+pub use manifest::{ContextEntry, Manifest, ManifestPart, SessionEnd};
+pub use manifests::Manifests;
 pub use read::{Capture, CaptureId, CapturePart, Captures, State};
-pub(crate) use segments::Segments;

@@ -1,26 +1,20 @@
-//! Captures from the log: who sent what, and where its bytes are.
+//! Captures from manifests and the log: who sent what, and where its bytes are.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use traceloom_formats::PROTOCOLS;
-use traceloom_formats::protocol::{Assemble, CaptureRules, Entry, Identity};
+use traceloom_formats::protocol::{CaptureRules, Identity};
 use traceloom_formats::{info, warn};
-use traceloom_log::{Record, Recovered, Snapshot};
+use traceloom_log::{Position, Recovered, Snapshot};
 use traceloom_model::Note;
 
-use super::upload::UPLOAD;
-use super::{DataFolder, EVENTS, Event, Segments};
+use super::{
+    CaptureBuilder, CaptureDisks, CapturedBytes, DataFolder, Manifest, Manifests, SessionEnd,
+};
 use crate::Error;
-
-/// Finds how the captures of a protocol are read.
-fn rules(number: u8) -> Option<&'static CaptureRules> {
-    let sockets = PROTOCOLS.iter().map(|protocol| &protocol.captures);
-    let mut known = sockets.chain([&UPLOAD]);
-    known.find(|rules| rules.number == number)
-}
 
 /// The id of a capture: the start of the collector that received it, from 1, and its number since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +42,9 @@ impl CaptureId {
         self.0
     }
 
-    fn incarnation(self) -> u64 {
+    /// Returns the start of the collector.
+    #[must_use]
+    pub fn incarnation(self) -> u64 {
         self.0 >> Self::NUMBER
     }
 }
@@ -80,14 +76,7 @@ pub enum State {
     /// The collector ended before the sender did.
     Interrupted,
     /// The session ended.
-    Closed {
-        /// Unix time in nanoseconds.
-        at_ns: i64,
-        /// The sender ended it as the protocol has it.
-        orderly: bool,
-        /// A word for why.
-        reason: String,
-    },
+    Closed(SessionEnd),
 }
 
 /// What one sender sent over one connection.
@@ -105,6 +94,10 @@ pub struct Capture {
     pub opened_ns: Option<i64>,
     /// Where it stands.
     pub state: State,
+    /// Revision of its manifest; 0 where nothing is sealed.
+    pub revision: u64,
+    /// Retention leaves it alone.
+    pub pinned: bool,
     /// The streams.
     pub parts: Vec<CapturePart>,
     /// What was not understood, a sentence each.
@@ -116,12 +109,14 @@ pub struct Capture {
 pub struct CapturePart {
     /// Its name: the sender's, then names that can be those of files.
     pub name: String,
-    /// Where its bytes are in the log: offset and length.
+    /// Where its bytes are in chunks and the log: place and length.
     pub(crate) pieces: Vec<(u64, u32)>,
     /// Units it came in.
     pub n_units: u64,
     /// Bytes it has.
     pub n_bytes: u64,
+    /// Bytes that its chunks take on disk.
+    pub n_stored: u64,
 }
 
 impl Capture {
@@ -146,23 +141,26 @@ pub struct Captures {
     pub list: Vec<Capture>,
     /// What was found in the log.
     pub recovered: Recovered,
-    pub(crate) segments: Arc<Segments>,
+    pub(crate) bytes: Arc<CapturedBytes>,
 }
 
 impl Captures {
-    /// Reads the log of a data folder.
+    /// Reads the manifests and the log of a data folder.
     ///
     /// # Errors
     /// When it is damaged, or cannot be read.
     pub fn read(folder: &DataFolder) -> Result<Self, Error> {
         // Asked before: a collector that ends meanwhile leaves nothing open.
         let in_use = folder.is_in_use();
+        // Taken before: what is deleted meanwhile stays until this is read to its end.
+        let disks = folder.disks()?.leased(folder)?;
         let (snapshot, recovered) = folder.snapshot()?;
-        let read = Self::of(&snapshot, recovered, in_use);
-        read.map_err(|error| Error::about(folder.log(), error.to_string()))
+        let read = Self::of(&snapshot, recovered, in_use, &disks);
+        read.map_err(|error| Error::about(folder.path(), error.to_string()))
     }
 
-    /// Reads what is committed to a log; `in_use` while it is being written.
+    /// Reads what is committed to a log and what was sealed of it since; `in_use` while it is being written. The snapshot
+    /// is older than the look into the folders, so that nothing is sealed and truncated between the two.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -170,29 +168,43 @@ impl Captures {
         snapshot: &Snapshot,
         recovered: Recovered,
         in_use: bool,
-    ) -> Result<Self, traceloom_log::Error> {
-        let segments = Segments::of(snapshot);
-        let mut captures = Vec::<CaptureBuilder>::new();
-        let mut by_session = HashMap::new();
-        let mut reader = snapshot.reader();
-        while let Some(group) = reader.next_group()? {
-            for (offset, record) in group.located() {
-                let at = *by_session.entry(record.session).or_insert_with(|| {
-                    captures.push(CaptureBuilder::new(record.session));
-                    captures.len() - 1
-                });
-                if let Some(capture) = captures.get_mut(at) {
-                    capture.take(&record, segments.locate(group.segment, offset));
+        disks: &CaptureDisks,
+    ) -> io::Result<Self> {
+        let mut bytes = CapturedBytes::new(disks.chunks.clone(), disks.lease.clone());
+        bytes.set_segments(snapshot);
+        let mut captures = BTreeMap::new();
+        for (id, read) in newest(&disks.manifests)? {
+            let (builder, manifest) = match read {
+                Ok(manifest) => (CaptureBuilder::resume(&manifest), Some(manifest)),
+                Err(error) => {
+                    let mut builder = CaptureBuilder::new(id);
+                    builder.doubt(&error.to_string());
+                    (builder, None)
                 }
+            };
+            captures.insert(id, (builder, manifest));
+        }
+        let mut reader = snapshot.reader();
+        let about = |error: traceloom_log::Error| io::Error::other(error.to_string());
+        while let Some(group) = reader.next_group().map_err(about)? {
+            for (position, (offset, record)) in (group.start.0..).zip(group.located()) {
+                let id = CaptureId::of_session(record.session);
+                let new = || (CaptureBuilder::new(id), None);
+                let (capture, _) = captures.entry(id).or_insert_with(new);
+                let place = CapturedBytes::in_segment(group.segment, offset);
+                capture.take(Position(position), &record, place);
             }
         }
+        captures.retain(|_, (builder, _)| !builder.deleted);
         let running = recovered.incarnation;
-        let open = |id: CaptureId| in_use && id.incarnation() == running;
-        let list = captures.into_iter().map(|one| one.into_capture(&open));
+        let list = captures.into_iter().map(|(id, (builder, manifest))| {
+            let is_open = in_use && id.incarnation() == running;
+            builder.into_capture(id, manifest, &mut bytes, is_open)
+        });
         Ok(Self {
             list: list.collect(),
             recovered,
-            segments: Arc::new(segments),
+            bytes: Arc::new(bytes),
         })
     }
 
@@ -206,141 +218,97 @@ impl Captures {
         write: &mut dyn FnMut(&[u8]) -> Result<(), traceloom_formats::Error>,
     ) -> Result<(), traceloom_formats::Error> {
         let mut buffer = Vec::new();
-        for &(offset, length) in &part.pieces {
+        for &(place, length) in &part.pieces {
             buffer.resize(length as usize, 0);
-            let read = self.segments.read_at(&mut buffer, offset);
-            match read {
-                Ok(read) if read == buffer.len() => write(&buffer)?,
-                Ok(_) => return Err(traceloom_formats::Error::io("the log was cut meanwhile")),
-                Err(error) => return Err(traceloom_formats::Error::io(error.to_string())),
-            }
+            let read = self.bytes.read_exact_at(&mut buffer, place);
+            read.map_err(|error| traceloom_formats::Error::io(error.to_string()))?;
+            write(&buffer)?;
         }
         Ok(())
     }
 }
 
-/// A capture being put together.
-struct CaptureBuilder {
-    id: CaptureId,
-    protocol: Option<&'static CaptureRules>,
-    assemble: Option<Box<dyn Assemble>>,
-    peer: String,
-    opened_ns: Option<i64>,
-    closed: Option<State>,
-    parts: Vec<(Vec<(u64, u32)>, u64)>,
-    doubts: Vec<String>,
+/// Reads the newest revision of each sealed capture. One that is damaged hides no other.
+fn newest(manifests: &Manifests) -> io::Result<BTreeMap<CaptureId, io::Result<Manifest>>> {
+    /// A revision may be replaced while it is looked for.
+    const TRIES: usize = 5;
+    let mut found = BTreeMap::new();
+    for tries in 1..=TRIES {
+        let mut replaced = false;
+        for (id, revisions) in manifests.list()? {
+            let (Some(&revision), None) = (revisions.last(), found.get(&id)) else {
+                continue;
+            };
+            match manifests.read(id, revision) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => {
+                    replaced = true;
+                }
+                read => drop(found.insert(id, read)),
+            }
+        }
+        if !replaced {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 impl CaptureBuilder {
-    fn new(session: u64) -> Self {
-        Self {
-            id: CaptureId(session),
-            protocol: None,
-            assemble: None,
-            peer: String::new(),
-            opened_ns: None,
-            closed: None,
-            parts: Vec::new(),
-            doubts: Vec::new(),
-        }
-    }
-
-    /// Takes a record whose bytes are at `at` of the log.
-    fn take(&mut self, record: &Record<'_>, at: u64) {
-        if record.stream == EVENTS {
-            return self.event(record);
-        }
-        let Some(assemble) = &mut self.assemble else {
-            return self.doubt("data of a session whose beginning is not known");
-        };
-        let entry = Entry {
-            stream: record.stream,
-            kind: record.kind,
-            bytes: record.bytes,
-        };
-        if let Some(part) = assemble.take(&entry) {
-            if self.parts.len() <= part {
-                self.parts.resize_with(part + 1, Default::default);
-            }
-            let length = u32::try_from(record.bytes.len()).unwrap_or(u32::MAX);
-            if let Some((pieces, n_bytes)) = self.parts.get_mut(part) {
-                pieces.push((at, length));
-                *n_bytes += u64::from(length);
-            }
-        }
-    }
-
-    fn event(&mut self, record: &Record<'_>) {
-        match Event::decode(record.kind, record.bytes) {
-            Some(Event::Opened {
-                protocol,
-                at_ns,
-                peer,
-            }) => {
-                let known = rules(protocol);
-                self.protocol = known;
-                self.assemble = known.map(|known| (known.assemble)());
-                self.opened_ns = Some(at_ns);
-                self.peer = peer;
-                if known.is_none() {
-                    self.doubt("a protocol that this program does not know");
-                }
-            }
-            Some(Event::Closed {
-                at_ns,
-                orderly,
-                reason,
-            }) => {
-                self.closed = Some(State::Closed {
-                    at_ns,
-                    orderly,
-                    reason,
-                });
-            }
-            None => self.doubt("an event of the collector that this program does not know"),
-        }
-    }
-
-    fn doubt(&mut self, doubt: &str) {
-        if !self.doubts.iter().any(|known| known == doubt) {
-            self.doubts.push(doubt.to_owned());
-        }
-    }
-
-    fn into_capture(self, is_open: &dyn Fn(CaptureId) -> bool) -> Capture {
-        let assembled = self.assemble.as_ref();
-        let names = assembled.map_or_else(Vec::new, |assemble| assemble.parts());
-        let mut parts = self.parts;
-        parts.resize_with(names.len(), Default::default);
-        let parts = names
-            .into_iter()
-            .zip(parts)
-            .map(|(part, (pieces, n_bytes))| CapturePart {
-                name: part.name,
-                n_units: pieces.len() as u64,
-                n_bytes,
-                pieces,
-            });
+    /// Returns the capture: what is sealed, then what is not.
+    fn into_capture(
+        self,
+        id: CaptureId,
+        sealed: Option<Manifest>,
+        bytes: &mut CapturedBytes,
+        is_open: bool,
+    ) -> Capture {
+        let names = self.part_names();
+        let identity = self.identity();
         let mut doubts = self.doubts;
-        doubts.extend(
-            assembled
-                .into_iter()
-                .flat_map(|assemble| assemble.doubts().to_vec()),
-        );
-        let unfinished = match is_open(self.id) {
+        if let Some(assemble) = &self.assemble {
+            doubts.extend_from_slice(assemble.doubts());
+        }
+        let (revision, sealed) = sealed.map_or((0, Vec::new()), |manifest| {
+            (manifest.revision, manifest.parts)
+        });
+        let mut unsealed = self.parts;
+        unsealed.resize_with(names.len(), Default::default);
+        let mut parts: Vec<CapturePart> = names
+            .into_iter()
+            .zip(unsealed)
+            .map(|(name, unsealed)| CapturePart {
+                name,
+                n_units: unsealed.pieces.len() as u64,
+                n_bytes: unsealed.n_bytes,
+                n_stored: 0,
+                pieces: unsealed.pieces,
+            })
+            .collect();
+        for (part, sealed) in parts.iter_mut().zip(sealed) {
+            part.n_units += sealed.n_units;
+            part.n_bytes += sealed.n_bytes;
+            let mut pieces = Vec::with_capacity(sealed.chunks.len() + part.pieces.len());
+            for chunk in sealed.chunks {
+                part.n_stored += u64::from(chunk.n_stored);
+                pieces.push((bytes.add_chunk(chunk), chunk.n_bytes));
+            }
+            pieces.append(&mut part.pieces);
+            part.pieces = pieces;
+        }
+        let unfinished = match is_open {
             true => State::Open,
             false => State::Interrupted,
         };
         Capture {
-            id: self.id,
+            id,
             protocol: self.protocol,
-            identity: assembled
-                .map(|assemble| assemble.identity().clone())
-                .unwrap_or_default(),
+            identity,
             peer: self.peer,
             opened_ns: self.opened_ns,
-            state: self.closed.unwrap_or(unfinished),
-            parts: parts.collect(),
+            state: self.closed.map_or(unfinished, State::Closed),
+            revision,
+            pinned: self.pinned,
+            parts,
             doubts,
         }
     }

@@ -451,7 +451,7 @@ fn opened_if_possible(
 fn captured_parts(path: &str, intake: &Arc<Intake>) -> Result<Named, Error> {
     let folder = captures::DataFolder::open(Path::new(path))?;
     let captures = captures::Captures::read(&folder)?;
-    let spool = Spool::Log(captures.segments.clone());
+    let spool = Spool::Captures(captures.bytes.clone());
     let whole = StoredBytes::new(path.to_owned(), Store::Spooled(spool.clone()), spool.size());
     let whole = Arc::new(whole.of(intake));
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,11 @@ use super::{Disk, File};
 ///
 /// Every operation that changes it is counted; [`Simulated::fail_at`] chooses the ones that fail.
 #[derive(Clone, Default)]
-pub struct Simulated(Arc<Mutex<SimulatedFiles>>);
+pub struct Simulated {
+    files: Arc<Mutex<SimulatedFiles>>,
+    /// What the names of this folder begin with on the disk.
+    prefix: String,
+}
 
 /// What an operation does in place of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +47,10 @@ struct SimulatedFiles {
     n_changes: u64,
     faults: BTreeMap<u64, DiskFault>,
     crashed: bool,
-    lies: bool,
+    /// Folders whose files are not made durable by syncs.
+    lies: BTreeSet<String>,
+    /// Folders whose names are not made durable by syncs.
+    name_lies: BTreeSet<String>,
 }
 
 #[derive(Default, Clone)]
@@ -57,6 +64,15 @@ struct Inode {
 }
 
 impl Simulated {
+    /// Returns a folder of the same disk. Names of each folder are synced apart from those of the others.
+    #[must_use]
+    pub fn folder(&self, name: &str) -> Self {
+        Self {
+            files: self.files.clone(),
+            prefix: format!("{}{name}/", self.prefix),
+        }
+    }
+
     /// Returns the number of changing operations so far.
     #[must_use]
     pub fn n_changes(&self) -> u64 {
@@ -68,9 +84,14 @@ impl Simulated {
         self.lock().faults.insert(n, fault);
     }
 
-    /// Has every sync of a file report success without making anything durable.
+    /// Has every sync of a file of this folder report success without making anything durable.
     pub fn lie(&self) {
-        self.lock().lies = true;
+        self.lock().lies.insert(self.prefix.clone());
+    }
+
+    /// Has every sync of this folder report success without making its names durable.
+    pub fn lie_about_names(&self) {
+        self.lock().name_lies.insert(self.prefix.clone());
     }
 
     /// Starts the machine again after a crash, or kills the processes on it.
@@ -124,13 +145,23 @@ impl Simulated {
     /// When there is no such byte.
     pub fn flip(&self, name: &str, offset: usize, bits: u8) {
         let mut state = self.lock();
-        let inode = state.names[name];
+        let inode = state.names[&self.path(name)];
         state.inodes[inode].bytes[offset] ^= bits;
         state.inodes[inode].durable = state.inodes[inode].bytes.clone();
     }
 
     fn lock(&self) -> MutexGuard<'_, SimulatedFiles> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// Returns the name that a path of the disk has in this folder.
+    fn name_of<'p>(&self, path: &'p str) -> Option<&'p str> {
+        path.strip_prefix(&self.prefix)
+            .filter(|name| !name.contains('/'))
     }
 
     fn file(&self, inode: usize) -> Arc<dyn File> {
@@ -183,18 +214,20 @@ impl Disk for Simulated {
     fn list(&self) -> io::Result<Vec<String>> {
         let state = self.lock();
         state.alive()?;
-        Ok(state.names.keys().cloned().collect())
+        let names = state.names.keys().filter_map(|path| self.name_of(path));
+        Ok(names.map(str::to_owned).collect())
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let name = self.path(name);
         let mut state = self.lock();
         state.change_whole()?;
-        if state.names.contains_key(name) {
+        if state.names.contains_key(&name) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         state.inodes.push(Inode::default());
         let inode = state.inodes.len() - 1;
-        state.names.insert(name.to_owned(), inode);
+        state.names.insert(name, inode);
         drop(state);
         Ok(self.file(inode))
     }
@@ -202,7 +235,7 @@ impl Disk for Simulated {
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let state = self.lock();
         state.alive()?;
-        let inode = state.inode(name)?;
+        let inode = state.inode(&self.path(name))?;
         drop(state);
         Ok(self.file(inode))
     }
@@ -210,24 +243,33 @@ impl Disk for Simulated {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut state = self.lock();
         state.change_whole()?;
-        let inode = state.inode(from)?;
-        state.names.remove(from);
-        state.names.insert(to.to_owned(), inode);
+        let inode = state.inode(&self.path(from))?;
+        state.names.remove(&self.path(from));
+        state.names.insert(self.path(to), inode);
         Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
         state.change_whole()?;
-        state.inode(name)?;
-        state.names.remove(name);
+        let name = self.path(name);
+        state.inode(&name)?;
+        state.names.remove(&name);
         Ok(())
     }
 
     fn sync_folder(&self) -> io::Result<()> {
         let mut state = self.lock();
         state.change_whole()?;
-        state.durable_names = state.names.clone();
+        if state.name_lies.contains(&self.prefix) {
+            return Ok(());
+        }
+        let elsewhere = |path: &String| self.name_of(path).is_none();
+        state.durable_names.retain(|path, _| elsewhere(path));
+        let visible = state.names.iter();
+        let here = visible.filter(|(path, _)| !elsewhere(path));
+        let here: Vec<_> = here.map(|(path, inode)| (path.clone(), *inode)).collect();
+        state.durable_names.extend(here);
         Ok(())
     }
 }
@@ -254,7 +296,7 @@ impl File for SimulatedFile {
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.lock();
         let fault = state.change()?;
-        let lies = state.lies || fault == Some(DiskFault::Lie);
+        let lies = state.lies.contains(&self.disk.prefix) || fault == Some(DiskFault::Lie);
         let inode = &mut state.inodes[self.inode];
         let clean = std::mem::replace(&mut inode.clean, inode.bytes.len());
         failing(fault)?;

@@ -1,0 +1,129 @@
+//! Deleting captures to the last chunk, and what operators ask for.
+
+use std::collections::HashMap;
+use std::io;
+
+use traceloom_input::captures::{CaptureId, Event, Manifest, SealReason};
+
+use super::{Request, SealFailure, Sealer, failed};
+
+impl Sealer {
+    /// Returns the decisions that operators ask for. What cannot be done is an event.
+    pub(super) fn asked(&mut self, requests: &[Request], at_ns: i64) -> Vec<(CaptureId, Event)> {
+        let mut decisions = Vec::new();
+        for request in requests {
+            let (Request::Pin(id) | Request::Unpin(id) | Request::Delete(id)) = request;
+            let tracked = self.sessions.get(id).map(|tracked| &tracked.builder);
+            let is_known = tracked.is_some() || self.revisions.contains_key(id);
+            if !is_known || self.deleted.contains_key(id) {
+                self.events.push(format!("there is no capture {id}"));
+                continue;
+            }
+            let may_go_on = id.incarnation() == self.incarnation
+                && tracked.is_some_and(|builder| !builder.is_closed());
+            let decision = match request {
+                Request::Delete(_) if may_go_on => {
+                    self.events
+                        .push(format!("capture {id} is being sent, and is not deleted"));
+                    continue;
+                }
+                Request::Delete(_) => Event::Deleted { at_ns, asked: true },
+                Request::Pin(_) | Request::Unpin(_)
+                    if tracked.is_some_and(|builder| !builder.can_seal()) =>
+                {
+                    self.events.push(format!(
+                        "capture {id} is not understood, and cannot be pinned"
+                    ));
+                    continue;
+                }
+                Request::Pin(_) => Event::Seal {
+                    at_ns,
+                    why: SealReason::Pin,
+                },
+                Request::Unpin(_) => Event::Seal {
+                    at_ns,
+                    why: SealReason::Unpin,
+                },
+            };
+            decisions.push((*id, decision));
+        }
+        decisions
+    }
+
+    /// Deletes the captures that have a tombstone, unless somebody reads captures now.
+    ///
+    /// Chunks go before manifests: whatever stops this, the manifest says what is left to delete.
+    pub(super) fn delete_marked(&mut self) -> Result<(), SealFailure> {
+        if self.deleted.is_empty() {
+            return Ok(());
+        }
+        let _kept_out = match &self.folder {
+            None => None,
+            Some(folder) => match folder.keep_readers_out()? {
+                Some(lock) => Some(lock),
+                None => return Ok(()),
+            },
+        };
+        let manifests = self.disks.manifests.clone();
+        let listed = manifests.list();
+        let listed = listed.map_err(|error| failed("cannot list captures", &error))?;
+        let mut chunks = HashMap::new();
+        let (deleted, kept): (Vec<_>, Vec<_>) = listed
+            .iter()
+            .partition(|(id, _)| self.deleted.contains_key(id));
+        for (&id, revisions) in deleted.iter().copied() {
+            for &revision in revisions {
+                match manifests.read_one(id, revision) {
+                    Ok(manifest) => {
+                        chunks.extend(manifest.chunks().map(|chunk| (chunk.hash, *chunk)));
+                    }
+                    Err(error) => self
+                        .events
+                        .push(format!("some of its chunks may stay: {error}")),
+                }
+            }
+        }
+        for (&id, revisions) in kept.iter().copied() {
+            for &revision in revisions {
+                if chunks.is_empty() {
+                    break;
+                }
+                // Of a damaged manifest it is not known what it shares.
+                let manifest = manifests
+                    .read_one(id, revision)
+                    .map_err(|error| failed("nothing is deleted", &error))?;
+                for chunk in manifest.chunks() {
+                    chunks.remove(&chunk.hash);
+                }
+            }
+        }
+        for chunk in chunks.values() {
+            let removed = gone(self.disks.chunks.remove(&chunk.file_name()));
+            removed.map_err(|error| failed("cannot delete a chunk", &error))?;
+        }
+        if !chunks.is_empty() {
+            let synced = self.disks.chunks.sync_folder();
+            synced.map_err(|error| failed("cannot sync the folder of chunks", &error))?;
+        }
+        for (&id, revisions) in deleted.iter().copied() {
+            for &revision in revisions {
+                let name = Manifest::file_name(id, revision);
+                let removed = gone(manifests.folder().remove(&name));
+                removed.map_err(|error| failed("cannot delete a manifest", &error))?;
+            }
+            self.revisions.remove(&id);
+        }
+        let synced = manifests.folder().sync_folder();
+        synced.map_err(|error| failed("cannot sync the folder of captures", &error))?;
+        self.deleted.clear();
+        Ok(())
+    }
+}
+
+/// What is gone already was deleted by an attempt that was interrupted.
+fn gone(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}

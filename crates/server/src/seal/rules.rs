@@ -1,0 +1,170 @@
+//! When captures are sealed, and when retention deletes them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use traceloom_input::captures::{CaptureId, Event, Manifest, SealReason};
+
+use super::{SealLog, Sealer};
+use crate::Error;
+
+/// When to seal, and what to keep.
+#[derive(Clone, Debug)]
+pub struct SealRules {
+    /// Bytes of a capture that are sealed while it goes on.
+    pub piece_bytes: u64,
+    /// Time after which a capture that goes on is sealed.
+    pub age: Duration,
+    /// Bytes of the log; beyond, the captures with the oldest records are sealed.
+    pub log_bytes: u64,
+    /// Compression level of chunks. It changes no name.
+    pub level: i32,
+    /// Time after its receipt that a capture is kept; for ever without.
+    pub keep: Option<Duration>,
+    /// Bytes that chunks of all captures may take; the oldest captures go first.
+    pub keep_bytes: Option<u64>,
+}
+
+impl Default for SealRules {
+    fn default() -> Self {
+        Self {
+            piece_bytes: 16 << 20,
+            age: Duration::from_secs(300),
+            log_bytes: 512 << 20,
+            level: 1,
+            keep: None,
+            keep_bytes: None,
+        }
+    }
+}
+
+impl SealRules {
+    /// Returns the bytes of a segment: the log shrinks by whole ones.
+    pub(crate) fn segment_bytes(&self) -> u64 {
+        (self.log_bytes / 8).clamp(64 << 10, 64 << 20)
+    }
+}
+
+/// Time between two looks at what retention may take.
+const RETENTION_EVERY: i64 = 10_000_000_000;
+
+/// What retention knows of captures.
+#[derive(Default)]
+pub(super) struct RetentionClock {
+    next_ns: i64,
+    rows: HashMap<CaptureId, RetentionRow>,
+}
+
+#[derive(Clone, Copy)]
+struct RetentionRow {
+    revision: u64,
+    received_ns: i64,
+    n_stored: u64,
+    pinned: bool,
+    closed: bool,
+}
+
+impl RetentionRow {
+    fn of(manifest: &Manifest) -> Self {
+        let closed = manifest.closed.as_ref();
+        Self {
+            revision: manifest.revision,
+            received_ns: closed.map_or(manifest.sealed_ns, |closed| closed.at_ns),
+            n_stored: manifest
+                .chunks()
+                .map(|chunk| u64::from(chunk.n_stored))
+                .sum(),
+            pinned: manifest.pinned,
+            closed: closed.is_some(),
+        }
+    }
+}
+
+fn nanoseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl Sealer {
+    /// Returns the decisions to seal that are due.
+    pub(super) fn due(&self, log: &dyn SealLog, at_ns: i64) -> Vec<(CaptureId, Event)> {
+        let snapshot = log.snapshot();
+        let segments: Vec<_> = snapshot.segments().collect();
+        let mut n_bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
+        let mut needed = None;
+        if n_bytes > self.rules.log_bytes {
+            for segment in &segments {
+                if n_bytes > self.rules.log_bytes / 2 {
+                    n_bytes -= segment.bytes;
+                    needed = Some(segment.end);
+                }
+            }
+        }
+        let mut due = Vec::new();
+        for (id, tracked) in &self.sessions {
+            let builder = &tracked.builder;
+            let Some(first) = builder.first_unsealed().filter(|_| builder.can_seal()) else {
+                continue;
+            };
+            let is_over = builder.is_closed() || id.incarnation() != self.incarnation;
+            let since = tracked.since_ns.unwrap_or(at_ns);
+            let why = if is_over {
+                SealReason::End
+            } else if builder.n_unsealed() >= self.rules.piece_bytes {
+                SealReason::Size
+            } else if needed.is_some_and(|needed| first < needed) {
+                SealReason::Log
+            } else if at_ns.saturating_sub(since) >= nanoseconds(self.rules.age) {
+                SealReason::Age
+            } else {
+                continue;
+            };
+            due.push((*id, Event::Seal { at_ns, why }));
+        }
+        due
+    }
+
+    /// Returns the deletions that retention decides.
+    pub(super) fn expired(&mut self, at_ns: i64) -> Result<Vec<(CaptureId, Event)>, Error> {
+        let (keep, keep_bytes) = (self.rules.keep, self.rules.keep_bytes);
+        let waits =
+            at_ns < self.retention.next_ns && at_ns >= self.retention.next_ns - RETENTION_EVERY;
+        if (keep.is_none() && keep_bytes.is_none()) || waits {
+            return Ok(Vec::new());
+        }
+        self.retention.next_ns = at_ns.saturating_add(RETENTION_EVERY);
+        let rows = &mut self.retention.rows;
+        rows.retain(|id, _| self.revisions.contains_key(id));
+        for (&id, &revision) in &self.revisions {
+            if rows.get(&id).is_none_or(|row| row.revision != revision) {
+                match self.disks.manifests.read(id, revision) {
+                    Ok(manifest) => drop(rows.insert(id, RetentionRow::of(&manifest))),
+                    Err(error) => self
+                        .events
+                        .push(format!("retention leaves it alone: {error}")),
+                }
+            }
+        }
+        let mut total: u64 = rows.values().map(|row| row.n_stored).sum();
+        let mut oldest: Vec<_> = rows.iter().map(|(id, row)| (*id, *row)).collect();
+        oldest.sort_by_key(|(id, row)| (row.received_ns, *id));
+        let mut expired = Vec::new();
+        for (id, row) in oldest {
+            let is_over = row.closed || id.incarnation() != self.incarnation;
+            let is_old =
+                keep.is_some_and(|keep| at_ns.saturating_sub(row.received_ns) > nanoseconds(keep));
+            let is_surplus = keep_bytes.is_some_and(|most| total > most);
+            let is_free = is_over && !row.pinned && !self.deleted.contains_key(&id);
+            if is_free && (is_old || is_surplus) {
+                total -= row.n_stored;
+                expired.push((
+                    id,
+                    Event::Deleted {
+                        at_ns,
+                        asked: false,
+                    },
+                ));
+            }
+        }
+        Ok(expired)
+    }
+}
