@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use traceloom_input::captures::{CaptureId, DataFolder, EVENTS, Event};
 use traceloom_log::Record;
+use traceloom_model::printable;
 
 use crate::Outcome;
 use crate::args::{Common, Data, reads_nothing};
@@ -149,7 +150,7 @@ fn verify(options: &Folder) -> anyhow::Result<Outcome> {
     writeln!(
         stdout(),
         "{}: {}, {} in them, every checksum holds",
-        options.data.path().display(),
+        printable(&options.data.path().to_string_lossy()),
         things(segments, "segment", "segments"),
         things(records, "record", "records")
     )?;

@@ -130,3 +130,34 @@ fn a_byte_more_among_calls_costs_few_of_them() {
         "{told}"
     );
 }
+
+/// Nothing repeats the magic number and the format of a stream of calls: without them it is not read, which is said,
+/// and its calls come from the traces.
+#[test]
+fn a_damaged_header_of_calls_is_said_and_its_calls_are_listed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let to = ["--to", "cdt-streams", "-o", "streams"];
+    let converted = run(&[&["convert", shop], &to[..]].concat(), folder.path());
+    assert!(converted.status.success(), "{}", text(&converted.stderr));
+    let streams = std::fs::read_dir(folder.path().join("streams")).expect("a folder");
+    let mut processes = streams.map(|entry| entry.expect("an entry").path());
+    let process = processes.find(|path| path.is_dir()).expect("a process");
+    let path = process.join("calls/000001");
+    let whole = std::fs::read(&path).expect("the stream");
+    let calls = || {
+        text(&run(&["calls", "streams", "--json"], folder.path()).stdout)
+            .lines()
+            .count()
+    };
+    let listed = calls();
+    assert!(listed > 50, "{listed}");
+    for at in 0..12 {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x40;
+        std::fs::write(&path, damaged).expect("the stream");
+        assert_eq!(calls(), listed, "byte {at}");
+        let checked = run(&["check", "streams"], folder.path());
+        assert_eq!(checked.status.code(), Some(1), "byte {at}");
+    }
+}

@@ -1,5 +1,8 @@
 //! Captures whose names attack the terminal: what leaves the program is text in rows, whichever format said it.
 
+#[path = "collected/mod.rs"]
+mod collected;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -170,6 +173,7 @@ const COMMANDS: &[&[&str]] = &[
     &["top", "--value", "nothing"],
     &["top", "--focus", "nothing"],
     &["top", "--since", "2000-01-01"],
+    &["calls", "--with-method", "nothing"],
 ];
 
 /// Asserts that both streams are lines of text, with no colours but the program's own and no row that data began.
@@ -177,32 +181,36 @@ fn clean(args: &[&str], output: &Output) {
     for (stream, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
         let text =
             std::str::from_utf8(bytes).unwrap_or_else(|error| panic!("{args:?} {stream}: {error}"));
-        for line in text.split('\n') {
-            let line = line.strip_suffix('\r').unwrap_or(line);
-            assert!(
-                !line.trim_start().starts_with("FORGED"),
-                "{args:?} {stream}: {line:?}"
-            );
-            let mut pieces = line.split("\u{1b}[");
-            let plain = pieces.next().into_iter().map(str::to_owned);
-            let colored = pieces.map(|piece| {
-                let (code, rest) = piece.split_once('m').unwrap_or((piece, ""));
-                assert!(OWN.contains(&code), "{args:?} {stream}: {line:?}");
-                rest.to_owned()
-            });
-            for piece in plain.chain(colored) {
-                let raw = piece.chars().find(|&c| {
-                    c.is_control() || matches!(c, '\u{200b}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-                });
-                assert_eq!(raw, None, "{args:?} {stream}: {line:?}");
-            }
-        }
+        assert_text(args, stream, text);
     }
     assert!(
         output.status.code().is_some_and(|code| code <= 2),
         "{args:?}: {}",
         output.status
     );
+}
+
+fn assert_text(args: &[&str], stream: &str, text: &str) {
+    for line in text.split('\n') {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        assert!(
+            !line.trim_start().starts_with("FORGED"),
+            "{args:?} {stream}: {line:?}"
+        );
+        let mut pieces = line.split("\u{1b}[");
+        let plain = pieces.next().into_iter().map(str::to_owned);
+        let colored = pieces.map(|piece| {
+            let (code, rest) = piece.split_once('m').unwrap_or((piece, ""));
+            assert!(OWN.contains(&code), "{args:?} {stream}: {line:?}");
+            rest.to_owned()
+        });
+        for piece in plain.chain(colored) {
+            let raw = piece.chars().find(|&c| {
+                c.is_control() || matches!(c, '\u{200b}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+            });
+            assert_eq!(raw, None, "{args:?} {stream}: {line:?}");
+        }
+    }
 }
 
 #[test]
@@ -271,4 +279,136 @@ fn names_of_captures_become_no_paths() {
         }
     }
     assert!(files > 20, "{files}");
+}
+
+/// Commands that show data and are driven with outputs or ids of their own.
+const DRIVEN_APART: &[&str] = &[
+    "call", "convert", "diff", "flame", "merge", "report", "slice",
+];
+
+/// Commands that talk to a collector or show its data.
+const OF_COLLECTORS: &[&str] = &[
+    "serve", "send", "push", "token", "captures", "export", "log",
+];
+
+/// Commands that show nothing that a capture or a client said.
+const WITHOUT_DATA: &[&str] = &["formats", "completions", "man", "help"];
+
+#[test]
+fn every_command_of_the_program_is_driven() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let help = String::from_utf8(run(&["--help"], folder.path()).stdout).expect("text");
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = commands
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert!(commands.len() > 20, "{help}");
+    for command in commands {
+        let listed = COMMANDS.iter().any(|args| args.first() == Some(&command));
+        let apart = [DRIVEN_APART, OF_COLLECTORS, WITHOUT_DATA].concat();
+        assert!(
+            listed || apart.contains(&command),
+            "{command} is not driven"
+        );
+    }
+}
+
+#[test]
+fn what_draws_and_writes_says_names_as_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let captures = captures(folder.path());
+    for capture in captures.iter().step_by(3) {
+        let path = capture.to_str().expect("text");
+        for (command, output) in [
+            ("flame", "x.svg"),
+            ("report", "x.html"),
+            ("timeline", "x.html"),
+            ("slice", "x.perfetto-trace"),
+            ("merge", "x.pprof"),
+        ] {
+            let output = folder
+                .path()
+                .join(format!("{command}{HOSTILE}{output}").replace('/', ""));
+            let output = output.to_str().expect("text");
+            let args = [command, path, "-o", output, "--force", "--color", "always"];
+            let more: &[&str] = match command {
+                "slice" => &["--min-duration", "1ns"],
+                "merge" => &[path, "--as-samples", "--losses"],
+                _ => &[],
+            };
+            let args = [&args[..], more].concat();
+            clean(&args, &run(&args, folder.path()));
+        }
+    }
+}
+
+#[test]
+fn names_that_clients_send_never_act_on_a_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    captures(folder.path());
+    let data = folder.path().join(named("data").replace('/', ""));
+    let data = data.to_str().expect("text");
+    let name = named("name").replace('/', "");
+    let run = |args: &[&str]| {
+        let output = run(args, folder.path());
+        clean(args, &output);
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    assert!(run(&["token", "add", &name, "--right", "upload", "--data", data]).0);
+    run(&["token", "revoke", &named("nobody"), "--data", data]);
+    // The tokens are for addresses of other machines alone.
+    let collector = collected::Collector::start(Path::new(data), &[]);
+    let streams = folder.path().join("out0-cdt-streams");
+    let streams = streams.to_str().expect("text");
+    let named = ["--service", &name, "--namespace", &name];
+    assert!(run(&[&["send", streams, "--to", &collector.url], &named[..]].concat()).0);
+    let heph = folder.path().join("out0-heph");
+    assert!(
+        run(&[
+            "send",
+            heph.to_str().expect("text"),
+            "--to",
+            &collector.heph
+        ])
+        .0
+    );
+    let file = folder
+        .path()
+        .join(format!("in\u{1b}[35m\u{9b}\u{202e}{}", "a.json"));
+    let named = ["--service", &name, "--instance", &name];
+    let file = file.to_str().expect("text");
+    run(&[&["push", file, "--to", &collector.http], &named[..]].concat());
+    let (code, said) = collector.terminate();
+    assert_eq!(code, Some(0), "{said}");
+    assert_text(&["serve"], "stderr", &said);
+    let (_, listed) = run(&["captures", "ls", data]);
+    assert!(listed.contains("FORGED"), "{listed}");
+    for args in [
+        &["captures", "ls", data, "--json"][..],
+        &["token", "ls", data],
+        &["token", "ls", data, "--json"],
+        &["log", "ls", data],
+        &["log", "cat", data],
+        &["log", "verify", data],
+        &["info", data],
+        &["calls", data],
+        &["export", "nothing", "--data", data, "-o", &name],
+    ] {
+        run(args);
+    }
+    let listed = run(&["captures", "ls", data, "--json"]).1;
+    for (at, line) in listed.lines().enumerate() {
+        let capture: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let id = capture["id"]
+            .as_str()
+            .map_or_else(|| capture["id"].to_string(), str::to_owned);
+        let output = folder.path().join(format!("exported{at}"));
+        let output = output.to_str().expect("text");
+        run(&["export", &id, "--data", data, "-o", output]);
+    }
 }

@@ -37,6 +37,8 @@ fn events_are_those_of_the_jdk() {
         "dk_ddtrace_main.jfr",
         "jfrp_async-profiler.jfr.gz",
         "jfrp_dd-trace-java.jfr.gz",
+        "jfrp_dump2.jfr.gz",
+        "jfrp_example.jfr.gz",
         "jfrp_nativemem.jfr.gz",
         "jfrp_object-allocation-sample.jfr.gz",
     ] {

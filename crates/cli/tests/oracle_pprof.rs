@@ -196,23 +196,62 @@ fn profiles_as_they_are() {
     let (Some(tool), Some(root)) = (tool(), root()) else {
         return;
     };
-    let names = [
-        "dk_ddtrace_python.pprof",
-        "dk_go_cpu.pprof",
-        "dk_go_delta-block.pprof",
-        "dk_go_delta-heap.pprof",
-        "dk_go_delta-mutex.pprof",
-        "dk_go_goroutines.pprof",
-        "gpprof_large.cpu",
-        "parca_labels.pb.gz",
-        "rs_pprof-rs_profile.pb",
-    ];
-    for name in names {
-        let path = root.join("datakit").join(name);
+    let mut compared = 0;
+    for name in corpus::files("datakit").expect("the corpus") {
+        let path = root.join(&name);
+        let info = traceloom(&["info", "--json", &path.to_string_lossy()]);
+        let info: Value = serde_json::from_slice(&info.stdout).expect("JSON");
+        // The tool reads CPU profiles of gperftools, too; of others it has other names or none.
+        let is_read = info["format"] == "pprof" || name.ends_with("gpprof_large.cpu");
+        if !is_read {
+            continue;
+        }
         let tables = tables(&path);
         assert!(!tables.is_empty(), "{name}");
         for table in tables.values() {
             agree(tool, &path, table, &path);
         }
+        compared += 1;
     }
+    assert!(compared > 8, "{compared}");
+}
+
+/// The facts of the header: time, duration, and the columns.
+#[test]
+fn info_tells_the_facts_of_the_header() {
+    let (Some(tool), Some(root)) = (tool(), root()) else {
+        return;
+    };
+    let mut compared = 0;
+    for name in corpus::files("datakit").expect("the corpus") {
+        let path = root.join(&name);
+        let info = traceloom(&["info", "--json", &path.to_string_lossy()]);
+        let info: Value = serde_json::from_slice(&info.stdout).expect("JSON");
+        if info["format"] != "pprof" {
+            continue;
+        }
+        let raw = Command::new(tool)
+            .args(["-raw", "-symbolize=none"])
+            .arg(&path)
+            .output();
+        let raw = String::from_utf8(raw.expect("the tool runs").stdout).expect("text");
+        let columns = raw.lines().skip_while(|line| *line != "Samples:").nth(1);
+        let columns = columns.expect("a heading").split_whitespace();
+        let ours = info["records"]["sample_type"].as_u64();
+        assert_eq!(ours, Some(columns.count() as u64), "{name}: columns");
+        let samples = raw.lines().skip_while(|line| *line != "Samples:").skip(2);
+        let samples = samples
+            .take_while(|line| *line != "Locations")
+            .filter(|line| {
+                let number = line.split_whitespace().next().unwrap_or_default();
+                number.trim_end_matches(':').parse::<i64>().is_ok()
+            });
+        assert_eq!(
+            info["records"]["sample"].as_u64(),
+            Some(samples.count() as u64),
+            "{name}"
+        );
+        compared += 1;
+    }
+    assert!(compared > 5, "{compared}");
 }
