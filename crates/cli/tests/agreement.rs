@@ -1,25 +1,14 @@
 //! Views of calls agree on the total, whatever is filtered.
 
+mod program;
+
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
 use std::path::Path;
-use std::process::{Command, Output};
 
+use program::{SHOP, json_rows, run, sample};
 use serde_json::Value;
-
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-
-fn traceloom(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
-
-fn rows(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let rows = text.lines().map(serde_json::from_str);
-    rows.collect::<Result<_, _>>().expect("JSON Lines")
-}
 
 /// Returns the total of `top` or `tree` over calls, 0 where there are none.
 fn total(view: &str, path: &str, flags: &[&str]) -> i64 {
@@ -28,8 +17,8 @@ fn total(view: &str, path: &str, flags: &[&str]) -> i64 {
 
 /// Returns the total of `top` or `tree` over calls, and whether it is of async tracks.
 fn shown(view: &str, path: &str, flags: &[&str]) -> (i64, bool) {
-    let output = traceloom(&[&[view, "--json", path], flags].concat());
-    let measures = rows(&output);
+    let output = run(&[&[view, "--json", path], flags].concat());
+    let measures = json_rows(&output);
     let wall = measures.iter().find(|measure| {
         measure["measure"] == "wall" && measure.get("source").is_none_or(|of| of == "calls")
     });
@@ -48,7 +37,7 @@ fn listed(path: &str, flags: &[&str], on_async: bool) -> (i64, usize) {
         "duration,nested,async",
         path,
     ];
-    let calls = rows(&traceloom(&[&list, flags].concat()));
+    let calls = json_rows(&run(&[&list, flags].concat()));
     let counted = calls
         .iter()
         .filter(|call| call["nested"] == false && call["async"] == on_async);
@@ -59,7 +48,7 @@ fn listed(path: &str, flags: &[&str], on_async: bool) -> (i64, usize) {
 /// Returns the total of the first graph of calls in a page, 0 where it has none.
 fn drawn(view: &str, path: &str, flags: &[&str], page: &Path) -> i64 {
     let name = page.to_string_lossy();
-    let output = traceloom(&[&[view, path, "--force", "-o", &name], flags].concat());
+    let output = run(&[&[view, path, "--force", "-o", &name], flags].concat());
     if !output.status.success() {
         return 0;
     }
@@ -106,6 +95,12 @@ fn every_view_of_the_shipped_dump_has_one_total_under_every_filter() {
         assert_eq!(listed(SHOP, flags, false).0, top, "calls {flags:?}");
         assert_eq!(drawn("flame", SHOP, flags, &page), top, "flame {flags:?}");
         assert_eq!(drawn("report", SHOP, flags, &page), top, "report {flags:?}");
+        if !flags.is_empty() {
+            let part = folder.path().join("part").to_string_lossy().into_owned();
+            let output = run(&[&["slice", SHOP, &part, "--force"], flags].concat());
+            assert!(output.status.success(), "slice {flags:?}");
+            assert_eq!(total("top", &part, &[]), top, "slice {flags:?}");
+        }
         totals.push(top);
     }
     assert_eq!((totals[0], totals[3]), (13_870_000_000, 4_322_000_000));
@@ -113,6 +108,38 @@ fn every_view_of_the_shipped_dump_has_one_total_under_every_filter() {
     for (total, flags) in totals.iter().zip(&FILTERS).skip(1) {
         assert!(0 < *total && *total < totals[0], "{flags:?}: {total}");
     }
+}
+
+#[test]
+fn views_and_conversions_of_samples_take_the_same_ones() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (whole, part) = (path("whole.jfr"), path("part.pb"));
+    std::fs::write(&whole, sample("jfr", 7, 100_000)).expect("a file");
+    let totals = |path: &str, flags: &[&str]| {
+        let measures = json_rows(&run(&[&["top", "--json", path], flags].concat()));
+        let of_samples = measures.iter().filter(|row| row["source"] == "samples");
+        let totals = of_samples.map(|row| (row["measure"].to_string(), row["total"].to_string()));
+        totals.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let all = totals(&whole, &[]);
+    let mut partial = 0;
+    for filter in [
+        "thread ~ 1",
+        "not thread ~ 1",
+        "method ~ [a-m]",
+        "class ~ java",
+    ] {
+        let flags = ["--filter", filter];
+        let shown = totals(&whole, &flags);
+        partial += usize::from(shown != all && !shown.is_empty());
+        let to = ["convert", &whole, "-o", &part, "--to", "pprof", "--force"];
+        run(&[&to, &flags[..]].concat());
+        for (measure, total) in totals(&part, &[]) {
+            assert_eq!(shown.get(&measure), Some(&total), "{filter}: {measure}");
+        }
+    }
+    assert!(partial > 0, "no filter takes some and not others");
 }
 
 #[test]
@@ -163,7 +190,7 @@ fn top_and_calls_agree_for_every_file_of_the_corpus() {
                     "duration,nested,async",
                     &path,
                 ];
-                let calls = rows(&traceloom(&list));
+                let calls = json_rows(&run(&list));
                 across += usize::from(calls.iter().any(|call| call["async"] == true));
                 let outer = calls.iter().filter(|call| call["nested"] == false);
                 let all = outer.map(|call| call["duration"].as_i64().expect("a duration"));
@@ -182,14 +209,14 @@ fn top_and_calls_agree_for_every_file_of_the_corpus() {
 #[test]
 fn a_running_call_is_listed_and_marked() {
     let shortest = ["calls", SHOP, "--json", "--sort", "duration", "-n", "2"];
-    let shortest = rows(&traceloom(&shortest));
+    let shortest = json_rows(&run(&shortest));
     let running = &shortest[0];
     assert_eq!(running["status"], "running");
     assert_eq!(running["duration"], 2_000_000_i64);
     assert_eq!(shortest[1]["status"], "complete");
-    assert_eq!(rows(&traceloom(&["calls", SHOP, "--json"])).len(), 56);
+    assert_eq!(json_rows(&run(&["calls", SHOP, "--json"])).len(), 56);
 
-    let csv = traceloom(&[
+    let csv = run(&[
         "calls",
         SHOP,
         "--csv",
@@ -204,7 +231,7 @@ fn a_running_call_is_listed_and_marked() {
     let cells: Vec<_> = csv.lines().map(|line| line.rsplit(',').next()).collect();
     assert_eq!(cells, [Some("status"), Some("running"), Some("complete")]);
 
-    let table = traceloom(&["calls", SHOP, "--sort", "duration", "-n", "2"]);
+    let table = run(&["calls", SHOP, "--sort", "duration", "-n", "2"]);
     let table = String::from_utf8_lossy(&table.stdout).into_owned();
     let lines: Vec<_> = table.lines().collect();
     assert!(lines[0].contains(" status "), "{table}");
@@ -216,14 +243,14 @@ fn a_running_call_is_listed_and_marked() {
 
     // Its end is not known, so it says nothing about how long most calls take.
     let sums = ["calls", SHOP, "--json", "--by", "method"];
-    let sums = rows(&traceloom(&sums));
+    let sums = json_rows(&run(&sums));
     let partial: i64 = sums.iter().filter_map(|sum| sum["partial"].as_i64()).sum();
     let calls: i64 = sums.iter().filter_map(|sum| sum["calls"].as_i64()).sum();
     assert_eq!((partial, calls), (1, 56));
 
     // Its id leads to it.
     let id = running["id"].as_str().expect("an id");
-    let call = rows(&traceloom(&["call", SHOP, id, "--json"]));
+    let call = json_rows(&run(&["call", SHOP, id, "--json"]));
     assert_eq!(call[0]["duration_ns"], running["duration"]);
 }
 
@@ -232,7 +259,7 @@ fn several_inputs_make_one_list_in_time_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let shift = |name: &str, by: &str| {
         let out = folder.path().join(name).to_string_lossy().into_owned();
-        let made = traceloom(&[
+        let made = run(&[
             "convert",
             SHOP,
             &out,
@@ -253,7 +280,7 @@ fn several_inputs_make_one_list_in_time_order() {
             &both,
         ]
         .concat();
-        rows(&traceloom(&args))
+        json_rows(&run(&args))
     };
     let all = list(&[]);
     assert_eq!(all.len(), 112);
@@ -273,7 +300,7 @@ fn several_inputs_make_one_list_in_time_order() {
     assert_eq!(durations, expected[..5]);
     assert_eq!(list(&["-n", "3"]), all[..3]);
 
-    let table = traceloom(&[&["calls", "-n", "4"], &both[..]].concat());
+    let table = run(&[&["calls", "-n", "4"], &both[..]].concat());
     let table = String::from_utf8_lossy(&table.stdout).into_owned();
     assert_eq!(table.lines().count(), 6);
     let last = table.lines().last().expect("a summary");
@@ -282,7 +309,7 @@ fn several_inputs_make_one_list_in_time_order() {
 
 /// Returns what a refused command says, in one line.
 fn refused(args: &[&str]) -> String {
-    let output = traceloom(args);
+    let output = run(args);
     assert_eq!(output.status.code(), Some(2), "{args:?}");
     assert!(output.stdout.is_empty(), "{args:?}");
     String::from_utf8(output.stderr).expect("UTF-8")
@@ -316,9 +343,9 @@ fn a_value_that_nothing_has_is_an_error_that_names_those_that_are_there() {
         "{said}"
     );
 
-    let made = traceloom(&["convert", SHOP, &samples, "--to", "pprof", "--as-samples"]);
+    let made = run(&["convert", SHOP, &samples, "--to", "pprof", "--as-samples"]);
     assert!(made.status.success());
-    let named = rows(&traceloom(&["info", &samples, "--json"]));
+    let named = json_rows(&run(&["info", &samples, "--json"]));
     let values = named[0]["values"].as_array().expect("values");
     let first = values[0]["type"].as_str().expect("a name");
     let said = refused(&["top", &samples, "--value", &format!("{first}x")]);
@@ -327,7 +354,7 @@ fn a_value_that_nothing_has_is_an_error_that_names_those_that_are_there() {
     // Calls have wall time, and samples beside them what they have.
     assert_eq!(total("top", SHOP, &["--value", "wall"]), 13_870_000_000);
     let both = ["top", "--json", SHOP, &samples, "--value", first];
-    let both = rows(&traceloom(&both));
+    let both = json_rows(&run(&both));
     assert_eq!(both.len(), 1);
     assert_eq!(both[0]["source"], "samples");
 }
@@ -353,24 +380,24 @@ fn async_tracks_show_where_threads_have_nothing_and_are_announced_where_they_hav
             (1_040_000, false),
             "{view}"
         );
-        let said = traceloom(&[view, &only]);
+        let said = run(&[view, &only]);
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         assert!(
             said.starts_with("wall (async tracks) of calls, total 1 ms"),
             "{said}"
         );
         assert!(said.contains("step"), "{said}");
-        let said = traceloom(&[view, &both]);
+        let said = run(&[view, &both]);
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         assert!(
             said.starts_with("wall (without 1 async call of 1 ms: --async) of calls"),
             "{said}"
         );
-        let measures = rows(&traceloom(&[view, &both, "--json"]));
+        let measures = json_rows(&run(&[view, &both, "--json"]));
         assert_eq!(measures[0]["async_left_out"]["total"], 1_000_000);
         // One rule over everything given: the threads of one recording are enough.
         let two = ["--json", &both, &only];
-        let two = rows(&traceloom(&[&[view], &two[..]].concat()));
+        let two = json_rows(&run(&[&[view], &two[..]].concat()));
         assert_eq!((two.len(), &two[0]["total"]), (1, &40_000.into()), "{view}");
     }
     for view in ["flame", "report"] {
@@ -400,9 +427,9 @@ fn rows_are_as_many_as_asked_for_in_every_output() {
         &["--focus", "acme"],
         &["--sort", "total"],
     ] {
-        let top = |flags: &[&str]| traceloom(&[&["top", SHOP], extra, flags].concat());
+        let top = |flags: &[&str]| run(&[&["top", SHOP], extra, flags].concat());
         let of_json = |flags: &[&str]| {
-            let row = rows(&top(&[&["--json"], flags].concat())).remove(0);
+            let row = json_rows(&top(&[&["--json"], flags].concat())).remove(0);
             let functions = row["functions"].as_array().expect("functions").clone();
             (row["total"].clone(), functions)
         };
@@ -419,7 +446,7 @@ fn rows_are_as_many_as_asked_for_in_every_output() {
         assert_eq!(lines(&["-n", "3"]), 6);
     }
     let by = ["top", SHOP, "--json", "--by", "thread", "-n", "2"];
-    let groups = rows(&traceloom(&by));
+    let groups = json_rows(&run(&by));
     let groups = groups[0]["groups"].as_array().expect("groups").clone();
     assert_eq!(groups.len(), 2);
 }

@@ -1,41 +1,16 @@
 //! The program as a user meets it: exit codes, help, pipes, output.
 
+mod program;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
+use program::{SHOP, command, run, stdout, text};
 use serde_json::Value;
 
-fn shop() -> &'static str {
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop")
-}
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args);
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    command(args).output().expect("the program runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = run(args);
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
-
 fn file_of_shop(stream: &str) -> PathBuf {
-    let mut folders = vec![PathBuf::from(shop())];
+    let mut folders = vec![PathBuf::from(SHOP)];
     while let Some(folder) = folders.pop() {
         if folder.ends_with(stream) {
             return folder.join("000001.gz");
@@ -49,7 +24,7 @@ fn file_of_shop(stream: &str) -> PathBuf {
 
 #[test]
 fn a_path_alone_says_what_is_in_it_and_what_to_do_next() {
-    let shown = stdout(&[shop()]);
+    let shown = stdout(&[SHOP]);
     assert!(shown.contains("cdt-dump"), "{shown}");
     assert!(shown.contains("55 call"), "{shown}");
     assert!(
@@ -64,7 +39,7 @@ fn a_path_alone_says_what_is_in_it_and_what_to_do_next() {
 
 #[test]
 fn a_folder_is_summed_up_by_process() {
-    let shown = stdout(&["info", shop()]);
+    let shown = stdout(&["info", SHOP]);
     let bold = |shown: &str| {
         let names = shown.lines().filter(|line| !line.starts_with(' '));
         names.count()
@@ -79,7 +54,7 @@ fn a_folder_is_summed_up_by_process() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let parts = stdout(&["info", "--parts", shop()]);
+    let parts = stdout(&["info", "--parts", SHOP]);
     assert_eq!(bold(&parts), 9, "{parts}");
     assert!(parts.contains("/calls/000001"), "{parts}");
 }
@@ -92,42 +67,36 @@ fn every_empty_answer_says_why() {
     std::fs::write(&folded, "main;a 10\nmain;b 5\n").expect("a file");
     let none = "method=nothing";
     for (args, why) in [
-        (&["calls", shop(), "--filter", none][..], "none of 56 calls"),
+        (&["calls", SHOP, "--filter", none][..], "none of 56 calls"),
         (
-            &["calls", shop(), "--json", "--filter", none],
+            &["calls", SHOP, "--json", "--filter", none],
             "none of 56 calls",
         ),
         (
-            &["calls", shop(), "--by", "thread", "--filter", none],
+            &["calls", SHOP, "--by", "thread", "--filter", none],
             "none of 56 calls",
         ),
         (
-            &["calls", shop(), "--with-method", "nothing"],
+            &["calls", SHOP, "--with-method", "nothing"],
             "none of 56 calls has the method",
         ),
         (&["calls", &folded], "`traceloom top` shows it"),
-        (&["top", shop(), "--filter", none], "none of 56 calls"),
+        (&["top", SHOP, "--filter", none], "none of 56 calls"),
         (
-            &["top", shop(), "--json", "--filter", none],
+            &["top", SHOP, "--json", "--filter", none],
             "none of 56 calls",
         ),
+        (&["tree", SHOP, "--min-duration", "1h"], "none of 56 calls"),
         (
-            &["tree", shop(), "--min-duration", "1h"],
+            &["flame", SHOP, "-o", &svg, "--filter", none],
             "none of 56 calls",
         ),
-        (
-            &["flame", shop(), "-o", &svg, "--filter", none],
-            "none of 56 calls",
-        ),
-        (&["timeline", shop(), "--filter", none], "none of 56 calls"),
-        (
-            &["diff", shop(), shop(), "--filter", none],
-            "none of 56 calls",
-        ),
+        (&["timeline", SHOP, "--filter", none], "none of 56 calls"),
+        (&["diff", SHOP, SHOP, "--filter", none], "none of 56 calls"),
         (&["top", &folded, "--filter", none], "none of 2 samples"),
-        (&["events", shop(), "--filter", none], "none of 26 events"),
+        (&["events", SHOP, "--filter", none], "none of 26 events"),
         (
-            &["events", shop(), "--type", "pause", "--filter", none],
+            &["events", SHOP, "--type", "pause", "--filter", none],
             "no event of type `pause`",
         ),
         (&["events", &folded], "no events here"),
@@ -164,7 +133,7 @@ fn info_prints_the_documented_keys() {
     );
     assert_eq!(object["time"]["origin"], "unix");
     assert!(object["decoded_bytes"].as_u64() > object["bytes"].as_u64());
-    let folder: Value = serde_json::from_str(&stdout(&["info", "--json", shop()])).expect("JSON");
+    let folder: Value = serde_json::from_str(&stdout(&["info", "--json", SHOP])).expect("JSON");
     assert_eq!(folder["format"], "cdt-dump");
     assert_eq!(folder["inputs"].as_array().map(Vec::len), Some(8));
 }
@@ -197,7 +166,7 @@ fn dump_prints_a_json_object_a_record_that_tile_the_part() {
 
 #[test]
 fn dump_resolves_ids_through_the_dictionary_of_the_recording() {
-    let lines = stdout(&["dump", "--json", "--resolve", "--part", "calls", shop()]);
+    let lines = stdout(&["dump", "--json", "--resolve", "--part", "calls", SHOP]);
     let call = lines
         .lines()
         .find(|line| line.contains("\"kind\":\"call\""))
@@ -240,7 +209,7 @@ fn standard_input_reads_like_a_file() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let mut child = command(&["dump", "--json", shop()])
+    let mut child = command(&["dump", "--json", SHOP])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -253,7 +222,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 #[test]
 fn check_fails_on_damage_and_says_where() {
-    assert_eq!(run(&["check", shop()]).status.code(), Some(0));
+    assert_eq!(run(&["check", SHOP]).status.code(), Some(0));
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("calls.bin");
     let mut bytes = vec![
@@ -275,20 +244,20 @@ fn check_fails_on_damage_and_says_where() {
 
 #[test]
 fn mistakes_get_a_hint_and_exit_code_2() {
-    let misspelt = run(&["inof", shop()]);
+    let misspelt = run(&["inof", SHOP]);
     assert_eq!(misspelt.status.code(), Some(2));
     assert!(
         text(&misspelt.stderr).contains("info"),
         "{}",
         text(&misspelt.stderr)
     );
-    let format = run(&["info", "--input-format", "cdt-cals", shop()]);
+    let format = run(&["info", "--input-format", "cdt-cals", SHOP]);
     assert_eq!(format.status.code(), Some(2));
     assert!(text(&format.stderr).contains("cdt-calls"));
-    let limit = run(&["info", "--limit", "strnig=1", shop()]);
+    let limit = run(&["info", "--limit", "strnig=1", SHOP]);
     assert_eq!(limit.status.code(), Some(2));
     assert!(text(&limit.stderr).contains("string"));
-    let filter = run(&["calls", "--filter", "'open", shop()]);
+    let filter = run(&["calls", "--filter", "'open", SHOP]);
     assert_eq!(filter.status.code(), Some(2));
     assert!(text(&filter.stderr).contains("column"));
     assert_eq!(run(&["info", "/nonexistent/file"]).status.code(), Some(1));
@@ -296,22 +265,22 @@ fn mistakes_get_a_hint_and_exit_code_2() {
 
 #[test]
 fn calls_are_found_again_by_their_id() {
-    let lines = stdout(&["calls", "--json", "--sort", "-duration", "-n", "1", shop()]);
+    let lines = stdout(&["calls", "--json", "--sort", "-duration", "-n", "1", SHOP]);
     let call: Value = serde_json::from_str(lines.trim()).expect("one call");
     let id = call["id"].as_str().expect("an id");
-    let one: Value = serde_json::from_str(&stdout(&["call", "--json", shop(), id])).expect("JSON");
+    let one: Value = serde_json::from_str(&stdout(&["call", "--json", SHOP, id])).expect("JSON");
     assert_eq!(one["duration_ns"], call["duration"]);
     assert_eq!(one["title"], call["title"]);
     let spans = one["spans"].as_array().expect("spans");
     assert_eq!(spans.len() as u64, call["calls"].as_u64().expect("ENTERs"));
-    assert_eq!(run(&["call", shop(), "no.such.id"]).status.code(), Some(2));
-    assert_eq!(run(&["call", shop(), "6.1.0"]).status.code(), Some(1));
+    assert_eq!(run(&["call", SHOP, "no.such.id"]).status.code(), Some(2));
+    assert_eq!(run(&["call", SHOP, "6.1.0"]).status.code(), Some(1));
 }
 
 #[test]
 fn a_call_has_one_id_in_its_row() {
     let head = |columns: &str| {
-        let table = stdout(&["calls", "-n", "1", "--csv", "--columns", columns, shop()]);
+        let table = stdout(&["calls", "-n", "1", "--csv", "--columns", columns, SHOP]);
         table.lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(head("id"), "id");
@@ -320,12 +289,12 @@ fn a_call_has_one_id_in_its_row() {
 
 #[test]
 fn filters_select_the_same_calls_everywhere() {
-    let all = stdout(&["calls", "--csv", shop()]).lines().count() - 1;
-    let posts = stdout(&["calls", "--csv", "--filter", "+POST", shop()])
+    let all = stdout(&["calls", "--csv", SHOP]).lines().count() - 1;
+    let posts = stdout(&["calls", "--csv", "--filter", "+POST", SHOP])
         .lines()
         .count()
         - 1;
-    let others = stdout(&["calls", "--csv", "--filter", "-POST", shop()])
+    let others = stdout(&["calls", "--csv", "--filter", "-POST", SHOP])
         .lines()
         .count()
         - 1;
@@ -333,7 +302,7 @@ fn filters_select_the_same_calls_everywhere() {
     assert_eq!(posts + others, all);
     let total = |filter: &str| {
         let top: Value =
-            serde_json::from_str(stdout(&["top", "--json", "--filter", filter, shop()]).trim())
+            serde_json::from_str(stdout(&["top", "--json", "--filter", filter, SHOP]).trim())
                 .expect("JSON");
         top["total"].as_i64().expect("a total")
     };
@@ -346,7 +315,7 @@ fn filters_select_the_same_calls_everywhere() {
     ] {
         let opposite = format!("not ({condition})");
         let count = |filter: &str| {
-            let calls = stdout(&["calls", "--csv", "--filter", filter, shop()]);
+            let calls = stdout(&["calls", "--csv", "--filter", filter, SHOP]);
             calls.lines().count() - 1
         };
         let (some, rest) = (count(condition), count(&opposite));
@@ -362,7 +331,7 @@ fn filters_select_the_same_calls_everywhere() {
 
 #[test]
 fn both_sides_of_a_function_come_to_its_total() {
-    let top: Value = serde_json::from_str(stdout(&["top", "--json", shop()]).trim()).expect("JSON");
+    let top: Value = serde_json::from_str(stdout(&["top", "--json", SHOP]).trim()).expect("JSON");
     let rows = top["functions"].as_array().expect("functions");
     assert!(rows.len() > 20);
     for row in rows.iter().take(5) {
@@ -379,15 +348,7 @@ fn both_sides_of_a_function_come_to_its_total() {
             .collect();
         let exactly = format!("^{escaped}$");
         for side in ["--callers-of", "--callees-of", "--usages"] {
-            let tree = stdout(&[
-                "tree",
-                "--json",
-                "--min-percent",
-                "0",
-                side,
-                &exactly,
-                shop(),
-            ]);
+            let tree = stdout(&["tree", "--json", "--min-percent", "0", side, &exactly, SHOP]);
             let tree: Value = serde_json::from_str(tree.trim()).expect("JSON");
             assert_eq!(tree["total"], row["total"], "{side} {name}");
         }
@@ -402,7 +363,7 @@ fn categories_come_to_the_whole() {
     std::fs::write(&rules, text).expect("a file");
     let rules = rules.to_string_lossy();
     let found: Value =
-        serde_json::from_str(stdout(&["top", "--json", "--categories", &rules, shop()]).trim())
+        serde_json::from_str(stdout(&["top", "--json", "--categories", &rules, SHOP]).trim())
             .expect("JSON");
     let categories = found["categories"].as_array().expect("categories");
     let mut names: Vec<_> = categories
@@ -418,12 +379,11 @@ fn categories_come_to_the_whole() {
     assert_eq!(Some(sum), found["total"].as_i64());
     std::fs::write(&*rules, "web").expect("a file");
     assert_eq!(
-        run(&["top", "--categories", &rules, shop()]).status.code(),
+        run(&["top", "--categories", &rules, SHOP]).status.code(),
         Some(2)
     );
     assert!(
-        stdout(&["top", "--hotspots", "--categories", "default", shop()])
-            .contains("org.hibernate.")
+        stdout(&["top", "--hotspots", "--categories", "default", SHOP]).contains("org.hibernate.")
     );
 }
 
@@ -436,7 +396,7 @@ fn conversion_there_and_back_keeps_the_calls() {
         let output = run(&["convert", from, &to.to_string_lossy(), "--to", format]);
         assert!(output.status.success(), "{}", text(&output.stderr));
     };
-    convert(shop(), &streams, "cdt-streams");
+    convert(SHOP, &streams, "cdt-streams");
     convert(&streams.to_string_lossy(), &dump, "cdt-dump");
     let columns = "start,duration,cpu,queue,calls,thread,title,memory_used,method,error";
     let list = |path: &str| {
@@ -455,15 +415,9 @@ fn conversion_there_and_back_keeps_the_calls() {
             .map(|line| line.split_once(',').expect("columns").1.to_owned());
         rows.collect::<Vec<_>>()
     };
-    assert_eq!(list(shop()), list(&streams.to_string_lossy()));
-    assert_eq!(list(shop()), list(&dump.to_string_lossy()));
-    let again = run(&[
-        "convert",
-        shop(),
-        &dump.to_string_lossy(),
-        "--to",
-        "cdt-dump",
-    ]);
+    assert_eq!(list(SHOP), list(&streams.to_string_lossy()));
+    assert_eq!(list(SHOP), list(&dump.to_string_lossy()));
+    let again = run(&["convert", SHOP, &dump.to_string_lossy(), "--to", "cdt-dump"]);
     assert_eq!(again.status.code(), Some(1));
     assert!(text(&again.stderr).contains("--force"));
 }
@@ -493,10 +447,10 @@ fn an_input_that_is_missing_hides_none_of_the_others() {
     let strange = strange.to_string_lossy();
     for words in SEVERAL {
         let with = |paths: &[&str]| run(&[words, paths].concat());
-        let alone = with(&[shop()]);
+        let alone = with(&[SHOP]);
         assert_eq!(alone.status.code(), Some(0), "{words:?}");
         for other in ["/nonexistent/file", &strange] {
-            let both = with(&[other, shop()]);
+            let both = with(&[other, SHOP]);
             // What is in a file that nobody knows is for `info` to say, and no failure of it.
             if words[0] != "info" || other != strange {
                 assert_eq!(both.status.code(), Some(1), "{words:?} {other}");
@@ -518,7 +472,7 @@ fn the_next_command_fits_what_is_there() {
         let last = shown.lines().last().unwrap_or("").to_owned();
         last.split(' ').nth(2).unwrap_or("").to_owned()
     };
-    assert_eq!(next(shop()), "calls");
+    assert_eq!(next(SHOP), "calls");
     assert_eq!(next(&file_of_shop("suspend").to_string_lossy()), "events");
     assert_eq!(next(&file_of_shop("dictionary").to_string_lossy()), "dump");
     let folder = tempfile::tempdir().expect("a folder");

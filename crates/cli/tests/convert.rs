@@ -1,13 +1,16 @@
 //! What stands between source and target, as a user meets it: windows, clocks, choices, pseudonyms.
 
+mod program;
+
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
+use program::{SHOP, run, stdout};
 use serde_json::Value;
 use traceloom_input::save::MARKER;
 
@@ -18,23 +21,8 @@ const WINDOW: [&str; 4] = [
     "2026-03-14T04:51:58Z",
 ];
 
-fn shop() -> &'static str {
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop")
-}
-
-fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
-
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = run(args);
-    assert!(output.status.success(), "{args:?}: {}", stderr(&output));
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Fails with exit code `code` and a reason that holds `words`.
@@ -99,12 +87,12 @@ fn calls(path: &str, flags: &[&str]) -> usize {
 
 #[test]
 fn a_window_means_the_same_everywhere() {
-    let (total, rows) = top(shop(), &WINDOW);
-    let (whole, _) = top(shop(), &[]);
+    let (total, rows) = top(SHOP, &WINDOW);
+    let (whole, _) = top(SHOP, &[]);
     assert!(0 < total && total < whole, "{total} of {whole}");
     assert_eq!(rows.values().map(|row| row.0).sum::<i64>(), total);
 
-    let mut args = vec!["tree", "--json", "--min-percent", "0", shop()];
+    let mut args = vec!["tree", "--json", "--min-percent", "0", SHOP];
     args.extend(WINDOW);
     let tree: Value = serde_json::from_str(&stdout(&args)).expect("JSON");
     assert_eq!(tree["total"], total);
@@ -123,43 +111,43 @@ fn a_window_means_the_same_everywhere() {
 
     let scratch = Scratch::new();
     let cut = scratch.path("cut");
-    let mut args = vec!["slice", shop(), &cut];
+    let mut args = vec!["slice", SHOP, &cut];
     args.extend(WINDOW);
     stdout(&args);
     let kind: Value = serde_json::from_str(&stdout(&["info", "--json", &cut])).expect("JSON");
     assert_eq!(kind["format"], "cdt-dump");
     assert_eq!(top(&cut, &[]), (total, rows));
     // A call that goes on behind the border has no row in this format.
-    assert!(calls(&cut, &[]) <= calls(shop(), &WINDOW));
+    assert!(calls(&cut, &[]) <= calls(SHOP, &WINDOW));
 
     // Both halves of a cut are together the whole.
     let border = "2026-03-14T04:51:57.2Z";
-    let before = top(shop(), &["--until", border]).0;
-    let after = top(shop(), &["--since", border]).0;
+    let before = top(SHOP, &["--until", border]).0;
+    let after = top(SHOP, &["--since", border]).0;
     assert_eq!(before + after, whole);
 }
 
 #[test]
 fn borders_count_from_the_start_the_end_and_in_zones() {
-    let all = calls(shop(), &[]);
-    assert_eq!(calls(shop(), &["--since", "+0s"]), all);
-    assert_eq!(calls(shop(), &["--since", "-10h"]), all);
-    let utc = calls(shop(), &["--since", "2026-03-14T04:51:50Z"]);
+    let all = calls(SHOP, &[]);
+    assert_eq!(calls(SHOP, &["--since", "+0s"]), all);
+    assert_eq!(calls(SHOP, &["--since", "-10h"]), all);
+    let utc = calls(SHOP, &["--since", "2026-03-14T04:51:50Z"]);
     assert_eq!(
         calls(
-            shop(),
+            SHOP,
             &["--since", "2026-03-14 05:51:50", "--tz", "Europe/Berlin"]
         ),
         utc
     );
     assert!(0 < utc && utc < all);
-    refused(&["top", shop(), "--since", "soon"], 2, "is no time");
+    refused(&["top", SHOP, "--since", "soon"], 2, "is no time");
     refused(
-        &["top", shop(), "--since", "+2s", "--until", "+1s"],
+        &["top", SHOP, "--since", "+2s", "--until", "+1s"],
         2,
         "--until is not after --since",
     );
-    let empty = run(&["calls", shop(), "--since", "+300h"]);
+    let empty = run(&["calls", SHOP, "--since", "+300h"]);
     assert!(
         stderr(&empty).contains("nothing from 2026-03-26"),
         "{}",
@@ -175,7 +163,7 @@ fn a_call_across_the_border_is_listed_with_the_part_inside() {
             "--json",
             "--columns",
             "start,duration,status",
-            shop(),
+            SHOP,
         ];
         args.extend(flags);
         let lines = stdout(&args);
@@ -248,7 +236,7 @@ fn unknown_clocks_are_not_put_beside_others() {
     );
     assert_eq!(top(&a, &["--since", "+0s"]).0, 1);
     refused(
-        &["top", shop(), "--shift", "nowhere=+1s"],
+        &["top", SHOP, "--shift", "nowhere=+1s"],
         2,
         "nothing here is called `nowhere`",
     );
@@ -267,10 +255,10 @@ fn unknown_clocks_are_not_put_beside_others() {
 fn spans_become_samples_only_when_asked() {
     let scratch = Scratch::new();
     let out = scratch.path("out.folded");
-    refused(&["convert", shop(), &out], 1, "--as-samples");
+    refused(&["convert", SHOP, &out], 1, "--as-samples");
     assert!(!Path::new(&out).exists());
-    stdout(&["convert", shop(), &out, "--as-samples"]);
-    let (total, rows) = top(shop(), &[]);
+    stdout(&["convert", SHOP, &out, "--as-samples"]);
+    let (total, rows) = top(SHOP, &[]);
     let (told, samples) = top(&out, &[]);
     assert_eq!(told, total);
     for (name, (own, inclusive, _)) in rows {
@@ -297,7 +285,7 @@ fn spans_become_samples_only_when_asked() {
         "no sample has a time",
     );
     refused(
-        &["convert", shop(), &out, "--as-spans", "--force"],
+        &["convert", SHOP, &out, "--as-spans", "--force"],
         2,
         "folded holds no spans",
     );
@@ -311,23 +299,19 @@ fn choices_are_whole_calls_and_the_same_in_every_run() {
         scratch.path("some"),
         scratch.path("again"),
     );
-    stdout(&["slice", shop(), &slow, "--min-duration", "500ms"]);
+    stdout(&["slice", SHOP, &slow, "--min-duration", "500ms"]);
     let long = ["--min-duration", "500ms"];
-    assert_eq!(top(&slow, &[]), top(shop(), &long));
-    assert_eq!(calls(&slow, &[]), calls(shop(), &long));
+    assert_eq!(top(&slow, &[]), top(SHOP, &long));
+    assert_eq!(calls(&slow, &[]), calls(SHOP, &long));
     for path in [&some, &again] {
-        stdout(&["slice", shop(), path, "--sample", "1/4"]);
+        stdout(&["slice", SHOP, path, "--sample", "1/4"]);
     }
     assert_eq!(top(&some, &[]), top(&again, &[]));
     let kept = calls(&some, &[]);
-    assert!(0 < kept && kept < calls(shop(), &[]) / 2, "{kept}");
+    assert!(0 < kept && kept < calls(SHOP, &[]) / 2, "{kept}");
+    refused(&["slice", SHOP, &scratch.path("x")], 2, "say what to keep");
     refused(
-        &["slice", shop(), &scratch.path("x")],
-        2,
-        "say what to keep",
-    );
-    refused(
-        &["slice", shop(), &scratch.path("x"), "--sample", "4"],
+        &["slice", SHOP, &scratch.path("x"), "--sample", "4"],
         2,
         "write 1/10",
     );
@@ -337,10 +321,10 @@ fn choices_are_whole_calls_and_the_same_in_every_run() {
 fn merged_recordings_add_up() {
     let scratch = Scratch::new();
     let both = scratch.path("both");
-    stdout(&["merge", shop(), shop(), &both]);
-    assert_eq!(calls(&both, &[]), 2 * calls(shop(), &[]));
-    assert_eq!(top(&both, &[]).0, 2 * top(shop(), &[]).0);
-    refused(&["merge", shop(), &both], 2, "two inputs or more");
+    stdout(&["merge", SHOP, SHOP, &both]);
+    assert_eq!(calls(&both, &[]), 2 * calls(SHOP, &[]));
+    assert_eq!(top(&both, &[]).0, 2 * top(SHOP, &[]).0);
+    refused(&["merge", SHOP, &both], 2, "two inputs or more");
 }
 
 /// Texts of attributes and names of resources in a dump, as `dump --json` and the folders tell them.
@@ -419,7 +403,7 @@ fn shape(path: &str) -> (Value, Vec<[Value; 3]>) {
 #[test]
 fn captures_of_other_formats_are_redacted_in_their_bytes() {
     let scratch = Scratch::new();
-    let secrets = secrets(shop());
+    let secrets = secrets(SHOP);
     let told = |path: &str| {
         let mut written = Vec::new();
         if Path::new(path).is_dir() {
@@ -446,13 +430,13 @@ fn captures_of_other_formats_are_redacted_in_their_bytes() {
             assert!(output.status.success(), "{args:?}: {}", stderr(&output));
             stderr(&output)
         };
-        convert(&["convert", shop(), &plain, "--to", format]);
+        convert(&["convert", SHOP, &plain, "--to", format]);
         let before = told(&plain);
         assert!(before.len() > 10, "{format} holds parameters: {before:?}");
         let hide = ["--redact", "hosts,addresses,sql,urls,paths"];
         // CSV is not read; the pauses of a Chrome trace come back as spans, which is another shape.
         let readable = !["csv", "chrome"].contains(&format);
-        let source = if readable { plain.as_str() } else { shop() };
+        let source = if readable { plain.as_str() } else { SHOP };
         let there = [&["convert", source, &hidden, "--to", format], &hide[..]].concat();
         let report = convert(&there);
         assert_eq!(told(&hidden), [] as [String; 0], "{format}");
@@ -480,7 +464,7 @@ fn a_redacted_capture_goes_there_and_back_without_a_secret() {
         "--redact-key",
         "shared",
     ];
-    let secrets = secrets(shop());
+    let secrets = secrets(SHOP);
     assert!(
         secrets
             .iter()
@@ -498,13 +482,13 @@ fn a_redacted_capture_goes_there_and_back_without_a_secret() {
         stderr(&output)
     };
     let streams: Vec<&str> = [&redact[..], &["--to", "cdt-streams"]].concat();
-    let report = convert(shop(), &back, &streams);
+    let report = convert(SHOP, &back, &streams);
     convert(&back, &again, &["--to", "cdt-dump"]);
     let json: Vec<&str> = [&redact[..], &["--to", "chrome"]].concat();
-    let report = report + &convert(shop(), &there, &json);
+    let report = report + &convert(SHOP, &there, &json);
 
-    assert_eq!(shape(&again), shape(shop()));
-    assert_eq!(calls(&again, &[]), calls(shop(), &[]));
+    assert_eq!(shape(&again), shape(SHOP));
+    assert_eq!(calls(&again, &[]), calls(SHOP, &[]));
 
     let mut written = Vec::new();
     files(Path::new(&again), &mut written);
@@ -660,7 +644,7 @@ fn taken(path: &str) -> Option<(i64, i64)> {
 fn a_profile_keeps_the_time_that_its_source_knows() {
     let scratch = Scratch::new();
     let out = scratch.path("out.pprof");
-    stdout(&["convert", shop(), &out, "--as-samples"]);
+    stdout(&["convert", SHOP, &out, "--as-samples"]);
     let dumped = stdout(&["dump", "--json", &out]);
     for (kind, value) in [
         ("time_nanos", 1_773_463_908_024_000_000_i64),

@@ -1,25 +1,19 @@
 //! `top` says the same of a capture and of what it was converted to.
 
+mod program;
+
 #[path = "../../formats/tests/corpus/mod.rs"]
 #[allow(dead_code, reason = "not every test needs every way in")]
 mod corpus;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use program::stdout;
 use serde_json::Value;
-
-fn traceloom(args: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    let output = command.args(args).output().expect("the program runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {said}");
-    String::from_utf8(output.stdout).expect("text")
-}
 
 /// Self, total and count of each function, of the table with this unit.
 fn top(path: &Path, unit: &str) -> Vec<(String, i64, i64, i64)> {
-    let text = traceloom(&[
+    let text = stdout(&[
         "top",
         path.to_str().expect("a path"),
         "--json",
@@ -43,11 +37,8 @@ fn top(path: &Path, unit: &str) -> Vec<(String, i64, i64, i64)> {
 }
 
 fn sample(format: &str) -> PathBuf {
-    let mut bytes = Vec::new();
-    let make = traceloom_samples::by_name(format).expect("samples");
-    make(3, 100_000, &mut |piece| bytes.extend_from_slice(piece));
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("converted.{format}"));
-    std::fs::write(&path, bytes).expect("a file");
+    std::fs::write(&path, program::sample(format, 3, 100_000)).expect("a file");
     path
 }
 
@@ -62,7 +53,7 @@ fn traces_keep_self_total_and_count_of_every_function() {
             source.to_str().expect("a path"),
             target.to_str().expect("a path"),
         );
-        traceloom(&["convert", source, to, "--force"]);
+        stdout(&["convert", source, to, "--force"]);
         assert_eq!(top(&target, "ns"), ours, "{from}");
     }
 }
@@ -80,7 +71,7 @@ fn profiles_keep_self_and_total_of_every_function() {
             source.to_str().expect("a path"),
             target.to_str().expect("a path"),
         );
-        traceloom(&[
+        stdout(&[
             "convert",
             text,
             "-o",

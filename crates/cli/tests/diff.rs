@@ -6,25 +6,16 @@
     reason = "a test that runs the program on files"
 )]
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod program;
 
+use std::path::Path;
+
+use program::{run, text};
 use serde_json::Value;
 
 fn shop() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/shop");
     path.to_string_lossy().into_owned()
-}
-
-fn run(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_traceloom"))
-        .args(args)
-        .output()
-        .expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn json(args: &[&str]) -> Value {

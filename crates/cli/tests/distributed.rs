@@ -1,24 +1,14 @@
 //! One trace across two services, each with a capture of its own.
 
+mod program;
+
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use program::{run, stdout};
 use serde_json::Value;
-
-fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = run(args);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {error}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
 
 /// Bytes of generation C.
 #[derive(Default)]

@@ -1,18 +1,11 @@
 //! `--input-format` with a format that the input is not of, containers above all.
 
+mod program;
+
 use std::path::Path;
-use std::process::{Command, Output};
 
+use program::{SHOP, run};
 use traceloom_formats::FORMATS;
-
-fn shop() -> &'static str {
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop")
-}
-
-fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
 
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
     let path = folder.join(name);
@@ -43,7 +36,7 @@ fn no_format_forced_on_any_input_aborts() {
     );
     let deep = write(scratch.path(), "deep.http", &nested(3000));
     for format in FORMATS {
-        for input in [folded.as_str(), &deep, shop()] {
+        for input in [folded.as_str(), &deep, SHOP] {
             for command in ["check", "top"] {
                 let args = [command, "--input-format", format.name, input];
                 let output = run(&args);
@@ -69,18 +62,15 @@ fn a_container_is_read_as_one_and_its_parts_as_what_they_are() {
         let object: serde_json::Value = serde_json::from_str(line.trim()).expect("JSON");
         object["total"].as_i64().expect("a number")
     };
-    let recognised = total(&[shop()]);
+    let recognised = total(&[SHOP]);
     assert!(recognised > 0);
-    assert_eq!(total(&["--input-format", "cdt-dump", shop()]), recognised);
-    assert_eq!(
-        total(&["--input-format", "cdt-streams", shop()]),
-        recognised
-    );
+    assert_eq!(total(&["--input-format", "cdt-dump", SHOP]), recognised);
+    assert_eq!(total(&["--input-format", "cdt-streams", SHOP]), recognised);
 }
 
 #[test]
 fn a_format_that_is_only_written_cannot_be_read_as() {
-    let output = run(&["info", "--input-format", "csv", shop()]);
+    let output = run(&["info", "--input-format", "csv", SHOP]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains("`csv` is written, not read"), "{text}");

@@ -1,22 +1,12 @@
 //! `monitors` and `objects` over the model: recordings and thread dumps of the corpus.
 
+mod program;
+
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
-use std::process::Command;
-
+use program::json_lines;
 use serde_json::Value;
-
-fn json_lines(args: &[&str]) -> Vec<Value> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    let output = command.args(args).output().expect("the program runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {errors}");
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
-}
 
 /// A copy of a corpus file that the program can open.
 fn copy(name: &str, folder: &tempfile::TempDir) -> Option<String> {

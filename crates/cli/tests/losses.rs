@@ -1,18 +1,15 @@
 //! What a conversion loses: one line that sums it up, the whole list with `--losses`, and exact.
 #![allow(missing_docs, reason = "a test")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod program;
 
+use std::path::{Path, PathBuf};
+
+use program::run;
 use serde_json::Value;
 
-fn traceloom(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
-
 fn said(args: &[&str]) -> String {
-    let output = traceloom(args);
+    let output = run(args);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{args:?}: {said}");
     said
@@ -20,7 +17,7 @@ fn said(args: &[&str]) -> String {
 
 /// The loss report of a conversion.
 fn report(args: &[&str]) -> Value {
-    let output = traceloom(&[args, &["--json", "--force"]].concat());
+    let output = run(&[args, &["--json", "--force"]].concat());
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
@@ -31,11 +28,8 @@ fn entry(report: &Value, list: &str, kind: &str, field: &str) -> Option<u64> {
 }
 
 fn sample(folder: &Path, format: &str, seed: u64) -> PathBuf {
-    let mut bytes = Vec::new();
-    let make = traceloom_samples::by_name(format).expect("samples");
-    make(seed, 30_000, &mut |piece| bytes.extend_from_slice(piece));
     let path = folder.join(format!("{seed}.{format}"));
-    std::fs::write(&path, bytes).expect("a file");
+    std::fs::write(&path, program::sample(format, seed, 30_000)).expect("a file");
     path
 }
 
@@ -152,7 +146,7 @@ fn the_same_format_again_passes_deny_loss() {
 
 /// The calls of a file with the ids of their traces.
 fn traces(path: &str) -> Vec<(Value, Value, Value)> {
-    let said = traceloom(&["calls", path, "--json"]).stdout;
+    let said = run(&["calls", path, "--json"]).stdout;
     let said = String::from_utf8(said).expect("text");
     let rows = said
         .lines()
@@ -192,7 +186,7 @@ fn zorka_to_zorka_keeps_trace_ids() {
             ids
         };
         assert_eq!(ids(&back), ids(&expected), "{target}");
-        let checked = traceloom(&["check", text(&out)]);
+        let checked = run(&["check", text(&out)]);
         assert!(checked.status.success(), "{target}");
     }
 }
@@ -231,7 +225,7 @@ fn an_empty_zorka_file_passes_check() {
     ] {
         let out = folder.path().join(format!("out.{target}"));
         said(&["convert", text(&empty), "-o", text(&out), "--to", target]);
-        let checked = traceloom(&["check", text(&out)]);
+        let checked = run(&["check", text(&out)]);
         let told = String::from_utf8_lossy(&checked.stdout).into_owned();
         assert!(checked.status.success(), "{target}: {told}");
     }
@@ -251,7 +245,7 @@ fn a_long_first_name_is_recognised() {
     for target in ["zorka-c", "zorka-b2", "zorka-s0"] {
         let out = folder.path().join(format!("{target}.bin"));
         said(&["convert", text(&trace), "-o", text(&out), "--to", target]);
-        let info = traceloom(&["info", text(&out)]).stdout;
+        let info = run(&["info", text(&out)]).stdout;
         let info = String::from_utf8_lossy(&info).into_owned();
         // Nothing in a short stream tells B2 from the generation before it.
         let known = [target, "zorka-b1"];
@@ -273,7 +267,7 @@ fn a_long_first_event_is_recognised() {
     let path = folder.path().join("long.json");
     let info = |content: &str| {
         std::fs::write(&path, content).expect("a file");
-        let info = traceloom(&["info", "--json", text(&path)]).stdout;
+        let info = run(&["info", "--json", text(&path)]).stdout;
         serde_json::from_slice::<Value>(&info).expect("JSON")
     };
     for length in [100_000, 3_000_000] {

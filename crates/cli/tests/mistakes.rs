@@ -1,18 +1,9 @@
 //! What is mistyped is told, with what was meant, and never answered with something else or nothing.
+mod program;
 
-use std::process::{Command, Output};
+use program::{SHOP, run, text};
 
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
 const TPTP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/tptp");
-
-fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Runs a command that must be refused before it prints anything, and returns what it told.
 fn refused(args: &[&str]) -> String {

@@ -1,12 +1,15 @@
 //! Names that tables print find exactly their function when they are given back.
 
+mod program;
+
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use program::{run, stdout};
 use serde_json::Value;
 use traceloom_analysis::names::{FunctionMatch, FunctionPattern, ShortNames};
 use traceloom_analysis::{TreeBuilder, TreeOptions};
@@ -100,18 +103,6 @@ fn a_printed_name_of_any_capture_is_exactly_its_function() {
         }
     }
     assert!(looked_for > 50, "{looked_for} names");
-}
-
-fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = run(args);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {told}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Writes folded stacks whose functions are hard to tell apart.

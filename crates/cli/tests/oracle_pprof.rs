@@ -3,6 +3,8 @@
 //!
 //! Without the tool, or without the corpus, the tests say so and pass.
 
+mod program;
+
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 #[path = "../../formats/tests/gopprof/mod.rs"]
@@ -10,15 +12,10 @@ mod gopprof;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use program::run;
 use serde_json::Value;
-
-fn traceloom(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
 
 fn tool() -> Option<&'static Path> {
     static TOOL: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -39,7 +36,7 @@ fn root() -> Option<PathBuf> {
 
 /// The tables that `top` prints, by the measure's name.
 fn tables(path: &Path) -> BTreeMap<String, Value> {
-    let top = traceloom(&["top", "--json", &path.to_string_lossy()]);
+    let top = run(&["top", "--json", &path.to_string_lossy()]);
     let text = String::from_utf8_lossy(&top.stdout);
     let tables = text.lines().map(|line| {
         let table: Value = serde_json::from_str(line).expect("JSON");
@@ -52,7 +49,7 @@ fn converted(path: &Path, folder: &Path, more: &[&str]) -> PathBuf {
     let output = folder.join("converted.pprof");
     let (to, from) = (output.to_string_lossy(), path.to_string_lossy());
     let args = ["convert", "--force", "--to", "pprof", "-o", &to, &from];
-    let shown = traceloom(&[&args, more].concat());
+    let shown = run(&[&args, more].concat());
     let said = String::from_utf8_lossy(&shown.stderr).into_owned();
     assert!(shown.status.success(), "{}: {said}", path.display());
     output

@@ -2,24 +2,17 @@
 //! nothing, little or much in it.
 #![allow(missing_docs, reason = "a test")]
 
+mod program;
+
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
 use std::path::Path;
-use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use program::{run, text};
 use traceloom_formats::{FORMATS, Format, by_name};
-
-fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Captures, each for a generation or a property.
 const CORPUS: &[&str] = &[

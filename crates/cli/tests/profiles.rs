@@ -1,31 +1,12 @@
 //! Commands over sampled profiles and events: `events`, `metrics`, values by their short names, flame graph
 //! JSON, texts of ids.
 
+mod program;
+
 use std::path::PathBuf;
-use std::process::{Command, Output};
 
+use program::{run, stdout, text};
 use serde_json::Value;
-
-fn run(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_traceloom"))
-        .args(args)
-        .output()
-        .expect("the program runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = run(args);
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
 
 fn lines(text: &str) -> Vec<Value> {
     let parse = |line| serde_json::from_str(line).expect("JSON");

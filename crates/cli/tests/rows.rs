@@ -1,25 +1,12 @@
 //! JSON and CSV: names of a capture never hide ours, numbers are bare, and nothing in a cell runs.
 
+mod program;
+
 use std::path::Path;
 use std::process::Command;
 
+use program::{SHOP, json_lines, stdout};
 use serde_json::{Value, json};
-
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-
-fn stdout(args: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    let output = command.args(args).output().expect("the program runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{args:?}: {told}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-fn json_lines(args: &[&str]) -> Vec<Value> {
-    let lines = stdout(args);
-    let parsed = lines.lines().map(serde_json::from_str);
-    parsed.collect::<Result<_, _>>().expect("JSON Lines")
-}
 
 /// Writes a Chrome trace whose call and event have attributes that are called like our own columns.
 fn capture(folder: &Path) -> String {

@@ -1,9 +1,12 @@
 //! Heph, pprof and folded: every command on files, folders and standard input.
 
+mod program;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use program::sample;
 use serde_json::Value;
 
 const FORMATS: [(&str, &str); 3] = [
@@ -11,13 +14,6 @@ const FORMATS: [(&str, &str); 3] = [
     ("pprof", "cpu.pprof"),
     ("folded", "cpu.folded"),
 ];
-
-fn sample(format: &str, seed: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let make = traceloom_samples::by_name(format);
-    make.expect("a generator")(seed, 40_000, &mut |piece| bytes.extend_from_slice(piece));
-    bytes
-}
 
 fn run(args: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_traceloom"))
@@ -63,7 +59,7 @@ fn nameless(text: &str) -> Vec<Value> {
 #[test]
 fn every_command_takes_files_folders_and_standard_input() {
     for (format, name) in FORMATS {
-        let bytes = sample(format, 5);
+        let bytes = sample(format, 5, 40_000);
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join(name);
         std::fs::write(&file, &bytes).expect("a file");
@@ -103,7 +99,7 @@ fn every_command_takes_files_folders_and_standard_input() {
 
 #[test]
 fn a_call_of_heph_is_found_by_its_id() {
-    let bytes = sample("heph", 1);
+    let bytes = sample("heph", 1, 40_000);
     let calls = shown(&["calls", "--json", "-n", "1", "-"], &bytes);
     let call: Value = serde_json::from_str(calls.trim()).expect("one call");
     let id = call["id"].as_str().expect("an id");
@@ -119,7 +115,7 @@ fn wall(args: &[&str], input: &[u8]) -> i64 {
 
 #[test]
 fn traces_one_behind_the_other_are_runs_of_their_own() {
-    let (first, second) = (sample("heph", 1), sample("heph", 2));
+    let (first, second) = (sample("heph", 1, 40_000), sample("heph", 2, 40_000));
     let both = [first.clone(), second.clone(), first.clone()].concat();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("all.heph");
@@ -137,7 +133,7 @@ fn traces_one_behind_the_other_are_runs_of_their_own() {
 
 #[test]
 fn what_is_inferred_can_be_left_out() {
-    let bytes = sample("heph", 1);
+    let bytes = sample("heph", 1, 40_000);
     let notes = |more: &[&str]| shown(&[&["check", "-"], more].concat(), &bytes);
     assert!(notes(&[]).contains("actors_recovered"));
     assert!(!notes(&["--as-recorded"]).contains("actors_recovered"));
@@ -152,7 +148,7 @@ fn what_is_inferred_can_be_left_out() {
 
 #[test]
 fn heph_written_again_keeps_its_times_from_an_epoch_near_them() {
-    let bytes = sample("heph", 1);
+    let bytes = sample("heph", 1, 40_000);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("again.heph");
     let path = file.to_string_lossy();

@@ -1,31 +1,14 @@
 //! The seed formats as targets, and what the program tells of them.
 #![allow(missing_docs, reason = "a test")]
 
+mod program;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::{Command, Output};
 
+use program::{SHOP, json_lines, run, sample, stdout, text};
 use serde_json::Value;
 use traceloom_formats::{FORMATS, by_name};
-
-fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = run(args);
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
 
 /// A folder of its own for a test.
 struct Scratch(PathBuf);
@@ -55,20 +38,13 @@ impl Drop for Scratch {
     }
 }
 
-fn sample(format: &str, size: u64) -> Vec<u8> {
-    let make = traceloom_samples::by_name(format).expect("a sample");
-    let mut bytes = Vec::new();
-    make(7, size, &mut |piece| bytes.extend_from_slice(piece));
-    bytes
-}
-
 /// Functions and totals come back from streams, whatever was read.
 #[test]
 fn names_come_back_from_streams() {
     let scratch = Scratch::new("names");
     let mut compared = 0;
     for source in ["heph", "zorka-c", "zorka-b2", "chrome"] {
-        let bytes = sample(source, 3_000);
+        let bytes = sample(source, 7, 3_000);
         let extension = by_name(source).expect("a format").extensions[0];
         let path = scratch.file(&format!("in.{extension}"), &bytes);
         // Names that the source does not tell stay numbers.
@@ -89,7 +65,7 @@ fn names_come_back_from_streams() {
 #[test]
 fn the_log_of_the_collector_is_kept() {
     let scratch = Scratch::new("gc");
-    let log = scratch.file("gc.gc", &sample("cdt-gc", 3_000));
+    let log = scratch.file("gc.gc", &sample("cdt-gc", 7, 3_000));
     let events = |path: &str| {
         stdout(&["events", path, "--type", "pause", "--csv", "-n", "0"])
             .lines()
@@ -117,7 +93,7 @@ fn the_log_of_the_collector_is_kept() {
 #[test]
 fn a_damaged_conversation_is_told_and_read_on() {
     let scratch = Scratch::new("tcp");
-    let whole = sample("cdt-tcp", 30_000);
+    let whole = sample("cdt-tcp", 7, 30_000);
     let path = scratch.file("whole.tcpdump", &whole);
     let calls = |path: &str| {
         stdout(&["calls", path, "--json", "-n", "0"])
@@ -252,18 +228,6 @@ fn no_time_is_in_1970() {
     assert!(events.lines().count() >= 3, "{events}");
 }
 
-fn shop() -> &'static str {
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop")
-}
-
-fn json_lines(args: &[&str]) -> Vec<serde_json::Value> {
-    let lines = stdout(args);
-    let parsed = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"));
-    parsed.collect()
-}
-
 /// Each format of calls holds its counters and no more, and the loss report says which are lost.
 #[test]
 fn calls_are_written_in_every_format() {
@@ -278,7 +242,7 @@ fn calls_are_written_in_every_format() {
     for version in 1..=4_u64 {
         let out = scratch.path(&format!("v{version}"));
         let to = format!("cdt-streams:calls{version}");
-        let report = stdout(&["convert", shop(), "--to", &to, "-o", &out, "--json"]);
+        let report = stdout(&["convert", SHOP, "--to", &to, "-o", &out, "--json"]);
         let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
         let lost = report["lost"].as_array().expect("a list");
         let counters = lost.iter().filter(|lost| lost["kind"] == "span_counters");
@@ -307,7 +271,7 @@ fn calls_are_written_in_every_format() {
         assert_eq!(header.expect("a header")["version"], version);
         let calls = json_lines(&["calls", &out, "--json", "-n", "0", "--columns", "all"]);
         assert!(calls.len() >= 53, "{}", calls.len());
-        let whole = json_lines(&["calls", shop(), "--json", "-n", "0", "--columns", "all"]);
+        let whole = json_lines(&["calls", SHOP, "--json", "-n", "0", "--columns", "all"]);
         for (field, first) in since {
             let sum = |calls: &[serde_json::Value]| {
                 calls
@@ -321,7 +285,7 @@ fn calls_are_written_in_every_format() {
     }
     let refused = run(&[
         "convert",
-        shop(),
+        SHOP,
         "--to",
         "cdt-dump:calls5",
         "-o",
@@ -346,13 +310,13 @@ fn tptp_is_written_in_both_byte_orders() {
         calls
     };
     let plain = scratch.path("plain.trcbin");
-    stdout(&["convert", shop(), "--to", "tptp-binary", "-o", &plain]);
+    stdout(&["convert", SHOP, "--to", "tptp-binary", "-o", &plain]);
     let expected = calls(&plain);
     assert!(expected.len() >= 53, "{}", expected.len());
     for (variant, platform, order) in [("be", 1, 0), ("32", 0, 1), ("be,32", 0, 0)] {
         let out = scratch.path(&format!("{platform}{order}.trcbin"));
         let to = format!("tptp-binary:{variant}");
-        stdout(&["convert", shop(), "--to", &to, "-o", &out]);
+        stdout(&["convert", SHOP, "--to", &to, "-o", &out]);
         let bytes = std::fs::read(&out).expect("the file");
         assert_eq!(bytes[6..8], [platform, order], "{variant}");
         assert!(run(&["check", &out]).status.success(), "{variant}");
@@ -383,7 +347,7 @@ fn every_variant_is_listed() {
             if !open {
                 let to = format!("{}:{}", format.name, variant.name);
                 let out = scratch.path(&variants.to_string());
-                let output = run(&["convert", shop(), "--to", &to, "-o", &out, "--as-samples"]);
+                let output = run(&["convert", SHOP, "--to", &to, "-o", &out, "--as-samples"]);
                 let said = text(&output.stderr);
                 assert!(!said.contains("no variant"), "{to}: {said}");
             }
@@ -394,7 +358,7 @@ fn every_variant_is_listed() {
         let mut said = String::new();
         for more in [&[][..], &["--as-samples"]] {
             let out = scratch.path("refused");
-            let args = ["convert", shop(), "--to", &to, "-o", &out];
+            let args = ["convert", SHOP, "--to", &to, "-o", &out];
             said = text(&run(&[&args, more].concat()).stderr);
             if !said.contains("--as-samples writes") {
                 break;
@@ -521,7 +485,10 @@ fn attributes_of_traces_stay_structured() {
     let expected = ["integer", "list", "text", "boolean", "float"];
     let mut typed = Vec::new();
     traceloom_samples::zorka::c_typed(7, 6_000, &mut |piece| typed.extend_from_slice(piece));
-    for (format, bytes) in [("zorka-s0", sample("zorka-s0", 6_000)), ("zorka-c", typed)] {
+    for (format, bytes) in [
+        ("zorka-s0", sample("zorka-s0", 7, 6_000)),
+        ("zorka-c", typed),
+    ] {
         let path = scratch.file(format, &bytes);
         let [mut dumped, mut listed, mut called] = [(); 3].map(|()| BTreeSet::new());
         for record in json_lines(&["dump", "--json", &path]) {

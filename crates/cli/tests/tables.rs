@@ -4,20 +4,16 @@
 //! say so and pass.
 #![allow(missing_docs, reason = "a test")]
 
+mod program;
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use program::{SHOP, run};
 use traceloom_input::{Input, OpenOptions};
 use traceloom_model::{Concat, Recording};
-
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-
-fn traceloom(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
 
 /// The recording that the tables are of.
 fn shop() -> Recording {
@@ -91,7 +87,7 @@ fn asked(engine: &str, folder: &Path, extension: &str) -> Option<String> {
 fn agree(format: &str, engines: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("shop");
-    let written = traceloom(&[
+    let written = run(&[
         "convert",
         SHOP,
         out.to_str().expect("a path"),
@@ -132,7 +128,7 @@ fn a_program_without_the_feature_says_how_to_get_it() {
     for format in ["arrow", "parquet"] {
         let folder = tempfile::tempdir().expect("a folder");
         let out = folder.path().join("shop");
-        let output = traceloom(&[
+        let output = run(&[
             "convert",
             SHOP,
             out.to_str().expect("a path"),
@@ -148,7 +144,7 @@ fn a_program_without_the_feature_says_how_to_get_it() {
 
 #[test]
 fn the_page_of_the_matrix_is_current() {
-    let output = traceloom(&["formats", "--matrix"]);
+    let output = run(&["formats", "--matrix"]);
     assert!(output.status.success());
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md");
     // `cargo xtask bless` writes it once the tests have passed.
@@ -181,7 +177,7 @@ fn chrome_traces_are_strict_json() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("shop.json");
     let path = out.to_str().expect("a path");
-    let written = traceloom(&["convert", SHOP, path, "--to", "chrome"]);
+    let written = run(&["convert", SHOP, path, "--to", "chrome"]);
     assert!(written.status.success());
     let text = std::fs::read(&out).expect("a file");
     let trace: serde_json::Value = serde_json::from_slice(&text).expect("JSON");

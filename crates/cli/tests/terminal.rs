@@ -1,31 +1,10 @@
 //! What a person sees on a terminal: tables of any content, cut to its width, with names that find the function again.
 
+mod program;
+
+use program::{run, stdout, text};
 use std::path::Path;
-use std::process::{Command, Output};
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args);
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    command(args).output().expect("the program runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = run(args);
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
+use std::process::Command;
 
 fn corpus() -> Option<String> {
     let folder = std::env::var("TRACELOOM_CORPUS").unwrap_or_else(|_| {

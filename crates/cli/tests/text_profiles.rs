@@ -1,14 +1,11 @@
 //! Profiles as servers print them for people: Go's `debug=1` and `debug=2`, symbolized gperftools, V8's heap.
 
+mod program;
+
 use std::path::Path;
-use std::process::{Command, Output};
 
+use program::run;
 use serde_json::Value;
-
-fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
 
 /// Writes a file and returns the tables of `top`: the measure, its total, and name, self and total of each function.
 type Table = (String, i64, Vec<(String, i64, i64)>);

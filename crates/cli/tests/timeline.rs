@@ -1,23 +1,20 @@
 //! `timeline`: its totals are those of the other views and of its own page, whatever the file.
 
+mod program;
+
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
+use program::{SHOP, run};
 use serde_json::Value;
 
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
 const MONITORS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../testdata/tptp/vectors/monitors_depth_4.trcbin"
 );
-
-fn traceloom(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
 
 fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
@@ -34,7 +31,7 @@ fn sum(rows: &Value, key: &str) -> u64 {
 
 /// Calls that `top` counts, on all tracks.
 fn calls(path: &str) -> u64 {
-    let top = traceloom(&["top", "--json", "--async", path]);
+    let top = run(&["top", "--json", "--async", path]);
     let text = String::from_utf8_lossy(&top.stdout).into_owned();
     let tables = text
         .lines()
@@ -47,7 +44,7 @@ fn calls(path: &str) -> u64 {
 fn page(path: &str, folder: &Path) -> Value {
     let output = folder.join("timeline.html");
     let name = output.to_string_lossy();
-    let written = traceloom(&["timeline", "--force", "-o", &name, path]);
+    let written = run(&["timeline", "--force", "-o", &name, path]);
     assert!(written.status.success(), "{path}: {}", said(&written));
     let text = std::fs::read_to_string(&output).expect("a page");
     let (_, data) = text
@@ -59,9 +56,9 @@ fn page(path: &str, folder: &Path) -> Value {
 
 /// Compares totals of a file. Returns true if it had spans.
 fn agree(path: &str, folder: &Path) -> bool {
-    let told = traceloom(&["timeline", "--json", path]);
+    let told = run(&["timeline", "--json", path]);
     if !told.status.success() {
-        let top = traceloom(&["top", path]);
+        let top = run(&["top", path]);
         assert!(!top.status.success(), "{path}: {}", said(&told));
         assert!(!told.stderr.is_empty(), "{path}: fails without a reason");
         return false;
@@ -72,7 +69,7 @@ fn agree(path: &str, folder: &Path) -> bool {
         && told["counters"] == Value::Array(Vec::new())
     {
         let output = folder.join("nothing.html");
-        let drawn = traceloom(&["timeline", "-o", &output.to_string_lossy(), path]);
+        let drawn = run(&["timeline", "-o", &output.to_string_lossy(), path]);
         assert!(!drawn.status.success() && !output.exists(), "{path}");
         return false;
     }
@@ -128,13 +125,7 @@ fn totals_agree_for_every_file_of_the_corpus() {
 
 #[test]
 fn tracks_say_what_they_have() {
-    let told = json(&traceloom(&[
-        "timeline",
-        "--json",
-        "--columns",
-        "3",
-        MONITORS,
-    ]));
+    let told = json(&run(&["timeline", "--json", "--columns", "3", MONITORS]));
     let track = &told["tracks"][0];
     assert_eq!(track["waits"]["contended"]["total_ns"], 1);
     assert_eq!(track["waits"]["waited"]["total_ns"], 1);
@@ -142,7 +133,7 @@ fn tracks_say_what_they_have() {
         track["activity"]["wait"],
         serde_json::json!([1000, 0, 1000])
     );
-    let text = traceloom(&["timeline", "--columns", "10", SHOP]);
+    let text = run(&["timeline", "--columns", "10", SHOP]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     let line = text.lines().find(|line| line.contains("exec-10 "));
     let line = line
@@ -172,7 +163,7 @@ fn tracks_say_what_they_have() {
 fn calls_and_times_are_chosen_as_everywhere() {
     let spans = |flags: &[&str]| {
         let all = [&["timeline", "--json", SHOP], flags].concat();
-        let told = json(&traceloom(&all));
+        let told = json(&run(&all));
         (
             sum(&told["tracks"], "spans"),
             sum(&told["tracks"], "partial"),
@@ -191,25 +182,25 @@ fn what_has_no_time_says_so() {
     let folded = folder.path().join("stacks.folded");
     std::fs::write(&folded, "main;run;read 3\nmain;run 5\n").expect("a file");
     let name = folded.to_string_lossy();
-    let told = traceloom(&["timeline", &name]);
+    let told = run(&["timeline", &name]);
     assert!(told.status.success() && told.stdout.is_empty());
     assert!(said(&told).contains(
         "none of its 2 samples has a time; they tell how much ran, not when: `traceloom top`"
     ));
     let output = folder.path().join("stacks.html");
-    let drawn = traceloom(&["timeline", "-o", &output.to_string_lossy(), &name]);
+    let drawn = run(&["timeline", "-o", &output.to_string_lossy(), &name]);
     assert!(!drawn.status.success() && !output.exists());
     assert!(said(&drawn).contains("none of its 2 samples has a time"));
     assert!(said(&drawn).contains("there is nothing to draw"));
     let empty = folder.path().join("empty.json");
     std::fs::write(&empty, "{\"traceEvents\":[]}").expect("a file");
-    let told = traceloom(&["timeline", &empty.to_string_lossy()]);
+    let told = run(&["timeline", &empty.to_string_lossy()]);
     assert!(said(&told).contains("no span, event, sample or counter in it has a time"));
 }
 
 #[test]
 fn a_page_has_a_name_that_says_so() {
-    let told = traceloom(&["timeline", SHOP, "-o", "x.svg"]);
+    let told = run(&["timeline", SHOP, "-o", "x.svg"]);
     assert_eq!(told.status.code(), Some(2));
     assert!(said(&told).contains("end the name in .html"));
 }

@@ -1,14 +1,12 @@
 //! TPTP traces as the program's users meet them: monitors, objects, statistics, filter files, conversions.
 
+mod program;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
+use program::{json_rows, run, sample};
 use serde_json::{Value, json};
-
-fn traceloom(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
 
 fn vector(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tptp/vectors");
@@ -24,29 +22,12 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn json_lines(output: &Output) -> Vec<Value> {
-    assert!(output.status.success(), "{}", stderr(output));
-    let text = stdout(output);
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
-}
-
-fn sample(name: &str, bytes: u64, to: &Path) {
-    let format = traceloom_formats::by_name(name).expect("a format");
-    let mut all = Vec::new();
-    (traceloom_samples::by_name(format.name).expect("a generator"))(7, bytes, &mut |piece| {
-        all.extend_from_slice(piece)
-    });
-    std::fs::write(to, all).expect("written");
-}
-
 /// Both forms of one trace say the same, and what they say is in the vector.
 #[test]
 fn monitors_of_both_forms() {
     let told = ["trcbin", "trcxml"].map(|form| {
         let file = vector(&format!("monitors_depth_0.{form}"));
-        json_lines(&traceloom(&["monitors", &file, "--json"]))
+        json_rows(&run(&["monitors", &file, "--json"]))
     });
     assert_eq!(told[0], told[1]);
     let [monitor] = told[0].as_slice() else {
@@ -64,7 +45,7 @@ fn monitors_of_both_forms() {
 #[test]
 fn monitors_tell_owners_and_stacks() {
     let file = vector("all_full_le.trcbin");
-    let monitors = json_lines(&traceloom(&["monitors", &file, "--json"]));
+    let monitors = json_rows(&run(&["monitors", &file, "--json"]));
     assert_eq!(monitors.len(), 4);
     let owned: Vec<&Value> = monitors
         .iter()
@@ -73,13 +54,13 @@ fn monitors_tell_owners_and_stacks() {
     assert_eq!(owned.len(), 1);
     assert_eq!(owned[0]["contended"]["open"], 1);
     assert_eq!(owned[0]["stacks"][0]["frames"][0], "pkg.Top.run:17");
-    let text = stdout(&traceloom(&["monitors", &file, "--stacks"]));
+    let text = stdout(&run(&["monitors", &file, "--stacks"]));
     assert!(
         text.contains("held by  thread 1167563295931225317: 1 time"),
         "{text}"
     );
     assert!(text.contains(" p.Top.run:17"), "{text}");
-    let csv = stdout(&traceloom(&["monitors", &file, "--csv"]));
+    let csv = stdout(&run(&["monitors", &file, "--csv"]));
     let mut lines = csv.lines();
     let columns = lines.next().expect("a head").split(',').count();
     assert_eq!(columns, 22);
@@ -88,14 +69,14 @@ fn monitors_tell_owners_and_stacks() {
         "{csv}"
     );
     assert_eq!(csv.lines().count(), 5);
-    let two = stdout(&traceloom(&["monitors", &file, "--csv", "-n", "2"]));
+    let two = stdout(&run(&["monitors", &file, "--csv", "-n", "2"]));
     assert_eq!(two.lines().count(), 3);
 }
 
 #[test]
 fn objects_age_between_collections() {
     let file = vector("garbage_collection.trcbin");
-    let all = json_lines(&traceloom(&["objects", &file, "--json"]));
+    let all = json_rows(&run(&["objects", &file, "--json"]));
     let [objects] = all.as_slice() else {
         panic!("{all:?}");
     };
@@ -120,32 +101,32 @@ fn objects_age_between_collections() {
         .map(|found| &found["live"]["bytes"])
         .collect();
     assert_eq!(live, [24, 0]);
-    let text = stdout(&traceloom(&["objects", &file, "--collections"]));
+    let text = stdout(&run(&["objects", &file, "--collections"]));
     assert!(text.contains("-24 B class#3"), "{text}");
     let xml = vector("garbage_collection.trcxml");
-    assert_eq!(json_lines(&traceloom(&["objects", &xml, "--json"])), all);
+    assert_eq!(json_rows(&run(&["objects", &xml, "--json"])), all);
 }
 
 /// An object that a filter refuses counts nowhere, its end neither.
 #[test]
 fn objects_are_chosen_one_by_one() {
     let file = vector("garbage_collection.trcbin");
-    let of = |filter: &str| traceloom(&["objects", &file, "--json", "--filter", filter]);
-    let all = json_lines(&traceloom(&["objects", &file, "--json"]));
-    assert_eq!(json_lines(&of("class = class#3 and size <= 24")), all);
-    let none = json_lines(&of("size > 24"));
+    let of = |filter: &str| run(&["objects", &file, "--json", "--filter", filter]);
+    let all = json_rows(&run(&["objects", &file, "--json"]));
+    assert_eq!(json_rows(&of("class = class#3 and size <= 24")), all);
+    let none = json_rows(&of("size > 24"));
     assert_eq!(none[0]["classes"], json!([]));
     let changed = none[0]["collections"].as_array().expect("collections");
     assert!(changed.iter().all(|found| found["changed"] == json!([])));
     let dump = vector("heap_snapshot.trcbin");
-    let dump = traceloom(&["objects", &dump, "--filter", "class = nothing"]);
+    let dump = run(&["objects", &dump, "--filter", "class = nothing"]);
     assert!(stderr(&dump).contains("the filter takes none of"));
 }
 
 #[test]
 fn objects_of_a_dump_tell_who_refers() {
     let file = vector("heap_snapshot.trcbin");
-    let objects = json_lines(&traceloom(&["objects", &file, "--json"]));
+    let objects = json_rows(&run(&["objects", &file, "--json"]));
     let classes = objects[0]["classes"].as_array().expect("classes");
     let known = classes.iter().find(|row| row["class"] == "class#21");
     let known = known.expect("the class of the root");
@@ -161,7 +142,7 @@ fn objects_of_a_dump_tell_who_refers() {
 #[test]
 fn empty_views_say_why() {
     let file = vector("id_reuse.trcbin");
-    let monitors = traceloom(&["monitors", &file]);
+    let monitors = run(&["monitors", &file]);
     assert!(monitors.status.success() && monitors.stdout.is_empty());
     let said = stderr(&monitors);
     assert!(
@@ -169,7 +150,7 @@ fn empty_views_say_why() {
         "{said}"
     );
     let file = vector("monitors_depth_0.trcbin");
-    let objects = traceloom(&["objects", &file, "--json"]);
+    let objects = run(&["objects", &file, "--json"]);
     assert!(objects.status.success() && objects.stdout.is_empty());
     let said = stderr(&objects);
     assert!(
@@ -177,9 +158,9 @@ fn empty_views_say_why() {
         "{said}"
     );
     for command in ["monitors", "objects"] {
-        let help = stdout(&traceloom(&[command, "--help"]));
+        let help = stdout(&run(&[command, "--help"]));
         assert!(help.contains("Examples:"), "{help}");
-        let unknown = traceloom(&[command, &file, "--sort", "nothing"]);
+        let unknown = run(&[command, &file, "--sort", "nothing"]);
         assert_eq!(unknown.status.code(), Some(2));
     }
 }
@@ -189,11 +170,11 @@ fn empty_views_say_why() {
 fn made_up_traces_add_up() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("made.trcbin");
-    sample("tptp-binary", 3_000_000, &path);
+    std::fs::write(&path, sample("tptp-binary", 7, 3_000_000)).expect("written");
     let path = path.to_str().expect("UTF-8");
-    let dump = stdout(&traceloom(&["dump", path, "--json"]));
+    let dump = stdout(&run(&["dump", path, "--json"]));
     let count = |kind: &str| dump.matches(&format!("\"kind\":\"{kind}\"")).count() as u64;
-    let monitors = json_lines(&traceloom(&["monitors", path, "--json"]));
+    let monitors = json_rows(&run(&["monitors", path, "--json"]));
     let sum = |rows: &[Value], group: &str, field: &str| -> u64 {
         rows.iter()
             .map(|row| row[group][field].as_u64().expect("a number"))
@@ -218,7 +199,7 @@ fn made_up_traces_add_up() {
             .sum();
         assert_eq!((shares("threads"), shares("stacks")), (total, total));
     }
-    let objects = json_lines(&traceloom(&["objects", path, "--json"]));
+    let objects = json_rows(&run(&["objects", path, "--json"]));
     let classes = objects[0]["classes"].as_array().expect("classes");
     assert!(count("obj_alloc") > 100 && count("gc_start") > 1);
     assert_eq!(sum(classes, "allocated", "count"), count("obj_alloc"));
@@ -239,7 +220,7 @@ fn made_up_traces_add_up() {
 #[test]
 fn aggregated_calls_show_minimum_maximum_and_inclusive_values() {
     let file = vector("aggregated_calls.trcbin");
-    let rows = json_lines(&traceloom(&["top", &file, "--json"]));
+    let rows = json_rows(&run(&["top", &file, "--json"]));
     assert_eq!(rows.len(), 1);
     let functions = rows[0]["functions"].as_array().expect("functions");
     let inner = functions.iter().find(|row| row["function"] == "method#11");
@@ -249,20 +230,20 @@ fn aggregated_calls_show_minimum_maximum_and_inclusive_values() {
             "cumulative_time": 90, "min_time": 20, "max_time": 40, "base_cpu_time": 80, "calls": 3,
         })
     );
-    let text = stdout(&traceloom(&["top", &file]));
+    let text = stdout(&run(&["top", &file]));
     let head = text.lines().nth(1).expect("a head");
     for column in ["cumulative_time", "min_time", "max_time", "calls"] {
         assert!(head.contains(column), "{head}");
     }
-    let one = json_lines(&traceloom(&["top", &file, "--json", "--value", "max_time"]));
+    let one = json_rows(&run(&["top", &file, "--json", "--value", "max_time"]));
     assert_eq!(one[0]["measure"], "max_time");
     assert!(one[0]["functions"][0].get("values").is_none());
-    let tree = json_lines(&traceloom(&["tree", &file, "--json", "--min-percent", "0"]));
+    let tree = json_rows(&run(&["tree", &file, "--json", "--min-percent", "0"]));
     assert_eq!(tree[0]["total"], rows[0]["total"]);
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("flame.svg");
     let page = page.to_str().expect("UTF-8");
-    assert!(traceloom(&["flame", &file, "-o", page]).status.success());
+    assert!(run(&["flame", &file, "-o", page]).status.success());
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("method#11"));
 }
@@ -274,7 +255,7 @@ fn filter_files_leave_the_callers_statistics_alone() {
     let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let file = vector("aggregated_calls.trcbin");
     let row = |path: &str, flags: &[&str], name: &str| -> Option<Value> {
-        let all = json_lines(&traceloom(&[&["top", path, "--json"], flags].concat()));
+        let all = json_rows(&run(&[&["top", path, "--json"], flags].concat()));
         let rows = all[0]["functions"].as_array().expect("functions");
         rows.iter().find(|row| row["function"] == name).cloned()
     };
@@ -294,7 +275,7 @@ fn filter_files_leave_the_callers_statistics_alone() {
     }
     assert_eq!(row(&file, &filter, "method#11"), None);
     for output in [at("out.trcxml"), at("out.trcbin")] {
-        let done = traceloom(&[&["convert", &file, &output], &filter[..]].concat());
+        let done = run(&[&["convert", &file, &output], &filter[..]].concat());
         assert!(done.status.success(), "{}", stderr(&done));
         let again = row(&output, &[], "method#10").expect("the caller");
         for column in ["self", "total", "values"] {
@@ -326,7 +307,7 @@ fn nothing_left_is_said() {
                 ["--filter-file", filters.as_str()],
                 ["--focus", "no such method"],
             ] {
-                let done = traceloom(&[&[command, &file], &flags[..]].concat());
+                let done = run(&[&[command, &file], &flags[..]].concat());
                 assert!(done.status.success());
                 let said = stderr(&done);
                 assert!(
@@ -334,15 +315,15 @@ fn nothing_left_is_said() {
                     "{command} {flags:?}: {said}"
                 );
             }
-            let done = traceloom(&[command, &file]);
+            let done = run(&[command, &file]);
             assert!(!stderr(&done).contains("nothing is left"), "{command}");
         }
     }
     let file = vector("aggregated_calls.trcbin");
-    let done = traceloom(&["objects", &file, "--csv"]);
+    let done = run(&["objects", &file, "--csv"]);
     assert!(stdout(&done).starts_with("class,"), "{}", stdout(&done));
     assert_eq!(stdout(&done).lines().count(), 1);
-    let done = traceloom(&["objects", &file, "--csv", "--collections"]);
+    let done = run(&["objects", &file, "--csv", "--collections"]);
     assert!(
         stdout(&done).starts_with("number,time_ns,"),
         "{}",
@@ -356,9 +337,9 @@ fn nothing_left_is_said() {
 fn filter_files_leave_methods_out() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
-    sample("tptp-binary", 400_000, Path::new(&at("made.trcbin")));
+    std::fs::write(at("made.trcbin"), sample("tptp-binary", 7, 400_000)).expect("written");
     let input = at("made.trcbin");
-    let all = json_lines(&traceloom(&["top", &input, "--json"]));
+    let all = json_rows(&run(&["top", &input, "--json"]));
     let names = functions(&all);
     let class = |name: &String| name.rsplit_once('.').expect("a class").0.to_owned();
     let excluded = class(&names[0]);
@@ -374,8 +355,8 @@ fn filter_files_leave_methods_out() {
     )
     .expect("written");
     let filter = ["--filter-file", rules.as_str()];
-    let with = |args: &[&str]| traceloom(&[args, &filter].concat());
-    let left = json_lines(&with(&["top", &input, "--json"]));
+    let with = |args: &[&str]| run(&[args, &filter].concat());
+    let left = json_rows(&with(&["top", &input, "--json"]));
     let mut left_names = functions(&left);
     left_names.sort_unstable();
     let mut wanted: Vec<String> = kept.into_iter().cloned().collect();
@@ -401,24 +382,18 @@ fn filter_files_leave_methods_out() {
         let output = at(output);
         let done = with(&["convert", &input, &output]);
         assert!(done.status.success(), "{}", stderr(&done));
-        let again = json_lines(&traceloom(&["top", &output, "--json"]));
+        let again = json_rows(&run(&["top", &output, "--json"]));
         assert_eq!(again[0]["functions"], left[0]["functions"], "{output}");
         assert_eq!(again[0]["total"], left[0]["total"], "{output}");
     }
-    let calls = json_lines(&with(&["calls", &input, "--json", "--columns", "method"]));
+    let calls = json_rows(&with(&["calls", &input, "--json", "--columns", "method"]));
     let methods: Vec<&str> = calls
         .iter()
         .filter_map(|call| call["method"].as_str())
         .collect();
     assert_eq!(methods.len(), calls.len());
     assert!(methods.iter().all(|method| !method.starts_with(&excluded)));
-    let every = json_lines(&traceloom(&[
-        "calls",
-        &input,
-        "--json",
-        "--columns",
-        "method",
-    ]));
+    let every = json_rows(&run(&["calls", &input, "--json", "--columns", "method"]));
     let id = every[0]["id"].as_str().expect("an id");
     let call: Value =
         serde_json::from_slice(&with(&["call", &input, id, "--json"]).stdout).expect("JSON");
@@ -444,10 +419,10 @@ fn filter_files_that_are_none() {
     std::fs::write(&rules, "* * INCLUDE\ncom.acme.* EXCLUDE\n").expect("written");
     let rules = rules.to_str().expect("UTF-8");
     let input = vector("sample_le.trcbin");
-    let done = traceloom(&["top", &input, "--filter-file", rules]);
+    let done = run(&["top", &input, "--filter-file", rules]);
     assert_eq!(done.status.code(), Some(2));
     assert!(stderr(&done).contains("line 2"), "{}", stderr(&done));
-    let done = traceloom(&["top", &input, "--filter-file", "no-such-file"]);
+    let done = run(&["top", &input, "--filter-file", "no-such-file"]);
     assert_eq!(done.status.code(), Some(1));
     assert!(stderr(&done).contains("no-such-file"), "{}", stderr(&done));
 }
@@ -464,11 +439,11 @@ fn a_zip_with_a_trace_inside() {
     let wanted = expected.lines().count();
     assert!(wanted > 3);
     for path in [zip.as_str(), renamed] {
-        let info = json_lines(&traceloom(&["info", path, "--json"]));
+        let info = json_rows(&run(&["info", path, "--json"]));
         let part = &info[0]["inputs"][0];
         assert_eq!(part["format"], "tptp-xml", "{path}");
         assert_eq!(part["wrappers"], json!(["zip"]), "{path}");
-        let dump = json_lines(&traceloom(&["dump", path, "--json"]));
+        let dump = json_rows(&run(&["dump", path, "--json"]));
         let xml = [
             "prolog",
             "instruction",
@@ -492,7 +467,7 @@ fn a_zip_with_a_trace_inside() {
         }
         let out = folder.path().join("out.trcbin");
         let out = out.to_str().expect("UTF-8");
-        let done = traceloom(&["convert", path, out, "--force"]);
+        let done = run(&["convert", path, out, "--force"]);
         assert!(done.status.success(), "{}", stderr(&done));
         assert_eq!(&std::fs::read(out).expect("a trace")[..4], b"0TBF");
     }
@@ -508,27 +483,27 @@ fn names_of_files() {
         ("tptp-xml", "id_reuse.trcxml"),
         ("tptp-binary", "id_reuse.trcbin"),
     ] {
-        let done = traceloom(&["convert", &input, into, "--to", format]);
+        let done = run(&["convert", &input, into, "--to", format]);
         assert!(done.status.success(), "{}", stderr(&done));
         assert!(!stderr(&done).contains("warning"), "{}", stderr(&done));
         assert!(folder.path().join(name).is_file(), "{name}");
     }
     let odd = folder.path().join("odd.trcxml");
     let odd = odd.to_str().expect("UTF-8");
-    let done = traceloom(&["convert", &input, odd, "--to", "tptp-binary"]);
+    let done = run(&["convert", &input, odd, "--to", "tptp-binary"]);
     assert!(done.status.success());
     let said = stderr(&done);
     assert!(
         said.contains("warning") && said.contains("named like tptp-xml"),
         "{said}"
     );
-    let checked = traceloom(&["check", odd]);
+    let checked = run(&["check", odd]);
     assert_eq!(checked.status.code(), Some(1));
     assert!(
         stdout(&checked).contains("name_contradicts"),
         "{}",
         stdout(&checked)
     );
-    let top = traceloom(&["top", odd]);
+    let top = run(&["top", odd]);
     assert!(stderr(&top).contains("1 warn notes"), "{}", stderr(&top));
 }

@@ -1,5 +1,7 @@
 //! `top`, `tree`, `flame` and `report` print the same totals, whatever the file.
 
+mod program;
+
 #[path = "../../analysis/src/page/numbers.rs"]
 mod columns;
 #[path = "../../formats/tests/corpus/mod.rs"]
@@ -7,21 +9,10 @@ mod corpus;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
+use program::{json_rows, run};
 use serde_json::Value;
-
-fn traceloom(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args).output().expect("the program runs")
-}
-
-fn json_lines(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8_lossy(&output.stdout);
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
-}
 
 /// Own value, total and count of each function.
 type Functions = BTreeMap<String, (i64, i64, i64)>;
@@ -128,19 +119,19 @@ fn of_page(page: &Value) -> Functions {
 }
 
 fn agree(path: &str, folder: &Path) -> bool {
-    let top = traceloom(&["top", "--json", path]);
-    let tree = traceloom(&["tree", "--json", "--min-percent", "0", path]);
+    let top = run(&["top", "--json", path]);
+    let tree = run(&["tree", "--json", "--min-percent", "0", path]);
     let output = folder.join("flame.html");
-    let flame = traceloom(&["flame", "--force", "-o", &output.to_string_lossy(), path]);
+    let flame = run(&["flame", "--force", "-o", &output.to_string_lossy(), path]);
     assert_eq!(top.status.code(), tree.status.code(), "{path}");
-    if !top.status.success() || json_lines(&top).is_empty() {
+    if !top.status.success() || json_rows(&top).is_empty() {
         assert!(!top.stderr.is_empty(), "{path}: empty without a reason");
         assert!(!flame.status.success(), "{path}: a picture of nothing");
         return false;
     }
     assert!(flame.status.success(), "{path}");
     let written = folder.join("report.html");
-    let report = traceloom(&["report", "--force", "-o", &written.to_string_lossy(), path]);
+    let report = run(&["report", "--force", "-o", &written.to_string_lossy(), path]);
     assert!(
         report.status.success(),
         "{path}: {}",
@@ -150,7 +141,7 @@ fn agree(path: &str, folder: &Path) -> bool {
     // One page holds the graphs of all values.
     assert_eq!(String::from_utf8_lossy(&flame.stdout).lines().count(), 1);
     let pages = graphs(&output);
-    let (tops, trees) = (json_lines(&top), json_lines(&tree));
+    let (tops, trees) = (json_rows(&top), json_rows(&tree));
     assert_eq!(tops.len(), trees.len(), "{path}");
     assert_eq!(tops.len(), pages.len(), "{path}");
     assert_eq!(tops.len(), reported.len(), "{path}");
@@ -179,7 +170,7 @@ fn agree(path: &str, folder: &Path) -> bool {
 fn root(path: &str, folder: &Path) -> (i64, String) {
     let output = folder.join("flame.json");
     let file = output.to_string_lossy();
-    let written = traceloom(&[
+    let written = run(&[
         "convert",
         path,
         "--to",
@@ -213,11 +204,11 @@ fn flame_graph_json_is_of_the_value_that_the_views_show_first() {
     let mut compared = 0;
     for name in files {
         let path = format!("{base}/{name}");
-        let tree = traceloom(&["tree", "--json", &path]);
+        let tree = run(&["tree", "--json", &path]);
         if name.contains("expected") || !tree.status.success() {
             continue;
         }
-        let Some(first) = json_lines(&tree).into_iter().next() else {
+        let Some(first) = json_rows(&tree).into_iter().next() else {
             continue;
         };
         let (value, unit) = root(&path, folder.path());
@@ -303,16 +294,16 @@ fn of_whole(tree: &Value) -> (BTreeMap<String, (i64, i64)>, i64) {
 }
 
 fn groups_come_to_the_whole(path: &str, bys: &[&str]) -> usize {
-    let whole = traceloom(&["tree", "--json", "--min-percent", "0", path]);
+    let whole = run(&["tree", "--json", "--min-percent", "0", path]);
     if !whole.status.success() {
         return 0;
     }
-    let whole = json_lines(&whole);
+    let whole = json_rows(&whole);
     let mut groups = 0;
     for by in bys {
-        let grouped = traceloom(&["tree", "--json", "--min-percent", "0", "--by", by, path]);
+        let grouped = run(&["tree", "--json", "--min-percent", "0", "--by", by, path]);
         assert!(grouped.status.success(), "{path} by {by}");
-        let grouped = json_lines(&grouped);
+        let grouped = json_rows(&grouped);
         assert_eq!(grouped.len(), whole.len(), "{path} by {by}");
         for (grouped, whole) in grouped.iter().zip(&whole) {
             assert_eq!(
@@ -324,8 +315,8 @@ fn groups_come_to_the_whole(path: &str, bys: &[&str]) -> usize {
             let nodes = grouped["nodes"].as_array().expect("nodes");
             groups += nodes.iter().filter(|node| node["group"] == true).count();
         }
-        let top = traceloom(&["top", "--json", "--by", by, path]);
-        for (top, whole) in json_lines(&top).iter().zip(&whole) {
+        let top = run(&["top", "--json", "--by", by, path]);
+        for (top, whole) in json_rows(&top).iter().zip(&whole) {
             let totals = top["groups"].as_array().expect("groups").iter();
             let total: i64 = totals.map(|group| number(&group["total"])).sum();
             assert_eq!(total, number(&whole["total"]), "{path} by {by}");
@@ -357,19 +348,19 @@ fn groups_come_to_the_whole_for_the_shipped_dump() {
 #[test]
 fn a_group_that_nothing_is_in_is_told() {
     let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-    let top = traceloom(&["top", "--by", "pod", shop]);
+    let top = run(&["top", "--by", "pod", shop]);
     let said = String::from_utf8_lossy(&top.stderr).into_owned();
     assert!(said.contains("--by pod: nothing here has that"), "{said}");
     assert!(String::from_utf8_lossy(&top.stdout).contains("(no pod)"));
-    let refused = traceloom(&["tree", "--by", "", shop]);
+    let refused = run(&["tree", "--by", "", shop]);
     assert_eq!(refused.status.code(), Some(2));
 }
 
 #[test]
 fn percentiles_of_calls_are_those_of_their_list() {
     let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-    let calls = json_lines(&traceloom(&["calls", "--json", shop]));
-    let groups = json_lines(&traceloom(&["calls", "--json", "--by", "service", shop]));
+    let calls = json_rows(&run(&["calls", "--json", shop]));
+    let groups = json_rows(&run(&["calls", "--json", "--by", "service", shop]));
     let [group] = groups.as_slice() else {
         panic!("{groups:?}");
     };
@@ -377,22 +368,22 @@ fn percentiles_of_calls_are_those_of_their_list() {
     let max = calls.iter().map(|call| number(&call["duration"])).max();
     let partial = number(&group["partial"]);
     assert!(number(&group["durations"]["max"]) <= max.expect("calls") && partial <= 1);
-    let kinds = traceloom(&["calls", "--percentiles", "--sort", "-max", "-n", "2", shop]);
+    let kinds = run(&["calls", "--percentiles", "--sort", "-max", "-n", "2", shop]);
     let kinds = String::from_utf8_lossy(&kinds.stdout).into_owned();
     assert!(kinds.contains("p95") && kinds.contains('?'), "{kinds}");
-    let refused = traceloom(&["calls", "--by", "thread", "--sort", "p42", shop]);
+    let refused = run(&["calls", "--by", "thread", "--sort", "p42", shop]);
     assert_eq!(refused.status.code(), Some(2));
 }
 
 #[test]
 fn direct_calls_and_calls_with_a_method_come_to_its_row() {
     let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-    let top = json_lines(&traceloom(&["top", "--json", shop])).remove(0);
+    let top = json_rows(&run(&["top", "--json", shop])).remove(0);
     let rows = top["functions"].as_array().expect("functions");
     for row in rows.iter().step_by(40) {
         let name = row["function"].as_str().expect("a name");
         let exactly = format!("^{}$", name.replace(['.', '$', '(', ')', '<', '>'], "."));
-        let incoming = json_lines(&traceloom(&["top", "--json", "--incoming", &exactly, shop]));
+        let incoming = json_rows(&run(&["top", "--json", "--incoming", &exactly, shop]));
         let found = &incoming[0];
         assert_eq!(found["total"], row["total"], "{name}");
         let sum = |key: &str| -> i64 {
@@ -401,15 +392,15 @@ fn direct_calls_and_calls_with_a_method_come_to_its_row() {
         };
         assert_eq!(sum("self"), number(&row["self"]), "{name}");
         assert_eq!(sum("count"), number(&row["count"]), "{name}");
-        let calls = traceloom(&["calls", "--json", "--with-method", &exactly, shop]);
-        let calls = json_lines(&calls);
+        let calls = run(&["calls", "--json", "--with-method", &exactly, shop]);
+        let calls = json_rows(&calls);
         let uses: i64 = calls.iter().map(|call| number(&call["uses"])).sum();
         let time: i64 = calls.iter().map(|call| number(&call["used_time"])).sum();
         assert_eq!(uses, number(&row["count"]), "{name}");
         assert_eq!(time, number(&row["total"]), "{name}");
     }
-    let outgoing = json_lines(&traceloom(&["top", "--json", "--outgoing", ".", shop]));
-    let tree = json_lines(&traceloom(&["tree", "--json", "--min-percent", "0", shop])).remove(0);
+    let outgoing = json_rows(&run(&["top", "--json", "--outgoing", ".", shop]));
+    let tree = json_rows(&run(&["tree", "--json", "--min-percent", "0", shop])).remove(0);
     let nodes = tree["nodes"].as_array().expect("nodes").iter();
     let roots = nodes.filter(|node| node["depth"] == 0);
     let roots: i64 = roots.map(|node| number(&node["count"])).sum();
@@ -424,7 +415,7 @@ fn direct_calls_and_calls_with_a_method_come_to_its_row() {
         all - roots,
         "everything but the calls themselves is called"
     );
-    let none = traceloom(&["top", "--incoming", "no such method", shop]);
+    let none = run(&["top", "--incoming", "no such method", shop]);
     assert!(String::from_utf8_lossy(&none.stderr).contains("no function matches"));
 }
 
@@ -432,32 +423,32 @@ fn direct_calls_and_calls_with_a_method_come_to_its_row() {
 fn adjusted_times_are_told_and_follow_in_every_view() {
     let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
     let method = "PasswordHasher.matches";
-    let plain = json_lines(&traceloom(&["top", "--json", shop])).remove(0);
+    let plain = json_rows(&run(&["top", "--json", shop])).remove(0);
     let rows = plain["functions"].as_array().expect("functions");
     let name = |row: &&Value| row["function"].as_str().expect("a name").contains(method);
     let row = rows.iter().find(name).expect("the method");
     let gone = format!("{method}=0");
     let adjusted = ["--adjust", gone.as_str(), shop];
-    let run = |command: &[&str]| json_lines(&traceloom(&[command, &adjusted].concat())).remove(0);
-    let top = run(&["top", "--json"]);
+    let of = |command: &[&str]| json_rows(&run(&[command, &adjusted].concat())).remove(0);
+    let top = of(&["top", "--json"]);
     assert_eq!(
         number(&top["total"]),
         number(&plain["total"]) - number(&row["total"])
     );
     assert_eq!(top["adjusted"], gone.as_str());
-    let tree = run(&["tree", "--json", "--min-percent", "0"]);
+    let tree = of(&["tree", "--json", "--min-percent", "0"]);
     assert_eq!(of_top(&top), of_tree(&tree));
     let folder = tempfile::tempdir().expect("a folder");
     let rules = folder.path().join("rules");
     std::fs::write(&rules, format!("# slower\n\n{method} * 3\n")).expect("a file");
     let file = format!("@{}", rules.display());
-    let diff = json_lines(&traceloom(&["diff", "--json", "--adjust", &file, shop])).remove(0);
+    let diff = json_rows(&run(&["diff", "--json", "--adjust", &file, shop])).remove(0);
     let more = 2 * number(&row["self"]);
     let own = diff["functions"].as_array().expect("functions").iter();
     let own: Vec<_> = own.filter(|row| row["self_change"] != 0.0).collect();
     assert_eq!(own.len(), 1, "{own:?}");
     assert_eq!(own[0]["self_change"].as_f64(), Some(more as f64));
-    let said = traceloom(&["top", "--adjust", "Foo*x", shop]);
+    let said = run(&["top", "--adjust", "Foo*x", shop]);
     assert_eq!(said.status.code(), Some(2));
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(
@@ -465,17 +456,17 @@ fn adjusted_times_are_told_and_follow_in_every_view() {
         "{said}"
     );
     std::fs::write(&rules, "a*1\nb").expect("a file");
-    let said = traceloom(&["tree", "--adjust", &file, shop]);
+    let said = run(&["tree", "--adjust", &file, shop]);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(said.contains("line 2: expected METHOD*FACTOR"), "{said}");
-    let said = traceloom(&["top", "--adjust", "no such method*2", shop]);
+    let said = run(&["top", "--adjust", "no such method*2", shop]);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(said.contains("no method matches"), "{said}");
 }
 
 /// Total of a measure.
 fn total_of(top: &Output, measure: &Value) -> Vec<i64> {
-    let tables = json_lines(top).into_iter();
+    let tables = json_rows(top).into_iter();
     let tables = tables.filter(|table| table["measure"] == *measure);
     tables.map(|table| number(&table["total"])).collect()
 }
@@ -484,7 +475,7 @@ fn total_of(top: &Output, measure: &Value) -> Vec<i64> {
 fn filters_choose_samples_as_frames_and_threads_do() {
     let (mut methods, mut threads) = (0, 0);
     for path in inputs().iter().filter(|path| path.contains("/datakit/")) {
-        for table in json_lines(&traceloom(&["top", "--json", path])) {
+        for table in json_rows(&run(&["top", "--json", path])) {
             if table["source"] != "samples" {
                 continue;
             }
@@ -498,8 +489,8 @@ fn filters_choose_samples_as_frames_and_threads_do() {
             };
             let filter = format!("method = '{name}'");
             let focus = format!("(?i)^{}$", name.replace('.', "\\."));
-            let chosen = traceloom(&["top", "--json", "--filter", &filter, path]);
-            let focused = traceloom(&["top", "--json", "--focus", &focus, path]);
+            let chosen = run(&["top", "--json", "--filter", &filter, path]);
+            let focused = run(&["top", "--json", "--focus", &focus, path]);
             let measure = &table["measure"];
             assert_eq!(
                 total_of(&chosen, measure),
@@ -508,7 +499,7 @@ fn filters_choose_samples_as_frames_and_threads_do() {
             );
             methods += 1;
         }
-        for table in json_lines(&traceloom(&["top", "--json", "--by", "thread", path])) {
+        for table in json_rows(&run(&["top", "--json", "--by", "thread", path])) {
             let groups = table["groups"].as_array().into_iter().flatten();
             let simple = |group: &&Value| {
                 let name = group["group"].as_str().unwrap_or("(");
@@ -518,7 +509,7 @@ fn filters_choose_samples_as_frames_and_threads_do() {
                 continue;
             };
             let filter = format!("thread = '{}'", group["group"].as_str().expect("a name"));
-            let chosen = traceloom(&["top", "--json", "--filter", &filter, path]);
+            let chosen = run(&["top", "--json", "--filter", &filter, path]);
             let chosen = total_of(&chosen, &table["measure"]);
             // Names of threads are compared in any case.
             assert!(
@@ -546,16 +537,16 @@ fn classes_packages_and_libraries_come_to_the_whole() {
         ("library", "shop-core-4.2.1.jar"),
     ] {
         let flags = ["--json", "--dimension", dimension, shop];
-        let top = json_lines(&traceloom(&[&["top"], &flags[..]].concat())).remove(0);
+        let top = json_rows(&run(&[&["top"], &flags[..]].concat())).remove(0);
         let rows = top["functions"].as_array().expect("rows");
         let own: i64 = rows.iter().map(|row| number(&row["self"])).sum();
         assert_eq!(own, number(&top["total"]), "{dimension}");
         assert!(rows.iter().any(|row| row["function"] == name), "{top}");
         let all = ["--min-percent", "0"];
-        let tree = json_lines(&traceloom(&[&["tree"], &all[..], &flags[..]].concat())).remove(0);
+        let tree = json_rows(&run(&[&["tree"], &all[..], &flags[..]].concat())).remove(0);
         assert_eq!(of_top(&top), of_tree(&tree), "{dimension}");
         let args = ["flame", shop, "-o", "-", "--dimension", dimension];
-        let svg = traceloom(&args);
+        let svg = run(&args);
         assert!(
             String::from_utf8_lossy(&svg.stdout).contains(name),
             "{dimension}"
@@ -565,6 +556,6 @@ fn classes_packages_and_libraries_come_to_the_whole() {
         &["top", shop, "--dimension", "class", "--hotspots"][..],
         &["flame", shop, "-o", "-", "--dimension", "thread"],
     ] {
-        assert_eq!(traceloom(args).status.code(), Some(2), "{args:?}");
+        assert_eq!(run(args).status.code(), Some(2), "{args:?}");
     }
 }
