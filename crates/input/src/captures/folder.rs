@@ -51,8 +51,12 @@ impl CaptureDisks {
             file.lock_shared()?;
             Ok(file)
         });
-        let lease = lease.map_err(|error| Error::io(&path, error))?;
-        let lease = Some(ReaderLease(Arc::new(lease)));
+        let lease = match lease {
+            Ok(lease) => Some(ReaderLease(Arc::new(lease))),
+            // A copy that no collector has used: nobody deletes there.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::io(&path, error)),
+        };
         Ok(Self { lease, ..self })
     }
 }
