@@ -7,6 +7,7 @@ use serde_json::json;
 use traceloom_analysis::hotspots::{Categories, Hotspot, hotspots};
 use traceloom_analysis::names::ShortNames;
 use traceloom_analysis::{CallTree, finding};
+use traceloom_model::printable;
 
 use super::{Options, heading};
 use crate::Outcome;
@@ -69,7 +70,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 style.bold(heading(&tree.measure, tree.total, tree.shares_of()))
             )?;
             if let Some(finding) = finding(tree, &rules) {
-                writeln!(out, "{finding}")?;
+                writeln!(out, "{}", printable(&finding))?;
             }
             let table = table((tree, &names), &found, options).whole(options.table.wide);
             table.print_names(&style, &names, &mut out)?;
