@@ -142,7 +142,9 @@ fn write(source: &str, target: &str, out: &str) -> (bool, String) {
     let args = ["convert", source, "--to", target, "-o", out];
     let mut said = String::new();
     for more in [None, Some("--as-samples"), Some("--as-spans")] {
-        if more.is_none_or(|flag| said.contains(flag)) {
+        // A value is one of samples.
+        let lacks_value = said.contains("no profile has a column");
+        if more.is_none_or(|flag| said.contains(flag) || lacks_value) {
             let args: Vec<&str> = args.into_iter().chain(more).collect();
             said = text(&run(&args).stderr);
             if Path::new(out).exists() {
