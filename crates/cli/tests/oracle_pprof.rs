@@ -196,6 +196,12 @@ fn samples_that_datakit_carries() {
     }
 }
 
+/// What `info` says of a file.
+fn info(path: &Path) -> Value {
+    let info = run(&["info", "--json", &path.to_string_lossy()]);
+    serde_json::from_slice(&info.stdout).expect("JSON")
+}
+
 #[test]
 fn profiles_as_they_are() {
     let (Some(tool), Some(root)) = (tool(), root()) else {
@@ -204,8 +210,7 @@ fn profiles_as_they_are() {
     let mut compared = 0;
     for name in files() {
         let path = root.join(&name);
-        let info = run(&["info", "--json", &path.to_string_lossy()]);
-        let info: Value = serde_json::from_slice(&info.stdout).expect("JSON");
+        let info = info(&path);
         // The tool reads CPU profiles of gperftools, too; of others it has other names or none.
         let is_read = info["format"] == "pprof" || name.ends_with("gpprof_large.cpu");
         if !is_read {
@@ -230,8 +235,7 @@ fn info_counts_columns_and_samples() {
     let mut compared = 0;
     for name in files() {
         let path = root.join(&name);
-        let info = run(&["info", "--json", &path.to_string_lossy()]);
-        let info: Value = serde_json::from_slice(&info.stdout).expect("JSON");
+        let info = info(&path);
         if info["format"] != "pprof" {
             continue;
         }

@@ -1,0 +1,174 @@
+//! What a path holds, as named bytes: files of a folder, members of archives, captures of a collector.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use traceloom_formats::damage;
+
+use crate::intake::Intake;
+use crate::spool::Spool;
+use crate::store::{Store, StoredBytes, piece_starts};
+use crate::{Error, Progress, Wrapper, archive, captures, streams, walk};
+
+use super::OpenOptions;
+
+/// Named bytes, before any format looks at them.
+pub(super) type Named = Vec<(String, StoredBytes)>;
+
+/// Takes in the files of a folder; what cannot be read is in the second list.
+pub(super) fn folder_parts(path: &str, intake: &Arc<Intake>) -> Result<(Named, Vec<Error>), Error> {
+    if captures::DataFolder::is_at(Path::new(path)) {
+        return Ok((captured_parts(path, intake)?, Vec::new()));
+    }
+    let walk::Listing {
+        files, mut unread, ..
+    } = walk::files(Path::new(path))?;
+    let mut parts = Vec::new();
+    for (name, file) in files {
+        let name = Wrapper::strip_suffix(&name).to_owned();
+        match opened_if_possible(name, || stored_file(&file, intake)) {
+            Ok(found) => parts.extend(found),
+            Err(error) => unread.push(error),
+        }
+    }
+    Ok((parts, unread))
+}
+
+/// Opens compression and archives of one file among others: an archive that cannot be opened is a part as it is.
+fn opened_if_possible(
+    name: String,
+    stored: impl Fn() -> Result<StoredBytes, Error>,
+) -> Result<Named, Error> {
+    match opened(name.clone(), stored()?, false, 0) {
+        Err(error) if !error.is_io() => {
+            let mut closed = stored()?;
+            let text = error.message().to_owned();
+            closed.opening.push(damage("unreadable_archive", 0, text));
+            Ok(vec![(name, closed)])
+        }
+        found => found,
+    }
+}
+
+/// Takes in the captures of a collector's data folder, those too that are being sent.
+fn captured_parts(path: &str, intake: &Arc<Intake>) -> Result<Named, Error> {
+    let folder = captures::DataFolder::open(Path::new(path))?;
+    let captures = captures::Captures::read(&folder)?;
+    let spool = Spool::Captures(captures.bytes.clone());
+    let whole = StoredBytes::new(path.to_owned(), Store::Spooled(spool.clone()), spool.size());
+    let whole = Arc::new(whole.of(intake));
+    let mut parts = Vec::new();
+    for capture in captures.list {
+        let mut notes = capture.notes();
+        let rules = capture.protocol.map(|rules| rules.number);
+        let is_upload = rules == Some(captures::upload::UPLOAD.number);
+        for part in capture.parts {
+            let name = format!("{}/{}", capture.id, part.name);
+            let (starts, size) = piece_starts(&part.pieces);
+            let shown = format!("{path}#{name}");
+            intake.add_stored(size);
+            let notes = std::mem::take(&mut notes);
+            let stored = || {
+                let store = Store::Pieces {
+                    whole: whole.clone(),
+                    pieces: part.pieces.clone(),
+                    starts: starts.clone(),
+                };
+                let mut stored = StoredBytes::new(shown.clone(), store, size).of(intake);
+                stored.opening.clone_from(&notes);
+                stored
+            };
+            match is_upload {
+                // A file as it was: compression and archives are opened as those of any other file.
+                true => {
+                    let name = Wrapper::strip_suffix(&name).to_owned();
+                    parts.extend(opened_if_possible(name, || Ok(stored()))?);
+                }
+                false => parts.push((name, stored())),
+            }
+        }
+    }
+    Ok(parts)
+}
+
+pub(super) fn file_parts(
+    path: &str,
+    options: &OpenOptions,
+    intake: &Arc<Intake>,
+) -> Result<Named, Error> {
+    let file = Path::new(path);
+    let (name, stored) = match streams::shown(path)? {
+        Some(shown) => {
+            let (spool, note) = options.streams.spool(path, intake)?;
+            let size = spool.size();
+            intake.add_stored(size);
+            let mut stored = StoredBytes::new(shown, Store::Spooled(spool), size).of(intake);
+            stored.opening.extend(note);
+            (path.into(), stored)
+        }
+        None => {
+            let name = file.file_name();
+            let name = name.map_or(path.into(), |name| name.to_string_lossy());
+            (name, stored_file(file, intake)?)
+        }
+    };
+    let name = Wrapper::strip_suffix(&name).to_owned();
+    opened(name, stored, true, 0)
+}
+
+fn stored_file(path: &Path, intake: &Arc<Intake>) -> Result<StoredBytes, Error> {
+    let size = std::fs::metadata(path)
+        .map_err(|error| Error::io(path, error))?
+        .len();
+    let shown = path.to_string_lossy().into_owned();
+    intake.add_stored(size);
+    Ok(StoredBytes::new(shown, Store::File(path.to_owned()), size).of(intake))
+}
+
+/// Opens compression and archives: one part, or the members of an archive, which may be archives themselves. `alone`
+/// drops the archive's own name from theirs.
+pub(super) fn opened(
+    name: String,
+    stored: StoredBytes,
+    alone: bool,
+    depth: u32,
+) -> Result<Named, Error> {
+    const DEEPEST: u32 = 3;
+    let stored = stored.unwrap_layers()?;
+    let kind = archive::kind(&stored.head(archive::HEAD)?);
+    let Some(kind) = kind.filter(|_| depth < DEEPEST) else {
+        return Ok(vec![(name, stored)]);
+    };
+    let spool = stored.spool(&Progress::default())?;
+    let mut parts = Vec::new();
+    // An archive that itself was compressed may be damaged there.
+    let mut around = stored.notes();
+    for member in archive::members(kind, &stored.path, &spool, &stored.intake)? {
+        let path = format!("{}#{}", stored.path, member.name);
+        let inner = if alone {
+            member.name
+        } else {
+            format!("{name}/{}", member.name)
+        };
+        let inner = Wrapper::strip_suffix(&inner).to_owned();
+        let size = member.bytes.size();
+        let mut notes = std::mem::take(&mut around);
+        notes.extend(member.notes);
+        let store = Store::Spooled(member.bytes);
+        let unpacked = || StoredBytes::new(path.clone(), store.clone(), size).of(&stored.intake);
+        // What is no archive after all is a part.
+        let found = opened(inner.clone(), unpacked(), false, depth + 1);
+        let found = found.or_else(|error| match error.is_io() {
+            true => Err(error),
+            false => Ok(vec![(inner, unpacked().unwrap_layers()?)]),
+        })?;
+        for (at, (name, mut part)) in found.into_iter().enumerate() {
+            part.wrappers.insert(0, kind);
+            if at == 0 {
+                part.opening.splice(0..0, std::mem::take(&mut notes));
+            }
+            parts.push((name, part));
+        }
+    }
+    Ok(parts)
+}
