@@ -25,10 +25,13 @@ pub(crate) struct ParentLists<N> {
 pub(crate) trait PendingSpan {
     fn id(&self) -> SpanId;
 
-    /// What siblings are told in the order of.
+    /// Returns the key by which siblings are ordered.
     fn order(&self) -> (i64, i64);
+}
 
-    /// Where its attributes and counters are.
+/// A span whose attributes and counters are kept in [`PendingSpans`].
+pub(crate) trait HoldsValues: PendingSpan {
+    /// Returns where its attributes and counters are.
     fn own(&self) -> ValuesAt;
 
     fn own_mut(&mut self) -> &mut ValuesAt;
@@ -202,6 +205,11 @@ impl<N: PendingSpan> ParentLists<N> {
         self.lists.is_empty()
     }
 
+    /// Returns the number of spans there is room for without another allocation.
+    pub(crate) fn capacity(&self) -> usize {
+        self.rows.capacity()
+    }
+
     /// Returns all that waits.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &N> {
         self.rows.iter().filter_map(|row| row.node.as_ref())
@@ -284,7 +292,7 @@ impl TakenColumns {
     }
 }
 
-impl<N: PendingSpan> PendingSpans<N> {
+impl<N: HoldsValues> PendingSpans<N> {
     /// Takes over what belongs to the spans of a batch, until it is released for each.
     pub(crate) fn take(&mut self, batch: &mut SpanBatch) -> TakenColumns {
         let attributes = self.attributes.take(batch.attributes.take_all());
@@ -340,14 +348,6 @@ mod tests {
 
         fn order(&self) -> (i64, i64) {
             (self.0.cast_signed(), 0)
-        }
-
-        fn own(&self) -> ValuesAt {
-            ValuesAt::default()
-        }
-
-        fn own_mut(&mut self) -> &mut ValuesAt {
-            unreachable!("nothing is compacted")
         }
     }
 

@@ -18,7 +18,7 @@ use traceloom_model::{
     Sink, SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId, Value,
 };
 
-use crate::spans::parents_first::{Children, PendingSpan, PendingSpans, ValuesAt};
+use crate::spans::parents_first::{Children, HoldsValues, PendingSpan, PendingSpans, ValuesAt};
 use crate::{Error, Output, RaiseOptions, Target};
 use process::{FolderLayout, ProcessStreams};
 use tables::StreamTables;
@@ -129,7 +129,9 @@ impl PendingSpan for PendingCallSpan {
     fn order(&self) -> (i64, i64) {
         (self.start, self.end)
     }
+}
 
+impl HoldsValues for PendingCallSpan {
     fn own(&self) -> ValuesAt {
         self.own
     }

@@ -5,9 +5,10 @@ use traceloom_model::{
 };
 
 use super::order::{Brief, Rank};
-use super::tree::{RareSpanFacts, SpanForest, SpanNode};
+use super::tree::{EntryExit, RareSpanFacts};
 use super::{Writer, schema, ticks};
 use crate::codec::ById;
+use crate::spans::parents_first::{Children, ParentLists};
 use crate::tptp::emit::{Fixed, MessageEmitter};
 
 /// The two messages that nearly all of a trace consists of, and what their fields are read from.
@@ -25,10 +26,11 @@ pub(super) struct EntryExitTemplates {
     open: Vec<TicketedSpan>,
 }
 
-/// A span that is being written, and its number on its thread.
+/// A span that is being written, its number on its thread, and the spans inside it that are still to be written.
 struct TicketedSpan {
-    at: u32,
+    span: EntryExit,
     ticket: u64,
+    inside: Children,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,10 +80,9 @@ impl Writer<'_> {
     pub(super) fn take_spans(&mut self, batch: &SpanBatch) -> Flow {
         for row in batch.iter() {
             let done = self.order == Order::Nested && row.parent.is_none();
-            let told = self.told(&row);
+            let span = EntryExit::of(&row, self.rare(&row));
             let track = row.track;
-            let pending = &mut self.threads.of(track).pending;
-            pending.push(SpanNode::of(&row), told);
+            self.threads.of(track).pending.push(row.parent, span);
             if done {
                 self.call(track)?;
             }
@@ -96,9 +97,9 @@ impl Writer<'_> {
         Flow::Continue(())
     }
 
-    /// Takes of a span what few tell.
+    /// Returns the values of a span that few have.
     #[inline]
-    fn told(&mut self, row: &SpanRow<'_>) -> RareSpanFacts {
+    fn rare(&mut self, row: &SpanRow<'_>) -> RareSpanFacts {
         let (mut cpu_at_entry, mut cpu) = (None, None);
         for &(id, value) in row.counters {
             match self.counter(id) {
@@ -153,41 +154,46 @@ impl Writer<'_> {
 
     /// Writes the spans of one track in nested order.
     fn call(&mut self, track: TrackId) -> Flow {
-        let mut tree = std::mem::take(&mut self.threads.of(track).pending);
-        let roots = tree.roots();
+        let mut pending = std::mem::take(&mut self.threads.of(track).pending);
         let mut flow = Flow::Continue(());
-        for &root in &roots {
-            flow = self.tree(track, &tree, root);
+        for (root, inside) in pending.take_roots() {
+            flow = self.tree(track, &mut pending.inner, root, inside);
             if flow.is_break() {
                 break;
             }
         }
-        tree.clear(roots);
-        self.threads.of(track).pending = tree;
+        pending.shrink();
+        self.threads.of(track).pending = pending;
         flow
     }
 
-    fn tree(&mut self, track: TrackId, tree: &SpanForest, root: u32) -> Flow {
+    /// Writes a span and those inside it.
+    fn tree(
+        &mut self,
+        track: TrackId,
+        spans: &mut ParentLists<EntryExit>,
+        root: EntryExit,
+        mut inside: Children,
+    ) -> Flow {
         let mut open = std::mem::take(&mut self.spans.open);
         let mut next = Some(root);
         loop {
-            if let Some(at) = next {
-                let depth = open.len() as u64 + 1;
-                let ticket = match tree.node(at) {
-                    Some(node) => self.enter(track, (node, tree.told(node)), depth),
-                    None => 0,
-                };
-                open.push(TicketedSpan { at, ticket });
-                next = tree.child(at);
+            if let Some(span) = next.take() {
+                let ticket = self.enter(track, &span, open.len() as u64 + 1);
+                open.push(TicketedSpan {
+                    span,
+                    ticket,
+                    inside,
+                });
+            } else if let Some(ended) = open.pop() {
+                self.exit(track, &ended.span, ended.ticket);
             } else {
-                let Some(TicketedSpan { at, ticket }) = open.pop() else {
-                    self.spans.open = open;
-                    return Flow::Continue(());
-                };
-                if let Some(node) = tree.node(at) {
-                    self.exit(track, (node, tree.told(node)), ticket);
-                }
-                next = tree.next(at);
+                self.spans.open = open;
+                return Flow::Continue(());
+            }
+            let around = open.last_mut().map(|around| &mut around.inside);
+            if let Some((span, own)) = around.and_then(|children| spans.take(children)) {
+                (next, inside) = (Some(span), own);
             }
             self.flush()?;
         }
@@ -195,11 +201,11 @@ impl Writer<'_> {
 
     /// Returns an entry or exit as the numbers it is made of, where these are all there is to it.
     #[inline]
-    fn brief(&self, node: &SpanNode, ticket: u64, depth: u64) -> Option<Brief> {
-        if self.emit.is_xml() || node.tells() {
+    fn brief(&self, span: &EntryExit, ticket: u64, depth: u64) -> Option<Brief> {
+        if self.emit.is_xml() || span.rare.is_some() {
             return None;
         }
-        let method = match node.function {
+        let method = match span.function {
             Some(function) => function.raw().checked_add(1)?,
             None => 0,
         };
@@ -212,37 +218,33 @@ impl Writer<'_> {
 
     /// Writes an entry, and returns the number of the span on its thread.
     #[inline]
-    fn enter(
-        &mut self,
-        track: TrackId,
-        (node, told): (&SpanNode, RareSpanFacts),
-        depth: u64,
-    ) -> u64 {
-        let thread = self.thread(track, node.start);
-        let (method, class) = node
+    fn enter(&mut self, track: TrackId, span: &EntryExit, depth: u64) -> u64 {
+        let thread = self.thread(track, span.start);
+        let (method, class) = span
             .function
             .map_or((0, 0), |function| self.method(function));
         let own = self.threads.of(track);
         own.tickets += 1;
         let ticket = own.tickets;
-        if node.status == SpanStatus::PartialStart {
+        if span.status == SpanStatus::PartialStart {
             return ticket;
         }
-        let time = own.in_order(node.start);
-        if time == node.start
-            && let Some(brief) = self.brief(node, ticket, depth)
+        let time = own.in_order(span.start);
+        if time == span.start
+            && let Some(brief) = self.brief(span, ticket, depth)
         {
             self.waiting.push_brief(track, time, brief);
             return ticket;
         }
+        let rare = span.rare.as_deref().copied().unwrap_or_default();
         let numbers = [
             thread,
-            self.time(node.start),
+            self.time(span.start),
             method,
             ticket,
             class,
-            told.cpu_at_entry,
-            told.object,
+            rare.cpu_at_entry,
+            rare.object,
             depth,
         ];
         let (form, emit) = (&self.spans.entry, &mut self.emit);
@@ -252,29 +254,30 @@ impl Writer<'_> {
     }
 
     #[inline]
-    fn exit(&mut self, track: TrackId, (node, told): (&SpanNode, RareSpanFacts), ticket: u64) {
-        if node.status == SpanStatus::PartialEnd {
+    fn exit(&mut self, track: TrackId, span: &EntryExit, ticket: u64) {
+        if span.status == SpanStatus::PartialEnd {
             return;
         }
-        let time = self.threads.of(track).in_order(node.end);
+        let time = self.threads.of(track).in_order(span.end);
         // Its entry told of the thread and the method.
-        if time == node.end
-            && let Some(brief) = self.brief(node, ticket, 0)
+        if time == span.end
+            && let Some(brief) = self.brief(span, ticket, 0)
         {
             return self.waiting.push_brief(track, time, brief);
         }
-        let thread = self.thread(track, node.start);
-        let (method, class) = node
+        let thread = self.thread(track, span.start);
+        let (method, class) = span
             .function
             .map_or((0, 0), |function| self.method(function));
+        let rare = span.rare.as_deref().copied().unwrap_or_default();
         let numbers = [
             thread,
-            self.time(node.end),
+            self.time(span.end),
             ticket,
             method,
             class,
-            told.cpu,
-            told.object,
+            rare.cpu,
+            rare.object,
         ];
         let (form, emit) = (&self.spans.exit, &mut self.emit);
         self.waiting

@@ -7,7 +7,7 @@ use traceloom_model::TrackId;
 use super::Writer;
 use super::order::Rank;
 use super::schema;
-use super::tree::SpanForest;
+use super::tree::PendingCall;
 use crate::tptp::message::Draft;
 
 /// Thread ids for tracks that have none of their own, or one that is taken.
@@ -20,7 +20,7 @@ pub(super) struct WrittenTrack {
     /// The first time at which it did something, while nothing has told of it.
     pub starting: Option<i64>,
     /// Spans whose call is not complete.
-    pub pending: SpanForest,
+    pub pending: PendingCall,
     /// How many spans were written.
     pub tickets: u64,
     /// The latest time written: what is nested stays so, whatever its times say.

@@ -4,7 +4,7 @@ use traceloom_model::{
     Attribute, ExceptionId, FunctionId, SpanContext, SpanId, SpanRow, SpanStatus, StringId, TrackId,
 };
 
-use crate::spans::parents_first::{PendingSpan, ValuesAt};
+use crate::spans::parents_first::{HoldsValues, PendingSpan, ValuesAt};
 
 /// A span that waits for its parent.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,9 @@ impl PendingSpan for PendingRecord {
     fn order(&self) -> (i64, i64) {
         (self.start, 0)
     }
+}
 
+impl HoldsValues for PendingRecord {
     fn own(&self) -> ValuesAt {
         self.own
     }
