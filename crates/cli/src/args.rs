@@ -115,7 +115,7 @@ impl Common {
 }
 
 /// The names of all commands, for hints about what was mistyped.
-pub(crate) const COMMANDS: [&str; 28] = [
+pub(crate) const COMMANDS: [&str; 29] = [
     "info",
     "dump",
     "check",
@@ -136,6 +136,7 @@ pub(crate) const COMMANDS: [&str; 28] = [
     "merge",
     "serve",
     "send",
+    "attach",
     "push",
     "token",
     "captures",

@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Serve(crate::serve::Options),
     /// Send a recording to a collector as its agents would.
     Send(crate::send::Options),
+    /// Have a TPTP agent send its data to a collector: start, pause, resume, end.
+    Attach(crate::attach::Options),
     /// Send files to a collector as they are.
     Push(crate::push::Options),
     /// Make, list and revoke tokens of a collector's HTTP side.
@@ -134,6 +136,7 @@ impl Args {
                 }
             }
             Some(Command::Send(options)) => crate::send::run(&options),
+            Some(Command::Attach(options)) => crate::attach::run(&options),
             Some(Command::Push(options)) => crate::push::run(&options),
             Some(Command::Token(options)) => crate::token::run(&options),
             Some(Command::Captures(options)) => crate::captures::run(&options),

@@ -4,6 +4,7 @@
 
 mod args;
 mod asked;
+mod attach;
 mod attribute_json;
 mod bug;
 mod call;
@@ -42,6 +43,7 @@ mod output_file;
 mod over_time;
 mod percentiles;
 mod pick;
+mod play;
 mod push;
 mod read_plan;
 mod report;

@@ -22,12 +22,13 @@ use crate::usage::Usage;
 /// Send a recording to a collector as its agents would.
 ///
 /// A recorded conversation or a folder of streams goes out over the agents' own protocol, as often as asked, from as
-/// many agents as asked. Exit 1 when a collector did not acknowledge everything; Heph has no
+/// many agents as asked. Exit 1 when a collector did not acknowledge everything; Heph and TPTP have no
 /// acknowledgement: exit 1 when the connection was lost before the collector closed it.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     traceloom send service.tcpdump --to cdt://127.0.0.1:1715\n  \
     traceloom send app.heph --to heph://127.0.0.1:1716\n  \
+    traceloom send trace.trcxml --listen 127.0.0.1:1719\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 100 --loop --rate 50000000\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 8 --times 20 --ledger acknowledged.jsonl\n  \
     traceloom convert dump/ streams/ --to cdt-streams    makes streams of another recording")]
@@ -35,8 +36,11 @@ pub(crate) struct Options {
     /// What to send.
     path: String,
     /// Where to, such as `cdt://127.0.0.1:1715`.
-    #[arg(long, value_name = "URL", value_parser = target)]
-    to: Target,
+    #[arg(long, value_name = "URL", value_parser = target, required_unless_present = "listen")]
+    to: Option<Target>,
+    /// Play a TPTP agent that waits for its client here: `traceloom attach` says where the data go, pauses and ends them.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["to", "agents", "times", "endless", "ledger"])]
+    listen: Option<SocketAddr>,
     /// Connections at a time.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     agents: u32,
@@ -115,8 +119,17 @@ fn target(url: &str) -> Result<Target, String> {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let Some(to) = &options.to else {
+        return crate::play::run(&options.path, options.listen, options.rate, &options.common);
+    };
     let stop = Stop::default();
-    let streams = read(&options.path, options.to.protocol, &options.common)?;
+    let streams = read(&options.path, to.protocol, &options.common)?;
+    if !to.protocol.repeatable && (options.endless || options.times > 1) {
+        let name = to.protocol.captures.name;
+        let reason =
+            format!("a {name} connection is one trace: it is sent once (--agents N sends more)");
+        return Err(Usage(reason).into());
+    }
     // Before anything is sent: a ledger that cannot be written is found out too late otherwise.
     if let Some(ledger) = &options.ledger {
         traceloom_input::save::check(ledger, false, options.force)?;
@@ -124,8 +137,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let asked = stop.clone();
     crate::interrupt::stop_with(move || asked.now());
     let sending = SendOptions {
-        protocol: options.to.protocol,
-        to: options.to.address,
+        protocol: to.protocol,
+        to: to.address,
         identity: Identity {
             service: options.service.clone(),
             instance: options.service.clone(),
@@ -142,7 +155,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let acknowledged = sent.ledger.iter().map(|row| row.acknowledged).sum();
     let in_all = sent.ledger.iter().map(|row| row.sent).sum();
     let agents = things(options.agents.into(), "agent", "agents");
-    match options.to.protocol.acknowledges {
+    match to.protocol.acknowledges {
         true => message!(
             "{agents}: {} of {} acknowledged",
             size(acknowledged),
@@ -151,7 +164,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         false => message!(
             "{agents}: {} sent; {} has no acknowledgement",
             size(in_all),
-            options.to.protocol.captures.name
+            to.protocol.captures.name
         ),
     }
     for failure in sent.failures.iter().take(10) {
@@ -170,7 +183,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 /// Reads the one recording of a path into memory: agents send it from there, each at its own place.
-fn read(path: &str, protocol: &Protocol, common: &Common) -> anyhow::Result<Streams> {
+pub(crate) fn read(path: &str, protocol: &Protocol, common: &Common) -> anyhow::Result<Streams> {
     let input = open(path, common)?;
     let mut documents = input.documents();
     let (Some(document), None) = (documents.next(), documents.next()) else {

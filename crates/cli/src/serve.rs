@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use traceloom_formats::{cdt, heph};
+use traceloom_formats::{cdt, heph, tptp};
 use traceloom_input::captures::DEFAULT;
 use traceloom_server::{HttpOptions, Listen, SealRules, Stop, serve};
 
@@ -17,7 +17,7 @@ use crate::streams::{message, stdout};
 
 /// Collect what agents send, and lose nothing that was acknowledged.
 ///
-/// What a CDT agent sent, or a request uploaded, is acknowledged once it is on disk; Heph has no acknowledgement. It can
+/// What a CDT agent sent, or a request uploaded, is acknowledged once it is on disk; Heph and TPTP have no acknowledgement. It can
 /// be read at once, while it is still being sent: every command takes the data folder as a PATH. SIGTERM and Ctrl-C end the
 /// collector after what it has received is safe.
 #[derive(Args)]
@@ -55,6 +55,9 @@ pub(crate) struct Options {
     /// Where to receive Heph traces over UDP, a capture for each sender.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1716", value_parser = address)]
     heph_udp: Address,
+    /// Where to listen for TPTP traces in either form, one a connection.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1718", value_parser = address)]
+    tptp: Address,
     /// Where to listen for uploads and for requests of metrics over HTTP.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1717", value_parser = address)]
     http: Address,
@@ -160,6 +163,7 @@ fn collector(options: &Options) -> traceloom_server::Options {
     let listeners = [
         (&cdt::PROTOCOL, options.cdt),
         (&heph::PROTOCOL, options.heph),
+        (&tptp::PROTOCOL, options.tptp),
     ]
     .into_iter();
     let listeners = listeners
@@ -200,6 +204,7 @@ fn print(options: &Options) -> anyhow::Result<()> {
         ("cdt", address(options.cdt)),
         ("heph", address(options.heph)),
         ("heph-udp", address(options.heph_udp)),
+        ("tptp", address(options.tptp)),
         ("http", address(options.http)),
         ("require-token", options.require_token.into()),
         ("allow-remote", options.allow_remote.into()),

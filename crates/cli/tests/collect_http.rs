@@ -508,6 +508,8 @@ fn other_machines_are_not_listened_to_without_a_token() {
         "off",
         "--heph",
         "off",
+        "--tptp",
+        "off",
         "--http",
         "0.0.0.0:0",
         "--data",

@@ -3,11 +3,13 @@
 //! - [`serve`] runs listeners until a [`Stop`] says so.
 //! - [`Sealer`] turns what the log has into chunks and manifests, and [`ask`] has captures pinned and deleted.
 //! - [`send`] is the other end: it plays senders, for tests, demonstrations and measurements.
+//! - [`attach`] controls an agent that waits for a client, and [`play`] is such an agent.
 //!
 //! A connection is one task with one budget. What a session is, and what it stores, is a protocol's
 //! ([`traceloom_formats::protocol`]); what becomes of it on disk is the log's ([`traceloom_log`]). Nothing here knows
 //! a format.
 
+mod attach;
 mod ballast;
 mod connection;
 mod counts;
@@ -26,6 +28,9 @@ mod stop;
 mod tests;
 mod tokens;
 
+pub use attach::{
+    AttachOptions, CommandQueue, Commands, PlayOptions, PlayedTrace, attach, commands, play,
+};
 pub use counts::{Counter, Counts, CountsByReason, ListenerCounts};
 pub use error::Error;
 pub use push::{PushFile, PushOptions, Pushed, push};

@@ -118,7 +118,7 @@ pub fn send(options: &SendOptions, streams: Streams, stop: &crate::Stop) -> Resu
 }
 
 /// Closes this end and waits for the other one: a collector closes its own when it has stored everything.
-async fn end_of_stream(socket: &mut TcpStream) -> io::Result<()> {
+pub(crate) async fn end_of_stream(socket: &mut TcpStream) -> io::Result<()> {
     /// Time for what is on its way.
     const PATIENCE: Duration = Duration::from_secs(30);
     std::future::poll_fn(|context| Pin::new(&mut *socket).poll_shutdown(context)).await?;

@@ -88,10 +88,12 @@ static ECHO: Protocol = Protocol {
     },
     port: 7,
     acknowledges: true,
+    repeatable: true,
     sent_as: "nothing",
     settings: |_, _| String::new(),
     session: |_, _| Box::<Echo>::default(),
     datagrams: None,
+    control: None,
     sender: |_, _| unreachable!("nothing is played here"),
 };
 

@@ -32,6 +32,8 @@ pub struct Collector {
     pub url: String,
     /// Where Heph traces go.
     pub heph: String,
+    /// Where TPTP traces go.
+    pub tptp: String,
     /// Where HTTP is spoken.
     pub http: String,
     udp: Option<String>,
@@ -56,7 +58,8 @@ impl Collector {
         let receives = more.contains(&"--heph-udp");
         let mut child = command
             .args(["serve", "--cdt", "127.0.0.1:0"])
-            .args(["--heph", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data"])
+            .args(["--heph", "127.0.0.1:0", "--tptp", "127.0.0.1:0"])
+            .args(["--http", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(more)
             .args(["--heph-udp", "off"].into_iter().filter(|_| !receives))
@@ -69,17 +72,19 @@ impl Collector {
             let mut line = String::new();
             out.read_line(&mut line).expect("a line");
             let found = line
-                .split([' ', ';', '\n'])
+                .split([' ', ',', ';', '\n'])
                 .find(|word| word.starts_with(begin));
             found.unwrap_or_else(|| panic!("{line}")).to_owned()
         };
-        let [cdt, heph, http] = ["cdt", "heph", "http"].map(|scheme| url(&format!("{scheme}://")));
+        let [cdt, heph, tptp, http] =
+            ["cdt", "heph", "tptp", "http"].map(|scheme| url(&format!("{scheme}://")));
         let udp = receives.then(|| url("127.0.0.1:").trim_end_matches(':').to_owned());
         Self {
             child,
             out,
             url: cdt,
             heph,
+            tptp,
             http,
             udp,
         }

@@ -1,12 +1,14 @@
 //! What every codec is made of: the row of the registry, records and their readers, parts, outputs, errors, notes.
 
 mod by_id;
+mod control;
 mod counted_notes;
 mod error;
 mod flat_tables;
 mod format;
 mod native;
 mod note;
+pub(crate) mod one_way;
 mod output;
 mod probe;
 pub mod protocol;

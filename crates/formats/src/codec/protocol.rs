@@ -10,6 +10,10 @@ use std::time::Duration;
 
 use super::{Error, Part};
 
+pub use super::control::{
+    ControlAgent, ControlClient, ControlCommand, ControlOptions, ControlOrder, ControlRules,
+};
+
 /// What was stored of a protocol's sessions, and how it becomes parts again.
 #[derive(Debug)]
 pub struct CaptureRules {
@@ -29,6 +33,8 @@ pub struct Protocol {
     pub port: u16,
     /// Units are acknowledged; where they are not, nobody sends again what came and was not stored.
     pub acknowledges: bool,
+    /// A connection may carry the same recording several times, behind itself.
+    pub repeatable: bool,
     /// Name of the format in which recordings are sent.
     pub sent_as: &'static str,
     /// Returns the settings that point a sender at a host and a port.
@@ -37,6 +43,8 @@ pub struct Protocol {
     pub session: fn(&SessionOptions, Duration) -> Box<dyn Session>,
     /// How datagrams are received, in protocols that have them.
     pub datagrams: Option<DatagramRules>,
+    /// How agents are told to start and to end, in protocols with a control channel.
+    pub control: Option<ControlRules>,
     /// Begins the sender's end of a connection for these parts.
     pub sender: fn(&Identity, &[Part]) -> Result<Box<dyn Sender>, Error>,
 }

@@ -1,60 +1,38 @@
 //! Both ends of a live trace (§6.10), without sockets and without a clock.
 //!
-//! The bytes of a connection are one trace. Nothing is answered, so nothing is acknowledged: a *unit* is a piece of
-//! bytes as it arrived, and units are stored in order.
-
-use std::time::Duration;
+//! The bytes of a connection are one trace.
 
 use super::datagrams::{REPEAT, Received};
 use super::{FORMAT, parse};
-use crate::codec::protocol::{
-    Assemble, AssembledPart, CaptureRules, DatagramRules, Ending, Entry, FIRST_KIND, Identity,
-    Keep, Protocol, Sender, Session, SessionOptions,
-};
-use crate::{Error, Part};
+use crate::codec::one_way::{Assembled, Content, Player, Stored};
+use crate::codec::protocol::{CaptureRules, DatagramRules, FIRST_KIND, Protocol, SessionOptions};
 
 /// The protocol, for a collector.
 pub const PROTOCOL: Protocol = Protocol {
     captures: CaptureRules {
         name: "heph",
         number: 2,
-        assemble: || Box::new(Assembled::default()),
+        assemble: || Box::new(Assembled::new(&[(DATA, "trace.heph")], &[REPEAT])),
     },
     port: 1716,
     acknowledges: false,
+    repeatable: true,
     sent_as: "heph",
     settings: |host, port| format!("tail -c +1 -f TRACE | nc {host} {port}"),
-    session: |_: &SessionOptions, now| Box::new(Stored::new(now)),
+    session: |_: &SessionOptions, now| Box::new(Stored::new(Lead::default(), now)),
     datagrams: Some(DatagramRules {
         name: "heph_udp",
         begin: || Box::new(Received::default()),
     }),
-    sender: |_, parts| Ok(Box::new(Player::new(parts)?)),
+    control: None,
+    sender: |_, parts| Ok(Box::new(Player::new("Heph", &[FORMAT.name], parts)?)),
 };
 
 /// The kind of stored entries: bytes of the trace.
 pub(super) const DATA: u8 = FIRST_KIND;
 
-/// Bytes of the longest unit.
-const LONGEST_UNIT: usize = 32 << 10;
-
 /// Bytes in which a packet must begin: a sender may join within a long one.
 const LONGEST_LEAD: usize = 1 << 20;
-
-/// Time for the first byte; later silence is a program that does nothing.
-const IDLE: Duration = Duration::from_secs(40);
-
-/// Bytes of a sender that wait for its socket.
-const MOST_OUTPUT: usize = 64 << 10;
-
-/// The collector's end of a connection.
-struct Stored {
-    started: Duration,
-    n_units: u64,
-    n_safe: u64,
-    lead: Lead,
-    closed: Option<Ending>,
-}
 
 /// Looks for the beginning of a packet in what came so far.
 #[derive(Default)]
@@ -92,195 +70,24 @@ impl Lead {
     }
 }
 
-impl Stored {
-    fn new(now: Duration) -> Self {
-        Self {
-            started: now,
-            n_units: 0,
-            n_safe: 0,
-            lead: Lead::default(),
-            closed: None,
-        }
+impl Content for Lead {
+    fn kind(&mut self, _window: &[u8], _is_end: bool) -> Option<u8> {
+        Some(DATA)
     }
 
-    fn close(&mut self, reason: &'static str, orderly: bool) {
-        self.closed.get_or_insert(Ending { reason, orderly });
-    }
-
-    /// Stores units and returns how many bytes they have.
-    fn store(&mut self, bytes: &[u8], keep: &mut Keep<'_>) -> usize {
-        let mut used = 0;
-        for unit in bytes.chunks(LONGEST_UNIT) {
-            let entry = Entry {
-                stream: 0,
-                kind: DATA,
-                bytes: unit,
-            };
-            if !keep(&entry) {
-                break;
-            }
-            self.lead.take(unit);
-            self.n_units += 1;
-            used += unit.len();
-        }
-        used
-    }
-}
-
-impl Session for Stored {
-    fn read(&mut self, window: &[u8], _now: Duration, keep: &mut Keep<'_>) -> usize {
-        if self.closed.is_some() {
-            return window.len();
-        }
-        let used = self.store(window, keep);
-        if self.lead.is_too_long() {
-            self.close("no_packet", false);
-        }
-        used
-    }
-
-    fn finish(&mut self, rest: &[u8], keep: &mut Keep<'_>) -> bool {
-        let is_stored = self.closed.is_some() || self.store(rest, keep) == rest.len();
-        if is_stored {
-            self.close("end_of_stream", true);
-        }
-        is_stored
-    }
-
-    fn durable(&mut self, n_entries: u64) {
-        self.n_safe = n_entries;
-    }
-
-    fn storage_failed(&mut self) {
-        self.close("storage_failed", false);
-    }
-
-    fn tick(&mut self, now: Duration) {
-        if self.deadline().is_some_and(|deadline| deadline <= now) {
-            self.close("idle", false);
-        }
-    }
-
-    fn deadline(&self) -> Option<Duration> {
-        (self.n_units == 0 && self.closed.is_none()).then_some(self.started + IDLE)
-    }
-
-    fn output(&self) -> &[u8] {
-        &[]
-    }
-
-    fn sent(&mut self, _n_bytes: usize) {}
-
-    fn closed(&self) -> Option<Ending> {
-        self.closed
-    }
-
-    fn units(&self) -> (u64, u64) {
-        (self.n_units, self.n_safe)
-    }
-}
-
-/// The trace of a connection.
-#[derive(Default)]
-struct Assembled {
-    identity: Identity,
-    parts: Vec<AssembledPart>,
-    doubts: Vec<String>,
-}
-
-impl Assemble for Assembled {
-    fn take(&mut self, entry: &Entry<'_>) -> Option<usize> {
-        if entry.kind == REPEAT {
-            return None;
-        }
-        if entry.kind != DATA {
-            let doubt = format!("an entry of the unknown kind {}", entry.kind);
-            if !self.doubts.contains(&doubt) {
-                self.doubts.push(doubt);
-            }
-            return None;
-        }
-        if self.parts.is_empty() {
-            let name = "trace.heph".to_owned();
-            self.parts.push(AssembledPart { name });
-        }
-        Some(0)
-    }
-
-    fn parts(&self) -> Vec<AssembledPart> {
-        self.parts.clone()
-    }
-
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn doubts(&self) -> &[String] {
-        &self.doubts
-    }
-}
-
-/// The sender's end of a connection: a trace that exists already.
-struct Player {
-    output: Vec<u8>,
-    acknowledged: [u64; 1],
-    finished: bool,
-}
-
-impl Player {
-    fn new(parts: &[Part]) -> Result<Self, Error> {
-        match parts {
-            [part] if part.format.is_some_and(|format| format.name == FORMAT.name) => Ok(Self {
-                output: Vec::new(),
-                acknowledged: [0],
-                finished: false,
-            }),
-            _ => Err(Error::usage("a connection sends one Heph trace")),
-        }
-    }
-}
-
-impl Sender for Player {
-    fn put(&mut self, _part: usize, bytes: &[u8]) -> usize {
-        let room = MOST_OUTPUT.saturating_sub(self.output.len());
-        let taken = bytes.get(..room).unwrap_or(bytes);
-        self.output.extend_from_slice(taken);
-        taken.len()
-    }
-
-    fn finish(&mut self) {
-        self.finished = true;
-    }
-
-    fn output(&self) -> &[u8] {
-        &self.output
-    }
-
-    fn sent(&mut self, n_bytes: usize) {
-        self.output.drain(..n_bytes.min(self.output.len()));
-    }
-
-    fn read(&mut self, window: &[u8]) -> Result<usize, Error> {
-        match window {
-            [] => Ok(0),
-            _ => Err(Error::io(
-                "the collector answered, which Heph has no place for",
-            )),
-        }
-    }
-
-    fn acknowledged(&self) -> &[u64] {
-        &self.acknowledged
-    }
-
-    fn is_finished(&self) -> bool {
-        self.finished
+    fn stored(&mut self, unit: &[u8]) -> Option<&'static str> {
+        self.take(unit);
+        self.is_too_long().then_some("no_packet")
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::codec::one_way::LONGEST_UNIT;
+    use crate::codec::protocol::Session;
 
     const EPOCH: &[u8] = &[0x75, 0xd1, 0x1d, 0x4d, 0, 0, 0, 10, 0, 0];
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Every protocol that a collector receives.
-pub const PROTOCOLS: &[&Protocol] = &[&cdt::PROTOCOL, &heph::PROTOCOL];
+pub const PROTOCOLS: &[&Protocol] = &[&cdt::PROTOCOL, &heph::PROTOCOL, &tptp::PROTOCOL];
 
 /// Every format, siblings together, in the order tables show them.
 pub const FORMATS: &[&Format] = &[

@@ -22,6 +22,7 @@
 pub mod binary;
 mod call;
 mod charset;
+mod control;
 mod convert;
 mod emit;
 mod lower;
@@ -32,6 +33,7 @@ pub mod option;
 mod probe;
 mod raise;
 mod seconds;
+mod session;
 
 mod table;
 #[cfg(test)]
@@ -43,6 +45,7 @@ pub use call::Call;
 pub use charset::{Charset, Refusal};
 pub use convert::{to_binary, to_xml};
 pub use message::{Draft, Form, Frames, Message, Slot, Texts};
+pub use session::PROTOCOL;
 pub use table::{FieldDef, Kind, Layout, MESSAGES, Schema, by_element, by_id};
 pub use visit::{Item, Visit};
 

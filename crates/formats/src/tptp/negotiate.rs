@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 pub const GRACE: Duration = Duration::from_millis(500);
 
 /// Longest command or reply.
-const MOST: usize = 4096;
+pub(super) const MOST: usize = 4096;
 
 /// What a client shall do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -294,7 +294,7 @@ fn answer_of(element: &WholeElement<'_>) -> Answer {
     Answer::MayBeOfAnother(Reason::UnknownCommand)
 }
 
-fn is_unknown(text: &str) -> bool {
+pub(super) fn is_unknown(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     ["unrecogni", "unknown command", "unsupported command"]
         .iter()
@@ -302,16 +302,16 @@ fn is_unknown(text: &str) -> bool {
 }
 
 /// A complete element, and what stands behind it.
-struct WholeElement<'t> {
-    name: &'t str,
-    text: &'t str,
+pub(super) struct WholeElement<'t> {
+    pub(super) name: &'t str,
+    pub(super) text: &'t str,
     body: &'t str,
-    rest: &'t str,
+    pub(super) rest: &'t str,
 }
 
 /// Finds the first element that is complete. Its end tag may lack the slash, as in the reply that TPTP's
 /// document prints (SPEC.md §10, C19).
-fn whole_element(text: &str) -> Option<WholeElement<'_>> {
+pub(super) fn whole_element(text: &str) -> Option<WholeElement<'_>> {
     let mut at = 0;
     loop {
         at += text.get(at..)?.find('<')?;

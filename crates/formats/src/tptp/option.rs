@@ -73,9 +73,71 @@ impl Options {
     }
 }
 
+/// Adds `format=binary` to the options of the profiler's agent on a Java command line; returns `false` if the command
+/// loads no such agent. A format that is there already is replaced (SPEC.md §7).
+pub fn with_binary(command: &mut [String]) -> bool {
+    let mut found = false;
+    for argument in command {
+        let is_loader =
+            argument.starts_with("-agentlib:JPIBootLoader") || is_path_of_loader(argument);
+        let Some((loader, agent)) = argument.split_once('=').filter(|_| is_loader) else {
+            continue;
+        };
+        // The agent's own options end where those of its profiler begin.
+        let (agent, profiler) = match agent.split_once(';') {
+            Some((agent, profiler)) => (agent, format!(";{profiler}")),
+            None => (agent, String::new()),
+        };
+        let (name, options) = agent.split_once(':').unwrap_or((agent, ""));
+        let kept = options
+            .split(',')
+            .filter(|option| !option.is_empty() && !option.trim().starts_with("format="));
+        let options: Vec<&str> = kept.chain(["format=binary"]).collect();
+        *argument = format!("{loader}={name}:{}{profiler}", options.join(","));
+        found = true;
+    }
+    found
+}
+
+fn is_path_of_loader(argument: &str) -> bool {
+    let path = argument.strip_prefix("-agentpath:");
+    let path = path.and_then(|path| path.split('=').next());
+    path.is_some_and(|path| path.contains("JPIBootLoader"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_binary_form_is_asked_of_the_agent_and_nobody_else() {
+        for (given, expected) in [
+            (
+                "-agentlib:JPIBootLoader=JPIAgent:server=controlled;CGProf:execdetails=true",
+                "-agentlib:JPIBootLoader=JPIAgent:server=controlled,format=binary;CGProf:execdetails=true",
+            ),
+            (
+                "-agentlib:JPIBootLoader=JPIAgent;HeapProf",
+                "-agentlib:JPIBootLoader=JPIAgent:format=binary;HeapProf",
+            ),
+            (
+                "-agentpath:/opt/ac/libJPIBootLoader.so=JPIAgent:format=xml,file=a=b",
+                "-agentpath:/opt/ac/libJPIBootLoader.so=JPIAgent:file=a=b,format=binary",
+            ),
+        ] {
+            let mut command = ["java".to_owned(), given.to_owned(), "Main".to_owned()];
+            assert!(with_binary(&mut command));
+            assert_eq!(command, ["java", expected, "Main"]);
+        }
+        for other in [
+            "-agentlib:jdwp=server=y",
+            "-agentpath:/x/libother.so=JPIBootLoader",
+        ] {
+            let mut command = [other.to_owned()];
+            assert!(!with_binary(&mut command));
+            assert_eq!(command, [other]);
+        }
+    }
 
     #[test]
     fn formats_and_the_rest() {

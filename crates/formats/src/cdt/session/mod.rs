@@ -35,10 +35,12 @@ pub const PROTOCOL: Protocol = Protocol {
     },
     port: 1715,
     acknowledges: true,
+    repeatable: true,
     sent_as: "cdt-streams",
     settings: |host, port| format!("REMOTE_DUMP_HOST={host} REMOTE_DUMP_PORT_PLAIN={port}"),
     session: |options, now| Box::new(stored::Stored::new(options, now)),
     datagrams: None,
+    control: None,
     sender: |identity, parts| Ok(Box::new(player::Player::new(identity, parts)?)),
 };
 

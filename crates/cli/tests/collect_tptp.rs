@@ -1,0 +1,378 @@
+//! TPTP live: agents that are controlled and agents that are not, in both forms, to a collector; what was kept is what
+//! the file reader gives.
+#![allow(missing_docs, reason = "a test")]
+
+#[path = "collected/mod.rs"]
+mod collected;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use collected::{Collector, command, eventually, run, stdout, text};
+use serde_json::Value;
+
+/// A trace in the binary form and in the XML form, as files.
+fn traces(scratch: &Path) -> [PathBuf; 2] {
+    let binary = scratch.join("app.trcbin");
+    let xml = scratch.join("app.trcxml");
+    let bytes = traceloom_samples::bytes("tptp-binary", 3, 300_000);
+    std::fs::write(&binary, bytes).expect("a file");
+    stdout(&["convert", text(&binary), text(&xml), "--to", "tptp-xml"]);
+    [binary, xml]
+}
+
+/// Records of a trace, without the name of their part.
+fn records(path: &str, part: Option<&str>) -> Vec<Value> {
+    let lines = stdout(&["dump", "--json", path]);
+    let records = lines.lines().filter_map(|line| {
+        let mut record: Value = serde_json::from_str(line).expect("JSON");
+        let name = record["part"].take();
+        part.is_none_or(|part| name == part).then_some(record)
+    });
+    records.collect()
+}
+
+fn captures(data: &Path) -> Vec<Value> {
+    let listed = stdout(&["captures", "ls", "--json", "--data", text(data)]);
+    let rows = listed.lines();
+    rows.map(|row| serde_json::from_str(row).expect("JSON"))
+        .collect()
+}
+
+/// The bytes of the one part of a capture, as `export` writes them.
+fn exported(data: &Path, id: &str, name: &str) -> Vec<u8> {
+    let out = tempfile::tempdir().expect("a folder");
+    let to = out.path().join("out");
+    stdout(&["export", id, "--data", text(data), "-o", text(&to)]);
+    std::fs::read(to.join(name)).expect("a trace")
+}
+
+/// A program of this one that says a line when it listens, with its commands.
+struct Running {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    out: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(args: &[&str]) -> Self {
+        let mut child = command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let stdin = child.stdin.take();
+        let out = BufReader::new(child.stdout.take().expect("its output"));
+        Self { child, stdin, out }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("a line");
+        line.trim_end().to_owned()
+    }
+
+    fn type_line(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("its input");
+        writeln!(stdin, "{line}").expect("it reads");
+    }
+
+    /// Waits for its end; returns its exit code, and what it said besides.
+    fn end(mut self) -> (Option<i32>, String) {
+        drop(self.stdin.take());
+        let mut said = String::new();
+        self.out.read_to_string(&mut said).expect("text");
+        let mut err = self.child.stderr.take().expect("its messages");
+        err.read_to_string(&mut said).expect("text");
+        (self.child.wait().expect("an end").code(), said)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Plays an agent, and returns where it waits for its client.
+fn agent(trace: &Path, more: &[&str]) -> (Running, String) {
+    let args = [&["send", text(trace), "--listen", "127.0.0.1:0"], more].concat();
+    let mut agent = Running::start(&args);
+    let line = agent.line();
+    let address = line.rsplit(' ').next().expect("an address").to_owned();
+    (agent, address)
+}
+
+#[test]
+fn what_an_agent_sends_by_itself_is_what_the_file_reader_gives() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    for (n, trace) in (1..).zip(traces(scratch.path())) {
+        let sent = run(&["send", text(&trace), "--to", &collector.tptp]);
+        let said = String::from_utf8_lossy(&sent.stderr).into_owned();
+        assert!(sent.status.success(), "{said}");
+        assert!(said.contains("tptp has no acknowledgement"), "{said}");
+        let extension = trace.extension().and_then(|name| name.to_str());
+        let name = format!("trace.{}", extension.expect("a name"));
+        let id = format!("1-{n}");
+        let bytes = std::fs::read(&trace).expect("a trace");
+        assert!(exported(&data, &id, &name) == bytes, "{name}");
+        let of_file = records(text(&trace), None);
+        assert!(of_file.len() > 100, "{}", of_file.len());
+        assert!(records(text(&data), Some(&format!("{id}/{name}"))) == of_file);
+    }
+    let again = run(&[
+        "send",
+        text(&scratch.path().join("app.trcbin")),
+        "--to",
+        &collector.tptp,
+        "--times",
+        "2",
+    ]);
+    assert_eq!(again.status.code(), Some(2), "a descriptor comes once");
+    let states: Vec<_> = captures(&data)
+        .iter()
+        .map(|row| (row["protocol"].clone(), row["state"].clone()))
+        .collect();
+    assert_eq!(states, vec![("tptp".into(), "end_of_stream".into()); 2]);
+    let (code, said) = collector.terminate();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains(" stored without acknowledgement"), "{said}");
+}
+
+#[test]
+fn a_client_chooses_the_form_and_the_data_are_the_same() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let [binary, xml] = traces(scratch.path());
+    let settings = scratch.path().join("attach.toml");
+    std::fs::write(&settings, "[tptp]\nbinary_transfer = true\n").expect("a file");
+    let file = format!("--config={}", text(&settings));
+    for (n, (trace, flags, name, expected)) in (1..).zip([
+        (&binary, vec![], "trace.trcxml", &xml),
+        (&binary, vec!["--binary-transfer"], "trace.trcbin", &binary),
+        (&xml, vec![file.as_str()], "trace.trcbin", &binary),
+        (
+            &xml,
+            vec![file.as_str(), "--binary-transfer=false"],
+            "trace.trcxml",
+            &xml,
+        ),
+    ]) {
+        let (agent, address) = agent(trace, &[]);
+        let attach = ["attach", &address, "--to", &collector.tptp];
+        let client = Running::start(&[&attach[..], &flags].concat());
+        let (code, said) = client.end();
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("the data flow\nended\n"), "{said}");
+        assert_eq!(agent.end().0, Some(0));
+        let kept = exported(&data, &format!("1-{n}"), name);
+        let bytes = std::fs::read(expected).expect("a trace");
+        assert!(kept == bytes, "{name} {flags:?}");
+    }
+}
+
+#[test]
+fn data_pause_resume_and_end_at_a_record() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let [binary, xml] = traces(scratch.path());
+    for (n, (trace, name)) in (0..).zip([(&binary, "trace.trcbin"), (&xml, "trace.trcxml")]) {
+        let (agent, address) = agent(trace, &["--rate", "100000"]);
+        let flags = match n {
+            0 => &["--binary-transfer"][..],
+            _ => &[],
+        };
+        let attach = ["attach", &address, "--to", &collector.tptp];
+        let mut client = Running::start(&[&attach[..], flags].concat());
+        assert!(client.line().starts_with("format "));
+        assert_eq!(client.line(), "the data flow");
+        let there = || {
+            let listed = captures(&data);
+            let part = listed.get(n).map(|row| row["parts"][0]["bytes"].as_u64());
+            part.flatten().unwrap_or(0)
+        };
+        eventually(|| (there() > 10_000).then_some(()));
+        client.type_line("pause");
+        assert_eq!(client.line(), "paused");
+        std::thread::sleep(Duration::from_millis(500));
+        let paused = there();
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(there(), paused, "nothing comes while it is paused");
+        client.type_line("resume");
+        assert_eq!(client.line(), "resumed");
+        eventually(|| (there() > paused).then_some(()));
+        client.type_line("end");
+        assert_eq!(client.line(), "ended");
+        assert_eq!(client.end().0, Some(0));
+        assert_eq!(agent.end().0, Some(0));
+        let kept = exported(&data, &format!("1-{}", n + 1), name);
+        let whole = std::fs::read(trace).expect("a trace");
+        assert!(kept.len() < whole.len() && whole.starts_with(&kept));
+        // It ends behind a record: nothing is cut.
+        let file = scratch.path().join(format!("ended.{name}"));
+        std::fs::write(&file, &kept).expect("a file");
+        let checked = run(&["check", "--json", text(&file)]);
+        let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+        assert!(!said.contains("\"damage\""), "{said}");
+        assert!(!said.contains("truncated"), "{said}");
+    }
+}
+
+#[test]
+fn a_launched_agent_gets_the_format_among_its_options() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let [_, xml] = traces(scratch.path());
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = free.local_addr().expect("an address").to_string();
+    drop(free);
+    // In place of a JVM with its agent: it says how it was started, and waits for its client.
+    let java = scratch.path().join("java");
+    let asked = scratch.path().join("asked");
+    let script = format!(
+        "#!/bin/sh\necho \"$1 $2\" > '{}'\nexec '{}' send '{}' --listen {address}\n",
+        text(&asked),
+        env!("CARGO_BIN_EXE_traceloom"),
+        text(&xml)
+    );
+    std::fs::write(&java, script).expect("a script");
+    let loader = "-agentlib:JPIBootLoader=JPIAgent:server=controlled;CGProf";
+    let shell = [
+        "attach",
+        &address,
+        "--to",
+        &collector.tptp,
+        "--binary-transfer",
+    ];
+    let launch = ["--launch", "sh", text(&java), loader, "-version"];
+    let launched = run(&[&shell[..], &launch].concat());
+    let said = String::from_utf8_lossy(&launched.stderr).into_owned();
+    assert!(launched.status.success(), "{said}");
+    assert_eq!(
+        std::fs::read_to_string(&asked).expect("what it was asked"),
+        "-agentlib:JPIBootLoader=JPIAgent:server=controlled,format=binary;CGProf -version\n"
+    );
+    assert!(exported(&data, "1-1", "trace.trcbin").starts_with(b"0TBF"));
+    let without = run(&[&shell[..], &["--launch", "sh", text(&java)]].concat());
+    assert_eq!(without.status.code(), Some(2), "no agent to ask");
+}
+
+#[test]
+fn agents_that_refuse_go_or_lie_are_told_about() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let [binary, _] = traces(scratch.path());
+    // Nobody takes the data.
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let nobody = format!("tptp://{}", free.local_addr().expect("an address"));
+    drop(free);
+    let (_agent, address) = agent(&binary, &[]);
+    let (code, said) = Running::start(&["attach", &address, "--to", &nobody]).end();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("the agent refused startMonitoring: "),
+        "{said}"
+    );
+    // Data go to this machine alone.
+    let far = "tptp://192.0.2.1:1718";
+    let (_agent, address) = agent(&binary, &[]);
+    let (code, said) = Running::start(&["attach", &address, "--to", far]).end();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("to this machine alone"), "{said}");
+    let (code, said) = Running::start(&["attach", nobody.trim_start_matches("tptp://")]).end();
+    assert_eq!(
+        (code, said.contains("no agent at")),
+        (Some(1), true),
+        "{said}"
+    );
+    // One whose answers attack a terminal, then one that floods.
+    for (answer, expected) in [
+        (
+            &b"<error>\x1b[31mno\x07</error>"[..],
+            "the agent refused startMonitoring: ",
+        ),
+        (&[b'<'; 100_000], "makes no sense"),
+        (b"", "closed the control channel"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let client = Running::start(&["attach", &address]);
+        let (mut socket, _) = listener.accept().expect("a client");
+        let mut asked = [0; 17];
+        socket.read_exact(&mut asked).expect("a command");
+        let _ = socket.write_all(answer);
+        let _ = socket.shutdown(Shutdown::Write);
+        let (code, said) = client.end();
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(expected), "{said}");
+        assert!(!said.contains(['\u{1b}', '\u{7}']), "{said:?}");
+    }
+
+    // Beside garbage, silence and a cut trace the collector takes what is honest.
+    let collector = Collector::start(&data, &[]);
+    let to = collector.tptp.strip_prefix("tptp://").expect("an address");
+    let connect = || TcpStream::connect(to).expect("a connection");
+    let silent: Vec<TcpStream> = (0..50).map(|_| connect()).collect();
+    let mut garbage = connect();
+    while garbage.write_all(&[b'x'; 1 << 16]).is_ok() {}
+    let bytes = std::fs::read(&binary).expect("a trace");
+    let cut = &bytes[..bytes.len() / 2 + 1];
+    let mut socket = connect();
+    for piece in cut.chunks(997) {
+        socket.write_all(piece).expect("bytes are taken");
+    }
+    socket.shutdown(Shutdown::Write).expect("an end");
+    assert_eq!(socket.read(&mut [0]).expect("an end"), 0);
+    drop(silent);
+    // How a connection ended is synced a little after it was closed.
+    let of = |state: &str| {
+        eventually(|| {
+            let listed = captures(&data);
+            let mut rows = listed.iter().filter(|row| row["state"] == state);
+            let row = rows.find(|row| row["parts"][0]["bytes"].as_u64() > Some(0))?;
+            let id = row["id"].as_str().expect("an id").to_owned();
+            Some((id, row["parts"][0]["bytes"].as_u64()))
+        })
+    };
+    let (_, n_bytes) = of("no_trace");
+    assert!(n_bytes < Some(64 << 10), "{n_bytes:?}");
+    let (id, _) = of("end_of_stream");
+    assert!(exported(&data, &id, "trace.trcbin") == cut);
+    let checked = run(&["check", text(&data)]);
+    assert_eq!(checked.status.code(), Some(1), "the cut is told");
+}
+
+/// The promise of docs/durability.md: what came is in the log within a second.
+#[test]
+fn what_came_is_in_the_log_soon_and_outlasts_a_kill() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let mut collector = Collector::start(&data, &[]);
+    let [binary, _] = traces(scratch.path());
+    let bytes = std::fs::read(&binary).expect("a trace");
+    let to = collector.tptp.strip_prefix("tptp://").expect("an address");
+    let mut socket = TcpStream::connect(to).expect("a connection");
+    socket.write_all(&bytes[..50_000]).expect("bytes are taken");
+    let begun = Instant::now();
+    eventually(|| {
+        let listed = captures(&data);
+        let n_bytes = listed.first().map(|row| row["parts"][0]["bytes"].as_u64());
+        (n_bytes == Some(Some(50_000))).then_some(())
+    });
+    // The time of the command that looks is in it, and of the machine that runs other tests.
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    collector.child.kill().expect("it runs");
+    collector.child.wait().expect("an end");
+    assert!(exported(&data, "1-1", "trace.trcbin") == bytes[..50_000]);
+    assert_eq!(captures(&data)[0]["state"], "interrupted");
+}
