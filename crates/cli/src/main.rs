@@ -51,6 +51,7 @@ mod resolve;
 mod rewrite;
 mod select;
 mod send;
+mod sendable;
 mod serve;
 mod serve_config;
 mod slice;

@@ -30,7 +30,7 @@ pub(crate) fn run(
         return Err(Usage(reason).into());
     }
     let limits = common.limits()?;
-    let mut streams = crate::send::read(path, &tptp::PROTOCOL, common)?;
+    let mut streams = crate::sendable::read(path, &tptp::PROTOCOL, common)?;
     let format = streams.parts.first().and_then(|part| part.format);
     let (Some(format), Some(bytes)) = (format, streams.bytes.pop()) else {
         return Err(Usage(format!("{path}: name one TPTP trace")).into());

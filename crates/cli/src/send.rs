@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use traceloom_formats::Output as _;
 use traceloom_formats::PROTOCOLS;
 use traceloom_formats::protocol::{Identity, Protocol};
-use traceloom_formats::{Output as _, Source};
 use traceloom_input::save::Save;
-use traceloom_server::{SendOptions, Sent, Stop, Streams, send};
+use traceloom_server::{SendOptions, Sent, Stop, send};
 
 use crate::Outcome;
 use crate::args::Common;
 use crate::numbers::{size, things};
-use crate::open::open;
+use crate::sendable;
 use crate::streams::message;
 use crate::usage::Usage;
 
@@ -123,7 +123,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return crate::play::run(&options.path, options.listen, options.rate, &options.common);
     };
     let stop = Stop::default();
-    let streams = read(&options.path, to.protocol, &options.common)?;
+    let streams = sendable::read(&options.path, to.protocol, &options.common)?;
     if !to.protocol.repeatable && (options.endless || options.times > 1) {
         let name = to.protocol.captures.name;
         let reason =
@@ -180,49 +180,6 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         true => Outcome::Done,
         false => Outcome::Failed,
     })
-}
-
-/// Reads the one recording of a path into memory: agents send it from there, each at its own place.
-pub(crate) fn read(path: &str, protocol: &Protocol, common: &Common) -> anyhow::Result<Streams> {
-    let input = open(path, common)?;
-    let mut documents = input.documents();
-    let (Some(document), None) = (documents.next(), documents.next()) else {
-        let reason = format!("{path}: name one recording; there is none, or more than one");
-        return Err(Usage(reason).into());
-    };
-    let all = document.parts().to_vec();
-    let mut streams = Streams {
-        parts: Vec::new(),
-        bytes: Vec::new(),
-    };
-    for (at, part) in all.into_iter().enumerate() {
-        let mut bytes = Vec::new();
-        let mut pull = document.open(at, 0)?;
-        let mut consumed = 0;
-        loop {
-            let chunk = pull.pull(consumed, 1)?;
-            bytes.extend_from_slice(chunk.bytes);
-            consumed = chunk.bytes.len();
-            if chunk.eof {
-                break;
-            }
-        }
-        drop(pull);
-        streams.parts.push(part);
-        streams.bytes.push(bytes);
-    }
-    if (protocol.sender)(&Identity::default(), &streams.parts).is_err()
-        || document
-            .format()
-            .is_none_or(|format| format.name == "cdt-dump")
-    {
-        let reason = format!(
-            "{path}: {} agents send {} as a collector receives it; `traceloom convert {path} OUT --to {}` makes it",
-            protocol.captures.name, protocol.sent_as, protocol.sent_as
-        );
-        return Err(Usage(reason).into());
-    }
-    Ok(streams)
 }
 
 fn write(path: &Path, sent: &Sent, force: bool) -> anyhow::Result<()> {

@@ -205,9 +205,9 @@ fn mistakes_are_told() {
         "--to heph` makes",
     );
     fails(
-        &["send", shop, "--to", "tptp://127.0.0.1:1"],
+        &["send", shop, "--to", "smtp://127.0.0.1:1"],
         2,
-        "nothing is sent over `tptp`; there is cdt, heph",
+        "nothing is sent over `smtp`; there is cdt, heph, tptp",
     );
     let streams = streams(scratch.path());
     let to = collector.url.clone();
