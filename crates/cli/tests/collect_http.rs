@@ -10,53 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use collected::http::{Answer, ask, authority, captures, request};
 use collected::{Collector, command, run, stdout, text};
 use serde_json::Value;
 
 const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-
-/// An answer: its status and everything it is made of.
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-/// Sends `request` as it is and reads the answer, which the connection's end closes.
-fn ask(http: &str, request: &[u8]) -> Answer {
-    let mut socket = TcpStream::connect(authority(http)).expect("a connection");
-    let timeout = Some(Duration::from_secs(20));
-    socket.set_read_timeout(timeout).expect("a timeout");
-    // One that is refused early may not be read to its end.
-    let _ = socket.write_all(request);
-    let mut bytes = Vec::new();
-    let _ = socket.read_to_end(&mut bytes);
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    let status = head
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok());
-    Answer {
-        status: status.unwrap_or_else(|| panic!("no answer: {text:?}")),
-        head: head.to_lowercase(),
-        body: body.to_owned(),
-    }
-}
-
-fn authority(http: &str) -> &str {
-    http.strip_prefix("http://").expect("an address")
-}
-
-/// Returns a request with the headers that every client sends.
-fn request(http: &str, line: &str, headers: &str, body: &[u8]) -> Vec<u8> {
-    let host = authority(http);
-    let length = body.len();
-    let head = format!(
-        "{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
-    );
-    [head.as_bytes(), body].concat()
-}
 
 /// Bytes that look like nothing, as long as asked for.
 fn noise(length: usize) -> Vec<u8> {
@@ -68,13 +26,6 @@ fn noise(length: usize) -> Vec<u8> {
         (state >> 56) as u8
     };
     std::iter::repeat_with(next).take(length).collect()
-}
-
-fn captures(data: &Path) -> Vec<Value> {
-    let rows = stdout(&["captures", "ls", "--json", text(data)]);
-    rows.lines()
-        .map(|row| serde_json::from_str(row).expect("JSON"))
-        .collect()
 }
 
 /// Writes a capture's files and returns the bytes of the only one.

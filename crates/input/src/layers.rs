@@ -52,6 +52,18 @@ impl Wrapper {
         }
     }
 
+    /// Returns a reader of what bytes hold, and the wrapper around it; bytes without one are read as they are. Nothing bounds
+    /// how much comes out but the caller.
+    #[must_use]
+    pub fn reader_of(bytes: &[u8]) -> (Option<Self>, Box<dyn Read + '_>) {
+        let found = Self::detect(bytes);
+        let opened = found.and_then(|wrapper| wrapper.open(Box::new(bytes)).ok());
+        match opened {
+            Some(opened) => (found, opened),
+            None => (None, Box::new(bytes)),
+        }
+    }
+
     /// Wraps a reader of stored bytes in a reader of decoded ones.
     pub(crate) fn open<'r>(self, stored: Box<dyn Read + 'r>) -> io::Result<Box<dyn Read + 'r>> {
         let buffered = BufReader::with_capacity(64 << 10, stored);

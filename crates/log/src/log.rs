@@ -231,8 +231,11 @@ impl Options {
     }
 
     /// Returns `true` if a group of `n_bytes` has no room for `record`.
-    pub(crate) fn is_full(&self, n_bytes: usize, record: &Record<'_>) -> bool {
-        n_bytes + RECORD_HEADER + record.bytes.len() > self.group_bytes
+    pub(crate) fn is_full(&self, n_bytes: usize, records: &[Record<'_>]) -> bool {
+        let sizes = records
+            .iter()
+            .map(|record| RECORD_HEADER + record.bytes.len());
+        n_bytes + sizes.sum::<usize>() > self.group_bytes
     }
 }
 

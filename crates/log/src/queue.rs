@@ -97,20 +97,33 @@ impl Queue {
     /// # Errors
     /// When it cannot be taken; [`Refused::Full`] passes when the group is committed.
     pub fn submit(&self, record: &Record<'_>) -> Result<Position, Refused> {
-        self.options.check(record).map_err(|_| Refused::TooLarge)?;
+        self.submit_together(std::slice::from_ref(record))
+    }
+
+    /// Takes records into one group, so that a crash leaves all of them or none, and returns the position of the last.
+    /// Records that are larger than a group is otherwise are a group of their own.
+    ///
+    /// # Errors
+    /// As [`Queue::submit`]; then none is taken.
+    pub fn submit_together(&self, records: &[Record<'_>]) -> Result<Position, Refused> {
+        for record in records {
+            self.options.check(record).map_err(|_| Refused::TooLarge)?;
+        }
         let mut state = self.shared.lock();
         if state.failure.is_some() || state.closing {
             return Err(Refused::Ended);
         }
         let was_empty = state.pending.is_empty();
-        if !was_empty && self.options.is_full(state.pending.len(), record) {
+        if !was_empty && self.options.is_full(state.pending.len(), records) {
             return Err(Refused::Full);
         }
-        state.pending.push(record);
-        let position = Position(state.next);
-        state.next += 1;
+        for record in records {
+            state.pending.push(record);
+        }
+        state.next += records.len() as u64;
+        let position = Position(state.next.saturating_sub(1));
         drop(state);
-        if was_empty {
+        if was_empty && !records.is_empty() {
             self.shared.wake.notify_one();
         }
         Ok(position)

@@ -83,6 +83,41 @@ fn eight_threads_submit_and_every_record_is_there_once_in_order() {
 }
 
 #[test]
+fn records_submitted_together_are_one_group_whatever_their_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        group_bytes: 1_000,
+        ..Options::default()
+    };
+    let queue = Queue::start(open(folder.path(), options.clone()), Box::new(|| {})).unwrap();
+    let piece = [7; 900];
+    let of = |session| Record {
+        session,
+        stream: 0,
+        kind: 1,
+        bytes: &piece,
+    };
+    for session in 0..20 {
+        let three = [of(session), of(session), of(session)];
+        let position = loop {
+            match queue.submit_together(&three) {
+                Ok(position) => break position,
+                Err(refused) => assert_eq!(refused, Refused::Full),
+            }
+        };
+        assert_eq!(position.0, session * 3 + 2);
+    }
+    let log = queue.close().unwrap();
+    let mut reader = log.snapshot().reader();
+    let mut groups: Vec<Vec<u64>> = Vec::new();
+    while let Some(group) = reader.next_group().unwrap() {
+        groups.push(group.records().map(|record| record.session).collect());
+    }
+    let expected: Vec<Vec<u64>> = (0..20).map(|session| vec![session; 3]).collect();
+    assert_eq!(groups, expected);
+}
+
+#[test]
 fn segments_of_a_newer_version_are_refused_and_left() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path(), Options::default()));

@@ -60,6 +60,11 @@ impl Journal {
         })
     }
 
+    /// Takes records of captures into one group: a crash leaves all of them or none. Returns the position of the last.
+    pub(crate) fn submit_together(&self, records: &[Record<'_>]) -> Result<Position, Refused> {
+        self.queue.submit_together(records)
+    }
+
     /// Takes a record once there is room for it.
     ///
     /// # Errors

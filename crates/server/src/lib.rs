@@ -18,6 +18,7 @@ mod error;
 mod files;
 mod http;
 mod journal;
+mod posts;
 mod push;
 mod seal;
 mod send;

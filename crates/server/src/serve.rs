@@ -19,6 +19,7 @@ use crate::counts::ListenerCounts;
 use crate::datagrams::DatagramListener;
 use crate::http::{self, Http, Uploads};
 use crate::journal::Journal;
+use crate::posts::Posts;
 use crate::seal::{SealRules, SealThread, Told};
 use crate::session_ids::SessionIds;
 use crate::tokens::Tokens;
@@ -150,6 +151,7 @@ pub fn serve(
         journal: journal.clone(),
         counts: counts.clone(),
     };
+    let posts = Posts::open(&folder, journal.clone(), collector.ids.clone())?;
     let (tell, told) = tokio::sync::mpsc::unbounded_channel();
     let sealing = SealThread::start(
         folder,
@@ -158,7 +160,7 @@ pub fn serve(
         journal.clone(),
         Box::new(move |what| drop(tell.send(what))),
     )?;
-    let ended = runtime.block_on(collector.run(tokens, stop, told, listening, event));
+    let ended = runtime.block_on(collector.run(tokens, posts, stop, told, listening, event));
     drop(sealing);
     // Tasks hold the log: they are gone when this returns.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -234,6 +236,7 @@ impl Collector<'_> {
     async fn run(
         self,
         tokens: Tokens,
+        posts: Posts,
         stop: &Stop,
         mut told: tokio::sync::mpsc::UnboundedReceiver<Told>,
         listening: &mut Say<'_>,
@@ -275,6 +278,8 @@ impl Collector<'_> {
                 requires_token: options.requires_token || !is_loopback,
                 is_loopback,
                 uploads: Uploads::new(options.upload_bytes),
+                posts,
+                bodies: http::room_for_bodies(),
             });
             let purpose = Purpose::Requests(http.clone(), http::routes(&http));
             accepting.spawn(accept(socket, purpose, connected.clone()));
@@ -357,6 +362,7 @@ impl Collector<'_> {
             http.uploads
                 .sweep(&self.journal, "collector_stopped", true)
                 .await;
+            http.posts.sweep(true).await;
         }
         ended
     }

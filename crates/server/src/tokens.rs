@@ -99,6 +99,16 @@ impl Tokens {
         self.fresh(known)
     }
 
+    /// Returns whom a token was made for; `None` for one that is not known.
+    #[must_use]
+    pub fn owner(&self, token: &str) -> Option<String> {
+        let hash = blake3::hash(token.as_bytes());
+        self.fresh(|list| {
+            let found = list.iter().find(|stored| stored.hash == hash);
+            found.map(|stored| stored.name.clone())
+        })
+    }
+
     /// Makes a token, and returns it: it is stored nowhere.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! A running collector, and what tests of it share.
 #![allow(dead_code, reason = "not every test needs everything")]
 
+pub mod http;
+
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};

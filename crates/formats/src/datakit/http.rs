@@ -148,6 +148,19 @@ fn bare(bytes: &[u8]) -> HttpMessage<'_> {
     message
 }
 
+/// Reads a multipart body by the boundary that its Content-Type names.
+pub(super) fn multipart<'a>(content_type: &str, body: &'a [u8]) -> Option<HttpMessage<'a>> {
+    let boundary = boundary_of(content_type).filter(|boundary| !boundary.is_empty())?;
+    let mut message = HttpMessage {
+        pieces: std::iter::once(0..body.len()).collect(),
+        body: Cow::Borrowed(body),
+        end: body.len(),
+        ..HttpMessage::default()
+    };
+    split(&mut message, boundary.as_bytes());
+    Some(message)
+}
+
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or("")
 }

@@ -25,6 +25,7 @@ mod metadata;
 mod recorded;
 mod request;
 mod sample_labels;
+mod upload;
 
 use crate::text::json::{Document, JsonLayout, JsonReader, Kind, Value};
 use crate::{Confidence, Format, Probe};
@@ -36,6 +37,7 @@ pub use crate::points::{
 };
 pub use ingest::CONFIG;
 pub use metadata::Metadata;
+pub use upload::{Upload, UploadPart};
 
 /// A profile as the files of one upload: metadata and attachments.
 pub const FORMAT: Format = Format {

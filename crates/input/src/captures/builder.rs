@@ -4,6 +4,7 @@ use traceloom_formats::PROTOCOLS;
 use traceloom_formats::protocol::{Assemble, CaptureRules, Entry, Identity};
 use traceloom_log::{Position, Record};
 
+use super::posts::SENDERS;
 use super::upload::UPLOAD;
 use super::{
     CaptureId, ContextEntry, EVENTS, Event, Manifest, ManifestPart, SealReason, SessionEnd,
@@ -12,7 +13,7 @@ use super::{
 /// Finds how the captures of a protocol are read.
 fn rules(number: u8) -> Option<&'static CaptureRules> {
     let sockets = PROTOCOLS.iter().map(|protocol| &protocol.captures);
-    let mut known = sockets.chain([&UPLOAD]);
+    let mut known = sockets.chain([&UPLOAD]).chain(SENDERS);
     known.find(|rules| rules.number == number)
 }
 

@@ -12,6 +12,7 @@ mod event;
 mod folder;
 mod manifest;
 mod manifests;
+pub mod posts;
 mod read;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use traceloom_formats::protocol::{
 pub const UPLOAD: CaptureRules = CaptureRules {
     name: "upload",
     number: 3,
-    assemble: || Box::new(Files::default()),
+    assemble: || Box::new(Files::of("upload")),
 };
 
 /// The kind of an entry with the name of its file, as the sender gave it.
@@ -25,9 +25,18 @@ pub const INSTANCE: u8 = FIRST_KIND + 3;
 /// Characters that a name keeps; what is longer is cut from its beginning, where the ending tells the format.
 const LONGEST_NAME: usize = 200;
 
+/// The kind of an entry that says what a file is known by, so that it is stored once: see [`super::posts`].
+pub const MARK: u8 = FIRST_KIND + 4;
+/// The kind of an entry in the place of a file that is stored already: see [`super::posts`].
+pub const REPEAT: u8 = FIRST_KIND + 5;
+/// The kind of an entry with the tenant that sends: the name of its token.
+pub const TENANT: u8 = FIRST_KIND + 6;
+
 /// The files of a capture so far.
 #[derive(Default)]
-struct Files {
+pub(super) struct Files {
+    /// The first component of their names.
+    folder: &'static str,
     identity: Identity,
     parts: Vec<AssembledPart>,
     /// The part of each stream.
@@ -38,6 +47,13 @@ struct Files {
 }
 
 impl Files {
+    pub(super) fn of(folder: &'static str) -> Self {
+        Self {
+            folder,
+            ..Self::default()
+        }
+    }
+
     /// Returns the name of a part, unlike those before it.
     fn new_name(&mut self, sent: &str) -> String {
         let name = plain_path(sent);
@@ -49,7 +65,7 @@ impl Files {
         }
         self.names.insert(unique.clone(), 1);
         // The first component is the sender's own.
-        format!("upload/{unique}")
+        format!("{}/{unique}", self.folder)
     }
 
     fn doubt(&mut self, doubt: String) {
@@ -78,6 +94,11 @@ impl Assemble for Files {
                 self.identity.instance = text();
                 None
             }
+            TENANT => {
+                self.identity.namespace = text();
+                None
+            }
+            MARK | REPEAT => None,
             DATA => {
                 if known.is_none() {
                     self.doubt(format!("bytes of file {}, which has no name", entry.stream));

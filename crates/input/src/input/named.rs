@@ -60,8 +60,7 @@ fn captured_parts(path: &str, intake: &Arc<Intake>) -> Result<Named, Error> {
     let mut parts = Vec::new();
     for capture in captures.list {
         let mut notes = capture.notes();
-        let rules = capture.protocol.map(|rules| rules.number);
-        let is_upload = rules == Some(captures::upload::UPLOAD.number);
+        let has_files = capture.protocol.is_some_and(captures::posts::are_files);
         for part in capture.parts {
             let name = format!("{}/{}", capture.id, part.name);
             let (starts, size) = piece_starts(&part.pieces);
@@ -78,7 +77,7 @@ fn captured_parts(path: &str, intake: &Arc<Intake>) -> Result<Named, Error> {
                 stored.opening.clone_from(&notes);
                 stored
             };
-            match is_upload {
+            match has_files {
                 // A file as it was: compression and archives are opened as those of any other file.
                 true => {
                     let name = Wrapper::strip_suffix(&name).to_owned();

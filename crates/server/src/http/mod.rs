@@ -1,7 +1,11 @@
-//! The HTTP side: uploads, metrics, health.
+//! The HTTP side: uploads, posts of senders, metrics, health.
 
+mod body;
+mod datakit;
+mod failure;
 mod guard;
 mod metrics;
+mod sender;
 mod upload;
 
 use std::net::SocketAddr;
@@ -19,17 +23,25 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use tokio::net::TcpStream;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::counts::ListenerCounts;
 use crate::journal::Journal;
+use crate::posts::Posts;
 use crate::session_ids::SessionIds;
 use crate::tokens::{Right, Tokens};
 use crate::{Counts, Stop};
 pub(crate) use upload::Uploads;
 
+/// Returns the room for bodies that are being received.
+pub(crate) fn room_for_bodies() -> Semaphore {
+    Semaphore::new(body::ROOM_KIB)
+}
+
 /// Time for the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
+/// Time between two pieces of a body.
+const BODY_IDLE: Duration = Duration::from_secs(60);
 /// Bytes of the head of a request.
 const LONGEST_HEAD: usize = 64 << 10;
 
@@ -48,6 +60,9 @@ pub(crate) struct Http {
     /// Only this machine reaches it.
     pub(crate) is_loopback: bool,
     pub(crate) uploads: Uploads,
+    pub(crate) posts: Posts,
+    /// Room for bodies that are being received, in KiB.
+    pub(crate) bodies: Semaphore,
 }
 
 /// Returns the routes. Each says what a token must allow.
@@ -56,6 +71,7 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
     let health = Router::new()
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
+        .route("/info", get(datakit::info))
         .route_layer(guarded(None));
     let read = Router::new()
         .route("/metrics", get(metrics::text))
@@ -67,9 +83,11 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
             head(upload::offset).patch(upload::append),
         )
         .route_layer(guarded(Some(Right::Upload)));
+    let senders = datakit::routes().route_layer(guarded(Some(Right::Upload)));
     health
         .merge(read)
         .merge(upload)
+        .merge(senders)
         .fallback(unknown)
         .with_state(http.clone())
 }
@@ -124,7 +142,9 @@ pub(crate) fn answer(status: StatusCode, body: &serde_json::Value) -> Response {
     (status, [kind], format!("{body}\n")).into_response()
 }
 
-async fn unknown() -> Response {
+/// Tracers ask for much that is not here; that does not stop their profiles.
+async fn unknown(State(http): State<Arc<Http>>) -> Response {
+    http.counts.refused.add("unknown_path");
     let known = "there are POST /api/v1/upload, GET /metrics, /healthz and /readyz";
     refusal(StatusCode::NOT_FOUND, known)
 }

@@ -20,15 +20,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use traceloom_input::captures::upload::{DATA, INSTANCE, NAME, SERVICE, UPLOAD};
 use traceloom_input::captures::{CaptureId, Event};
-use traceloom_log::{Position, Refused};
+use traceloom_log::Position;
 
-use super::{Http, Peer, answer, refusal};
+use super::failure::{Failure, refused};
+use super::{BODY_IDLE, Http, Peer, answer};
 use crate::journal::{Journal, unix_ns};
 
 /// Bytes of a record.
 const PIECE: usize = 64 << 10;
-/// Time between two pieces of a body.
-const BODY_IDLE: Duration = Duration::from_secs(60);
 /// Time that an upload waits to be resumed.
 const RESUMABLE: Duration = Duration::from_secs(3600);
 /// Uploads that are known at a time, those too that are complete and may be asked for.
@@ -63,26 +62,6 @@ struct Upload {
     /// The last record of it.
     last: Option<Position>,
     ended: Option<&'static str>,
-}
-
-/// Why a request ends without having done what it asked.
-enum Failure {
-    /// The collector refuses.
-    Refused(&'static str, StatusCode, String),
-    /// Nothing is stored any more.
-    Storage,
-    /// The sender went away, or is too slow.
-    Lost(&'static str),
-}
-
-impl From<Refused> for Failure {
-    fn from(_: Refused) -> Self {
-        Self::Storage
-    }
-}
-
-fn refused(reason: &'static str, status: StatusCode, sentence: impl Into<String>) -> Failure {
-    Failure::Refused(reason, status, sentence.into())
 }
 
 impl Uploads {
@@ -467,29 +446,6 @@ async fn receive(
     upload.until_safe(&http.journal).await?;
     http.counts.acknowledged.add(n_units);
     Ok(completes)
-}
-
-impl Failure {
-    fn response(self, http: &Http) -> Response {
-        let (reason, status, sentence) = match self {
-            Self::Refused(reason, status, sentence) => (reason, status, sentence),
-            Self::Storage => {
-                let sentence = "the collector cannot store anything now".to_owned();
-                ("storage_failed", StatusCode::SERVICE_UNAVAILABLE, sentence)
-            }
-            Self::Lost(reason) => {
-                let sentence = "the rest of the body did not come".to_owned();
-                (reason, StatusCode::REQUEST_TIMEOUT, sentence)
-            }
-        };
-        http.counts.refused.add(reason);
-        let mut response = refusal(status, &sentence);
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            let seconds = HeaderValue::from_static("10");
-            response.headers_mut().insert(header::RETRY_AFTER, seconds);
-        }
-        response
-    }
 }
 
 async fn respond(

@@ -1,0 +1,61 @@
+//! Requests over HTTP, byte by byte.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{stdout, text};
+
+/// An answer: its status and everything it is made of.
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+/// Sends `request` as it is and reads the answer, which the connection's end closes.
+pub fn ask(http: &str, request: &[u8]) -> Answer {
+    let mut socket = TcpStream::connect(authority(http)).expect("a connection");
+    let timeout = Some(Duration::from_secs(20));
+    socket.set_read_timeout(timeout).expect("a timeout");
+    // One that is refused early may not be read to its end.
+    let _ = socket.write_all(request);
+    let mut bytes = Vec::new();
+    let _ = socket.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    Answer {
+        status: status.unwrap_or_else(|| panic!("no answer: {text:?}")),
+        head: head.to_lowercase(),
+        body: body.to_owned(),
+    }
+}
+
+pub fn authority(http: &str) -> &str {
+    http.strip_prefix("http://").expect("an address")
+}
+
+/// Returns a request with the headers that every client sends.
+pub fn request(http: &str, line: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let host = authority(http);
+    let length = body.len();
+    let head = format!(
+        "{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// Returns the rows of `captures ls`.
+pub fn captures(data: &Path) -> Vec<Value> {
+    let rows = stdout(&["captures", "ls", "--json", text(data)]);
+    rows.lines()
+        .map(|row| serde_json::from_str(row).expect("JSON"))
+        .collect()
+}

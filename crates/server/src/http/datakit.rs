@@ -1,0 +1,115 @@
+//! Datakit's agents, which are Datadog's: `POST /profiling/v1/input`, and `GET /info` that says so.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use axum::routing::post;
+use axum::{Extension, Router};
+use serde_json::json;
+use traceloom_formats::datakit::Upload;
+use traceloom_input::captures::posts::DATAKIT;
+use traceloom_model::Limits;
+
+use super::body::{DecodedBudget, receive};
+use super::failure::{Failure, refused};
+use super::sender::{PostIdentity, Sender, head, text};
+use super::{Http, Peer, answer};
+use crate::posts::Post;
+
+/// Bytes of a body: Datakit's own limit.
+const MOST: usize = 32 << 20;
+/// Where profiles go.
+const INPUT: &str = "/profiling/v1/input";
+
+pub(super) fn routes() -> Router<Arc<Http>> {
+    Router::new().route(INPUT, post(input))
+}
+
+/// What tracers ask before they send: they look for the endpoint.
+pub(super) async fn info() -> Response {
+    let known = json!({"version": env!("CARGO_PKG_VERSION"), "endpoints": [INPUT]});
+    answer(StatusCode::OK, &known)
+}
+
+async fn input(
+    State(http): State<Arc<Http>>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    match keep(&http, peer, &headers, body).await {
+        // Scripts look for the word, tracers for the status.
+        Ok(id) => answer(StatusCode::OK, &json!({"content": {"ProfileID": id}})),
+        Err(failure) => failure.response(&http),
+    }
+}
+
+async fn keep(http: &Http, peer: Peer, headers: &HeaderMap, body: Body) -> Result<String, Failure> {
+    let body = receive(http, headers, body, MOST).await?;
+    let sender = Sender::of(http, headers, peer);
+    let content_type = text(headers, header::CONTENT_TYPE);
+    let (identity, service) =
+        tokio::task::block_in_place(|| look(&sender, content_type, &body.bytes))?;
+    let head = head("POST", INPUT, headers, body.bytes.len());
+    let post = Post {
+        rules: &DATAKIT,
+        tenant: &sender.tenant,
+        service: &service,
+        peer: &sender.peer,
+        extension: "http",
+        pieces: &[head.as_bytes(), &body.bytes],
+        identity,
+    };
+    sender.keep(http, &post).await
+}
+
+/// Returns what an upload is known by, and its service.
+fn look(
+    sender: &Sender,
+    content_type: &str,
+    body: &[u8],
+) -> Result<(blake3::Hash, String), Failure> {
+    let bad = |sentence: &str| refused("bad_request", StatusCode::BAD_REQUEST, sentence);
+    let mut budget = DecodedBudget::of(body.len());
+    let decoded = match Upload::read(content_type, body) {
+        Ok(_) => None,
+        // It may be compressed as a whole.
+        Err(_) => budget.whole(body)?,
+    };
+    let body = decoded.as_deref().unwrap_or(body);
+    let upload = Upload::read(content_type, body).map_err(bad)?;
+    let mut event = None;
+    let mut files = Vec::new();
+    for part in upload.parts() {
+        if part.is_event() && event.is_none() {
+            let whole = budget.whole(part.content)?;
+            event = Some(whole.unwrap_or_else(|| part.content.to_vec()));
+        } else {
+            files.push((part.file.to_owned(), budget.hash(part.content)?));
+        }
+    }
+    let metadata = upload.metadata(event.as_deref(), &Limits::default());
+    let is_dated = metadata.sequence().iter().any(|said| !said.is_empty());
+    if event.is_none() && !is_dated && metadata.tags.is_empty() {
+        return Err(bad(
+            "an upload has a part `event`, or the values of an older form",
+        ));
+    }
+    files.sort_unstable_by(|a, b| (&a.0, a.1.as_bytes()).cmp(&(&b.0, b.1.as_bytes())));
+    let mut identity = PostIdentity::new(INPUT, &sender.tenant);
+    for said in metadata.sequence() {
+        identity.add(said.as_bytes());
+    }
+    for (name, hash) in &files {
+        identity.add(name.as_bytes());
+        identity.add(hash.as_bytes());
+    }
+    if !is_dated {
+        // Nothing but its words tells it from another.
+        identity.add(event.as_deref().unwrap_or_default());
+    }
+    Ok((identity.finish(), metadata.get("service").to_owned()))
+}

@@ -1,0 +1,88 @@
+//! What the routes of all senders share: who sends, what a post is known by, and how its head is kept.
+
+use std::fmt::Write as _;
+
+use axum::http::{HeaderMap, HeaderName, header};
+
+use super::failure::Failure;
+use super::{Http, Peer};
+use crate::posts::Post;
+
+/// Who sends.
+pub(super) struct Sender {
+    /// The name of its token; empty without one.
+    pub(super) tenant: String,
+    pub(super) peer: String,
+}
+
+impl Sender {
+    pub(super) fn of(http: &Http, headers: &HeaderMap, peer: Peer) -> Self {
+        let token = text(headers, header::AUTHORIZATION).strip_prefix("Bearer ");
+        let owner = token.and_then(|token| http.tokens.owner(token));
+        Self {
+            tenant: owner.unwrap_or_default(),
+            peer: peer.0.to_string(),
+        }
+    }
+
+    /// Stores a post, and returns its name once it is safe.
+    pub(super) async fn keep(&self, http: &Http, post: &Post<'_>) -> Result<String, Failure> {
+        http.posts.sweep(false).await;
+        let kept = http.posts.keep(post).await?;
+        match kept.repeats {
+            true => http.counts.suppressed.add(1),
+            false => http.counts.acknowledged.add(1),
+        }
+        Ok(format!("{}.{}", kept.capture, kept.number))
+    }
+}
+
+/// What a post is known by: everything that stays the same when it is sent again.
+pub(super) struct PostIdentity(blake3::Hasher);
+
+impl PostIdentity {
+    /// Begins with what is posted, and by whom.
+    pub(super) fn new(what: &str, tenant: &str) -> Self {
+        let mut identity = Self(blake3::Hasher::new());
+        identity.add(what.as_bytes());
+        identity.add(tenant.as_bytes());
+        identity
+    }
+
+    /// Adds a field; its length keeps it apart from the next one.
+    pub(super) fn add(&mut self, field: &[u8]) {
+        self.0.update(&(field.len() as u64).to_le_bytes());
+        self.0.update(field);
+    }
+
+    pub(super) fn finish(self) -> blake3::Hash {
+        self.0.finalize()
+    }
+}
+
+/// Returns a header's text, empty where there is none.
+pub(super) fn text(headers: &HeaderMap, name: HeaderName) -> &str {
+    let value = headers.get(name);
+    value.and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+/// Headers that say what a body is, and who made it. Others may be secrets.
+const KEPT: [&str; 4] = [
+    "content-type",
+    "content-encoding",
+    "user-agent",
+    "x-scope-orgid",
+];
+
+/// Returns the head of a request as it is stored in front of its body.
+pub(super) fn head(method: &str, target: &str, headers: &HeaderMap, length: usize) -> String {
+    let mut head = format!("{method} {target} HTTP/1.1\r\n");
+    for name in KEPT {
+        let value = headers.get(name).and_then(|value| value.to_str().ok());
+        if let Some(value) = value {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+    }
+    let _ = write!(head, "content-length: {length}\r\n\r\n");
+    head
+}

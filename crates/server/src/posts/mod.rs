@@ -1,0 +1,313 @@
+//! Posts of senders over HTTP: many to a capture, each stored once, acknowledged when it is safe.
+//!
+//! A *pack* is the capture that posts of one protocol, tenant and service go to, for an hour at most. A post is one group of the
+//! log: its name, its bytes as they were sent, and the mark by which it is known again.
+
+mod repeats;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use traceloom_formats::protocol::CaptureRules;
+use traceloom_input::captures::posts::Mark;
+use traceloom_input::captures::upload::{DATA, MARK, NAME, REPEAT, SERVICE, TENANT};
+use traceloom_input::captures::{CaptureId, DataFolder, EVENTS, Event};
+use traceloom_log::{Position, Record, Refused};
+
+use crate::Error;
+use crate::journal::{Journal, unix_ns};
+use crate::session_ids::SessionIds;
+use repeats::{KnownPost, Repeats};
+
+/// Posts of a pack.
+const MOST_POSTS: u32 = 1000;
+/// Bytes of a pack, beyond which it gets no further post.
+const MOST_BYTES: u64 = 64 << 20;
+/// Packs that are open at a time.
+const MOST_PACKS: usize = 1000;
+/// Time that a pack is for.
+const HOUR_NS: i64 = 3_600_000_000_000;
+/// Bytes of a record.
+const PIECE: usize = 1 << 20;
+/// Bytes of a service's or tenant's name.
+const LONGEST_NAME: usize = 1024;
+
+/// Stores posts.
+pub(crate) struct Posts {
+    journal: Arc<Journal>,
+    ids: Arc<SessionIds>,
+    state: Mutex<PostState>,
+}
+
+struct PostState {
+    packs: HashMap<PackKey, Pack>,
+    repeats: Repeats,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct PackKey {
+    protocol: u8,
+    tenant: String,
+    service: String,
+}
+
+/// A capture that takes posts.
+#[derive(Clone, Copy)]
+struct Pack {
+    id: CaptureId,
+    hour: i64,
+    n_posts: u32,
+    n_bytes: u64,
+}
+
+/// What a sender posted.
+pub(crate) struct Post<'p> {
+    /// What it is stored as.
+    pub(crate) rules: &'static CaptureRules,
+    /// The name of the sender's token; empty without one.
+    pub(crate) tenant: &'p str,
+    /// The service it is about.
+    pub(crate) service: &'p str,
+    /// The sender's address.
+    pub(crate) peer: &'p str,
+    /// How the names of its files end.
+    pub(crate) extension: &'p str,
+    /// Its bytes.
+    pub(crate) pieces: &'p [&'p [u8]],
+    /// What tells it from every other post of its protocol and tenant.
+    pub(crate) identity: blake3::Hash,
+}
+
+/// Where a post is stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeptPost {
+    pub(crate) capture: CaptureId,
+    /// Its number in the capture.
+    pub(crate) number: u32,
+    /// It was stored before.
+    pub(crate) repeats: bool,
+}
+
+/// A record that is being put together.
+type NewRecord<'p> = (CaptureId, u32, u8, std::borrow::Cow<'p, [u8]>);
+
+impl Posts {
+    /// Learns which posts were stored lately.
+    pub(crate) fn open(
+        folder: &DataFolder,
+        journal: Arc<Journal>,
+        ids: Arc<SessionIds>,
+    ) -> Result<Self, Error> {
+        let manifests = folder.disks()?.manifests;
+        let repeats = Repeats::restore(&manifests, &journal.snapshot(), unix_ns());
+        let repeats = repeats.map_err(|error| Error::new(format!("the log: {error}")))?;
+        let packs = HashMap::new();
+        Ok(Self {
+            journal,
+            ids,
+            state: Mutex::new(PostState { packs, repeats }),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PostState> {
+        // Every change is made after the log took the records, and none of them panics.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores a post once there is room for it, and waits until it is safe. One that is stored already leaves a receipt.
+    ///
+    /// # Errors
+    /// When nothing is stored any more.
+    pub(crate) async fn keep(&self, post: &Post<'_>) -> Result<KeptPost, Refused> {
+        let mut progress = self.journal.progress();
+        let (kept, position) = loop {
+            progress.mark_unchanged();
+            match self.try_keep(post) {
+                Err(Refused::Full) => {}
+                done => break done?,
+            }
+            progress.changed().await.map_err(|_| Refused::Ended)?;
+        };
+        self.journal.until_safe(position).await?;
+        Ok(kept)
+    }
+
+    fn try_keep(&self, post: &Post<'_>) -> Result<(KeptPost, Position), Refused> {
+        let now_ns = unix_ns();
+        let key = PackKey {
+            protocol: post.rules.number,
+            tenant: shortened(post.tenant),
+            service: shortened(post.service),
+        };
+        let identity = *post.identity.as_bytes();
+        let mut state = self.lock();
+        state.repeats.expire(now_ns);
+        let mut records = Vec::new();
+        let mut pack = self.pack(&state, &key, post, now_ns, &mut records);
+        if let Some(known) = state.repeats.find(&identity) {
+            let mut receipt = now_ns.to_le_bytes().to_vec();
+            receipt.extend_from_slice(&known.capture.session().to_le_bytes());
+            receipt.extend_from_slice(&known.number.to_le_bytes());
+            receipt.extend_from_slice(post.peer.as_bytes());
+            records.push((pack.id, 0, REPEAT, receipt.into()));
+            let position = self.submit(&records)?;
+            state.packs.insert(key, pack);
+            let kept = KeptPost {
+                capture: known.capture,
+                number: known.number,
+                repeats: true,
+            };
+            return Ok((kept, position.max(known.position)));
+        }
+        let number = pack.n_posts;
+        let name = format!("{number}.{}", post.extension);
+        records.push((pack.id, number, NAME, name.into_bytes().into()));
+        for piece in post.pieces.iter().flat_map(|bytes| bytes.chunks(PIECE)) {
+            records.push((pack.id, number, DATA, piece.into()));
+            pack.n_bytes += piece.len() as u64;
+        }
+        let mark = Mark {
+            at_ns: now_ns,
+            identity,
+        };
+        records.push((pack.id, number, MARK, mark.encode().into()));
+        let position = self.submit(&records)?;
+        pack.n_posts += 1;
+        state.packs.insert(key, pack);
+        let known = KnownPost {
+            capture: pack.id,
+            number,
+            position,
+        };
+        state.repeats.insert(mark, known);
+        let kept = KeptPost {
+            capture: pack.id,
+            number,
+            repeats: false,
+        };
+        Ok((kept, position))
+    }
+
+    /// Finds the pack for a post, or begins one; what ends and begins goes to `records`.
+    fn pack<'p>(
+        &self,
+        state: &PostState,
+        key: &PackKey,
+        post: &Post<'_>,
+        now_ns: i64,
+        records: &mut Vec<NewRecord<'p>>,
+    ) -> Pack {
+        let hour = now_ns.div_euclid(HOUR_NS);
+        let open = state.packs.get(key);
+        let fits = |pack: &&Pack| {
+            pack.hour == hour && pack.n_posts < MOST_POSTS && pack.n_bytes < MOST_BYTES
+        };
+        if let Some(pack) = open.filter(fits) {
+            return *pack;
+        }
+        if let Some(pack) = open {
+            records.push(ended(pack.id, now_ns, "complete", true));
+        }
+        let pack = Pack {
+            id: self.ids.next(),
+            hour,
+            n_posts: 0,
+            n_bytes: 0,
+        };
+        let opened = Event::Opened {
+            protocol: post.rules.number,
+            at_ns: now_ns,
+            peer: post.peer.to_owned(),
+        };
+        let (kind, bytes) = opened.encode();
+        records.push((pack.id, EVENTS, kind, bytes.into()));
+        for (kind, text) in [(SERVICE, &key.service), (TENANT, &key.tenant)] {
+            if !text.is_empty() {
+                records.push((pack.id, 0, kind, text.clone().into_bytes().into()));
+            }
+        }
+        pack
+    }
+
+    fn submit(&self, records: &[NewRecord<'_>]) -> Result<Position, Refused> {
+        let together: Vec<_> = records
+            .iter()
+            .map(|(id, stream, kind, bytes)| Record {
+                session: id.session(),
+                stream: *stream,
+                kind: *kind,
+                bytes,
+            })
+            .collect();
+        self.journal.submit_together(&together)
+    }
+
+    /// Ends the packs whose hour is over, and the oldest ones where there are too many; all of them at the end of the
+    /// collector.
+    pub(crate) async fn sweep(&self, all: bool) {
+        let mut progress = self.journal.progress();
+        loop {
+            progress.mark_unchanged();
+            match self.try_sweep(all) {
+                Err(Refused::Full) => {}
+                // A log that failed takes no more; readers then see interrupted captures.
+                _ => return,
+            }
+            if progress.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn try_sweep(&self, all: bool) -> Result<(), Refused> {
+        let now_ns = unix_ns();
+        let hour = now_ns.div_euclid(HOUR_NS);
+        let mut state = self.lock();
+        let is_due = |pack: &Pack| all || pack.hour != hour;
+        if state.packs.len() <= MOST_PACKS && !state.packs.values().any(is_due) {
+            return Ok(());
+        }
+        let mut over: Vec<_> = state.packs.iter().collect();
+        over.sort_by_key(|(_, pack)| std::cmp::Reverse(pack.id));
+        let surplus = over
+            .iter()
+            .enumerate()
+            .filter(|(at, (_, pack))| *at >= MOST_PACKS || is_due(pack));
+        let over: Vec<_> = surplus
+            .map(|(_, (key, pack))| ((*key).clone(), pack.id))
+            .collect();
+        let (reason, orderly) = match all {
+            true => ("collector_stopped", false),
+            false => ("complete", true),
+        };
+        let records: Vec<_> = over
+            .iter()
+            .map(|(_, id)| ended(*id, now_ns, reason, orderly))
+            .collect();
+        self.submit(&records)?;
+        for (key, _) in over {
+            state.packs.remove(&key);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the record that ends a pack.
+fn ended<'p>(id: CaptureId, at_ns: i64, reason: &str, orderly: bool) -> NewRecord<'p> {
+    let closed = Event::Closed {
+        at_ns,
+        orderly,
+        reason: reason.to_owned(),
+    };
+    let (kind, bytes) = closed.encode();
+    (id, EVENTS, kind, bytes.into())
+}
+
+/// Cuts a name that somebody else chose.
+fn shortened(name: &str) -> String {
+    let mut end = name.len().min(LONGEST_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.get(..end).unwrap_or_default().to_owned()
+}
