@@ -194,8 +194,10 @@ impl NameState {
 }
 
 /// Lists the first of the names that there are.
-fn listed(known: Vec<&str>) -> String {
+fn listed(mut known: Vec<&str>) -> String {
     const MOST: usize = 12;
+    // Captures have keys without a name, which nobody can type.
+    known.retain(|name| !name.is_empty());
     match known.as_slice() {
         [] => "there are none at all".to_owned(),
         few if few.len() <= MOST => format!("there are {}", few.join(", ")),

@@ -11,6 +11,7 @@ use traceloom_formats::datakit::{
 };
 use traceloom_formats::lineproto::{Dialect, FieldValue, Writer};
 use traceloom_input::piped;
+use traceloom_model::printable;
 
 use crate::Outcome;
 use crate::inputs::ReadFlags;
@@ -131,8 +132,19 @@ fn one(
     style: &Style,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let point = metrics.to_point(profile);
+    let mut point = metrics.to_point(profile);
     if options.line_protocol {
+        // Escapes of this protocol leave control characters as they are.
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes);
+            printable(&text).into_owned().into_bytes()
+        };
+        for (key, value) in &mut point.tags {
+            (*key, *value) = (text(key), text(value));
+        }
+        for (key, _) in &mut point.fields {
+            *key = text(key);
+        }
         let mut line = Vec::new();
         Writer::new(&mut line, Dialect::Influx).point(&point);
         return Ok(out.write_all(&line)?);

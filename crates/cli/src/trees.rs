@@ -42,7 +42,7 @@ pub(crate) struct TreeFlags {
     #[arg(long, value_name = "TYPE")]
     pub(crate) value: Option<String>,
     /// Count async tracks and lanes too. Without it they count where there is nothing on thread tracks, and where they
-    /// hold more than those the view says so.
+    /// come to more than 2 % of those the view says so.
     #[arg(long = "async")]
     pub(crate) lanes: bool,
     /// How long calls took is wanted too, where a command has `--percentiles`.

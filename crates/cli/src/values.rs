@@ -51,6 +51,11 @@ impl WantedValues {
 
     /// Fails when nothing has the value, and says which values there are.
     pub(crate) fn check(&self, wanted: &str) -> anyhow::Result<()> {
+        self.check_with(wanted, "")
+    }
+
+    /// Fails as [`Self::check`] does; `instead` follows where there are no sampled values at all.
+    pub(crate) fn check_with(&self, wanted: &str, instead: &str) -> anyhow::Result<()> {
         if self.matched {
             return Ok(());
         }
@@ -60,14 +65,15 @@ impl WantedValues {
         };
         let mut reason = format!("--value {wanted}: ");
         reason += &match self.there.is_empty() {
-            true => "there are no sampled values here".to_owned(),
+            true => format!("there are no sampled values here{instead}"),
             false => format!("nothing here has it; there are {}", list(&self.there)),
         };
         if let Some(near) = nearest(wanted, self.there.iter().map(String::as_str)) {
             reason += &format!("; did you mean `{near}`?");
-        } else if !self.counters.is_empty() {
+        } else if let Some(first) = self.counters.first() {
+            let column = self.counters.get(wanted).unwrap_or(first);
             reason += &format!(
-                ". Calls as a whole, not their functions, have {}: `traceloom calls --columns start,{wanted},title` \
+                ". Calls as a whole, not their functions, have {}: `traceloom calls --columns start,{column},title` \
                  shows one of them",
                 list(&self.counters)
             );

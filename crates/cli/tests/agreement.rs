@@ -413,6 +413,17 @@ fn async_tracks_show_where_threads_have_nothing_and_are_announced_where_they_hav
             "{view}"
         );
     }
+    // A part that is worth a look is announced, however much threads hold beside it, and a hundredth is not.
+    for (thread, is_announced) in [(2_000, true), (20_000, true), (100_000, false)] {
+        let poll = format!(r#"{{"ph":"X","pid":1,"tid":1,"name":"poll","ts":0,"dur":{thread}}}"#);
+        std::fs::write(&both, format!("[{actor},{poll}]")).expect("a file");
+        for view in ["top", "tree"] {
+            let said = run(&[view, &both]);
+            let said = String::from_utf8_lossy(&said.stdout).into_owned();
+            let remark = "(without 1 async call of 1 ms: --async)";
+            assert_eq!(said.contains(remark), is_announced, "{view}: {said}");
+        }
+    }
     // A filter that takes no call of a thread does not make others count.
     let none = total("top", &both, &["--filter", "actor"]);
     assert_eq!(none, 0);

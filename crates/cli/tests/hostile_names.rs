@@ -254,6 +254,109 @@ fn names_of_captures_never_act_on_a_terminal() {
     assert!(shown > 100, "{shown}");
 }
 
+/// Replaces words in a capture of any format by as many bytes that attack, in UTF-8 and UTF-16; which words follows
+/// from the seed, so that those that hold the format together are left in some.
+fn with_hostile_words(bytes: &[u8], seed: u64) -> Vec<u8> {
+    const RAW: [&str; 3] = ["\u{1b}[35mred", "\u{202e}\u{9b}xyz", "\r\nFORGED"];
+    const JSON: [&str; 3] = [r"\u001bre", r"\u202exy", r"\nFORGED"];
+    /// Where a line is a record, a line break in a name is the end of the name.
+    const LINES: [&str; 3] = ["\u{1b}[35mred", "\u{202e}\u{9b}xyz", "\u{b}\u{7f}FORGED"];
+    let patterns = match bytes.first() {
+        Some(b'{' | b'[') => JSON,
+        _ if !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok() => LINES,
+        _ => RAW,
+    };
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"._/$ <>".contains(&byte);
+    let mut hostile = bytes.to_vec();
+    for width in [1, 2] {
+        let mut at = 0;
+        while at < bytes.len() {
+            let units = bytes[at..].chunks_exact(width);
+            let letters =
+                units.map(|unit| (unit.len() == 1 || unit[0] == 0) && is_letter(unit[width - 1]));
+            let length = letters.take_while(|is_letter| *is_letter).count() * width;
+            let word = &bytes[at..at + length];
+            let sum = word.iter().fold(seed, |sum, &byte| {
+                (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            }) >> 20;
+            let pattern = patterns[usize::try_from(sum / 3 % 3).expect("small")];
+            let pattern = match width {
+                1 => pattern.as_bytes().to_vec(),
+                _ => pattern.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+            };
+            // Keys of JSON are left, because every one of them holds the format together.
+            let is_key = bytes[at + length..].starts_with(b"\":");
+            if length >= pattern.len() && !is_key && sum.is_multiple_of(3) {
+                hostile[at..at + pattern.len()].copy_from_slice(&pattern);
+            }
+            at += length.max(1);
+        }
+    }
+    hostile
+}
+
+/// Formats that are only read have no writer that could put hostile names in: their samples get them as bytes.
+#[test]
+fn names_in_formats_that_are_only_read_never_act_on_a_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let only_read = traceloom_formats::FORMATS
+        .iter()
+        .filter(|format| format.raise.is_none());
+    let (mut all, mut unseen) = (Vec::new(), Vec::new());
+    for format in only_read {
+        let Some(sample) = traceloom_samples::by_name(format.name) else {
+            continue;
+        };
+        let mut bytes = Vec::new();
+        sample(3, 2_000, &mut |piece| bytes.extend_from_slice(piece));
+        // Names of these are shorter than what attacks.
+        for name in ["work", "stock", "Shop#buy"] {
+            if format.name.ends_with("profile") || format.name == "stackprof" {
+                let text = String::from_utf8(bytes).expect("JSON");
+                bytes = text
+                    .replace(&json!(name).to_string(), &json!(named(name)).to_string())
+                    .into_bytes();
+            }
+        }
+        let paths: Vec<String> = (0..3)
+            .map(|seed| {
+                let name = format!("{}-{seed}", format.name);
+                std::fs::write(folder.path().join(&name), with_hostile_words(&bytes, seed))
+                    .expect("a file");
+                name
+            })
+            .collect();
+        let own: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let forced = ["--color", "always", "--input-format", format.name];
+        let mut is_shown = false;
+        for command in ["dump", "top", "check"] {
+            let args = [&[command][..], &forced, &own].concat();
+            let output = run(&args, folder.path());
+            clean(&args, &output);
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8_lossy(&said);
+            let mut words = ["[35mred", "FORGED", "xyz"].into_iter();
+            is_shown |= words.any(|word| said.contains(word));
+        }
+        if !is_shown {
+            unseen.push(format.name);
+        }
+        all.extend(paths);
+    }
+    assert!(all.len() > 50, "{all:?}");
+    assert_eq!(unseen, NAMELESS, "formats whose names were not seen");
+    for group in all.chunks(32) {
+        let group: Vec<&str> = group.iter().map(String::as_str).collect();
+        for command in COMMANDS.iter().filter(|command| !command.is_empty()) {
+            let args = [*command, &["--color", "always"], &group].concat();
+            clean(&args, &run(&args, folder.path()));
+        }
+    }
+}
+
+/// Formats whose samples have no words of their own: no text at all, compressed chunks, a container of others.
+const NAMELESS: &[&str] = &["cdt-suspend", "zorka-store", "datakit-request"];
+
 #[test]
 fn names_of_captures_become_no_paths() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -81,6 +81,46 @@ fn misspelt_columns_and_groups_are_errors() {
 }
 
 #[test]
+fn a_target_or_variant_that_is_not_there_is_an_error_that_names_those_that_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out").to_string_lossy().into_owned();
+    for (target, said) in [
+        ("nonsense", "`--to list` prints them"),
+        ("cdt-dump:calls5", "there are calls1 to calls4"),
+        ("cdt-streams:calls5", "there are calls1 to calls4"),
+        ("zorka-c:foo", "there are: agent typed"),
+        ("tptp-binary:64", "64"),
+        ("heph:foo", "heph has no variant `foo`"),
+        ("pprof:foo", "pprof has no variant `foo`"),
+        ("csv:foo", "csv has no variant `foo`"),
+    ] {
+        let told = refused(&["convert", SHOP, "-o", &out, "--to", target]);
+        assert!(told.contains(said), "{target}: {told}");
+    }
+    assert!(!folder.path().join("out").exists());
+}
+
+#[test]
+fn a_value_of_calls_where_samples_are_written_says_as_samples() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out").to_string_lossy().into_owned();
+    for target in ["firefox", "folded", "pprof", "speedscope"] {
+        for value in ["wall", "nonsense", "cpu_time"] {
+            let args = ["convert", SHOP, "-o", &out, "--to", target, "--value", value];
+            let told = refused(&args);
+            assert!(told.contains("--as-samples"), "{args:?}: {told}");
+            // What is proposed exists.
+            assert!(!told.contains("start,nonsense"), "{told}");
+            assert!(!told.contains("start,wall"), "{told}");
+            let args = [&args[..], &["--as-samples"]].concat();
+            let output = run(&args);
+            assert_eq!(output.status.success(), value == "wall", "{args:?}");
+            let _ = std::fs::remove_file(&out);
+        }
+    }
+}
+
+#[test]
 fn a_number_without_unit_is_no_time() {
     for args in [
         &["calls", SHOP, "--min-duration", "5"][..],

@@ -3,9 +3,13 @@
 //! Work on an async track waits and overlaps with that of threads, so its time is not added to theirs. A recording of
 //! actors or requests may have nothing but async tracks, though, or nearly all of its time there. One rule for every
 //! view: spans of thread tracks count; where nothing that is shown has any, those of async tracks do; where async tracks
-//! hold more than threads, the view says that they are left out.
+//! hold a part of the whole that is worth a look, the view says that they are left out.
 
 use crate::measure::{AsyncCalls, Measure, Tracks, TreeSource};
+
+/// The share of the time of threads, in percent, from which calls that are left out are announced: less is at most a
+/// small row of the view.
+const ANNOUNCED_PERCENT: i64 = 2;
 
 /// A view of spans or samples: what it shows, whether it has anything, and its total.
 pub trait Shown {
@@ -43,7 +47,7 @@ pub fn choose_tracks<V: Shown>(views: &mut Vec<V>, left: AsyncCalls) {
     }
     for view in views {
         let total = view.total();
-        if of_spans(view).is_some() && left.total > total {
+        if of_spans(view).is_some() && left.total > total.saturating_mul(ANNOUNCED_PERCENT) / 100 {
             view.measure().tracks = Tracks::ThreadsWithout(left);
         }
     }

@@ -8,7 +8,7 @@ pub enum Tracks {
     /// Thread tracks, or all where that was asked for.
     #[default]
     Threads,
-    /// Thread tracks, which hold less than the async tracks that are left out.
+    /// Thread tracks, beside which the calls of async tracks are left out and worth a remark.
     ThreadsWithout(AsyncCalls),
     /// Async tracks and lanes, because there is nothing on thread tracks.
     Async,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use traceloom_analysis::loss::{Losses, Lost};
 use traceloom_analysis::stage::Redaction;
-use traceloom_formats::{Format, Output, RaiseOptions, Source, native_conversion};
+use traceloom_formats::{ErrorKind, Format, Output, RaiseOptions, Source, native_conversion};
 use traceloom_input::Input;
 use traceloom_input::save::{Save, Stdout};
 use traceloom_model::{Clock, Concat, Feature, Flow, Level, Note, Notes};
@@ -21,6 +21,7 @@ use crate::open::{open, with_progress};
 use crate::pick::Pick;
 use crate::read_plan::ReadPlan;
 use crate::streams::{error_line, stdout};
+use crate::usage::Usage;
 
 /// One conversion.
 pub(crate) struct Job<'o> {
@@ -110,7 +111,11 @@ impl Job<'_> {
         let redaction = self.redaction(inputs)?;
         let make = columnar::raise_of(target)
             .ok_or_else(|| anyhow::anyhow!("`{}` is not written", target.name))?;
-        let mut writer = make(raise, out)?;
+        // All that a writer refuses before it has seen anything is what was typed.
+        let mut writer = make(raise, out).map_err(|error| match error.kind() {
+            ErrorKind::Usage => anyhow::Error::from(Usage(error.to_string())),
+            _ => error.into(),
+        })?;
         let all = Concat::new(writer.as_mut());
         let mut all = match recordings {
             0 | 1 => all.of_one(),

@@ -190,10 +190,16 @@ impl RowCounts {
         target: &Format,
         inputs: &[String],
     ) -> anyhow::Result<()> {
-        if let Some(value) = pick.only() {
-            self.values.check(value)?;
-        }
         let tell = pick.tell();
+        if let Some(value) = pick.only() {
+            let instead = match tell {
+                Tell::Plain if self.spans > 0 => {
+                    "; --as-samples writes the wall time of calls by stack"
+                }
+                _ => "",
+            };
+            self.values.check_with(value, instead)?;
+        }
         let inputs = inputs.join(", ");
         let (spans, samples) = (
             target.holds.holds(Feature::Spans),
