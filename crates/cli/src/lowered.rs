@@ -76,15 +76,26 @@ pub(crate) fn doubt(input: &Input, notes: &[Notes]) -> Option<String> {
         .filter(|document| lowers(document.format()))
         .flat_map(|document| document.members().map(|(at, _)| at).collect::<Vec<_>>())
         .collect();
-    let unread = (0..input.parts().len()).filter(|at| !read.contains(at));
-    let beside: Vec<Note> = unread.flat_map(|at| notes_beside(input, at)).collect();
+    let unread: Vec<usize> = (0..input.parts().len())
+        .filter(|at| !read.contains(at))
+        .collect();
+    let beside = unread.iter().flat_map(|&at| notes_beside(input, at));
+    let beside: Vec<Note> = beside.collect();
+    // A stream of a process whose head is damaged is a file that nobody knows: `check` warns of those.
+    let unknown = unread.iter().filter(|&&at| {
+        input
+            .parts()
+            .get(at)
+            .is_some_and(|part| part.unknown.is_some())
+    });
+    let unknown = unknown.count() as u64;
     let sum = |wanted| -> u64 {
         let counts = notes.iter().flat_map(Notes::counts);
         let counted = counts.filter(|&(level, ..)| level == wanted);
         let of_parts = beside.iter().filter(|note| note.level == wanted);
         counted.map(|(.., count)| count).sum::<u64>() + of_parts.count() as u64
     };
-    let (warn, damage) = (sum(Level::Warn), sum(Level::Damage));
+    let (warn, damage) = (sum(Level::Warn) + unknown, sum(Level::Damage));
     let path = input.path();
     (warn + damage > 0).then(|| {
         format!(
@@ -94,8 +105,8 @@ pub(crate) fn doubt(input: &Input, notes: &[Notes]) -> Option<String> {
     })
 }
 
-/// Returns what is wrong with a part that belongs to no recording: an unknown file, or a container of other parts,
-/// whose own records no lowering reads.
+/// Returns what is wrong with the bytes of a part that belongs to no recording, such as a container of other parts, whose
+/// own records no lowering reads.
 fn notes_beside(input: &Input, at: usize) -> Vec<Note> {
     let format = input.parts().get(at).and_then(|part| part.part.format);
     let container = format.filter(|format| format.members.is_some());

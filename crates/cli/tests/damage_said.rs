@@ -159,5 +159,11 @@ fn a_damaged_header_of_calls_is_said_and_its_calls_are_listed() {
         assert_eq!(calls(), listed, "byte {at}");
         let checked = run(&["check", "streams"], folder.path());
         assert_eq!(checked.status.code(), Some(1), "byte {at}");
+        // What rows alone say of calls is missing then, and every view says where to look.
+        for view in ["calls", "top", "tree", "timeline"] {
+            let said = text(&run(&[view, "streams"], folder.path()).stderr);
+            let place = "; `traceloom check streams` lists them";
+            assert!(said.contains(place), "byte {at}, {view}: {said:?}");
+        }
     }
 }
