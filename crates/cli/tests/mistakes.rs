@@ -106,7 +106,9 @@ fn a_value_of_calls_where_samples_are_written_says_as_samples() {
     let out = folder.path().join("out").to_string_lossy().into_owned();
     for target in ["firefox", "folded", "pprof", "speedscope"] {
         for value in ["wall", "nonsense", "cpu_time"] {
-            let args = ["convert", SHOP, "-o", &out, "--to", target, "--value", value];
+            let args = [
+                "convert", SHOP, "-o", &out, "--to", target, "--value", value,
+            ];
             let told = refused(&args);
             assert!(told.contains("--as-samples"), "{args:?}: {told}");
             // What is proposed exists.

@@ -69,7 +69,7 @@ const UNSUPPORTED: &[(&[u8], &str)] = &[
 const REFUSED_JSON: &[(&[u8], &str)] = &[
     (
         b"{\"data\":[{\"traceID\":",
-        "Jaeger's JSON is not read: export the trace as OpenTelemetry or Chrome trace JSON",
+        "Jaeger's JSON is not read: Chrome trace JSON is, and Perfetto traces are",
     ),
     (
         b"{\"snapshot\":{\"meta\":",
