@@ -4,7 +4,9 @@ import { shown } from "../src/flame/change";
 import { bars, type Course } from "../src/flame/course";
 import type { Held } from "../src/flame/data";
 import { FlameModel } from "../src/flame/model";
+import { busiest, columns, runs } from "../src/flame/runs";
 import { totals } from "../src/flame/table";
+import { byThread, hasThreads } from "../src/flame/threads";
 
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -243,7 +245,7 @@ test("a difference has one measure for colour and percent", () => {
 
 test("a search adds up the outermost matches", () => {
   const model = new FlameModel(held());
-  assert.equal(model.find("walk"), "matched: 55 55.00 %, self 50 50.00 % · 1 functions, 2 frames");
+  assert.equal(model.find("walk"), "matched: 55 55.00 %, self 50 50.00 % · 1 function, 2 frames");
   assert.equal(model.find(""), "");
 });
 
@@ -272,4 +274,24 @@ test("own code does not do the work of what calls it, and a kind of work has its
     ["Web framework", "Own code", "Database"],
   );
   assert.ok(model.tell(1).pairs.some(([label, value]) => label === "kind" && value === "Own code: acme"));
+});
+
+test("threads are roots, and come to the whole", () => {
+  const methods = timed();
+  assert.ok(hasThreads(methods));
+  const model = new FlameModel(byThread(methods), methods);
+  const { tree } = model;
+  const sums = [...tree.sum].map((sum, at) => `${model.pathOf(at).join(";")} ${sum}`);
+  assert.deepEqual(sums.slice(0, 3), ["a 65", "a;main 65", "a;main;walk 55"]);
+  assert.deepEqual(sums.slice(-3), ["b 35", "b;main 35", "b;main;sql 35"]);
+  assert.ok(model.grouping);
+});
+
+test("a stack chart has a frame for as long as it stayed", () => {
+  const model = new FlameModel(timed());
+  const course = model.data.course as Course;
+  const all = runs(model.all, columns(course, 0, [0, 2], 4));
+  const told = all.map(({ node, from, to }) => `${model.pathOf(node, model.all).join(";")} ${from} ${to}`);
+  assert.deepEqual(told, ["main 0 4", "main;walk 0 4", "main;walk;walk 2 4"]);
+  assert.equal(busiest(course, [1, 2]), 1);
 });

@@ -17,9 +17,9 @@ test("columns are read as they are written", () => {
   assert.deepEqual([...numbers("")], []);
 });
 
-test("amounts have three digits, rounded down", () => {
-  assert.equal(amount("ns", 1_999_999), "1.99 ms");
-  assert.equal(amount("ns", -9_999_000_000), "-9.99 s");
+test("amounts have three digits, rounded", () => {
+  assert.equal(amount("ns", 1_994_999), "1.99 ms");
+  assert.equal(amount("ns", -9_999_000_000), "-10.0 s");
   assert.equal(amount("ns", 999), "999 ns");
   assert.equal(amount("bytes", 2 ** 20), "1.00 MiB");
   assert.equal(amount("count", 1234, "chars"), "1,234 chars");

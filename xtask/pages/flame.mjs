@@ -1,5 +1,6 @@
 // Measures the flame graph's page: first drawing, and the answers to zooming and searching.
-import { browse, drawn, firstDrawn, processor, promise, ROUNDS, tell } from './measure.mjs';
+import { browse, drawn, promise, ROUNDS, tell } from './measure.mjs';
+import { opened } from './opened.mjs';
 
 const press = (key) => document.querySelector('.flame .view')
   .dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
@@ -10,14 +11,10 @@ const search = (words) => {
 };
 
 await browse(async (page, open) => {
-  const spent = await processor(page);
-  const times = { first: [], busy: [], zoom: [], back: [], search: [], invert: [] };
+  const times = { zoom: [], back: [], search: [], invert: [] };
   for (let round = 0; round < ROUNDS; round++) {
     await page.goto('about:blank');
-    const before = await spent();
     await open('flame.html');
-    times.first.push(await firstDrawn(page, 'flame'));
-    times.busy.push(await spent() - before);
     for (let step = 0; step < 3 + round; step++) await page.evaluate(press, 'ArrowDown');
     times.zoom.push(await drawn(page, press, 'Enter'));
     times.back.push(await drawn(page, press, '0'));
@@ -28,8 +25,9 @@ await browse(async (page, open) => {
   }
   const frames = await page.$eval('.flame script', (script) => traceloom.numbers(JSON.parse(script.textContent)[0].symbol).length);
   console.log(`flame graph of ${frames.toLocaleString('en-US')} frames`);
-  promise('first drawing, from the start of loading', times.first, 200);
-  tell('processor time of the page for that', times.busy);
+  const { first, busy } = await opened('flame.html', 'flame', ROUNDS);
+  promise('first drawing, from the start of loading', first, 200);
+  tell('processor time of the page\'s thread for that', busy);
   promise('zoom in', times.zoom, 50);
   promise('zoom out', times.back, 50);
   tell('bottom-up', times.invert);

@@ -12,16 +12,6 @@ export function promise(what, times, most) {
   if (middle > most) process.exitCode = 1;
 }
 
-/** Tells the processor time of the page's own thread, in milliseconds: on a busy machine the clock tells more than the page. */
-export async function processor(page) {
-  const session = await page.context().newCDPSession(page);
-  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
-  return async () => {
-    const { metrics } = await session.send('Performance.getMetrics');
-    return metrics.find(({ name }) => name === 'TaskDuration').value * 1000;
-  };
-}
-
 /** Prints the middle of the times. */
 export function tell(what, times) {
   const sorted = [...times].sort((a, b) => a - b);

@@ -1,5 +1,6 @@
 // Measures the timeline's page: first drawing, panning at several zooms, zooming, searching.
-import { browse, drawn, firstDrawn, promise, ROUNDS } from './measure.mjs';
+import { browse, drawn, promise, ROUNDS, tell } from './measure.mjs';
+import { opened } from './opened.mjs';
 
 const FRAMES = 60;
 const press = (key) => document.querySelector('.timeline .view')
@@ -25,15 +26,12 @@ const pan = (page, frames) => page.evaluate(async (frames) => {
 }, frames);
 
 await browse(async (page, open) => {
-  const first = [];
-  for (let round = 0; round < 3; round++) {
-    await page.goto('about:blank');
-    await open('timeline.html');
-    first.push(await firstDrawn(page, 'timeline'));
-  }
+  const { first, busy } = await opened('timeline.html', 'timeline', ROUNDS);
+  await open('timeline.html');
   const counts = await page.$eval('.timeline script', (script) => JSON.parse(script.textContent).tracks.map((track) => track.spans));
   console.log(`timeline of ${counts.reduce((a, b) => a + b).toLocaleString('en-US')} spans`);
   promise('first drawing, from the start of loading', first, 500);
+  tell('processor time of the page\'s thread for that', busy);
   for (const zoom of [0, 8, 16, 24, 40]) {
     await page.evaluate(press, '0');
     for (let step = 0; step < zoom; step++) await page.evaluate(press, 'w');

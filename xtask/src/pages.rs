@@ -9,6 +9,8 @@ use crate::cargo::{cargo, program, root, succeed};
 /// A page to be measured.
 struct Page {
     name: &'static str,
+    /// How its name ends.
+    extension: &'static str,
     /// What the page is made from.
     input: fn() -> String,
     /// Arguments of `traceloom`; `INPUT` and `PAGE` are replaced.
@@ -19,11 +21,19 @@ struct Page {
 const PAGES: &[Page] = &[
     Page {
         name: "flame",
+        extension: "html",
+        input: hundred_thousand_frames,
+        make: &["flame", "INPUT", "--force", "-o", "PAGE"],
+    },
+    Page {
+        name: "picture",
+        extension: "svg",
         input: hundred_thousand_frames,
         make: &["flame", "INPUT", "--force", "-o", "PAGE"],
     },
     Page {
         name: "timeline",
+        extension: "html",
         input: million_spans,
         make: &["timeline", "INPUT", "--force", "-o", "PAGE"],
     },
@@ -59,7 +69,7 @@ pub fn run(names: &[&str]) -> Result<(), String> {
             continue;
         }
         let input = folder.join(format!("{}.input", page.name));
-        let output = folder.join(format!("{}.html", page.name));
+        let output = folder.join(format!("{}.{}", page.name, page.extension));
         fs::write(&input, (page.input)()).map_err(|error| failed(&input, error))?;
         let mut make = program(&built.join("release/traceloom").to_string_lossy());
         for word in page.make {

@@ -51,7 +51,7 @@ fn hash(text: &str) -> u32 {
 
 /// What is one patch: `com.acme`, `org.hibernate`, a crate, a Go module, a library.
 fn layer(symbol: &Symbol) -> Option<&str> {
-    let name = symbol.name.as_str();
+    let name = symbol.function();
     if let Some(package) = package(name).or(symbol.package.as_deref()) {
         let mut dots = package.match_indices(['.', '/']);
         let second = dots.nth(1).map_or(package.len(), |(at, _)| at);
@@ -79,7 +79,7 @@ pub(crate) fn package_of(symbol: &Symbol) -> Option<&str> {
 
 /// Returns the number of a symbol's colour, below [`COLOURS`].
 pub(crate) fn colour(symbol: &Symbol) -> u32 {
-    let name = symbol.name.as_str();
+    let name = symbol.function();
     let hue = if is_synthetic(symbol) {
         3
     } else if symbol.kind == FrameKind::Kernel || name.ends_with("_[k]") {

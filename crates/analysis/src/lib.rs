@@ -86,7 +86,7 @@ pub use calltree::{
     TreeOptions, Trees, choose_tracks, top, top_of_groups,
 };
 pub use finding::finding;
-pub use measure::{AsyncCalls, Measure, MeasureUnit, Tracks, TreeSource, amount, grouped};
+pub use measure::{AsyncCalls, Measure, MeasureUnit, Tracks, TreeSource, amount, grouped, minutes};
 pub use merge_stack::MergeStack;
 pub use page::{escaped, mailed};
 pub use pauses::Pauses;

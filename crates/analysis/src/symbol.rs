@@ -37,10 +37,12 @@ pub struct Symbol {
     pub library: Option<String>,
     /// Source file.
     pub file: Option<String>,
-    /// First line, 0 when unknown.
+    /// First line, 0 when unknown; of frames that stand for lines, that line.
     pub line: u32,
     /// How the frame was executed.
     pub kind: FrameKind,
+    /// It stands for one line of a function, which ends its name: `com.acme.Order.save:12`.
+    pub is_line: bool,
     /// It is no function but a group of calls or samples: a thread, a service, a value of a parameter.
     pub group: bool,
 }
@@ -58,7 +60,18 @@ impl Symbol {
     /// Returns `true` if the name, or the shortened one that people are shown, matches.
     #[must_use]
     pub fn is_match(&self, regex: &regex_lite::Regex) -> bool {
+        let function = self.function();
+        if self.is_line && (regex.is_match(function) || regex.is_match(&names::shorten(function))) {
+            return true;
+        }
         regex.is_match(&self.name) || regex.is_match(&self.short_name())
+    }
+
+    /// Returns the name of the function, without a line.
+    #[must_use]
+    pub fn function(&self) -> &str {
+        let line = self.name.rsplit_once(':').filter(|_| self.is_line);
+        line.map_or(&self.name, |(function, _)| function)
     }
 
     /// Returns the name for people: shortened, a group's on one line.
@@ -85,8 +98,8 @@ impl FunctionMatch {
     #[must_use]
     pub fn is_match(&self, symbol: &Symbol) -> bool {
         match self {
-            Self::Name(name) => symbol.name == *name,
-            Self::Alike(name) => names::alike(&symbol.name) == *name,
+            Self::Name(name) => symbol.function() == name,
+            Self::Alike(name) => names::alike(symbol.function()) == *name,
             Self::Regex(regex) => symbol.is_match(regex),
             Self::Nothing => false,
         }
@@ -135,6 +148,14 @@ pub(crate) fn key_of_frame(tables: &Recording, frame: FrameId) -> u32 {
     match tables.frame(frame).and_then(|row| row.function) {
         Some(function) => key_of_function(Some(function)),
         None => (frame.raw() & !FRAME | FRAME).min(TRACK_GROUP - 1),
+    }
+}
+
+/// The key a frame has where frames stand for lines: its own, unless nobody knows its line.
+pub(crate) fn key_of_line(tables: &Recording, frame: FrameId) -> u32 {
+    match tables.frame(frame) {
+        Some(row) if row.line > 0 => (frame.raw() & !FRAME | FRAME).min(TRACK_GROUP - 1),
+        _ => key_of_frame(tables, frame),
     }
 }
 
@@ -238,6 +259,9 @@ pub(crate) fn symbol_of_frame(tables: &Recording, id: FrameId) -> Symbol {
     let Some(frame) = tables.frame(id) else {
         return Symbol::named(format!("#{}", id.raw()));
     };
+    if let Some(function) = frame.function {
+        return line_of(symbol_of_function(tables, function), frame.line);
+    }
     let mapping = frame.mapping.and_then(|id| tables.mapping(id));
     let file = mapping.and_then(|row| row.file).map(|id| tables.text(id));
     let (Some(address), file) = (frame.address, file) else {
@@ -256,6 +280,19 @@ pub(crate) fn symbol_of_frame(tables: &Recording, id: FrameId) -> Symbol {
         library: file.map(std::borrow::Cow::into_owned),
         kind: frame.kind,
         ..Symbol::named(name)
+    }
+}
+
+/// Returns the symbol of a line of a function.
+fn line_of(function: Symbol, line: u32) -> Symbol {
+    if line == 0 {
+        return function;
+    }
+    Symbol {
+        name: format!("{}:{line}", function.name),
+        line,
+        is_line: true,
+        ..function
     }
 }
 

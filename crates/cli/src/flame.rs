@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use traceloom_analysis::CallTree;
 use traceloom_analysis::flame::{Picture, html, svg};
+use traceloom_analysis::{CallTree, Dimension};
 
 use crate::Outcome;
 use crate::categories::CategoryFlags;
 use crate::convert;
+use crate::dimension::with_lines;
 use crate::graph::GraphFlags;
 use crate::groups::GroupFlags;
 use crate::output_file::{self, OutputFileFlags};
 use crate::over_time;
 use crate::pick::Pick;
 use crate::select::SandwichFlags;
-use crate::trees::{TreeFlags, read};
+use crate::trees::{TreeFlags, read_lines};
 use crate::usage::Usage;
 
 /// Draw a flame graph.
@@ -65,7 +66,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         let reason = "--unit and --lang are for flame graph JSON: end -o in .json";
         return Err(Usage(reason.to_owned()).into());
     }
-    let dimension = options.graph.of_picture()?;
+    let dimension = options.graph.of_picture();
     let first = options.tree.read.paths.first().context("an input")?;
     let name = output_file::name_of(first);
     let output = options
@@ -82,13 +83,20 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         }
     };
     output_file::check(&output, options.drawn.force)?;
-    let flags = options.tree.grouped(&options.groups);
+    let groups = options.graph.groups(&options.groups)?;
+    let mut flags = options.tree.grouped(&groups);
+    // A page holds lines too, and says where there are none.
+    flags.lines = is_page || dimension == Dimension::Line;
     let mut inputs = flags.read.inputs();
-    let trees = read(&flags, &mut inputs)?;
+    let [trees, lines] = read_lines(&flags, &mut inputs)?;
     if trees.iter().all(CallTree::is_empty) {
         anyhow::bail!("{output} is not written: there is nothing to draw");
     }
     let trees = options.sandwich.cut(trees)?;
+    let lines = match lines.is_empty() {
+        true => lines,
+        false => options.sandwich.cut(lines)?,
+    };
     let categories = options.categories.rules()?;
     let title = options.drawn.title.clone().unwrap_or_else(|| name.clone());
     let doubt = inputs.doubts.join("; ");
@@ -104,6 +112,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         changes: None,
         categories: Some(&categories),
         dimension,
+        lines: &lines,
         over_time: &over_time,
     };
     if is_page {
@@ -112,7 +121,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         output_file::write(Path::new(&output), options.drawn.force, &text)?;
         return Ok(inputs.outcome());
     }
-    let trees: Vec<_> = trees.iter().map(|tree| tree.by(dimension)).collect();
+    let trees = match dimension {
+        Dimension::Line => with_lines(trees, &lines),
+        dimension => trees.iter().map(|tree| tree.by(dimension)).collect(),
+    };
     for (number, tree) in trees.iter().enumerate() {
         let title = if trees.len() > 1 {
             format!("{title}: {}", tree.measure.name)

@@ -5,12 +5,14 @@ use clap::builder::PossibleValuesParser;
 use traceloom_analysis::Dimension;
 use traceloom_formats::Format;
 
+use crate::dimension::by_thread;
+use crate::groups::GroupFlags;
 use crate::usage::Usage;
 
 /// How a flame graph is written as JSON.
 #[derive(Args, Clone, Default)]
 pub(crate) struct GraphFlags {
-    /// What frames stand for; line and thread in flame graph JSON only.
+    /// What frames stand for: functions, their lines, what they belong to; in pictures `thread` is `--by thread`.
     #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(
         ["method", "line", "package", "class", "thread", "library"]))]
     dimension: Option<String>,
@@ -52,14 +54,14 @@ impl GraphFlags {
         self.unit.is_none() && self.lang.is_none()
     }
 
-    /// Returns what the frames of a picture stand for.
-    pub(crate) fn of_picture(&self) -> anyhow::Result<Dimension> {
-        let word = self.dimension.as_deref().unwrap_or("method");
-        let reason = || {
-            Usage(format!(
-                "--dimension {word} is for flame graph JSON: end -o in .json"
-            ))
-        };
-        Ok(Dimension::of_word(word).ok_or_else(reason)?)
+    /// Returns what the frames of a picture stand for; below threads, functions.
+    pub(crate) fn of_picture(&self) -> Dimension {
+        let word = self.dimension.as_deref().unwrap_or_default();
+        Dimension::of_word(word).unwrap_or_default()
+    }
+
+    /// Returns what the roots of a picture are groups of.
+    pub(crate) fn groups(&self, groups: &GroupFlags) -> anyhow::Result<GroupFlags> {
+        by_thread(self.dimension.as_deref(), groups)
     }
 }

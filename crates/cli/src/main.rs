@@ -17,6 +17,7 @@ mod command;
 mod completions;
 mod convert;
 mod diff;
+mod dimension;
 mod dump;
 mod events;
 mod export;

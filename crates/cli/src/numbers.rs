@@ -1,28 +1,30 @@
 //! How numbers, durations and sizes are printed.
 
-/// Prints a duration exactly, in the unit a person would take.
+use traceloom_analysis::minutes;
+
+/// Prints a duration in the unit a person would take, to a thousandth of it.
 pub(crate) fn duration(ns: u64) -> String {
-    const UNITS: [(u64, &str); 4] = [
-        (3_600_000_000_000, "h"),
-        (60_000_000_000, "min"),
-        (1_000_000_000, "s"),
-        (1_000_000, "ms"),
-    ];
-    match UNITS.iter().find(|&&(size, _)| ns >= size) {
-        Some(&(size, unit @ ("h" | "min"))) => {
-            let rest = (ns % size) / 1_000_000_000;
-            let smaller = if unit == "h" {
-                format!("{} min", rest / 60)
-            } else {
-                format!("{rest} s")
-            };
-            format!("{} {unit} {smaller}", ns / size)
-        }
+    /// From here on three digits behind the point would say 60 seconds.
+    const MINUTE: u64 = 59_999_500_000;
+    if ns >= MINUTE {
+        return minutes(ns);
+    }
+    // Parts of a thousand, rounded; what comes to 1,000 of a unit is one of the next.
+    let thousandths = |unit: u64| (ns + unit / 2_000) / (unit / 1_000);
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
+    let below = [1_000_000, 1_000, 1];
+    let mut units = units.into_iter().zip(below);
+    let found = units.find(|&((unit, _), below)| match below {
+        1 => ns >= unit,
+        below => thousandths(below) * (below / 1_000) >= unit,
+    });
+    match found {
         // A clock of milliseconds did not measure the microseconds of `285.000 ms`.
-        Some(&(size, unit)) if ns.is_multiple_of(size) => format!("{} {unit}", ns / size),
-        None if ns >= 1_000 && ns.is_multiple_of(1_000) => format!("{} µs", ns / 1_000),
-        Some(&(size, unit)) => format!("{}.{:03} {unit}", ns / size, (ns % size) / (size / 1000)),
-        None if ns >= 1_000 => format!("{}.{:03} µs", ns / 1_000, ns % 1_000),
+        Some(((unit, name), _)) if ns.is_multiple_of(unit) => format!("{} {name}", ns / unit),
+        Some(((unit, name), _)) => {
+            let parts = thousandths(unit);
+            format!("{}.{:03} {name}", parts / 1_000, parts % 1_000)
+        }
         None => format!("{ns} ns"),
     }
 }
@@ -53,7 +55,7 @@ pub(crate) fn size(bytes: u64) -> String {
         0xa0_0000..0x2_8000_0000 => (20, "MiB"),
         _ => (30, "GiB"),
     };
-    let tenths = (u128::from(bytes) * 10) >> unit;
+    let tenths = (u128::from(bytes) * 10 + (1 << (unit - 1))) >> unit;
     format!("{}.{} {name}", tenths / 10, tenths % 10)
 }
 
@@ -62,18 +64,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_exact() {
+    fn durations_are_rounded_to_thousandths() {
         assert_eq!(duration(999), "999 ns");
         assert_eq!(duration(1_234), "1.234 µs");
         assert_eq!(duration(1_304_000_000), "1.304 s");
         assert_eq!(duration(285_000_000), "285 ms");
         assert_eq!(duration(5_000), "5 µs");
         assert_eq!(duration(61_000_000_000), "1 min 1 s");
+        assert_eq!(duration(61_500_000_000), "1 min 2 s");
+        assert_eq!(duration(1_304_999_999), "1.305 s");
+        assert_eq!(duration(999_999_499), "999.999 ms");
+        assert_eq!(duration(999_999_500), "1.000 s");
+        assert_eq!(duration(59_999_500_000), "1 min 0 s");
+        assert_eq!(duration(7_530_000_000_000), "2 h 6 min");
     }
 
     #[test]
     fn counts_are_grouped() {
         assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(size(44_290), "43.2 KiB");
+        assert_eq!(size(44_290), "43.3 KiB");
     }
 }

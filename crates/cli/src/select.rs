@@ -5,13 +5,12 @@ use std::io::Read as _;
 
 use anyhow::Context;
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use traceloom_analysis::filter::Selection;
 use traceloom_analysis::filter::{Filter, rules};
 use traceloom_analysis::names::{FunctionMatch, FunctionPattern, PatternError};
 use traceloom_analysis::{
-    Adjustment, CallTree, Dimension, FoundAdjustment, FrameFilter, Predicate, Symbol, callees_of,
-    callers_of, usages_of,
+    Adjustment, CallTree, FoundAdjustment, FrameFilter, Predicate, Symbol, callees_of, callers_of,
+    usages_of,
 };
 
 use crate::args::Common;
@@ -212,31 +211,6 @@ fn rules_file(flag: &str, path: &str) -> anyhow::Result<String> {
     }
     let text = String::from_utf8(text);
     Ok(text.map_err(|_| Usage(format!("{flag}: {path} is not UTF-8")))?)
-}
-
-/// What frames stand for.
-#[derive(Args, Clone, Default)]
-pub(crate) struct DimensionFlags {
-    /// What rows and frames stand for: functions, or what they belong to.
-    #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(
-        ["method", "class", "package", "library"]))]
-    dimension: Option<String>,
-}
-
-impl DimensionFlags {
-    /// Returns what was asked for, where that is not functions.
-    pub(crate) fn of(&self) -> Option<Dimension> {
-        let word = self.dimension.as_deref()?;
-        Dimension::of_word(word).filter(|&one| one != Dimension::Method)
-    }
-
-    /// Returns the trees of what was asked for.
-    pub(crate) fn trees(&self, trees: Vec<CallTree>) -> Vec<CallTree> {
-        match self.of() {
-            Some(dimension) => trees.iter().map(|tree| tree.by(dimension)).collect(),
-            None => trees,
-        }
-    }
 }
 
 /// The function in the middle.

@@ -15,16 +15,16 @@ use traceloom_analysis::{Durations, Functions, Measure, MeasureUnit, Symbol, Top
 use traceloom_model::{Merge, Scope};
 
 use crate::Outcome;
+use crate::dimension::DimensionFlags;
 use crate::groups::GroupFlags;
 use crate::numbers::count;
 use crate::percentiles;
-use crate::select::DimensionFlags;
 use crate::streams::{message, stdout};
 use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::trees::{
-    Measures, TreeFlags, amount, heading_of, read, read_functions, share, share_number,
+    Measures, TreeFlags, amount, heading_of, read_functions, read_lines, share, share_number,
     tracks_json, unit_word,
 };
 use crate::usage::Usage;
@@ -89,11 +89,23 @@ const ROWS: usize = 30;
 
 impl Options {
     /// Returns what is asked of the reading.
-    fn flags(&self) -> TreeFlags {
-        TreeFlags {
+    fn flags(&self) -> anyhow::Result<TreeFlags> {
+        let grouped = self.tree.grouped(&self.groups()?);
+        Ok(TreeFlags {
             durations: self.percentiles,
-            ..self.tree.grouped(&self.groups)
-        }
+            ..self.dimension.reading(grouped)
+        })
+    }
+
+    /// Returns what is grouped by, as a heading.
+    fn group_word(&self) -> String {
+        self.groups()
+            .map_or_else(|_| String::new(), |groups| groups.word())
+    }
+
+    /// Returns what the rows are groups of.
+    fn groups(&self) -> anyhow::Result<GroupFlags> {
+        self.dimension.groups(&self.groups)
     }
 
     /// Says so when percentiles are asked for and nothing has a duration.
@@ -130,9 +142,9 @@ impl Options {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let is_plain = options.groups.is_empty()
-        && options.direct.wanted().is_none()
-        && !options.hotspots.wanted();
+    let groups = options.groups()?;
+    let is_plain =
+        groups.is_empty() && options.direct.wanted().is_none() && !options.hotspots.wanted();
     if options.dimension.of().is_some() && !is_plain {
         let reason = "--dimension goes with neither --by, --hotspots nor direct calls";
         return Err(Usage(reason.to_owned()).into());
@@ -143,16 +155,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if let Some((direction, of)) = options.direct.wanted() {
         return direct::run(options, direction, of);
     }
-    if !options.groups.is_empty() {
+    if !groups.is_empty() {
         return groups::run(options);
     }
     let style = Style::new(&options.tree.read.common)?;
     let mut out = stdout();
-    let flags = options.flags();
+    let flags = options.flags()?;
     let mut inputs = flags.read.inputs();
     let [mut tables, beside] = match options.dimension.of() {
         Some(_) => {
-            let trees = options.dimension.trees(read(&flags, &mut inputs)?);
+            let trees = options.dimension.trees(read_lines(&flags, &mut inputs)?);
             [trees.into_iter().map(Functions::of).collect(), Vec::new()]
         }
         None => read_functions(&flags, &mut inputs)?,

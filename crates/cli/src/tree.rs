@@ -11,16 +11,18 @@ use traceloom_model::printable;
 use unicode_width::UnicodeWidthStr;
 
 use crate::Outcome;
+use crate::dimension::DimensionFlags;
 use crate::groups::GroupFlags;
 use crate::numbers::count;
-use crate::select::{DimensionFlags, SandwichFlags};
+use crate::select::SandwichFlags;
 use crate::streams::stdout;
 use crate::style::Style;
 use crate::table::{Table, cut_name};
 use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::top::heading;
 use crate::trees::{
-    Measures, TreeFlags, amount, heading_of, read, share, share_number, tracks_json, unit_word,
+    Measures, TreeFlags, amount, heading_of, read_lines, share, share_number, tracks_json,
+    unit_word,
 };
 
 /// Print the call tree.
@@ -63,11 +65,17 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.read.common)?;
     let mut out = stdout();
-    let flags = options.tree.grouped(&options.groups);
+    let groups = options.dimension.groups(&options.groups)?;
+    let flags = options.dimension.reading(options.tree.grouped(&groups));
     let mut inputs = flags.read.inputs();
+    let [trees, lines] = read_lines(&flags, &mut inputs)?;
+    let lines = match lines.is_empty() {
+        true => lines,
+        false => options.sandwich.cut(lines)?,
+    };
     let trees = options
         .dimension
-        .trees(options.sandwich.cut(read(&flags, &mut inputs)?)?);
+        .trees([options.sandwich.cut(trees)?, lines]);
     let names = ShortNames::new(trees.iter().flat_map(CallTree::function_names));
     let mut measures = Measures::default();
     for tree in &trees {

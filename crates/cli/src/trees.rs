@@ -51,6 +51,9 @@ pub(crate) struct TreeFlags {
     /// What the roots are groups of, where a command has `--by`.
     #[arg(skip)]
     pub(crate) by: Option<GroupBy>,
+    /// Trees by lines are wanted too.
+    #[arg(skip)]
+    pub(crate) lines: bool,
     /// It is one of two recordings that are compared, whose functions may be named otherwise.
     #[arg(skip)]
     pub(crate) compared: bool,
@@ -68,12 +71,23 @@ impl TreeFlags {
 
 /// Reads all inputs into trees, frames selected.
 pub(crate) fn read(flags: &TreeFlags, inputs: &mut Inputs<'_>) -> anyhow::Result<Vec<CallTree>> {
-    let trees = selected(flags, inputs, TreeView::Trees)?;
+    let [trees, _] = read_lines(flags, inputs)?;
+    Ok(trees)
+}
+
+/// Reads all inputs into trees, and those of samples by lines where the flags ask for them.
+pub(crate) fn read_lines(
+    flags: &TreeFlags,
+    inputs: &mut Inputs<'_>,
+) -> anyhow::Result<[Vec<CallTree>; 2]> {
+    let mut trees = selected(flags, inputs, TreeView::Trees)?;
+    let mut lines = std::mem::take(&mut trees.lines);
+    lines.sort_by_key(|tree| tree.measure.rank());
     let trees = found(flags, trees.into_trees().collect(), CallTree::is_empty)?;
     if let Some(by) = &flags.by {
         groups::mention(by, &trees);
     }
-    Ok(trees)
+    Ok([trees, lines])
 }
 
 /// Reads all inputs into trees as [`read`] does, where they have anything for one.
@@ -221,6 +235,7 @@ fn selected_with(
     let mut all = sums.finish(Trees::merge).unwrap_or_default();
     all.choose_tracks(left);
     let samples = all.samples.iter_mut().chain(&mut all.beside);
+    let samples = samples.chain(&mut all.lines);
     samples.for_each(|tree| named(&events, &mut tree.measure));
     if !flags.adjust.is_empty() {
         let names: Vec<&str> = all.iter().flat_map(CallTree::function_names).collect();
@@ -298,6 +313,7 @@ fn each(
                     lanes: flags.lanes,
                     values: values.clone(),
                     functions: matches!(view, TreeView::Functions | TreeView::Alike),
+                    lines: flags.lines,
                     alike: view == TreeView::Alike,
                     beside: matches!(view, TreeView::Statistics | TreeView::Functions),
                     durations: flags.durations,

@@ -554,8 +554,28 @@ fn classes_packages_and_libraries_come_to_the_whole() {
     }
     for args in [
         &["top", shop, "--dimension", "class", "--hotspots"][..],
-        &["flame", shop, "-o", "-", "--dimension", "thread"],
+        &["top", shop, "--dimension", "thread", "--by", "host"],
+        &["flame", shop, "--dimension", "thread", "--by", "host"],
     ] {
         assert_eq!(run(args).status.code(), Some(2), "{args:?}");
     }
+}
+
+#[test]
+fn threads_are_a_dimension_and_calls_have_no_lines() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    for view in ["top", "tree"] {
+        let by = run(&[view, shop, "--json", "--by", "thread"]);
+        let dimension = run(&[view, shop, "--json", "--dimension", "thread"]);
+        assert_eq!(by.stdout, dimension.stdout, "{view}");
+    }
+    let svg = run(&["flame", shop, "-o", "-", "--dimension", "thread"]);
+    assert!(String::from_utf8_lossy(&svg.stdout).contains("http-nio-8080-exec-12: "));
+    let lines = run(&["top", shop, "--json", "--dimension", "line"]);
+    assert_eq!(lines.stdout, run(&["top", shop, "--json"]).stdout);
+    let said = String::from_utf8_lossy(&lines.stderr);
+    assert!(
+        said.contains("calls have no lines; functions are shown"),
+        "{said}"
+    );
 }

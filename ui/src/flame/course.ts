@@ -1,5 +1,6 @@
 /* When the nodes of a tree ran: what each came to by itself in equal stretches of time, by thread. */
 import { numbers } from "../shared/numbers";
+import { isLocalZone } from "../shared/zone";
 import type { Held } from "./data";
 import type { FlameModel } from "./model";
 import { Growing, kinds, type Tree } from "./tree";
@@ -141,7 +142,8 @@ export function moment(course: Course, stretch: number): string {
     .slice(0, digits);
   const rest = digits ? `.${fraction}` : "";
   if (!course.unix) return `+${seconds}${rest} s`;
-  const date = new Date(Number(seconds) * 1000);
+  const utc = new Date(Number(seconds) * 1000);
+  const date = isLocalZone() ? new Date(utc.getTime() - utc.getTimezoneOffset() * 60_000) : utc;
   return `${Number.isNaN(date.getTime()) ? seconds : date.toISOString().slice(11, 19)}${rest}`;
 }
 

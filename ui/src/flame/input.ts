@@ -4,12 +4,16 @@ import { by, copy, named } from "../shared/dom";
 import { openMenu } from "../shared/menu";
 import { onRedraw, switchTheme } from "../shared/theme";
 import { Tip } from "../shared/tip";
+import { onZone } from "../shared/zone";
 import type { Range } from "./course";
 import type { Held } from "./data";
+import { dimensionOf, listDimensions } from "./dimensions";
 import { type Colours, FlameModel, type Key, NOTHING, type Seen, type View } from "./model";
 import { FlamePainter } from "./paint";
+import { StackChart } from "./stacks";
 import { Strip } from "./strip";
 import { FlameTable } from "./table";
+import { byThread, hasThreads } from "./threads";
 import type { Cuts } from "./tree";
 
 const COLOURS: Record<Colours, string> = {
@@ -17,7 +21,7 @@ const COLOURS: Record<Colours, string> = {
   category: "kinds of work",
   package: "packages",
 };
-const VIEWS: readonly View[] = ["graph", "tree", "table"];
+const VIEWS: readonly View[] = ["graph", "stacks", "tree", "table"];
 /** Functions beside the graph. */
 const BESIDE = 100;
 /** Wheel notches that double a zoom, in pixels. */
@@ -26,8 +30,9 @@ const NOTCH = 200;
 const AFTER = 20;
 
 /** Starts a graph of one or several values; the first that is not zero is shown. */
-export function startFlame(part: HTMLElement, values: Held[]): void {
-  if (!values.length) return;
+export function startFlame(part: HTMLElement, held: Held[]): void {
+  if (!held.length) return;
+  const values = [...held, ...held.filter(hasThreads).map(byThread)];
   const address = new Address(part.id);
   const view = by(part, "view");
   const rows = by(part, "rows");
@@ -36,9 +41,7 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   const choice = by<HTMLSelectElement>(part, "values");
   const dimension = by<HTMLSelectElement>(part, "dimension");
   const threads = by<HTMLSelectElement>(part, "threads");
-  const dimensionOf = (held: Held) => held.dimension ?? "method";
   const names = [...new Set(values.map((held) => held.value))];
-  const dimensions = [...new Set(values.map(dimensionOf))];
   const legend = by(part, "legend");
   const told = by(part, "told");
   const work = by(part, "work");
@@ -58,6 +61,17 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   const paint = new FlamePainter(model, part, view, canvas, by(part, "room"));
   const actions = { find, zoom, select, choose, showGraph: () => show("graph") };
   let table = new FlameTable(rows, model, actions);
+  const stacks = new StackChart(
+    by(part, "stacks"),
+    part,
+    model,
+    (kind) => paint.kindColour(kind),
+    tip,
+    (node) => {
+      show("graph");
+      zoom(model.follow(model.pathOf(node, model.all)));
+    },
+  );
   const strip = new Strip(by(part, "strip"), part, model, (kind) => paint.kindColour(kind), look);
 
   function modelOf(value: number): FlameModel {
@@ -74,7 +88,7 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
     paint.show(model);
     table = new FlameTable(rows, model, actions);
     choice.value = values[to].value;
-    dimension.value = dimensionOf(values[to]);
+    listDimensions(dimension, values, values[to]);
     chosen = -1;
   }
 
@@ -84,6 +98,7 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   function dress() {
     paint.dress();
     strip.dress();
+    stacks.dress();
     drawLegend();
   }
 
@@ -153,6 +168,7 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
     model.lit = kind === model.lit ? NOTHING : kind;
     drawLegend();
     paint.schedule();
+    stacks.draw();
   }
 
   function tell(node: number) {
@@ -216,6 +232,7 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
     remember(true);
     drawTables();
     paint.schedule();
+    stacks.draw();
   }
   function step(forward: boolean) {
     const node = model.match(forward);
@@ -259,7 +276,9 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
     if (words !== seen.words || search.value !== words) find(words);
     zoom(model.follow(names));
     if (isWhole && chosen < 0) table.sandwich(by(part, "sandwich"), -1);
-    show(VIEWS.find((view) => view === shown) ?? "graph");
+    const isNone = shown === "stacks" && !data.course;
+    by(part, "view-stacks").hidden = !data.course;
+    show((!isNone && VIEWS.find((view) => view === shown)) || "graph");
   }
 
   function pressed() {
@@ -283,12 +302,14 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   function show(shown: View) {
     tip.hide();
     seen.shown = shown;
-    rows.hidden = shown === "graph";
+    rows.hidden = shown === "graph" || shown === "stacks";
     view.hidden = shown !== "graph";
     by(part, "low").hidden = shown !== "graph";
+    by(part, "stacks").hidden = shown !== "stacks";
     pressed();
     remember();
     drawTables();
+    if (shown === "stacks") stacks.show(model);
     if (shown !== "graph") return;
     fit();
     paint.resize();
@@ -317,7 +338,13 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
     find(seen.words);
     if (isWhole && model.selected < 0) table.sandwich(by(part, "sandwich"), -1);
     strip.show(model);
+    stacks.show(model);
   }
+  onZone(() => {
+    pressed();
+    strip.draw();
+    stacks.draw();
+  });
 
   /* What is taken out of the picture; Back or `u` puts it in again. */
   const cutsBefore: Cuts[] = [];
@@ -564,8 +591,6 @@ export function startFlame(part: HTMLElement, values: Held[]): void {
   });
   choice.append(...names.map((name) => new Option(name, name)));
   (choice.closest("label") as HTMLElement).hidden = names.length < 2;
-  dimension.append(...dimensions.map((name) => new Option(name, name)));
-  (dimension.closest("label") as HTMLElement).hidden = dimensions.length < 2;
   addEventListener("hashchange", recall);
   recall();
 }

@@ -1,5 +1,5 @@
 /* What is seen of a flame graph, and what can be said of it: no element and no canvas. */
-import { amount, grouped } from "../shared/amount";
+import { amount, counted, grouped } from "../shared/amount";
 import { kindName, OWN, unnamedKind } from "../shared/kinds";
 import { matcher } from "../shared/search";
 import type { NodeSource } from "../shared/source";
@@ -7,6 +7,7 @@ import { signed, step } from "./change";
 import { moment, type Range } from "./course";
 import { type Data, type Held, read } from "./data";
 import { HeldNodes } from "./nodes";
+import { threadTree } from "./threads";
 import { type Cuts, cutTree, held as heldTree, Inverted, merged, type Tree } from "./tree";
 
 /** What a widest screen could show of a tree that grows where it is looked at. */
@@ -14,7 +15,7 @@ const FINEST = 1 / 5000;
 /** No node, no kind of work. */
 export const NOTHING = -9;
 
-export type View = "graph" | "tree" | "table";
+export type View = "graph" | "stacks" | "tree" | "table";
 export type Colours = "change" | "package" | "category";
 
 /** What the address remembers. */
@@ -79,7 +80,10 @@ export class FlameModel {
   /** `methods` has the same value by functions. */
   constructor(held: Held, methods: Held = held) {
     this.data = read(held, methods);
-    this.all = this.held = this.tree = heldTree(this.data);
+    const isByThread = held.dimension === "thread";
+    const of = isByThread ? read(methods) : this.data;
+    const all = heldTree(of);
+    this.all = this.held = this.tree = isByThread ? threadTree(this.data, of, all) : all;
     this.grouping = held.group.some(Boolean);
     this.choices = held.compared ? ["change", "category", "package"] : ["category", "package"];
     this.seen = {
@@ -171,14 +175,14 @@ export class FlameModel {
   }
 
   /** The functions from a root down to a node. */
-  symbolsOf(node: number): number[] {
+  symbolsOf(node: number, tree = this.tree): number[] {
     const path: number[] = [];
-    for (let up = node; up >= 0; up = this.tree.parent[up]) path.push(this.tree.symbol[up]);
+    for (let up = node; up >= 0; up = tree.parent[up]) path.push(tree.symbol[up]);
     return path.reverse();
   }
 
-  pathOf(node: number): string[] {
-    return this.symbolsOf(node).map((symbol) => this.data.names[symbol]);
+  pathOf(node: number, tree = this.tree): string[] {
+    return this.symbolsOf(node, tree).map((symbol) => this.data.names[symbol]);
   }
 
   /** The node that these names lead to, or the last on the way. */
@@ -331,7 +335,7 @@ export class FlameModel {
     }
     const both = (value: number) => `${this.amount(value)} ${this.share(value)}`;
     const sums = data.held.merge === "sum" ? `${both(total)}, self ${both(self)} · ` : "";
-    return `matched: ${sums}${grouped(functions)} functions, ${grouped(frames)} frames`;
+    return `matched: ${sums}${counted(functions, "function")}, ${counted(frames, "frame")}`;
   }
 
   /** The match after or before the selection, around the end; less than 0 for none. */

@@ -1,6 +1,7 @@
 /* When it ran: a strip of bars, stacked by kinds of work. Dragging chooses a range, and so do keys. */
 import { Pen } from "../shared/pen";
 import { colours, dark, isPrinting, ratio } from "../shared/theme";
+import { isLocalZone } from "../shared/zone";
 import { type Bars, bars, type Course, moment, type Range } from "./course";
 import type { FlameModel } from "./model";
 
@@ -126,7 +127,7 @@ export class Strip {
     course.each(model.seen.thread, (stretch, _, own) => {
       if (stretch < from || stretch >= to) outside += own;
     });
-    const zone = course.unix ? " UTC" : "";
+    const zone = course.unix ? (isLocalZone() ? " here" : " UTC") : "";
     const left = `${most} · ${moment(course, from)} to ${moment(course, to)}${zone}`;
     return [left, `${outside ? `${model.amount(outside)} outside this strip · ` : ""}drag to choose a range`];
   }

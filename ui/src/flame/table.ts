@@ -1,5 +1,5 @@
 /* The twins of the graph in rows, for keyboards and screen readers: the functions, and the tree. */
-import { grouped } from "../shared/amount";
+import { counted, grouped } from "../shared/amount";
 import { button, cellBar, named, nameOf } from "../shared/dom";
 import { kindToken } from "../shared/kinds";
 import { exactly } from "../shared/search";
@@ -46,8 +46,6 @@ function percentOf(before: number, after: number, held: number): string {
 
 const chanceOf = (chance: number | null): string =>
   chance === null ? "" : chance < 0.0001 ? "<0.0001" : chance.toFixed(4);
-
-const functions = (count: number): string => (count === 1 ? "1 function" : `${grouped(count)} functions`);
 
 /** Functions with the sums of `top`: of what calls itself, the outermost frame counts. */
 export function totals(model: FlameModel): Sums[] {
@@ -100,7 +98,7 @@ export class FlameTable {
   }
 
   update(): void {
-    if (this.model.seen.shown !== "graph") this.show();
+    if (this.model.seen.shown === "tree" || this.model.seen.shown === "table") this.show();
   }
 
   /** The functions into a place, at most so many of them; diffs compare both recordings. */
@@ -230,14 +228,14 @@ export class FlameTable {
       return sign * first || byName(a.s, b.s);
     });
     const isSampled = chances.some((chance) => chance !== null);
-    const counted = data.held.source;
+    const things = data.held.source;
     const heads: [string, Compared | null][] = [
       [`change of ${seen.ofTotal ? "total" : "self"}`, "change"],
       ["%", null],
       ...(isSampled ? ([["chance", null]] as [string, null][]) : []),
       ["before", "before"],
       ["after", "after"],
-      [`${counted} before`, null],
+      [`${things} before`, null],
       ["after", null],
       ["function", "name"],
     ];
@@ -280,15 +278,15 @@ export class FlameTable {
       return;
     }
     const of = model.sandwich(symbol);
-    const counted = data.held.source === "samples" ? "samples of itself" : "calls";
+    const things = data.held.source === "samples" ? "samples of itself" : "calls";
     const said = [model.amount(of.total), model.share(of.total)].filter(Boolean).join(" · ");
     const heading = named("h2", data.forms(symbol)[0]);
     heading.title = data.names[symbol];
-    heading.append(" ", named("span", `${said}, self ${model.amount(of.own)}, ${grouped(of.calls)} ${counted}`));
+    heading.append(" ", named("span", `${said}, self ${model.amount(of.own)}, ${grouped(of.calls)} ${things}`));
     const list = (title: string, flows: Flow[]) => {
       const table = document.createElement("table");
       const line = table.createTHead().insertRow();
-      line.append(named("th", title), named("th", "%"), named("th", functions(flows.length), "text"));
+      line.append(named("th", title), named("th", "%"), named("th", counted(flows.length, "function"), "text"));
       const body = table.createTBody();
       for (const { symbol, value } of flows.slice(0, FLOWS)) {
         const row = body.insertRow();

@@ -20,6 +20,8 @@ interface Frame {
   x: number;
   width: number;
   y: number;
+  /** What its elements say: what is there already is not written again. */
+  written: Map<string, string>;
 }
 
 let frames: Frame[] = [];
@@ -50,6 +52,7 @@ function load(): void {
       x: (Number(rect.getAttribute("x")) - LEFT) / DRAWN,
       width: Number(rect.getAttribute("width")) / DRAWN,
       y: Number(rect.getAttribute("y")),
+      written: new Map(),
     };
   });
   const of = (event: Event) => {
@@ -103,16 +106,26 @@ function fit(): void {
 function place(frame: Frame, x: number, width: number, away: boolean): void {
   const { group } = frame;
   const isSeen = x + width > LEFT && x < LEFT + wide && width >= 0.05;
-  group.style.display = isSeen ? "" : "none";
+  const write = (what: string, value: string, set: (value: string) => void) => {
+    if (frame.written.get(what) === value) return;
+    frame.written.set(what, value);
+    set(value);
+  };
+  write("display", isSeen ? "" : "none", (value) => {
+    group.style.display = value;
+  });
   if (!isSeen) return;
-  group.classList.toggle("away", away);
+  write("away", String(away), () => group.classList.toggle("away", away));
   const left = Math.max(x, LEFT);
   const right = Math.min(x + width, LEFT + wide);
-  frame.rect.setAttribute("x", String(left));
-  frame.rect.setAttribute("width", String(Math.max(right - left, 0.05)));
+  write("x", String(left), (value) => frame.rect.setAttribute("x", value));
+  write("width", String(Math.max(right - left, 0.05)), (value) => frame.rect.setAttribute("width", value));
   const room = Math.floor((right - left - 6) / PITCH);
   if (room < 3) {
-    if (frame.text) frame.text.textContent = "";
+    frame.text?.remove();
+    frame.text = null;
+    frame.written.delete("text");
+    frame.written.delete("text x");
     return;
   }
   if (!frame.text) {
@@ -120,8 +133,11 @@ function place(frame: Frame, x: number, width: number, away: boolean): void {
     frame.text.setAttribute("y", String(frame.y + 12));
     group.appendChild(frame.text);
   }
-  frame.text.setAttribute("x", String(left + 3));
-  frame.text.textContent = fitted(frame.forms, room, characters);
+  const { text } = frame;
+  write("text x", String(left + 3), (value) => text.setAttribute("x", value));
+  write("text", fitted(frame.forms, room, characters), (value) => {
+    text.textContent = value;
+  });
 }
 
 function draw(): void {
@@ -188,7 +204,9 @@ function find(text: string): void {
     sum += b - Math.max(a, end);
     end = b;
   }
-  by("matched").textContent = test ? `matched ${(sum * 100).toFixed(2)} % · ${found.length} frames` : "";
+  by("matched").textContent = test
+    ? `matched ${(sum * 100).toFixed(2)} % · ${found.length} ${found.length === 1 ? "frame" : "frames"}`
+    : "";
   by("search").textContent = test ? "search again" : "search";
   remember();
 }

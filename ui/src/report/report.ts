@@ -1,8 +1,8 @@
-import { startZone } from "../shared/zone";
+import { turnTexts } from "../shared/zone";
 
 /** Starts what a report has besides its graphs. */
 export function startReport(): void {
-  startZone(document.querySelectorAll("header.page, .report td.when, .report .facts dd, .report .axis"));
+  turnTexts(document.querySelectorAll("header.page, .report td.when, .report .facts dd, .report .axis"));
   // The address keeps what is seen of the graphs, so that headings are gone to without it.
   document.querySelector(".contents")?.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a") : null;

@@ -1,6 +1,9 @@
 /** A number with a comma before every third digit. */
 export const grouped = (value: number): string => Math.round(value).toLocaleString("en-US");
 
+/** How many things there are: `1 function`, `1,200 functions`. */
+export const counted = (count: number, word: string): string => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
+
 /* The same as `amount.rs`; `ui/examples/amounts.json` holds them together. */
 
 /** What a unit scales by: nanoseconds, bytes, or not at all. */
@@ -22,24 +25,35 @@ const SCALES: Record<string, readonly (readonly [from: number, step: number, wor
   ],
 };
 
+/** From here on three digits of seconds would say 60. */
+const MINUTE = 59.95e9;
+
 /** Times from one minute: two whole units. */
 function minutes(ns: number): string {
-  const seconds = Math.floor(Math.abs(ns) / 1e9);
-  const hours = Math.floor(seconds / 3600);
-  const left = Math.floor(seconds / 60);
-  return `${ns < 0 ? "-" : ""}${hours ? `${grouped(hours)} h ${left % 60} min` : `${left} min ${seconds % 60} s`}`;
+  const seconds = Math.round(ns / 1e9);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.round(ns / 6e10);
+  return `${grouped(Math.floor(minutes / 60))} h ${minutes % 60} min`;
 }
 
-/** Three digits, rounded down, as in the program's own tables; `name` is that of a unit without scales. */
+/** Three digits of a quotient. */
+function threeDigits(size: number, step: number): string {
+  const digits = [2, 1].find((digits) => Math.round((size * 10 ** digits) / step) < 1000) ?? 0;
+  return (Math.round((size * 10 ** digits) / step) / 10 ** digits).toFixed(digits);
+}
+
+/** Three digits, rounded; `name` is that of a unit without scales. */
 export function amount(unit: Scale, value: number, name = ""): string {
   const scale = SCALES[unit];
-  if (unit === "ns" && Math.abs(value) >= 6e10) return minutes(value);
   if (!scale) return name ? `${grouped(value)} ${name}` : grouped(value);
-  const [, step, word] = scale.find(([from]) => Math.abs(value) >= from) ?? scale[scale.length - 1];
-  const shown = Math.abs(value) / step;
-  const cut = (digits: number) => (Math.floor(shown * 10 ** digits + 1e-9) / 10 ** digits).toFixed(digits);
+  const [sign, size] = [value < 0 ? "-" : "", Math.abs(value)];
+  if (unit === "ns" && size >= MINUTE) return sign + minutes(size);
+  const at = scale.findIndex(([from]) => size >= from);
+  // What rounds to 1,000 ms is 1 s, what rounds to 1,024 KiB is 1 MiB.
+  const above = at > 0 && Math.round(size / scale[at][1]) * scale[at][1] >= scale[at - 1][0];
+  const [, step, word] = scale[above ? at - 1 : at];
   // A clock of milliseconds did not measure the rest of `30.0 ms`.
-  const isExact = unit === "ns" && value % step === 0;
-  const text = step === 1 || isExact ? grouped(shown) : shown < 10 ? cut(2) : shown < 100 ? cut(1) : cut(0);
-  return `${value < 0 ? "-" : ""}${text} ${word}`;
+  const isExact = unit === "ns" && size % step === 0;
+  const text = step === 1 || isExact ? grouped(size / step) : threeDigits(size, step);
+  return `${sign}${text} ${word}`;
 }

@@ -99,6 +99,12 @@ function dotted(name: string): string[] {
 
 /** A name and its shorter forms, the longest first; each ends with the last one, the method. */
 export function levels(name: string): string[] {
+  // `std::12` is a path, what else ends in a number is a line of a function.
+  const line = /[^:](:\d+)$/.exec(name)?.[1] ?? "";
+  return levelsOf(name.slice(0, name.length - line.length)).map((level) => level + line);
+}
+
+function levelsOf(name: string): string[] {
   if (name.includes("+0x")) return [name];
   if (name.includes("::")) return scoped(name);
   return java(name) ?? (/\s/.test(name) ? [name] : dotted(name));

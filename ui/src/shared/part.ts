@@ -1,6 +1,7 @@
 import { amount } from "./amount";
 import { numbers } from "./numbers";
 import { startTheme } from "./theme";
+import { startZone } from "./zone";
 
 declare global {
   /** What tests and measurements read a page with. */
@@ -11,6 +12,7 @@ declare global {
 export function startPage(): void {
   globalThis.traceloom = { amount, numbers };
   startTheme();
+  startZone();
 }
 
 /** Starts every part of this kind; its data lies in its own script element. */

@@ -15,8 +15,29 @@ export function inZone(text: string, offset: (at: Date) => number = (at) => at.g
   });
 }
 
-/** Starts `z`: the moments in these elements turn from UTC to the reader's zone and back. */
-export function startZone(elements: Iterable<Element>): void {
+let isLocal = false;
+const listeners: (() => void)[] = [];
+
+/** Returns true if times are in the reader's zone. */
+export const isLocalZone = (): boolean => isLocal;
+
+/** Runs `listener` whenever the zone of a page changes. */
+export function onZone(listener: () => void): void {
+  listeners.push(listener);
+}
+
+/** Starts the key `z`, which turns times from UTC to the reader's zone and back. */
+export function startZone(): void {
+  document.body.addEventListener("keydown", (event) => {
+    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (event.key !== "z" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    isLocal = !isLocal;
+    for (const listener of listeners) listener();
+  });
+}
+
+/** Turns the moments in these elements with the zone. */
+export function turnTexts(elements: Iterable<Element>): void {
   const texts: [node: Text, utc: string][] = [];
   for (const element of elements) {
     const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
@@ -25,11 +46,7 @@ export function startZone(elements: Iterable<Element>): void {
       if (inZone(utc, () => 60) !== utc) texts.push([node as Text, utc]);
     }
   }
-  let isLocal = false;
-  document.body.addEventListener("keydown", (event) => {
-    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-    if (event.key !== "z" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-    isLocal = !isLocal;
+  onZone(() => {
     for (const [node, utc] of texts) node.textContent = isLocal ? inZone(utc) : utc;
   });
 }

@@ -75,7 +75,6 @@ export interface Held {
   counts: number[];
   values: string[];
   counters: HeldCounter[];
-  bits: string;
 }
 
 /** Items of a row drawn together where they are narrower than a pixel of `pixel` nanoseconds. */
@@ -128,17 +127,22 @@ export const halves = (ns: bigint): { h: number; l: number } => ({
   l: Number(ns & 0xffffffffn),
 });
 
-function bytesOf(text: string): Uint8Array<ArrayBuffer> {
-  const native = (Uint8Array as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
-  if (native) return native.call(Uint8Array, text);
-  const plain = atob(text);
-  const bytes = new Uint8Array(plain.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = plain.charCodeAt(i);
-  return bytes;
+/** The bytes of texts in base64, each of which but the last is a multiple of four long. */
+export function bytesOf(texts: readonly string[]): Uint8Array<ArrayBuffer> {
+  const room = texts.reduce((sum, text) => sum + (text.length / 4) * 3, 0);
+  const bytes = new Uint8Array(room);
+  let at = 0;
+  for (const text of texts) {
+    const rest = bytes.subarray(at) as Uint8Array & { setFromBase64?: (text: string) => { written: number } };
+    if (rest.setFromBase64) at += rest.setFromBase64(text).written;
+    else for (const letter of atob(text)) bytes[at++] = letter.charCodeAt(0);
+  }
+  return bytes.subarray(0, at);
 }
 
-export function decode(data: Held): Columns {
-  const bytes = bytesOf(data.bits);
+/** Reads the columns; `bits` are the texts of the page's bytes. */
+export function decode(data: Held, bits: readonly string[]): Columns {
+  const bytes = bytesOf(bits);
   const numbers = new DataView(bytes.buffer);
   let at = 0;
   let high = 0;

@@ -7,6 +7,7 @@ import { exactly } from "../shared/search";
 import type { Moment } from "../shared/source";
 import { onRedraw } from "../shared/theme";
 import { Tip } from "../shared/tip";
+import { isLocalZone, onZone } from "../shared/zone";
 import { exact, type Held, halves } from "./data";
 import { HEAD, NO_KIND, TimelineModel } from "./model";
 import { Overview } from "./overview";
@@ -16,7 +17,11 @@ import { ranTable, showTracks } from "./table";
 import { amount, Words } from "./words";
 
 export function startTimeline(part: HTMLElement, held: Held): void {
-  const model = new TimelineModel(held);
+  const texts = part.querySelectorAll(":scope > script[type='text/plain']");
+  const model = new TimelineModel(
+    held,
+    Array.from(texts, (one) => one.textContent ?? ""),
+  );
   const { t, data } = model;
   const words = new Words(model);
   const address = new Address(part.id);
@@ -442,12 +447,11 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   by(part, "as-table").onclick = () => tabled(!!rows.hidden);
   by(part, "help").onclick = help;
 
-  /** Dates in UTC, or in the reader's zone. */
-  function zone() {
-    words.isLocal = !words.isLocal;
+  onZone(() => {
+    words.isLocal = isLocalZone();
     if (model.selected >= 0) details.replaceChildren(...words.details(model.selected));
     schedule();
-  }
+  });
   function leave() {
     if (isMeasuring || model.measured.length) endMeasure();
     else if (model.words) find("");
@@ -471,7 +475,6 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     c: () => model.track && fold(model.track),
     "[": () => step(false),
     "]": () => step(true),
-    z: zone,
     ".": () => {
       const bounds = view.getBoundingClientRect();
       showMenu(bounds.left + bounds.width / 3, bounds.top + 40);

@@ -90,10 +90,12 @@ export class TimelineModel {
   hits: Uint32Array | null = null;
   measured: Moment[] = [];
 
-  constructor(readonly data: Held) {
-    this.t = decode(data);
+  constructor(
+    readonly data: Held,
+    bits: readonly string[],
+  ) {
+    this.t = decode(data, bits);
     this.source = new HeldItems(this.t);
-    data.bits = "";
     this.start = BigInt(data.start);
     this.length = BigInt(data.length);
     this.longest = Math.max(Number(this.length), 1);

@@ -181,11 +181,13 @@ impl TreeBuilder {
             }
             lanes.arena
         });
-        let mut samples = self.columns.finish(&self.tables, self.grounds.as_mut());
+        let mut samples =
+            self.columns
+                .finish(&self.tables, self.grounds.as_mut(), self.options.lines);
         let named = |arena, measure, total| {
             with_symbols(&self.tables, arena, measure, total, self.grounds.as_ref())
         };
-        let [samples, beside] = samples.each_mut().map(|trees| {
+        let [samples, beside, lines] = samples.each_mut().map(|trees| {
             let trees = trees.drain(..);
             let trees = trees.map(|(measure, arena, total)| named(arena, measure, Some(total)));
             trees.collect()
@@ -208,6 +210,7 @@ impl TreeBuilder {
             lanes,
             samples,
             beside,
+            lines,
         }
     }
 

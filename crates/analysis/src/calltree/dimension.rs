@@ -13,6 +13,9 @@ pub enum Dimension {
     /// Functions.
     #[default]
     Method,
+    /// Lines of functions, where the producer wrote them: trees of these are made of samples alone
+    /// ([`crate::TreeOptions::lines`]).
+    Line,
     /// Classes, modules or types: what functions are named after.
     Class,
     /// Packages, crates or modules.
@@ -23,13 +26,20 @@ pub enum Dimension {
 
 impl Dimension {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Method, Self::Class, Self::Package, Self::Library];
+    pub const ALL: [Self; 5] = [
+        Self::Method,
+        Self::Line,
+        Self::Class,
+        Self::Package,
+        Self::Library,
+    ];
 
     /// Returns the word that people use.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Method => "method",
+            Self::Line => "line",
             Self::Class => "class",
             Self::Package => "package",
             Self::Library => "library",
@@ -47,7 +57,7 @@ impl Dimension {
         let name = symbol.name.split_once('(').map_or(&*symbol.name, |it| it.0);
         let name = if name.is_empty() { &symbol.name } else { name };
         let owner = match self {
-            Self::Method => Some(symbol.name.as_str()),
+            Self::Method | Self::Line => Some(symbol.name.as_str()),
             Self::Class => owner(name),
             Self::Package => names::package(name)
                 .or(symbol.package.as_deref())
@@ -79,10 +89,12 @@ impl CallTree {
     ///
     /// Functions of one class that call each other are one frame, counted by the calls that entered the class. Own
     /// values stay where they were measured; of samples the innermost frame keeps its count. Values that do not add
-    /// up keep their functions.
+    /// up keep their functions, and a tree of lines is one already.
     #[must_use]
     pub fn by(&self, dimension: Dimension) -> Self {
-        if dimension == Dimension::Method || self.measure.merge != Merge::Sum {
+        if matches!(dimension, Dimension::Method | Dimension::Line)
+            || self.measure.merge != Merge::Sum
+        {
             return self.clone();
         }
         let mut symbols = SymbolInterner::default();

@@ -157,6 +157,12 @@ impl CallTree {
         functions.map(|symbol| symbol.name.as_str())
     }
 
+    /// Returns `true` if frames stand for lines, as far as the producer wrote them.
+    #[must_use]
+    pub fn has_lines(&self) -> bool {
+        self.symbols.iter().any(|symbol| symbol.is_line)
+    }
+
     /// Returns `true` if no call and no sample is in it: groups alone are nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {

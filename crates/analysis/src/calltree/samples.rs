@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Attribute, AttributeKey, Merge, PathBatch, ProfileId, Recording, SampleBatch, Scope, StackId,
-    Value, ValueType,
+    Attribute, AttributeKey, FrameId, Merge, PathBatch, ProfileId, Recording, SampleBatch, Scope,
+    StackId, Value, ValueType,
 };
 
 use super::arena::{Arena, NONE, ROOT};
@@ -14,7 +14,7 @@ use super::functions::FunctionSums;
 use super::ground::Grounds;
 use super::top::Functions;
 use crate::measure::{Measure, MeasureUnit, Tracks, TreeSource};
-use crate::symbol::{NO_STACK, key_of_frame};
+use crate::symbol::{NO_STACK, key_of_frame, key_of_line};
 
 /// The label that pprof puts on samples of the base of a difference.
 const BASE_LABEL: &str = "pprof::base";
@@ -160,34 +160,38 @@ impl SampleColumns {
     }
 
     /// Builds a tree for each measure, in the order profiles came; equal measures share one. The second
-    /// list is of the columns beside.
+    /// list is of the columns beside, the third of those of the first by lines, where `lines` asks for them.
     pub fn finish(
         &mut self,
         tables: &Recording,
         mut grounds: Option<&mut Grounds>,
-    ) -> [Vec<(Measure, Arena, i64)>; 2] {
+        lines: bool,
+    ) -> [Vec<(Measure, Arena, i64)>; 3] {
         for batch in std::mem::take(&mut self.early) {
             self.take(tables, batch, grounds.as_deref_mut());
         }
         self.early.clear();
-        let [mut shown, mut beside] = [Vec::new(), Vec::new()];
+        let [mut shown, mut beside, mut by_line] = [Vec::new(), Vec::new(), Vec::new()];
         for profile in std::mem::take(&mut self.order) {
             let columns = self.columns.remove(&profile).into_iter().flatten();
             for (at, column) in columns.enumerate() {
                 let trees = if at == 0 { &mut shown } else { &mut beside };
-                column.join(tables, trees);
+                column.join(tables, trees, key_of_frame);
+                if at == 0 && lines {
+                    column.join(tables, &mut by_line, key_of_line);
+                }
             }
         }
-        for (measure, arena, total) in shown.iter_mut().chain(&mut beside) {
+        for (measure, arena, total) in shown.iter_mut().chain(&mut beside).chain(&mut by_line) {
             *total = settle(arena, measure);
         }
-        [shown, beside]
+        [shown, beside, by_line]
     }
 }
 
 impl StackColumn {
     /// Grows the tree of this measure.
-    fn join(&self, tables: &Recording, trees: &mut Vec<(Measure, Arena, i64)>) {
+    fn join(&self, tables: &Recording, trees: &mut Vec<(Measure, Arena, i64)>, key: FrameKey) {
         let measure = measure(tables, &self.value_type);
         let known = trees.iter().position(|(known, ..)| *known == measure);
         let at = known.unwrap_or_else(|| {
@@ -196,7 +200,7 @@ impl StackColumn {
         });
         if let Some((measure, arena, _)) = trees.get_mut(at) {
             arena.base = arena.base.saturating_add(self.base);
-            self.grow(tables, arena, measure);
+            self.grow((tables, key), arena, measure);
         }
     }
 
@@ -267,10 +271,11 @@ impl StackColumn {
     ///
     /// Stacks are a tree already, each of its nodes met once here. Where values add up it does not matter
     /// that two of them may be the same functions at other lines: they are joined when names are known.
-    fn grow(&self, tables: &Recording, arena: &mut Arena, measure: &Measure) {
+    fn grow(&self, (tables, key): (&Recording, FrameKey), arena: &mut Arena, measure: &Measure) {
         let adds_up = (measure.merge, measure.scope) == (Merge::Sum, Scope::Own);
         let child = if adds_up { Arena::append } else { Arena::child };
         let mut stacks = GroundStacks::new(tables, child, !self.groups.is_empty());
+        stacks.key = key;
         if self.groups.is_empty() {
             stacks.hang(arena, ROOT, self.values.iter(), measure.merge);
             return;
@@ -309,10 +314,14 @@ fn base_rows(tables: &Recording, batch: &SampleBatch) -> Vec<usize> {
         .collect()
 }
 
+/// What frames stand for: the key of a frame.
+type FrameKey = fn(&Recording, FrameId) -> u32;
+
 /// Nodes of the stacks that were met on one ground.
 pub(super) struct GroundStacks<'t> {
     tables: &'t Recording,
     child: fn(&mut Arena, u32, u32) -> u32,
+    key: FrameKey,
     known: Vec<u32>,
     path: Vec<(usize, u32)>,
     /// Stacks that have a node, where another ground may follow.
@@ -328,6 +337,7 @@ impl<'t> GroundStacks<'t> {
         Self {
             tables,
             child,
+            key: key_of_frame,
             known: vec![NONE; tables.stacks.len()],
             path: Vec::new(),
             met: grounds.then(Vec::new),
@@ -373,7 +383,7 @@ impl<'t> GroundStacks<'t> {
             if self.path.len() > self.known.len() {
                 break;
             }
-            let key = key_of_frame(self.tables, row.frame);
+            let key = (self.key)(self.tables, row.frame);
             self.path.push((stack.index(), key));
             next = row.parent;
         }

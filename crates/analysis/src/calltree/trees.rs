@@ -16,6 +16,8 @@ pub struct TreeOptions {
     pub values: Vec<String>,
     /// The other columns of statistics are wanted too, unless one is named.
     pub beside: bool,
+    /// Trees by lines are wanted too: [`Trees::lines`].
+    pub lines: bool,
     /// Sums of functions are wanted, not who called whom: [`super::TreeBuilder::finish_functions`].
     pub functions: bool,
     /// With [`Self::functions`], functions of samples that are named alike are one.
@@ -39,6 +41,9 @@ pub struct Trees {
     pub samples: Vec<CallTree>,
     /// Trees of the other columns of statistics, such as minima, maxima and calls.
     pub beside: Vec<CallTree>,
+    /// [`Self::samples`] with a frame for each line of a function ([`TreeOptions::lines`]); functions where the producer
+    /// wrote no lines.
+    pub lines: Vec<CallTree>,
 }
 
 impl Trees {
@@ -56,6 +61,7 @@ impl Trees {
         for (own, other) in [
             (&mut self.samples, other.samples),
             (&mut self.beside, other.beside),
+            (&mut self.lines, other.lines),
         ] {
             for tree in other {
                 let mut known = own.iter_mut();
@@ -105,6 +111,7 @@ impl Trees {
             lanes: self.lanes.as_ref().map(&change),
             samples: all(self.samples),
             beside: all(self.beside),
+            lines: all(self.lines),
         }
     }
 

@@ -386,7 +386,7 @@ impl Diff {
         let is_chance = sampled && (1.0 + percent / 100.0).ln().abs() < error;
         Some(format!(
             "{}: {} instead of {}, {change}{}",
-            self.measure.title(),
+            self.measure.title().trim_end_matches(','),
             shown(self.of_after(after)),
             shown(self.of_before(before)),
             if is_chance { ": may be chance" } else { "" }

@@ -171,7 +171,7 @@ fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
         data.texts("categories", categories.names().iter());
         let own = own_code(tree, categories);
         data.texts("own_packages", own.packages().iter());
-        let kind = |symbol: &Symbol| match categories.of(&symbol.name) {
+        let kind = |symbol: &Symbol| match categories.of(symbol.function()) {
             _ if symbol.group => OTHER,
             Some(category) => index(category),
             None if own.has(symbol) => OWN,

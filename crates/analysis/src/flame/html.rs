@@ -35,17 +35,20 @@ pub fn html(trees: &[CallTree], picture: &Picture<'_>) -> String {
     let others = trees.iter().filter(|tree| is_small(tree)).flat_map(|tree| {
         let has_library = tree.symbols.iter().any(|symbol| symbol.library.is_some());
         let wanted = move |one: &Dimension| match one {
-            Dimension::Method => false,
+            Dimension::Method | Dimension::Line => false,
             Dimension::Library => has_library,
             Dimension::Class | Dimension::Package => true,
         };
         let all = Dimension::ALL.into_iter().filter(wanted);
         all.map(|one| (one, tree.by(one)))
     });
+    let lines = picture.lines.iter();
+    let lines = lines.filter(|tree| tree.has_lines() && is_small(tree));
+    let lines = lines.map(|tree| (Dimension::Line, tree.clone()));
     // A difference is of functions, and what its frames changed by is known of those.
     let mut all: Vec<_> = match picture.changes {
         Some(_) => own.collect(),
-        None => own.chain(others).collect(),
+        None => own.chain(lines).chain(others).collect(),
     };
     all.sort_by_key(|(one, _)| *one != picture.dimension);
     let all: Vec<_> = all.iter().map(|(one, tree)| (*one, tree)).collect();
@@ -59,7 +62,7 @@ fn about(tree: &CallTree, picture: &Picture<'_>) -> String {
         let diff = compared.diff;
         return format!(
             "{} · {} {counted} before, {} after · {functions} functions",
-            tree.measure.title(),
+            tree.measure.title().trim_end_matches(','),
             grouped(diff.before.calls),
             grouped(diff.after.calls),
             counted = counted(tree),

@@ -38,12 +38,14 @@ pub struct Picture<'p> {
     pub categories: Option<&'p Categories>,
     /// What frames stand for where a page opens; an SVG draws the tree that it is given.
     pub dimension: Dimension,
+    /// The trees of a page by lines, as far as there are lines.
+    pub lines: &'p [CallTree],
     /// When the nodes of trees ran, as far as that is known; a page shows it as a strip of which a range can be chosen.
     pub over_time: &'p [OverTime],
 }
 
 use crate::hotspots::Categories;
-use crate::{Dimension, OverTime};
+use crate::{CallTree, Dimension, OverTime};
 
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,7 @@ const PITCH: f64 = 6.63;
 /// Narrower frames are not written; what is left of their caller says how many they are.
 const LEAST: f64 = 0.1;
 /// Most frames of a picture, so that every browser zooms it at once; the widest are drawn.
-const MOST: usize = 4_000;
+const MOST: usize = 3_000;
 /// Rows of a picture; deeper trees are cut, which the picture says.
 const ROWS: u32 = 2_000;
 

@@ -146,7 +146,8 @@ pub(crate) fn own_code(tree: &CallTree, categories: &Categories) -> OwnCode {
 /// Returns the number of each node's category.
 pub(crate) fn categories_of_nodes(tree: &CallTree, categories: &Categories) -> Vec<Option<usize>> {
     let own_code = own_code(tree, categories);
-    let of_symbol = |symbol: &crate::Symbol| (categories.of(&symbol.name), own_code.has(symbol));
+    let of_symbol =
+        |symbol: &crate::Symbol| (categories.of(symbol.function()), own_code.has(symbol));
     let by_symbol: Vec<(Option<usize>, bool)> = tree.symbols.iter().map(of_symbol).collect();
     let mut of_nodes: Vec<Option<usize>> = Vec::with_capacity(tree.nodes.len());
     for node in &tree.nodes {

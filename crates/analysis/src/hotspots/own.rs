@@ -26,7 +26,7 @@ impl OwnCode {
         let mut weights: HashMap<&str, u64, RandomState> = HashMap::default();
         let mut all = 0_u64;
         for (symbol, weight) in functions {
-            if symbol.group || categories.of(&symbol.name).is_some() {
+            if symbol.group || categories.of(symbol.function()).is_some() {
                 continue;
             }
             let Some(package) = package_of(symbol) else {

@@ -16,6 +16,8 @@ use super::MeasureUnit;
 /// ```
 #[must_use]
 pub fn amount(unit: &MeasureUnit, value: i64) -> String {
+    /// From here on three digits of seconds would say 60.
+    const MINUTE: u64 = 59_950_000_000;
     let scale: &[(u64, &str)] = match unit {
         MeasureUnit::Nanoseconds => &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")],
         MeasureUnit::Bytes => &[
@@ -28,23 +30,24 @@ pub fn amount(unit: &MeasureUnit, value: i64) -> String {
     };
     let sign = if value < 0 { "-" } else { "" };
     let size = value.unsigned_abs();
-    let seconds = size / 1_000_000_000;
-    if *unit == MeasureUnit::Nanoseconds && seconds >= 60 {
-        return match seconds / 3600 {
-            0 => format!("{sign}{} min {} s", seconds / 60, seconds % 60),
-            hours => format!("{sign}{} h {} min", grouped(hours), seconds % 3600 / 60),
-        };
+    let is_time = *unit == MeasureUnit::Nanoseconds;
+    if is_time && size >= MINUTE {
+        return format!("{sign}{}", minutes(size));
     }
-    if let Some(&(step, name)) = scale.iter().find(|&&(step, _)| size >= step) {
-        let hundredths = u128::from(size) * 100 / u128::from(step);
-        let (whole, rest) = (hundredths / 100, hundredths % 100);
-        let is_time = *unit == MeasureUnit::Nanoseconds;
-        return match whole {
-            // A clock of milliseconds did not measure the rest of `30.0 ms`.
-            _ if is_time && size.is_multiple_of(step) => format!("{sign}{whole} {name}"),
-            0..10 => format!("{sign}{whole}.{rest:02} {name}"),
-            10..100 => format!("{sign}{whole}.{} {name}", rest / 10),
-            _ => format!("{sign}{whole} {name}"),
+    // What rounds to 1,000 ms is 1 s, what rounds to 1,024 KiB is 1 MiB.
+    let reaches = |step: u64, least: u64| rounded(size, 1, step) * u128::from(step) >= least.into();
+    let below = scale.iter().skip(1).map(|&(step, _)| step).chain([1]);
+    let mut steps = scale.iter().zip(below);
+    if let Some((&(step, name), _)) = steps.find(|&(&(step, _), below)| reaches(below, step)) {
+        // A clock of milliseconds did not measure the rest of `30.0 ms`.
+        if is_time && size.is_multiple_of(step) {
+            return format!("{sign}{} {name}", size / step);
+        }
+        let [hundredths, tenths] = [100, 10].map(|parts| rounded(size, parts, step));
+        return match (hundredths, tenths) {
+            (..1_000, _) => format!("{sign}{}.{:02} {name}", hundredths / 100, hundredths % 100),
+            (_, ..1_000) => format!("{sign}{}.{} {name}", tenths / 10, tenths % 10),
+            _ => format!("{sign}{} {name}", rounded(size, 1, step)),
         };
     }
     let grouped = grouped(size);
@@ -56,6 +59,23 @@ pub fn amount(unit: &MeasureUnit, value: i64) -> String {
         MeasureUnit::Percent => format!("{sign}{grouped} %"),
         MeasureUnit::Other(name) => format!("{sign}{grouped} {name}"),
     }
+}
+
+/// Returns `size / step` in parts of one, rounded.
+fn rounded(size: u64, parts: u128, step: u64) -> u128 {
+    let (size, step) = (u128::from(size), u128::from(step));
+    (size * parts * 2 + step) / (step * 2)
+}
+
+/// Writes a time from one minute in two whole units: `3 min 21 s`, `2 h 5 min`.
+#[must_use]
+pub fn minutes(ns: u64) -> String {
+    let seconds = ns.saturating_add(500_000_000) / 1_000_000_000;
+    if seconds < 3600 {
+        return format!("{} min {} s", seconds / 60, seconds % 60);
+    }
+    let minutes = ns.saturating_add(30_000_000_000) / 60_000_000_000;
+    format!("{} h {} min", grouped(minutes / 60), minutes % 60)
 }
 
 /// Writes a number with a comma before every third digit.

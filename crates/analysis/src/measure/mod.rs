@@ -3,7 +3,7 @@
 mod amount;
 mod tracks;
 
-pub use amount::{amount, grouped};
+pub use amount::{amount, grouped, minutes};
 pub use tracks::{AsyncCalls, Tracks};
 
 use std::borrow::Cow;

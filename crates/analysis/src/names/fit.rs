@@ -3,6 +3,7 @@
 //! Pages have the same rules in `ui/src/shared/names.ts`; `ui/examples/names.json` holds them together.
 
 use super::java::short_form;
+use super::short::without_line;
 
 /// `lambda$bar$3` becomes `bar λ3`.
 fn lambda(method: &str) -> String {
@@ -115,6 +116,15 @@ fn dotted(name: &str) -> Vec<String> {
 /// Returns a name and its shorter forms, the longest first; each ends with the last one, the method.
 #[must_use]
 pub(crate) fn levels(name: &str) -> Vec<String> {
+    let (function, line) = without_line(name);
+    let mut levels = levels_of(function);
+    for level in &mut levels {
+        level.push_str(line);
+    }
+    levels
+}
+
+fn levels_of(name: &str) -> Vec<String> {
     if name.contains("+0x") {
         return vec![name.to_owned()];
     }

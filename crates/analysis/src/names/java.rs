@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::short::without_line;
+
 /// Splits a name before its argument list, if it has one.
 fn without_arguments(name: &str) -> &str {
     name.split_once('(').map_or(name, |(name, _)| name)
@@ -55,12 +57,14 @@ pub fn package(name: &str) -> Option<&str> {
 /// # use traceloom_analysis::names::shorten;
 /// assert_eq!(shorten("com.acme.shop.Order.buy(int, java.lang.String)"), "c.a.s.Order.buy");
 /// assert_eq!(shorten("java/util/HashMap.get"), "j.u.HashMap.get");
+/// assert_eq!(shorten("com.acme.shop.Order.buy:12"), "c.a.s.Order.buy:12");
 /// assert_eq!(shorten("std::thread::park"), "std::thread::park");
 /// ```
 #[must_use]
 pub fn shorten(name: &str) -> Cow<'_, str> {
-    match short_form(name) {
-        Some((initials, class)) => format!("{initials}{class}").into(),
+    let (function, line) = without_line(name);
+    match short_form(function) {
+        Some((initials, class)) => format!("{initials}{class}{line}").into(),
         None => name.into(),
     }
 }

@@ -138,7 +138,9 @@ pub fn without_line(frame: &str) -> (&str, &str) {
         let mut digits = line.bytes().skip(1).peekable();
         digits.peek().is_some() && digits.all(|byte| byte.is_ascii_digit())
     };
-    line.filter(|(_, line)| number(line)).unwrap_or((frame, ""))
+    // `std::12` is a path.
+    let is_line = |(name, line): &(&str, &str)| number(line) && !name.ends_with(':');
+    line.filter(is_line).unwrap_or((frame, ""))
 }
 
 /// Returns `true` if `head…tail` may stand for `form`.

@@ -137,13 +137,14 @@ impl Sections {
             });
             sections.parts.push(part(report.timeline, MOST_ITEMS));
         }
+        let has_statements = !findings.statements.is_empty();
         sections.add(
-            "pauses",
-            "Pauses",
-            "pauses",
-            !findings.pauses.is_empty(),
+            "sql",
+            "SQL by shape",
+            "SQL statements",
+            has_statements,
             |out| {
-                sections::pauses(out, report);
+                sections::statements(out, report);
             },
         );
         sections.add(
@@ -155,14 +156,13 @@ impl Sections {
                 sections::errors(out, report);
             },
         );
-        let has_statements = !findings.statements.is_empty();
         sections.add(
-            "sql",
-            "SQL by shape",
-            "SQL statements",
-            has_statements,
+            "pauses",
+            "Pauses",
+            "pauses",
+            !findings.pauses.is_empty(),
             |out| {
-                sections::statements(out, report);
+                sections::pauses(out, report);
             },
         );
         sections.add(
@@ -183,8 +183,14 @@ impl Sections {
                 sections::notes(out, report);
             },
         );
-        let has_sources = !report.sources.is_empty();
-        sections.add("provenance", "Made from", "", has_sources, |out| {
+        let missing = std::mem::take(&mut sections.missing);
+        // Of no input there is nothing to head.
+        let id = match report.sources {
+            [] => "",
+            _ => "provenance",
+        };
+        sections.add(id, "Made from", "", true, |out| {
+            overview(out, report, is_sampled, &missing);
             provenance(out, report);
         });
         let mut markup = String::new();
@@ -207,7 +213,7 @@ impl Sections {
             markup.push_str(&format!("<a href=\"#{id}\">{title}</a>"));
         }
         markup.push_str("</nav>\n");
-        overview(&mut markup, report, is_sampled, &sections.missing);
+        charts(&mut markup, report);
         sections.parts.insert(0, markup);
         sections
     }
@@ -244,6 +250,20 @@ fn measure(tree: &CallTree) -> String {
     )
 }
 
+/// How long calls took, and when it ran.
+fn charts(out: &mut String, report: &Report<'_>) {
+    let mut parts = [String::new(), String::new()];
+    let [durations, course] = &mut parts;
+    sections::durations(durations, report.findings);
+    when(course, report);
+    out.push_str("<div class=\"two\">\n");
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let _ = writeln!(out, "<div>\n{part}</div>");
+    }
+    out.push_str("</div>\n");
+}
+
+/// What was read, and what is not in it.
 fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[&str]) {
     let mut rows = sections::overview(report);
     if report.findings.beyond > 0 {
@@ -264,15 +284,6 @@ fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[
             format!("{reason}{}", missing.join(", no ")),
         ));
     }
-    let mut parts = [String::new(), String::new()];
-    let [durations, course] = &mut parts;
-    sections::durations(durations, report.findings);
-    when(course, report);
-    out.push_str("<div class=\"two\">\n");
-    for part in parts.iter().filter(|part| !part.is_empty()) {
-        let _ = writeln!(out, "<div>\n{part}</div>");
-    }
-    out.push_str("</div>\n");
     facts(
         out,
         rows.iter()
@@ -282,6 +293,9 @@ fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[
 
 /// What the report is made from, and by what: the last lines, for whoever asks.
 fn provenance(out: &mut String, report: &Report<'_>) {
+    if report.sources.is_empty() {
+        return;
+    }
     let head = [
         ("size", Alignment::Number),
         ("files", Alignment::Number),

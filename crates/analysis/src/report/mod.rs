@@ -5,6 +5,7 @@
 
 mod calls;
 mod collect;
+mod course;
 mod errors;
 mod findings;
 mod html;

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::course::Courses;
 use super::markup::{Alignment, Figure, HtmlCell, details, paragraph, smaller_heading, table};
-use super::{ErrorGroup, Findings, Report, STEPS};
-use crate::hotspots::{hotspots, title};
+use super::{ErrorGroup, Findings, Report, STEPS, SlowCall};
+use crate::hotspots::{hotspots, title, token};
 use crate::page::{escaped, mailed};
 use crate::{MeasureUnit, amount, grouped};
 
@@ -213,13 +214,44 @@ fn bar(percent: u128) -> HtmlCell {
     ))
 }
 
+/// The largest kind of work of the first value.
+fn largest_kind(report: &Report<'_>) -> Option<String> {
+    let kinds = hotspots(report.trees.first()?, report.categories);
+    kinds.into_iter().find_map(|kind| kind.category)
+}
+
+/// How long a call took beside the slowest one, and how much of that was of one kind of work.
+fn of_slowest(call: &SlowCall, slowest: u64, spent: Option<(&str, u64)>) -> String {
+    let width = |ns: u64| u128::from(ns) * 100 / u128::from(slowest.max(1));
+    let part = spent.map_or_else(String::new, |(token, ns)| {
+        format!(
+            "<path class=\"{token}\" d=\"M0 0h{}v1H0z\"/>",
+            width(ns.min(call.duration))
+        )
+    });
+    format!(
+        "<span class=\"took\">{}</span><svg class=\"bar-cell part\" viewBox=\"0 0 100 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <rect width=\"{}\" height=\"1\"/>{part}</svg>",
+        duration(call.duration),
+        width(call.duration)
+    )
+}
+
 pub(super) fn calls(out: &mut String, report: &Report<'_>) {
+    let courses = Courses::new(report);
+    let kind = largest_kind(report);
+    let took = kind.as_deref().map_or_else(
+        || "duration".to_owned(),
+        |kind| format!("duration, of it {}", title(kind)),
+    );
+    let slowest = report.findings.calls.iter().map(|call| call.duration).max();
     let head = [
-        ("duration", Alignment::Number),
+        (took.as_str(), Alignment::Text),
         ("began", Alignment::When),
         ("thread", Alignment::When),
         ("", Alignment::When),
         ("call", Alignment::Text),
+        ("course", Alignment::Text),
     ];
     let rows = report.findings.calls.iter().map(|call| -> Vec<HtmlCell> {
         let mut inside = String::from("<dl class=\"facts\">");
@@ -243,16 +275,19 @@ pub(super) fn calls(out: &mut String, report: &Report<'_>) {
             };
         }
         inside.push_str("</dl>");
+        let token = kind.as_deref().map(token);
+        let spent = token.map(|token| (token, courses.spent(call, token)));
         let failed = match call.failed {
             true => HtmlCell::Markup("<span class=\"bad\">failed</span>".to_owned()),
             false => "".into(),
         };
         vec![
-            duration(call.duration).into(),
+            HtmlCell::Markup(of_slowest(call, slowest.unwrap_or(1), spent)),
             (report.when)(call.start).into(),
             call.thread.as_str().into(),
             failed,
             details(&call.title, &inside),
+            HtmlCell::Markup(courses.draw(call)),
         ]
     });
     table(out, "Slowest calls", &head, rows, report.rows);

@@ -168,6 +168,6 @@ fn an_empty_report_says_what_is_missing() {
         when: &|time| time.to_string(),
     });
     assert!(page.contains("<h1>&lt;nothing&gt;</h1>"));
-    assert!(page.contains("no calls, no functions, no pauses, no errors, no SQL statements"));
+    assert!(page.contains("no calls, no functions, no SQL statements, no errors, no pauses"));
     assert!(!page.contains("<h2"));
 }

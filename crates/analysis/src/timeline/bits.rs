@@ -2,6 +2,9 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// Bytes of an element, as many threes as give no rest.
+const BLOCK: usize = 3 << 17;
+
 /// Bytes as they grow.
 #[derive(Debug, Default)]
 pub(super) struct Bits(Vec<u8>);
@@ -41,21 +44,31 @@ impl Bits {
         self.0.extend_from_slice(&other.0);
     }
 
-    /// Writes them in base64.
-    pub(super) fn write(&self, out: &mut String) {
-        out.reserve(self.0.len().div_ceil(3) * 4);
-        for three in self.0.chunks(3) {
-            let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
-            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-            for place in 0..4_u32 {
-                let sextet = (bits >> (18 - 6 * place)) & 63;
-                let letter = ALPHABET.get(sextet as usize).copied().unwrap_or(b'A');
-                out.push(if place as usize <= three.len() {
-                    char::from(letter)
-                } else {
-                    '='
-                });
-            }
+    /// Writes them in base64, an element for each half a megabyte: a browser that appends to the text of a longer one
+    /// copies it for every piece of the file that comes.
+    pub(super) fn write_blocks(&self, out: &mut String) {
+        out.reserve(self.0.len().div_ceil(3) * 4 + self.0.len() / 4_096);
+        for block in self.0.chunks(BLOCK) {
+            out.push_str("\n<script type=\"text/plain\">");
+            write(block, out);
+            out.push_str("</script>");
+        }
+    }
+}
+
+/// Writes bytes in base64.
+fn write(bytes: &[u8], out: &mut String) {
+    for three in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4_u32 {
+            let sextet = (bits >> (18 - 6 * place)) & 63;
+            let letter = ALPHABET.get(sextet as usize).copied().unwrap_or(b'A');
+            out.push(if place as usize <= three.len() {
+                char::from(letter)
+            } else {
+                '='
+            });
         }
     }
 }
@@ -77,7 +90,7 @@ mod tests {
         );
         let text = |bytes: &[u8]| {
             let mut out = String::new();
-            Bits(bytes.to_vec()).write(&mut out);
+            write(bytes, &mut out);
             out
         };
         assert_eq!(text(b""), "");
@@ -85,5 +98,9 @@ mod tests {
         assert_eq!(text(b"fo"), "Zm8=");
         assert_eq!(text(b"foobar"), "Zm9vYmFy");
         assert_eq!(text(&[251, 255]), "+/8=");
+        let mut blocks = String::new();
+        Bits(vec![0; BLOCK + 1]).write_blocks(&mut blocks);
+        assert_eq!(blocks.matches("<script type=\"text/plain\">").count(), 2);
+        assert!(blocks.ends_with(">AA==</script>"));
     }
 }

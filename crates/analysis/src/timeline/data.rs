@@ -38,8 +38,8 @@ pub(super) struct Room {
     pub(super) details: usize,
 }
 
-/// Writes the data of a page.
-pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) {
+/// Writes what a page says in words, and returns its times.
+pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) -> Bits {
     let (start, end) = timeline.times().unwrap_or((0, 0));
     let fold = Fold::of(timeline, room.items);
     let details = Lists::choose(timeline, room.details);
@@ -79,11 +79,8 @@ pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) {
         tracks(data, timeline);
         rows(data, timeline, &counts);
         counters(data, timeline);
-        let value = data.key("bits");
-        value.push('"');
-        bits.write(value);
-        value.push('"');
     });
+    bits
 }
 
 fn names(data: &mut Object<'_>, timeline: &Timeline) {

@@ -1,5 +1,6 @@
 //! A page that draws the timeline on a canvas, without network.
 
+use super::bits::Bits;
 use super::data::{Room, write};
 use super::{Source, Timeline};
 use crate::page::{Heading, TIMELINE, fill, page};
@@ -39,10 +40,11 @@ pub(crate) fn part(timeline: &Timeline, most: usize) -> String {
         items: most,
         details: most.saturating_mul(DETAILS),
     };
-    fill(&mut markup, MARKUP, |out, name| {
-        if name == "data" {
-            write(out, timeline, room);
-        }
+    let mut bits = Bits::default();
+    fill(&mut markup, MARKUP, |out, name| match name {
+        "data" => bits = write(out, timeline, room),
+        "bits" => bits.write_blocks(out),
+        _ => {}
     });
     markup
 }

@@ -22,7 +22,7 @@ const SHOWN: usize = 5;
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.tree.read.common)?;
-    let flags = options.flags();
+    let flags = options.flags()?;
     let mut inputs = flags.read.inputs();
     let mut out = stdout();
     let trees = read(&flags, &mut inputs)?;
@@ -87,7 +87,7 @@ fn print(
         .first()
         .map_or_else(FunctionDetails::default, |one| shown(options, one));
     let partial = listed.iter().any(|group| group.sum.partial > 0);
-    let mut sums = Table::new(&head(of, timed, partial, &options.groups.word()));
+    let mut sums = Table::new(&head(of, timed, partial, &options.group_word()));
     for group in listed {
         let symbol = of.symbol(group.sum.symbol);
         let name = match options.table.wide {
@@ -170,7 +170,7 @@ fn as_json(options: &Options, of: &Functions, groups: &[GroupTop]) -> serde_json
         object
     });
     let mut object = measure_json(of);
-    object["by"] = options.groups.word().into();
+    object["by"] = options.group_word().into();
     object["groups"] = groups.collect();
     object
 }

@@ -59,9 +59,3 @@ export const drawn = (page, work, argument) => page.evaluate(async ([source, arg
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   return performance.now() - start;
 }, [work.toString(), argument]);
-
-/** Milliseconds from the navigation until the browser has drawn the parts of this kind. */
-export const firstDrawn = (page, kind) => page.evaluate(async (name) => {
-  while (!performance.getEntriesByName(name).length) await new Promise((done) => setTimeout(done, 5));
-  return performance.getEntriesByName(name)[0].startTime;
-}, `${kind} drawn`);

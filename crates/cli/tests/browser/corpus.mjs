@@ -20,6 +20,7 @@ async function expected(page, table) {
 await browse(async (page, open) => {
   let compared = 0;
   let ranges = 0;
+  let lines = 0;
   for (const [number, capture] of captures.entries()) {
     const name = `capture-${number}.html`;
     traceloom('flame', capture, '-o', file(name), '--wide');
@@ -27,15 +28,32 @@ await browse(async (page, open) => {
     const values = await page.$$eval('.flame .values option', (options) => options.map((option) => option.value));
     if (number < 3) await accessible(page, capture);
     for (const value of values) {
+      let methods;
       // A choice of one is not shown.
       if (values.length > 1) await page.selectOption('.flame .values', value);
-      for (const dimension of ['method', 'class']) {
-        if (await page.isVisible('.flame .dimension')) await page.selectOption('.flame .dimension', dimension);
-        else if (dimension === 'class') continue;
+      for (const dimension of ['method', 'line', 'class']) {
+        // What a page cannot show it says.
+        const option = page.locator(`.flame .dimension option[value=${dimension}]`);
+        if (await option.isDisabled()) {
+          assert.match(await option.textContent(), /: (no line is recorded|too many frames)$/);
+          continue;
+        }
+        await page.selectOption('.flame .dimension', dimension);
+        lines += dimension === 'line' ? 1 : 0;
         await page.click('.flame .view-table');
         const tables = json('top', '--json', '--wide', '--dimension', dimension, capture);
         const table = tables[values.indexOf(value)];
         const rows = await cells(page);
+        if (dimension === 'method') methods = table;
+        if (dimension === 'line') {
+          // The lines of a function come to what it does.
+          const sums = new Map();
+          for (const { function: name, self } of table.functions) {
+            const of = name.replace(/:\d+$/, '');
+            sums.set(of, (sums.get(of) ?? 0) + self);
+          }
+          for (const { function: name, self } of methods.functions) assert.equal(sums.get(name.replace(/:\d+$/, '')), self, `${capture} ${value} ${name}`);
+        }
         assert.equal(rows.length, Math.min(table.functions.length, ROWS), `${capture} ${value} by ${dimension}`);
         const byName = await expected(page, table);
         for (const [self, , total, , count, name] of rows) {
@@ -47,7 +65,7 @@ await browse(async (page, open) => {
       if (!await page.isVisible('.flame .strip')) continue;
       const [held] = await page.evaluate(() => JSON.parse(document.querySelector('.flame script').textContent));
       if (held.source !== 'samples' || !held.over_time?.unix) continue;
-      if (await page.isVisible('.flame .dimension')) await page.selectOption('.flame .dimension', 'method');
+      await page.selectOption('.flame .dimension', 'method');
       await page.focus('.flame .strip');
       for (const key of ['ArrowRight', 'ArrowRight', 'Shift+ArrowRight']) await page.keyboard.press(key);
       const [from, to] = new URLSearchParams(new URL(page.url()).hash.slice(1)).get('w').split('_');
@@ -63,5 +81,6 @@ await browse(async (page, open) => {
     }
   }
   assert.ok(compared > 1000, `${compared} rows`);
+  assert.ok(lines > 1, `${lines} values by line`);
   assert.ok(ranges > 1, `${ranges} ranges`);
 });

@@ -88,7 +88,7 @@ await browse(async (page, open) => {
   await page.keyboard.type('before');
   assert.equal(await page.$$eval('.found', (found) => found.length), 1);
   await page.keyboard.press('Enter');
-  assert.match(await page.textContent('#matched'), /1 frames$/);
+  assert.match(await page.textContent('#matched'), /1 frame$/);
   assert.equal(await page.getAttribute('svg', 'role'), 'img');
   assert.equal(await page.textContent('svg > title'), 'before.folded → after.folded');
 });

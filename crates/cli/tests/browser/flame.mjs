@@ -155,6 +155,43 @@ await browse(async (page, open) => {
   assert.deepEqual(await rows(), whole);
 });
 
+// The stacks of a thread over time: what is told of a frame is a path of the tree, and a press shows it in the graph.
+await browse(async (page, open) => {
+  await open('flame.html');
+  await page.click('.view-stacks');
+  await accessible(page, 'stacks over time');
+  // What is zoomed has a line above, which moves the chart.
+  const box = () => page.locator('.stacks canvas').boundingBox();
+  let chart = await box();
+  const found = new Set();
+  for (let x = 1; x < chart.width && found.size < 2; x += 3) {
+    await page.mouse.move(chart.x + x, chart.y + 50);
+    if (await page.isHidden('.tip')) continue;
+    const told = await page.textContent('.tip');
+    const node = tree.nodes.find((node) => node.depth === 1 && told.startsWith(node.function));
+    assert.ok(node, told);
+    assert.match(told, /on the stack\d\d:\d\d:\d\d/);
+    found.add(node.function);
+    if (found.size > 1) continue;
+    await page.mouse.click(chart.x + x, chart.y + 50);
+    assert.ok((await page.textContent('.told')).startsWith(`${node.function}: `));
+    await page.click('.view-stacks');
+    chart = await box();
+  }
+  assert.ok(found.size > 0);
+  assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('v'), 'stacks');
+  // `z` turns the strip's times, in the words of a chosen range as well.
+  await page.focus('.strip');
+  await page.keyboard.press('ArrowRight');
+  const utc = await page.textContent('.cuts');
+  await page.keyboard.press('z');
+  const local = await page.textContent('.cuts');
+  assert.equal(local, utc.replaceAll(/(\d\d):(\d\d)(:\d\d)/g, (_, hours, minutes, rest) => {
+    const at = +hours * 60 + +minutes + 330;
+    return `${String(Math.floor(at / 60) % 24).padStart(2, '0')}:${String(at % 60).padStart(2, '0')}${rest}`;
+  }));
+}, { timezoneId: 'Asia/Kolkata' });
+
 // Groups, apart and together.
 traceloom('flame', shop, '--by', 'thread', '-o', file('by.html'));
 const [groups] = json('tree', '--by', 'thread', '--json', '--min-percent', '0', shop);
@@ -168,6 +205,13 @@ await browse(async (page, open) => {
     assert.deepEqual(shown.map(String).sort(), nodes.map((node, i) => String([node.function, values[i], node.count.toLocaleString('en-US')])).sort());
   };
   await roots(groups);
+  // The page of functions has the same by threads, from what ran when.
+  await open('flame.html', '#v=tree');
+  await page.selectOption('.dimension', 'thread');
+  await page.click('.view-tree');
+  await roots(groups);
+  assert.match(await page.textContent('.dimension option[value=line]'), /^line: no line is recorded$/);
+  await open('by.html', '#v=tree');
   await page.click('.merged');
   await roots(tree);
   await page.click('.view-table');

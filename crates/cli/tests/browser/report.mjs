@@ -54,6 +54,10 @@ await browse(async (page, open) => {
     (await table(page, 'Slowest calls')).map(([duration, , thread, failed, title]) => [duration, thread, failed === 'failed', title]),
     calls.map((call, i) => [durations[i], call.thread, call.error, call.title ?? call.method]),
   );
+  // Each has its course, and what of it was the largest kind of work.
+  const drawn = await page.$$eval('svg.course', (all) => all.filter((one) => one.querySelector('path')).length);
+  assert.equal(drawn, calls.filter((call) => call.duration > 0).length);
+  assert.ok((await page.textContent('table[aria-label="Slowest calls"] th')).endsWith(`of it ${titles.get(largest.category)}`));
   const own = await amounts(page, top.functions.flatMap((row) => [row.self, row.total]));
   const label = await page.getAttribute('#functions ~ .scroll table', 'aria-label');
   assert.deepEqual(
@@ -64,7 +68,7 @@ await browse(async (page, open) => {
   const statements = new Map((await table(page, 'SQL by shape')).map((row) => [row[5], +row[1].replace(',', '')]));
   assert.deepEqual(statements, counted);
   const failed = calls.filter((call) => call.error).length;
-  assert.ok((await page.textContent('.facts')).includes(`${calls.length} calls of 1,121 spans; ${failed} failed`));
+  assert.ok((await page.textContent('#provenance ~ .facts')).includes(`${calls.length} calls of 1,121 spans; ${failed} failed`));
 
   // The graph of a report answers as the page of its own does.
   await page.click('.flame .view-table');
@@ -115,6 +119,6 @@ await browse(async (page, open) => {
   await open('cpu.html');
   await accessible(page, 'sampled report');
   assert.equal((await page.$$('#calls, #pauses, #sql')).length, 0);
-  assert.ok((await page.textContent('.facts')).includes('a sampled profile; no calls, no pauses'));
+  assert.ok((await page.textContent('#provenance ~ .facts')).includes('a sampled profile; no calls, no SQL statements'));
   assert.equal((await page.$$('.flame')).length, 1);
 });
