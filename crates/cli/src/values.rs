@@ -71,7 +71,8 @@ impl WantedValues {
         if let Some(near) = nearest(wanted, self.there.iter().map(String::as_str)) {
             reason += &format!("; did you mean `{near}`?");
         } else if let Some(first) = self.counters.first() {
-            let column = self.counters.get(wanted).unwrap_or(first);
+            let column = nearest(wanted, self.counters.iter().map(String::as_str));
+            let column = column.unwrap_or(first);
             reason += &format!(
                 ". Calls as a whole, not their functions, have {}: `traceloom calls --columns start,{column},title` \
                  shows one of them",

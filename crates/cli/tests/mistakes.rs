@@ -105,7 +105,7 @@ fn a_value_of_calls_where_samples_are_written_says_as_samples() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("out").to_string_lossy().into_owned();
     for target in ["firefox", "folded", "pprof", "speedscope"] {
-        for value in ["wall", "nonsense", "cpu_time"] {
+        for value in ["wall", "nonsense", "cpu"] {
             let args = [
                 "convert", SHOP, "-o", &out, "--to", target, "--value", value,
             ];
@@ -114,6 +114,8 @@ fn a_value_of_calls_where_samples_are_written_says_as_samples() {
             // What is proposed exists.
             assert!(!told.contains("start,nonsense"), "{told}");
             assert!(!told.contains("start,wall"), "{told}");
+            let is_near = told.contains("start,cpu_time,title");
+            assert_eq!(is_near, value == "cpu", "{told}");
             let args = [&args[..], &["--as-samples"]].concat();
             let output = run(&args);
             assert_eq!(output.status.success(), value == "wall", "{args:?}");

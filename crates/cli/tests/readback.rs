@@ -480,7 +480,11 @@ fn an_empty_recording_is_recognised_and_sound() {
 const LOST_AGAIN: &[(&str, &str, &str)] = &[
     ("cdt-dump", "resources", FOLDERS),
     ("cdt-streams", "resources", FOLDERS),
-    ("chrome", "resources", "names of processes are not written"),
+    (
+        "chrome",
+        "resources",
+        "of a process its name and id are written, and no other fact",
+    ),
     ("chrome", "links", "flows are read and not written"),
     ("chrome", "heap_objects", "objects are read and not written"),
     (

@@ -198,7 +198,11 @@ impl RowCounts {
                 }
                 _ => "",
             };
-            self.values.check_with(value, instead)?;
+            let mut values = self.values.clone();
+            if tell == Tell::Samples && self.spans > 0 {
+                values.take_spans(value);
+            }
+            values.check_with(value, instead)?;
         }
         let inputs = inputs.join(", ");
         let (spans, samples) = (
