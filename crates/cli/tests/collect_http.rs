@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use collected::http::{Answer, ask, authority, captures, request};
+use collected::http::{ask, authority, captures, request};
 use collected::{Collector, command, run, stdout, text};
 use serde_json::Value;
 
