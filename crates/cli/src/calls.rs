@@ -1,5 +1,6 @@
 //! `calls`: the list of calls.
 
+mod live;
 mod methods;
 mod sums;
 
@@ -17,6 +18,7 @@ use traceloom_model::{Clock, Origin, Unit};
 
 use crate::info::unit_name;
 use crate::inputs::{OpenInput, ReadFlags};
+use crate::live::Live;
 use crate::lowered::mention;
 use crate::numbers::{count, duration, size, things};
 use crate::select::CallFlags;
@@ -34,6 +36,7 @@ use crate::{Outcome, attribute_json};
     traceloom calls dump/ --with-method 'Statement.execute' --sort -used_time\n  \
     traceloom calls dump/ --percentiles --sort -p99\n  \
     traceloom calls dump/ --errors --filter '+POST $web.url=/orders'\n  \
+    traceloom calls app.heph --follow\n  \
     traceloom calls dump/ --columns start,duration,memory_used,title --csv"
 )]
 #[command(mut_arg("rows", help(ROWS_HELP)))]
@@ -62,6 +65,9 @@ pub(crate) struct Options {
     /// beyond.
     #[arg(long)]
     percentiles: bool,
+    /// Go on with a file that grows, until Ctrl-C: calls are printed as they end.
+    #[arg(long, conflicts_with_all = ["with_method", "sort", "by", "percentiles", "csv", "rows"])]
+    follow: bool,
     #[command(flatten)]
     table: TableFlags,
 }
@@ -92,6 +98,12 @@ impl Options {
             sort: Some(sort.unwrap_or((Column::Start, false))),
             limit: self.limit(),
         })
+    }
+
+    /// Returns `true` if calls can be printed as they end: no other order, choice or shape is asked for.
+    const fn is_live(&self) -> bool {
+        let is_listed = self.sort.is_none() && self.with_method.is_none();
+        is_listed && !self.table.csv && self.table.rows.is_none()
     }
 
     /// Returns how many rows are printed, none for all.
@@ -138,6 +150,12 @@ impl Options {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if options.by.is_some() || options.percentiles {
         return sums::run(options);
+    }
+    if options.is_live()
+        && let Some(live) = Live::of(&options.read.paths, options.follow)?
+        && let Some(outcome) = live::run(options, &live)?
+    {
+        return Ok(outcome);
     }
     let style = Style::new(&options.read.common)?;
     let mut inputs = options.read.inputs();

@@ -4,13 +4,14 @@ use std::io::{BufWriter, Write};
 
 use clap::Args;
 use serde::ser::{SerializeMap, Serializer};
-use traceloom_formats::{Record, RecordSink};
+use traceloom_formats::{Pull as _, Record, RecordSink, Step};
 use traceloom_model::{Flow, Level, Note, printable};
 
 use crate::Outcome;
 use crate::args::Common;
 use crate::fields::{Json, plain};
 use crate::info::note_json;
+use crate::live::{Live, LiveFormat};
 use crate::open::open_among;
 use crate::outcome::heed;
 use crate::resolve::{DocumentTexts, RecordTexts, RowTable};
@@ -22,6 +23,7 @@ use crate::style::Style;
 #[command(after_help = "Examples:\n  \
     traceloom dump calls.bin\n  \
     traceloom dump traces.bin --start 2567 --limit-records 20\n  \
+    traceloom dump app.heph --follow --json\n  \
     traceloom dump dump/ --json --resolve | jq 'select(.kind == \"call\")'\n  \
     traceloom dump app.jfr --json --resolve | jq 'select(.kind == \"jdk.ExecutionSample\").stackTrace_text'")]
 pub(crate) struct Options {
@@ -40,6 +42,9 @@ pub(crate) struct Options {
     /// Add the texts that ids stand for, as `FIELD_text`.
     #[arg(long)]
     resolve: bool,
+    /// Go on with a file that grows, until Ctrl-C: records are printed as they come.
+    #[arg(long, conflicts_with_all = ["resolve", "part"])]
+    follow: bool,
     /// Only parts whose name contains this.
     #[arg(long, value_name = "TEXT")]
     part: Option<String>,
@@ -51,6 +56,18 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let limits = options.common.limits()?;
     let style = Style::new(&options.common)?;
     let mut out = BufWriter::with_capacity(1 << 16, stdout());
+    let mut members_left = false;
+    // Texts of ids may come behind them.
+    if !options.resolve
+        && options.part.is_none()
+        && let Some(live) = Live::of(&options.paths, options.follow)?
+        && let Some(followed) = follow(options, &live, &style, &mut out)?
+    {
+        match followed {
+            Followed::Everything(outcome) => return Ok(outcome),
+            Followed::AllButMembers => members_left = true,
+        }
+    }
     let mut outcome = Outcome::Done;
     'paths: for path in &options.paths {
         let Some(input) = open_among(path, &options.paths, &options.common)? else {
@@ -68,7 +85,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 .part
                 .as_ref()
                 .is_none_or(|text| part.part.name.contains(text));
-            if !wanted {
+            if !wanted || (members_left && at == 0) {
                 continue;
             }
             let Some(reader) = part.part.format.and_then(|format| format.reader) else {
@@ -102,6 +119,77 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     out.flush()?;
     Ok(outcome)
+}
+
+/// What was printed while it arrived.
+enum Followed {
+    Everything(Outcome),
+    /// The parts inside are put together at the end.
+    AllButMembers,
+}
+
+/// Prints records as they arrive. Returns `None` for a format that is read as a whole.
+fn follow(
+    options: &Options,
+    live: &Live,
+    style: &Style,
+    out: &mut impl Write,
+) -> anyhow::Result<Option<Followed>> {
+    let limits = options.common.limits()?;
+    loop {
+        let Some(LiveFormat { format, name }) = live.format(&options.common)? else {
+            return Ok(None);
+        };
+        let Some(open_reader) = format.reader else {
+            return Ok(None);
+        };
+        let has_members = format.members.is_some();
+        if has_members && !options.json {
+            writeln!(out, "{}", style.bold(&name))?;
+        }
+        let mut reader = open_reader(&limits);
+        let growing = live.growing();
+        let mut pull = growing.pull();
+        let (mut consumed, mut need) = (0, 1);
+        let mut printer = Printer {
+            options,
+            style,
+            out: &mut *out,
+            part: has_members.then_some(name.as_str()),
+            names: None,
+            left: options.limit_records.filter(|&most| most > 0),
+            error: None,
+            stopped: false,
+        };
+        loop {
+            let chunk = pull.pull(consumed, need)?;
+            let is_last = chunk.eof;
+            let step = reader.read(chunk, &mut printer);
+            // What comes next may take long.
+            printer.out.flush()?;
+            match step {
+                Step::More {
+                    consumed: used,
+                    need: wanted,
+                } if !is_last => (consumed, need) = (used, wanted),
+                Step::More { .. } => break,
+                Step::Stop => {
+                    return match (printer.error, printer.stopped) {
+                        (Some(error), _) => Err(error),
+                        (None, true) => Ok(Some(Followed::Everything(Outcome::Failed))),
+                        (None, false) => Ok(Some(Followed::Everything(Outcome::Done))),
+                    };
+                }
+            }
+        }
+        if !live.goes_on()? {
+            live.snapshot(&options.common)?;
+            return Ok(Some(match has_members {
+                true => Followed::AllButMembers,
+                false => Followed::Everything(Outcome::Done),
+            }));
+        }
+    }
 }
 
 struct Printer<'p, W: Write> {

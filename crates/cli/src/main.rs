@@ -29,6 +29,7 @@ mod groups;
 mod info;
 mod inputs;
 mod interrupt;
+mod live;
 mod log;
 mod lowered;
 mod man;

@@ -25,6 +25,7 @@ mod archive;
 pub mod captures;
 mod detect;
 mod error;
+mod growing;
 mod gzip;
 mod halves;
 mod input;
@@ -42,6 +43,7 @@ pub mod walk;
 
 pub use detect::Unknown;
 pub use error::Error;
+pub use growing::{Growing, GrowingPull, Growth};
 pub use halves::piped_halves;
 pub use input::{Document, Input, InputPart, OpenOptions};
 pub use layers::Wrapper;

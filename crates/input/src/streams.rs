@@ -31,6 +31,14 @@ pub(crate) fn shown(path: &str) -> Result<Option<String>, Error> {
 }
 
 impl Streams {
+    /// Has `path` read as the first `size` bytes of a file.
+    pub fn put(&self, path: &str, file: Arc<File>, size: u64) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The file may grow while this is read.
+        let spool = Spool::File { file, size }.slice(0, size);
+        known.insert(path.to_owned(), (spool, None));
+    }
+
     /// Takes a stream in, to its end.
     pub(crate) fn spool(
         &self,

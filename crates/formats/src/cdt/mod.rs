@@ -120,6 +120,7 @@ pub const CALLS: Format = Format {
     title: "CDT calls stream",
     extensions: &["calls"],
     magic: b"\xff\xfe\xfd\xfc\0\0\0",
+    streams: true,
     probe: probe::calls,
     reader: Some(|limits| Box::new(Stream::new(calls::Calls::new(limits)))),
     lower: Some(lower::lower),
@@ -131,6 +132,7 @@ pub const TRACE: Format = Format {
     name: "cdt-trace",
     title: "CDT trace stream",
     extensions: &["trace"],
+    streams: true,
     probe: probe::trace,
     reader: Some(|limits| Box::new(Stream::new(trace::Trace::new(limits)))),
     lower: Some(lower::lower),
@@ -142,6 +144,7 @@ pub const DICTIONARY: Format = Format {
     name: "cdt-dictionary",
     title: "CDT dictionary stream",
     extensions: &["dictionary"],
+    streams: true,
     probe: probe::dictionary,
     reader: Some(|limits| {
         let words = dictionary::Words::new(limits);
@@ -155,6 +158,7 @@ pub const PARAMS: Format = Format {
     name: "cdt-params",
     title: "CDT params stream",
     extensions: &["params"],
+    streams: true,
     probe: probe::params,
     reader: Some(|limits| {
         let rows = params::ParamRows::new(limits);
@@ -168,6 +172,7 @@ pub const SUSPEND: Format = Format {
     name: "cdt-suspend",
     title: "CDT suspend stream",
     extensions: &["suspend"],
+    streams: true,
     probe: probe::suspend,
     reader: Some(|limits| {
         let pauses = suspend::Pauses::new(limits);
@@ -182,6 +187,7 @@ pub const SQL: Format = Format {
     name: "cdt-sql",
     title: "CDT sql stream",
     extensions: &["sql"],
+    streams: true,
     probe: probe::sql,
     reader: Some(read_strings),
     ..Format::BASE
@@ -192,6 +198,7 @@ pub const XML: Format = Format {
     name: "cdt-xml",
     title: "CDT xml stream",
     extensions: &["xml"],
+    streams: true,
     probe: probe::xml,
     reader: Some(read_strings),
     ..Format::BASE
@@ -201,6 +208,7 @@ pub const XML: Format = Format {
 pub const STRINGS: Format = Format {
     name: "cdt-strings",
     title: "CDT stream of strings (dictionary, sql or xml)",
+    streams: true,
     probe: probe::strings,
     reader: Some(|limits| Box::new(Stream::new(strings::Strings::unnamed(limits)))),
     ..Format::BASE
@@ -211,6 +219,7 @@ pub const GC: Format = Format {
     name: "cdt-gc",
     title: "CDT gc stream",
     extensions: &["gc"],
+    streams: true,
     probe: probe::gc,
     reader: Some(line_records::reader),
     lower: Some(lower::lower),
@@ -233,6 +242,7 @@ pub const TCP: Format = Format {
     name: "cdt-tcp",
     title: "CDT conversation of agent and collector",
     extensions: &["tcpdump"],
+    streams: true,
     probe: probe::tcp,
     reader: Some(|limits| Box::new(Stream::new(tcp::Conversation::new(limits)))),
     members: Some(tcp::members),

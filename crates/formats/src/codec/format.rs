@@ -17,6 +17,8 @@ pub struct Format {
     pub extensions: &'static [&'static str],
     /// Bytes that nearly every file of the format begins with; empty where there are none.
     pub magic: &'static [u8],
+    /// A beginning of a part reads as it does with more behind it: records and calls can be shown as bytes arrive.
+    pub streams: bool,
     /// Returns how sure it is that a part is of this format.
     pub probe: fn(&Probe<'_>) -> Option<Confidence>,
     /// Builds a reader of native records; none for formats that are sets of parts.
@@ -42,6 +44,7 @@ impl Format {
         title: "",
         extensions: &[],
         magic: b"",
+        streams: false,
         probe: |_| None,
         reader: None,
         members: None,

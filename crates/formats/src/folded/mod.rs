@@ -33,6 +33,7 @@ pub const FORMAT: Format = Format {
     name: "folded",
     title: "folded stacks",
     extensions: &["folded", "collapsed"],
+    streams: true,
     probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),

@@ -59,6 +59,7 @@ pub const FORMAT: Format = Format {
     title: "Heph trace",
     extensions: &["heph"],
     magic: b"\x75\xd1\x1d\x4d\0\0\0",
+    streams: true,
     probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),

@@ -70,6 +70,7 @@ pub const GC_LOG: Format = Format {
     name: "gc-log",
     title: "log of a JVM's garbage collector",
     extensions: &["gc.log", "log"],
+    streams: true,
     probe: |probe| {
         // The same text inside a profiler's streams is one of them.
         let stream =

@@ -54,6 +54,7 @@ pub const FORMAT: Format = Format {
     name: "line-protocol",
     title: "InfluxDB line protocol, Datakit profile points",
     extensions: &["lp", "line", "influx"],
+    streams: true,
     probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),

@@ -27,6 +27,7 @@ pub const FORMAT: Format = Format {
     name: "perf-script",
     title: "perf script text",
     extensions: &["perf", "perfscript"],
+    streams: true,
     probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),

@@ -190,6 +190,7 @@ pub const S0: Format = Format {
     name: "zorka-s0",
     title: "Zorka traces, the seed's generation (2018-09)",
     magic: b"\xd8\x0b\x9f\x48",
+    streams: true,
     probe: probe_s0,
     raise: Some(|options, output| {
         raise::target("zorka-s0", &dialect::S0_VARIANTS, options, output)
@@ -203,6 +204,7 @@ pub const S0B: Format = Format {
     name: "zorka-s0b",
     title: "Zorka traces, between the seed's generation and B",
     magic: b"\xc8\x9f\xcb\x48",
+    streams: true,
     probe: probe_s0b,
     ..ZORKA
 };
@@ -212,6 +214,7 @@ pub const B1: Format = Format {
     name: "zorka-b1",
     title: "Zorka traces, generation B until 2019-04",
     magic: b"\xc8\x9f\xcb\x48",
+    streams: true,
     probe: probe_b1,
     ..ZORKA
 };
@@ -221,6 +224,7 @@ pub const B2: Format = Format {
     name: "zorka-b2",
     title: "Zorka traces, generation B from 2019-05 on",
     magic: b"\xc8\x9f\xcb\x48",
+    streams: true,
     probe: probe_b2,
     reader: Some(open_any),
     raise: Some(|options, output| {
@@ -235,6 +239,7 @@ pub const C: Format = Format {
     name: "zorka-c",
     title: "Zorka traces, the current generation",
     magic: b"\xc3\x9f\x1b",
+    streams: true,
     probe: probe_c,
     reader: Some(open_any),
     raise: Some(|options, output| raise::target("zorka-c", &dialect::C_VARIANTS, options, output)),
@@ -247,6 +252,7 @@ pub const AGD: Format = Format {
     name: "zorka-agd",
     title: "Zorka agent data: symbols and methods",
     extensions: &["agd.bin", "symbols.json"],
+    streams: true,
     probe: probe_agd,
     reader: Some(|limits| Box::new(requests::DefinitionReader::new(limits))),
     ..ZORKA
