@@ -35,6 +35,7 @@ pub(super) fn lower(
         sink,
         tables: Tables::new(),
         tracks: BundleTracks::default(),
+        given: None,
     }
     .run()?;
     Ok(())
@@ -46,6 +47,8 @@ pub(super) struct Bundle<'s> {
     pub(super) sink: &'s mut dyn Sink,
     pub(super) tables: Tables,
     pub(super) tracks: BundleTracks,
+    /// Metadata that is in none of the parts.
+    pub(super) given: Option<Metadata>,
 }
 
 fn part_id(part: usize) -> PartId {
@@ -54,7 +57,10 @@ fn part_id(part: usize) -> PartId {
 
 impl Bundle<'_> {
     pub(super) fn run(&mut self) -> Result<Flow, Error> {
-        let (mut metadata, documents, mut notes) = self.metadata()?;
+        let (mut metadata, documents, mut notes) = match self.given.take() {
+            Some(given) => (given, Vec::new(), Vec::new()),
+            None => self.metadata()?,
+        };
         if metadata.labels_are_tags {
             self.label_tags(&documents, &mut metadata, &mut notes)?;
         }

@@ -159,11 +159,46 @@ fn media_type(message: &HttpMessage<'_>) -> String {
     media.trim().to_ascii_lowercase()
 }
 
-/// The body is the file itself. Agents add its format: `binary/octet-stream+trie`.
+/// The body is the file itself. Agents add its format: `binary/octet-stream+trie`; Node's newer one has another type.
 fn is_plain(message: &HttpMessage<'_>) -> bool {
     let media = media_type(message);
     let plain = media.strip_prefix("binary/octet-stream");
-    plain.is_some_and(|format| format.is_empty() || format.starts_with('+'))
+    media == "application/octet-stream"
+        || plain.is_some_and(|format| format.is_empty() || format.starts_with('+'))
+}
+
+/// What a server looks at of an `/ingest` request before it keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IngestHead {
+    /// The application.
+    pub service: String,
+}
+
+impl IngestHead {
+    /// Reads the head of a request, without its body.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with it.
+    pub fn read(head: &[u8]) -> Result<Self, &'static str> {
+        let messages = super::http::messages(head);
+        let message = messages.first().ok_or("it is no request")?;
+        if is_refused(message) {
+            return Err("the Content-Type is none of multipart/form-data and binary/octet-stream");
+        }
+        let query = Query::of(message);
+        if ["from", "until"]
+            .iter()
+            .any(|key| unix(query.get(key)).is_none())
+        {
+            return Err("`from` and `until` are Unix times");
+        }
+        if query.app().0.is_empty() {
+            return Err("`name` is missing: APPLICATION{LABEL=VALUE,…}");
+        }
+        Ok(Self {
+            service: query.app().0.to_owned(),
+        })
+    }
 }
 
 /// Returns true if the body is in none of the forms that are taken.

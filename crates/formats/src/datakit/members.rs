@@ -7,6 +7,7 @@ use traceloom_model::Limits;
 use super::grouping::is_attachment;
 use super::http::{BodyPart, HttpMessage, messages};
 use super::ingest;
+use super::push::is_push;
 use crate::codec::whole;
 use crate::{Error, Member, Pull};
 
@@ -70,6 +71,10 @@ fn numbered(name: &str, number: usize) -> String {
 }
 
 fn of_message(message: &HttpMessage<'_>) -> Vec<Member> {
+    if is_push(message) {
+        // Its labels belong to no file: it is lowered as it is.
+        return Vec::new();
+    }
     if ingest::is_ingest(message) {
         return ingest::members(message);
     }

@@ -22,6 +22,7 @@ mod ingest;
 mod members;
 mod merge;
 mod metadata;
+mod push;
 mod recorded;
 mod request;
 mod sample_labels;
@@ -35,8 +36,9 @@ pub use crate::points::{
     Sample, SampleValue, SpanLink, TimeUnit, TraceFunc, all_metrics, metric_unit, metrics, missing,
     model_unit, parse_unit, profiles, value_names,
 };
-pub use ingest::CONFIG;
+pub use ingest::{CONFIG, IngestHead};
 pub use metadata::Metadata;
+pub use push::{PushProfile, PushRequest, PushSeries};
 pub use upload::{Upload, UploadPart};
 
 /// A profile as the files of one upload: metadata and attachments.
@@ -72,10 +74,10 @@ pub const REQUEST: Format = Format {
     ..Format::BASE
 };
 
-/// A Pyroscope `/ingest` request as it was sent.
+/// A Pyroscope request as it was sent: `/ingest`, or a push.
 pub const INGEST: Format = Format {
     name: "pyroscope-ingest",
-    title: "recorded Pyroscope /ingest request",
+    title: "recorded Pyroscope request (/ingest or Push)",
     extensions: &["http"],
     magic: b"POST /in",
     probe: probe_ingest,
@@ -120,7 +122,7 @@ fn first_message<'p>(probe: &Probe<'p>) -> Option<http::HttpMessage<'p>> {
 
 fn probe_request(probe: &Probe<'_>) -> Option<Confidence> {
     let message = first_message(probe)?;
-    if ingest::is_ingest(&message) {
+    if ingest::is_ingest(&message) || push::is_push(&message) {
         return None;
     }
     let names = ["event", "event.json", "tags[]", "recording-start"];
@@ -135,5 +137,7 @@ fn probe_request(probe: &Probe<'_>) -> Option<Confidence> {
 }
 
 fn probe_ingest(probe: &Probe<'_>) -> Option<Confidence> {
-    ingest::is_ingest(&first_message(probe)?).then_some(Confidence::Certain)
+    let message = first_message(probe)?;
+    let own = ingest::is_ingest(&message) || push::is_push(&message);
+    own.then_some(Confidence::Certain)
 }

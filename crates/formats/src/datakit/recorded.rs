@@ -4,7 +4,9 @@ use traceloom_model::{Clock, Order, Sink, Tables};
 
 use super::bundle::{Bundle, FoundPart, sniff};
 use super::grouping::groups;
+use super::http::messages;
 use super::merge::BundleTracks;
+use super::push::{PushRequest, is_push};
 use super::{CONFIG, EVENT, INGEST, REQUEST};
 use crate::codec::whole;
 use crate::{Confidence, Error, Format, LowerOptions, Part, Probe, Pull, Source, damage};
@@ -62,11 +64,66 @@ pub(super) fn lower(
             sink: &mut *sink,
             tables,
             tracks,
+            given: None,
         };
         if bundle.run()?.is_break() {
-            break;
+            return Ok(());
         }
         (tables, tracks) = (bundle.tables, bundle.tracks);
+    }
+    pushes(&bytes, options, sink, tables, tracks)
+}
+
+/// Lowers the profiles of pushes, each with the labels of its series.
+fn pushes(
+    bytes: &[u8],
+    options: &LowerOptions,
+    sink: &mut dyn Sink,
+    mut tables: Tables,
+    mut tracks: BundleTracks,
+) -> Result<(), Error> {
+    for message in messages(bytes).iter().filter(|message| is_push(message)) {
+        let content_type = message.header("content-type").unwrap_or("");
+        let request = match PushRequest::read(content_type, &message.body) {
+            Ok(request) => request,
+            Err(text) => {
+                let note = damage("bad_push", message.head.start as u64, text);
+                if sink.note(note).is_break() {
+                    return Ok(());
+                }
+                continue;
+            }
+        };
+        for series in &request.series {
+            for profile in &series.profiles {
+                let name = "auto.pprof";
+                let format = match sniff(name, &profile.bytes, true) {
+                    FoundPart::Format(format) => Some(format),
+                    _ => None,
+                };
+                let part = Part {
+                    name: name.to_owned(),
+                    format,
+                    size: Some(profile.bytes.len() as u64),
+                };
+                let memory = Memory {
+                    parts: vec![part],
+                    bytes: vec![&profile.bytes],
+                };
+                let mut bundle = Bundle {
+                    source: &memory,
+                    options,
+                    sink: &mut *sink,
+                    tables,
+                    tracks,
+                    given: Some(series.metadata()),
+                };
+                if bundle.run()?.is_break() {
+                    return Ok(());
+                }
+                (tables, tracks) = (bundle.tables, bundle.tracks);
+            }
+        }
     }
     Ok(())
 }
