@@ -10,6 +10,14 @@ pub(crate) fn stop_with(stop: impl FnOnce() + Send + 'static) {
     *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
 }
 
+/// What a SIGHUP does in place of ending the process: a collector with keys reads them again.
+static HANGUP: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
+
+/// Has every SIGHUP call `reload`.
+pub(crate) fn reload_with(reload: impl Fn() + Send + 'static) {
+    *HANGUP.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(reload));
+}
+
 #[cfg(unix)]
 pub(crate) fn watch() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -26,6 +34,12 @@ pub(crate) fn watch() {
         .name("signals".to_owned())
         .spawn(move || {
             for signal in signals.forever() {
+                if signal == SIGHUP
+                    && let Some(reload) = &*HANGUP.lock().unwrap_or_else(PoisonError::into_inner)
+                {
+                    reload();
+                    continue;
+                }
                 let first = FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
                 if let Some(stop) = first {
                     stop();

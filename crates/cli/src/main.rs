@@ -63,6 +63,7 @@ mod table;
 mod table_flags;
 mod timeline;
 mod timing;
+mod tls_flags;
 mod token;
 mod top;
 mod tree;

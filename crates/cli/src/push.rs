@@ -15,6 +15,7 @@ use crate::Outcome;
 use crate::args::{Common, reads_nothing};
 use crate::numbers::{size, things};
 use crate::streams::{message, stderr_is_terminal};
+use crate::tls_flags::TlsFlags;
 use crate::usage::Usage;
 
 /// Send files to a collector as they are.
@@ -33,7 +34,7 @@ pub(crate) struct Options {
     /// Files and folders.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Where to.
+    /// Where to; `https://` speaks TLS.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:1717")]
     to: String,
     /// File with the token, where the collector asks for one.
@@ -48,6 +49,8 @@ pub(crate) struct Options {
     /// Seconds without progress after which it is given up.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     patience: u64,
+    #[command(flatten)]
+    tls: TlsFlags,
     #[command(flatten)]
     _common: Common,
 }
@@ -89,8 +92,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 fn push_options(options: &Options) -> anyhow::Result<PushOptions> {
     let usage = |reason: String| anyhow::Error::from(Usage(reason));
     let to = &options.to;
-    let host = to
-        .strip_prefix("http://")
+    let secured = to.strip_prefix("https://");
+    let host = secured
+        .or_else(|| to.strip_prefix("http://"))
         .map(|host| host.trim_end_matches('/'))
         .filter(|host| !host.is_empty() && !host.contains('/'))
         .ok_or_else(|| {
@@ -109,10 +113,15 @@ fn push_options(options: &Options) -> anyhow::Result<PushOptions> {
         .to_socket_addrs()
         .map_err(|error| usage(format!("{to}: {error}")))?
         .next();
+    let name = match has_port {
+        true => host.rsplit_once(':').map_or(host, |(name, _)| name),
+        false => host,
+    };
     let token = options.token_file.as_deref().map(token).transpose()?;
     Ok(PushOptions {
         to: resolved.ok_or_else(|| usage(format!("{to} has no address")))?,
         host: with_port,
+        tls: options.tls.client(name, secured.is_some())?,
         token,
         service: options.service.clone(),
         instance: options.instance.clone(),

@@ -17,6 +17,7 @@ use crate::args::Common;
 use crate::numbers::{size, things};
 use crate::sendable;
 use crate::streams::message;
+use crate::tls_flags::TlsFlags;
 use crate::usage::Usage;
 
 /// Send a recording to a collector as its agents would.
@@ -35,7 +36,7 @@ use crate::usage::Usage;
 pub(crate) struct Options {
     /// What to send.
     path: String,
-    /// Where to, such as `cdt://127.0.0.1:1715`.
+    /// Where to, such as `cdt://127.0.0.1:1715`; `cdts://`, `hephs://` and `tptps://` speak TLS.
     #[arg(long, value_name = "URL", value_parser = target, required_unless_present = "listen")]
     to: Option<Target>,
     /// Play a TPTP agent that waits for its client here: `traceloom attach` says where the data go, pauses and ends them.
@@ -71,6 +72,8 @@ pub(crate) struct Options {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    tls: TlsFlags,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -78,6 +81,9 @@ pub(crate) struct Options {
 struct Target {
     protocol: &'static Protocol,
     address: SocketAddr,
+    /// The host as it was named.
+    host: String,
+    tls: bool,
 }
 
 /// Reads `protocol://host[:port]`.
@@ -87,7 +93,7 @@ fn target(url: &str) -> Result<Target, String> {
         .ok_or_else(|| format!("`{url}` is no address such as cdt://127.0.0.1:1715"))?;
     let protocol = PROTOCOLS
         .iter()
-        .find(|protocol| protocol.captures.name == scheme);
+        .find(|protocol| scheme.strip_suffix('s').unwrap_or(scheme) == protocol.captures.name);
     let Some(&protocol) = protocol else {
         let names: Vec<_> = PROTOCOLS
             .iter()
@@ -115,7 +121,16 @@ fn target(url: &str) -> Result<Target, String> {
             .next(),
     };
     let address = resolved.ok_or_else(|| format!("{host} has no address"))?;
-    Ok(Target { protocol, address })
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() => name,
+        _ => host,
+    };
+    Ok(Target {
+        protocol,
+        address,
+        host: name.to_owned(),
+        tls: scheme.ends_with('s'),
+    })
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
@@ -139,6 +154,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let sending = SendOptions {
         protocol: to.protocol,
         to: to.address,
+        tls: options.tls.client(&to.host, to.tls)?,
         identity: Identity {
             service: options.service.clone(),
             instance: options.service.clone(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use traceloom_formats::{cdt, heph, tptp};
 use traceloom_input::captures::DEFAULT;
-use traceloom_server::{HttpOptions, Listen, SealRules, Stop, serve};
+use traceloom_server::{HttpOptions, Listen, Reload, SealRules, Stop, TlsOptions, serve};
 
 use crate::Outcome;
 use crate::args::Common;
@@ -45,22 +45,25 @@ pub(crate) struct Options {
     /// Data folder; it is made where there is none, readable by its owner alone.
     #[arg(long, value_name = "DIR", default_value = DEFAULT)]
     data: PathBuf,
-    /// Where to listen for CDT agents; port 0 takes a free one, and `off` does not listen. The same holds for the
-    /// other addresses.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1715", value_parser = address)]
-    cdt: Address,
+    /// Where to listen for CDT agents, one or more addresses with commas between; port 0 takes a free one, and `off`
+    /// does not listen. `tls:` or `plain:` before an address chooses; without, it is TLS where there is a certificate.
+    /// The same holds for the other addresses.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1715", value_parser = addresses)]
+    cdt: Addresses,
     /// Where to listen for Heph traces, one a connection.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1716", value_parser = address)]
-    heph: Address,
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1716", value_parser = addresses)]
+    heph: Addresses,
     /// Where to receive Heph traces over UDP, a capture for each sender.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1716", value_parser = address)]
     heph_udp: Address,
     /// Where to listen for TPTP traces in either form, one a connection.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1718", value_parser = address)]
-    tptp: Address,
-    /// Where to listen for uploads and for requests of metrics over HTTP.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1717", value_parser = address)]
-    http: Address,
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1718", value_parser = addresses)]
+    tptp: Addresses,
+    /// Where to listen for uploads and for requests of metrics over HTTP; one address.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1717", value_parser = one_address)]
+    http: Addresses,
+    #[command(flatten)]
+    tls: ServeTls,
     /// Ask for a token on this machine too; other machines always need one.
     #[arg(long)]
     require_token: bool,
@@ -120,7 +123,90 @@ impl SealFlags {
     }
 }
 
-/// Where a listener is; `None` where it is off.
+/// Keys of the listeners. The files are read again when they change, and at SIGHUP; where they cannot be used, those read
+/// before stay in use.
+#[derive(Args)]
+#[command(next_help_heading = "TLS")]
+struct ServeTls {
+    /// PEM file of the certificate, and of those between it and its CA.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// PEM file of its private key.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// PEM file of the CAs that sign certificates of senders: a sender without one is refused.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_client_ca: Option<PathBuf>,
+}
+
+impl ServeTls {
+    fn options(&self) -> Option<TlsOptions> {
+        Some(TlsOptions {
+            certificate: self.tls_cert.clone()?,
+            key: self.tls_key.clone()?,
+            client_ca: self.tls_client_ca.clone(),
+            reload: Reload::default(),
+        })
+    }
+}
+
+/// Where listeners are; none where they are off.
+#[derive(Clone)]
+struct Addresses(Vec<Place>);
+
+/// Where a listener is.
+#[derive(Clone, Copy)]
+struct Place {
+    address: SocketAddr,
+    /// It speaks TLS; unsaid, it does where there is a certificate.
+    tls: Option<bool>,
+}
+
+impl std::fmt::Display for Addresses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("off");
+        }
+        for (at, place) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            let scheme = match place.tls {
+                None => "",
+                Some(true) => "tls:",
+                Some(false) => "plain:",
+            };
+            write!(f, "{comma}{scheme}{}", place.address)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads addresses with commas between, or `off`.
+fn addresses(text: &str) -> Result<Addresses, String> {
+    if text == "off" {
+        return Ok(Addresses(Vec::new()));
+    }
+    let places = text.split(',').map(|place| {
+        let (tls, bare) = match place.split_once(':') {
+            Some(("tls", bare)) => (Some(true), bare),
+            Some(("plain", bare)) => (Some(false), bare),
+            _ => (None, place),
+        };
+        let address = bare.parse();
+        let address = address.map_err(|error| format!("{error}; or `off`"))?;
+        Ok(Place { address, tls })
+    });
+    places.collect::<Result<_, _>>().map(Addresses)
+}
+
+/// Reads an address that may say whether it speaks TLS, or `off`.
+fn one_address(text: &str) -> Result<Addresses, String> {
+    match addresses(text)? {
+        Addresses(places) if places.len() > 1 => Err("one address; or `off`".to_owned()),
+        places => Ok(places),
+    }
+}
+
+/// Where a listener without TLS is; `None` where it is off.
 type Address = Option<SocketAddr>;
 
 /// Reads an address or `off`.
@@ -145,6 +231,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let asked = stop.clone();
     crate::interrupt::stop_with(move || asked.now());
     let settings = collector(options);
+    if let Some(tls) = &settings.tls {
+        let reload = tls.reload.clone();
+        crate::interrupt::reload_with(move || reload.now());
+    }
     let data = options.data.display().to_string();
     let mut listening = |line: &str| {
         let mut out = stdout();
@@ -160,24 +250,32 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 
 /// Returns the settings as the collector takes them.
 fn collector(options: &Options) -> traceloom_server::Options {
-    let listeners = [
-        (&cdt::PROTOCOL, options.cdt),
-        (&heph::PROTOCOL, options.heph),
-        (&tptp::PROTOCOL, options.tptp),
-    ]
-    .into_iter();
-    let listeners = listeners
-        .filter_map(|(protocol, address)| address.map(|address| Listen { protocol, address }));
+    let tls = options.tls.options();
+    let speaks_tls = |place: Place| place.tls.unwrap_or(tls.is_some());
+    let protocols = [
+        (&cdt::PROTOCOL, &options.cdt),
+        (&heph::PROTOCOL, &options.heph),
+        (&tptp::PROTOCOL, &options.tptp),
+    ];
+    let listeners = protocols.into_iter().flat_map(|(protocol, places)| {
+        places.0.iter().map(move |&place| Listen {
+            protocol,
+            address: place.address,
+            tls: speaks_tls(place),
+        })
+    });
     let datagrams = options.heph_udp.into_iter().map(|address| Listen {
         protocol: &heph::PROTOCOL,
         address,
+        tls: false,
     });
     traceloom_server::Options {
         data: options.data.clone(),
         listeners: listeners.collect(),
         datagrams: datagrams.collect(),
-        http: options.http.map(|address| HttpOptions {
-            address,
+        http: options.http.0.first().map(|&place| HttpOptions {
+            address: place.address,
+            tls: speaks_tls(place),
             requires_token: options.require_token,
             upload_bytes: options.upload_bytes,
         }),
@@ -186,6 +284,7 @@ fn collector(options: &Options) -> traceloom_server::Options {
         unwanted: options.refuse_namespace.clone(),
         grace: Duration::from_secs(options.grace),
         seal: options.seal.rules(),
+        tls,
     }
 }
 
@@ -201,11 +300,11 @@ fn print(options: &Options) -> anyhow::Result<()> {
         |number: u64| i64::try_from(number).map_or(toml::Value::from(i64::MAX), Into::into);
     let settings = [
         ("data", text(&options.data.to_string_lossy())),
-        ("cdt", address(options.cdt)),
-        ("heph", address(options.heph)),
+        ("cdt", text(&options.cdt.to_string())),
+        ("heph", text(&options.heph.to_string())),
         ("heph-udp", address(options.heph_udp)),
-        ("tptp", address(options.tptp)),
-        ("http", address(options.http)),
+        ("tptp", text(&options.tptp.to_string())),
+        ("http", text(&options.http.to_string())),
         ("require-token", options.require_token.into()),
         ("allow-remote", options.allow_remote.into()),
         ("upload-bytes", number(options.upload_bytes)),
@@ -216,7 +315,14 @@ fn print(options: &Options) -> anyhow::Result<()> {
         ("seal-seconds", number(options.seal.seal_seconds)),
         ("log-kib", number(options.seal.log_kib)),
     ];
+    let path = |path: &Option<PathBuf>| {
+        let path = path.as_deref();
+        path.map(|path| text(&path.to_string_lossy()))
+    };
     let kept = [
+        ("tls-cert", path(&options.tls.tls_cert)),
+        ("tls-key", path(&options.tls.tls_key)),
+        ("tls-client-ca", path(&options.tls.tls_client_ca)),
         ("keep-days", options.seal.keep_days.map(number)),
         ("keep-mib", options.seal.keep_mib.map(number)),
     ];

@@ -12,6 +12,7 @@ use traceloom_formats::protocol::{
 };
 
 use crate::send::end_of_stream;
+use crate::tls::Socket;
 use crate::{Error, Stop};
 
 /// Bytes that are read or written at once.
@@ -364,8 +365,8 @@ impl<'o> Player<'o> {
 
     /// Closes the data channel, and says so once the collector has stored everything.
     async fn finish(mut self, control: &TcpStream) -> Result<u64, String> {
-        if let Some((_, data)) = &mut self.data {
-            let ended = end_of_stream(data).await;
+        if let Some((_, data)) = self.data.take() {
+            let ended = end_of_stream(&mut Socket::Plain(data)).await;
             ended.map_err(|error| format!("the data channel is lost: {error}"))?;
         }
         self.agent.ended();

@@ -5,7 +5,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use traceloom_formats::protocol::{Ending, Protocol, Session, SessionOptions};
@@ -14,6 +13,7 @@ use traceloom_log::{Position, Refused};
 
 use crate::counts::ListenerCounts;
 use crate::journal::{Journal, unix_ns};
+use crate::tls::Socket;
 
 /// Bytes of a connection that wait for being understood or stored.
 const WINDOW: usize = 64 << 10;
@@ -35,7 +35,7 @@ pub(crate) struct Shared {
 pub(crate) struct Connection {
     shared: Arc<Shared>,
     id: CaptureId,
-    socket: TcpStream,
+    socket: Socket,
     session: Box<dyn Session>,
     start: Instant,
     window: Box<[u8]>,
@@ -64,7 +64,7 @@ const STOPPED: Ending = Ending {
 };
 
 impl Connection {
-    pub(crate) fn new(shared: Arc<Shared>, id: CaptureId, socket: TcpStream, seed: u128) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, id: CaptureId, socket: Socket, seed: u128) -> Self {
         let options = SessionOptions {
             seed,
             unwanted: shared.unwanted.clone(),
@@ -90,7 +90,7 @@ impl Connection {
     /// Serves the connection to its end.
     pub(crate) async fn run(mut self, peer: String, mut stop: watch::Receiver<bool>) {
         // Answers are small and due at once.
-        let _ = self.socket.set_nodelay(true);
+        let _ = self.socket.tcp().set_nodelay(true);
         let mut progress = self.shared.journal.progress();
         let opened = Event::Opened {
             protocol: self.shared.protocol.captures.number,
@@ -101,6 +101,7 @@ impl Connection {
             return self.shared.counts.ended.add("storage_failed");
         }
         let ending = self.exchange(&mut progress, &mut stop).await;
+        self.socket.say_goodbye();
         let closed = Event::Closed {
             at_ns: unix_ns(),
             orderly: ending.orderly,
@@ -129,8 +130,7 @@ impl Connection {
             if let Err(ending) = self.write() {
                 return closing.map_or(ending, |(ending, _)| ending);
             }
-            let quiet =
-                self.in_flight.is_empty() && self.session.output().is_empty() && !self.owes();
+            let quiet = self.in_flight.is_empty() && !self.has_output() && !self.owes();
             let now = Instant::now();
             if closing.is_none() {
                 let ended = self.session.closed();
@@ -144,7 +144,7 @@ impl Connection {
                 closing = ended.map(|ending| (ending, now + LINGER));
             }
             let deadline = match closing {
-                Some((ending, _)) if self.session.output().is_empty() => return ending,
+                Some((ending, _)) if !self.has_output() => return ending,
                 Some((ending, until)) if now >= until => return ending,
                 Some((_, until)) => Some(until),
                 None => self.session.deadline().map(|at| self.start + at),
@@ -169,7 +169,7 @@ impl Connection {
                         self.reset = true;
                     }
                 }
-                ready = self.socket.writable(), if !self.session.output().is_empty() => {
+                ready = self.socket.writable(), if self.has_output() => {
                     if ready.is_err() {
                         return LOST;
                     }
@@ -179,6 +179,11 @@ impl Connection {
                 _ = stop.changed(), if !stopping => {}
             }
         }
+    }
+
+    /// Returns `true` while answers wait for the sender to read them.
+    fn has_output(&self) -> bool {
+        !self.session.output().is_empty() || self.socket.has_pending()
     }
 
     /// Returns `true` while bytes wait for the log that nobody will send again.
@@ -284,6 +289,9 @@ impl Connection {
                 Err(_) => return Err(LOST),
             }
         }
-        Ok(())
+        match self.socket.flush() {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(LOST),
+            _ => Ok(()),
+        }
     }
 }

@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a collector did since it started.
 #[derive(Debug, Default)]
 pub struct Counts {
+    /// What became of TLS files that changed.
+    pub tls: Arc<TlsCounts>,
     listeners: Mutex<BTreeMap<&'static str, Arc<ListenerCounts>>>,
 }
 
@@ -31,6 +33,34 @@ pub struct ListenerCounts {
     pub late: Counter,
     /// Datagrams that the system had no room for, and units that the sender's counters miss.
     pub lost: CountsByReason,
+}
+
+/// Reading TLS files again.
+#[derive(Debug, Default)]
+pub struct TlsCounts {
+    /// Times that new keys came into use.
+    pub reloads: Counter,
+    /// Times that the files could not be used.
+    pub failures: Counter,
+    stale: AtomicBool,
+}
+
+impl TlsCounts {
+    pub(crate) fn reloaded(&self) {
+        self.reloads.add(1);
+        self.stale.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn failed(&self) {
+        self.failures.add(1);
+        self.stale.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns `true` while older keys are in use because the files cannot be.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Relaxed)
+    }
 }
 
 /// A count that only grows.

@@ -27,16 +27,18 @@ mod session_ids;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod tokens;
 
 pub use attach::{
     AttachOptions, CommandQueue, Commands, PlayOptions, PlayedTrace, attach, commands, play,
 };
-pub use counts::{Counter, Counts, CountsByReason, ListenerCounts};
+pub use counts::{Counter, Counts, CountsByReason, ListenerCounts, TlsCounts};
 pub use error::Error;
 pub use push::{PushFile, PushOptions, Pushed, push};
 pub use seal::{Request, SealLog, SealRules, Sealer, ask};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
 pub use serve::{HttpOptions, Listen, Options, check, serve};
 pub use stop::Stop;
+pub use tls::{Reload, TlsClient, TlsOptions};
 pub use tokens::{Right, StoredToken, Tokens};

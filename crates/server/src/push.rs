@@ -19,10 +19,12 @@ use hyper::header::{AUTHORIZATION, HOST, LOCATION};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use crate::Error;
+use crate::tls::TlsClient;
 
 /// Bytes read from a file at a time.
 const PIECE: usize = 256 << 10;
@@ -40,6 +42,8 @@ pub struct PushOptions {
     pub to: SocketAddr,
     /// Host and port as the collector knows them.
     pub host: String,
+    /// How TLS is spoken, where it is.
+    pub tls: Option<TlsClient>,
     /// The token, where one is needed.
     pub token: Option<String>,
     /// Service that the recording is of.
@@ -309,13 +313,43 @@ impl Pusher<'_> {
         let socket = connected
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
             .map_err(|error| Failed::Lost(format!("no collector at {to}: {error}")))?;
-        let lost =
-            |error: hyper::Error| Failed::Lost(format!("the connection to {to} broke: {error}"));
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(socket)).await.map_err(lost)?;
-        tokio::spawn(connection);
-        sender.send_request(request).await.map_err(lost)
+        let answered = match &self.options.tls {
+            None => exchange(socket, request).await,
+            Some(tls) => match tokio::time::timeout(CONNECT, tls.connect(socket)).await {
+                Ok(Ok(socket)) => exchange(socket, request).await,
+                Ok(Err(error)) => return Err(unanswered(to, &error)),
+                Err(_) => {
+                    let late = io::Error::from(io::ErrorKind::TimedOut);
+                    return Err(unanswered(to, &late));
+                }
+            },
+        };
+        answered.map_err(|error| unanswered(to, &error))
     }
+}
+
+/// Sends a request and returns the answer.
+async fn exchange(
+    socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    request: Request<Sent>,
+) -> hyper::Result<Response<hyper::body::Incoming>> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
+    tokio::spawn(connection);
+    sender.send_request(request).await
+}
+
+/// Returns what an error of a connection means: what TLS refuses is refused the next time, too.
+fn unanswered(to: SocketAddr, error: &(dyn std::error::Error + 'static)) -> Failed {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    for cause in causes {
+        let inner = cause
+            .downcast_ref::<io::Error>()
+            .and_then(|error| error.get_ref());
+        if inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return Failed::Refused(Error::new(format!("no TLS with {to}: {cause}")));
+        }
+    }
+    Failed::Lost(format!("the connection to {to} broke: {error}"))
 }
 
 fn upload(capture: &str) -> String {

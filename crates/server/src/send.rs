@@ -14,6 +14,7 @@ use traceloom_formats::Part;
 use traceloom_formats::protocol::{Identity, Protocol, Sender};
 
 use crate::Error;
+use crate::tls::{Socket, TlsClient};
 
 /// What is sent: parts of one recording with their bytes.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub struct SendOptions {
     pub protocol: &'static Protocol,
     /// To whom.
     pub to: SocketAddr,
+    /// How TLS is spoken, where it is.
+    pub tls: Option<TlsClient>,
     /// Who sends; each agent has a number and the time behind its instance.
     pub identity: Identity,
     /// Connections at a time.
@@ -118,10 +121,19 @@ pub fn send(options: &SendOptions, streams: Streams, stop: &crate::Stop) -> Resu
 }
 
 /// Closes this end and waits for the other one: a collector closes its own when it has stored everything.
-pub(crate) async fn end_of_stream(socket: &mut TcpStream) -> io::Result<()> {
+pub(crate) async fn end_of_stream(socket: &mut Socket) -> io::Result<()> {
     /// Time for what is on its way.
     const PATIENCE: Duration = Duration::from_secs(30);
-    std::future::poll_fn(|context| Pin::new(&mut *socket).poll_shutdown(context)).await?;
+    while socket.has_pending() {
+        socket.writable().await?;
+        match socket.flush() {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            _ => {}
+        }
+    }
+    socket.say_goodbye();
+    let tcp = socket.tcp();
+    std::future::poll_fn(|context| Pin::new(&mut *tcp).poll_shutdown(context)).await?;
     let closed = async {
         let mut answer = [0; 64];
         loop {
@@ -147,6 +159,7 @@ struct Agent {
     identity: Identity,
     protocol: &'static Protocol,
     to: SocketAddr,
+    tls: Option<TlsClient>,
     streams: Arc<Streams>,
     /// Bytes of each part that were taken for sending.
     sent: Vec<u64>,
@@ -165,6 +178,7 @@ impl Agent {
             identity,
             protocol: options.protocol,
             to: options.to,
+            tls: options.tls.clone(),
             sent: vec![0; streams.parts.len()],
             acknowledged: vec![0; streams.parts.len()],
             streams,
@@ -198,8 +212,16 @@ impl Agent {
     async fn converse(&mut self, sender: &mut dyn Sender) -> Result<(), String> {
         let lost = |error: io::Error| format!("the connection is lost: {error}");
         let socket = TcpStream::connect(self.to).await;
-        let mut socket = socket.map_err(|error| format!("no collector at {}: {error}", self.to))?;
+        let socket = socket.map_err(|error| format!("no collector at {}: {error}", self.to))?;
         let _ = socket.set_nodelay(true);
+        let mut socket = match &self.tls {
+            None => Socket::Plain(socket),
+            Some(tls) => {
+                let secured = tls.connect(socket).await;
+                let failed = |error| format!("no TLS with {}: {error}", self.to);
+                Socket::from(secured.map_err(failed)?)
+            }
+        };
         let start = Instant::now();
         let mut window = vec![0; 16 << 10];
         let mut filled = 0;
@@ -212,13 +234,19 @@ impl Agent {
                     Err(error) => return Err(lost(error)),
                 }
             }
-            if sender.is_finished() && sender.output().is_empty() {
+            match socket.flush() {
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(lost(error)),
+                _ => {}
+            }
+            let has_output = !sender.output().is_empty() || socket.has_pending();
+            if sender.is_finished() && !has_output {
+                socket.say_goodbye();
                 return match self.protocol.acknowledges {
                     true => Ok(()),
                     false => end_of_stream(&mut socket).await.map_err(lost),
                 };
             }
-            if !self.protocol.acknowledges && due.is_none() && sender.output().is_empty() {
+            if !self.protocol.acknowledges && due.is_none() && !has_output {
                 // No answer will say that there is room: there is.
                 tokio::task::yield_now().await;
                 continue;
@@ -247,7 +275,7 @@ impl Agent {
                     window.copy_within(used..filled, 0);
                     filled -= used;
                 }
-                ready = socket.writable(), if !sender.output().is_empty() => ready.map_err(lost)?,
+                ready = socket.writable(), if has_output => ready.map_err(lost)?,
                 () = timer => {}
             }
         }

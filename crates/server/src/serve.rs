@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use axum::Router;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio_rustls::server::TlsStream;
 use traceloom_formats::protocol::Protocol;
 use traceloom_input::captures::DataFolder;
 
@@ -22,6 +23,7 @@ use crate::journal::Journal;
 use crate::posts::Posts;
 use crate::seal::{SealRules, SealThread, Told};
 use crate::session_ids::SessionIds;
+use crate::tls::{Socket, TlsKeys, TlsOptions, handshake};
 use crate::tokens::Tokens;
 use crate::{Counts, Error, Stop, files};
 
@@ -46,6 +48,8 @@ pub struct Options {
     pub grace: Duration,
     /// When captures are sealed, and how long they are kept.
     pub seal: SealRules,
+    /// Keys of the listeners that speak TLS.
+    pub tls: Option<TlsOptions>,
 }
 
 /// A listener.
@@ -55,6 +59,8 @@ pub struct Listen {
     pub protocol: &'static Protocol,
     /// Where.
     pub address: SocketAddr,
+    /// It speaks TLS.
+    pub tls: bool,
 }
 
 /// The HTTP side.
@@ -62,6 +68,8 @@ pub struct Listen {
 pub struct HttpOptions {
     /// Where it listens.
     pub address: SocketAddr,
+    /// It speaks TLS.
+    pub tls: bool,
     /// Requests need a token on this machine too; from other machines they always do.
     pub requires_token: bool,
     /// Bytes that an upload may have.
@@ -74,20 +82,27 @@ type Say<'s> = dyn FnMut(&str) + 's;
 /// Checks settings before anything is made or opened.
 ///
 /// # Errors
-/// When other machines would reach what does not ask who they are, or a data folder is none.
+/// When other machines would reach what does not ask who they are, a data folder is none, or TLS has no usable keys.
 pub fn check(options: &Options) -> Result<(), Error> {
+    tls_keys(options)?;
+    let asks_for_certificates = options
+        .tls
+        .as_ref()
+        .is_some_and(|tls| tls.client_ca.is_some());
     for listener in options.listeners.iter().chain(&options.datagrams) {
         let address = listener.address;
-        if !address.ip().is_loopback() && !options.allow_remote {
+        let is_known = listener.tls && asks_for_certificates;
+        if !address.ip().is_loopback() && !options.allow_remote && !is_known {
             return Err(Error::new(format!(
                 "{address} can be reached from other machines, and senders of {} do not say who they are: \
-                 --allow-remote listens there all the same",
+                 --tls-client-ca asks them for certificates, and --allow-remote listens there all the same",
                 listener.protocol.captures.name
             )));
         }
     }
     if let Some(http) = &options.http
         && !http.address.ip().is_loopback()
+        && !(http.tls && asks_for_certificates)
         && !has_token(&options.data)?
     {
         return Err(Error::new(format!(
@@ -97,6 +112,23 @@ pub fn check(options: &Options) -> Result<(), Error> {
         )));
     }
     Ok(())
+}
+
+/// Reads the keys for TLS, if any listener speaks it.
+fn tls_keys(options: &Options) -> Result<Option<TlsKeys>, Error> {
+    let listeners = options
+        .listeners
+        .iter()
+        .map(|listener| (listener.address, listener.tls));
+    let http = options.http.iter().map(|http| (http.address, http.tls));
+    let speaks = listeners.chain(http).find(|(_, tls)| *tls);
+    match (&options.tls, speaks) {
+        (Some(tls), _) => TlsKeys::load(tls).map(Some),
+        (None, None) => Ok(None),
+        (None, Some((address, _))) => Err(Error::new(format!(
+            "{address} is to speak TLS, and has no certificate: --tls-cert and --tls-key name one"
+        ))),
+    }
 }
 
 /// Returns `true` if a data folder has a token; one that is not there yet has none.
@@ -121,6 +153,7 @@ pub fn serve(
     event: &mut Say<'_>,
 ) -> Result<Arc<Counts>, Error> {
     check(options)?;
+    let keys = tls_keys(options)?.map(Arc::new);
     let folder = DataFolder::create(&options.data)?;
     let tokens = Tokens::open(&folder)?;
     let _lock = folder.lock()?;
@@ -150,9 +183,11 @@ pub fn serve(
         ids: Arc::new(SessionIds::new(recovered.incarnation)),
         journal: journal.clone(),
         counts: counts.clone(),
+        keys,
     };
     let posts = Posts::open(&folder, journal.clone(), collector.ids.clone())?;
-    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    let (tell, told) = mpsc::unbounded_channel();
+    let tell_reload = tell.clone();
     let sealing = SealThread::start(
         folder,
         options.seal.clone(),
@@ -160,7 +195,8 @@ pub fn serve(
         journal.clone(),
         Box::new(move |what| drop(tell.send(what))),
     )?;
-    let ended = runtime.block_on(collector.run(tokens, posts, stop, told, listening, event));
+    let ended =
+        runtime.block_on(collector.run(tokens, posts, stop, (tell_reload, told), listening, event));
     drop(sealing);
     // Tasks hold the log: they are gone when this returns.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -186,6 +222,7 @@ struct Collector<'o> {
     ids: Arc<SessionIds>,
     journal: Arc<Journal>,
     counts: Arc<Counts>,
+    keys: Option<Arc<TlsKeys>>,
 }
 
 /// What a connection is for.
@@ -205,14 +242,19 @@ impl Purpose {
 }
 
 /// A connection that was taken.
-type Arrival = (Purpose, TcpStream, SocketAddr);
+type Arrival = (Purpose, Option<Arc<TlsKeys>>, TcpStream, SocketAddr);
 
 /// Takes connections until the collector ends.
-async fn accept(socket: TcpListener, purpose: Purpose, connected: mpsc::Sender<Arrival>) {
+async fn accept(
+    socket: TcpListener,
+    purpose: Purpose,
+    keys: Option<Arc<TlsKeys>>,
+    connected: mpsc::Sender<Arrival>,
+) {
     loop {
         match socket.accept().await {
             Ok((socket, peer)) => {
-                let arrival = (purpose.clone(), socket, peer);
+                let arrival = (purpose.clone(), keys.clone(), socket, peer);
                 if connected.send(arrival).await.is_err() {
                     return;
                 }
@@ -221,6 +263,20 @@ async fn accept(socket: TcpListener, purpose: Purpose, connected: mpsc::Sender<A
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
+}
+
+/// Does the handshake of TLS; counts why there is no connection.
+async fn secure(
+    keys: &TlsKeys,
+    socket: TcpStream,
+    mut stop: watch::Receiver<bool>,
+    counts: &ListenerCounts,
+) -> Option<TlsStream<TcpStream>> {
+    let done = tokio::select! {
+        done = handshake(keys, socket) => done,
+        _ = stop.wait_for(|stopped| *stopped) => Err("collector_stopped"),
+    };
+    done.map_err(|reason| counts.refused.add(reason)).ok()
 }
 
 /// Returns a listening socket and its address.
@@ -238,7 +294,7 @@ impl Collector<'_> {
         tokens: Tokens,
         posts: Posts,
         stop: &Stop,
-        mut told: tokio::sync::mpsc::UnboundedReceiver<Told>,
+        (tell, mut told): (mpsc::UnboundedSender<Told>, mpsc::UnboundedReceiver<Told>),
         listening: &mut Say<'_>,
         event: &mut Say<'_>,
     ) -> Result<(), Error> {
@@ -249,25 +305,44 @@ impl Collector<'_> {
             let protocol = listener.protocol;
             let name = protocol.captures.name;
             let (socket, address) = bind(name, listener.address).await?;
-            listening(&format!(
-                "{name} on {address}: {settings}, or: traceloom send FILE --to {name}://{address}",
-                settings = (protocol.settings)(&address.ip().to_string(), address.port())
-            ));
+            let settings = (protocol.settings)(&address.ip().to_string(), address.port());
+            listening(&match listener.tls {
+                false => format!(
+                    "{name} on {address}: {settings}, or: traceloom send FILE --to {name}://{address}"
+                ),
+                true => format!(
+                    "{name} over TLS on {address}: traceloom send FILE --to {name}s://{address} --tls-ca CA"
+                ),
+            });
             let shared = Arc::new(Shared {
                 protocol,
                 journal: self.journal.clone(),
                 counts: self.counts.listener(name),
                 unwanted: self.options.unwanted.clone(),
             });
-            accepting.spawn(accept(socket, Purpose::Session(shared), connected.clone()));
+            let purpose = Purpose::Session(shared);
+            let keys = self.keys.clone().filter(|_| listener.tls);
+            accepting.spawn(accept(socket, purpose, keys, connected.clone()));
         }
         let mut requests = None;
         if let Some(options) = &self.options.http {
             let (socket, address) = bind("http", options.address).await?;
-            listening(&format!(
-                "http on {address}: traceloom push FILE --to http://{address}; metrics at /metrics"
-            ));
             let is_loopback = address.ip().is_loopback();
+            let keys = self.keys.clone().filter(|_| options.tls);
+            listening(&match options.tls {
+                false => format!(
+                    "http on {address}: traceloom push FILE --to http://{address}; metrics at /metrics"
+                ),
+                true => format!(
+                    "http over TLS on {address}: traceloom push FILE --to https://{address} --tls-ca CA; metrics at /metrics"
+                ),
+            });
+            let asks_for_certificates = options.tls
+                && self
+                    .options
+                    .tls
+                    .as_ref()
+                    .is_some_and(|tls| tls.client_ca.is_some());
             let http = Arc::new(Http {
                 journal: self.journal.clone(),
                 ids: self.ids.clone(),
@@ -275,14 +350,14 @@ impl Collector<'_> {
                 all_counts: self.counts.clone(),
                 tokens,
                 stop: stop.clone(),
-                requires_token: options.requires_token || !is_loopback,
+                requires_token: options.requires_token || !(is_loopback || asks_for_certificates),
                 is_loopback,
                 uploads: Uploads::new(options.upload_bytes),
                 posts,
                 bodies: http::room_for_bodies(),
             });
             let purpose = Purpose::Requests(http.clone(), http::routes(&http));
-            accepting.spawn(accept(socket, purpose, connected.clone()));
+            accepting.spawn(accept(socket, purpose, keys, connected.clone()));
             requests = Some(http);
         }
         let mut receiving = Vec::new();
@@ -290,6 +365,10 @@ impl Collector<'_> {
             receiving.extend(self.receive(listener, stop, listening)?);
         }
         drop(connected);
+        if let Some(keys) = &self.keys {
+            let told = move |text| drop(tell.send(Told::Event(text)));
+            accepting.spawn(keys.clone().watch(self.counts.tls.clone(), told));
+        }
 
         let mut stopped = stop.watch();
         let mut progress = self.journal.progress();
@@ -298,7 +377,7 @@ impl Collector<'_> {
         let unpredictable = RandomState::new();
         while !*stopped.borrow_and_update() && self.journal.failure().is_none() {
             tokio::select! {
-                Some((purpose, socket, peer)) = connections.recv() => {
+                Some((purpose, keys, socket, peer)) = connections.recv() => {
                     if sessions.len() >= self.connections {
                         purpose.counts().refused.add("too_many_connections");
                         continue;
@@ -310,13 +389,33 @@ impl Collector<'_> {
                             let half = |at: u8| u128::from(unpredictable.hash_one((id.session(), at)));
                             let seed = half(0) << 64 | half(1);
                             let counts = shared.counts.clone();
-                            let connection = Connection::new(shared, id, socket, seed);
-                            let task = sessions.spawn(connection.run(peer.to_string(), stop.watch()));
+                            let stop = stop.watch();
+                            let task = sessions.spawn(async move {
+                                let socket = match keys {
+                                    None => Some(Socket::Plain(socket)),
+                                    Some(keys) => secure(&keys, socket, stop.clone(), &shared.counts).await.map(Socket::from),
+                                };
+                                if let Some(socket) = socket {
+                                    let connection = Connection::new(shared, id, socket, seed);
+                                    connection.run(peer.to_string(), stop).await;
+                                }
+                            });
                             running.insert(task.id(), (format!("capture {id}"), counts));
                         }
                         Purpose::Requests(http, routes) => {
                             let counts = http.counts.clone();
-                            let task = sessions.spawn(http::converse(routes, socket, peer, stop.watch()));
+                            let stop = stop.watch();
+                            let _ = socket.set_nodelay(true);
+                            let task = sessions.spawn(async move {
+                                match keys {
+                                    None => http::converse(routes, socket, peer, stop).await,
+                                    Some(keys) => {
+                                        if let Some(socket) = secure(&keys, socket, stop.clone(), &http.counts).await {
+                                            http::converse(routes, socket, peer, stop).await;
+                                        }
+                                    }
+                                }
+                            });
                             running.insert(task.id(), (format!("the connection of {peer}"), counts));
                         }
                     }

@@ -115,6 +115,7 @@ fn start_of(protocol: &'static Protocol, connections: usize) -> Running {
         listeners: vec![Listen {
             protocol,
             address: "127.0.0.1:0".parse().expect("an address"),
+            tls: false,
         }],
         datagrams: Vec::new(),
         http: None,
@@ -123,6 +124,7 @@ fn start_of(protocol: &'static Protocol, connections: usize) -> Running {
         unwanted: Vec::new(),
         grace: Duration::from_secs(5),
         seal: SealRules::default(),
+        tls: None,
     };
     let stop = Stop::default();
     let asked = stop.clone();
@@ -219,6 +221,7 @@ fn one_collector_uses_a_folder_and_none_listens_to_other_machines() {
         listeners: vec![Listen {
             protocol: &ECHO,
             address: address.parse().expect("an address"),
+            tls: false,
         }],
         datagrams: Vec::new(),
         http: None,
@@ -227,6 +230,7 @@ fn one_collector_uses_a_folder_and_none_listens_to_other_machines() {
         unwanted: Vec::new(),
         grace: Duration::ZERO,
         seal: SealRules::default(),
+        tls: None,
     };
     let stop = Stop::default();
     stop.now();

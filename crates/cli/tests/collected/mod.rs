@@ -70,17 +70,17 @@ impl Collector {
             .spawn()
             .expect("a collector");
         let mut out = BufReader::new(child.stdout.take().expect("its output"));
-        let mut url = |begin: &str| {
+        let mut url = |begin: &str, has: &str| {
             let mut line = String::new();
             out.read_line(&mut line).expect("a line");
             let found = line
                 .split([' ', ',', ';', '\n'])
-                .find(|word| word.starts_with(begin));
+                .find(|word| word.starts_with(begin) && word.contains(has));
             found.unwrap_or_else(|| panic!("{line}")).to_owned()
         };
         let [cdt, heph, tptp, http] =
-            ["cdt", "heph", "tptp", "http"].map(|scheme| url(&format!("{scheme}://")));
-        let udp = receives.then(|| url("127.0.0.1:").trim_end_matches(':').to_owned());
+            ["cdt", "heph", "tptp", "http"].map(|scheme| url(scheme, "://"));
+        let udp = receives.then(|| url("127.0.0.1:", ":").trim_end_matches(':').to_owned());
         Self {
             child,
             out,
@@ -106,7 +106,7 @@ impl Collector {
     }
 
     pub fn address(&self) -> &str {
-        self.url.strip_prefix("cdt://").expect("an address")
+        self.url.split_once("://").expect("an address").1
     }
 
     /// Asks it to end, and returns its exit code and what it said.

@@ -92,7 +92,29 @@ impl Collector for Snapshot {
                 }
             }
         }
+        let tls = &self.counts.tls;
+        let alone = [
+            (
+                "tls_reloads",
+                "Times that new TLS keys came into use",
+                &tls.reloads,
+            ),
+            (
+                "tls_reload_failures",
+                "Times that changed TLS files could not be used",
+                &tls.failures,
+            ),
+        ];
+        for (name, help, count) in alone {
+            let metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            ConstCounter::new(count.get()).encode(metric)?;
+        }
         let gauges = [
+            (
+                "tls_keys_stale",
+                "1 while the TLS files cannot be used and older keys are",
+                u64::from(tls.is_stale()),
+            ),
             ("log_segments", "Segments of the log", self.log_segments),
             ("log_bytes", "Bytes of the log", self.log_bytes),
             (

@@ -23,7 +23,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, watch};
 
 use crate::counts::ListenerCounts;
@@ -97,11 +97,10 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
 /// Serves the requests of a connection to its end.
 pub(crate) async fn converse(
     routes: Router,
-    socket: TcpStream,
+    socket: impl AsyncRead + AsyncWrite + Unpin,
     peer: SocketAddr,
     mut stop: watch::Receiver<bool>,
 ) {
-    let _ = socket.set_nodelay(true);
     let routes = routes.layer(axum::Extension(Peer(peer)));
     let mut server = http1::Builder::new();
     server
