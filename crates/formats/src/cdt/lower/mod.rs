@@ -6,6 +6,7 @@
 //! brings counters, parameters and the thread's name.
 
 mod calls;
+mod fast;
 mod guess;
 mod join;
 mod method;
