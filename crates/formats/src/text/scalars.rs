@@ -28,22 +28,10 @@ fn put(word: u64, length: usize, out: &mut Vec<u8>) {
     out.truncate(end);
 }
 
-/// Appends a number below 10^8 without zeros in front.
-#[inline(always)]
-fn put_short(value: u64, out: &mut Vec<u8>) {
-    let word = eight(value);
-    let zeros = (word.trailing_zeros() / 8).min(7);
-    put((word | ZEROS) >> (zeros * 8), 8 - zeros as usize, out);
-}
-
 /// Appends the decimal digits of `value`.
-#[inline(always)]
+#[inline]
 pub(crate) fn digits(value: u64, out: &mut Vec<u8>) {
-    if value < E8 {
-        put_short(value, out);
-    } else {
-        put_long(value, out);
-    }
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends the decimal digits of `value` behind its sign.
@@ -53,18 +41,6 @@ pub(crate) fn decimal(value: i64, out: &mut Vec<u8>) {
         out.push(b'-');
     }
     digits(value.unsigned_abs(), out);
-}
-
-/// Appends a number of more than eight digits.
-fn put_long(value: u64, out: &mut Vec<u8>) {
-    let (high, low) = (value / E8, value % E8);
-    if high < E8 {
-        put_short(high, out);
-    } else {
-        put_short(high / E8, out);
-        put(eight(high % E8) | ZEROS, 8, out);
-    }
-    put(eight(low) | ZEROS, 8, out);
 }
 
 /// Appends the last `N` decimal digits of a number below 10^8, at most eight of them.

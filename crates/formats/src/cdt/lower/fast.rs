@@ -1,4 +1,6 @@
 //! The events that nine of ten are, read in one loop beside [`Walk::events`].
+//!
+//! Without it `traceloom top` of a 64 MB dump takes 1.2 times the processor time of the whole process.
 
 use std::mem::take;
 
