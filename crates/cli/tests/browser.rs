@@ -113,15 +113,31 @@ const CAPTURES: [&str; 12] = [
     "tptp/syn_le_inclusive.trcbin",
 ];
 
-#[test]
-fn captures() {
+/// The captures, unless there is no corpus and none is asked for.
+fn corpus() -> Option<Vec<String>> {
     let root = std::env::var("TRACELOOM_CORPUS").unwrap_or_else(|_| {
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus").to_owned()
     });
     if !Path::new(&root).is_dir() && std::env::var_os("TRACELOOM_CORPUS_REQUIRED").is_none() {
         eprintln!("skipped: there is no corpus at {root}");
-        return;
+        return None;
     }
-    let captures = CAPTURES.map(|name| format!("{root}/{name}"));
-    run("corpus.mjs", &captures.each_ref().map(String::as_str));
+    let path = |name: &&str| format!("{root}/{name}");
+    Some(CAPTURES.iter().map(path).collect())
+}
+
+#[test]
+fn captures() {
+    if let Some(captures) = corpus() {
+        let captures: Vec<&str> = captures.iter().map(String::as_str).collect();
+        run("corpus.mjs", &captures);
+    }
+}
+
+#[test]
+fn pictures_and_differences() {
+    let captures = corpus().unwrap_or_default();
+    let captures = captures.iter().map(String::as_str);
+    let all: Vec<&str> = std::iter::once(SHOP).chain(captures).collect();
+    run("pictures.mjs", &all);
 }
