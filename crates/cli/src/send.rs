@@ -32,7 +32,8 @@ use crate::usage::Usage;
     traceloom send trace.trcxml --listen 127.0.0.1:1719\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 100 --loop --rate 50000000\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 8 --times 20 --ledger acknowledged.jsonl\n  \
-    traceloom convert dump/ streams/ --to cdt-streams    makes streams of another recording")]
+    traceloom send dump/ --to cdt://127.0.0.1:1715       a folder of a collector, as its agents sent it\n  \
+    traceloom convert app.jfr streams/ --to cdt-streams  makes streams of another recording")]
 pub(crate) struct Options {
     /// What to send.
     path: String,

@@ -157,6 +157,40 @@ fn a_generated_conversation_is_kept_whole() {
     assert!(rows.iter().all(|row| row["capture"] == "1-4"));
 }
 
+/// The folder of a collector is sent as its agents would have sent it.
+#[test]
+fn a_dump_is_sent_as_a_conversation() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let sent = run(&["send", shop, "--to", &collector.url]);
+    let said = String::from_utf8_lossy(&sent.stderr).into_owned();
+    assert!(sent.status.success(), "{said}");
+    let calls = |path: &str| {
+        let listed = stdout(&[
+            "calls",
+            "--columns",
+            "start,duration,thread,title",
+            "--json",
+            path,
+        ]);
+        let rows = listed.lines().map(|row| {
+            let mut row: Value = serde_json::from_str(row).expect("JSON");
+            row["id"].take();
+            row.to_string()
+        });
+        let mut rows: Vec<String> = rows.collect();
+        rows.sort();
+        rows
+    };
+    let expected = calls(shop);
+    assert!(expected.len() > 50, "{}", expected.len());
+    assert!(calls(text(&data)) == expected);
+    let (code, said) = collector.terminate();
+    assert_eq!(code, Some(0), "{said}");
+}
+
 #[test]
 fn mistakes_are_told() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -194,11 +228,6 @@ fn mistakes_are_told() {
         "no capture 1-9",
     );
     let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-    fails(
-        &["send", shop, "--to", &collector.url],
-        2,
-        "--to cdt-streams",
-    );
     fails(
         &["send", shop, "--to", "heph://127.0.0.1:1"],
         2,
