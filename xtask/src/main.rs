@@ -6,6 +6,7 @@
 mod bless;
 mod cargo;
 mod check;
+mod collect;
 mod diff;
 mod growth;
 mod house;
@@ -29,6 +30,8 @@ usage: cargo xtask COMMAND
   diff        the processor time of a comparison of two profiles of a million samples
   growth [CASE…]
               whether processor time follows the size of inputs of many things: n, 2n, 4n
+  collect [--seconds N] [--rounds N] [--agents N] [--serve PROGRAM]
+              what `traceloom serve` takes under load, beside its disk; the long run is --seconds 600 --rounds 1
   pages [PAGE…]
               how fast pages draw and answer in Chromium
   house       lines, names of types, phrases in comments, the largest functions and files
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         ["memory", small, large, targets @ ..] => memory::run([small, large], targets),
         ["diff"] => diff::run(),
         ["growth", names @ ..] => growth::run(names),
+        ["collect", options @ ..] => collect::run(options),
         ["pages", names @ ..] => pages::run(names),
         ["house"] => house::run(),
         ["outputs", old, new, inputs @ ..] => outputs::run([old, new], inputs),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -10,7 +11,7 @@ use traceloom_formats::Output as _;
 use traceloom_formats::PROTOCOLS;
 use traceloom_formats::protocol::{Identity, Protocol};
 use traceloom_input::save::Save;
-use traceloom_server::{SendOptions, Sent, Stop, send};
+use traceloom_server::{Latencies, SendOptions, Sent, Stop, send};
 
 use crate::Outcome;
 use crate::args::Common;
@@ -60,6 +61,9 @@ pub(crate) struct Options {
     /// Send everything again and again, until Ctrl-C.
     #[arg(long = "loop")]
     endless: bool,
+    /// Have each agent begin elsewhere in the recording, as load of different bytes: what arrives is no recording.
+    #[arg(long)]
+    stagger: bool,
     /// Write what was acknowledged, a JSON object for each stream of each agent.
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
@@ -164,6 +168,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         agents: options.agents,
         rate: options.rate,
         times: (!options.endless).then_some(options.times),
+        stagger: options.stagger,
     };
     let sent = send(&sending, streams, &stop)?;
     if let Some(ledger) = &options.ledger {
@@ -184,6 +189,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             to.protocol.captures.name
         ),
     }
+    if let Some(times) = flush_times(&sent.flushes) {
+        message!("{times}");
+    }
     for failure in sent.failures.iter().take(10) {
         message!("{failure}");
     }
@@ -196,6 +204,20 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(match sent.failures.is_empty() {
         true => Outcome::Done,
         false => Outcome::Failed,
+    })
+}
+
+/// Returns a line on the times from a request to acknowledge everything to its answer.
+fn flush_times(flushes: &Latencies) -> Option<String> {
+    let milliseconds = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
+    (flushes.count() > 0).then(|| {
+        format!(
+            "{} answered: half within {}, 99 % within {}, all within {}",
+            things(flushes.count(), "request to flush", "requests to flush"),
+            milliseconds(flushes.quantile(0.5)),
+            milliseconds(flushes.quantile(0.99)),
+            milliseconds(flushes.longest()),
+        )
     })
 }
 

@@ -18,6 +18,7 @@ mod error;
 mod files;
 mod http;
 mod journal;
+mod latencies;
 mod posts;
 mod push;
 mod seal;
@@ -33,8 +34,9 @@ mod tokens;
 pub use attach::{
     AttachOptions, CommandQueue, Commands, PlayOptions, PlayedTrace, attach, commands, play,
 };
-pub use counts::{Counter, Counts, CountsByReason, ListenerCounts, TlsCounts};
+pub use counts::{Counter, Counts, CountsByReason, ListenerCounts, SealCounts, TlsCounts};
 pub use error::Error;
+pub use latencies::Latencies;
 pub use push::{PushFile, PushOptions, Pushed, push};
 pub use seal::{Request, SealLog, SealRules, Sealer, ask};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};

@@ -1,5 +1,6 @@
 //! Playing senders: load, demonstrations, and tests that know what was acknowledged.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -13,8 +14,8 @@ use tokio::time::Instant;
 use traceloom_formats::Part;
 use traceloom_formats::protocol::{Identity, Protocol, Sender};
 
-use crate::Error;
 use crate::tls::{Socket, TlsClient};
+use crate::{Error, Latencies};
 
 /// What is sent: parts of one recording with their bytes.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub struct SendOptions {
     pub rate: Option<u64>,
     /// Times that every part is sent, behind itself; `None` for no end.
     pub times: Option<u64>,
+    /// Each agent begins elsewhere in the parts: all send different bytes, which are no recording.
+    pub stagger: bool,
 }
 
 /// What a collector acknowledged of one stream of one agent.
@@ -64,7 +67,12 @@ pub struct Sent {
     pub ledger: Vec<Ledger>,
     /// Why agents ended early, a sentence each.
     pub failures: Vec<String>,
+    /// Times from a request to acknowledge everything to its answer.
+    pub flushes: Latencies,
 }
+
+/// Bytes between the places where two agents begin: in no number of agents a multiple of a chunk's.
+const STAGGER: u64 = 1_000_003;
 
 /// Sends from every agent to its end, or until `stop`.
 ///
@@ -109,6 +117,7 @@ pub fn send(options: &SendOptions, streams: Streams, stop: &crate::Stop) -> Resu
                         sent.failures.push(failure);
                     }
                     sent.ledger.extend(agent.ledger());
+                    sent.flushes.merge(&agent.flushed);
                 }
                 Err(error) => sent.failures.push(error.to_string()),
             }
@@ -167,6 +176,11 @@ struct Agent {
     times: Option<u64>,
     /// Bytes a second of this agent.
     rate: Option<f64>,
+    /// Where in each part it begins.
+    first: u64,
+    /// When each request to flush that is not answered was made.
+    flushing: VecDeque<Instant>,
+    flushed: Latencies,
 }
 
 impl Agent {
@@ -186,6 +200,12 @@ impl Agent {
             rate: options
                 .rate
                 .map(|rate| rate as f64 / f64::from(options.agents)),
+            first: match options.stagger {
+                true => u64::from(number) * STAGGER,
+                false => 0,
+            },
+            flushing: VecDeque::new(),
+            flushed: Latencies::default(),
         }
     }
 
@@ -227,6 +247,7 @@ impl Agent {
         let mut filled = 0;
         loop {
             let due = self.put(sender, start);
+            self.time_flushes(sender);
             while !sender.output().is_empty() {
                 match socket.try_write(sender.output()) {
                     Ok(n_bytes) => sender.sent(n_bytes),
@@ -271,6 +292,7 @@ impl Agent {
                     let read = sender.read(replies);
                     // An agent that is stopped ends at any wait: the ledger has what was told until then.
                     self.acknowledged.copy_from_slice(sender.acknowledged());
+                    self.time_flushes(sender);
                     let used = read.map_err(|error| error.to_string())?;
                     window.copy_within(used..filled, 0);
                     filled -= used;
@@ -278,6 +300,22 @@ impl Agent {
                 ready = socket.writable(), if has_output => ready.map_err(lost)?,
                 () = timer => {}
             }
+        }
+    }
+
+    /// Notes when requests to flush are made and answered.
+    fn time_flushes(&mut self, sender: &dyn Sender) {
+        let (asked, answered) = sender.flushes();
+        let n_answered = self.flushed.count();
+        let n_asked = n_answered + self.flushing.len() as u64;
+        if (asked, answered) == (n_asked, n_answered) {
+            return;
+        }
+        let now = Instant::now();
+        self.flushing.extend((n_asked..asked).map(|_| now));
+        for _ in n_answered..answered {
+            let since = self.flushing.pop_front().unwrap_or(now);
+            self.flushed.add(now - since);
         }
     }
 
@@ -308,7 +346,7 @@ impl Agent {
                 if length == 0 || *sent >= end {
                     continue;
                 }
-                let at = usize::try_from(*sent % length).unwrap_or(0);
+                let at = usize::try_from((self.first + *sent) % length).unwrap_or(0);
                 let rest = bytes.get(at..).unwrap_or_default();
                 let taken = sender.put(part, rest.get(..TURN).unwrap_or(rest));
                 *sent += taken as u64;

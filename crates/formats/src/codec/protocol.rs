@@ -213,6 +213,12 @@ pub trait Sender: Send {
     /// Returns the bytes of each part that are acknowledged, 0 in a protocol without acknowledgements.
     fn acknowledged(&self) -> &[u64];
 
+    /// Returns how often the sender asked for everything to be acknowledged, and how often that was answered; the answers
+    /// come in order. Both are 0 in a protocol without such a request.
+    fn flushes(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
     /// Returns `true` once the goodbye is in the output.
     fn is_finished(&self) -> bool;
 }

@@ -23,6 +23,8 @@ pub(super) struct Player {
     in_flight: VecDeque<(usize, u64)>,
     acknowledged: Vec<u64>,
     n_units: u64,
+    /// Requests to flush, and their answers.
+    flushes: (u64, u64),
     ending: bool,
     finished: bool,
 }
@@ -85,9 +87,15 @@ impl Player {
             in_flight: VecDeque::new(),
             acknowledged: vec![0; parts.len()],
             n_units: 0,
+            flushes: (0, 0),
             ending: false,
             finished: false,
         })
+    }
+
+    fn flush(&mut self) {
+        self.agent.flush();
+        self.flushes.0 += 1;
     }
 
     fn say_goodbye(&mut self) {
@@ -114,7 +122,7 @@ impl Sender for Player {
             self.n_units += 1;
             taken += unit.len();
             if self.n_units.is_multiple_of(FLUSH_EVERY) {
-                self.agent.flush();
+                self.flush();
             }
         }
         taken
@@ -123,7 +131,7 @@ impl Sender for Player {
     fn finish(&mut self) {
         if !self.ending {
             self.ending = true;
-            self.agent.flush();
+            self.flush();
             self.say_goodbye();
         }
     }
@@ -157,7 +165,8 @@ impl Sender for Player {
             Reply::Refused => why = Some("the collector refused a stream"),
             Reply::Rejected => why = Some("the collector cannot accept any more"),
             Reply::Command { id, .. } => commands.push(id),
-            Reply::Version(_) | Reply::Flushed => {}
+            Reply::Flushed => self.flushes.1 += 1,
+            Reply::Version(_) => {}
         })?;
         for command in commands {
             // There is no process here to look into.
@@ -169,6 +178,10 @@ impl Sender for Player {
 
     fn acknowledged(&self) -> &[u64] {
         &self.acknowledged
+    }
+
+    fn flushes(&self) -> (u64, u64) {
+        self.flushes
     }
 
     fn is_finished(&self) -> bool {
