@@ -46,6 +46,14 @@ pub trait Disk: Send + Sync {
     /// When the file system refuses.
     fn remove(&self, name: &str) -> io::Result<()>;
 
+    /// Makes everything appended so far to files of this folder durable, as [`File::sync`] does for one.
+    ///
+    /// # Errors
+    /// When the file system refuses for one of them; what is durable of any is unknown then.
+    fn sync_files(&self, files: &[Arc<dyn File>]) -> io::Result<()> {
+        files.iter().try_for_each(|file| file.sync())
+    }
+
     /// Makes names durable: creations, renames and removals.
     ///
     /// # Errors

@@ -50,5 +50,5 @@ pub use frame::{FORMAT_VERSION, Record};
 pub use log::{Log, Options};
 pub use position::Position;
 pub use queue::{Queue, Refused};
-pub use read::{Group, Reader, Snapshot};
+pub use read::{Group, ReadPlace, Reader, Snapshot};
 pub use recover::{Recovered, TornTail};

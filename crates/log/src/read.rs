@@ -93,6 +93,28 @@ impl Snapshot {
             segments: segments.into_iter(),
             current: None,
             from: position.0,
+            place: None,
+        }
+    }
+
+    /// Reads on behind what a reader of an earlier snapshot of the log has read.
+    #[must_use]
+    pub fn reader_behind(&self, place: &ReadPlace) -> Reader {
+        let mut segments = self.segments.clone();
+        segments.retain(|(segment, _)| segment.header.number >= place.segment);
+        let mut segments = segments.into_iter();
+        let first = segments.as_slice().first();
+        let is_there = first.is_some_and(|(first, _)| first.header.number == place.segment);
+        let current = match is_there {
+            true => segments.next(),
+            false => None,
+        };
+        Reader {
+            segments,
+            current: current
+                .map(|(segment, extent)| GroupReader::resume(segment, extent.bytes, place.read)),
+            from: place.read.end,
+            place: Some(place.clone()),
         }
     }
 }
@@ -120,11 +142,19 @@ pub struct SegmentSummary {
     pub bytes: u64,
 }
 
+/// How far a reader has read.
+#[derive(Debug, Clone)]
+pub struct ReadPlace {
+    segment: u64,
+    read: CommittedExtent,
+}
+
 /// Reads the committed groups of a [`Snapshot`] in order.
 pub struct Reader {
     segments: std::vec::IntoIter<(Arc<OpenSegment>, CommittedExtent)>,
     current: Option<GroupReader>,
     from: u64,
+    place: Option<ReadPlace>,
 }
 
 /// Records that were committed together.
@@ -157,6 +187,12 @@ impl<'r> Group<'r> {
 }
 
 impl Reader {
+    /// Returns how far it has read, for [`Snapshot::reader_behind`]; `None` where there was no group yet.
+    #[must_use]
+    pub fn place(&self) -> Option<ReadPlace> {
+        self.place.clone()
+    }
+
     /// Reads the next group; `None` at the end of the snapshot.
     ///
     /// # Errors
@@ -194,6 +230,10 @@ impl Reader {
                 .advance()
                 .map_err(|broken| broken.into_error(number))?;
             if found.is_some() {
+                self.place = Some(ReadPlace {
+                    segment: number,
+                    read: groups.extent(),
+                });
                 return Ok(found);
             }
             self.current = None;

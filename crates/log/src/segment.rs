@@ -131,6 +131,12 @@ impl GroupReader {
         }
     }
 
+    /// Goes on behind groups that were read before.
+    pub(crate) fn resume(segment: Arc<OpenSegment>, end: u64, read: CommittedExtent) -> Self {
+        let reader = Self::new(segment, end);
+        Self { read, ..reader }
+    }
+
     /// Returns the segment being read.
     pub(crate) fn segment(&self) -> &OpenSegment {
         &self.segment

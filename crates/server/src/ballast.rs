@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use traceloom_input::captures::DataFolder;
 
-/// Bytes of the file: several groups, chunks and manifests.
-const BALLAST: u64 = 32 << 20;
+/// Bytes of several groups, chunks and manifests.
+const WORKING_ROOM: u64 = 32 << 20;
 
 fn path(folder: &DataFolder) -> PathBuf {
     folder.path().join("ballast")
@@ -18,18 +18,19 @@ pub(crate) fn release(folder: &DataFolder) -> bool {
     fs::remove_file(path(folder)).is_ok()
 }
 
-/// Takes room, unless that would fill a quarter of what is left.
+/// Takes room, unless that would fill a quarter of what is left: a start copies a segment of the log, and then seals.
 ///
 /// # Errors
 /// When the system refuses.
-pub(crate) fn take(folder: &DataFolder) -> io::Result<()> {
+pub(crate) fn take(folder: &DataFolder, segment_bytes: u64) -> io::Result<()> {
     let path = path(folder);
+    let n_bytes = segment_bytes + WORKING_ROOM;
     let free = rustix::fs::statvfs(folder.path())?;
-    if path.exists() || free.f_bavail.saturating_mul(free.f_frsize) < 4 * BALLAST {
+    if path.exists() || free.f_bavail.saturating_mul(free.f_frsize) < 4 * n_bytes {
         return Ok(());
     }
     let file = fs::File::create(&path)?;
-    let taken = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, BALLAST);
+    let taken = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, n_bytes);
     if taken.is_err() {
         fs::remove_file(&path)?;
     }

@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a collector did since it started.
@@ -8,6 +8,21 @@ pub struct Counts {
     /// What became of TLS files that changed.
     pub tls: Arc<TlsCounts>,
     listeners: Mutex<BTreeMap<&'static str, Arc<ListenerCounts>>>,
+    /// What sealing did, and what is before it.
+    pub sealing: SealCounts,
+}
+
+/// Sealing after its last step.
+#[derive(Debug, Default)]
+pub struct SealCounts {
+    /// Bytes of data in the log that are not sealed.
+    pub unsealed_bytes: AtomicU64,
+    /// When the oldest of them was seen, in Unix nanoseconds; 0 where there are none.
+    pub oldest_unsealed_ns: AtomicI64,
+    /// Bytes of data that were sealed.
+    pub sealed_bytes: AtomicU64,
+    /// Bytes of chunks that were written for them.
+    pub chunk_bytes: AtomicU64,
 }
 
 /// What one listener did.

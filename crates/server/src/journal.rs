@@ -1,6 +1,7 @@
 //! The log as sessions see it: records go in at once, and a watch tells when more are safe.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
@@ -13,14 +14,23 @@ use crate::{Error, ballast};
 /// The one writer of a log.
 pub(crate) struct Journal {
     queue: Queue,
-    /// Changes after each group and after a failure.
+    /// Changes after each group, after a failure, and when sealing got on.
     progress: watch::Receiver<u64>,
+    tell: Arc<watch::Sender<u64>>,
+    /// Bytes of records that were taken.
+    n_taken: AtomicU64,
+    /// How many of these sealing has dealt with.
+    n_dealt_with: AtomicU64,
+    /// Bytes that sealing may be behind.
+    most_behind: u64,
 }
 
 impl Journal {
-    /// Recovers the log of a folder, or begins one. Ids of captures that are sealed are not given again.
+    /// Recovers the log of a folder, or begins one. Ids of captures that are sealed are not given again. Of `log_bytes`
+    /// sealing may be behind.
     pub(crate) fn open(
         folder: &DataFolder,
+        log_bytes: u64,
         segment_bytes: u64,
     ) -> Result<(Self, Recovered), Error> {
         let path = folder.log();
@@ -40,12 +50,51 @@ impl Journal {
         }
         let (log, recovered) = opened.map_err(|error| failed(&error))?;
         let (tell, progress) = watch::channel(0);
-        let told = Box::new(move || tell.send_modify(|n_groups| *n_groups += 1));
+        let tell = Arc::new(tell);
+        let of_queue = tell.clone();
+        let told = Box::new(move || of_queue.send_modify(|n_changes| *n_changes += 1));
         let queue = Queue::start(log, told).map_err(|error| failed(&error))?;
-        Ok((Self { queue, progress }, recovered))
+        let journal = Self {
+            queue,
+            progress,
+            tell,
+            n_taken: AtomicU64::new(0),
+            n_dealt_with: AtomicU64::new(0),
+            most_behind: log_bytes,
+        };
+        Ok((journal, recovered))
     }
 
+    /// Returns the bytes of records taken so far.
+    pub(crate) fn n_taken(&self) -> u64 {
+        self.n_taken.load(Ordering::Relaxed)
+    }
+
+    /// Learns that sealing has dealt with the first `n_bytes` of records.
+    pub(crate) fn caught_up(&self, n_bytes: u64) {
+        self.n_dealt_with.store(n_bytes, Ordering::Relaxed);
+        self.tell.send_modify(|n_changes| *n_changes += 1);
+    }
+
+    /// Takes a record, unless sealing is too far behind: the log must not grow for as long as senders like.
     pub(crate) fn submit(
+        &self,
+        capture: CaptureId,
+        stream: u32,
+        kind: u8,
+        bytes: &[u8],
+    ) -> Result<Position, Refused> {
+        let n_behind = self.n_taken() - self.n_dealt_with.load(Ordering::Relaxed);
+        if n_behind > self.most_behind {
+            return Err(Refused::Full);
+        }
+        let position = self.submit_at_once(capture, stream, kind, bytes)?;
+        self.n_taken
+            .fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(position)
+    }
+
+    fn submit_at_once(
         &self,
         capture: CaptureId,
         stream: u32,
@@ -132,7 +181,7 @@ impl Journal {
         for (capture, event) in events {
             let (kind, bytes) = event.encode();
             loop {
-                match self.submit(*capture, EVENTS, kind, &bytes) {
+                match self.submit_at_once(*capture, EVENTS, kind, &bytes) {
                     Ok(position) => {
                         last = Some(position);
                         break;

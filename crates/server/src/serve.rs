@@ -157,7 +157,11 @@ pub fn serve(
     let folder = DataFolder::create(&options.data)?;
     let tokens = Tokens::open(&folder)?;
     let _lock = folder.lock()?;
-    let (journal, recovered) = Journal::open(&folder, options.seal.segment_bytes())?;
+    let (journal, recovered) = Journal::open(
+        &folder,
+        options.seal.log_bytes,
+        options.seal.segment_bytes(),
+    )?;
     if let Some(torn) = &recovered.torn {
         event(&format!(
             "segment {} ended in {} bytes of an interrupted write at offset {:#x}, which nobody was told was safe",
@@ -193,6 +197,7 @@ pub fn serve(
         options.seal.clone(),
         recovered.incarnation,
         journal.clone(),
+        counts.clone(),
         Box::new(move |what| drop(tell.send(what))),
     )?;
     let ended =

@@ -35,6 +35,27 @@ impl fmt::Debug for ContentHash {
     }
 }
 
+/// Compresses chunks, one after the other.
+pub struct ChunkEncoder(zstd::bulk::Compressor<'static>);
+
+impl ChunkEncoder {
+    /// Compresses at a level, which changes no name.
+    ///
+    /// # Errors
+    /// When memory is short.
+    pub fn new(level: i32) -> io::Result<Self> {
+        zstd::bulk::Compressor::new(level).map(Self)
+    }
+
+    /// Returns the bytes of a chunk's file.
+    ///
+    /// # Errors
+    /// When memory is short.
+    pub fn encode(&mut self, decoded: &[u8]) -> io::Result<Vec<u8>> {
+        self.0.compress(decoded)
+    }
+}
+
 /// A chunk as a manifest lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRef {
@@ -51,14 +72,6 @@ impl ChunkRef {
     #[must_use]
     pub fn file_name(&self) -> String {
         format!("{}.zst", self.hash)
-    }
-
-    /// Compresses the bytes of a chunk.
-    ///
-    /// # Errors
-    /// When memory is short.
-    pub fn encode(decoded: &[u8], level: i32) -> io::Result<Vec<u8>> {
-        zstd::bulk::compress(decoded, level)
     }
 
     /// Reads the decoded bytes from the chunk's file, and holds them against its name.

@@ -20,7 +20,7 @@ pub mod upload;
 
 pub use builder::{CaptureBuilder, SealDraft, UnsealedPart};
 pub use bytes::CapturedBytes;
-pub use chunk::{CHUNK_BYTES, ChunkRef, ContentHash};
+pub use chunk::{CHUNK_BYTES, ChunkEncoder, ChunkRef, ContentHash};
 pub use event::{EVENTS, Event, SealReason};
 pub use folder::{CaptureDisks, DEFAULT, DataFolder, Lock, ReaderLease};
 pub use manifest::{ContextEntry, Manifest, ManifestPart, SessionEnd};

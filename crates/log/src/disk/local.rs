@@ -3,7 +3,6 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Disk, File};
 
@@ -45,15 +44,13 @@ impl Disk for Local {
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let mut options = fs::OpenOptions::new();
         options.read(true).append(true).create_new(true).mode(0o600);
-        Ok(Arc::new(LocalFile::new(
-            options.open(self.folder.join(name))?,
-        )?))
+        let file = options.open(self.folder.join(name))?;
+        Ok(Arc::new(LocalFile { file }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(LocalFile::new(fs::File::open(
-            self.folder.join(name),
-        )?)?))
+        let file = fs::File::open(self.folder.join(name))?;
+        Ok(Arc::new(LocalFile { file }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -64,6 +61,33 @@ impl Disk for Local {
         fs::remove_file(self.folder.join(name))
     }
 
+    fn sync_files(&self, files: &[Arc<dyn File>]) -> io::Result<()> {
+        /// Syncs at a time. Those that wait together share the writes of the file system's journal and the flushes of the
+        /// disk's cache, which is most of what one of a small file waits for.
+        const AT_A_TIME: usize = 8;
+        if files.len() < 2 {
+            return files.iter().try_for_each(|file| file.sync());
+        }
+        let share = files.len().div_ceil(AT_A_TIME);
+        std::thread::scope(|scope| {
+            let sync = |files: &[Arc<dyn File>]| files.iter().try_for_each(|file| file.sync());
+            let threads = files.chunks(share).map(|files| {
+                let thread = std::thread::Builder::new().name("sync".to_owned());
+                // Where the system gives no thread, this one does it.
+                let spawned = thread.spawn_scoped(scope, move || sync(files));
+                spawned.map_err(|_| sync(files))
+            });
+            let threads: Vec<_> = threads.collect();
+            // Those that are left are joined by the scope.
+            threads.into_iter().try_for_each(|thread| match thread {
+                Ok(thread) => thread
+                    .join()
+                    .unwrap_or_else(|_| Err(io::Error::other("a bug ended a sync"))),
+                Err(synced) => synced,
+            })
+        })
+    }
+
     fn sync_folder(&self) -> io::Result<()> {
         fs::File::open(&self.folder)?.sync_all()
     }
@@ -71,19 +95,6 @@ impl Disk for Local {
 
 struct LocalFile {
     file: fs::File,
-    /// Bytes whose pages have left the page cache.
-    dropped: AtomicU64,
-}
-
-/// Synced bytes that stay in the page cache before they are dropped from it, so that readers of the newest
-/// records do not go to the disk. A power of two, much larger than a group.
-const KEPT_IN_CACHE: u64 = 8 << 20;
-
-impl LocalFile {
-    fn new(file: fs::File) -> io::Result<Self> {
-        let dropped = AtomicU64::new(0);
-        Ok(Self { file, dropped })
-    }
 }
 
 impl File for LocalFile {
@@ -93,19 +104,7 @@ impl File for LocalFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()?;
-        // Appending into fresh pages is what limits a log; pages that are given back are fresh no more.
-        let synced = self.length()?;
-        let dropped = self.dropped.load(Ordering::Relaxed);
-        if synced.saturating_sub(dropped) >= 2 * KEPT_IN_CACHE {
-            let end = synced - KEPT_IN_CACHE;
-            let length = std::num::NonZeroU64::new(end - dropped);
-            let advice = rustix::fs::Advice::DontNeed;
-            // It is advice: a file system that does not take it keeps the pages.
-            let _ = rustix::fs::fadvise(&self.file, dropped, length, advice);
-            self.dropped.store(end, Ordering::Relaxed);
-        }
-        Ok(())
+        self.file.sync_data()
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -17,6 +18,7 @@ use prometheus_client::registry::Registry;
 use super::{Http, refusal};
 use crate::Counts;
 use crate::counts::ListenerCounts;
+use crate::journal::unix_ns;
 
 /// A count of a listener: its name, what it is, and where it is read.
 type Row = (&'static str, &'static str, fn(&ListenerCounts) -> u64);
@@ -93,27 +95,53 @@ impl Collector for Snapshot {
             }
         }
         let tls = &self.counts.tls;
+        let sealing = &self.counts.sealing;
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let alone = [
             (
                 "tls_reloads",
                 "Times that new TLS keys came into use",
-                &tls.reloads,
+                tls.reloads.get(),
             ),
             (
                 "tls_reload_failures",
                 "Times that changed TLS files could not be used",
-                &tls.failures,
+                tls.failures.get(),
+            ),
+            (
+                "sealed_bytes",
+                "Bytes of data that were sealed",
+                load(&sealing.sealed_bytes),
+            ),
+            (
+                "chunk_bytes",
+                "Bytes of chunks that were written for them",
+                load(&sealing.chunk_bytes),
             ),
         ];
-        for (name, help, count) in alone {
+        for (name, help, value) in alone {
             let metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            ConstCounter::new(count.get()).encode(metric)?;
+            ConstCounter::new(value).encode(metric)?;
         }
+        let oldest = match sealing.oldest_unsealed_ns.load(Ordering::Relaxed) {
+            0 => 0,
+            since => u64::try_from((unix_ns() - since) / 1_000_000_000).unwrap_or(0),
+        };
         let gauges = [
             (
                 "tls_keys_stale",
                 "1 while the TLS files cannot be used and older keys are",
                 u64::from(tls.is_stale()),
+            ),
+            (
+                "unsealed_bytes",
+                "Bytes of data in the log that are not sealed",
+                load(&sealing.unsealed_bytes),
+            ),
+            (
+                "oldest_unsealed_seconds",
+                "Age of the oldest of them",
+                oldest,
             ),
             ("log_segments", "Segments of the log", self.log_segments),
             ("log_bytes", "Bytes of the log", self.log_bytes),

@@ -18,7 +18,7 @@ use traceloom_input::captures::{
     CaptureBuilder, CaptureDisks, CaptureId, CapturedBytes, DataFolder, EVENTS, Event, Manifest,
     SealDraft,
 };
-use traceloom_log::{Position, Snapshot};
+use traceloom_log::{Position, ReadPlace, Snapshot};
 
 use crate::Error;
 
@@ -65,6 +65,8 @@ pub struct Sealer {
     incarnation: u64,
     /// Where the log is read on.
     next: Position,
+    /// Where that is in its segment.
+    place: Option<ReadPlace>,
     bytes: CapturedBytes,
     sessions: BTreeMap<CaptureId, TrackedCapture>,
     /// Newest revisions of all captures that have one.
@@ -78,6 +80,9 @@ pub struct Sealer {
     truncated: Position,
     retention: rules::RetentionClock,
     events: Vec<String>,
+    /// Bytes that were sealed, and bytes of the chunks that were written for them.
+    sealed_bytes: u64,
+    chunk_bytes: u64,
 }
 
 /// A capture with records in the log.
@@ -142,6 +147,7 @@ impl Sealer {
             rules,
             incarnation,
             next: Position(0),
+            place: None,
             sessions: BTreeMap::new(),
             drafts: Vec::new(),
             unsaid: BTreeMap::new(),
@@ -149,6 +155,8 @@ impl Sealer {
             truncated: Position(0),
             retention: rules::RetentionClock::default(),
             events: Vec::new(),
+            sealed_bytes: 0,
+            chunk_bytes: 0,
         })
     }
 
@@ -190,6 +198,17 @@ impl Sealer {
         sessions.map(|tracked| tracked.builder.n_unsealed()).sum()
     }
 
+    /// Returns when the oldest record that is not sealed was seen.
+    pub(crate) fn oldest_unsealed_ns(&self) -> Option<i64> {
+        let sessions = self.sessions.values();
+        sessions.filter_map(|tracked| tracked.since_ns).min()
+    }
+
+    /// Returns the bytes that were sealed, and the bytes of the chunks that were written for them.
+    pub(crate) fn n_sealed(&self) -> (u64, u64) {
+        (self.sealed_bytes, self.chunk_bytes)
+    }
+
     /// Returns `true` if a request is not carried out to its end.
     #[must_use]
     pub fn is_behind(&self) -> bool {
@@ -222,7 +241,10 @@ impl Sealer {
     fn read(&mut self, log: &dyn SealLog, now_ns: i64) -> Result<(), Error> {
         let snapshot = log.snapshot();
         self.bytes.set_segments(&snapshot);
-        let mut reader = snapshot.reader_from(self.next);
+        let mut reader = match &self.place {
+            Some(place) => snapshot.reader_behind(place),
+            None => snapshot.reader_from(self.next),
+        };
         let mut missing = Vec::new();
         let failed = |error: traceloom_log::Error| Error::new(format!("the log failed: {error}"));
         while let Some(group) = reader.next_group().map_err(failed)? {
@@ -286,6 +308,7 @@ impl Sealer {
             }
             self.next = Position(start + group.records().count() as u64);
         }
+        self.place = reader.place();
         self.next = self.next.max(snapshot.end());
         let deleted = &self.deleted;
         missing.retain(|(id, _)| !deleted.contains_key(id));

@@ -112,7 +112,7 @@ pub fn ask(folder: &DataFolder, requests: &[Request]) -> Result<Vec<String>, Err
 /// Does what a collector would do.
 fn carry_out(folder: &DataFolder, requests: &[Request]) -> Result<Vec<String>, Error> {
     let rules = SealRules::default();
-    let (journal, recovered) = Journal::open(folder, rules.segment_bytes())?;
+    let (journal, recovered) = Journal::open(folder, rules.log_bytes, rules.segment_bytes())?;
     let disks = folder.disks()?;
     let mut sealer = Sealer::new(disks, Some(folder.clone()), rules, recovered.incarnation)?;
     let mut log = SealedJournal(Arc::new(journal));

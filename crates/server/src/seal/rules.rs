@@ -107,13 +107,16 @@ impl Sealer {
             };
             let is_over = builder.is_closed() || id.incarnation() != self.incarnation;
             let since = tracked.since_ns.unwrap_or(at_ns);
+            // A clock that was set back would have it wait for years.
+            let age_ns = at_ns.checked_sub(since).filter(|age| *age >= 0);
+            let is_old = age_ns.is_none_or(|age| age >= nanoseconds(self.rules.age));
             let why = if is_over {
                 SealReason::End
             } else if builder.n_unsealed() >= self.rules.piece_bytes {
                 SealReason::Size
             } else if needed.is_some_and(|needed| first < needed) {
                 SealReason::Log
-            } else if at_ns.saturating_sub(since) >= nanoseconds(self.rules.age) {
+            } else if is_old {
                 SealReason::Age
             } else {
                 continue;

@@ -10,7 +10,7 @@ use traceloom_log::{Position, Snapshot};
 
 use super::{SealLog, SealRules, Sealer, requests};
 use crate::journal::{Journal, unix_ns};
-use crate::{Error, ballast};
+use crate::{Counts, Error, SealCounts, ballast};
 
 /// Time between two looks at the log.
 const EVERY: Duration = Duration::from_millis(200);
@@ -39,14 +39,24 @@ impl SealThread {
         rules: SealRules,
         incarnation: u64,
         journal: Arc<Journal>,
+        counts: Arc<Counts>,
         tell: Box<dyn Fn(Told) + Send>,
     ) -> Result<Self, Error> {
+        let segment_bytes = rules.segment_bytes();
         let sealer = Sealer::new(folder.disks()?, Some(folder.clone()), rules, incarnation)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new().name("seal".to_owned());
         let thread = thread.spawn(move || {
-            if let Err(error) = run(sealer, &folder, &journal, &stopped, &tell) {
+            if let Err(error) = run(
+                sealer,
+                segment_bytes,
+                &folder,
+                &journal,
+                &counts,
+                &stopped,
+                &tell,
+            ) {
                 tell(Told::Failed(error));
             }
         });
@@ -71,8 +81,10 @@ impl Drop for SealThread {
 
 fn run(
     mut sealer: Sealer,
+    segment_bytes: u64,
     folder: &DataFolder,
     journal: &Arc<Journal>,
+    counts: &Counts,
     stopped: &AtomicBool,
     tell: &dyn Fn(Told),
 ) -> Result<(), Error> {
@@ -80,12 +92,15 @@ fn run(
     let mut said = None;
     while !stopped.load(Ordering::Relaxed) {
         let (asked, files) = requests::read(folder)?;
+        let n_taken = journal.n_taken();
         let done = sealer.step(&mut log, unix_ns(), &asked);
         // A log that failed is its owner's to tell.
         if journal.failure().is_some() {
             return Ok(());
         }
         done?;
+        journal.caught_up(n_taken);
+        count(&sealer, &counts.sealing);
         requests::finish(&files)?;
         for event in sealer.take_events() {
             if said.as_ref() != Some(&event) {
@@ -93,10 +108,25 @@ fn run(
                 said = Some(event);
             }
         }
-        ballast::take(folder).map_err(|error| Error::new(format!("the ballast: {error}")))?;
+        let taken = ballast::take(folder, segment_bytes);
+        taken.map_err(|error| Error::new(format!("the ballast: {error}")))?;
         std::thread::park_timeout(EVERY);
     }
     Ok(())
+}
+
+fn count(sealer: &Sealer, counts: &SealCounts) {
+    let (sealed, chunks) = sealer.n_sealed();
+    let oldest = sealer.oldest_unsealed_ns().unwrap_or(0);
+    counts.oldest_unsealed_ns.store(oldest, Ordering::Relaxed);
+    let values = [
+        (&counts.unsealed_bytes, sealer.n_unsealed()),
+        (&counts.sealed_bytes, sealed),
+        (&counts.chunk_bytes, chunks),
+    ];
+    for (count, value) in values {
+        count.store(value, Ordering::Relaxed);
+    }
 }
 
 /// The log of a collector, written by its own thread.

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use traceloom_input::captures::{CHUNK_BYTES, ChunkRef, ContentHash, Event, Manifest};
+use traceloom_input::captures::{
+    CHUNK_BYTES, CapturedBytes, ChunkEncoder, ChunkRef, ContentHash, Event, Manifest, UnsealedPart,
+};
 use traceloom_log::disk::{Disk, File};
 
 use super::{SealFailure, SealLog, Sealer, failed};
@@ -12,7 +14,7 @@ use super::{SealFailure, SealLog, Sealer, failed};
 /// Bytes of data that are sealed before their manifests are written.
 const BATCH_BYTES: u64 = 128 << 20;
 /// Files that are written before they are synced.
-const UNSYNCED_FILES: usize = 128;
+const UNSYNCED_FILES: usize = 256;
 /// Chunks in a manifest after which the next revision begins a list of its own.
 const LINK_CHUNKS: usize = 4096;
 
@@ -21,7 +23,7 @@ impl Sealer {
     pub(super) fn seal_drafts(&mut self, log: &mut dyn SealLog) -> Result<(), SealFailure> {
         while !self.drafts.is_empty() {
             let batch = self.next_batch();
-            let mut chunks = ChunkWriter::new(&*self.disks.chunks, self.rules.level);
+            let mut chunks = ChunkWriter::new(&*self.disks.chunks, self.rules.level)?;
             let mut manifests = Vec::new();
             for draft in self.drafts.get(..batch).unwrap_or_default() {
                 let id = draft.manifest.id;
@@ -31,29 +33,12 @@ impl Sealer {
                     .and_then(|tracked| tracked.link.as_ref());
                 let mut sealed = draft.manifest.clone();
                 for (part, unsealed) in sealed.parts.iter_mut().zip(&draft.parts) {
-                    let mut buffer = Vec::with_capacity(CHUNK_BYTES);
-                    for &(place, length) in &unsealed.pieces {
-                        let (mut place, mut left) = (place, length as usize);
-                        while left > 0 {
-                            let start = buffer.len();
-                            let taken = left.min(CHUNK_BYTES - start);
-                            buffer.resize(start + taken, 0);
-                            let room = buffer.get_mut(start..).unwrap_or_default();
-                            let read = self.bytes.read_exact_at(room, place);
-                            read.map_err(|error| failed("cannot read the log", &error))?;
-                            (place, left) = (place + taken as u64, left - taken);
-                            if buffer.len() == CHUNK_BYTES {
-                                part.chunks.push(chunks.write(&buffer)?);
-                                buffer.clear();
-                            }
-                        }
-                    }
-                    if !buffer.is_empty() {
-                        part.chunks.push(chunks.write(&buffer)?);
-                    }
+                    part.chunks = chunks.write_part(&self.bytes, unsealed)?;
                 }
                 manifests.push(following(link, sealed));
             }
+            self.sealed_bytes += chunks.n_bytes;
+            self.chunk_bytes += chunks.n_stored;
             chunks.finish()?;
             self.write_manifests(log, manifests)?;
             self.drafts.drain(..batch);
@@ -130,20 +115,74 @@ fn following(link: Option<&Manifest>, mut sealed: Manifest) -> Manifest {
 /// Writes the chunks that are not there.
 struct ChunkWriter<'d> {
     files: NewFiles<'d>,
-    level: i32,
+    encoder: ChunkEncoder,
     written: HashMap<ContentHash, ChunkRef>,
+    /// What was read from the log at once.
+    run: Vec<u8>,
+    n_bytes: u64,
+    n_stored: u64,
 }
 
 impl<'d> ChunkWriter<'d> {
-    fn new(folder: &'d dyn Disk, level: i32) -> Self {
-        Self {
+    fn new(folder: &'d dyn Disk, level: i32) -> Result<Self, SealFailure> {
+        let encoder = ChunkEncoder::new(level);
+        let encoder = encoder.map_err(|error| failed("cannot compress", &error))?;
+        Ok(Self {
             files: NewFiles::new(folder),
-            level,
+            encoder,
             written: HashMap::new(),
+            run: Vec::new(),
+            n_bytes: 0,
+            n_stored: 0,
+        })
+    }
+
+    /// Writes what a part has in the log.
+    fn write_part(
+        &mut self,
+        bytes: &CapturedBytes,
+        part: &UnsealedPart,
+    ) -> Result<Vec<ChunkRef>, SealFailure> {
+        let mut chunks = Vec::new();
+        let mut buffer = Vec::with_capacity(CHUNK_BYTES);
+        let mut pieces = part.pieces.as_slice();
+        while !pieces.is_empty() {
+            let (run, rest) = pieces.split_at(run_length(pieces));
+            pieces = rest;
+            let (Some(&(start, _)), Some(&(last, length))) = (run.first(), run.last()) else {
+                break;
+            };
+            let n_bytes = usize::try_from(last - start).unwrap_or(0) + length as usize;
+            let mut read = std::mem::take(&mut self.run);
+            read.resize(n_bytes, 0);
+            bytes
+                .read_exact_at(&mut read, start)
+                .map_err(|error| failed("cannot read the log", &error))?;
+            for &(place, length) in run {
+                let from = usize::try_from(place - start).unwrap_or(usize::MAX);
+                let piece = read.get(from..).unwrap_or_default();
+                let mut piece = piece.get(..length as usize).unwrap_or(piece);
+                while !piece.is_empty() {
+                    let room = CHUNK_BYTES - buffer.len();
+                    let (taken, rest) = piece.split_at(room.min(piece.len()));
+                    buffer.extend_from_slice(taken);
+                    piece = rest;
+                    if buffer.len() == CHUNK_BYTES {
+                        chunks.push(self.write(&buffer)?);
+                        buffer.clear();
+                    }
+                }
+            }
+            self.run = read;
         }
+        if !buffer.is_empty() {
+            chunks.push(self.write(&buffer)?);
+        }
+        Ok(chunks)
     }
 
     fn write(&mut self, decoded: &[u8]) -> Result<ChunkRef, SealFailure> {
+        self.n_bytes += decoded.len() as u64;
         let hash = ContentHash::of(decoded);
         if let Some(written) = self.written.get(&hash) {
             return Ok(*written);
@@ -157,9 +196,10 @@ impl<'d> ChunkWriter<'d> {
         let n_stored = match self.files.folder.open(&name).and_then(|file| file.length()) {
             Ok(n_stored) => n_stored,
             Err(_) => {
-                let encoded = ChunkRef::encode(decoded, self.level);
+                let encoded = self.encoder.encode(decoded);
                 let encoded = encoded.map_err(|error| failed("cannot compress", &error))?;
                 self.files.write(name, &encoded)?;
+                self.n_stored += encoded.len() as u64;
                 encoded.len() as u64
             }
         };
@@ -171,6 +211,25 @@ impl<'d> ChunkWriter<'d> {
     fn finish(self) -> Result<(), SealFailure> {
         self.files.finish()
     }
+}
+
+/// Returns how many of the first pieces are read at once: those that lie near each other in one segment.
+fn run_length(pieces: &[(u64, u32)]) -> usize {
+    /// Bytes between two pieces that are read with them.
+    const GAP: u64 = 4 << 10;
+    let Some(&(first, length)) = pieces.first() else {
+        return 0;
+    };
+    let mut end = first + u64::from(length);
+    for (n_before, &(place, length)) in pieces.iter().enumerate().skip(1) {
+        let next_end = place + u64::from(length);
+        let is_near = (end..=end + GAP).contains(&place);
+        if !is_near || next_end > first + CHUNK_BYTES as u64 {
+            return n_before;
+        }
+        end = next_end;
+    }
+    pieces.len()
 }
 
 /// Files of a folder that get their names when their bytes are durable.
@@ -190,7 +249,12 @@ impl<'d> NewFiles<'d> {
     fn write(&mut self, name: String, bytes: &[u8]) -> Result<(), SealFailure> {
         let io = |error: io::Error| failed(&format!("cannot write {name}"), &error);
         let new = new_name(&name);
-        let file = match self.folder.create(&new) {
+        let mut created = self.folder.create(&new);
+        if created.as_ref().is_err_and(is_out_of_files) {
+            self.name()?;
+            created = self.folder.create(&new);
+        }
+        let file = match created {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 // Of an attempt that was interrupted.
                 self.folder.remove(&new).map_err(io)?;
@@ -208,9 +272,11 @@ impl<'d> NewFiles<'d> {
 
     /// Makes the bytes durable and gives the files their names.
     fn name(&mut self) -> Result<(), SealFailure> {
-        for (file, name) in self.unsynced.drain(..) {
-            let io = |error: io::Error| failed(&format!("cannot write {name}"), &error);
-            file.sync().map_err(io)?;
+        let files = self.unsynced.iter().map(|(file, _)| file.clone());
+        let synced = self.folder.sync_files(&files.collect::<Vec<_>>());
+        synced.map_err(|error| failed("cannot sync new files", &error))?;
+        for (_, name) in self.unsynced.drain(..) {
+            let io = |error: io::Error| failed(&format!("cannot name {name}"), &error);
             self.folder.rename(&new_name(&name), &name).map_err(io)?;
         }
         Ok(())
@@ -222,6 +288,11 @@ impl<'d> NewFiles<'d> {
         let synced = self.folder.sync_folder();
         synced.map_err(|error| failed("cannot sync a folder", &error))
     }
+}
+
+/// Returns `true` if connections have all the files that this process may open.
+fn is_out_of_files(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
 }
 
 fn new_name(name: &str) -> String {
